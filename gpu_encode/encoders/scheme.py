@@ -1,8 +1,9 @@
 """What encoders share whose training rows a scheme encodes: `draw`, which gives an order's encodings without a fit."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from types import MappingProxyType
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -22,6 +23,8 @@ class SchemeEncoder(CategoryEncoder):
     """An encoder with `cv`, by which training rows are encoded."""
 
     missing_target: str = "error"
+    # What those had that were saved before there was one.
+    parameters_before: ClassVar[Mapping[str, Any]] = MappingProxyType({"missing_target": "error"})
 
     def draw(self, X: Any, y: Any = None, t: int = 0, *, sample_weight: Any = None) -> Any:
         """Give the training encodings of one random order, by its number: boosting takes another one each step.
