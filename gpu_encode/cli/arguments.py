@@ -138,7 +138,7 @@ FIT_TRANSFORM: dict[str, list[Option]] = {
         ("--indicators", None, ("add a 0/1 column per encoded column: category unseen (missing: "
          "--set 'indicators=[\"missing\"]' instead)")),
         ("--drop", ["first", "if_binary"], ("target: leave out the first class of several; one-hot: the first "
-         "category, or the first of two")),
+         "category, or the first of two (others: --set drop=LABEL, --set 'drop={\"city\": \"Bonn\"}')")),
         ("--target-type", "TYPE", ("auto, binary, continuous or multiclass; one per target: binary,continuous (auto; "
          "statistic: continuous)")),
         ("--dtype", "TYPE", "of the output: float64, float32; ordinal, one-hot: int32, ... (float64)"),

@@ -25,7 +25,7 @@ from gpu_encode.fitting.compatibility import merge_models
 from gpu_encode.fitting.fit import FitContext, encode_rows, make_model, plan_keys, prepare, sum_rows
 from gpu_encode.fitting.forgetting import forget
 from gpu_encode.fitting.inputs import Inputs
-from gpu_encode.fitting.model import Model, encoded_names
+from gpu_encode.fitting.model import Model, encoded_names, kept_columns, kept_outputs
 from gpu_encode.fitting.parameters import Parameters, read_each
 from gpu_encode.formulas.encoding_rule import check_weights
 from gpu_encode.frames import Frame, Pieces
@@ -418,7 +418,7 @@ class Encoder(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  # t
     def encodings_(self) -> list[Array]:
         """Encoding of each category, per column and class (and target)."""
         model = self._fitted()
-        return [
+        encodings = [
             np.append(
                 table.values[: key.n_categories, view, output],
                 table.values[-1:, view, output] if key.has_missing else [],
@@ -428,6 +428,10 @@ class Encoder(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  # t
             for output in range(table.values.shape[2])
             for view in range(table.values.shape[1])
         ]
+        if model.rules[0].drop is None:
+            return encodings
+        kept = np.repeat(kept_outputs(model), model.statistics[0][0].n_views)
+        return [values for values, has_column in zip(encodings, kept, strict=True) if has_column]
 
     def get_feature_names_out(self, input_features: Any = None) -> Array:
         """Names of the output columns.
@@ -556,7 +560,7 @@ class Encoder(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  # t
 
     def _assemble_as(self, model: Model, frame: Frame | Pieces, arrays: list[Array], columns: ColumnMap) -> Any:
         """Put columns together that are named by a model."""
-        selection = model.selection
+        selection, arrays = model.selection, kept_columns(model, arrays)
         wanted = wanted_container(self)
         kind = wanted if wanted in ("pandas", "polars") else None
         passed = [columns.places[position] for position in selection.passed if position in columns.places]

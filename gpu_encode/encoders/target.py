@@ -83,8 +83,9 @@ class TargetEncoder(SchemeEncoder):
         Scale of the encodings: as they are; log(x) of 2**-20 at least, or ("log", floor) of the floor at least;
         log(1 + x); the root; the log-odds of a share (of 2**-20 at least); or a power.  A number given as
         `handle_unknown` stays as it is.
-    drop : {None, "first"}, default=None
-        "first" leaves out the first class of a multiclass target.
+    drop : {None, "first"} or label, default=None
+        "first" leaves out the column of the first class of a multiclass target, a label that of its class.  Of two
+        classes there is one column, whatever `drop`.
 
     Attributes
     ----------
@@ -142,7 +143,7 @@ class TargetEncoder(SchemeEncoder):
     prior: Any = "mean"
     hierarchy: Any = None
     scale: Any = "identity"
-    drop: str | None = None
+    drop: Any = None
 
     def _parameters(self) -> Parameters:
         statistic, named = read_each(self.smooth, "auto", smoothing.resolve, "smooth")

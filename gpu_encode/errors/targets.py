@@ -26,6 +26,19 @@ def no_values() -> ValueError:
     return ValueError("y has no value in any row, so that there is nothing to learn. Give rows that have a target.")
 
 
+def check_dropped(owner: str, label: object, classes: Sequence[NDArray[Any] | None]) -> None:
+    """Raise ValueError unless each target that has classes has one of this label, and some other one."""
+    every = [labels.tolist() for labels in classes if labels is not None]
+    if not every or any(label not in labels for labels in every):
+        absent = next((labels for labels in every if label not in labels), [])
+        shown = f"y holds {', '.join(map(repr, absent[:10]))}" if absent else "y is a quantity"
+        raise ValueError(
+            f"drop={_shown_one(label)} of {owner} is no class: {shown}. Give None, 'first' or the label of a class."
+        )
+    if any(len(labels) == 1 for labels in every):
+        raise ValueError(f"drop={_shown_one(label)} leaves no column: y holds one class only. Choose drop=None.")
+
+
 def timestamps_as_target() -> TypeError:
     """Error for dates or times given as a target."""
     return TypeError("y holds dates or times, which have no mean. Convert them to numbers, such as days since a date.")

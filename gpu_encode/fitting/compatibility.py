@@ -148,10 +148,11 @@ def entry_parameters(rule: EncodingRule, key: CategoryIndex, as_unseen: str, of_
         "handle_infrequent": "category" if infrequent.pooled else as_unseen,
         "scale": rule.scale,
         "hierarchy": key.entry.rule,
+        "drop": of_all["drop"] if rule.drop is None else rule.drop,
         "categories": key.vocabularies[0].to_numpy().tolist() if key.given else "auto",
     }
     # Where the statistic has a parameter of that name, the user gave that one.
-    return {name: value for name, value in {**others, **of_all}.items() if name not in of_statistic}
+    return {name: value for name, value in {**of_all, **others}.items() if name not in of_statistic}
 
 
 def parameters_of(statistic: Statistic) -> dict[str, Any]:

@@ -328,8 +328,36 @@ def target_parts(model: Model, number: int, info: TargetInfo) -> list[str]:
     target = "" if alone else f"_{info.name if info.name is not None else number}"
     if info.kind != "multiclass" or info.classes is None:
         return [target]
-    first = model.statistics[0][number].spec.first_output
-    return [f"{target}{part}" for part in model.rules[0].statistic.label_parts(info.classes, first)]
+    first, left_out = model.statistics[0][number].spec.first_output, dropped_output(model, info)
+    parts = enumerate(model.rules[0].statistic.label_parts(info.classes, first))
+    return [f"{target}{part}" for place, part in parts if place != left_out]
+
+
+def dropped_output(model: Model, info: TargetInfo) -> int | None:
+    """Give the place, among the classes of a target, of the one that has no column; None where all have one."""
+    label = model.rules[0].drop
+    if label is None or info.kind != "multiclass" or info.classes is None:
+        return None
+    return info.classes.tolist().index(label)
+
+
+def kept_outputs(model: Model) -> list[bool]:
+    """Say of every output, by key, target and class, whether it has a column."""
+    # Where a class is dropped by its label, there is one output a class.
+    return [
+        output != dropped_output(model, info)
+        for per_target in model.statistics
+        for info, sums in zip(model.targets, per_target, strict=True)
+        for output in range(sums.accumulators.shape[2] - sums.spec.first_output)
+    ]
+
+
+def kept_columns(model: Model, arrays: list[Array]) -> list[Array]:
+    """Leave out the columns of a class that is dropped by its label; indicators stand behind the encodings."""
+    if model.rules[0].drop is None:
+        return arrays
+    kept = np.repeat(kept_outputs(model), len(columns_per_output(model)))
+    return [array for place, array in enumerate(arrays) if place >= len(kept) or kept[place]]
 
 
 def columns_per_output(model: Model) -> list[str]:

@@ -11,6 +11,7 @@ from sklearn.base import BaseEstimator
 from cpu_fallback.types import Array
 from gpu_encode import devices
 from gpu_encode.errors.parameters import bad_option, bad_parameter, check_number, check_option
+from gpu_encode.errors.targets import check_dropped
 from gpu_encode.fitting.borders import Cut
 from gpu_encode.fitting.columns import Selection, value_of_each_key
 from gpu_encode.formulas.encoding_rule import EncodingRule
@@ -88,7 +89,7 @@ class Parameters:
     hierarchy: Any = None
     scale: Any = "identity"
     indicators: Any = False
-    drop: str | None = None
+    drop: Any = None
     dtype: Any = "float64"
     device: str = "auto"
 
@@ -173,7 +174,8 @@ class Parameters:
         check_option(owner, "missing_target", self.missing_target, ("error", "keep"))
         check_number(owner, "min_count", self.min_count, low=0.0)
         check_indicators(owner, self.indicators)
-        check_option(owner, "drop", self.drop, (None, "first"))
+        if not isinstance(self.drop, (str, Real, np.generic, type(None))):
+            raise bad_option(owner, "drop", self.drop, ("None", "'first'", "the label of a class"))
         check_option(owner, "dtype", self.dtype, ("float64", "float32"))
         check_option(owner, "device", self.device, devices.DEVICES)
         if not (isinstance(self.scale, str) and self.scale == "identity"):
@@ -280,6 +282,8 @@ class Parameters:
         """Raise ValueError for targets that these encodings cannot be made of."""
         for statistic in self.every_statistic:
             statistic.check_targets(self.owner, [target.kind for target in targets])
+        if self.dropped_label is not None:
+            check_dropped(self.owner, self.dropped_label, [target.classes for target in targets])
         if self.scale == "identity":
             return
         for number, target in enumerate(targets):
@@ -328,9 +332,15 @@ class Parameters:
                 self.infrequent,
                 scale,
                 isinstance(own.handle_unknown, str) and own.handle_unknown == "error",
+                self.dropped_label,
             )
             for entry, (own, missing) in enumerate(each)
         ]
+
+    @property
+    def dropped_label(self) -> Any:
+        """The label of the class that has no column; None where it is the first one's, or none's."""
+        return None if isinstance(self.drop, str) and self.drop == "first" else self.drop
 
     @property
     def policies_for_unknown(self) -> list[Any]:

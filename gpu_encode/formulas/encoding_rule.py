@@ -53,6 +53,8 @@ class EncodingRule:
         Scale that encodings are put on, `unseen` excepted, after everything else.
     refuses_unknown : bool
         Whether a value that fit did not see is refused.
+    drop : object, optional
+        Label of the class of a multiclass target that has no column.
     """
 
     statistic: Statistic
@@ -63,6 +65,7 @@ class EncodingRule:
     infrequent: Infrequent | None = None
     scale: Any = "identity"
     refuses_unknown: bool = False
+    drop: Any = None
 
     def of_target(self, number: int) -> "EncodingRule":
         """Give the rule of one target, by its number."""

@@ -1,5 +1,6 @@
 """Which categories get a column, as the user asked for it."""
 
+from collections.abc import Mapping
 from typing import Any
 
 from cpu_fallback.exact import Floats
@@ -18,7 +19,8 @@ class OneHot(Statistic):
 
     Parameters
     ----------
-    drop : {"first", "if_binary"} or list, optional
+    drop : {"first", "if_binary"}, list or tuple, optional
+        A list has one category for each key; a tuple holds the category of the one key that this is for.
     min_frequency : int or float, optional
     max_categories : int, optional
     handle_unknown : {"error", "ignore", "infrequent_if_exist", "warn"}, default="error"
@@ -43,8 +45,9 @@ class OneHot(Statistic):
         """Raise ValueError for unknown options and numbers out of range."""
         check_option(OWNER, "handle_unknown", self.handle_unknown, UNKNOWN_POLICIES)
         check_option(OWNER, "handle_missing", self.handle_missing, MISSING_POLICIES)
-        if isinstance(self.drop, str) or not (self.drop is None or isinstance(self.drop, list)):
-            check_option(OWNER, "drop", self.drop, (None, "first", "if_binary"), "a list of categories")
+        if not isinstance(self.drop, (list, tuple)):
+            instead = "a list of categories", "a dict of one per column"
+            check_option(OWNER, "drop", self.drop, (None, "first", "if_binary"), *instead)
         check_rule(OWNER, self.min_frequency, self.max_categories)
 
     @property
@@ -62,5 +65,5 @@ class OneHot(Statistic):
 
 
 def list_dropped(drop: Any) -> Any:
-    """Categories to drop as a list, of whatever they come in; the name of a rule, and None, as they are."""
-    return list(drop) if hasattr(drop, "__len__") and not isinstance(drop, str) else drop
+    """Categories to drop as a list, of whatever they come in; the name of a rule, None and a dict as they are."""
+    return list(drop) if hasattr(drop, "__len__") and not isinstance(drop, (str, Mapping)) else drop

@@ -100,8 +100,10 @@ def read_refusals(document: dict[str, Any], n_keys: int) -> list[bool]:
 
 def describe_rule(rule: EncodingRule, writer: Writer) -> dict[str, Any]:
     """Give how sums become encodings as JSON."""
+    dropped = {} if rule.drop is None else {"drop": encode(rule.drop, writer)}
     return {name: encode(getattr(rule, field), writer) for name, field in RULE.items()} | {
-        "rare": asdict(rule.infrequent or Infrequent())
+        "rare": asdict(rule.infrequent or Infrequent()),
+        **dropped,
     }
 
 
@@ -278,7 +280,9 @@ def read_rule(document: dict[str, Any], reader: Reader) -> EncodingRule:
     if any(not isinstance(number, int | float | None) for number in numbers) or type(rare.pooled) is not bool:
         raise ValueError(f"infrequent categories are told by {rare}")
     missing = read_option(document, "missing", MISSING_POLICIES)
-    return EncodingRule(statistic, prior, unseen, missing, least, None if numbers == (None, None) else rare, scale)
+    infrequent = None if numbers == (None, None) else rare
+    drop = decode(document["drop"], reader) if "drop" in document else None
+    return EncodingRule(statistic, prior, unseen, missing, least, infrequent, scale, drop=drop)
 
 
 def read_sums(document: Any, key: CategoryIndex, info: TargetInfo, rule: EncodingRule, reader: Reader) -> CategorySums:

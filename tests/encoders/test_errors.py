@@ -116,7 +116,14 @@ PARAMETERS = [
     ({"prior": {"cty": 1.0}}, "prior: 'cty' is not a column of X. Did you mean 'city'"),
     ({"prior": {"zip": 1.0}, "columns": ["city"]}, "prior names 'zip', which is not among the columns to encode. Add"),
     ({"indicators": 1}, "'indicators' parameter of TargetEncoder must be one of True, False, a list of .* Got 1"),
-    ({"drop": "last"}, "'drop' parameter of TargetEncoder must be one of None, 'first'. Got 'last'"),
+    (
+        {"drop": ["first"]},
+        r"'drop' parameter of TargetEncoder must be one of None, 'first', the label of a class. Got \['f",
+    ),
+    (
+        {"drop": "last"},
+        "drop='last' of TargetEncoder is no class: y is a quantity. Give None, 'first' or the label of a",
+    ),
     ({"device": "gpu"}, "'device' parameter of TargetEncoder must be one of 'auto', 'cpu', 'cuda'. Got 'gpu'"),
     ({"dtype": "float16"}, "'dtype' parameter of TargetEncoder must be one of 'float64', 'float32'. Got 'float16'"),
     ({"categories": "all"}, "'categories' .* one of 'auto', a list of one list of categories per column. Got 'all'"),

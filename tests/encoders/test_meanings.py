@@ -126,6 +126,10 @@ def test_one_class_of_a_multiclass_target(tmp_path):
     assert load(tmp_path / "model").transform([["a"], ["z"]]).tolist() == [[1.0], [1.0]]
     with pytest.raises(ValueError, match=r"drop=.first. leaves no column"):
         TargetEncoder(target_type="multiclass", drop="first").fit([["a"], ["b"]], [1, 1])
+    with pytest.raises(ValueError, match=r"drop=1 leaves no column"):
+        TargetEncoder(target_type="multiclass", drop=1).fit([["a"], ["b"]], [1, 1])
+    with pytest.raises(ValueError, match=r"drop='2' of TargetEncoder is no class: y holds 1, 2, 3"):
+        TargetEncoder(drop="2").fit([["a"], ["b"], ["b"]], [1, 2, 3])
 
 
 def test_encodings_beyond_float32_warn():

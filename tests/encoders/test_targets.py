@@ -188,6 +188,14 @@ def test_a_dropped_class_changes_no_other(frame, weight):
     np.testing.assert_array_equal(less, whole[:, [1, 2, 4, 5, 7, 8, 10, 11]])
     assert encoder.classes_.tolist() == fewer.classes_.tolist() == ["x", "y", "z"]
     assert encoder.target_mean_.tolist()[1:] == fewer.target_mean_.tolist()
+    for place, label in enumerate("xyz"):
+        without, columns = encodings_of(frame, y, weight, drop=label)
+        np.testing.assert_array_equal(columns, np.delete(whole, [place, place + 3, place + 6, place + 9], axis=1))
+        assert without.classes_.tolist() == ["x", "y", "z"]
+        assert not any(name.endswith(f"_{label}") for name in without.get_feature_names_out())
+        kept = [codes for number, codes in enumerate(encoder.encodings_) if number % 3 != place]
+        assert all(map(np.array_equal, without.encodings_, kept))
+    np.testing.assert_array_equal(encodings_of(frame, y == "x", drop=True)[1], encodings_of(frame, y == "x")[1])
     # Binary and continuous targets have one column anyway.
     np.testing.assert_array_equal(encodings_of(frame, y == "x", drop="first")[1], encodings_of(frame, y == "x")[1])
 

@@ -135,7 +135,17 @@ MEMBERS: dict[str, tuple[Any, Any]] = {
     "one-hot": member(ge.OneHotEncoder, None, sparse_output=False, handle_unknown="ignore"),
     "one-hot, few": member(ge.OneHotEncoder, None, **ZIP, **DENSE, max_categories=4, drop="first", dtype="float32"),
     "one-hot, rare": member(ge.OneHotEncoder, None, **BOTH, **DENSE, min_frequency=0.1, drop="if_binary"),
+    "one-hot, dropped by column": member(
+        ge.OneHotEncoder, None, **DENSE, columns=["zip", "city", JOINT], drop={"zip": 0, JOINT: (1, None)}
+    ),
     "one-hot, missing are zeros": member(ge.OneHotEncoder, None, **CITY, **DENSE, handle_missing="zero"),
+    "class dropped": member(ge.TargetEncoder, KIND, drop="y", cv=ge.KFold(3), indicators=True, **CITY, **CLASSES),
+    "class dropped, blow-up": member(
+        ge.TargetEncoder, KIND, drop="z", cv=ge.KFold(2, blow_up=True), **BOTH, **CLASSES, dtype="float32"
+    ),
+    "class dropped, orders": member(
+        ge.TargetEncoder, KIND, drop="x", cv=ge.Ordered(2, average=False), **CITY, **CLASSES
+    ),
     "hashing": member(ge.HashingEncoder, None),
     "hashing, per column": member(
         ge.HashingEncoder, None, 5, per_column=True, alternate_sign=True, handle_missing="zero", dtype="float32"
@@ -236,7 +246,7 @@ MEMBERS: dict[str, tuple[Any, Any]] = {
         ge.CooccurrenceEncoder, None, None, columns=["city", "rank", "zip"], against="rest", weighting="log"
     ),
 }
-NOT_OF_ALL_ROWS = ("blow-up", "calibration")
+NOT_OF_ALL_ROWS = ("dropped", "blow-up", "calibration")
 MERGEABLE = {name: entry for name, entry in MEMBERS.items() if not any(word in name for word in NOT_OF_ALL_ROWS)}
 
 

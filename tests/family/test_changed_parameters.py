@@ -29,6 +29,7 @@ CHANGES: list[tuple[Any, Any, dict[str, Any], str, str, str]] = [
         "'category'",
     ),
     (ge.TargetEncoder(), KIND, {"drop": "first"}, "drop", "None", "'first'"),
+    (ge.TargetEncoder(drop="x"), KIND, {"drop": "y"}, "drop", "'x'", "'y'"),
     (PREFIXED, SOLD, {"hierarchy": {"city": ge.Prefixes(2)}}, "hierarchy", *PREFIXES),
     (ge.CountEncoder(), None, {"kind": "log"}, "kind", "'count'", "'log'"),
     (ge.CountEncoder(), None, {"indicators": True}, "indicators", "()", "('unseen',)"),

@@ -25,6 +25,7 @@ PARAMETERS = [
     {"min_frequency": 3, "handle_unknown": "infrequent_if_exist"},
     {"max_categories": 2, "drop": "if_binary", "handle_unknown": "infrequent_if_exist"},
     {"drop": ["Lima", 3]},
+    {"drop": {"size": 3}},
     {"handle_missing": "zero", "handle_unknown": "ignore"},
 ]
 
@@ -112,6 +113,8 @@ def test_joint_keys(frame):
     dropped = OneHotEncoder(columns=[("town", "size"), "size"], drop=[("Oslo", 2), 10]).fit(frame)
     drops = [values[number] for values, number in zip(dropped.categories_, dropped.drop_idx_, strict=True)]
     assert drops == [("Oslo", 2), 10]
+    by_key = OneHotEncoder(columns=[("town", "size"), "town", "size"], drop={1: 10, ("town", 1): ("Oslo", 2)})
+    assert list(by_key.fit(frame).drop_idx_) == [dropped.drop_idx_[0], None, dropped.drop_idx_[1]]
     assert dropped.inverse_transform(dropped.transform(frame))[:, 0].tolist() == pairs
 
 

@@ -100,30 +100,27 @@ class OneHotColumns:
     entries : list of EntryColumns
     statistic : OneHot
         What the user asked for at fit.
+    drops : bool
+        Whether categories are to be dropped, of some entry.
     """
 
     entries: list[EntryColumns]
     statistic: OneHot
+    drops: bool
 
     @classmethod
     def of(cls, model: Model) -> "OneHotColumns":
         """Give the columns by what a model has counted; ValueError if the policies or `drop` do not fit it."""
         statistic = model.rules[0].statistic
         assert isinstance(statistic, OneHot)
-        drops = statistic.drop
-        if isinstance(drops, list) and len(drops) != len(model.keys):
-            raise ValueError(
-                f"`drop` should have length equal to the number of features ({len(model.keys)}), got {len(drops)}. "
-                "Give one category per encoded column."
-            )
+        drops = drops_of(model)
         entries = [
             entry_columns(key, per_target[0], label, statistic)
             for key, per_target, label in zip(model.keys, model.statistics, labels_of(model), strict=True)
         ]
-        if drops is not None:
-            dropped = dropped_columns(entries, model.keys, drops)
-            entries = [replace(entry, dropped=column) for entry, column in zip(entries, dropped, strict=True)]
-        return cls(entries, statistic)
+        dropped = dropped_columns(entries, model.keys, drops)
+        entries = [replace(entry, dropped=column) for entry, column in zip(entries, dropped, strict=True)]
+        return cls(entries, statistic, any(drop is not None for drop in drops))
 
     @property
     def starts(self) -> list[int]:
@@ -202,15 +199,29 @@ def entry_columns(key: CategoryIndex, statistics: CategorySums, label: Any, stat
     return EntryColumns(label, rows, values, rare, all_columns)
 
 
-def dropped_columns(entries: list[EntryColumns], keys: list[CategoryIndex], drops: Any) -> list[int | None]:
+def drops_of(model: Model) -> list[Any]:
+    """Give what each entry drops: None, the name of a rule, or a tuple of one category."""
+    drops = [cast(OneHot, rule.statistic).drop for rule in model.rules]
+    if not isinstance(listed := drops[0], list):
+        return drops
+    if len(listed) != len(model.keys):
+        raise ValueError(
+            f"`drop` should have length equal to the number of features ({len(model.keys)}), got {len(listed)}. "
+            "Give one category per encoded column."
+        )
+    return [(category,) for category in listed]
+
+
+def dropped_columns(entries: list[EntryColumns], keys: list[CategoryIndex], drops: list[Any]) -> list[int | None]:
     """Which of its columns each entry drops."""
-    if drops == "first":
-        return [0 if entry.full_width else None for entry in entries]
-    if drops == "if_binary":
-        return [0 if entry.full_width == 2 else None for entry in entries]
     columns: list[int | None] = []
     absent = []
-    for entry, key, value in zip(entries, keys, drops, strict=True):
+    for entry, key, drop in zip(entries, keys, drops, strict=True):
+        if not isinstance(drop, tuple):
+            drops_first = {"first": entry.full_width > 0, "if_binary": entry.full_width == 2}
+            columns.append(0 if drops_first.get(drop) else None)
+            continue
+        [value] = drop
         position = np.flatnonzero(entry.rows == row_of(key, value))
         if not len(position):
             absent.append((entry.label, value))

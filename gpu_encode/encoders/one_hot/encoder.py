@@ -1,5 +1,6 @@
 """OneHotEncoder: a column of zeros and ones for each category."""
 
+from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -42,9 +43,10 @@ class OneHotEncoder(Encoder):
     categories : "auto" or list, default="auto"
         "auto": the values of the training rows.  A list: one list of values per encoded column; others are unknown,
         a missing value too where None is not among them.
-    drop : {"first", "if_binary"} or list, optional
+    drop : {"first", "if_binary"}, list or dict, optional
         Category of each column that gets none: the first, the first of two, or those listed, one per encoded column
-        (a tuple of a joint key).  A dropped category is a row of zeros.
+        (a tuple of a joint key).  A dict has the categories of the columns or joint keys that it names; others keep all
+        of theirs.  A dropped category is a row of zeros.
     sparse_output : bool, default=True
         Give a CSR matrix, of SciPy on the host and of CuPy in a GPU's memory; else a table of X's kind.
     dtype : dtype, default="float64"
@@ -108,6 +110,8 @@ class OneHotEncoder(Encoder):
     [[0.0, 0.0, 1.0], [0.0, 0.0, 0.0]]
     >>> OneHotEncoder(max_categories=2, sparse_output=False).fit(X).get_feature_names_out(["tree"]).tolist()
     ['tree_oak', 'tree_infrequent_sklearn']
+    >>> OneHotEncoder(drop={0: "oak"}, sparse_output=False).fit(X).get_feature_names_out(["tree"]).tolist()
+    ['tree_elm', 'tree_yew']
     """
 
     _: KW_ONLY
@@ -129,9 +133,13 @@ class OneHotEncoder(Encoder):
 
     def _parameters(self) -> Parameters:
         drop, missing = list_dropped(self.drop), self.handle_missing
+        by_key = drop if isinstance(drop, Mapping) else {}
+        rules = self.min_frequency, self.max_categories, self.handle_unknown, missing
         parameters = Parameters(
             owner=type(self).__name__,
-            statistic=OneHot(drop, self.min_frequency, self.max_categories, self.handle_unknown, missing),
+            statistic=OneHot(None if drop is by_key else drop, *rules),
+            by_key={key: OneHot((category,), *rules) for key, category in by_key.items()},
+            keyed_parameter="drop",
             categories=self.categories,
             columns=self.columns,
             as_unseen="zero",
@@ -185,7 +193,7 @@ class OneHotEncoder(Encoder):
     def drop_idx_(self) -> Array | None:
         """Position of the dropped category of each encoded column."""
         columns = self._columns
-        if columns.statistic.drop is None:
+        if not columns.drops:
             return None
         return np.array([entry.drop_index for entry in columns.entries], dtype=object)
 

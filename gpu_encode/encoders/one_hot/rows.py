@@ -82,7 +82,7 @@ def places_of(
             odd.append(label_of(key, at))
             column = np.where(unknown, places.dtype.type(columns.place_of_unknown(number)), column)
         places[:, number] = column
-    if odd and (statistic.handle_unknown == "warn" or statistic.drop is not None):
+    if odd and (statistic.handle_unknown == "warn" or columns.drops):
         warn_of_unknown(odd, statistic)
     return places
 
