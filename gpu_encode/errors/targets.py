@@ -28,9 +28,9 @@ def no_values() -> ValueError:
 
 def check_dropped(owner: str, label: object, classes: Sequence[NDArray[Any] | None]) -> None:
     """Raise ValueError unless each target that has classes has one of this label, and some other one."""
-    every = [labels.tolist() for labels in classes if labels is not None]
+    every: list[list[Any]] = [labels.tolist() for labels in classes if labels is not None]
     if not every or any(label not in labels for labels in every):
-        absent = next((labels for labels in every if label not in labels), [])
+        absent: list[Any] = next((labels for labels in every if label not in labels), [])
         shown = f"y holds {', '.join(map(repr, absent[:10]))}" if absent else "y is a quantity"
         raise ValueError(
             f"drop={_shown_one(label)} of {owner} is no class: {shown}. Give None, 'first' or the label of a class."

@@ -338,7 +338,8 @@ def dropped_output(model: Model, info: TargetInfo) -> int | None:
     label = model.rules[0].drop
     if label is None or info.kind != "multiclass" or info.classes is None:
         return None
-    return info.classes.tolist().index(label)
+    labels: list[Any] = info.classes.tolist()
+    return labels.index(label)
 
 
 def kept_outputs(model: Model) -> list[bool]:
