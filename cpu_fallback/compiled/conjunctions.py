@@ -283,7 +283,8 @@ def fit_margins(
         begin, end = first[part], first[part + 1]
         left[begin:end] = totals[begin:end]
         if turn:
-            explain(at, means, explained)
+            # Those that have not had their turn explain nothing yet.
+            explain(at[: min(turn, n_parts)], means, explained)
             subtract_explained(at[part], weight, explained, left)
         for i in range(begin, end):
             means[i] += left[i] / (margins[i] if margins[i] > 0 else 1.0)
