@@ -1,6 +1,6 @@
-"""What does a script gain that knows nothing of this library? scikit-learn's encoders, before `install` and after.
+"""What does a script gain that knows nothing of this library? Others' encoders, before `install` and after.
 
-    python -m benchmarks.accel [--rows 1e4,1e5,1e6] [--out FILE]
+    python -m benchmarks.accel [--of scikit-learn|category_encoders] [--rows 1e4,1e5,1e6] [--out FILE]
 
 Each time is the least of several calls of one process, before and after in turns; the numbers of both are compared.
 Rows below which scikit-learn is quicker set `FEWEST_ROWS` in gpu_encode/accel/settings.py.
@@ -15,15 +15,14 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-import sklearn
 from sklearn.model_selection import KFold, StratifiedKFold
 from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder, TargetEncoder
 
-from benchmarks.harness.machine import cores
+from benchmarks.harness.machine import cores, installed
 from gpu_encode import accel
 
 N_COLUMNS, N_VALUES, SECONDS = 4, 1000, 1.0
-HEADER = "| rows | table | call | scikit-learn, ms | served, ms | times |\n|---:|---|---|---:|---:|---:|"
+HEADER = "| rows | table | call | {}, ms | served, ms | times |\n|---:|---|---|---:|---:|---:|"
 
 
 def draw_tables(n_rows: int) -> dict[str, Any]:
@@ -37,6 +36,7 @@ def draw_tables(n_rows: int) -> dict[str, Any]:
         "objects": text,
         "frame of text": frame.astype("str"),
         "frame of categories": frame.astype("category"),
+        "frame of objects": frame.astype(object),
         "one column, a third as many values as rows": rng.integers(0, n_rows // 3, (n_rows, 1)),
     }
 
@@ -55,8 +55,22 @@ def works(X: Any, n_rows: int) -> Iterator[tuple[str, Callable[[], Any]]]:
     yield "TargetEncoder().transform", lambda: encoder.transform(X)
 
 
+def works_of_category_encoders(X: Any, n_rows: int) -> Iterator[tuple[str, Callable[[], Any]]]:
+    """Give the calls of category_encoders that are timed, on frames of pandas."""
+    import category_encoders
+
+    if not isinstance(X, pd.DataFrame):
+        return
+    y = pd.Series(np.random.default_rng(1).random(n_rows) < 0.3, dtype=int)
+    for name in ("Target", "MEstimate", "LeaveOneOut", "CatBoost", "JamesStein", "WOE", "Count", "Ordinal", "Binary"):
+        make = getattr(category_encoders, f"{name}Encoder")
+        fitted = make().fit(X, y)
+        yield f"{name}Encoder().fit_transform", lambda make=make: make().fit_transform(X, y)
+        yield f"{name}Encoder().transform", lambda fitted=fitted: fitted.transform(X)
+
+
 def time_both(call: Callable[[], Any]) -> tuple[float, float]:
-    """Give the milliseconds of scikit-learn and of a served call, whose numbers have to be the same."""
+    """Give the milliseconds of the library itself and of a served call, whose numbers have to be the same."""
     times: tuple[list[float], list[float]] = ([], [])
     answers: list[Any] = [None, None]
     start = perf_counter()
@@ -76,13 +90,16 @@ def time_both(call: Callable[[], Any]) -> tuple[float, float]:
 def main() -> None:
     """Print, and write where asked, a table of times."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--of", choices=("scikit-learn", "category_encoders"), default="scikit-learn")
     parser.add_argument("--rows", default="1e4,1e5,1e6", help="numbers of rows")
     parser.add_argument("--out", type=Path, help="a Markdown file")
     options = parser.parse_args()
-    lines = [f"scikit-learn {sklearn.__version__}, {cores()} cores, no GPU; {N_COLUMNS} columns.", "", HEADER]
+    which = works if options.of == "scikit-learn" else works_of_category_encoders
+    machine = f"{options.of} {installed(options.of)}, {cores()} cores, no GPU; {N_COLUMNS} columns."
+    lines = [machine, "", HEADER.format(options.of)]
     for n_rows in (int(float(number)) for number in options.rows.split(",")):
         for table, X in draw_tables(n_rows).items():
-            for work, call in works(X, n_rows):
+            for work, call in which(X, n_rows):
                 theirs, ours = time_both(call)
                 lines.append(f"| {n_rows:,} | {table} | {work} | {theirs:.1f} | {ours:.1f} | {theirs / ours:.1f} |")
                 sys.stderr.write(lines[-1] + "\n")

@@ -1,8 +1,9 @@
-"""scikit-learn's encoders, served by this library without a change of code.
+"""scikit-learn's and category_encoders' encoders, served by this library without a change of code.
 
 ``python -m gpu_encode.accel script.py`` runs a script, ``%load_ext gpu_encode.accel`` serves a notebook, and
-`install` serves the program that calls it.  `TargetEncoder`, `OneHotEncoder` and `OrdinalEncoder` of scikit-learn then
-compute with this library where they can, with scikit-learn's numbers, attributes and messages.
+`install` serves the program that calls it.  `TargetEncoder`, `OneHotEncoder` and `OrdinalEncoder` of scikit-learn, and
+the classes of category_encoders, then compute with this library where they can, with their own numbers, attributes and
+messages.
 """
 
 from gpu_encode.accel.calls import Line, Report

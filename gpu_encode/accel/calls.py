@@ -2,17 +2,21 @@
 
 import logging
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from time import perf_counter
+from typing import Any
+
+from gpu_encode.devices import DEVICES
 
 LOGGER = logging.getLogger("gpu_encode.accel")
+Method = Callable[..., Any]
 HEADINGS = ("method", "served by", "calls", "rows", "seconds", "why not")
 
 
 class NotServedError(Exception):
-    """A call that scikit-learn has to serve; the message says why."""
+    """A call, or a column, that the library has to serve that it was made to; the message says why."""
 
 
 @dataclass(frozen=True)
@@ -23,10 +27,10 @@ class Line:
     ----------
     method : str
         As in "OneHotEncoder.fit".
-    served_by : {"cpu", "cuda", "scikit-learn"}
-        The device, where this library computed.
+    served_by : {"cpu", "cuda", "scikit-learn", "category_encoders"}
+        The device, where this library computed; else the one that did.
     reason : str
-        Why scikit-learn did.
+        Why that one did; or why it did of some columns.
     n_calls, n_rows : int
     seconds : float
     """
@@ -66,7 +70,7 @@ class Report:
     @property
     def n_served(self) -> int:
         """Number of calls that this library served."""
-        return sum(line.n_calls for line in self.lines if line.served_by != "scikit-learn")
+        return sum(line.n_calls for line in self.lines if line.served_by in DEVICES)
 
     def __str__(self) -> str:
         if not self.lines:
@@ -81,6 +85,14 @@ class Report:
             ).rstrip()
             for row in rows
         )
+
+
+def count_rows(X: Any) -> int:
+    """Give the number of rows of a table; 0 of what is none."""
+    shape = getattr(X, "shape", None)
+    if isinstance(shape, tuple) and shape and isinstance(shape[0], int):
+        return shape[0]
+    return len(X) if isinstance(X, list) else 0
 
 
 @dataclass

@@ -113,9 +113,7 @@ def number_rows(column: Column) -> tuple[Array, Array]:
         codes = codes.copy()
         codes[missing] = n_values + tell_missing_apart(column, missing)
         n_values = int(codes.max()) + 1
-    first = np.zeros(n_values, np.intp)
-    # Of rows with one number the last that is written stays.
-    first[codes[::-1]] = np.arange(len(codes) - 1, -1, -1)
+    first = find_first_rows(codes, n_values)
     if vocabulary.kind == "number":
         return codes, first
     # scikit-learn puts Python's objects into sets: an error lists them in an order that depends on which came first.
@@ -123,6 +121,14 @@ def number_rows(column: Column) -> tuple[Array, Array]:
     places = np.empty(n_values, np.int32)
     places[in_order_of_rows] = np.arange(n_values)
     return places[codes], first[in_order_of_rows]
+
+
+def find_first_rows(codes: Array, n_values: int) -> Array:
+    """Find the first row of each value, by the numbers of all rows."""
+    first = np.zeros(n_values, np.intp)
+    # Of rows with one number the last that is written stays.
+    first[codes[::-1]] = np.arange(len(codes) - 1, -1, -1)
+    return first
 
 
 def tell_missing_apart(column: Column, rows: Array) -> Array:

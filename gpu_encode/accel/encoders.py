@@ -5,7 +5,6 @@ alone, one row each, and looks up its answer for every row.  So every number, me
 This module and `target_encoder` know scikit-learn's private methods, which `patches` exchanges.
 """
 
-from collections.abc import Callable
 from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import wraps
@@ -17,11 +16,10 @@ from sklearn.preprocessing._encoders import _BaseEncoder
 from sklearn.utils._encode import _check_unknown, _encode
 
 from cpu_fallback.types import Array
-from gpu_encode.accel.calls import RECORDS, NotServedError, Outcome
+from gpu_encode.accel.calls import RECORDS, Method, NotServedError, Outcome, count_rows
 from gpu_encode.accel.distinct_values import DistinctValues, read
 from gpu_encode.accel.settings import SETTINGS
 
-Method = Callable[..., Any]
 # Tables that are read; scikit-learn says of others what it takes and what not.
 FRAMES = ("pandas", "polars")
 
@@ -96,18 +94,8 @@ def serve(name: str, theirs: Method, ours: Method) -> Method:
     return method
 
 
-def count_rows(X: Any) -> int:
-    """Give the number of rows of a table; 0 of what is none."""
-    shape = getattr(X, "shape", None)
-    if isinstance(shape, tuple) and shape and isinstance(shape[0], int):
-        return shape[0]
-    return len(X) if isinstance(X, list) else 0
-
-
 def read_table(encoder: Any, X: Any) -> DistinctValues:
     """Find the distinct values of a table; NotServedError says why not."""
-    if not SETTINGS.supported:
-        raise NotServedError("a version of scikit-learn that was not tested")
     kind = type(X).__module__.split(".")[0]
     if not isinstance(X, list | np.ndarray) and kind not in FRAMES:
         raise NotServedError(f"a table of {kind}")

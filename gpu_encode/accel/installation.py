@@ -5,6 +5,7 @@ import logging
 import os
 import sys
 from collections.abc import Sequence
+from dataclasses import dataclass
 from importlib import import_module
 from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
@@ -16,26 +17,65 @@ from gpu_encode.accel.settings import FEWEST_ROWS, SETTINGS
 from gpu_encode.devices import DEVICES
 from gpu_encode.errors.parameters import check_option
 
-MODULE = "sklearn.preprocessing"
-PATCHES = "gpu_encode.accel.patches"
-# Versions of scikit-learn with which its own tests pass.
-TESTED = ("1.9.",)
 WORDS = ("0", "", "1", "report", "verbose")
 
 
+@dataclass(frozen=True)
+class Library:
+    """A library whose encoders are served.
+
+    Parameters
+    ----------
+    name : str
+    package : str
+        Has its version.
+    module : str
+        Whose import loads its encoders.
+    patches : str
+        Module of ours that exchanges their methods.
+    tested : tuple of str
+        Beginnings of the versions that were tested.
+    """
+
+    name: str
+    package: str
+    module: str
+    patches: str
+    tested: tuple[str, ...]
+
+    def exchange(self) -> None:
+        """Exchange the methods of the encoders, if the library is of a version that was tested."""
+        version = import_module(self.package).__version__
+        if version.startswith(self.tested):
+            import_module(self.patches).exchange()
+        else:
+            sys.stderr.write(
+                f"gpu_encode.accel: not tested with {self.name} {version}, which serves every call itself.\n"
+            )
+
+
+LIBRARIES = (
+    Library("scikit-learn", "sklearn", "sklearn.preprocessing", "gpu_encode.accel.patches", ("1.9.",)),
+    Library(
+        *("category_encoders", "category_encoders", "category_encoders"),
+        "gpu_encode.accel.category_encoders",
+        ("2.11.",),
+    ),
+)
+
+
 class AfterImport(MetaPathFinder):
-    """Exchanges the methods when scikit-learn's encoders have been imported."""
+    """Exchanges the methods when a library's encoders have been imported."""
 
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
         """Find the module as others do, and add a step to its loading."""
-        if fullname != MODULE:
-            return None
-        for finder in sys.meta_path:
+        library = next((library for library in LIBRARIES if library.module == fullname), None)
+        for finder in [] if library is None else sys.meta_path:
             spec = None if finder is self else finder.find_spec(fullname, path, target)
-            if spec is not None and spec.loader is not None:
-                spec.loader = ThenExchange(spec.loader)
+            if library is not None and spec is not None and spec.loader is not None:
+                spec.loader = ThenExchange(spec.loader, library)
                 return spec
         return None
 
@@ -43,8 +83,8 @@ class AfterImport(MetaPathFinder):
 class ThenExchange(Loader):
     """Loads a module, then exchanges the methods."""
 
-    def __init__(self, loader: Loader) -> None:
-        self.loader = loader
+    def __init__(self, loader: Loader, library: Library) -> None:
+        self.loader, self.library = loader, library
 
     def create_module(self, spec: ModuleSpec) -> ModuleType | None:
         """Make the module as its loader does."""
@@ -53,7 +93,7 @@ class ThenExchange(Loader):
     def exec_module(self, module: ModuleType) -> None:
         """Run the module as its loader does, and exchange the methods."""
         self.loader.exec_module(module)
-        exchange()
+        self.library.exchange()
 
 
 _AFTER_IMPORT = AfterImport()
@@ -67,14 +107,14 @@ def install(
     fewest_rows: int = FEWEST_ROWS,
     verbose: bool = False,
 ) -> None:
-    """Let this library serve scikit-learn's TargetEncoder, OneHotEncoder and OrdinalEncoder.
+    """Let this library serve the encoders of scikit-learn, as far as it has them, and of category_encoders.
 
     Parameters
     ----------
     device : {"auto", "cpu", "cuda"}, default="auto"
         Where the sums and training encodings of a TargetEncoder are computed.
     fewest_rows : int, default=20000
-        Smaller tables are left to scikit-learn, which takes less time for them.
+        Smaller tables are left to the library that was asked, which takes less time for them.
     verbose : bool, default=False
         Log each call to stderr: who served it, and why not this library.
 
@@ -101,28 +141,20 @@ def install(
     if verbose:
         LOGGER.addHandler(_HANDLER)
         LOGGER.setLevel(logging.INFO)
-    if MODULE in sys.modules:
-        exchange()
-    elif _AFTER_IMPORT not in sys.meta_path:
+    for library in LIBRARIES:
+        if library.module in sys.modules:
+            library.exchange()
+    if _AFTER_IMPORT not in sys.meta_path:
         sys.meta_path.insert(0, _AFTER_IMPORT)
 
 
-def exchange() -> None:
-    """Exchange the methods of scikit-learn's encoders, if it is of a version that was tested."""
-    version = import_module("sklearn").__version__
-    SETTINGS.supported = version.startswith(TESTED)
-    if SETTINGS.supported:
-        import_module(PATCHES).exchange()
-    else:
-        sys.stderr.write(f"gpu_encode.accel: not tested with scikit-learn {version}, which serves every call itself.\n")
-
-
 def uninstall() -> None:
-    """Give scikit-learn its own methods back, and forget which calls were served."""
+    """Give the libraries their own methods back, and forget which calls were served."""
     if _AFTER_IMPORT in sys.meta_path:
         sys.meta_path.remove(_AFTER_IMPORT)
-    if PATCHES in sys.modules:
-        sys.modules[PATCHES].restore()
+    for library in LIBRARIES:
+        if library.patches in sys.modules:
+            sys.modules[library.patches].EXCHANGES.restore()
     LOGGER.removeHandler(_HANDLER)
     RECORDS.clear()
 

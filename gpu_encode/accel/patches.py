@@ -4,23 +4,23 @@ The classes stay scikit-learn's: `isinstance`, `clone`, pickles, feature names, 
 before, wherever a class was imported or subclassed.  This is the one list of the private names that we rely on.
 """
 
-from typing import Any
-
 from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder, TargetEncoder
 from sklearn.preprocessing._encoders import _BaseEncoder
 from sklearn.utils._set_output import _wrap_method_output
 
 from gpu_encode.accel import encoders, target_encoder
-from gpu_encode.accel.encoders import Method, look_up_columns, look_up_rows, run_theirs, serve
+from gpu_encode.accel.calls import Method
+from gpu_encode.accel.encoders import look_up_columns, look_up_rows, run_theirs, serve
+from gpu_encode.accel.exchanges import Exchanges
 
-# What a class had of its own; a method that it had from a base is deleted.
-_TAKEN: list[tuple[type, str, Any]] = []
+EXCHANGES = Exchanges()
 
 
 def exchange() -> None:
     """Exchange the methods, unless they are."""
-    if _TAKEN:
+    if EXCHANGES:
         return
+    put = EXCHANGES.put
     put(_BaseEncoder, "_check_X", encoders.give_distinct_values)
     put(_BaseEncoder, "_fit_infrequent_category_mapping", encoders.count_all_rows)
     put(TargetEncoder, "_transform", target_encoder.number_rows)
@@ -40,19 +40,3 @@ def as_output(name: str, encoder: type, ours: Method) -> Method:
     """Make a method that gives tables as `set_output` asks for: what scikit-learn's own wrapper for it wraps."""
     method: Method = _wrap_method_output(serve(name, getattr(encoder, name).__wrapped__, ours), "transform")
     return method
-
-
-def put(encoder: type, name: str, method: Method) -> None:
-    """Put a method into a class, and remember what was there."""
-    _TAKEN.append((encoder, name, vars(encoder).get(name)))
-    setattr(encoder, name, method)
-
-
-def restore() -> None:
-    """Put everything back."""
-    while _TAKEN:
-        encoder, name, method = _TAKEN.pop()
-        if method is None:
-            delattr(encoder, name)
-        else:
-            setattr(encoder, name, method)

@@ -15,14 +15,11 @@ class Settings:
     device : {"auto", "cpu", "cuda"}
         Where a target encoder's sums and training encodings are computed.
     fewest_rows : int
-        Smaller tables are left to scikit-learn.
-    supported : bool
-        Whether scikit-learn is of a version that was tested.
+        Smaller tables are left to the library that was asked.
     """
 
     device: str = "auto"
     fewest_rows: int = FEWEST_ROWS
-    supported: bool = True
 
 
 SETTINGS = Settings()

@@ -12,8 +12,8 @@ from sklearn.preprocessing import TargetEncoder as Theirs
 
 from cpu_fallback.types import Array
 from gpu_encode import notices
-from gpu_encode.accel.calls import NotServedError
-from gpu_encode.accel.encoders import CALL, Call, Method, distinct_of
+from gpu_encode.accel.calls import Method, NotServedError
+from gpu_encode.accel.encoders import CALL, Call, distinct_of
 from gpu_encode.accel.settings import SETTINGS
 from gpu_encode.encoders.target import TargetEncoder
 

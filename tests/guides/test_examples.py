@@ -152,6 +152,15 @@ def test_many_draws_of_random_codes_beat_one(alone):
     assert twice[0].tolist() == twice[1].tolist()
 
 
+def test_a_script_gets_the_same_numbers_when_it_is_served(alone):
+    require_modules("category_encoders")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        *compared, heading = alone("served_script", "--rows", 20_000)[:7]
+    assert [line.rpartition(", ")[2] for line in compared] == ["the same numbers"] * 6
+    assert heading.split()[:2] == ["method", "served"]
+
+
 def test_rows_are_the_same_every_time(monkeypatch):
     monkeypatch.syspath_prepend(FOLDER)
     orders = importlib.import_module("orders")
