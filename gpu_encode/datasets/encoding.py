@@ -41,8 +41,8 @@ from gpu_encode.datasets.writing import choose_destination
 from gpu_encode.encoders.base import Encoder
 from gpu_encode.errors import datasets as errors
 from gpu_encode.fitting.model import unseen_counted, warn_of_share
-from gpu_encode.frames import Frame, Pieces
 from gpu_encode.parts import EncodingPlan, Part, PartialSums, Profile, encode, fit, measure, plan
+from gpu_encode.parts.plans import carried
 from gpu_encode.parts.profiles import profile_rows
 from gpu_encode.schemes import Ordered, Splits
 from gpu_encode.storage.archive import explain_full_disk
@@ -129,8 +129,9 @@ def encode_dataset(
     is enough: the rest of the rows, up to 67 million, is looked through to count them.  Random orders, and orders in
     time, take two passes more over rows as small numbers, which lie in the hidden folder for as long.
 
-    Splitters of scikit-learn, arrays of fold numbers, ``Ordered`` with `values` or in a dict as `cv`, and a number of
-    `borders` take all rows at once: these are then in memory together, or refused where the limit leaves no room.
+    Splits, splitters of scikit-learn but `KFold` and `PredefinedSplit`, ``Ordered`` with `values` or in a dict as `cv`,
+    and a number of `borders` take all rows at once: these are then in memory together, or refused where the limit
+    leaves no room.  A column of fold numbers, named as `cv`, does what splits do in chunks.
 
     Examples
     --------
@@ -381,9 +382,10 @@ def needs_all_rows(encoder: Any) -> bool:
     parameters = encoder._parameters()
     alone = parameters.values is not None or parameters.scheme_by_key
     return (parameters.cut is not None and parameters.cut.needs_all_rows) or any(
-        isinstance(scheme, Splits)
+        carried(scheme) is None
+        # Splits that are listed may have to be summed one by one.
+        or (isinstance(scheme, Splits) and not hasattr(scheme.cv, "split"))
         or (isinstance(scheme, Ordered) and alone)
-        or any(isinstance(column, (Frame, Pieces)) for column, _ in scheme.reads())
         for scheme in parameters.every_scheme
     )
 

@@ -183,5 +183,6 @@ def check_room_for_all(limit: int, n_rows: int, row_bytes: float, n_keys: int) -
     if needed > limit:
         raise ValueError(
             f"This scheme, or these borders, take all rows at once, and memory_limit is {limit / 2**20:,.0f} MiB. "
-            f"Give at least {-(-needed // 2**20):,} MiB; or folds, which take rows in chunks, or borders as a list."
+            f"Give at least {-(-needed // 2**20):,} MiB; or folds, which take rows in chunks (of splits, a "
+            'column of fold numbers, cv="fold"), or borders as a list.'
         )

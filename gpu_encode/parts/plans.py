@@ -1,5 +1,6 @@
 """What all rows decide before they are summed: kinds of targets, classes, and who may look at whom."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -7,9 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cpu_fallback.types import UNKNOWN, Array
-from gpu_encode import frames
+from gpu_encode import devices, frames, ops
 from gpu_encode.encoders.base import Encoder
+from gpu_encode.errors.folds import splits_of_all_rows
 from gpu_encode.errors.pieces import rows_have_changed
+from gpu_encode.errors.tables import inconsistent_lengths
 from gpu_encode.errors.targets import more_than_two_labels, no_values, weights_all_zero
 from gpu_encode.fitting.categories import column_keys
 from gpu_encode.fitting.columns import Selection
@@ -20,12 +23,14 @@ from gpu_encode.frames import Frame, Pieces
 from gpu_encode.parts.profiles import Profile, TargetProfile, ValueCounts
 from gpu_encode.schemes import Ordered, Scheme, Splits
 from gpu_encode.schemes.plans import (
+    ByValue,
     FoldPlan,
     OrderedPlan,
     Plan,
     Request,
     RowOrder,
     RowsAtHand,
+    SplitPlan,
     all_rows,
     assign,
 )
@@ -123,7 +128,7 @@ class EncodingPlan:
                 scheme = self.parameters.every_scheme[place]
                 if scheme.reads_classes and earlier is None:
                     raise rows_have_changed(f"A part begins at row {first_row}, with rows")
-                codes = {role: self.codes_of(rows, column, role) for column, role in scheme.reads()}
+                codes = {role: self.codes_of(rows, column, role) for column, role in scheme.reads_of_rows()}
                 plan = assign(plan, RowsAtHand(rows.ops, rows.n_rows, codes, labels, first_row, earlier))
             made[place] = plan if isinstance(plan, FoldPlan) else all_rows()
         return [made[place] for place in places]
@@ -173,10 +178,7 @@ def plan(encoder: Encoder, profile: Profile) -> EncodingPlan:
     counts = [class_counts(target, info) for target, info in known] or [None]
     plans = []
     for scheme in parameters.every_scheme:
-        values = {role: profile.values[column, role] for column, role in scheme.reads()}
-        value_counts = {role: of_role.counts for role, of_role in values.items()}
-        distinct = {role: of_role.vocabulary for role, of_role in values.items()}
-        plans.append(scheme.plan(Request(profile.n_rows, value_counts, counts, distinct)))
+        plans.append(plan_scheme(scheme, profile, counts))
         folds = parameters.folds_given_for(scheme)
         for target, info in known:
             if info.classes is not None and folds is not None:
@@ -188,13 +190,43 @@ def plan(encoder: Encoder, profile: Profile) -> EncodingPlan:
     )
 
 
+def carried(scheme: Scheme) -> Scheme | None:
+    """Give the scheme as rows in parts take it; None where it has to have all rows at once."""
+    return scheme.by_row_number() if isinstance(scheme, Splits) else scheme
+
+
+def plan_scheme(scheme: Scheme, profile: Profile, counts: Sequence[NDArray[np.int64] | None]) -> Plan:
+    """Let a scheme decide who may look at whom; of arrays that hold something of all rows, folds are found here."""
+    n_rows, scheme = profile.n_rows, carried(scheme) or scheme
+    values = {role: profile.values[column, role] for column, role in scheme.reads_of_rows()}
+    value_counts = {role: of_role.counts for role, of_role in values.items()}
+    distinct = {role: of_role.vocabulary for role, of_role in values.items()}
+    arrays = {}
+    for column, role in scheme.reads():
+        if isinstance(column, (Frame, Pieces)):
+            if column.n_rows != n_rows:
+                raise inconsistent_lengths(role, [n_rows, column.n_rows])
+            backend = ops.resolve(n_rows, devices.choose("auto", *(part.native for part in column.parts), n_rows=0))
+            codes, distinct[role], _ = column_keys(column, column, role, backend)
+            arrays[role] = frames.to_host(codes)
+            value_counts[role] = np.bincount(arrays[role], minlength=len(distinct[role]))
+    X = np.empty((n_rows, 0)) if isinstance(scheme, Splits) else None
+    plan = scheme.plan(Request(n_rows, value_counts, counts, distinct, X))
+    if isinstance(plan, SplitPlan):
+        raise ValueError(
+            "cv has splits that train on some validation rows of another split and not on the others, which takes all "
+            "rows at once, and these come in parts. Train on whole folds, such as all other rows; or pass one table."
+        )
+    if isinstance(plan, FoldPlan) and isinstance(plan.fold_rule, ByValue) and plan.fold_rule.role in arrays:
+        rule = plan.fold_rule
+        return replace(plan, folds=rule.fold_of[arrays[rule.role]], fold_rule=None)
+    return plan
+
+
 def check_parts(parameters: Parameters, scheme: Scheme) -> None:
     """Raise ValueError for a scheme that needs all rows at once."""
-    if isinstance(scheme, Splits):
-        raise ValueError(
-            f"cv={scheme.cv!r} splits all rows at once, and these come in parts. Give KFold, GroupKFold, "
-            "TimeFolds, Holdout, LeaveOneOut or Ordered, or the name of a column of fold numbers."
-        )
+    if isinstance(scheme, Splits) and carried(scheme) is None:
+        raise splits_of_all_rows(scheme.cv)
     if isinstance(scheme, Ordered) and (parameters.values is not None or parameters.scheme_by_key):
         given = "values" if parameters.values is not None else "a dict as cv"
         raise ValueError(

@@ -18,7 +18,7 @@ from gpu_encode.errors.targets import no_target, unknown_target_type
 from gpu_encode.fitting.categories import column_keys
 from gpu_encode.fitting.inputs import Inputs
 from gpu_encode.fitting.parameters import Parameters
-from gpu_encode.frames import Frame, Incomplete, NumberedLabels, Pieces
+from gpu_encode.frames import Incomplete, NumberedLabels
 from gpu_encode.ops import Ops
 from gpu_encode.parts.part import Part
 from gpu_encode.sums import targets
@@ -212,7 +212,7 @@ def profile_rows(parameters: Parameters, part: Part) -> Profile:
         profiles = [profile_target(backend, *target, kind) for target, kind in zip(named, asked, strict=True)]
         weight = given.weight()
         some = weight is None or bool(targets.check_weight(backend, weight, all_rows=False).any())
-        reads = dict.fromkeys(read for scheme in parameters.every_scheme for read in scheme.reads())
+        reads = dict.fromkeys(read for scheme in parameters.every_scheme for read in scheme.reads_of_rows())
         values = {(column, role): value_counts(given, column, role, backend) for column, role in reads}
     if parameters.reads_classes and not profiles:
         raise nothing_to_stratify()
@@ -244,11 +244,6 @@ def profile_target(backend: Ops, name: str | None, values: Any, asked: Any) -> T
 
 def value_counts(given: Inputs, column: Any, role: str, backend: Ops) -> ValueCounts:
     """Count the rows of each value of a column that the scheme reads."""
-    if isinstance(column, (Frame, Pieces)):
-        raise ValueError(
-            f"An array of {role} is one for all rows, and these come in parts. Give the name of a column that holds "
-            f"the {role}, which is then read part by part."
-        )
     source = given.groups() if column is None else column
     codes, vocabulary, _ = column_keys(given.frame, source, role, backend)
     return ValueCounts(role, vocabulary, backend.to_host(np.bincount(codes, minlength=len(vocabulary))))

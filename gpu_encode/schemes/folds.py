@@ -428,6 +428,17 @@ class Splits(Scheme):
     def __init__(self, cv: Any) -> None:
         self.cv = cv
 
+    def by_row_number(self) -> Scheme | None:
+        """Give a scheme of the same folds that asks for no more than the number of rows; None where there is none."""
+        if not hasattr(self.cv, "split"):
+            return self
+        # Who has a splitter has loaded them.
+        from sklearn import model_selection
+
+        if type(self.cv) is model_selection.KFold and not self.cv.shuffle:
+            return KFold(self.cv.n_splits, order="contiguous")
+        return self if type(self.cv) in (model_selection.KFold, model_selection.PredefinedSplit) else None
+
     def plan(self, request: Request) -> Plan:
         """Ask once for the splits."""
         splits = self.cv

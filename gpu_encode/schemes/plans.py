@@ -62,7 +62,11 @@ class Scheme(BaseEstimator):
 
     def used_columns(self) -> list[Any]:
         """Columns of X that the scheme reads, which are never encoded."""
-        return [column for column, _ in self.reads() if column is not None and not isinstance(column, (Frame, Pieces))]
+        return [column for column, _ in self.reads_of_rows() if column is not None]
+
+    def reads_of_rows(self) -> list[tuple[Any, str]]:
+        """Columns that the scheme asks for, but for arrays that the user gave it for all rows."""
+        return [read for read in self.reads() if not isinstance(read[0], (Frame, Pieces))]
 
     def plan(self, request: "Request") -> "Plan":
         """Decide who looks at whom."""
@@ -454,6 +458,9 @@ def find_rows(plan: Plan, rows: RowsAtHand) -> Plan:
         return replace(plan, folds=find_folds(plan.fold_rule, rows), fold_rule=None, weights=weights)
     if isinstance(plan, FoldPlan) and isinstance(plan.folds, FoldPattern) and rows.first_row:
         return replace(plan, folds=plan.folds.at(plan.folds.first_row + rows.first_row))
+    if isinstance(plan, FoldPlan) and plan.folds is not None and not isinstance(plan.folds, FoldPattern):
+        # Those of all rows.
+        return replace(plan, folds=plan.folds[rows.first_row : rows.first_row + rows.n_rows])
     if isinstance(plan, OrderedPlan) and plan.time is not None:
         order = by_time(rows.codes[plan.time.role], plan.time.starts)
         return replace(plan, orders=[order], time=None)

@@ -93,11 +93,11 @@ def test_every_option(tmp_path: Path, rows: Path, orders: pa.Table, choices: dic
     "encoder",
     [
         TargetEncoder(cv=StratifiedKFold(3, shuffle=True, random_state=1)),
-        TargetEncoder(cv=np.arange(N_ROWS) % 4),
+        TargetEncoder(cv=[(np.arange(N_ROWS) % 4 != fold, np.arange(N_ROWS) % 4 == fold) for fold in range(4)]),
         StatisticEncoder(["mean", "std"], values=["amount", "shop"], cv=Ordered()),
         CatBoostEncoder("buckets", borders=3),
     ],
-    ids=["splitter", "fold-numbers", "order-of-values", "quantiles"],
+    ids=["splitter", "splits", "order-of-values", "quantiles"],
 )
 def test_what_takes_all_rows_at_once(tmp_path: Path, rows: Path, orders: pa.Table, encoder: Any) -> None:
     encoder.set_params(columns=["city", ("device", "zip")])

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from dask import delayed
 from sklearn.exceptions import NotFittedError
-from sklearn.model_selection import KFold as SplitterOfAllRows
+from sklearn.model_selection import StratifiedKFold
 
 from gpu_encode import Greedy, KFold, LeaveOneOut, TargetEncoder
 from gpu_encode.errors.distributed import RowInPartitionError
@@ -98,8 +98,8 @@ TABLES = [
     ([X, X], TypeError, r"^X\[0\] is a DataFrame of Dask, without rows yet"),
 ]
 PARAMETERS = [
-    ({"cv": np.arange(60) % 3}, ValueError, "fold numbers"),
-    ({"cv": SplitterOfAllRows(3)}, ValueError, "all rows"),
+    ({"cv": np.arange(59) % 3}, ValueError, r"inconsistent numbers of samples: \[60, 59\]"),
+    ({"cv": StratifiedKFold(3)}, ValueError, 'looks at all rows at once, and these come in parts.* cv="fold"'),
     ({"columns": ["nowhere"]}, ValueError, "nowhere"),
     ({"columns": ["shop"], "cv": "nowhere"}, ValueError, "nowhere"),
 ]
