@@ -489,7 +489,7 @@ def require_columns(encoder: Any, names: Sequence[str]) -> None:
     """Refuse rows that lack a column that the encoder reads or passes through."""
     model = encoder._model
     selection = model.selection
-    for position in sorted({*selection.needed, *selection.passed} - {*selection.training_only}):
+    for position in sorted({*selection.needed, *selection.passed, *selection.dates} - {*selection.optional}):
         if model.feature_names[position] not in names:
             raise errors.no_such_column("the encoder", model.feature_names[position], names)
 

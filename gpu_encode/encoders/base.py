@@ -29,6 +29,7 @@ from gpu_encode.fitting.model import Model, encoded_names, kept_columns, kept_ou
 from gpu_encode.fitting.parameters import Parameters, read_each
 from gpu_encode.formulas.encoding_rule import check_weights
 from gpu_encode.frames import Frame, Pieces
+from gpu_encode.frames.labels import as_numpy
 from gpu_encode.sums.category_sums import CategorySums
 from gpu_encode.sums.targets import NO_TARGET
 
@@ -429,7 +430,7 @@ class Encoder(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  # t
             for view in range(table.values.shape[1])
         ]
         if model.rules[0].drop is None:
-            return encodings
+            return [as_numpy(column) for column in model.with_values(encodings)]
         kept = np.repeat(kept_outputs(model), model.statistics[0][0].n_views)
         return [values for values, has_column in zip(encodings, kept, strict=True) if has_column]
 
@@ -538,6 +539,7 @@ class Encoder(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  # t
 
     def _check_model(self, model: Model) -> None:
         """Raise ValueError if what was learned cannot be kept; nothing is changed yet."""
+        model.check_places()
         names = names_at_fit(model)
         check_unique([*self._encoded_names(model, names), *(names[i] for i in model.selection.passed)])
 
@@ -560,7 +562,7 @@ class Encoder(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  # t
 
     def _assemble_as(self, model: Model, frame: Frame | Pieces, arrays: list[Array], columns: ColumnMap) -> Any:
         """Put columns together that are named by a model."""
-        selection, arrays = model.selection, kept_columns(model, arrays)
+        selection, arrays = model.selection, model.with_values(kept_columns(model, arrays))
         wanted = wanted_container(self)
         kind = wanted if wanted in ("pandas", "polars") else None
         passed = [columns.places[position] for position in selection.passed if position in columns.places]
@@ -687,7 +689,7 @@ def check_unique(names: list[str]) -> None:
 
 def lacks_training_only(frame: Frame | Pieces, model: Model) -> bool:
     """Tell whether a table has all fitted columns, in order, but for those that only training reads."""
-    names, absent = model.feature_names, model.selection.training_only
+    names, absent = model.feature_names, model.selection.optional
     if not absent or names is None or frame.names is None:
         return bool(absent) and frame.n_columns == model.n_features - len(absent)
     return frame.names == [name for position, name in enumerate(names) if position not in absent]

@@ -27,7 +27,10 @@ class StatisticEncoder(SchemeEncoder):
         mean, std / sqrt(count); "skew", the third standardized moment, with ddof=1 corrected for the number of rows as
         pandas does.  "min"; "max"; "median"; ("quantile", q), interpolated linearly as `numpy.quantile`
         does; "nunique", the number of distinct values; "mode", the most frequent value, of several the smallest;
-        ("share", t), the share of the rows with a value above t.  Or a function ``f(count, mean, variance)`` of arrays
+        ("share", t), the share of the rows with a value above t.  Columns of text have "count", "nunique" and "mode",
+        of several the first in the order of UTF-8; columns of dates have these, "min" and "max", "first" and "last",
+        which are the same in words of time, whatever the order of rows, and "seconds_since_last" (see Notes).  Or a
+        function ``f(count, mean, variance)`` of arrays
         that gives an array, whose name the column gets.  It must go cell by cell, as ``mean / count`` does: then it
         sees no more than these three numbers, and neither the order of the rows nor chunks can matter.  (One that
         looks at other cells, as ``mean / mean.max()`` does, gives what they happen to be.)  It is called for all
@@ -75,12 +78,13 @@ class StatisticEncoder(SchemeEncoder):
         nowhere: neither in n, in the prior, nor in `min_count`.  They have a fold, or a place in an order, as other
         rows do, and get what the rows that they see say.  It plays no part beside `values`.
     values : list, optional
-        Names (or positions) of numeric columns of X.  None: the values are y.  Columns of values are read in training
-        alone, need not be there afterwards, are not encoded, and pass through where `columns` is a list.
+        Names (or positions) of columns of X: numbers, text or dates.  None: the values are y.  Columns of values are
+        read in training alone, need not be there afterwards (but for "seconds_since_last"), are not encoded, and pass
+        through where `columns` is a list.
     cv : "auto", int, None, scheme, splitter, iterable, str, array or dict, default="auto"
         Who may look at whom in training, as in `TargetEncoder`.  "auto": 5 folds where the values are y; all rows,
         their own included, where they are columns of X.  "min" and all that is named after it take `LeaveOneOut` and
-        schemes with folds, not `Ordered`.
+        schemes with folds, not `Ordered`; "seconds_since_last" takes ``Ordered(time=)`` of its own column, too.
     ddof : {0, 1}, default=1
         "var", "std" and "sem" divide by N - ddof.  A category without so many rows gets NaN, as in pandas.
     target_type : {"continuous", "auto", "binary", "multiclass"} or list, default="continuous"
@@ -99,7 +103,9 @@ class StatisticEncoder(SchemeEncoder):
     ----------
     categories_ : list of ndarray of shape (n_categories,)
     encodings_ : list of float64 ndarray of shape (n_categories,)
-        Statistics of each category: by column, then column of values (or target, and class), then statistic.
+        Statistics of each category: by column, then column of values (or target, and class), then statistic.  Those
+        that are text are arrays of objects, those that are dates of datetime64, in UTC; "seconds_since_last" is NaN,
+        since it is a row's own.
     device_ : {"cpu", "cuda"}
     n_features_in_ : int
     feature_names_in_ : ndarray of str
@@ -120,6 +126,13 @@ class StatisticEncoder(SchemeEncoder):
     weights with fractions.  For these the encoder keeps how often each value occurs in each
     category, which adds up exactly in any order, but takes memory for every such pair.
 
+    "mode", "min" and what is named after it are text where the values are text, and dates in the unit and time zone of
+    the column; None and NaT where there is none.  An output without types for columns, as NumPy's, holds objects then.
+    "seconds_since_last" is the time from the latest earlier date of the row's category, among the rows that it may see,
+    to its own date.  Earlier is by a tick at least: no row sees itself or one of the same moment, and by any scheme,
+    also where all rows are seen, none sees what comes after it.  NaN where there is no earlier date; new rows have
+    their dates compared with those of all training rows.
+
     Statistics of columns of X say nothing of y, so by default each row sees itself in training as new rows do.
 
     References
@@ -137,11 +150,19 @@ class StatisticEncoder(SchemeEncoder):
     0               2.0              2.5         2.12132
     1               2.0              2.5         2.12132
     2               0.0              0.0         0.00000
+    >>> X = pd.DataFrame({"user": ["a", "a", "b"], "word": ["x", "y", "x"], "when": pd.to_datetime(["2020-01-01"] * 3)})
+    >>> X.loc[1, "when"] += pd.Timedelta("1h")
+    >>> encoder = StatisticEncoder({"user": {"word": ["mode"], "when": ["last", "seconds_since_last"]}})
+    >>> encoder.fit_transform(X).iloc[:, :3]
+      user_word_mode      user_when_last  user_when_seconds_since_last
+    0              x 2020-01-01 01:00:00                           NaN
+    1              x 2020-01-01 01:00:00                        3600.0
+    2              x 2020-01-01 00:00:00                           NaN
     >>> def noise_to_signal(count, mean, variance):
     ...     return variance / (mean * mean)
-    >>> encoder = StatisticEncoder([noise_to_signal], ddof=0).fit(X[["shop"]], [1.0, 3.0, 5.0])
+    >>> encoder = StatisticEncoder([noise_to_signal], ddof=0).fit(X[["user"]], [1.0, 3.0, 5.0])
     >>> encoder.get_feature_names_out().tolist(), encoder.encodings_
-    (['shop_noise_to_signal'], [array([0.25, 0.  ])])
+    (['user_noise_to_signal'], [array([0.25, 0.  ])])
     """
 
     statistics: Any = ("mean",)
@@ -168,6 +189,7 @@ class StatisticEncoder(SchemeEncoder):
             target_type=None if of_columns else self.target_type,
             columns=asked.columns,
             values=asked.values,
+            labelled=True,
             **read_schemes(self, "auto", schemes.Greedy() if of_columns else 5),
         )
 

@@ -62,6 +62,42 @@ def too_little_weight(owner: str, total: float) -> ValueError:
     )
 
 
+def of_dates_alone(owner: str, statistic: str, of_numbers: str | None) -> ValueError:
+    """Error for a statistic of dates that is asked of numbers or labels."""
+    instead = f" Take {of_numbers!r} of numbers." if of_numbers else ""
+    return ValueError(
+        f"{statistic!r} of {owner} is for columns of dates, named by values or in a dict of statistics.{instead}"
+    )
+
+
+def of_numbers_alone(owner: str, statistic: str, column: object, kind: str, known: Sequence[str]) -> ValueError:
+    """Error for a statistic of numbers that is asked of a column of text or dates."""
+    held = "text" if kind == "text" else "dates"
+    return ValueError(
+        f"values: column {column!r} holds {held}, of which {owner} has {', '.join(map(repr, known))}, and "
+        f"{statistic!r} is for numbers. {_ADVICE} Of several columns each may have its own: "
+        f'statistics={{"key": {{{column!r}: ["mode"], ...}}}}.'
+    )
+
+
+def several_kinds(column: object, one: str, other: str) -> ValueError:
+    """Error for a column of values that holds one kind in some rows, and another or nothing in others."""
+    held = {"continuous": "numbers, or nothing,", "text": "text", "datetime": "dates"}
+    return ValueError(
+        f"The column {column!r} of values holds {held[one]} in some rows and {held[other]} in others. Give it one "
+        "type, in all tables."
+    )
+
+
+def number_for_values(owner: str, parameter: str, found: object, column: object, kind: str) -> ValueError:
+    """Error for a number that would stand among text or dates."""
+    held = "text" if kind == "text" else "dates"
+    return ValueError(
+        f"{parameter}={found!r} of {owner} is for numbers, but statistics of the column {column!r} are {held}. Leave "
+        "it out, or give this column an encoder of its own."
+    )
+
+
 def inexact_beside_fractions(row: int, found: object) -> RowError:
     """Error for a whole number that float64 would round, where terms have fractions."""
     return RowError(

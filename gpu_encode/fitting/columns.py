@@ -67,6 +67,8 @@ class Selection:
         Entries, by their places, whose pairs of categories are counted.
     others : int
         So many of the last entries get no encodings: they are what others are counted against.
+    dates : list of int
+        Of the columns that are summed, those that later frames have to have, since a row's own date matters.
     """
 
     entries: list[KeySpec]
@@ -75,6 +77,12 @@ class Selection:
     everything: bool = True
     pairs: list[tuple[int, int]] = field(default_factory=list)
     others: int = 0
+    dates: list[int] = field(default_factory=list)
+
+    @property
+    def optional(self) -> list[int]:
+        """Positions of columns that later frames may lack."""
+        return [position for position in self.training_only if position not in self.dates]
 
     @property
     def n_encoded(self) -> int:
@@ -317,14 +325,14 @@ def locate_columns(
         If there are columns that fit has not seen.
     """
     if selection.everything or fitted_names is None or frame.names is None:
-        kept = [position for position in range(n_features) if position not in selection.training_only]
+        kept = [position for position in range(n_features) if position not in selection.optional]
         if selection.everything and frame.n_columns == len(kept) < n_features:
             return ColumnMap(frame, {position: column for column, position in enumerate(kept)})
         if frame.n_columns != n_features:
             raise other_width(owner, frame.n_columns, n_features)
         return map_columns(frame)
     present = {name: position for position, name in enumerate(frame.names)}
-    required = {*selection.needed, *selection.passed} - set(selection.training_only)
+    required = {*selection.needed, *selection.passed, *selection.dates} - {*selection.optional}
     missing = [fitted_names[position] for position in sorted(required) if fitted_names[position] not in present]
     if missing:
         raise unknown_column("The fitted column", missing[0], frame.names)

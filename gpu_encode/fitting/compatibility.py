@@ -14,7 +14,7 @@ from gpu_encode.errors.statistics import merge_of_other_targets, other_columns, 
 from gpu_encode.errors.tables import other_width
 from gpu_encode.fitting.columns import Selection
 from gpu_encode.fitting.inputs import SummedColumn
-from gpu_encode.fitting.model import Model
+from gpu_encode.fitting.model import Model, position_of
 from gpu_encode.fitting.parameters import Parameters
 from gpu_encode.formulas.encoding_rule import EncodingRule
 from gpu_encode.formulas.infrequent import Infrequent
@@ -109,7 +109,7 @@ def keys_of(known: Model) -> list[Any]:
 def values_of(known: Model) -> list[Any]:
     """Names, or else positions, of the columns of values; those without a name are called x0, x1 ..."""
     named = known.feature_names is not None
-    return [info.name if named else int(str(info.name)[1:]) for info in known.targets]
+    return [info.name if named else position_of(info.name, None) for info in known.targets]
 
 
 def check_same_parameters(

@@ -5,7 +5,7 @@ rows see, and `encode_rows` the training encodings as well; `make_model` puts to
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -14,7 +14,7 @@ import numpy as np
 from cpu_fallback.types import Array, Layout, Rows
 from gpu_encode.categories.keys import CategoryIndex
 from gpu_encode.fitting.categories import RowCategories, look_up_categories, read_categories, read_scheme_columns
-from gpu_encode.fitting.columns import ColumnMap, Selection, locate_columns, map_columns, select
+from gpu_encode.fitting.columns import ColumnMap, Selection, locate, locate_columns, map_columns, select
 from gpu_encode.fitting.compatibility import (
     check_columns,
     check_same_columns,
@@ -167,6 +167,8 @@ def select_columns(parameters: Parameters, frame: Frame | Pieces) -> Selection:
         selection = parameters.select(frame)
     else:
         selection = select(frame, parameters.columns, parameters.hierarchy, parameters.training_columns)
+    dates = [locate(frame, column, "values:") for column in parameters.date_columns]
+    selection = replace(selection, dates=dates) if dates else selection
     return selection.named(frame.names or [f"x{i}" for i in range(frame.n_columns)])
 
 
@@ -194,6 +196,7 @@ def make_tasks(
                 specs[number],
                 rule.of_target(number),
                 of_key.sums,
+                column.target.vocabulary,
             )
             for number, column in enumerate(summed)
         ]
@@ -366,7 +369,7 @@ def make_model(context: FitContext, sums: Sequence[Sequence[CategorySums]], most
         context.selection,
         frame.n_columns,
         frame.names,
-        [TargetInfo(target.name, target.kind, target.classes) for target in context.targets],
+        [TargetInfo(target.name, target.kind, target.classes, target.vocabulary) for target in context.targets],
         context.keys if parameters.statistic.needs.sums else [key.without_categories() for key in context.keys],
         [[target_sums.on_host(ops) for target_sums in per_target] for per_target in sums],
         context.rules,

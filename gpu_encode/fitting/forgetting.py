@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from cpu_fallback.types import MISSING
 from gpu_encode.categories.keys import CategoryIndex, categories_as_numpy
+from gpu_encode.categories.vocabulary import Vocabulary
 from gpu_encode.errors.statistics import never_learned, never_learned_label
 from gpu_encode.fitting.model import Model, TargetInfo, join_targets, widen_classes
 from gpu_encode.ops import host
@@ -38,6 +39,7 @@ def forget(known: Model, gone: Model) -> Model:
         raise ValueError(
             "forget would leave no rows. Give the new rows to partial_fit first, or call fit, which starts anew."
         )
+    targets, statistics = without_unused_values(targets, gone.targets, statistics)
     labels = [
         used_labels(info, theirs, statistics[0][target])
         for target, (info, theirs) in enumerate(zip(targets, gone.targets, strict=True))
@@ -53,6 +55,9 @@ def forget(known: Model, gone: Model) -> Model:
 def check_labels(mine: TargetInfo, theirs: TargetInfo) -> TargetInfo:
     """Give what is known of a target; raise ValueError for labels that it never had."""
     joined = join_targets(mine, theirs)
+    if joined.vocabulary is not None and mine.vocabulary is not None and len(joined.vocabulary) > len(mine.vocabulary):
+        new = np.flatnonzero(mine.vocabulary.positions(joined.vocabulary, mine.name) < 0)
+        raise never_learned_label(joined.vocabulary.values.take(new[:1]).to_numpy()[0])
     if joined.classes is not None and mine.classes is not None and len(joined.classes) > len(mine.classes):
         raise never_learned_label(np.setdiff1d(joined.classes, mine.classes)[0])
     return mine
@@ -131,6 +136,25 @@ def pick(sums: CategorySums, kept: NDArray[np.int64]) -> CategorySums:
         codes[kept] = np.arange(len(kept))
         values = values.renumber(values.values, codes)
     return replace(sums, accumulators=sums.accumulators[np.append(kept, [-2, -1])], distribution=values)
+
+
+def without_unused_values(
+    targets: Sequence[TargetInfo], gone: Sequence[TargetInfo], statistics: Sequence[Sequence[CategorySums]]
+) -> tuple[list[TargetInfo], list[list[CategorySums]]]:
+    """Give the targets without the text or dates that have lost all their rows, and the sums that know no others."""
+    kept, left = list(targets), [list(of_key) for of_key in statistics]
+    for number, (info, lost) in enumerate(zip(targets, gone, strict=True)):
+        values = [of_key[number].distribution for of_key in statistics]
+        if info.vocabulary is None or lost.vocabulary is None or any(counted is None for counted in values):
+            continue
+        used = np.ones(len(info.vocabulary), np.bool_)
+        used[info.vocabulary.positions(lost.vocabulary, info.name)] = False
+        for counted in values:
+            used[counted.values] = True  # type: ignore[union-attr]
+        kept[number] = replace(info, vocabulary=Vocabulary(info.vocabulary.values.take(np.flatnonzero(used))))
+        for of_key in left:
+            of_key[number] = widen_classes(of_key[number], info, kept[number])
+    return kept, left
 
 
 def used_labels(info: TargetInfo, gone: TargetInfo, sums: CategorySums) -> NDArray[np.int64] | None:

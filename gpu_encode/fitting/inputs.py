@@ -9,7 +9,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from cpu_fallback.types import Array, Rows
+from cpu_fallback.types import Array, Rows, written
 from gpu_encode import devices, frames, ops
 from gpu_encode.errors.pieces import rows_have_changed
 from gpu_encode.errors.statistics import (
@@ -26,12 +26,12 @@ from gpu_encode.fitting.model import TargetInfo
 from gpu_encode.fitting.parameters import Parameters
 from gpu_encode.formulas.statistic import Statistic
 from gpu_encode.frames import Frame, Pieces, PieceVectors, with_piece
-from gpu_encode.frames.columns import is_temporal, plain
+from gpu_encode.frames.columns import are_labels, is_temporal, plain
 from gpu_encode.notices import warn
 from gpu_encode.ops import Ops
 from gpu_encode.schemes import Scheme
 from gpu_encode.sums import targets
-from gpu_encode.sums.targets import Target, as_doubles, side_by_side
+from gpu_encode.sums.targets import LABELLED, Target, as_doubles, side_by_side
 
 # Every whole number up to it is a float64.
 MOST_EXACT = 1 << 53
@@ -221,7 +221,7 @@ def move_to_reader(values: Any, backend: Ops) -> Any:
 
 @dataclass(frozen=True, eq=False)
 class SummedColumn:
-    """A target, or a column of X that is summed as one, and the weight of each row; None where all weigh one."""
+    """A target, or a column of X that is summed or counted as one, and the weight of each row; None: all weigh one."""
 
     target: Target
     weight: Array | None
@@ -238,7 +238,8 @@ class SummedColumn:
         """Give the rows under a key, by the code that each has there."""
         target = self.target
         classes = target.values if target.is_classification else None
-        return Rows(codes, classes, target.values if target.kind == "continuous" else None, self.weight)
+        numbers = target.values if target.kind in ("continuous", *LABELLED) else None
+        return Rows(codes, classes, numbers, self.weight)
 
 
 def read_summed(
@@ -259,7 +260,7 @@ def read_summed(
         Targets of all rows, where these are some of them: kinds and classes are decided.
     """
     if parameters.values is not None:
-        summed = read_value_columns(rows.frame, parameters.values, rows.weight, rows.ops)
+        summed = read_value_columns(rows.frame, parameters.values, rows.weight, rows.ops, parameters.labelled)
     elif parameters.target_type is None:
         summed = [SummedColumn(targets.no_target(rows.n_rows), rows.weight)]
     else:
@@ -330,7 +331,7 @@ def read_later_targets(
 
 
 def read_value_columns(
-    frame: Frame | Pieces, values: Sequence[Any], weight: Array | None, ops: Ops
+    frame: Frame | Pieces, values: Sequence[Any], weight: Array | None, ops: Ops, labelled: bool = False
 ) -> list[SummedColumn]:
     """Read columns of X as quantities, one target each.
 
@@ -342,6 +343,8 @@ def read_value_columns(
     weight : array (rows,), optional
         Weight of each row, where `ops` computes.
     ops : Ops
+    labelled : bool, default=False
+        Whether a column may hold text or dates.
 
     Returns
     -------
@@ -353,12 +356,17 @@ def read_value_columns(
     ValueError
         If there is no such column, or it holds infinity.
     TypeError
-        If it holds no numbers.
+        If it holds no numbers, nor text or dates where these may be.
     """
     positions = [locate(frame, column, "values:") for column in values]
     if len(set(positions)) < len(positions):
         raise no_value_columns(values)
-    return [_read_value_column(frame, position, weight, ops) for position in positions]
+    return [
+        _read_labels(frame, position, weight, ops)
+        if labelled and any(are_labels(part.column(position)) for part in frame.parts)
+        else _read_value_column(frame, position, weight, ops)
+        for position in positions
+    ]
 
 
 def add_terms(summed: list[SummedColumn], statistic: Statistic, ops: Ops) -> list[SummedColumn]:
@@ -409,11 +417,35 @@ def _read_value_column(frame: Frame | Pieces, position: int, weight: Array | Non
     infinite = np.isinf(numbers)
     if infinite.any():
         raise with_piece(frame, infinite_value(label, int(np.flatnonzero(infinite)[0])))
-    name = f"x{position}" if frame.names is None else frame.names[position]
     if nulls.any():
-        numbers, present = np.where(nulls, 0, numbers), ops.to_device((~nulls).astype(np.int64))
-        weight = present if weight is None else weight * present
-    return SummedColumn(Target(name, "continuous", ops.to_device(numbers), None), weight)
+        numbers, weight = np.where(nulls, 0, numbers), where_present(weight, ops.to_device(~nulls))
+    return SummedColumn(Target(name_of(frame, position), "continuous", ops.to_device(numbers), None), weight)
+
+
+def _read_labels(frame: Frame | Pieces, position: int, weight: Array | None, ops: Ops) -> SummedColumn:
+    """Read a column of text or dates as places among its sorted values."""
+    column = frame.keys(position, ops)
+    kind, label = column.vocabulary.kind, frame.label(position)
+    if kind == "null":
+        return _read_value_column(frame, position, weight, ops)
+    if kind not in LABELLED:
+        raise text_as_value(label, column.vocabulary.to_numpy()[0]) if kind == "bytes" else timestamps_as_value(label)
+    codes = written(column.codes)
+    missing = codes < 0
+    weight = where_present(weight, ~missing) if bool(missing.any()) else weight
+    name = name_of(frame, position)
+    return SummedColumn(Target(name, kind, codes.astype(np.int64), None, vocabulary=column.vocabulary), weight)
+
+
+def name_of(frame: Frame | Pieces, position: int) -> str:
+    """Name a column of values by its name, or by its position."""
+    return f"x{position}" if frame.names is None else frame.names[position]
+
+
+def where_present(weight: Array | None, present: Array) -> Array:
+    """Give the weight of each row, where it has a value; 0 elsewhere."""
+    there: Array = present.astype(np.int64)
+    return there if weight is None else weight * there
 
 
 def read_numbers(part: Frame, position: int) -> tuple[Array, Array]:

@@ -1,29 +1,34 @@
 """What a fitted encoder holds: categories and exact sums, never rows; its encodings, and the names of its columns."""
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field, fields, replace
+from itertools import zip_longest
 from typing import Any, Self
 
 import numpy as np
 
 from cpu_fallback.cached import cached_property
 from cpu_fallback.exact import Floats
-from cpu_fallback.types import MISSING, UNKNOWN, Array
+from cpu_fallback.types import MISSING, UNKNOWN, Array, Folds
 from gpu_encode.categories.keys import CategoryIndex
+from gpu_encode.categories.vocabulary import Vocabulary
+from gpu_encode.errors.statistics import several_kinds
 from gpu_encode.errors.targets import more_than_two_labels_now
 from gpu_encode.errors.values import missing_values, unknown_categories
 from gpu_encode.fitting.columns import ColumnMap, Selection, locate_columns
 from gpu_encode.formulas.encoding_rule import EncodingRule, EncodingTable, Mask, table
-from gpu_encode.frames import Frame, Pieces, part_with, with_piece
+from gpu_encode.frames import Frame, Pieces, part_with, to_host, with_piece
+from gpu_encode.frames.labels import column_of
 from gpu_encode.notices import UnseenWarning, warn
 from gpu_encode.ops import Ops, device_of, host, memory_of
 from gpu_encode.sums.category_sums import CategorySums
 from gpu_encode.sums.moments import Moments
 from gpu_encode.sums.pairs import PairSums
-from gpu_encode.sums.targets import counted_classes, join_labels
+from gpu_encode.sums.targets import LABELLED, counted_classes, join_labels
+from gpu_encode.training.elapsed import Elapsed
 from gpu_encode.training.encodings import flatten
 from gpu_encode.training.outputs import OutputColumns, in_type, indicator, make_room, missing_rows
 
@@ -32,17 +37,20 @@ FEWEST_ROWS = 20
 # Rows that are looked at first, and then at a time: what is marked of them is small beside their codes.
 SAMPLE = 1 << 10
 PIECE = 1 << 20
+# Whole numbers up to it are float32.
+MOST_PLACES = 1 << 24
 # Unseen rows by key, of a call over files, which says at its end what each of its chunks would say.
 _COUNTS: ContextVar[Counter[str] | None] = ContextVar("counts", default=None)
 
 
 @dataclass(frozen=True, eq=False)
 class TargetInfo:
-    """What is known of a target after fit: its name, kind and sorted class labels."""
+    """What is known of a target after fit: its name, kind and sorted class labels, or values where it is of these."""
 
     name: str | None
     kind: str
     classes: Array | None
+    vocabulary: Vocabulary | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,10 +63,13 @@ class LookupTable:
         Of all targets, in the type of the output.
     unseen : bool array (categories + 2, 1), optional
         Which categories no visible row has, where an indicator asks for it.
+    elapsed : list of Elapsed
+        Columns that follow from a row's own date as well.
     """
 
     encodings: Floats
     unseen: Mask | None
+    elapsed: list[Elapsed] = field(default_factory=list)
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,6 +122,35 @@ class Model:
         ops = host(max(sizes, default=0))
         return [self._tables_of(entry, ops) for entry in range(len(self.keys))]
 
+    def check_places(self) -> None:
+        """Raise ValueError where the type of the encodings does not hold the places of all text or dates."""
+        for info in self.targets if self.dtype == "float32" else []:
+            if info.vocabulary is not None and len(info.vocabulary) > MOST_PLACES:
+                raise ValueError(
+                    f"The column {info.name!r} of values has {len(info.vocabulary):,} distinct ones, and "
+                    f"dtype='float32' tells {MOST_PLACES:,} apart. Choose dtype='float64'."
+                )
+
+    def values_of(self, entry: int) -> list[tuple[Vocabulary, str] | None]:
+        """Say of each encoding of an entry whether it is a place among a target's values, which, and of what column."""
+        return [
+            (info.vocabulary, str(info.name)) if is_value and info.vocabulary is not None else None
+            for number, info in enumerate(self.targets)
+            for is_value in self.rules[entry].statistic.of_target(number).are_values()
+            for _ in columns_per_output(self)
+        ]
+
+    def with_values(self, arrays: Sequence[Array]) -> list[Any]:
+        """Give the columns of an output, those that are places among values as arrays of Arrow of these."""
+        if all(info.vocabulary is None for info in self.targets):
+            return list(arrays)
+        known = [value for entry in range(len(self.keys)) for value in self.values_of(entry)]
+        held = [to_host(array) for array in arrays]
+        return [
+            array if place is None else column_of(place[0], array, place[1])
+            for array, place in zip_longest(held, known[: len(held)])
+        ]
+
     def _tables_of(self, entry: int, ops: Ops) -> list[EncodingTable]:
         """Encodings of every category of one entry, where a backend computes; on the host they are computed once."""
         tables, on_host = self._tables, device_of(ops) == "cpu"
@@ -137,7 +177,28 @@ class Model:
         tables, unseen = self._tables_of(entry, ops), None
         if "unseen" in self.indicators:
             unseen = np.all(tables[self.rules[entry].statistic.first_target].unseen, axis=1, keepdims=True)
-        return LookupTable(in_type(self._side_by_side(tables), self.dtype, ops), unseen)
+        encodings = in_type(self._side_by_side(tables), self.dtype, ops)
+        return LookupTable(encodings, unseen, self.elapsed_of(entry, tables, self.statistics[entry], ops))
+
+    def elapsed_of(
+        self, entry: int, tables: Sequence[EncodingTable], seen: Sequence[CategorySums], ops: Ops
+    ) -> list[Elapsed]:
+        """Give the columns of an entry that follow from a row's own date, by tables of what is seen."""
+        found, start = [], 0
+        for target, (encodings, sums) in enumerate(zip(tables, seen, strict=True)):
+            rule, dates = self.rules[entry].of_target(target), self.targets[target].vocabulary
+            found += Elapsed.of(sums.distribution, dates, rule, encodings, (target, start), sums.n_categories, ops)
+            start += encodings.values.shape[2]
+        return found
+
+    def write_elapsed(
+        self, elapsed: Sequence[Elapsed], ops: Ops, codes: Array, folds: Folds, columns: ColumnMap, out: Array
+    ) -> None:
+        """Write columns that follow from the rows' own dates, which are read here."""
+        for each in elapsed:
+            name = self.targets[each.target].name
+            dates = columns.keys(position_of(name, self.feature_names), ops)
+            each.write(ops, codes, folds, dates, out, name)
 
     def _side_by_side(self, per_target: list[EncodingTable]) -> Floats:
         """Encodings of all targets in one table, those of each for all permutations."""
@@ -188,6 +249,7 @@ class Model:
             codes = key.lookup(columns, ops, missing == "category")
             self._refuse(codes, number, columns)
             ops.gather(lookup.encodings, codes, None, out)
+            self.write_elapsed(lookup.elapsed, ops, codes, None, columns, out)
             note_unseen(key, codes)
             self._add_indicators(output, number, lookup, codes, columns, ops)
         return output.to_list(), columns
@@ -195,6 +257,8 @@ class Model:
     def _by_number(self, number: int, columns: ColumnMap, ops: Ops, lookup: Floats, out: Array) -> bool:
         """Write the encodings of a column of numbers without its codes, where nothing else asks for these."""
         if self.indicators or self.rules[number].refuses_unknown or _COUNTS.get() is not None:
+            return False
+        if self.selection.dates:
             return False
         key = self.keys[number]
         numbers = key.numbers(columns)
@@ -278,6 +342,11 @@ class Model:
         return replace(self, targets=targets, keys=keys, statistics=statistics, pairs=pairs_of_both)
 
 
+def position_of(name: str | None, feature_names: Sequence[str] | None) -> int:
+    """Give the position at fit of a column of values by its name, x0, x1 and so on where columns have none."""
+    return int(str(name)[1:]) if feature_names is None else list(feature_names).index(str(name))
+
+
 def refuse_missing(codes: Array, missing: str, named: str, frame: Frame | Pieces) -> None:
     """Raise ValueError for missing values where the policy is "error"."""
     if missing == "error" and bool((codes == MISSING).any()):
@@ -287,10 +356,14 @@ def refuse_missing(codes: Array, missing: str, named: str, frame: Frame | Pieces
 
 def join_targets(mine: TargetInfo, theirs: TargetInfo) -> TargetInfo:
     """Target with the class labels of both."""
+    if mine.kind != theirs.kind and {mine.kind, theirs.kind} & {*LABELLED}:
+        raise several_kinds(mine.name, mine.kind, theirs.kind)
     if mine.kind != theirs.kind:
         raise ValueError(
             f"Targets of different kinds: {mine.kind!r} and {theirs.kind!r}. Give target_type at every fit."
         )
+    if mine.vocabulary is not None and theirs.vocabulary is not None:
+        return replace(mine, vocabulary=mine.vocabulary.union(theirs.vocabulary, mine.name)[0])
     if mine.classes is None or theirs.classes is None:
         return mine
     labels = join_labels(mine.classes, theirs.classes)
@@ -300,7 +373,11 @@ def join_targets(mine: TargetInfo, theirs: TargetInfo) -> TargetInfo:
 
 
 def widen_classes(statistics: CategorySums, before: TargetInfo, after: TargetInfo) -> CategorySums:
-    """Give the same sums under the class numbers of a wider target."""
+    """Give the same sums under the class numbers, or places of values, of a wider target."""
+    values = statistics.distribution
+    if before.vocabulary is not None and after.vocabulary is not None and values is not None:
+        places = after.vocabulary.positions(before.vocabulary, after.name).astype(np.int64)
+        return replace(statistics, distribution=replace(values, values=places[values.values]))
     if before.classes is None or after.classes is None or len(before.classes) == len(after.classes):
         return statistics
     position = np.searchsorted(after.classes, before.classes)

@@ -11,6 +11,7 @@ from sklearn.base import BaseEstimator
 from cpu_fallback.types import Array
 from gpu_encode import devices
 from gpu_encode.errors.parameters import bad_option, bad_parameter, check_number, check_option
+from gpu_encode.errors.statistics import number_for_values
 from gpu_encode.errors.targets import check_dropped
 from gpu_encode.fitting.borders import Cut
 from gpu_encode.fitting.columns import Selection, value_of_each_key
@@ -22,7 +23,7 @@ from gpu_encode.frames import Frame, Pieces
 from gpu_encode.notices import LeakWarning, warn
 from gpu_encode.schemes import Greedy, KFold, LeaveOneOut, Ordered, Scheme
 from gpu_encode.schemes.plans import FoldPlan, OrderedPlan, Plan, first_rows, leak_of
-from gpu_encode.sums.targets import Target
+from gpu_encode.sums.targets import LABELLED, Target
 from gpu_encode.training.outputs import check_indicators, list_indicators
 
 
@@ -47,6 +48,8 @@ class Parameters:
         None of an encoder that reads no target.
     values : list, optional
         Columns of X that are summed in place of a target.
+    labelled : bool
+        Whether these may hold text and dates.
     select : callable, optional
         Gives the selection of a frame, where keys are counted in pairs.
     together : bool
@@ -70,6 +73,7 @@ class Parameters:
     target_type: Any = None
     missing_target: str = "error"
     values: Any = None
+    labelled: bool = False
     select: Callable[[Any], Selection] | None = None
     together: bool = False
     cut: Cut | None = None
@@ -113,6 +117,12 @@ class Parameters:
     def training_columns(self) -> list[Any]:
         """Columns of X that training alone reads, and that are not encoded: the scheme's, and values."""
         return [*(column for scheme in self.every_scheme for column in scheme.used_columns()), *(self.values or [])]
+
+    @property
+    def date_columns(self) -> list[Any]:
+        """Columns of values whose own date new rows have to have."""
+        named = enumerate(self.values or [])
+        return [column for number, column in named if self.statistic.of_target(number).needs.dates]
 
     @property
     def reads_target(self) -> bool:
@@ -191,7 +201,7 @@ class Parameters:
             )
         self._check_infrequent()
         # What goes together is known once each key has its own.
-        if self.statistic.needs.table and not self.differs_by_key:
+        if (self.statistic.needs.table or self.statistic.needs.distribution) and not self.differs_by_key:
             self._check_table()
 
     def _check_table(self) -> None:
@@ -202,7 +212,9 @@ class Parameters:
                 f"{self.statistic.asked} of {owner} needs whole rows, of which half_life leaves parts. Take window in "
                 "its place, or statistics of sums: count, sum, mean, var, std, sem, skew."
             )
-        if self.statistic.needs.distribution and isinstance(self.scheme, Ordered):
+        if self.statistic.needs.dates:
+            self._check_dates()
+        if self.statistic.needs.table and self.statistic.needs.distribution and isinstance(self.scheme, Ordered):
             raise ValueError(
                 f"{self.statistic.asked} of {owner} needs the values of a category in order, which "
                 f"{type(self.scheme).__name__} would ask of the rows before every row. Take cv=LeaveOneOut(), "
@@ -223,6 +235,21 @@ class Parameters:
             raise ValueError(
                 f"{type(self.statistic).__name__} of {owner} estimates the common value of the categories: leave "
                 f"out prior={self.prior!r}, or take another smoothing."
+            )
+
+    def _check_dates(self) -> None:
+        """Raise ValueError for schemes by which a row's own date does not tell which dates it sees."""
+        if getattr(self.scheme, "blow_up", False):
+            raise ValueError(
+                f"'seconds_since_last' of {self.owner} has one column, and blow_up=True asks for one of each fold. "
+                "Leave one of them out."
+            )
+        columns = self.date_columns
+        if isinstance(self.scheme, Ordered) and (self.scheme.burn_in or columns != [self.scheme.time]):
+            raise ValueError(
+                f"'seconds_since_last' of {self.owner} takes rows in the order of its own column, and {self.scheme!r} "
+                f"is another one. Take cv=Ordered(time=...) of {columns!r}, without burn_in, or TimeFolds, folds or "
+                "LeaveOneOut()."
             )
 
     def _check_infrequent(self) -> None:
@@ -284,6 +311,9 @@ class Parameters:
             statistic.check_targets(self.owner, [target.kind for target in targets])
         if self.dropped_label is not None:
             check_dropped(self.owner, self.dropped_label, [target.classes for target in targets])
+        for number, target in enumerate(targets):
+            if target.kind in LABELLED:
+                self._check_labelled(self.statistic.of_target(number), target)
         if self.scale == "identity":
             return
         for number, target in enumerate(targets):
@@ -292,6 +322,17 @@ class Parameters:
             if target.kind == "continuous":
                 bounds = float(target.values.min()), float(target.values.max())
             check_ranges(self.owner, self.scale, self.statistic.of_target(number).ranges(*bounds), target.name)
+
+    def _check_labelled(self, statistic: Statistic, target: Target) -> None:
+        """Raise ValueError for what cannot be had of a column of text or of dates."""
+        statistic.check_labelled(self.owner, target.name, target.kind)
+        if self.scale != "identity":
+            raise number_for_values(self.owner, "scale", self.scale, target.name, target.kind)
+        numbers = [
+            policy for policy in self.policies_for_unknown if not isinstance(policy, str) and not np.isnan(policy)
+        ]
+        if numbers and any(statistic.are_values()):
+            raise number_for_values(self.owner, "handle_unknown", numbers[0], target.name, target.kind)
 
     def of_each_key(self, selection: Selection, frame: Frame | Pieces) -> "list[Parameters]":
         """Give the parameters of every key, with one of each that may differ; checked where these are its own."""

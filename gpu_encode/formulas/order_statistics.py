@@ -22,10 +22,10 @@ from gpu_encode.ops import Ops, host
 from gpu_encode.sums.category_sums import CategorySums
 from gpu_encode.sums.distributions import BEFORE, Distribution, add_counts, numbers_of
 
-NAMES = ("min", "max", "median", "nunique", "mode")
+NAMES = ("min", "max", "median", "nunique", "mode", "first", "last")
 # Statistics with a number: the share that it is the quantile of, or the threshold that a share of the rows exceeds.
 WITH_NUMBER = ("quantile", "share")
-QUANTILES = {"min": 0.0, "median": 0.5, "max": 1.0}
+QUANTILES = {"min": 0.0, "first": 0.0, "median": 0.5, "max": 1.0, "last": 1.0}
 
 Integers = NDArray[np.int64]
 Mask = NDArray[np.bool_]

@@ -65,7 +65,9 @@ class Needs(NamedTuple):
     table : bool
         All categories at once.  Such a statistic has no leave-one-out and no order, where each row sees its own sums.
     distribution : bool
-        How often each value occurs; such a statistic needs a table, too.
+        How often each value occurs; unless it is for dates, such a statistic needs a table, too.
+    dates : bool
+        Whether the encoding of a row follows from its own date as well, which new rows have to have.
     rows : bool
         Whether there is no encoding of what no visible row has, where there is no visible row.
     terms : int
@@ -87,6 +89,7 @@ class Needs(NamedTuple):
     categories: bool = False
     table: bool = False
     distribution: bool = False
+    dates: bool = False
     rows: bool = False
     terms: int = 1
     joined_targets: bool = False
@@ -155,6 +158,9 @@ class Statistic(BaseEstimator):
             if kind not in self.needs.target_kinds:
                 raise target_of_another_kind(owner, kind, self.needs.target_kinds)
 
+    def check_labelled(self, owner: str, column: object, kind: str) -> None:
+        """Raise ValueError if a column of values that holds text or dates, its `kind`, has no such statistic."""
+
     def ranges(self, least: float, largest: float) -> list[tuple[str, float, float]]:
         """Name what is computed of values between two numbers, and give the range of each."""
         return [("the mean", least, largest)]
@@ -162,6 +168,10 @@ class Statistic(BaseEstimator):
     def suffixes(self) -> list[str]:
         """Give the endings of the names of the columns made of one target or class, one a column."""
         return [""]
+
+    def are_values(self) -> list[bool]:
+        """Say of each column made of one target whether it holds values of the target; none does unless overridden."""
+        return [False] * len(self.suffixes())
 
     def label_parts(self, labels: Array, first: int) -> list[str]:
         """Give what output names hold of the labels of a target of classes, from the first with an output on."""

@@ -11,8 +11,16 @@ from gpu_encode.formulas import order_statistics
 from gpu_encode.formulas.mergeable import MergeableStatistic
 
 OF_LABELS = ("count", "sum", "mean", "var", "std", "sem")
-NAMES = (*OF_LABELS, "skew", *order_statistics.NAMES)
+# A number for each row, by its own date: no sums of a category give it.
+SECONDS_SINCE_LAST = "seconds_since_last"
+NAMES = (*OF_LABELS, "skew", *order_statistics.NAMES, SECONDS_SINCE_LAST)
 AMID_VALUES = ("mean", "min", "max", "median", "quantile", "mode")
+# Statistics that are themselves values of a column, and so text or dates where these are.
+VALUES = ("mode", "min", "max", "first", "last")
+OF_TEXT = ("count", "nunique", "mode")
+OF_DATES = (*OF_TEXT, "min", "max", "first", "last", SECONDS_SINCE_LAST)
+# What there is of dates alone, and what to take of numbers in their place.
+DATES_ALONE = {"first": "min", "last": "max", SECONDS_SINCE_LAST: None}
 NEVER_NEGATIVE = ("count", "var", "std", "sem", "nunique")
 
 

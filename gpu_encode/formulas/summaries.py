@@ -9,11 +9,17 @@ import numpy as np
 from cpu_fallback.exact import Floats, Scaled, cube_parts
 from cpu_fallback.types import Array
 from gpu_encode.errors.parameters import check_option
+from gpu_encode.errors.statistics import of_dates_alone, of_numbers_alone
 from gpu_encode.errors.values import RowError
 from gpu_encode.formulas.mergeable import MergeableStatistic, call_on_host
 from gpu_encode.formulas.statistic import Context, Needs, OrderStatistics, Statistic, side_by_side
 from gpu_encode.formulas.statistic_names import (
+    DATES_ALONE,
+    OF_DATES,
     OF_LABELS,
+    OF_TEXT,
+    SECONDS_SINCE_LAST,
+    VALUES,
     check_statistics,
     has_terms,
     is_ordered,
@@ -23,6 +29,7 @@ from gpu_encode.formulas.statistic_names import (
 )
 from gpu_encode.ops import Ops, holding
 from gpu_encode.sums.moments import Moments
+from gpu_encode.sums.targets import LABELLED
 
 OF_SQUARES = ("var", "std", "sem", "skew")
 # Cubes of smaller and of larger numbers leave the range in which their parts are exact.
@@ -37,8 +44,8 @@ class Summaries(Statistic):
     ----------
     statistics : sequence of str or callable, default=("mean",)
         "count", "sum", "mean", "var", "std", "sem" (standard error of the mean, std / sqrt(count)), "skew"; "min",
-        "max", "median", ("quantile", q), "nunique", "mode", ("share", threshold); functions of arrays of counts, means
-        and variances; or `MergeableStatistic`.
+        "max", "median", ("quantile", q), "nunique", "mode", ("share", threshold); of dates "first", "last" and
+        "seconds_since_last"; functions of arrays of counts, means and variances; or `MergeableStatistic`.
     ddof : {0, 1}, default=1
         What variances have in their denominator, N - ddof; without such rows they are NaN.
     of_columns : bool, default=False
@@ -109,7 +116,8 @@ class Summaries(Statistic):
             cubes=cubes,
             totals="sum" in summed,
             table=in_order,
-            distribution=in_order,
+            distribution=in_order or SECONDS_SINCE_LAST in self.statistics,
+            dates=SECONDS_SINCE_LAST in self.statistics,
             rows=True,
             terms=terms,
             target_kinds=("continuous",) if in_order or terms > 1 else Needs().target_kinds,
@@ -142,14 +150,26 @@ class Summaries(Statistic):
 
     def check_targets(self, owner: str, kinds: Sequence[str]) -> None:
         """Raise ValueError for labels, where a statistic is asked for that takes numbers."""
-        for kind in kinds:
-            if kind not in self.needs.target_kinds:
-                numeric = next(name for name in self.statistics if is_ordered(name) or has_terms(name))
+        for number, kind in enumerate(kinds):
+            if kind in LABELLED:
+                continue
+            own = self.of_target(number)
+            if of_dates := [name for name in DATES_ALONE if name in own.statistics]:
+                raise of_dates_alone(owner, of_dates[0], DATES_ALONE[of_dates[0]])
+            if kind not in own.needs.target_kinds:
+                numeric = next(name for name in own.statistics if is_ordered(name) or has_terms(name))
                 raise ValueError(
                     f"Unknown label type: {numeric!r} of {owner} needs a continuous target, but y is {kind}. Pass "
                     'target_type="continuous" if its labels are numbers, or take statistics of sums: '
                     f"{', '.join(OF_LABELS)}."
                 )
+
+    def check_labelled(self, owner: str, column: object, kind: str) -> None:
+        """Raise ValueError for statistics that a column of text or of dates, which is the only one here, has not."""
+        known = OF_TEXT if kind == "text" else OF_DATES
+        for statistic in self.statistics:
+            if statistic not in known:
+                raise of_numbers_alone(owner, name_of(statistic), column, kind, known)
 
     def check(self) -> None:
         """Raise ValueError for statistics that there are not, or that are listed twice."""
@@ -162,6 +182,10 @@ class Summaries(Statistic):
     def suffixes(self) -> list[str]:
         """Name the statistics."""
         return [f"_{name_of(statistic)}" for statistic in self.statistics]
+
+    def are_values(self) -> list[bool]:
+        """Say of each statistic whether it is some of the values."""
+        return [statistic in VALUES for statistic in self.statistics]
 
     def ranges(self, least: float, largest: float) -> list[tuple[str, float, float]]:
         """Give the range of each statistic."""
@@ -209,6 +233,9 @@ class Summaries(Statistic):
             variance = as_floats(self._variance(visible), self._enough(visible))
             values = call_on_host(statistic, statistic.__name__, (count, visible.mean, variance))
             return holding(visible.mean).to_device(values.astype(np.float64))
+        if statistic == SECONDS_SINCE_LAST:
+            # Rows have it, by their own dates, where they see an earlier one.
+            return np.full_like(visible.mean, np.nan)
         if statistic in ("count", "sum", "mean"):
             return {"count": count, "sum": visible.total, "mean": visible.mean}[statistic]
         return self._of_powers(statistic, count, visible)

@@ -1,6 +1,7 @@
 """One column of any library on the host: its rows as the library holds them, and as plain NumPy values."""
 
 import contextlib
+import datetime
 from dataclasses import dataclass
 from importlib import import_module
 from typing import Any
@@ -208,6 +209,18 @@ def is_temporal(column: Column) -> bool:
     return bool(pa.types.is_temporal(column.data.type))
 
 
+def are_labels(column: Column) -> bool:
+    """Whether a column of values holds text or dates, or objects that are such, rather than numbers."""
+    if is_temporal(column):
+        return True
+    if not isinstance(column.data, np.ndarray):
+        return typed.is_text(column.data.type)
+    if column.data.dtype.kind != "O":
+        return column.data.dtype.kind in "US"
+    first = next((value for value in column.data if not objects.is_null(value)), None)
+    return isinstance(first, str | datetime.date | np.datetime64)
+
+
 def drop_nulls(array: Any) -> tuple[Any, Array | None]:
     """Values of an Arrow array that are not null, and which rows are (None: none is)."""
     if not array.null_count:
@@ -281,7 +294,7 @@ def check_real(name: object, values: Any) -> None:
 
 def matrix_of(arrays: list[Array]) -> Array | None:
     """Give the matrix whose columns the arrays are, in order and complete; None if there is none."""
-    if not arrays:
+    if not arrays or any(isinstance(array, pa.Array) for array in arrays):
         return None
     matrix: Any = arrays[0].base
     if getattr(matrix, "shape", None) != (len(arrays[0]), len(arrays)):

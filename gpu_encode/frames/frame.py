@@ -17,6 +17,7 @@ from gpu_encode.errors.tables import mixed_name_types, not_two_dimensional, ragg
 from gpu_encode.frames import columns, cudf, device_columns, factorizing
 from gpu_encode.frames.columns import Column
 from gpu_encode.frames.device_columns import DeviceColumn
+from gpu_encode.frames.labels import as_numpy
 from gpu_encode.ops import Ops, device_of, host
 
 # No frame library is imported to find out which one a table is of: narwhals looks at what has been.
@@ -384,13 +385,19 @@ def assemble(frame: Frame, names: list[str], arrays: list[Array], passed: list[i
     if kind == "pandas" and frame.wrap is devices.accelerate:
         # It is pandas to its user already, and stays where it is.
         kind = None
+    labelled = any(isinstance(array, pa.Array) for array in arrays)
     is_own_kind = kind is None or kind == frame.kind
     wanted = frame.kind if kind is None else kind
+    if labelled and wanted in ("cupy", "cudf"):
+        raise ValueError(
+            "Encodings that are text or dates are held by frames of the host. Take set_output(transform='pandas') or "
+            "'polars', or leave such statistics out."
+        )
     if wanted == "cupy":
         return device_columns.assemble_matrix(arrays, frame.native, passed)
     if wanted == "cudf":
         return wrap_like(frame, cudf.assemble(frame, names, arrays, passed), is_own_kind)
-    if arrays and not isinstance(arrays[0], np.ndarray):
+    if arrays and not labelled and not isinstance(arrays[0], np.ndarray):
         arrays = device_columns.here(arrays)
     if frame.kind == "cupy":
         frame = replace(frame, native=device_columns.to_host(frame.native), kind="numpy")
@@ -416,13 +423,14 @@ def wrap_like(frame: Frame, table: Any, is_own_kind: bool) -> Any:
 def _numpy(frame: Frame, arrays: list[Array], passed: list[int]) -> Array:
     if not passed and (matrix := columns.matrix_of(arrays)) is not None:
         return matrix
-    every = arrays + [_as_numpy(frame, position) for position in passed]
+    every = [*map(as_numpy, arrays), *(_as_numpy(frame, position) for position in passed)]
     dtype = np.result_type(*every) if all(column.dtype.kind in "biuf" for column in every) else np.dtype(object)
     if columns.rounded_integer(every, dtype) is not None:
         dtype = np.dtype(object)
     table = np.empty((frame.n_rows, len(every)), dtype, order="F")
     for position, column in enumerate(every):
-        table[:, position] = column
+        # Of an array, nanoseconds would become plain integers.
+        table[:, position] = list(column) if column.dtype.kind in "mM" else column
     return table
 
 
@@ -441,17 +449,23 @@ def _pandas(frame: Frame, names: list[str], arrays: list[Array], passed: list[in
     if matrix is not None:
         encoded = pd.DataFrame(matrix, index=index, columns=names, copy=False)
     else:
-        encoded = pd.DataFrame(dict(zip(names, arrays, strict=True)), index=index, copy=False)
+        encoded = pd.DataFrame(dict(zip(names, map(_for_pandas, arrays), strict=True)), index=index, copy=False)
     if not passed:
         return encoded
     rest = _called(frame, passed) if frame.kind == "pandas" else _select(frame, passed, "pandas").to_pandas()
     return pd.concat([encoded, rest], axis=1) if names else rest
 
 
+def _for_pandas(array: Any) -> Any:
+    """Give an Arrow array as pandas holds it; another as it is."""
+    return array.to_pandas().array if isinstance(array, pa.Array) else array
+
+
 def _polars(frame: Frame, names: list[str], arrays: list[Array], passed: list[int]) -> Any:
     import polars as pl
 
-    encoded = pl.DataFrame({name: np.ascontiguousarray(array) for name, array in zip(names, arrays, strict=True)})
+    held = [pl.from_arrow(array) if isinstance(array, pa.Array) else np.ascontiguousarray(array) for array in arrays]
+    encoded = pl.DataFrame(dict(zip(names, held, strict=True)))
     if not passed:
         return encoded
     rest = frame.native[:, passed] if frame.kind == "polars" else _select(frame, passed, "polars").to_polars()
@@ -459,8 +473,8 @@ def _polars(frame: Frame, names: list[str], arrays: list[Array], passed: list[in
 
 
 def _pyarrow(frame: Frame, names: list[str], arrays: list[Array], passed: list[int]) -> Any:
-    fields = [pa.field(name, pa.from_numpy_dtype(array.dtype)) for name, array in zip(names, arrays, strict=True)]
-    columns: list[Any] = [pa.array(array) for array in arrays]
+    columns: list[Any] = [array if isinstance(array, pa.Array) else pa.array(array) for array in arrays]
+    fields = [pa.field(name, column.type) for name, column in zip(names, columns, strict=True)]
     metadata: dict[bytes, bytes] = {}
     if frame.kind in ("pyarrow", "pyarrow_batch"):
         fields += [frame.native.schema.field(position) for position in passed]
@@ -485,7 +499,8 @@ def _other(frame: Frame, names: list[str], arrays: list[Array], passed: list[int
     rest = rest.rename(dict(zip(rest.columns, map(frame.label, passed), strict=True)))
     if not names:
         return nw.to_native(rest)
-    encoded = nw.from_dict(dict(zip(names, arrays, strict=True)), backend=frame.native.implementation)
+    held = dict(zip(names, map(_for_pandas, arrays), strict=True))
+    encoded = nw.from_dict(held, backend=frame.native.implementation)
     return nw.to_native(nw.concat([encoded, rest], how="horizontal") if passed else encoded)
 
 

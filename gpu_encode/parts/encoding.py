@@ -10,6 +10,7 @@ import numpy as np
 from cpu_fallback.types import Array
 from gpu_encode import notices, ops
 from gpu_encode.categories.keys import CategoryIndex
+from gpu_encode.categories.vocabulary import Vocabulary
 from gpu_encode.errors.targets import no_target
 from gpu_encode.fitting.categories import look_up_known
 from gpu_encode.fitting.columns import ColumnMap, map_columns
@@ -24,9 +25,12 @@ from gpu_encode.parts.scans import RowEncodings
 from gpu_encode.parts.sums import prepare_part
 from gpu_encode.parts.tables import EncodingTables
 from gpu_encode.schemes.plans import FoldPlan, OrderedPlan
+from gpu_encode.sums.category_sums import CategorySums
+from gpu_encode.training.encodings import write_elapsed
 from gpu_encode.training.leave_one_out import leave_one_out
 from gpu_encode.training.ordered import average
 from gpu_encode.training.outputs import OutputColumns, in_type, look_up, make_room, missing_rows
+from gpu_encode.training.tasks import EncodingTask
 
 
 def encode(tables: EncodingTables, part: Part, placed: Sequence[Sequence[RowEncodings]] | None = None) -> Any:
@@ -99,21 +103,29 @@ def by_folds(tables: EncodingTables, part: Part, given: Inputs) -> Any:
     output = OutputColumns(matrix, model.indicators)
     for entry, (key, rule, plan) in enumerate(zip(model.keys, model.rules, plans, strict=True)):
         codes = look_up_known(key, columns, rows.ops, rule.missing)
-        unseen = look_up_key(tables, entry, codes, plan, output, rows.ops)
+        unseen = look_up_key(tables, entry, codes, plan, output, rows.ops, columns)
         as_category = rule.missing == "category"
         output.add_indicators(unseen, partial(missing_rows, key, codes, columns, rows.ops, as_category))
     return tables.encoder._assemble(rows.frame, output.to_list(), columns)
 
 
 def look_up_key(
-    tables: EncodingTables, entry: int, codes: Array, plan: FoldPlan, output: OutputColumns, backend: Ops
+    tables: EncodingTables,
+    entry: int,
+    codes: Array,
+    plan: FoldPlan,
+    output: OutputColumns,
+    backend: Ops,
+    columns: ColumnMap,
 ) -> Array | None:
     """Look rows up in the table of one key, by their categories and folds; gives which are unseen, if asked."""
     encodings = tables.encodings[entry]
     assert encodings is not None
     table = EncodingTable(backend.to_device(encodings.values), backend.to_device(encodings.unseen))
     out = output.next(encodings.values.shape[2])
-    return look_up(backend, table, codes, plan.lookup_folds, out, "unseen" in tables.model.indicators)
+    unseen = look_up(backend, table, codes, plan.lookup_folds, out, "unseen" in tables.model.indicators)
+    tables.model.write_elapsed(tables.elapsed[entry], backend, codes, plan.lookup_folds, columns, out)
+    return unseen
 
 
 def labels_of(encoding_plan: EncodingPlan, given: Inputs, rows: TrainingRows) -> Array:
@@ -138,19 +150,30 @@ def by_row(tables: EncodingTables, context: FitContext, first_row: int) -> Any:
     plans = tables.encoding_plan.fold_plans(model.selection, rows, context.targets[0].labels, first_row)
     for entry, (tasks, sums, in_order) in enumerate(zip(context.tasks, tables.sums, tables.others, strict=True)):
         if tables.encodings[entry] is not None:
-            unseen = look_up_key(tables, entry, tasks[0].rows.codes, plans[entry], output, rows.ops)
+            unseen = look_up_key(tables, entry, tasks[0].rows.codes, plans[entry], output, rows.ops, context.columns)
             output.add_indicators(unseen, partial(find_missing, context, entry))
         for target, (task, whole, others) in enumerate(zip(tasks, sums, in_order, strict=False)):
             if not task.n_outputs:
                 continue
             first = target == context.rules[entry].statistic.first_target
-            # The sums of all rows and the task of a part are in one layout.
-            aligned = replace(task, spec=whole.spec)
-            want = first and "unseen" in model.indicators
-            unseen = leave_one_out(aligned, whole.to_device(task.ops), output.next(task.n_outputs), want, others)
+            aligned = align(task, whole, model.targets[target].vocabulary)
+            want, out = first and "unseen" in model.indicators, output.next(task.n_outputs)
+            want_all = want or task.rule.statistic.needs.dates
+            unseen = leave_one_out(aligned, whole.to_device(task.ops), out, want_all, others)
+            write_elapsed(aligned, whole.distribution, None, None, out, unseen)
             if first:
                 output.add_indicators(unseen, partial(find_missing, context, entry))
     return tables.encoder._assemble(rows.frame, output.to_list(), context.columns)
+
+
+def align(task: EncodingTask, whole: CategorySums, vocabulary: Vocabulary | None) -> EncodingTask:
+    """Give the task of a part in the layout of the sums of all rows, and its values by their places among all."""
+    rows = task.rows
+    if task.vocabulary is not None and vocabulary is not None:
+        # Behind the places of the values stands that of no value.
+        places = np.append(vocabulary.positions(task.vocabulary, task.key.entry.name), np.int32(-1)).astype(np.int64)
+        rows = replace(rows, target=task.ops.to_device(places)[rows.target])
+    return replace(task, spec=whole.spec, rows=rows, vocabulary=vocabulary)
 
 
 def by_place(

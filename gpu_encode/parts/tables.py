@@ -21,7 +21,8 @@ from gpu_encode.parts.sums import PartialSums
 from gpu_encode.schemes.plans import FoldPlan, OrderedPlan, Plan, first_rows
 from gpu_encode.sums.category_sums import CategorySums, SumSpec, join_layouts
 from gpu_encode.training.ageing import as_seen
-from gpu_encode.training.encodings import tables_by_fold
+from gpu_encode.training.elapsed import Elapsed
+from gpu_encode.training.encodings import seen_values, tables_by_fold
 from gpu_encode.training.outputs import in_type
 from gpu_encode.training.scans import CheckpointState, checkpoint_places
 
@@ -40,6 +41,8 @@ class EncodingTables:
         a key under another scheme.
     sums : list of list of CategorySums
         For other schemes: per key and target, the sums of all rows; none of a key under a scheme of folds.
+    elapsed : list of list of Elapsed
+        For schemes of folds: per key, columns that follow from a row's own date as well.
     before : list of list of list of CheckpointState
         For ordered schemes: per order, key and target, the sums before each place at which priors are taken.
     """
@@ -47,6 +50,7 @@ class EncodingTables:
     encoding_plan: EncodingPlan
     encoder: Encoder
     encodings: list[EncodingTable | None] = field(default_factory=list)
+    elapsed: list[list[Elapsed]] = field(default_factory=list)
     sums: list[list[CategorySums]] = field(default_factory=list)
     before: list[list[list[CheckpointState]]] = field(default_factory=list)
 
@@ -141,7 +145,8 @@ def fit(encoder: Encoder, encoding_plan: EncodingPlan, sums: PartialSums) -> Enc
     trained = [train_key(key, model, plan) for key, plan in enumerate(plans)]
     encoder._adopt(replace(model, statistics=[of_key.visible for of_key in trained]), device_of(encoding_plan))
     warn_of_plans(encoding_plan, plans, trained, model)
-    return EncodingTables(encoding_plan, encoder, [of_key.encodings for of_key in trained], kept, before)
+    encodings, elapsed = [of_key.encodings for of_key in trained], [of_key.elapsed for of_key in trained]
+    return EncodingTables(encoding_plan, encoder, encodings, elapsed, kept, before)
 
 
 def warn_of_plans(encoding_plan: EncodingPlan, plans: list[Plan], trained: "list[TrainedKey]", model: Model) -> None:
@@ -197,7 +202,8 @@ def fit_views(encoder: SummedEncoder, encoding_plan: EncodingPlan, plan: FoldPla
     tables, fitted = encoder._learn_views(*share_out(model, plan))
     encoder._adopt(fitted, device_of(encoding_plan))
     encoding_plan.parameters.warn_of_leak(plan)
-    return EncodingTables(encoding_plan, encoder, [round_table(table, model.dtype) for table in tables])
+    rounded: list[EncodingTable | None] = [round_table(table, model.dtype) for table in tables]
+    return EncodingTables(encoding_plan, encoder, rounded, [[] for _ in rounded])
 
 
 @dataclass(frozen=True, eq=False)
@@ -212,11 +218,14 @@ class TrainedKey:
         Of training rows, by category and fold, where the scheme has folds.
     blind : bool
         Whether some fold sees no rows.
+    elapsed : list of Elapsed
+        Columns that follow from a row's own date as well.
     """
 
     visible: list[CategorySums]
     encodings: EncodingTable | None = None
     blind: bool = False
+    elapsed: list[Elapsed] = field(default_factory=list)
 
 
 def train_key(number: int, model: Model, plan: Plan) -> TrainedKey:
@@ -224,7 +233,7 @@ def train_key(number: int, model: Model, plan: Plan) -> TrainedKey:
     key, rule, per_target = model.keys[number], model.rules[number], model.statistics[number]
     if not isinstance(plan, FoldPlan):
         return TrainedKey(per_target)
-    tables, new, blind = [], [], False
+    tables, new, values, blind = [], [], [], False
     for target, sums in enumerate(per_target):
         backend, target_rule = host(sums.accumulators.size), rule.of_target(target)
         total = leaf = None
@@ -234,10 +243,13 @@ def train_key(number: int, model: Model, plan: Plan) -> TrainedKey:
         lasting, encodings = tables_by_fold(seen, seen_by, key, target_rule, backend, total, leaf)
         tables.append(encodings)
         new.append(lasting)
+        dated = target_rule.statistic.needs.dates
+        values.append(replace(lasting, distribution=seen_values(seen, seen_by) if dated else None))
         if total is not None and rule.needs_rows:
             has_rows = sums.totals(backend).accumulators[0].any(axis=(1, 2))
             blind |= bool((has_rows & ~(total.n > 0).all(axis=-1)).any())
-    return TrainedKey(new, side_by_side(tables, rule, model.dtype), blind)
+    elapsed = model.elapsed_of(number, tables, values, host(0))
+    return TrainedKey(new, side_by_side(tables, rule, model.dtype), blind, elapsed)
 
 
 def side_by_side(tables: list[EncodingTable], rule: EncodingRule, dtype: str) -> EncodingTable:

@@ -1,6 +1,7 @@
 """A model as JSON and arrays, and back, with every size and number checked against the others."""
 
 from dataclasses import asdict, fields, replace
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -8,20 +9,21 @@ import numpy as np
 from cpu_fallback.exact import Limbs
 from cpu_fallback.types import MISSING, Layout, Window
 from gpu_encode.categories.keys import CategoryIndex, code_missing
+from gpu_encode.categories.vocabulary import Vocabulary
 from gpu_encode.fitting.columns import Selection
-from gpu_encode.fitting.model import Model, TargetInfo
+from gpu_encode.fitting.model import Model, TargetInfo, position_of
 from gpu_encode.formulas.encoding_rule import EncodingRule
 from gpu_encode.formulas.infrequent import Infrequent
 from gpu_encode.formulas.scales import check_scale
 from gpu_encode.formulas.statistic import Statistic
 from gpu_encode.storage.archive import Reader, Writer
 from gpu_encode.storage.json_fields import pair, read_count, read_counts, read_field, read_list, read_option
-from gpu_encode.storage.keys import describe_entry, describe_key, read_entry, read_key
+from gpu_encode.storage.keys import describe_entry, describe_key, read_entry, read_key, read_vocabulary
 from gpu_encode.storage.parameters import decode, decode_array, encode, encode_array
 from gpu_encode.sums.category_sums import CategorySums, SumSpec
 from gpu_encode.sums.distributions import Distribution
 from gpu_encode.sums.pairs import PairSums
-from gpu_encode.sums.targets import KINDS, NO_TARGET, counted_classes
+from gpu_encode.sums.targets import KINDS, LABELLED, NO_TARGET, counted_classes
 from gpu_encode.training.outputs import check_indicators, list_indicators
 
 LARGEST = 1 << 31
@@ -39,7 +41,9 @@ RULE = {
 MISSING_POLICIES = ("category", "prior", "nan", "error")
 DTYPES = ("float64", "float32")
 # Classes before this one have no output: a binary target has one, and drop="first" leaves one out.
-FIRST_OUTPUTS = {"binary": (1, 1), "continuous": (0, 0), "multiclass": (0, 1), NO_TARGET: (1, 1)}
+FIRST_OUTPUTS = {"binary": (1, 1), "continuous": (0, 0), "multiclass": (0, 1), NO_TARGET: (1, 1)} | dict.fromkeys(
+    LABELLED, (0, 0)
+)
 
 
 def describe(model: Model, writer: Writer) -> dict[str, Any]:
@@ -60,6 +64,7 @@ def describe(model: Model, writer: Writer) -> dict[str, Any]:
         "indicators": list(model.indicators),
         "dtype": model.dtype,
         "permutations": model.permutations,
+        **({"dates": selection.dates} if selection.dates else {}),
     } | describe_pairs(model, writer)
 
 
@@ -110,7 +115,10 @@ def describe_rule(rule: EncodingRule, writer: Writer) -> dict[str, Any]:
 def describe_target(info: TargetInfo, writer: Writer) -> dict[str, Any]:
     """Give what is known of a target as JSON."""
     classes = None if info.classes is None else encode_array(info.classes, writer)
-    return {"name": info.name, "kind": info.kind, "classes": classes}
+    described = {"name": info.name, "kind": info.kind, "classes": classes}
+    if info.vocabulary is not None:
+        described["vocabulary"] = {"array": writer.add(info.vocabulary.to_arrow()), **info.vocabulary.metadata()}
+    return described
 
 
 def describe_sums(statistics: CategorySums, writer: Writer) -> dict[str, Any]:
@@ -159,10 +167,12 @@ def rebuild(document: dict[str, Any], reader: Reader) -> Model:
         for (key, per_target), rule in zip(pair(keys, read_list(document, "statistics", list)), rules, strict=True)
     ]
     check_alike(statistics)
+    names = read_names(document, "feature_names", n_features)
+    check_dates(selection, targets, rules, names)
     return Model(
         selection,
         n_features,
-        read_names(document, "feature_names", n_features),
+        names,
         targets,
         keys,
         statistics,
@@ -240,19 +250,34 @@ def check_alike(statistics: list[list[CategorySums]]) -> None:
         raise ValueError("it has no columns or no targets, or its columns differ in their outputs")
 
 
+def check_dates(
+    selection: Selection, targets: list[TargetInfo], rules: list[EncodingRule], names: list[str] | None
+) -> None:
+    """Raise ValueError for statistics of text or dates that there are not, or of dates that no column has."""
+    for rule, (number, info) in product(rules, enumerate(targets)):
+        statistic = rule.of_target(number).statistic
+        if info.kind in LABELLED:
+            statistic.check_labelled("the model", info.name, info.kind)
+            if statistic.needs.dates and position_of(info.name, names) not in selection.dates:
+                raise ValueError(f"the column {info.name!r} of dates is not among those that are read")
+
+
 def read_selection(document: dict[str, Any], n_features: int, reader: Reader) -> Selection:
     """Read which columns are encoded."""
     entries = [read_entry(entry, n_features, reader) for entry in read_list(document, "entries", dict)]
     passed, training_only = (read_counts(document, name, 0, n_features - 1) for name in ("passed", "training_only"))
     pairs = [read_pair(pair, len(entries)) for pair in document.get("pairs", [])]
     others = read_count(document, "others", 0, len(entries) - 1) if pairs else 0
-    return Selection(entries, passed, training_only, read_field(document, "everything", bool), pairs, others)
+    dates = read_counts(document, "dates", 0, n_features - 1) if "dates" in document else []
+    return Selection(entries, passed, training_only, read_field(document, "everything", bool), pairs, others, dates)
 
 
 def read_target(document: dict[str, Any], reader: Reader) -> TargetInfo:
     """Read what is known of a target."""
-    kind, name = read_option(document, "kind", (*KINDS, NO_TARGET)), read_field(document, "name", str, None)
+    kind, name = read_option(document, "kind", (*KINDS, NO_TARGET, *LABELLED)), read_field(document, "name", str, None)
     described = read_field(document, "classes", dict, None)
+    if kind in LABELLED:
+        return TargetInfo(name, kind, None, read_labels(read_field(document, "vocabulary", dict), kind, reader))
     if kind in ("continuous", NO_TARGET) and described is None:
         return TargetInfo(name, kind, None)
     classes = decode_array(described, reader)
@@ -262,6 +287,14 @@ def read_target(document: dict[str, Any], reader: Reader) -> TargetInfo:
     if not (classes[:-1] < classes[1:]).all():
         raise ValueError("class labels are not sorted, or one is there twice")
     return TargetInfo(name, kind, classes)
+
+
+def read_labels(document: dict[str, Any], kind: str, reader: Reader) -> Vocabulary:
+    """Read the text or the dates of a column of values."""
+    labels = read_vocabulary(document, reader)
+    if labels.kind != kind or not labels.is_sorted:
+        raise ValueError(f"values of a column of {kind} are of {labels.kind}, or out of order")
+    return labels
 
 
 def read_rule(document: dict[str, Any], reader: Reader) -> EncodingRule:
@@ -298,7 +331,11 @@ def read_sums(document: Any, key: CategoryIndex, info: TargetInfo, rule: Encodin
     sums = read_digits(document, spec, (key.n_categories, n_classes), key.entry.name, reader)
     if not rule.statistic.needs.distribution:
         return sums
-    return replace(sums, distribution=read_distribution(read_field(document, "distribution", dict), sums, reader))
+    values = read_distribution(read_field(document, "distribution", dict), sums, reader)
+    ends = values.values[[0, -1]].tolist() if len(values.values) else [0, -1]
+    if info.vocabulary is not None and not 0 <= ends[0] <= ends[1] + 1 <= len(info.vocabulary):
+        raise ValueError(f"counts of the values of {info.name!r} are of others than it has")
+    return replace(sums, distribution=values)
 
 
 def read_digits(

@@ -11,7 +11,7 @@ from cpu_fallback.exact import Integers, Limbs, peak, widen
 from cpu_fallback.row_numbers import FoldPattern
 from cpu_fallback.types import Array, Folds, Layout, Rows, Window, digit_window
 from gpu_encode.ops import Ops, device_of, host
-from gpu_encode.sums.targets import NO_TARGET, WHOLE_LIMIT, Target, backend_for, check_room
+from gpu_encode.sums.targets import LABELLED, NO_TARGET, WHOLE_LIMIT, Target, backend_for, check_room
 
 if TYPE_CHECKING:
     from gpu_encode.sums.distributions import Distribution
@@ -373,7 +373,7 @@ def as_integers(number: Limbs) -> Integers | None:
 def choose_spec(ops: Ops, target: Target, weight: Array | None, squares: bool, drop: str | None) -> SumSpec:
     """Choose the columns that hold the exact sums of this target."""
     n_rows = len(target.values)
-    if target.kind == NO_TARGET or target.is_classification:
+    if target.kind in (NO_TARGET, *LABELLED) or target.is_classification:
         first = 1 if target.kind in (NO_TARGET, "binary") or drop == "first" else 0
         if target.is_classification and first >= target.n_classes:
             raise ValueError('drop="first" leaves no column: y holds one class only. Choose drop=None.')

@@ -49,7 +49,7 @@ class Distribution:
         """
         if rows.weight is not None and rows.weight.dtype.kind == "f":
             raise ValueError(
-                "Quantiles, modes and numbers of distinct values need whole weights, which repeat rows, but "
+                "Quantiles, modes, numbers of distinct values and dates need whole weights, which repeat rows, but "
                 "sample_weight has fractions. Leave it out, or take statistics of sums: count, sum, mean, var, std, "
                 "sem, skew."
             )

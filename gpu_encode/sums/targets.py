@@ -14,6 +14,7 @@ from cpu_fallback.cached import cached_property
 from cpu_fallback.exact import in_one_piece
 from cpu_fallback.types import Array, Carry, Folds, Layout, Rows, SumsByNumber
 from gpu_encode import devices
+from gpu_encode.categories.vocabulary import Vocabulary
 from gpu_encode.errors.parameters import check_option
 from gpu_encode.errors.targets import (
     bad_weights,
@@ -39,6 +40,8 @@ from gpu_encode.ops import Ops, device_of, host
 KINDS = ("binary", "continuous", "multiclass")
 # The kind of the one target of encoders that read none: rows are counted.
 NO_TARGET = "none"
+# Kinds of columns of values that are counted, and not summed: their rows have numbers of labels.
+LABELLED = ("text", "datetime")
 # Above it whole numbers are taken to be a quantity, and classes to be worth a look at the memory that they take.
 MANY_CLASSES = 20
 MANY_ROWS = 100_000
@@ -56,15 +59,17 @@ class Target:
     ----------
     name : str or None
         Its name, where y has named columns.
-    kind : {"binary", "continuous", "multiclass", "none"}
+    kind : {"binary", "continuous", "multiclass", "none", "text", "datetime"}
     values : array
         float64 or int64 numbers of a continuous target, (rows, terms) of one of several terms; int32 class numbers
         otherwise; where the backend computes.  On a GPU float32 numbers stay what they are.
-        Of no target, zeros that take no memory.
+        Of no target, zeros that take no memory.  Of text and dates int64 places among the labels, -1 of none.
     classes : array or None
         Sorted class labels.
     present : bool array (rows,), optional
         Rows that have a value, where the backend computes; None: all have.  Others hold that of a neighbour.
+    vocabulary : Vocabulary, optional
+        Sorted values of a column of text or dates.
     """
 
     name: str | None
@@ -72,6 +77,7 @@ class Target:
     values: Array
     classes: Array | None
     present: Array | None = None
+    vocabulary: Vocabulary | None = None
 
     @property
     def labels(self) -> Array:

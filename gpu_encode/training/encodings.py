@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from cpu_fallback.row_numbers import Permutation
-from cpu_fallback.types import Array
+from cpu_fallback.types import Array, Folds
 from gpu_encode.categories.keys import CategoryIndex
 from gpu_encode.formulas.encoding_rule import EncodingRule, EncodingTable, table, total_and_leaf
 from gpu_encode.ops import Ops
@@ -15,6 +15,7 @@ from gpu_encode.sums.category_sums import CategorySums
 from gpu_encode.sums.distributions import Distribution
 from gpu_encode.sums.moments import Moments
 from gpu_encode.training.ageing import as_seen
+from gpu_encode.training.elapsed import Elapsed
 from gpu_encode.training.leave_one_out import leave_one_out
 from gpu_encode.training.ordered import ordered
 from gpu_encode.training.outputs import look_up
@@ -76,12 +77,32 @@ def train(task: EncodingTask, plan: Plan, out: Array, want_unseen: bool, total: 
     if isinstance(plan, SplitPlan):
         return by_splits(task, plan, out, want_unseen)
     others = task.rows.weight is None and len(task.rows) > 1
+    want_unseen = want_unseen or task.rule.statistic.needs.dates
     if isinstance(plan, OrderedPlan):
         # The first row of a random order sees all others.
         shuffled = all(isinstance(order, Permutation) for order in plan.orders)
-        return Trained(*ordered(task, plan, out, want_unseen), others and shuffled)
-    statistics = task.measure(None, 1)
-    return Trained(statistics, leave_one_out(task, statistics, out, want_unseen), others)
+        trained = Trained(*ordered(task, plan, out, want_unseen), others and shuffled)
+    else:
+        statistics = task.measure(None, 1)
+        trained = Trained(statistics, leave_one_out(task, statistics, out, want_unseen), others)
+    # Earlier dates are those that these rows see in any case: neither a row's own, nor any that come after it.
+    write_elapsed(task, trained.statistics.distribution, None, None, out, trained.unseen)
+    return trained
+
+
+def write_elapsed(
+    task: EncodingTask,
+    visible: Distribution | None,
+    encodings: EncodingTable | None,
+    folds: Folds,
+    out: Array,
+    unseen: Array | None = None,
+) -> None:
+    """Write the seconds since the last date that each row's view sees, where they are asked for."""
+    if not task.rule.statistic.needs.dates:
+        return
+    for elapsed in Elapsed.of(visible, task.vocabulary, task.rule, encodings, (0, 0), task.key.n_categories, task.ops):
+        elapsed.write(task.ops, task.rows.codes, folds, task.dates, out, task.key.entry.name, unseen)
 
 
 def by_folds(task: EncodingTask, plan: FoldPlan, out: Array, want_unseen: bool, total: Moments | None) -> Trained:
@@ -91,10 +112,18 @@ def by_folds(task: EncodingTask, plan: FoldPlan, out: Array, want_unseen: bool, 
     if total is None and not plan.blow_up:
         total, leaf = total_and_leaf(sums, plan.visibility, task.rule, task.ops)
     new, encodings = tables_by_fold(sums, plan, task.key, task.rule, task.ops, total, leaf, out.dtype)
+    visible = seen_values(sums, plan) if task.rule.statistic.needs.dates else None
     # What the tables were made of makes room for them in the type of the output.
     del sums, leaf
     unseen = look_up(task.ops, encodings, task.rows.codes, plan.lookup_folds, out, want_unseen)
+    write_elapsed(task, visible, encodings, plan.lookup_folds, out)
     return Trained(new, unseen, total is not None and bool((total.n > 0).all()), total)
+
+
+def seen_values(sums: CategorySums, plan: FoldPlan) -> Distribution | None:
+    """Count the values that each fold sees; one whose rows get NaN sees none."""
+    seen = np.array([line * (fold not in plan.blind) for fold, line in enumerate(plan.visibility)])
+    return None if sums.distribution is None else sums.distribution.visible(seen)
 
 
 def tables_by_fold(
@@ -144,7 +173,9 @@ def by_splits(task: EncodingTask, plan: SplitPlan, out: Array, want_unseen: bool
         distributions = [split.distribution for split in splits]
         views = replace(views, distribution=Distribution.side_by_side(distributions))  # type: ignore[arg-type]
     encodings = table(views, None, task.key, task.rule, task.ops)
-    return Trained(everything, look_up(task.ops, encodings, task.rows.codes, plan.folds, out, want_unseen))
+    unseen = look_up(task.ops, encodings, task.rows.codes, plan.folds, out, want_unseen)
+    write_elapsed(task, views.distribution, encodings, plan.folds, out)
+    return Trained(everything, unseen)
 
 
 def flatten(encodings: EncodingTable) -> EncodingTable:

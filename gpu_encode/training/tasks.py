@@ -9,6 +9,7 @@ from cpu_fallback.fused_rules import FusedRule
 from cpu_fallback.types import MISSING, UNKNOWN, Array, Codes, Folds, Layout, Rows
 from gpu_encode.categories.keys import CategoryIndex
 from gpu_encode.categories.levels import Level
+from gpu_encode.categories.vocabulary import FactorizedColumn, Vocabulary
 from gpu_encode.formulas.encoding_rule import EncodingRule, Mask
 from gpu_encode.ops import Ops
 from gpu_encode.sums.category_sums import CategorySums, SumSpec, windows
@@ -34,6 +35,8 @@ class EncodingTask:
     rule : EncodingRule
     sums : CategorySums, optional
         Sums over all rows, where they are known already; the rows may then have no codes.
+    vocabulary : Vocabulary, optional
+        What the numbers of the rows' values stand for, where these are text or dates.
     """
 
     ops: Ops
@@ -43,6 +46,7 @@ class EncodingTask:
     spec: SumSpec
     rule: EncodingRule
     sums: CategorySums | None = None
+    vocabulary: Vocabulary | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "ops", backend_for(self.ops, self.rows.target))
@@ -52,6 +56,13 @@ class EncodingTask:
         """Columns of encodings."""
         statistic = self.rule.statistic
         return statistic.n_outputs(1 if statistic.needs.terms > 1 else self.n_classes - self.spec.first_output)
+
+    @property
+    def dates(self) -> FactorizedColumn:
+        """The rows' own values as places among the labels, -1 where a row has none."""
+        assert self.rows.target is not None
+        assert self.vocabulary is not None
+        return FactorizedColumn(self.rows.target, self.vocabulary)
 
     def weighed(self, factors: Array | None) -> "EncodingTask":
         """Give the task with the weight of each row times a factor; the same where there are none."""

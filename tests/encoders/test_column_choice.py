@@ -191,7 +191,12 @@ KEYS_APART = {
 
 
 # Each choice once beside a column that is counted against, and of the others those that find columns in two ways.
-BOTH = [(name, choice) for name in TOGETHER for choice in KEYS_APART if "cluster by" in name or "n" in choice[:3]]
+BOTH = [
+    (name, choice)
+    for name in TOGETHER
+    for choice in KEYS_APART
+    if "cluster by" in name or choice in ("categorical", "function")
+]
 
 
 @pytest.mark.host

@@ -192,6 +192,10 @@ MEMBERS: dict[str, tuple[Any, Any]] = {
         ge.StatisticEncoder, AMOUNT.round(), ["median", "mode", ("share", 0), "sem"], cv=ge.LeaveOneOut()
     ),
     "order statistics, columns": member(ge.StatisticEncoder, None, ["max"], values=["price"], **CITY),
+    "order statistics, text": member(ge.StatisticEncoder, None, ["nunique", "mode"], values=["city"], **ZIP),
+    "order statistics, text, leave-one-out": member(
+        ge.StatisticEncoder, None, ["mode", "count"], values=["city"], **ZIP, cv=ge.LeaveOneOut(), indicators=True
+    ),
     "gradients": member(ge.GradientEncoder, GRADIENTS, cv=ge.KFold(3)),
     "gradients, leave-one-out": member(ge.GradientEncoder, GRADIENTS, **ZIP, cv=ge.LeaveOneOut(), min_count=2),
     "gradients, in time": member(ge.GradientEncoder, GRADIENTS, regularization=0.5, cv=ge.Ordered(time="zip"), **CITY),

@@ -314,8 +314,11 @@ VALUES = of(
     ({"values": ["price", "price"]}, f"{NAMES} .* each once"),
     ({"values": ["price", 2]}, "each once"),
     ({"values": ["prise"]}, "values: 'prise' is not a column of X. Did you mean 'price'"),
-    ({"values": ["city"], "columns": ["zip"]}, "values: column 'city' holds '.', which is no number"),
-    ({"values": ["day"]}, "values: column 'day' holds dates, times or spans"),
+    (
+        {"values": ["city"], "columns": ["zip"]},
+        "values: column 'city' holds text, of which StatisticEncoder has 'count', 'nunique', 'mode', and 'mean' is for",
+    ),
+    ({"values": ["day"]}, "values: column 'day' holds dates, of which .*'seconds_since_last', and 'mean' is"),
     ({"values": ["far"]}, "contains infinity: column 'far', the first in row 3"),
     ({"values": ["price"], "columns": ["price"]}, SUMMED),
     (one("skew", values=["price", "large"]), r"^values: in column 'large', 'skew' .* in row 2\."),

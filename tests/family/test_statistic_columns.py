@@ -89,7 +89,7 @@ def test_columns_by_position():
 
 
 def test_an_order_in_parts_is_refused():
-    with pytest.raises(ValueError, match="StatisticEncoder with values and cv=Ordered"):
+    with pytest.raises(ValueError, match="StatisticEncoder with values takes the rows of Ordered"):
         encoded_in_parts(encoder_of(cv=Ordered()), parts_of(frame_of(), None, cuts=(7,)))
 
 

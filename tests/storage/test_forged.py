@@ -3,14 +3,16 @@
 import contextlib
 import json
 import random
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 
-from gpu_encode import TargetEncoder
+from gpu_encode import StatisticEncoder, TargetEncoder
 from tests.storage.altered import assert_refused, changed, load_or_refuse, members_of, with_numbers
 from tests.storage.fitted import NEW
 
@@ -163,9 +165,45 @@ def positions_of(document: Any) -> list[tuple[Any, Any]]:
     return [position for key in keys for position in [(document, key), *positions_of(document[key])]]
 
 
-def test_a_forged_document_gives_a_value_error_or_an_encoder_that_works(saved: Any, path: Path) -> None:
+def dates() -> tuple[bytes, Any]:
+    """Give the file of an encoder of text and dates, and new rows."""
+    X = pd.DataFrame({"shop": [*"aab"], "word": ["x", "z", "y"], "when": pd.date_range("2020", periods=3, tz="UTC")})
+    asked = {"shop": {"word": ["mode"], "when": ["last", "seconds_since_last"]}}
+    with tempfile.TemporaryDirectory() as folder:
+        StatisticEncoder(asked).fit(X).save(f"{folder}/model")
+        return Path(f"{folder}/model").read_bytes(), X
+
+
+FORGED_DATES: dict[str, tuple[Change, str]] = {
+    "kind": (model("targets/0/kind", "datetime"), "values of a column of datetime are of text"),
+    "no labels": (model("targets/0", lambda content: content.pop("vocabulary")), "the field 'vocabulary' is missing"),
+    "dates": (model("dates", [1]), "column 'when' of dates is not among those that are read"),
+    "name": (model("targets/1/name", "when?"), "is not in list"),
+    "statistic": (
+        model("formulas/0/readout/parameters/pairs/0/0", [{"tuple": ["quantile", {"float": "0.5"}]}]),
+        "'word' holds text, of which the model has",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", FORGED_DATES)
+def test_dates_that_do_not_fit_together(name: str, path: Path) -> None:
+    change, message = FORGED_DATES[name]
+    assert_refused(path, changed(dates()[0], change), f"is damaged: .*{message}")
+
+
+def test_places_of_other_values(path: Path) -> None:
+    content = with_numbers(
+        dates()[0], lambda document: document["statistics"][0][0]["distribution"]["values"]["array"], lambda at: at + 1
+    )
+    assert_refused(path, content, "counts of the values of 'word' are of others than it has")
+
+
+@pytest.mark.parametrize("kind", ["means", "dates"])
+def test_a_forged_document_gives_a_value_error_or_an_encoder_that_works(kind: str, saved: Any, path: Path) -> None:
+    content, new = (saved[0], NEW) if kind == "means" else dates()
     chosen = random.Random(1)
-    n_positions = len(positions_of(json.loads(members_of(saved[0])["model.json"])))
+    n_positions = len(positions_of(json.loads(members_of(content)["model.json"])))
 
     for _ in range(CHANGES):
         number, junk = chosen.randrange(n_positions), chosen.choice(JUNK)
@@ -177,8 +215,8 @@ def test_a_forged_document_gives_a_value_error_or_an_encoder_that_works(saved: A
             else:
                 container[key] = junk
 
-        again = load_or_refuse(path, changed(saved[0], change))
+        again = load_or_refuse(path, changed(content, change))
         if again is not None:
             # Other columns than those of the new rows are an error of these.
             with contextlib.suppress(ValueError):
-                again.transform(NEW)
+                again.transform(new)
