@@ -71,6 +71,20 @@ def compare(xp, rows, y, new, **parameters):
     same(quietly(there.transform, xp.asarray(new)), quietly(here.transform, new), xp)
 
 
+@pytest.mark.parametrize("kind", ["quantity", "small floats", "classes"])
+def test_rows_without_a_target_stay_on_the_device(xp, kind):
+    y = np.where(ROWS % 4 == 1, np.nan, TARGETS[kind]).astype(TARGETS[kind].dtype)
+    given = {"target_type": "multiclass" if kind == "classes" else "continuous", "missing_target": "keep"}
+    for cv in (KFold(3), LeaveOneOut(), Ordered()):
+        compare(xp, X, y, X, cv=cv, **given)
+    here, there = encoder(device="cpu", **given), encoder(**given)
+    expected = quietly(here.fit_transform, X, y)
+    pieces = quietly(
+        there.fit_transform, [xp.asarray(X[:20]), xp.asarray(X[20:])], [xp.asarray(y[:20]), xp.asarray(y[20:])]
+    )
+    same(xp.concatenate(pieces), expected, xp)
+
+
 @pytest.mark.parametrize("scheme", SCHEMES)
 def test_every_scheme_stays_on_the_device(xp, scheme):
     cv, kind, y = SCHEMES[scheme], "continuous", TARGETS["quantity"]

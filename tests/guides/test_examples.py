@@ -143,6 +143,13 @@ def test_folds_and_smoothing_are_compared_on_the_same_rows(alone, tmp_path):
     assert len([line for line in printed if line.startswith("| 5 | 100.0 ")]) == 2
 
 
+def test_rows_without_a_target_change_no_other_row(alone):
+    rest, files, scores = alone("late_targets", "--rows", 3000)
+    assert re.fullmatch(r"300 orders are not known yet, [1-9]\d* shops .* the same bits: True", rest)
+    assert files == "files have the bits of memory: True"
+    assert score(scores, "test") > 0.6
+
+
 def test_many_draws_of_random_codes_beat_one(alone):
     one, many = alone("random_codes_forest", "--rows", 600, "--draws", 8, "--trees", 8)
     assert score(many, "test") > score(one, "test") + 0.01 > 0.6
