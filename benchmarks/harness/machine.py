@@ -23,11 +23,13 @@ def output_of(*command: str) -> str | None:
 
 
 def commit() -> str:
-    """Commit of the checkout, and whether it was changed since."""
-    revision = output_of("git", "rev-parse", "--short=12", "HEAD")
+    """Commit of the checkout, and whether it was changed since; of a copy without one, what SOURCE_COMMIT says."""
+    # A checkout may be another user's, as on mounted disks, of which git says nothing unless it is called safe.
+    git = ("git", "-c", f"safe.directory={ROOT}")
+    revision = output_of(*git, "rev-parse", "--short=12", "HEAD")
     if not revision:
-        return "unknown"
-    return revision + (" and changes" if output_of("git", "status", "--porcelain", "--untracked-files=no") else "")
+        return os.environ.get("SOURCE_COMMIT", "unknown")
+    return revision + (" and changes" if output_of(*git, "status", "--porcelain", "--untracked-files=no") else "")
 
 
 def installed(name: str) -> str:

@@ -68,13 +68,15 @@ FIT_TRANSFORM: dict[str, list[Option]] = {
         ("--encoder", list(ENCODERS), "target unless given", {"default": "target"}),
         ("--kind", "HOW", "count: count, frequency or log (count)"),
         ("--n-components", "N", "hashing: number of columns (8)"),
-        ("--regularization", "R", "weight-of-evidence: rows added to each label (1); gradient: to hessians (10)"),
+        ("--regularization", "R", ("weight-of-evidence: rows added to each label (1), or for each column: city=2, "
+         "shop+city=0; gradient: to hessians (10)"), SEVERAL_TIMES),
         ("--statistics", "A,B", ("statistic: count, sum, mean, var, std, sem, skew, min, max, median, mode, "
          "nunique, quantile:0.9, share:10 (mean)")),
         ("--values", "A,B", "statistic: columns of numbers to sum up in place of the target"),
         ("--parts", "A,B", "impact: impact, logit, deviation, prevalence (all but logit)"),
         ("--statistic", "HOW", "catboost: mean, borders, buckets, counter or frequency (mean)"),
-        ("--priors", "P,P", "catboost: a column for each prior (0,0.5,1)"),
+        ("--priors", "P,P", "catboost: a column for each prior (0,0.5,1); or for each column: city=0,0.5",
+         SEVERAL_TIMES),
         ("--borders", "N|P,P", "catboost: number of borders at quantiles of the target, or the borders"),
         ("--set", "NAME=VALUE", ("any other parameter of the encoder, by its name in Python; VALUE is JSON, or text as "
          'it stands: handle_infrequent=category, indicators=["missing"]; may be given several times'), LIST),

@@ -192,6 +192,29 @@ def prior_choice(words: list[str]) -> Any:
     return by_column([word.rpartition("=") for word in words], words, one_prior, "--prior")
 
 
+def numbers_by_column(words: list[str], option: str) -> Any:
+    """Read a number: one for all columns, or one per column.
+
+    Examples
+    --------
+    >>> numbers_by_column(["0.5"], "--regularization"), numbers_by_column(["city=2", "zip=0"], "--regularization")
+    (0.5, {'city': 2.0, 'zip': 0.0})
+    """
+    return by_column([word.rpartition("=") for word in words], words, number, option)
+
+
+def priors_choice(words: list[str]) -> Any:
+    """Read ``--priors``: numbers with commas between, for all columns or per column.
+
+    Examples
+    --------
+    >>> priors_choice(["0,0.5"]), priors_choice(["city=0.2", "zip=0,1"])
+    ([0.0, 0.5], {'city': [0.2], 'zip': [0.0, 1.0]})
+    """
+    split = [word.rpartition("=") for word in words]
+    return by_column(split, words, lambda text, named: [number(p, named) for p in text.split(",")], "--priors")
+
+
 def one_prior(text: str, option: str = "--prior") -> str | float:
     """Read one prior.
 

@@ -13,7 +13,7 @@ from gpu_encode.datasets.formats import is_text
 
 Key = str | tuple[str, ...]
 # Options that may be given for each of several columns.
-BY_COLUMN = ("smooth", "prior")
+BY_COLUMN = ("smooth", "prior", "regularization", "priors")
 
 
 @dataclass(frozen=True)

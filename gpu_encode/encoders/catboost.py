@@ -11,6 +11,8 @@ from gpu_encode.fitting.borders import Cut, list_borders
 from gpu_encode.fitting.parameters import Parameters, read_each
 from gpu_encode.formulas.catboost import OF_COUNTS, OF_TARGETS, CountRatios, TargetRatios
 
+PRIORS = (0.0, 0.5, 1.0)
+
 
 @dataclass(eq=False, repr=False)
 class CatBoostEncoder(SchemeEncoder):
@@ -27,8 +29,8 @@ class CatBoostEncoder(SchemeEncoder):
         "buckets": the weight of the rows in a bucket, a column a bucket (of two labels the last).  "counter" reads no
         target: S is n itself, and the largest n of any category stands for n below the line.  "frequency" (FeatureFreq)
         is the same with the weight of all visible rows below.
-    priors : list of float, default=(0.0, 0.5, 1.0)
-        A column for each p.
+    priors : list of float or dict, default=(0.0, 0.5, 1.0)
+        A column for each p.  A dict has a list for each column or joint key that it names; others get the default.
     weight : float or dict, default=1.0
         Weight a of a prior, in rows.  With 0 there is none, but for categories that no visible row has.  A dict has one
         for each column or joint key that it names; others get 1.
@@ -97,6 +99,7 @@ class CatBoostEncoder(SchemeEncoder):
     Examples
     --------
     >>> import numpy as np
+    >>> import pandas
     >>> from gpu_encode import CatBoostEncoder
     >>> X, y = np.array([list("aabb")]).T, np.array([1.0, 3.0, 5.0, 9.0])
     >>> encoder = CatBoostEncoder("borders", priors=[0.5], borders=[2.0, 6.0]).fit(X, y)
@@ -106,10 +109,14 @@ class CatBoostEncoder(SchemeEncoder):
     [[0.5, 0.167], [0.833, 0.5], [0.5, 0.5]]
     >>> CatBoostEncoder(priors=[0.0, 4.0], target_type="continuous", shuffle=False).fit_transform(X, y).tolist()
     [[0.0, 4.0], [0.5, 2.5], [0.0, 4.0], [2.5, 4.5]]
+    >>> encoder = CatBoostEncoder(priors={"shop": [0.5], "city": [0.0, 1.0]}, columns=["shop", "city"])
+    >>> shops = {"shop": ["a", "a", "b"], "city": ["x", "y", "y"]}
+    >>> encoder.fit(pandas.DataFrame(shops), [0, 1, 1]).get_feature_names_out().tolist()
+    ['shop', 'city_prior_0', 'city_prior_1']
     """
 
     statistic: str = "mean"
-    priors: Any = (0.0, 0.5, 1.0)
+    priors: Any = PRIORS
     weight: Any = 1.0
     borders: Any = None
     _: KW_ONLY
@@ -141,23 +148,25 @@ class CatBoostEncoder(SchemeEncoder):
         counts, cut = self.statistic in OF_COUNTS, self._cut()
         of_cut = "continuous" if self.statistic == "mean" else "multiclass"
         target_type = of_cut if cut is not None else self.target_type
-        statistic, named = read_each(self.weight, 1.0, self._ratios, "weight")
+        weight, weights = read_each(self.weight, 1.0, lambda weight, _: weight, "weight")
+        priors, lists = read_each(self.priors, PRIORS, lambda priors, _: priors, "priors")
+        named = {key: self._ratios(lists.get(key, priors), weights.get(key, weight)) for key in {**weights, **lists}}
         return Parameters.of(
             self,
-            statistic,
+            self._ratios(priors, weight),
             by_key=named,
-            keyed_parameter="weight",
+            keyed_parameter=" and ".join([*(["weight"] if weights else []), *(["priors"] if lists else [])]),
             target_type=None if counts else target_type,
             cut=cut,
             drop="first" if self.statistic == "borders" else None,
             **read_schemes(self, "auto", self._usual_scheme()),
         )
 
-    def _ratios(self, weight: Any, _: str) -> CountRatios | TargetRatios:
-        """Give the statistic of a key, by the weight of its priors."""
+    def _ratios(self, priors: Any, weight: Any) -> CountRatios | TargetRatios:
+        """Give the statistic of a key, by its priors and their weight."""
         if self.statistic in OF_COUNTS:
-            return CountRatios(self.statistic, self.priors, weight)
-        return TargetRatios(self.statistic, self.priors, weight, list_borders(self.borders))
+            return CountRatios(self.statistic, priors, weight)
+        return TargetRatios(self.statistic, priors, weight, list_borders(self.borders))
 
     def _usual_scheme(self) -> schemes.Scheme:
         """Give CatBoost's own scheme."""

@@ -147,9 +147,12 @@ class Parameters:
     @property
     def every_scheme(self) -> list[Scheme]:
         """The schemes of all keys, whichever has which, each once."""
-        all_named = isinstance(self.columns, list) and len(self.columns) == len(self.scheme_by_key) > 0
-        schemes = [*([] if all_named else [self.scheme]), *self.scheme_by_key.values()]
+        schemes = [*([] if self._names_all(self.scheme_by_key) else [self.scheme]), *self.scheme_by_key.values()]
         return list({id(scheme): scheme for scheme in schemes}.values())
+
+    def _names_all(self, by_key: Mapping[Any, Any]) -> bool:
+        """Whether it is known that a dict names all keys, before there is a table: each of them once."""
+        return isinstance(self.columns, list) and len(self.columns) == len(by_key)
 
     @property
     def leaves_one_out(self) -> bool:
@@ -321,7 +324,8 @@ class Parameters:
             bounds = (0.0, 1.0)
             if target.kind == "continuous":
                 bounds = float(target.values.min()), float(target.values.max())
-            check_ranges(self.owner, self.scale, self.statistic.of_target(number).ranges(*bounds), target.name)
+            for statistic in self.by_key.values() if self._names_all(self.by_key) else self.every_statistic:
+                check_ranges(self.owner, self.scale, statistic.of_target(number).ranges(*bounds), target.name)
 
     def _check_labelled(self, statistic: Statistic, target: Target) -> None:
         """Raise ValueError for what cannot be had of a column of text or of dates."""

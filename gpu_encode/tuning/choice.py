@@ -7,7 +7,6 @@ from typing import Any
 from sklearn.base import clone
 
 from gpu_encode import devices, frames
-from gpu_encode.encoders.catboost import CatBoostEncoder
 from gpu_encode.encoders.scheme import SchemeEncoder
 from gpu_encode.errors.parameters import check_option
 from gpu_encode.fitting.fit import FitContext, plan_rows, prepare
@@ -104,11 +103,6 @@ def tune(
     """
     check_option("tune", "per_column", per_column, (True, False))
     candidates = checked_candidates(encoder, smoothings, priors)
-    if per_column and priors is not None and isinstance(encoder, CatBoostEncoder):
-        raise ValueError(
-            "The priors of CatBoostEncoder are the same for all columns. Choose them without per_column, and then "
-            "the weights with it."
-        )
     if frames.is_partitioned(X):
         raise TypeError(
             "tune reads rows in memory, not partitions of Dask. Pass a list of the partitions computed, "

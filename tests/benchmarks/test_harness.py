@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from benchmarks.harness import memory, program, turns
+from benchmarks.harness import machine, memory, program, turns
 from benchmarks.harness.judge import Answer, Numbering
 from tests.benchmarks.topic import SCRATCH, TOPIC
 
@@ -95,3 +95,20 @@ def test_codes_are_judged_up_to_their_numbers():
     assert expected.verdict(renumbered // 2)[0] == "two values have one code"
     assert expected.verdict(np.where(np.arange(500) == 480, 25, renumbered))[0] == "one value has two codes"
     assert "type float64" in expected.verdict(renumbered + 0.5)[0]
+
+
+def test_the_commit_is_that_of_the_checkout_or_what_the_caller_says(monkeypatch):
+    asked = []
+
+    def git(*command):
+        asked.append(command[-1])
+        return {"HEAD": "0123456789ab"}.get(command[-1], " M file")
+
+    monkeypatch.setattr(machine, "output_of", git)
+    assert machine.commit() == "0123456789ab and changes"
+    assert len(asked) == 2
+    monkeypatch.setattr(machine, "output_of", lambda *_: None)
+    monkeypatch.delenv("SOURCE_COMMIT", raising=False)
+    assert machine.commit() == "unknown"
+    monkeypatch.setenv("SOURCE_COMMIT", "580644e")
+    assert machine.commit() == "580644e"

@@ -47,8 +47,8 @@ FAMILY = [
      ge.TargetEncoder(drop="old", missing_target="keep", cv=ge.KFold())),
     ("--encoder hashing --n-components 5 --seed 3 --set per_column=true --set alternate-sign=True", None,
      ge.HashingEncoder(5, seed=3, per_column=True, alternate_sign=True)),
-    ("--encoder weight-of-evidence --target sold --regularization 0.5 --scheme loo", "sold",
-     ge.WeightOfEvidenceEncoder(ge.LeaveOneOut(), 0.5)),
+    ("--encoder weight-of-evidence --target sold --regularization city=0.5 --regularization device+zip=0 --scheme loo",
+     "sold", ge.WeightOfEvidenceEncoder(ge.LeaveOneOut(), {"city": 0.5, ("device", "zip"): 0.0})),
     ("--encoder statistic --target price --statistics mean,std,median,quantile:0.9,share:0.5 --folds 3", "price",
      ge.StatisticEncoder(["mean", "std", "median", ("quantile", 0.9), ("share", 0.5)], cv=ge.KFold(3, random_state=0))),
     ("--encoder statistic --values price,amount --statistics sum,var --set ddof=0", None,
@@ -59,8 +59,8 @@ FAMILY = [
      ge.CatBoostEncoder(priors=[0.5, 1.0], weight=2, random_state=7)),
     ("--encoder catboost --target price --statistic borders --borders 0.2,0.7 --time day", "price",
      ge.CatBoostEncoder("borders", borders=[0.2, 0.7], cv=ge.Ordered(time="day"))),
-    ("--encoder catboost --statistic frequency --scheme kfold", None,
-     ge.CatBoostEncoder("frequency", cv=ge.KFold())),
+    ("--encoder catboost --statistic frequency --scheme kfold --priors city=0.5 --priors device+zip=0,2", None,
+     ge.CatBoostEncoder("frequency", {"city": [0.5], ("device", "zip"): [0.0, 2.0]}, cv=ge.KFold())),
     ("--encoder gradient --target price,weight --regularization 2 --set output=order", ["price", "weight"],
      ge.GradientEncoder("order", 2.0)),
 ]  # fmt: skip
@@ -103,9 +103,10 @@ def test_inspect_shows_each(run: Run, words: str, target: str, encoder, capsys: 
     if isinstance(kept, ge.HashingEncoder):
         assert [column["top"] for column in report["columns"]] == [[], []]
         return
+    all_encodings = iter(kept.encodings_)
     for number, column in enumerate(report["columns"]):
-        values, n_outputs = plain(kept.categories_[number]), len(column["encodings"])
-        encodings = kept.encodings_[number * n_outputs :][:n_outputs]
+        values = plain(kept.categories_[number])
+        encodings = [next(all_encodings) for _ in column["encodings"]]
         for row in column["top"]:
             expected = [output[values.index(row["category"])] for output in encodings]
             assert np.array_equal(np.array(row["encodings"], float), np.array(expected, float), equal_nan=True)

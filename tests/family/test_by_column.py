@@ -161,6 +161,7 @@ def test_smoothings_that_need_other_sums_stand_side_by_side():
         (ge.WeightOfEvidenceEncoder(regularization={"city": 0.0, JOINT: 4.0}), SOLD),
         (ge.CatBoostEncoder(weight={JOINT: 7.0}, target_type="continuous"), AMOUNT),
         (ge.CatBoostEncoder("frequency", weight={JOINT: 7.0}), None),
+        (ge.CatBoostEncoder("buckets", priors={"city": [0.5], "zip": (0.0, 0.25)}, weight={JOINT: 7.0}), KIND),
     ],
     ids=lambda value: type(value).__name__,
 )
@@ -228,6 +229,20 @@ def test_later_calls_have_the_parameters_of_each_key():
     ):
         with pytest.raises(ValueError, match=message):
             clone_of(encoder, changed).partial_fit(X, SOLD)
+
+
+@pytest.mark.host
+def test_priors_of_catboost_by_column():
+    for priors, message in (
+        ({"town": [0.5]}, "priors: 'town' is not a column of X"),
+        ({"city": [0.5, 0.5]}, "'priors' parameter of CatBoostEncoder must be one of a list of different numbers"),
+        ({"city": 0.5}, "'priors' parameter of CatBoostEncoder must be one of a list of numbers"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            ge.CatBoostEncoder(priors=priors, columns=KEYS).fit(X, SOLD)
+    # Priors that no column has need no place on the scale.
+    scaled = ge.CatBoostEncoder(priors={"city": [0.5]}, columns=["city"], scale="logit", cv=3)
+    assert np.isfinite(scaled.fit_transform(X, SOLD)["city"]).all()
 
 
 def clone_of(encoder, changed):

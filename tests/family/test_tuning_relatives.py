@@ -176,7 +176,6 @@ def test_one_answer(made, y, given):
         (ge.TargetEncoder(), {"priors": []}, "'priors' parameter of tune must be a list"),
         (ge.TargetEncoder(), {"priors": ["median"]}, "'prior' parameter of TargetEncoder must be one of 'mean'"),
         (ge.WeightOfEvidenceEncoder(), {"smoothings": [-1.0]}, "'regularization' parameter of WeightOf"),
-        (ge.CatBoostEncoder(), {"priors": [[0.5]], "per_column": True}, "are the same for all columns"),
         (ge.ImpactEncoder(), {"smoothings": [ge.GLMM()]}, "'smooth' parameter of ImpactEncoder must be one of"),
     ],
 )
@@ -188,3 +187,12 @@ def test_refusals(made, given, message):
 def test_evidence_takes_no_quantity():
     with pytest.raises(ValueError, match="WeightOfEvidenceEncoder"):
         ge.tune(ge.WeightOfEvidenceEncoder(), ROWS[["city"]], AMOUNT)
+
+
+def test_priors_of_catboost_by_column():
+    given = {"smoothings": [0.5, 8.0], "priors": [[0.25], [0.0, 1.0]]}
+    together = ge.tune(ge.CatBoostEncoder(columns=["city", "zip"], cv=3), ROWS, SOLD, **given, per_column=True)
+    for column in ("city", "zip"):
+        alone = ge.tune(ge.CatBoostEncoder(columns=[column], cv=3), ROWS, SOLD, **given)
+        assert together.encoder.priors[column] == alone.encoder.priors
+        assert together.encoder.weight[column] == alone.encoder.weight
