@@ -58,7 +58,9 @@ def calls() -> Iterator[Call]:
         yield partial(fit_and_encode, CountEncoder("log", dtype=dtype), text)
         yield partial(fit_and_encode, CountEncoder("log", dtype=dtype), spread)
     yield partial(FactorizationEncoder(2, solver="sgd", max_iter=1).fit, np.hstack([keys, keys // 7]), targets[0])
-    yield partial(choose_interactions, TargetEncoder(), np.hstack([keys, keys // 7]), targets[0])
+    # Pairs of which every place has rows, and pairs of which few have.
+    columns = np.hstack([keys, keys // 7, np.arange(N_ROWS).reshape(-1, 1) % 1000])
+    yield partial(choose_interactions, TargetEncoder(), columns, targets[0])
     codes = np.zeros((2, 3), np.int32)
     yield partial(load(COMPILED).sum_agreements, codes, codes, np.ones((3, 1), np.int64))
 
