@@ -215,6 +215,9 @@ MEMBERS: dict[str, tuple[Any, Any]] = {
     "targets missing, stratified": member(
         ge.WeightOfEvidenceEncoder, with_holes(KIND), ge.KFold(3, stratify=True), **CITY, **CLASSES, **KEPT
     ),
+    "ordinal, target, targets missing": member(
+        ge.OrdinalEncoder, with_holes(AMOUNT), order="target", cv=ge.KFold(3), **KEPT
+    ),
     "targets missing, two": member(
         ge.GradientEncoder, with_holes(GRADIENTS), **CITY, cv=ge.Ordered(time="zip"), **KEPT
     ),

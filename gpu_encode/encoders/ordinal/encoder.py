@@ -1,8 +1,9 @@
 """OrdinalEncoder: categories become whole numbers, in one of several orders."""
 
+from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass
 from numbers import Integral
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.utils import check_array
@@ -11,6 +12,7 @@ from cpu_fallback.types import Array
 from gpu_encode.categories.keys import categories_as_numpy
 from gpu_encode.encoders.base import Encoder, read_scheme
 from gpu_encode.encoders.ordinal.inverse import inverses_of
+from gpu_encode.encoders.scheme import SchemeEncoder
 from gpu_encode.errors.parameters import bad_option, check_option
 from gpu_encode.errors.statistics import other_number_of_codes
 from gpu_encode.fitting.columns import ColumnMap
@@ -59,6 +61,9 @@ class OrdinalEncoder(Encoder):
         Columns of codes per column, each of another random order: for forests that average over codings.
     target_type : {"auto", "continuous", "binary", "multiclass"} or list, default="auto"
         For order="target", as in `TargetEncoder`: one column per target, and per class of a multiclass one.
+    missing_target : {"error", "keep"}, default="error"
+        For order="target": rows without a target, as in `TargetEncoder`.  A category of such rows alone has the code of
+        one whose rows weigh nothing.
     cv : int, scheme, splitter, iterable, str or array, default=5
         For order="target": who may look at whom in training, as in `TargetEncoder`, but for the schemes in which each
         row has sums of its own.  A category that no visible row has gets `unknown_value`, or the place where the mean
@@ -121,10 +126,12 @@ class OrdinalEncoder(Encoder):
     order: str = "value"
     n_draws: int = 1
     target_type: Any = "auto"
+    missing_target: str = "error"
     cv: Any = 5
     random_state: Any = 0
     columns: Any = None
     device: str = "auto"
+    parameters_before: ClassVar[Mapping[str, Any]] = SchemeEncoder.parameters_before
 
     def _parameters(self) -> Parameters:
         self._check_codes()
