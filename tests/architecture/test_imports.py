@@ -38,6 +38,7 @@ LAYERS = (
     "warm_up",
     "accel",
     "cli",
+    "__main__",
 )
 PLACE = {f"gpu_encode.{name}": place for place, name in enumerate(LAYERS)}
 OURS = sorted(modules())
