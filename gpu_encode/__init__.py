@@ -1,4 +1,67 @@
-"""Categorical columns become numbers learned from the target: exact, leak-free, the same bits on every machine."""
+"""Categorical columns become numbers learned from the target: exact, leak-free, the same bits on every machine.
+
+    from gpu_encode import TargetEncoder
+    encoder = TargetEncoder(columns=["shop", ("shop", "city")])
+    training = encoder.fit_transform(X, y)
+    new = encoder.transform(X_new)
+
+Encoders of one column or joint key at a time
+    TargetEncoder             shrunk mean of the target
+    CatBoostEncoder           ratios with priors, in a random order of the rows
+    ImpactEncoder             impact on the target, spread of its rows, how common it is
+    WeightOfEvidenceEncoder   log ratio of the shares of both labels
+    StatisticEncoder          statistics of the target, or of other columns
+    GradientEncoder           gradients and hessians, as LightGBM orders categories
+    CountEncoder              how often it occurs
+    OrdinalEncoder            an integer, by value, frequency, mean of the target or at random
+    OneHotEncoder             a column of zeros and ones for each category
+    HashingEncoder            a hash of the value
+    ClusterEncoder            the cluster of alike categories
+
+Encoders of several columns together
+    CooccurrenceEncoder       which categories of other columns stand in its rows
+    SpectralEncoder           singular vectors of the one-hot matrix
+    FactorizationEncoder      products of factors, fitted to the target
+    ProximityEncoder          votes of rows that agree
+
+Schemes, what `cv` takes: who may look at whom in training
+    KFold, GroupKFold         other folds
+    TimeFolds                 earlier folds, by age if asked for
+    LeaveOneOut               all other rows
+    Ordered                   earlier rows, in a random order or in time
+    Holdout                   a calibration subset
+    Greedy                    all rows: leaks, and warns of it
+
+Smoothings, what `smooth` takes: how a mean is drawn to the prior
+    MEstimate, Sigmoid        by the number of rows
+    EmpiricalBayes            by the variance of the category ("auto")
+    JamesStein                one weight for all categories
+    PartialPooling, GLMM      by a model of categories and rows
+
+Hierarchies, what `hierarchy` takes: coarser categories as priors
+    Prefixes, Parts, Bits     of text, of separated text, of integers and addresses
+
+Estimators
+    VoteClassifier, VoteRegressor                           encodings as votes
+    ProximityClassifier, ProximityRegressor                 votes of rows that agree
+    ConvexBlend                                             shares of several models' predictions
+    OrderedBoostingClassifier, OrderedBoostingRegressor     a reference of ordered boosting
+
+Functions
+    encode_dataset, transform_dataset   files of any size
+    tune                                smoothings, priors and folds, by held-out likelihood
+    choose_interactions, interactions   conjunctions of columns: chosen, or all of them
+    load                                an encoder that its method `save` wrote
+    roc_auc_score, roc_curve            exact, many scores at once
+    blend_matrix                        blends of all pairs of predictions
+
+Others
+    MergeableStatistic        a statistic of your own for StatisticEncoder
+    LeakWarning, UnseenWarning
+
+Beside Python: the command `gpu-encode` (``python -m gpu_encode``), and `gpu_encode.accel`, which serves scikit-learn's
+encoders without a change of code.
+"""
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any

@@ -16,6 +16,7 @@ from gpu_encode.encoders.impact import ImpactEncoder
 from gpu_encode.encoders.statistic import StatisticEncoder
 from gpu_encode.encoders.target import TargetEncoder
 from gpu_encode.factors.tensor import FactorizationEncoder
+from gpu_encode.fitting.columns import interactions
 from gpu_encode.ops import COMPILED, STRINGS, load, use_backend
 from gpu_encode.schemes.folds import KFold
 from gpu_encode.schemes.orders import LeaveOneOut, Ordered
@@ -49,7 +50,9 @@ def calls() -> Iterator[Call]:
     spread, late = keys * 3 + 1000, np.where(np.arange(N_ROWS) == 1, 9000, labels).reshape(-1, 1)
     for table in (keys + 1000, spread, late, random.random((N_ROWS, 1))):
         yield partial(fit_and_encode, TargetEncoder(), table, targets[0])
-    yield partial(fit_and_encode, TargetEncoder(columns=[0, 1, (0, 1)]), np.hstack([keys, keys // 7]), targets[0])
+    yield partial(
+        fit_and_encode, TargetEncoder(columns=interactions([0, 1], 2)), np.hstack([keys, keys // 7]), targets[0]
+    )
     for scheme in (KFold(), Ordered(), LeaveOneOut()):
         yield partial(fit_and_encode, StatisticEncoder(["mean", "std", "skew"], cv=scheme), keys, targets[1], weights)
     yield partial(fit_and_encode, StatisticEncoder(["median", "max"]), keys, targets[1])

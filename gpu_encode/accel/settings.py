@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass
 
+from gpu_encode.annotations import Device
+
 # Rows below which scikit-learn takes less time, measured by benchmarks/accel.py.
 FEWEST_ROWS = 20_000
 
@@ -18,7 +20,7 @@ class Settings:
         Smaller tables are left to the library that was asked.
     """
 
-    device: str = "auto"
+    device: Device = "auto"
     fewest_rows: int = FEWEST_ROWS
 
 

@@ -1,7 +1,8 @@
 """What the two boosters share: parameters, fit, and raw predictions."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -9,6 +10,7 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import _check_feature_names, check_is_fitted
 
 from cpu_fallback.exact import Floats
+from gpu_encode.annotations import Column, Seed
 from gpu_encode.boosting.features import Features, find_borders
 from gpu_encode.boosting.models import Loss
 from gpu_encode.boosting.training import Problem, Settings, train
@@ -32,7 +34,7 @@ MOST_EXACT_ROWS = 200
 class OrderedBoosting(BaseEstimator):
     """A booster of oblivious trees; subclasses say which loss."""
 
-    mode: str = "ordered"
+    mode: Literal["ordered", "plain", "exact"] = "ordered"
     iterations: int = 100
     depth: int = 4
     learning_rate: float = 0.1
@@ -40,8 +42,8 @@ class OrderedBoosting(BaseEstimator):
     permutations: int = 4
     subsample: float = 1.0
     borders: int = 32
-    categorical: Any = "auto"
-    random_state: Any = 0
+    categorical: Literal["auto"] | Sequence[Column] = "auto"
+    random_state: Seed = 0
 
     def _check(self) -> None:
         owner = type(self).__name__

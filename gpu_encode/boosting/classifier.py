@@ -1,7 +1,7 @@
 """OrderedBoostingClassifier: boosting for log loss whose gradients see no row's own label."""
 
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 from sklearn.base import ClassifierMixin
@@ -10,6 +10,7 @@ from sklearn.utils import Tags
 from cpu_fallback.elementary import exp
 from cpu_fallback.exact import Floats
 from cpu_fallback.types import Array
+from gpu_encode.annotations import Table
 from gpu_encode.boosting.base import OrderedBoosting
 from gpu_encode.boosting.models import log_loss
 from gpu_encode.fitting.inputs import Inputs
@@ -65,7 +66,7 @@ class OrderedBoostingClassifier(ClassifierMixin, OrderedBoosting):
     ['no', 'no', 'yes', 'yes']
     """
 
-    def fit(self, X: Any, y: Any) -> Self:
+    def fit(self, X: Table, y: Table) -> Self:
         """Boost.
 
         Parameters
@@ -97,7 +98,7 @@ class OrderedBoostingClassifier(ClassifierMixin, OrderedBoosting):
         self.classes_ = target.classes
         return self
 
-    def decision_function(self, X: Any) -> Floats:
+    def decision_function(self, X: Table) -> Floats:
         """Give the log-odds of the second class.
 
         Parameters
@@ -110,7 +111,7 @@ class OrderedBoostingClassifier(ClassifierMixin, OrderedBoosting):
         """
         return self._predict_raw(X)
 
-    def predict_proba(self, X: Any) -> Floats:
+    def predict_proba(self, X: Table) -> Floats:
         """Give the probabilities of both classes.
 
         Parameters
@@ -124,7 +125,7 @@ class OrderedBoostingClassifier(ClassifierMixin, OrderedBoosting):
         second = 1.0 / (1.0 + exp(-self._predict_raw(X)))
         return np.stack([1.0 - second, second], axis=1)
 
-    def predict(self, X: Any) -> Array:
+    def predict(self, X: Table) -> Array:
         """Give the class of the greater probability.
 
         Parameters

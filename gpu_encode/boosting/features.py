@@ -10,6 +10,7 @@ import numpy as np
 
 from cpu_fallback.exact import Floats
 from gpu_encode import frames
+from gpu_encode.annotations import Table
 from gpu_encode.encoders.catboost import CatBoostEncoder
 from gpu_encode.fitting.columns import locate
 from gpu_encode.fitting.inputs import Inputs, read_numbers
@@ -64,7 +65,7 @@ class Features:
         )
         return cls(chosen, others, encoder.fit(one_table(inputs), y))
 
-    def draw(self, inputs: Inputs, y: Any, number: int) -> Floats:
+    def draw(self, inputs: Inputs, y: Table, number: int) -> Floats:
         """Give the features of training rows, their categories encoded from the rows before, in an order."""
         encoded = None if self.encoder is None else self.encoder.draw(one_table(inputs), y, number)
         return self._put_together(inputs, encoded)

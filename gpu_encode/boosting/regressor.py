@@ -1,12 +1,13 @@
 """OrderedBoostingRegressor: boosting for squared error whose gradients see no row's own target."""
 
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 from sklearn.base import RegressorMixin
 
 from cpu_fallback.exact import Floats
+from gpu_encode.annotations import Table
 from gpu_encode.boosting.base import OrderedBoosting
 from gpu_encode.boosting.models import squared_error
 from gpu_encode.fitting.inputs import Inputs
@@ -90,7 +91,7 @@ class OrderedBoostingRegressor(RegressorMixin, OrderedBoosting):
     [0.0, 1.0, 2.0, 3.0]
     """
 
-    def fit(self, X: Any, y: Any) -> Self:
+    def fit(self, X: Table, y: Table) -> Self:
         """Boost.
 
         Parameters
@@ -113,7 +114,7 @@ class OrderedBoostingRegressor(RegressorMixin, OrderedBoosting):
         quantity = targets.make(*self._read_target(inputs), "continuous", None)
         return self._fit(inputs, np.asarray(quantity.values, np.float64), squared_error, 0.0)
 
-    def predict(self, X: Any) -> Floats:
+    def predict(self, X: Table) -> Floats:
         """Predict new rows.
 
         Parameters

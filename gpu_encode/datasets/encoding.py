@@ -8,10 +8,12 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
+from pyarrow.dataset import Dataset
 from sklearn.utils.validation import check_is_fitted
 
 from cpu_fallback.cached import cached_property
 from gpu_encode import devices
+from gpu_encode.annotations import FilePath
 from gpu_encode.datasets import memory
 from gpu_encode.datasets.orders import Orders, Placing
 from gpu_encode.datasets.room import FEWEST_ROWS, Room, slice_of
@@ -53,9 +55,9 @@ SAVE_AFTER = 60.0
 
 
 def encode_dataset(
-    source: Any,
-    destination: Any,
-    encoder: Any,
+    source: FilePath | Sequence[FilePath] | Dataset,
+    destination: FilePath,
+    encoder: Encoder,
     *,
     target: str | Sequence[str] | None = None,
     weight: str | None = None,
@@ -401,9 +403,9 @@ def plain_output(encoder: Any) -> Any:
 
 
 def transform_dataset(
-    source: Any,
-    destination: Any,
-    encoder: Any,
+    source: FilePath | Sequence[FilePath] | Dataset,
+    destination: FilePath,
+    encoder: Encoder,
     *,
     missing_text: Sequence[str] = (),
     memory_limit: int | str | None = None,

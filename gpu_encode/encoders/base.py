@@ -5,9 +5,10 @@ from dataclasses import dataclass, replace
 from functools import wraps
 from importlib import import_module
 from os import PathLike
-from typing import Any, Protocol, Self, TypeVar, cast
+from typing import Any, Literal, Protocol, Self, TypeVar, cast
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils import Tags
 from sklearn.utils._set_output import _get_output_config
@@ -16,6 +17,7 @@ from sklearn.utils.validation import _check_feature_names, _check_feature_names_
 
 from cpu_fallback.types import Array
 from gpu_encode import devices, frames, ops, schemes
+from gpu_encode.annotations import ByKey, Categories, Columns, Device, FloatType, Table, Vector
 from gpu_encode.categories.keys import categories_as_numpy
 from gpu_encode.categories.vocabulary import as_python
 from gpu_encode.errors.keywords import Signature, unknown_keyword
@@ -45,7 +47,15 @@ ENGINES = {"dask": "gpu_encode.distributed"}
 class Engine(Protocol):
     """The calls that an engine takes over from an encoder; each is given the encoder and what its method was given."""
 
-    def fit(self, encoder: Any, X: Any, y: Any = None, *, sample_weight: Any = None, groups: Any = None) -> Any:
+    def fit(
+        self,
+        encoder: Any,
+        X: Table,
+        y: Table | None = None,
+        *,
+        sample_weight: Vector | None = None,
+        groups: Vector | None = None,
+    ) -> Any:
         """Fit the encoder to all partitions, and give it back."""
 
     def fit_transform(
@@ -53,13 +63,15 @@ class Engine(Protocol):
     ) -> Any:
         """Fit the encoder to all partitions, and give their training encodings."""
 
-    def transform(self, encoder: Any, X: Any) -> Any:
+    def transform(self, encoder: Any, X: Table) -> Any:
         """Give the encodings of new rows."""
 
-    def partial_fit(self, encoder: Any, X: Any, y: Any = None, *, sample_weight: Any = None) -> Any:
+    def partial_fit(
+        self, encoder: Any, X: Table, y: Table | None = None, *, sample_weight: Vector | None = None
+    ) -> Any:
         """Add rows to what the encoder knows, or refuse to."""
 
-    def forget(self, encoder: Any, X: Any, y: Any = None, *, sample_weight: Any = None) -> Any:
+    def forget(self, encoder: Any, X: Table, y: Table | None = None, *, sample_weight: Vector | None = None) -> Any:
         """Take rows out of what the encoder knows, or refuse to."""
 
 
@@ -164,7 +176,9 @@ class Encoder(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  # t
         super().__setstate__(kept)
 
     @dispatch
-    def fit(self, X: Any, y: Any = None, *, sample_weight: Any = None, groups: Any = None) -> Self:
+    def fit(
+        self, X: Table, y: Table | None = None, *, sample_weight: Vector | None = None, groups: Vector | None = None
+    ) -> Self:
         """Learn the encodings of new rows.
 
         Parameters
@@ -209,7 +223,9 @@ class Encoder(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  # t
         return self
 
     @dispatch
-    def fit_transform(self, X: Any, y: Any = None, *, sample_weight: Any = None, groups: Any = None) -> Any:
+    def fit_transform(
+        self, X: Table, y: Table | None = None, *, sample_weight: Vector | None = None, groups: Vector | None = None
+    ) -> Any:
         """Learn the encodings of new rows, and give those of these rows: by the scheme, where a target is read.
 
         Parameters
@@ -259,7 +275,7 @@ class Encoder(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  # t
         return arrays
 
     @dispatch
-    def transform(self, X: Any) -> Any:
+    def transform(self, X: Table) -> Any:
         """Give the encodings of new rows.
 
         Parameters
@@ -299,7 +315,7 @@ class Encoder(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  # t
         return self._assemble(inputs.frame, arrays, columns)
 
     @dispatch
-    def partial_fit(self, X: Any, y: Any = None, *, sample_weight: Any = None) -> Self:
+    def partial_fit(self, X: Table, y: Table | None = None, *, sample_weight: Vector | None = None) -> Self:
         """Add rows to what `transform` knows.
 
         Parameters
@@ -330,7 +346,7 @@ class Encoder(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  # t
         return self
 
     @dispatch
-    def forget(self, X: Any, y: Any = None, *, sample_weight: Any = None) -> Self:
+    def forget(self, X: Table, y: Table | None = None, *, sample_weight: Vector | None = None) -> Self:
         """Take rows out of what `transform` knows, to the bits of an encoder that has never seen them.
 
         Sums are exact, so that `partial_fit` has an inverse: yesterday in, the same day of last year out.
@@ -434,7 +450,7 @@ class Encoder(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  # t
         kept = np.repeat(kept_outputs(model), model.statistics[0][0].n_views)
         return [values for values, has_column in zip(encodings, kept, strict=True) if has_column]
 
-    def get_feature_names_out(self, input_features: Any = None) -> Array:
+    def get_feature_names_out(self, input_features: ArrayLike | None = None) -> Array:
         """Names of the output columns.
 
         Columns without a name, or whose names are no strings, are called x0, x1 and so on, by their position in X; so
@@ -587,17 +603,19 @@ class Encoder(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  # t
 class CategoryEncoder(Encoder):
     """An encoder with the parameters that most have, as the docstring of `TargetEncoder` tells them."""
 
-    categories: Any = "auto"
-    columns: Any = None
-    handle_unknown: Any = "prior"
-    handle_missing: str = "category"
+    categories: Categories = "auto"
+    columns: Columns = None
+    handle_unknown: (
+        Literal["prior", "zero", "nan", "error"] | float | ByKey[Literal["prior", "zero", "nan", "error"] | float]
+    ) = "prior"
+    handle_missing: Literal["category", "prior", "zero", "nan", "error"] = "category"
     min_count: float = 0
-    min_frequency: Any = None
+    min_frequency: float | None = None
     max_categories: int | None = None
-    handle_infrequent: str = "prior"
-    indicators: Any = False
-    device: str = "auto"
-    dtype: Any = "float64"
+    handle_infrequent: Literal["prior", "zero", "category"] = "prior"
+    indicators: bool | Sequence[Literal["unseen", "missing"]] = False
+    device: Device = "auto"
+    dtype: FloatType = "float64"
 
 
 def accept_categories(tags: Tags) -> Tags:

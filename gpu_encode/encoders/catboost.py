@@ -1,15 +1,18 @@
 """CatBoostEncoder: CatBoost's statistics of categories, with all their priors in one call."""
 
+from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 from gpu_encode import schemes
+from gpu_encode.annotations import ByKey, Seed, TargetType
 from gpu_encode.encoders.base import Encoder, read_schemes
 from gpu_encode.encoders.scheme import SchemeEncoder
 from gpu_encode.errors.parameters import check_option
 from gpu_encode.fitting.borders import Cut, list_borders
 from gpu_encode.fitting.parameters import Parameters, read_each
 from gpu_encode.formulas.catboost import OF_COUNTS, OF_TARGETS, CountRatios, TargetRatios
+from gpu_encode.schemes.folds import CrossFitting
 
 PRIORS = (0.0, 0.5, 1.0)
 
@@ -115,16 +118,16 @@ class CatBoostEncoder(SchemeEncoder):
     ['shop', 'city_prior_0', 'city_prior_1']
     """
 
-    statistic: str = "mean"
-    priors: Any = PRIORS
-    weight: Any = 1.0
-    borders: Any = None
+    statistic: Literal["mean", "borders", "buckets", "counter", "frequency"] = "mean"
+    priors: Sequence[float] | ByKey[Sequence[float]] = PRIORS
+    weight: float | ByKey[float] = 1.0
+    borders: int | Sequence[float] | None = None
     _: KW_ONLY
-    cv: Any = "auto"
-    target_type: Any = "auto"
+    cv: CrossFitting | ByKey[CrossFitting] = "auto"
+    target_type: TargetType | Sequence[TargetType] = "auto"
     shuffle: bool = True
-    random_state: Any = 0
-    scale: Any = "identity"
+    random_state: Seed = 0
+    scale: Literal["identity", "log", "log1p", "sqrt", "logit"] | tuple[str, float] | float = "identity"
 
     def merge(self, *others: Encoder) -> Self:
         """Add what other encoders of the same parameters have learned, in place.

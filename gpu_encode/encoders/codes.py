@@ -8,6 +8,7 @@ import numpy as np
 
 from cpu_fallback.row_numbers import FoldPattern
 from cpu_fallback.types import MISSING, UNKNOWN, Array, Codes
+from gpu_encode.annotations import Table, Vector
 from gpu_encode.encoders.base import Encoder, dispatch
 from gpu_encode.errors.parameters import no_ages
 from gpu_encode.fitting.columns import ColumnMap, locate_columns
@@ -168,7 +169,9 @@ class CodesEncoder(Encoder):
         return cross_fit(rows, plan, self._learn, learned, self._owner)
 
     @dispatch
-    def fit(self, X: Any, y: Any = None, *, sample_weight: Any = None, groups: Any = None) -> Self:
+    def fit(
+        self, X: Table, y: Table | None = None, *, sample_weight: Vector | None = None, groups: Vector | None = None
+    ) -> Self:
         """Learn from rows what new rows are looked up in.
 
         Parameters
@@ -189,7 +192,9 @@ class CodesEncoder(Encoder):
         return self
 
     @dispatch
-    def fit_transform(self, X: Any, y: Any = None, *, sample_weight: Any = None, groups: Any = None) -> Any:
+    def fit_transform(
+        self, X: Table, y: Table | None = None, *, sample_weight: Vector | None = None, groups: Vector | None = None
+    ) -> Any:
         """Learn what new rows are looked up in, and encode these rows: by the scheme, where the target is read.
 
         Parameters

@@ -1,8 +1,9 @@
 """CountEncoder: categories become the number of rows that have them."""
 
 from dataclasses import KW_ONLY, dataclass
-from typing import Any
+from typing import Literal
 
+from gpu_encode.annotations import ByKey
 from gpu_encode.encoders.base import CategoryEncoder
 from gpu_encode.fitting.parameters import Parameters
 from gpu_encode.formulas.counts import Counts
@@ -75,10 +76,10 @@ class CountEncoder(CategoryEncoder):
     [0.75, 0.0]
     """
 
-    kind: str = "count"
+    kind: Literal["count", "frequency", "log"] = "count"
     _: KW_ONLY
-    handle_unknown: Any = "zero"
-    handle_infrequent: str = "zero"
+    handle_unknown: Literal["zero", "nan", "error"] | float | ByKey[Literal["zero", "nan", "error"] | float] = "zero"
+    handle_infrequent: Literal["zero", "category"] = "zero"
     _needs_target = False
 
     def _parameters(self) -> Parameters:

@@ -1,12 +1,14 @@
 """GradientEncoder: categories become what gradient boosting makes of them, without leaking the target."""
 
 from dataclasses import KW_ONLY, dataclass
-from typing import Any
+from typing import Literal
 
+from gpu_encode.annotations import ByKey, Seed
 from gpu_encode.encoders.base import read_schemes
 from gpu_encode.encoders.scheme import SchemeEncoder
 from gpu_encode.fitting.parameters import Parameters
 from gpu_encode.formulas.gradients import GradientRatios
+from gpu_encode.schemes.folds import CrossFitting
 
 
 @dataclass(eq=False, repr=False)
@@ -108,12 +110,12 @@ class GradientEncoder(SchemeEncoder):
     [array([1., 0., 2.])]
     """
 
-    output: str = "ratio"
+    output: Literal["ratio", "order"] = "ratio"
     regularization: float = 10.0
-    cv: Any = 5
+    cv: CrossFitting | ByKey[CrossFitting] = 5
     _: KW_ONLY
     shuffle: bool = True
-    random_state: Any = 0
+    random_state: Seed = 0
 
     def _parameters(self) -> Parameters:
         statistic = GradientRatios(self.output, self.regularization)

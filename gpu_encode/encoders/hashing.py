@@ -2,13 +2,14 @@
 
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import murmurhash3_32
 
 from cpu_fallback.types import Array
+from gpu_encode.annotations import Columns, Device, FloatType
 from gpu_encode.categories.canonical_bytes import spell_categories
 from gpu_encode.categories.keys import CategoryIndex
 from gpu_encode.encoders.base import Encoder
@@ -84,13 +85,13 @@ class HashingEncoder(Encoder):
 
     n_components: int = 8
     _: KW_ONLY
-    columns: Any = None
+    columns: Columns = None
     alternate_sign: bool = False
     per_column: bool = False
     seed: int = 0
-    handle_missing: str = "category"
-    device: str = "auto"
-    dtype: Any = "float64"
+    handle_missing: Literal["category", "zero", "error"] = "category"
+    device: Device = "auto"
+    dtype: FloatType = "float64"
     if TYPE_CHECKING:
         # Declared for types alone: a field would be a parameter.
         _model: "HashedModel"

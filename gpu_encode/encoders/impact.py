@@ -1,13 +1,17 @@
 """ImpactEncoder: vtreat's treatment of categories, all its columns in one call."""
 
+from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
+from gpu_encode.annotations import ByKey, Seed, TargetType
 from gpu_encode.encoders.base import read_schemes
 from gpu_encode.encoders.scheme import SchemeEncoder
 from gpu_encode.fitting.parameters import Parameters, read_each
 from gpu_encode.formulas import smoothing
 from gpu_encode.formulas.impact import Impact
+from gpu_encode.formulas.smoothing import Smooth
+from gpu_encode.schemes.folds import CrossFitting
 
 
 @dataclass(eq=False, repr=False)
@@ -93,13 +97,13 @@ class ImpactEncoder(SchemeEncoder):
     [[-2.5, 1.415, 0.5], [2.5, 2.829, 0.5], [0.0, 0.0, 0.0]]
     """
 
-    parts: Any = ("impact", "deviation", "prevalence")
-    smooth: Any = None
-    cv: Any = 5
+    parts: Sequence[str] = ("impact", "deviation", "prevalence")
+    smooth: Smooth | ByKey[Smooth] = None
+    cv: CrossFitting | ByKey[CrossFitting] = 5
     _: KW_ONLY
-    target_type: Any = "auto"
+    target_type: TargetType | Sequence[TargetType] = "auto"
     shuffle: bool = True
-    random_state: Any = 0
+    random_state: Seed = 0
 
     def _parameters(self) -> Parameters:
         statistic, named = read_each(self.smooth, None, self._impact, "smooth")

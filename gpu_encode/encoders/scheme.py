@@ -3,12 +3,13 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from gpu_encode import devices, frames
+from gpu_encode.annotations import Table, Vector
 from gpu_encode.encoders.base import CategoryEncoder
 from gpu_encode.fitting.fit import encode_rows, prepare_again
 from gpu_encode.fitting.inputs import Inputs
@@ -22,11 +23,11 @@ from gpu_encode.sums.category_sums import CategorySums
 class SchemeEncoder(CategoryEncoder):
     """An encoder with `cv`, by which training rows are encoded."""
 
-    missing_target: str = "error"
+    missing_target: Literal["error", "keep"] = "error"
     # What those had that were saved before there was one.
     parameters_before: ClassVar[Mapping[str, Any]] = MappingProxyType({"missing_target": "error"})
 
-    def draw(self, X: Any, y: Any = None, t: int = 0, *, sample_weight: Any = None) -> Any:
+    def draw(self, X: Table, y: Table | None = None, t: int = 0, *, sample_weight: Vector | None = None) -> Any:
         """Give the training encodings of one random order, by its number: boosting takes another one each step.
 
         Parameters

@@ -1,16 +1,19 @@
 """StatisticEncoder: categories become statistics of the target, or of other columns."""
 
+from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 from gpu_encode import schemes
+from gpu_encode.annotations import ByKey, Column, Seed, TargetType
 from gpu_encode.encoders.base import read_schemes
 from gpu_encode.encoders.scheme import SchemeEncoder
 from gpu_encode.errors.statistics import no_statistics_of_key, no_value_columns
 from gpu_encode.fitting.parameters import Parameters
 from gpu_encode.formulas.order_statistics import WITH_NUMBER
 from gpu_encode.formulas.statistic_names import union_of
-from gpu_encode.formulas.summaries import Summaries
+from gpu_encode.formulas.summaries import Statistics, Summaries
+from gpu_encode.schemes.folds import CrossFitting
 
 
 @dataclass(eq=False, repr=False)
@@ -165,15 +168,15 @@ class StatisticEncoder(SchemeEncoder):
     (['user_noise_to_signal'], [array([0.25, 0.  ])])
     """
 
-    statistics: Any = ("mean",)
+    statistics: Statistics = ("mean",)
     _: KW_ONLY
-    values: Any = None
-    cv: Any = "auto"
+    values: Sequence[Column] | None = None
+    cv: CrossFitting | ByKey[CrossFitting] = "auto"
     ddof: int = 1
-    target_type: Any = "continuous"
+    target_type: TargetType | Sequence[TargetType] = "continuous"
     shuffle: bool = True
-    random_state: Any = 0
-    scale: Any = "identity"
+    random_state: Seed = 0
+    scale: Literal["identity", "log", "log1p", "sqrt", "logit"] | tuple[str, float] | float = "identity"
 
     def _parameters(self) -> Parameters:
         asked = StatisticSpec(self.columns, self.values, self.statistics)

@@ -10,6 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 from cpu_fallback.exact import Floats, Integers
 from cpu_fallback.types import Array
 from gpu_encode import ops
+from gpu_encode.annotations import Table, Vector
 from gpu_encode.encoders.base import Encoder, dispatch
 from gpu_encode.encoders.codes import (
     CodedRows,
@@ -107,7 +108,7 @@ class SummedEncoder(CodesEncoder):
     fit_transform = Encoder.fit_transform
 
     @dispatch
-    def partial_fit(self, X: Any, y: Any = None, *, sample_weight: Any = None) -> Self:
+    def partial_fit(self, X: Table, y: Table | None = None, *, sample_weight: Vector | None = None) -> Self:
         """Add rows to what is known.
 
         What they teach is learned when it is asked for, by `transform` or an attribute, and what is wrong with it, as

@@ -1,12 +1,17 @@
 """TargetEncoder: categories become numbers learned from the target, without leaking it."""
 
+from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
-from typing import Any
+from typing import Any, Literal
 
+from gpu_encode.annotations import ByKey, Categories, Key, Prior, Seed, TargetType
+from gpu_encode.categories.hierarchy import Derived
 from gpu_encode.encoders.base import read_schemes
 from gpu_encode.encoders.scheme import SchemeEncoder
 from gpu_encode.fitting.parameters import Parameters, read_each
 from gpu_encode.formulas import smoothing
+from gpu_encode.formulas.smoothing import Smooth
+from gpu_encode.schemes.folds import CrossFitting
 
 
 @dataclass(eq=False, repr=False)
@@ -133,17 +138,17 @@ class TargetEncoder(SchemeEncoder):
     [[3.5, 4.5], [3.1666666666666665, 4.5], [2.8333333333333335, 1.0], [1.5, 1.0]]
     """
 
-    categories: Any = "auto"
-    target_type: Any = "auto"
-    smooth: Any = "auto"
-    cv: Any = 5
+    categories: Categories = "auto"
+    target_type: TargetType | Sequence[TargetType] = "auto"
+    smooth: Smooth | ByKey[Smooth] = "auto"
+    cv: CrossFitting | ByKey[CrossFitting] = 5
     shuffle: bool = True
-    random_state: Any = 0
+    random_state: Seed = 0
     _: KW_ONLY
-    prior: Any = "mean"
-    hierarchy: Any = None
-    scale: Any = "identity"
-    drop: Any = None
+    prior: Prior | ByKey[Prior] = "mean"
+    hierarchy: Mapping[Key, Derived | Sequence[Key]] | None = None
+    scale: Literal["identity", "log", "log1p", "sqrt", "logit"] | tuple[str, float] | float = "identity"
+    drop: Literal["first"] | str | float | None = None
 
     def _parameters(self) -> Parameters:
         statistic, named = read_each(self.smooth, "auto", smoothing.resolve, "smooth")

@@ -1,17 +1,20 @@
 """WeightOfEvidenceEncoder: categories become log ratios of their shares of the positive and the other rows."""
 
+from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
-from typing import Any, cast
+from typing import Literal, cast
 
 import numpy as np
 
 from cpu_fallback.types import Array
+from gpu_encode.annotations import ByKey, Seed
 from gpu_encode.encoders.base import read_schemes
 from gpu_encode.encoders.scheme import SchemeEncoder
 from gpu_encode.fitting.parameters import Parameters, read_each
 from gpu_encode.formulas.encoding_rule import split_infrequent, total_of_views
 from gpu_encode.formulas.evidence import Evidence
 from gpu_encode.ops import host
+from gpu_encode.schemes.folds import CrossFitting
 
 
 @dataclass(eq=False, repr=False)
@@ -109,14 +112,14 @@ class WeightOfEvidenceEncoder(SchemeEncoder):
     [0.293]
     """
 
-    cv: Any = 5
-    regularization: Any = 1.0
+    cv: CrossFitting | ByKey[CrossFitting] = 5
+    regularization: float | ByKey[float] = 1.0
     _: KW_ONLY
-    target_type: Any = "auto"
+    target_type: Literal["auto", "binary", "multiclass"] | Sequence[Literal["auto", "binary", "multiclass"]] = "auto"
     shuffle: bool = True
-    random_state: Any = 0
-    handle_unknown: Any = "zero"
-    handle_infrequent: str = "zero"
+    random_state: Seed = 0
+    handle_unknown: Literal["zero", "nan", "error"] | float | ByKey[Literal["zero", "nan", "error"] | float] = "zero"
+    handle_infrequent: Literal["zero", "category"] = "zero"
 
     @property
     def information_value_(self) -> Array:

@@ -3,12 +3,13 @@
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
 from functools import partial
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 
 from cpu_fallback.types import Array
 from gpu_encode import devices
+from gpu_encode.annotations import Columns, Device, FloatType, Key, Seed, Table, Vector
 from gpu_encode.encoders.base import engine_of
 from gpu_encode.encoders.codes import CodedRows, Learned, to_columns
 from gpu_encode.encoders.summed import SummedEncoder
@@ -188,23 +189,29 @@ class CooccurrenceEncoder(SummedEncoder):
 
     n_components: int | None = 2
     _: KW_ONLY
-    columns: Any = None
-    pairs: Any = "all"
+    columns: Columns = None
+    pairs: Literal["all"] | Sequence[tuple[Key, Key]] | tuple[Sequence[Key], Sequence[Key]] = "all"
     against: str | None = None
     weighting: str | None = None
-    scale: str = "unit"
+    scale: Literal["unit", "sigma", "root"] = "unit"
     tol: float = 1e-8
-    random_state: Any = 0
-    handle_unknown: str = "zero"
-    handle_missing: str = "category"
+    random_state: Seed = 0
+    handle_unknown: Literal["zero", "error"] = "zero"
+    handle_missing: Literal["category", "error"] = "category"
     indicators: bool = False
-    device: str = "auto"
-    dtype: Any = "float64"
+    device: Device = "auto"
+    dtype: FloatType = "float64"
     _needs_target = False
     _learned = Neighbours
 
     def fit(
-        self, X: Any, y: Any = None, *, unlabelled: Any = None, sample_weight: Any = None, groups: Any = None
+        self,
+        X: Table,
+        y: Table | None = None,
+        *,
+        unlabelled: Table | None = None,
+        sample_weight: Vector | None = None,
+        groups: Vector | None = None,
     ) -> Self:
         """Count the pairs of all rows, and decompose their counts.
 
@@ -230,7 +237,13 @@ class CooccurrenceEncoder(SummedEncoder):
         return self
 
     def fit_transform(
-        self, X: Any, y: Any = None, *, unlabelled: Any = None, sample_weight: Any = None, groups: Any = None
+        self,
+        X: Table,
+        y: Table | None = None,
+        *,
+        unlabelled: Table | None = None,
+        sample_weight: Vector | None = None,
+        groups: Vector | None = None,
     ) -> Any:
         """Count the pairs of all rows, decompose their counts, and encode the rows of X.
 
@@ -275,7 +288,12 @@ class CooccurrenceEncoder(SummedEncoder):
             return inputs, self._fit_rows(self._read(with_unlabelled(inputs, unlabelled)))
 
     def _rows_parameters(self) -> Parameters:
-        given = {"columns": self.columns, "pairs": self.pairs, "against": self.against, "owner": self._owner}
+        given: dict[str, Any] = {
+            "columns": self.columns,
+            "pairs": self.pairs,
+            "against": self.against,
+            "owner": self._owner,
+        }
         select = partial(select_pairs, **given)
         return Parameters.of(self, Counts(), as_unseen="zero", scale="identity", columns=None, select=select)
 

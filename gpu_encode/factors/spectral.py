@@ -4,12 +4,13 @@ from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass, replace
 from functools import partial
 from itertools import combinations
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
 from cpu_fallback.exact import Floats
 from cpu_fallback.types import Array
+from gpu_encode.annotations import Columns, Device, FloatType, Seed
 from gpu_encode.encoders.codes import UNSEEN, CodedRows, Learned, n_codes
 from gpu_encode.encoders.summed import SummedEncoder
 from gpu_encode.errors.parameters import check_count, check_number, check_option
@@ -148,16 +149,16 @@ class SpectralEncoder(SummedEncoder):
 
     n_components: int = 2
     _: KW_ONLY
-    columns: Any = None
+    columns: Columns = None
     weighting: str | None = None
     ridge: float = 0.0
     tol: float = 1e-8
-    random_state: Any = 0
-    handle_unknown: str = "zero"
-    handle_missing: str = "category"
+    random_state: Seed = 0
+    handle_unknown: Literal["zero", "error"] = "zero"
+    handle_missing: Literal["category", "error"] = "category"
     indicators: bool = False
-    device: str = "auto"
-    dtype: Any = "float64"
+    device: Device = "auto"
+    dtype: FloatType = "float64"
     _needs_target = False
     _learned = Spectrum
 

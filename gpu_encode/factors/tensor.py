@@ -2,11 +2,12 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import KW_ONLY, dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
 from cpu_fallback.types import Array
+from gpu_encode.annotations import Columns, Device, FloatType, Seed, TargetType
 from gpu_encode.encoders.base import read_scheme
 from gpu_encode.encoders.codes import UNSEEN, CodedRows, CodesEncoder, Learned
 from gpu_encode.errors.parameters import bad_parameter, check_count, check_number, check_option
@@ -14,6 +15,7 @@ from gpu_encode.factors.cells import Cells, predict
 from gpu_encode.factors.iterations import OWNER, Settings, fit_factors
 from gpu_encode.fitting.parameters import Parameters
 from gpu_encode.formulas.counts import Counts
+from gpu_encode.schemes.folds import CrossFitting
 from gpu_encode.schemes.plans import seed_of
 from gpu_encode.sums.targets import Target
 
@@ -195,12 +197,12 @@ class FactorizationEncoder(CodesEncoder):
     """
 
     n_components: int = 8
-    output: str = "prediction"
-    solver: str = "als"
-    cv: Any = 5
+    output: Literal["prediction", "factors", "both"] = "prediction"
+    solver: Literal["als", "sgd"] = "als"
+    cv: CrossFitting = 5
     _: KW_ONLY
-    update: str = "row"
-    regularization: Any = None
+    update: Literal["row", "batch"] = "row"
+    regularization: float | Sequence[float] | None = None
     learning_rate: float = 0.04
     max_iter: int = 20
     early_stopping: bool = False
@@ -209,14 +211,14 @@ class FactorizationEncoder(CodesEncoder):
     tol: float = 1e-4
     signed_labels: bool = False
     scale_start: bool = True
-    columns: Any = None
-    handle_unknown: str = "mean"
-    handle_missing: str = "category"
-    target_type: Any = "auto"
-    device: str = "auto"
-    dtype: Any = "float64"
+    columns: Columns = None
+    handle_unknown: Literal["mean", "error"] = "mean"
+    handle_missing: Literal["category", "mean", "error"] = "category"
+    target_type: TargetType | Sequence[TargetType] = "auto"
+    device: Device = "auto"
+    dtype: FloatType = "float64"
     shuffle: bool = True
-    random_state: Any = 0
+    random_state: Seed = 0
     _learned = Factors
 
     @property
@@ -256,7 +258,7 @@ class FactorizationEncoder(CodesEncoder):
 
     def _settings(self, n_keys: int) -> Settings:
         """Give the parameters as the solvers take them."""
-        given = self.regularization
+        given: Any = self.regularization
         if given is None:
             given = 1.0 if self.solver == "als" else 0.001
         penalties = list(given) if isinstance(given, (list, tuple)) else [given] * n_keys

@@ -4,11 +4,12 @@ from collections import Counter
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import combinations
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
 from cpu_fallback.types import Array, Codes
+from gpu_encode.annotations import Column
 from gpu_encode.categories.hierarchy import Derived
 from gpu_encode.categories.keys import Joined, KeySpec
 from gpu_encode.categories.vocabulary import FactorizedColumn, Vocabulary
@@ -19,11 +20,14 @@ from gpu_encode.frames.column_choice import is_choice, list_columns
 from gpu_encode.notices import UnseenWarning, warn
 from gpu_encode.ops import Ops
 
+# A name of a column, or its position.
+Name = TypeVar("Name", bound=Column)
+
 # Up to so many rows, codes of columns that several keys read are kept until the call ends.
 FEW_ROWS = 1 << 20
 
 
-def interactions(names: Iterable[Any], order: int = 3) -> list[Any]:
+def interactions(names: Iterable[Name], order: int = 3) -> list[Name | tuple[Name, ...]]:
     """List all names and all their conjunctions of up to `order` columns, for the `columns` parameter.
 
     Parameters

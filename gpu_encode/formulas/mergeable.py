@@ -57,7 +57,7 @@ class MergeableStatistic(BaseEstimator):
     [[5.0, 4.0], [3.0, 3.0]]
     """
 
-    def __init__(self, name: str, terms: Sequence[Callable[[Any], Any]], finish: Callable[..., Any]) -> None:
+    def __init__(self, name: str, terms: Sequence[Callable[[Array], Array]], finish: Callable[..., Array]) -> None:
         self.name = name
         self.terms = terms
         self.finish = finish

@@ -11,7 +11,7 @@ have not and cancel, within k ulp of the larger of its two terms.  Each class sa
 
 from numbers import Real
 from types import MappingProxyType
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -187,7 +187,7 @@ class EmpiricalBayes(Smoothing):
 
     parameters_before = MappingProxyType({"pooled": False})
 
-    def __init__(self, tau: str = "total", pooled: bool = False) -> None:
+    def __init__(self, tau: Literal["total", "between", "anova"] = "total", pooled: bool = False) -> None:
         self.tau = tau
         self.pooled = pooled
 
@@ -258,7 +258,7 @@ class JamesStein(Smoothing):
 
     needs = Needs(squares=True, sample_variances=True, categories=True)
 
-    def __init__(self, model: str = "pooled") -> None:
+    def __init__(self, model: Literal["pooled", "independent"] = "pooled") -> None:
         self.model = model
 
     def check(self) -> None:
@@ -344,6 +344,10 @@ def exact_prior(context: Context, prior: Floats) -> Ratio:
     line = prior[0] if prior.ndim > 2 and prior.strides[0] == 0 else prior
     number = Limbs.of_floats(np.where(np.isfinite(line), line, 0.0))
     return Ratio(number, Limbs.of_integers(np.ones_like(line[..., :1], np.int64)))
+
+
+# What a user gives as `smooth`.
+Smooth = Smoothing | float | Literal["auto"] | None
 
 
 def resolve(smooth: Any, name: str = "smooth", owner: str = "TargetEncoder") -> Smoothing:

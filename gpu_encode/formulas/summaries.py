@@ -1,6 +1,6 @@
 """The statistics of `StatisticEncoder`: those that follow from sums, and those that follow from sorted values."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import chain, takewhile
 from typing import Any
 
@@ -8,6 +8,7 @@ import numpy as np
 
 from cpu_fallback.exact import Floats, Scaled, cube_parts
 from cpu_fallback.types import Array
+from gpu_encode.annotations import Column, Key
 from gpu_encode.errors.parameters import check_option
 from gpu_encode.errors.statistics import of_dates_alone, of_numbers_alone
 from gpu_encode.errors.values import RowError
@@ -35,6 +36,10 @@ OF_SQUARES = ("var", "std", "sem", "skew")
 # Cubes of smaller and of larger numbers leave the range in which their parts are exact.
 LEAST_CUBED, LARGEST_CUBED = 1e-90, 1e100
 OWNER = "StatisticEncoder"
+
+# What a user gives as `statistics`: names, names with a number, functions, or lists of these by key and column.
+OneStatistic = str | tuple[str, float] | Callable[..., object]
+Statistics = Sequence[OneStatistic] | Mapping[tuple[Key, Column], Sequence[OneStatistic]]
 
 
 class Summaries(Statistic):

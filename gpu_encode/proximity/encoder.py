@@ -1,12 +1,15 @@
 """ProximityEncoder: rows become the votes of training rows that agree with them."""
 
+from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass, replace
-from typing import Any
+from typing import Literal
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from cpu_fallback.types import Array
 from gpu_encode import devices, frames, ops
+from gpu_encode.annotations import Column, Columns, Device, FloatType, Seed, Table, TargetType
 from gpu_encode.encoders.base import read_scheme
 from gpu_encode.encoders.codes import CodedRows, CodesEncoder, Learned
 from gpu_encode.errors.parameters import bad_parameter, check_count, check_number, check_option
@@ -16,6 +19,7 @@ from gpu_encode.formulas.counts import Counts
 from gpu_encode.proximity.learned import LearnedVotes, learn_votes
 from gpu_encode.proximity.subsets import MOST_FEATURES, list_subsets, masks_of, read_weights
 from gpu_encode.proximity.voting import FORMS
+from gpu_encode.schemes.folds import CrossFitting
 from gpu_encode.schemes.plans import LeaveOneOutPlan, Plan, check_random_state, seed_of
 
 MISSING_POLICIES = ("category", "never", "error")
@@ -111,20 +115,20 @@ class ProximityEncoder(CodesEncoder):
     """
 
     order: int = 2
-    degree: Any = "tune"
-    form: str = "ratio"
-    weights: Any = "tune"
+    degree: float | Literal["tune"] = "tune"
+    form: Literal["ratio", "difference"] = "ratio"
+    weights: Literal["tune"] | Mapping[tuple[Column, ...], float] | ArrayLike = "tune"
     tol: float = 0.125
     _: KW_ONLY
     tuning_rows: int | None = None
-    target_type: Any = "auto"
-    cv: Any = 5
+    target_type: TargetType = "auto"
+    cv: CrossFitting = 5
     shuffle: bool = True
-    random_state: Any = 0
-    columns: Any = None
-    handle_missing: str = "category"
-    device: str = "auto"
-    dtype: Any = "float64"
+    random_state: Seed = 0
+    columns: Columns = None
+    handle_missing: Literal["category", "never", "error"] = "category"
+    device: Device = "auto"
+    dtype: FloatType = "float64"
     _learned = LearnedVotes
 
     @property
@@ -212,7 +216,7 @@ class ProximityEncoder(CodesEncoder):
         names = [key.entry.name for key in self._fitted().keys]
         return [tuple(name for bit, name in enumerate(names) if mask >> bit & 1) for mask in self._votes.masks.tolist()]
 
-    def vote(self, X: Any) -> Array:
+    def vote(self, X: Table) -> Array:
         """Give the votes for new rows as an array of NumPy, whatever X is.
 
         Parameters

@@ -1,9 +1,11 @@
 """ProximityClassifier and ProximityRegressor: the votes of training rows as predictions."""
 
+from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
@@ -11,6 +13,7 @@ from sklearn.utils.validation import assert_all_finite, check_is_fitted, column_
 
 from cpu_fallback.types import Array
 from gpu_encode import devices
+from gpu_encode.annotations import Column, Columns, Device, Seed, Table, TargetType, Vector
 from gpu_encode.errors.targets import no_target
 from gpu_encode.proximity.encoder import ProximityEncoder
 from gpu_encode.votes.predictor import Predictor, choose_classes
@@ -21,18 +24,18 @@ class Voting(Predictor):
     """What both estimators share: parameters, and an encoder that counts the votes."""
 
     order: int = 2
-    degree: Any = "tune"
-    form: str = "ratio"
-    weights: Any = "tune"
+    degree: float | Literal["tune"] = "tune"
+    form: Literal["ratio", "difference"] = "ratio"
+    weights: Literal["tune"] | Mapping[tuple[Column, ...], float] | ArrayLike = "tune"
     tol: float = 0.125
     _: KW_ONLY
     tuning_rows: int | None = None
-    random_state: Any = 0
-    columns: Any = None
-    handle_missing: str = "category"
-    device: str = "auto"
+    random_state: Seed = 0
+    columns: Columns = None
+    handle_missing: Literal["category", "never", "error"] = "category"
+    device: Device = "auto"
 
-    def _fit(self, X: Any, y: Any, sample_weight: Any, target_type: str) -> None:
+    def _fit(self, X: Any, y: Any, sample_weight: Any, target_type: TargetType) -> None:
         """Fit the encoder, and keep what scikit-learn reads off an estimator."""
         encoder = ProximityEncoder(target_type=target_type, **self.get_params(deep=False))
         encoder._called = type(self).__name__
@@ -102,7 +105,7 @@ class ProximityClassifier(ClassifierMixin, Voting):
     [0.0, 0.0, 0.0, 1.0]
     """
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(self, X: Table, y: Table, sample_weight: Vector | None = None) -> Self:
         """Keep the training rows, and tune the weights of their votes.
 
         Parameters
@@ -123,7 +126,7 @@ class ProximityClassifier(ClassifierMixin, Voting):
         self.classes_: Array = np.asarray(self.encoder_.classes_)
         return self
 
-    def decision_function(self, X: Any) -> Array:
+    def decision_function(self, X: Table) -> Array:
         """Give the score of the second class, above zero where it is predicted; of more than two, of each.
 
         Parameters
@@ -141,7 +144,7 @@ class ProximityClassifier(ClassifierMixin, Voting):
         return votes[:, 1] - 0.5 if self.form == "ratio" else votes[:, 1]
 
     @available_if(lambda self: self.form == "ratio")  # type: ignore[untyped-decorator]
-    def predict_proba(self, X: Any) -> Array:
+    def predict_proba(self, X: Table) -> Array:
         """Give the share of each class in the votes: (n_rows, n_classes), where `form` is "ratio".
 
         Parameters
@@ -154,7 +157,7 @@ class ProximityClassifier(ClassifierMixin, Voting):
         """
         return self._vote(X)
 
-    def predict(self, X: Any) -> Array:
+    def predict(self, X: Table) -> Array:
         """Give the class with the highest score; of equal ones the first.
 
         Parameters
@@ -216,7 +219,7 @@ class ProximityRegressor(RegressorMixin, Voting):
     [2.0, 3.75]
     """
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(self, X: Table, y: Table, sample_weight: Vector | None = None) -> Self:
         """Keep the training rows, and tune the weights of their votes.
 
         Parameters
@@ -232,7 +235,7 @@ class ProximityRegressor(RegressorMixin, Voting):
         self._fit(X, self._read_target(y), sample_weight, "continuous")
         return self
 
-    def predict(self, X: Any) -> Array:
+    def predict(self, X: Table) -> Array:
         """Give the mean target of training rows, by their votes.
 
         Parameters

@@ -1,16 +1,18 @@
 """Schemes of folds: every row has a fold number, drawn or given, and sees some of the folds."""
 
 from collections.abc import Iterable, Mapping
+from datetime import timedelta
 from fractions import Fraction
 from numbers import Integral, Number
 from types import MappingProxyType
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from cpu_fallback.row_numbers import FoldPattern, fold_numbers, key_of
 from gpu_encode import frames
+from gpu_encode.annotations import Column, Seed, Splitter, Vector
 from gpu_encode.categories.vocabulary import Vocabulary
 from gpu_encode.errors.folds import nothing_to_stratify
 from gpu_encode.errors.parameters import bad_option, bad_parameter, check_count, check_number, check_option
@@ -88,10 +90,10 @@ class KFold(Scheme):
         self,
         n_splits: int = 5,
         *,
-        order: str = "random",
+        order: Literal["random", "contiguous", "interleaved"] = "random",
         stratify: bool = False,
         blow_up: bool = False,
-        random_state: Any = 0,
+        random_state: Seed = 0,
     ) -> None:
         self.n_splits = n_splits
         self.order = order
@@ -159,7 +161,7 @@ class GroupKFold(Scheme):
     [5.0, 5.0, 1.75, 1.75]
     """
 
-    def __init__(self, n_splits: int = 5, *, groups: Any = None, random_state: Any = 0) -> None:
+    def __init__(self, n_splits: int = 5, *, groups: Column | None = None, random_state: Seed = 0) -> None:
         self.n_splits = n_splits
         self.groups = groups
         self.random_state = random_state
@@ -229,7 +231,13 @@ class TimeFolds(Scheme):
     parameters_before = MappingProxyType({"half_life": None, "window": None})
 
     def __init__(
-        self, n_splits: int = 5, *, time: Any, gap: int = 0, half_life: Any = None, window: Any = None
+        self,
+        n_splits: int = 5,
+        *,
+        time: Column,
+        gap: int = 0,
+        half_life: float | timedelta | np.timedelta64 | str | None = None,
+        window: float | timedelta | np.timedelta64 | str | None = None,
     ) -> None:
         self.n_splits = n_splits
         self.time = time
@@ -334,10 +342,10 @@ class Holdout(Scheme):
         self,
         fraction: float = 0.3,
         *,
-        mask: Any = None,
-        new_rows: str = "calibration",
-        calibration_rows: str = "other",
-        random_state: Any = 0,
+        mask: Column | Vector | None = None,
+        new_rows: Literal["calibration", "all"] = "calibration",
+        calibration_rows: Literal["other", "nan"] = "other",
+        random_state: Seed = 0,
     ) -> None:
         self.fraction = fraction
         self.mask = mask
@@ -461,6 +469,10 @@ def is_vector(cv: Any) -> bool:
     if isinstance(cv, (list, tuple)):
         return len(cv) > 0 and (cv[0] is None or isinstance(cv[0], (Number, np.generic, str)))
     return hasattr(cv, "__array__") and getattr(cv, "ndim", 1) in (1, 2)
+
+
+# What a user gives as `cv`: a scheme, a number of folds, a column of fold numbers, a splitter or its splits.
+CrossFitting = Scheme | Splitter | ArrayLike | Iterable[tuple[ArrayLike, ArrayLike]] | None
 
 
 def resolve(cv: Any, shuffle: Any, random_state: Any, owner: str = "TargetEncoder", name: str = "cv") -> Scheme:

@@ -2,9 +2,10 @@
 
 from numbers import Integral, Real
 from types import MappingProxyType
-from typing import Any
+from typing import Any, Literal
 
 from cpu_fallback.row_numbers import Permutation
+from gpu_encode.annotations import Column, Seed
 from gpu_encode.errors.parameters import bad_parameter, check_count, check_number, check_option
 from gpu_encode.schemes.plans import (
     ByTime,
@@ -101,12 +102,12 @@ class Ordered(Scheme):
         self,
         n_permutations: int = 1,
         *,
-        time: Any = None,
+        time: Column | None = None,
         average: bool = True,
         burn_in: float = 0,
-        random_state: Any = 0,
+        random_state: Seed = 0,
         shuffle: bool = True,
-        block: Any = 1,
+        block: int | Literal["auto"] = 1,
     ) -> None:
         self.n_permutations = n_permutations
         self.time = time

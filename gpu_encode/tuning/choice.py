@@ -7,12 +7,15 @@ from typing import Any
 from sklearn.base import clone
 
 from gpu_encode import devices, frames
+from gpu_encode.annotations import Prior, Table, Vector
 from gpu_encode.encoders.scheme import SchemeEncoder
 from gpu_encode.errors.parameters import check_option
 from gpu_encode.fitting.fit import FitContext, plan_rows, prepare
 from gpu_encode.fitting.inputs import Inputs
 from gpu_encode.formulas.encoding_rule import EncodingRule
+from gpu_encode.formulas.smoothing import Smooth
 from gpu_encode.schemes import Scheme
+from gpu_encode.schemes.folds import CrossFitting
 from gpu_encode.schemes.plans import Plan
 from gpu_encode.training.tasks import EncodingTask
 from gpu_encode.tuning.candidates import Candidate, EverySum, checked_candidates, checked_schemes, chosen_of
@@ -25,16 +28,16 @@ Schemes = Sequence[tuple[Any, Scheme]]
 
 def tune(
     encoder: SchemeEncoder,
-    X: Any,
-    y: Any,
+    X: Table,
+    y: Table,
     *,
-    smoothings: Any = None,
-    priors: Any = None,
-    schemes: Any = None,
+    smoothings: Sequence[Smooth] | None = None,
+    priors: Sequence[Prior] | None = None,
+    schemes: Sequence[CrossFitting] | None = None,
     folds: int = 5,
     per_column: bool = False,
-    sample_weight: Any = None,
-    groups: Any = None,
+    sample_weight: Vector | None = None,
+    groups: Vector | None = None,
 ) -> Tuned:
     """Choose `smooth`, priors and the number of folds by the likelihood of rows that are held out.
 

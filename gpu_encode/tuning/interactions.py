@@ -1,17 +1,18 @@
 """choose_interactions: which conjunctions of columns are worth a key of their own."""
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from itertools import combinations
 from statistics import NormalDist
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from sklearn.base import clone
 
 from cpu_fallback.types import Array
 from gpu_encode import devices, frames
+from gpu_encode.annotations import Estimator, Seed, Table, Vector
 from gpu_encode.encoders.codes import number_folds, read_codes, seen_rows
 from gpu_encode.encoders.target import TargetEncoder
 from gpu_encode.errors.parameters import (
@@ -44,23 +45,23 @@ OWNER = "choose_interactions"
 
 def choose_interactions(
     encoder: TargetEncoder,
-    X: Any,
-    y: Any,
-    estimator: Any = None,
+    X: Table,
+    y: Table,
+    estimator: Estimator | None = None,
     *,
     order: int = 2,
-    forward: str = "first",
-    folds: Any = 5,
+    forward: Literal["first", "best"] = "first",
+    folds: int | Scheme = 5,
     tol: float = 1e-4,
     one_standard_error: bool = True,
     significance: float = 0.05,
     max_columns: int | None = None,
     backward: bool = True,
     sample: int | None = 100_000,
-    scoring: Any = None,
-    random_state: Any = 0,
-    sample_weight: Any = None,
-    groups: Any = None,
+    scoring: str | Callable[..., float] | None = None,
+    random_state: Seed = 0,
+    sample_weight: Vector | None = None,
+    groups: Vector | None = None,
 ) -> ChosenInteractions:
     """Choose conjunctions of the encoder's columns, by what they add for rows that are held out.
 
@@ -276,7 +277,7 @@ def by_sums(
     plan: FoldPlan,
     sample: int | None,
     seed: int,
-    scoring: str | None = None,
+    scoring: str | Callable[..., float] | None = None,
 ) -> SumsScorer:
     """Make the scorer that fits nothing."""
     rows = read_codes(context)

@@ -7,13 +7,14 @@ import numpy as np
 
 from cpu_fallback.types import Array
 from gpu_encode import devices, frames, ops
+from gpu_encode.annotations import Table, Vector
 from gpu_encode.fitting.inputs import move_to_reader
 from gpu_encode.ops import Ops
 from gpu_encode.sums.targets import Labels, check_weight
 from gpu_encode.votes.ordered_pairs import PairCounter
 
 
-def roc_auc_score(y_true: Any, y_score: Any, *, sample_weight: Any = None) -> Any:
+def roc_auc_score(y_true: Vector, y_score: Table, *, sample_weight: Vector | None = None) -> float | Array:
     """Area under the ROC curve, of many vectors of scores in one call: exact, and rounded once.
 
     It is the share of pairs of a positive and a negative row in which the positive one has the higher score; ties count
@@ -74,7 +75,7 @@ class RocCurve(NamedTuple):
     thresholds: Array
 
 
-def roc_curve(y_true: Any, y_score: Any, *, sample_weight: Any = None) -> RocCurve:
+def roc_curve(y_true: Vector, y_score: Vector, *, sample_weight: Vector | None = None) -> RocCurve:
     """Points of the ROC curve at all distinct scores, each rate the exact quotient rounded once.
 
     Parameters

@@ -10,6 +10,7 @@ import numpy as np
 from cpu_fallback.exact import Floats
 from cpu_fallback.types import Array
 from gpu_encode import devices, frames
+from gpu_encode.annotations import Table, Vector
 from gpu_encode.errors.parameters import check_count, check_option
 from gpu_encode.votes.auc import read
 from gpu_encode.votes.blends import check_columns, choose_share, mix, to_ranks
@@ -57,10 +58,10 @@ class BlendMatrix:
 
 
 def blend_matrix(
-    predictions: Any,
-    y: Any,
+    predictions: Table,
+    y: Vector,
     *,
-    sample_weight: Any = None,
+    sample_weight: Vector | None = None,
     ranks: bool = False,
     grid: int | None = None,
     names: Sequence[str] | None = None,

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -12,6 +12,7 @@ from cpu_fallback.elementary import add_in_order
 from cpu_fallback.exact import Floats
 from cpu_fallback.types import Array
 from gpu_encode import devices, frames, ops
+from gpu_encode.annotations import Table, Vector
 from gpu_encode.errors.parameters import check_count, check_number, check_option
 from gpu_encode.ops import Ops
 from gpu_encode.votes.ascent import ascend
@@ -73,11 +74,11 @@ class ConvexBlend(BaseEstimator):
 
     _: KW_ONLY
     ranks: bool = False
-    grid: Any = None
+    grid: int | None = None
     tol: float = 1e-3
     max_rounds: int = 200
 
-    def fit(self, P: Any, y: Any, *, sample_weight: Any = None) -> Self:  # noqa: N803
+    def fit(self, P: Table, y: Table, *, sample_weight: Vector | None = None) -> Self:  # noqa: N803
         """Choose the shares on validation rows.
 
         Parameters
@@ -126,7 +127,7 @@ class ConvexBlend(BaseEstimator):
         total = sum(found)
         return [weight / total if total else 1.0 / len(scores) for weight in found]
 
-    def predict(self, P: Any) -> Array:  # noqa: N803
+    def predict(self, P: Table) -> Array:  # noqa: N803
         """Blend the predictions of rows.
 
         Parameters

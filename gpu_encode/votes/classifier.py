@@ -3,7 +3,7 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 from sklearn.base import ClassifierMixin
@@ -13,6 +13,7 @@ from cpu_fallback.elementary import exp, log
 from cpu_fallback.exact import Floats
 from cpu_fallback.types import Array
 from gpu_encode import devices
+from gpu_encode.annotations import Table, Vector
 from gpu_encode.encoders.base import Encoder
 from gpu_encode.fitting.fit import FitContext
 from gpu_encode.votes.ordered_pairs import PairCounter
@@ -104,10 +105,10 @@ class VoteClassifier(ClassifierMixin, Voter):
     [1.0, 1.0]
     """
 
-    rule: str = "naive_bayes"
+    rule: Literal["naive_bayes", "product", "linear", "weighted_mean"] = "naive_bayes"
     _rules = ("naive_bayes", "product", "linear", "weighted_mean")
 
-    def fit(self, X: Any, y: Any, *, sample_weight: Any = None, groups: Any = None) -> Self:
+    def fit(self, X: Table, y: Table, *, sample_weight: Vector | None = None, groups: Vector | None = None) -> Self:
         """Learn what columns say, and, by rule, how far each is to be heard.
 
         Parameters
@@ -168,7 +169,7 @@ class VoteClassifier(ClassifierMixin, Voter):
         self.training_auc_: Any = np.array(areas) if several else areas[0]
         self.n_rounds_ = max(ascent.n_rounds for ascent in found)
 
-    def decision_function(self, X: Any) -> Array:
+    def decision_function(self, X: Table) -> Array:
         """Score rows: above zero where the second of two classes is the likelier; of several classes one score each.
 
         Parameters
@@ -187,7 +188,7 @@ class VoteClassifier(ClassifierMixin, Voter):
             return scores
         return side_by_side(votes, self._decisions(self._scores(votes)))
 
-    def predict_proba(self, X: Any) -> Array:
+    def predict_proba(self, X: Table) -> Array:
         """Give the chance of each class.
 
         Parameters
@@ -207,7 +208,7 @@ class VoteClassifier(ClassifierMixin, Voter):
             chances_of_rows = [1.0 - chances_of_rows[0], chances_of_rows[0]]
         return side_by_side(votes, chances_of_rows)
 
-    def predict(self, X: Any) -> Array:
+    def predict(self, X: Table) -> Array:
         """Give the likeliest class; the first of several that are equal.
 
         Parameters

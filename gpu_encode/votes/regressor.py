@@ -1,13 +1,14 @@
 """VoteRegressor: encodings of columns are votes for a quantity."""
 
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Literal, Self
 
 from sklearn.base import RegressorMixin
 from sklearn.linear_model import Ridge
 
 from cpu_fallback.types import Array
 from gpu_encode import devices
+from gpu_encode.annotations import Table, Vector
 from gpu_encode.fitting.fit import FitContext
 from gpu_encode.votes.phi import take_off
 from gpu_encode.votes.rules import Votes
@@ -79,10 +80,10 @@ class VoteRegressor(RegressorMixin, Voter):
     [1.0, 3.0, 2.0]
     """
 
-    rule: str = "weighted_mean"
+    rule: Literal["weighted_mean", "linear"] = "weighted_mean"
     _rules = ("weighted_mean", "linear")
 
-    def fit(self, X: Any, y: Any, *, sample_weight: Any = None, groups: Any = None) -> Self:
+    def fit(self, X: Table, y: Table, *, sample_weight: Vector | None = None, groups: Vector | None = None) -> Self:
         """Learn what columns say, and how far each is to be heard.
 
         Parameters
@@ -126,7 +127,7 @@ class VoteRegressor(RegressorMixin, Voter):
         ascent = self._weigh(votes, 0, lambda mean: error.score(take_off(mean, self.phi)), LEAST_RISE)
         self.weights_, self.n_rounds_ = ascent.numbers, ascent.n_rounds
 
-    def predict(self, X: Any) -> Array:
+    def predict(self, X: Table) -> Array:
         """Predict the quantity of each row.
 
         Parameters

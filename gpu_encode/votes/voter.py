@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from sklearn.base import BaseEstimator, clone
@@ -11,6 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from cpu_fallback.exact import Floats
 from gpu_encode import frames, ops
+from gpu_encode.annotations import Estimator
 from gpu_encode.encoders.base import Encoder
 from gpu_encode.encoders.target import TargetEncoder
 from gpu_encode.errors.parameters import check_count, check_number, check_option
@@ -29,11 +30,11 @@ from gpu_encode.votes.rules import Votes, WeightedMean
 class Voter(Predictor):
     """What `VoteClassifier` and `VoteRegressor` share; each has a rule of its own as the usual one."""
 
-    encoder: Any = None
+    encoder: Estimator | None = None
     rule: str = ""
     _: KW_ONLY
-    phi: Any = "identity"
-    estimator: Any = None
+    phi: Literal["identity", "log", "sqrt", "logit"] | float = "identity"
+    estimator: Estimator | None = None
     clip: float = 1e-6
     tol: float = 1e-3
     max_rounds: int = 200

@@ -11,6 +11,7 @@ from tests.architecture.imports import PACKAGES, ROOT, imports_of, modules, with
 
 # From the ground floor up: a folder or module may import those above its line here, and itself.
 LAYERS = (
+    "annotations",
     "errors",
     "notices",
     "devices",

@@ -5,6 +5,7 @@ import inspect
 import re
 import subprocess
 import sys
+import typing
 
 import pytest
 from sklearn.base import BaseEstimator
@@ -26,6 +27,11 @@ def test_the_list_of_names_is_complete():
 def test_names_that_are_not_there():
     with pytest.raises(AttributeError, match="module 'gpu_encode' has no attribute 'TargetEncodr'"):
         gpu_encode.TargetEncodr  # noqa: B018
+
+
+def test_help_tells_every_name_once_and_no_other():
+    lines = re.findall(r"^    ([A-Z]\w+(?:, \w+)*|[a-z]\w+(?:, \w+)*)(?:  |$)", gpu_encode.__doc__, re.MULTILINE)
+    assert sorted(", ".join(lines).split(", ")) == sorted(gpu_encode.__all__)
 
 
 @pytest.mark.parametrize("name", gpu_encode.__all__)
@@ -52,6 +58,46 @@ def test_every_parameter_is_documented(name):
     assert issubclass(found, BaseEstimator | Warning)
     for parameter in found._get_param_names() if issubclass(found, BaseEstimator) else []:
         assert f"\n{parameter} : " in inspect.getdoc(found) or f"\n*{parameter} : " in inspect.getdoc(found)
+
+
+def signatures(name):
+    """Give the constructor or the function, and of what is fitted the methods, each with what tells of it."""
+    found = getattr(gpu_encode, name)
+    if not inspect.isclass(found):
+        return {name: (found, found.__doc__)}
+    methods = [method for method in dir(found) if not method.startswith("_")] if hasattr(found, "fit") else []
+    functions = {method: inspect.getattr_static(found, method) for method in methods}
+    constructor = {"__init__": (found.__init__, found.__doc__)} if inspect.isfunction(found.__init__) else {}
+    return constructor | {
+        method: (function, function.__doc__)
+        for method, function in functions.items()
+        if inspect.isfunction(function) and function.__module__.startswith("gpu_encode")
+    }
+
+
+def members_of(annotation):
+    """Give a type, and all that it is made of; NumPy's own types, and kinds of data, may be of whatever they like."""
+    yield annotation
+    origin = typing.get_origin(annotation)
+    if origin is not type and not getattr(origin, "__module__", "").startswith("numpy"):
+        for part in typing.get_args(annotation):
+            for each in part if isinstance(part, list) else [part]:
+                yield from members_of(each)
+
+
+@pytest.mark.parametrize("name", gpu_encode.__all__)
+def test_parameters_have_types_and_words_are_listed_in_them(name):
+    for method, (function, told) in signatures(name).items():
+        for parameter in inspect.signature(function).parameters.values():
+            if parameter.name == "self":
+                continue
+            assert parameter.annotation is not parameter.empty, (method, parameter.name)
+            members = list(members_of(parameter.annotation))
+            assert typing.Any not in members, (method, parameter.name)
+            listed = re.search(rf"^ *(?:\w+, )*{parameter.name}(?:, \w+)* : .*?\{{(\".*?)\}}", told or "", re.MULTILINE)
+            if listed:
+                words = {word.strip().strip('"') for word in listed[1].split(",")}
+                assert words <= {word for word in members if isinstance(word, str)}, (method, parameter.name)
 
 
 def test_parameters_are_a_superset_of_scikit_learns():

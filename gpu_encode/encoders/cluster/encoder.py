@@ -4,11 +4,12 @@ from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass, replace
 from functools import partial
 from numbers import Real
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
 from cpu_fallback.types import Array
+from gpu_encode.annotations import Column, Columns, Device, FloatType, Key, Seed, TargetType
 from gpu_encode.encoders.base import read_scheme
 from gpu_encode.encoders.cluster.profiles import (
     cluster,
@@ -25,8 +26,10 @@ from gpu_encode.fitting.model import Model
 from gpu_encode.fitting.parameters import Parameters
 from gpu_encode.formulas import smoothing
 from gpu_encode.formulas.counts import Counts
-from gpu_encode.formulas.summaries import Summaries
+from gpu_encode.formulas.smoothing import Smooth
+from gpu_encode.formulas.summaries import Statistics, Summaries
 from gpu_encode.frames import Frame, Pieces
+from gpu_encode.schemes.folds import CrossFitting
 
 # What belongs to one way of clustering alone.
 ONLY_WITH = {"against": "cooccurrence", "values": "statistics"}
@@ -187,22 +190,22 @@ class ClusterEncoder(SummedEncoder):
     """
 
     n_clusters: int = 8
-    by: str = "target"
+    by: Literal["target", "cooccurrence", "statistics"] = "target"
     _: KW_ONLY
-    against: Any = None
-    statistics: Any = ("mean", "std")
-    values: Any = None
-    smooth: Any = "auto"
-    output: str = "id"
-    columns: Any = None
-    cv: Any = 5
+    against: Key | None = None
+    statistics: Statistics = ("mean", "std")
+    values: Sequence[Column] | None = None
+    smooth: Smooth = "auto"
+    output: Literal["id", "onehot"] = "id"
+    columns: Columns = None
+    cv: CrossFitting = 5
     shuffle: bool = True
-    random_state: Any = 0
-    target_type: Any = "auto"
-    handle_unknown: Any = "own"
-    handle_missing: str = "category"
-    dtype: Any = "float64"
-    device: str = "auto"
+    random_state: Seed = 0
+    target_type: TargetType | Sequence[TargetType] = "auto"
+    handle_unknown: Literal["own", "nan", "error"] | float = "own"
+    handle_missing: Literal["category", "own", "error"] = "category"
+    dtype: FloatType = "float64"
+    device: Device = "auto"
     _learned = Clusters
 
     @property

@@ -1,12 +1,13 @@
 """OneHotEncoder: a column of zeros and ones for each category."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
 from cpu_fallback.types import Array
+from gpu_encode.annotations import ByKey, Categories, Columns, Device, NumberType, Table
 from gpu_encode.encoders.base import Encoder, check_unique, has_names, output_names, wanted_container
 from gpu_encode.encoders.one_hot.columns import OneHotColumns, combiner
 from gpu_encode.encoders.one_hot.inverse import original
@@ -115,17 +116,17 @@ class OneHotEncoder(Encoder):
     """
 
     _: KW_ONLY
-    categories: Any = "auto"
-    drop: Any = None
+    categories: Categories = "auto"
+    drop: Literal["first", "if_binary"] | Sequence[object] | ByKey[object] | None = None
     sparse_output: bool = True
-    dtype: Any = "float64"
-    handle_unknown: str = "error"
-    min_frequency: Any = None
+    dtype: NumberType = "float64"
+    handle_unknown: Literal["error", "ignore", "infrequent_if_exist", "warn"] = "error"
+    min_frequency: float | None = None
     max_categories: int | None = None
-    feature_name_combiner: Any = "concat"
-    handle_missing: str = "category"
-    columns: Any = None
-    device: str = "auto"
+    feature_name_combiner: Literal["concat"] | Callable[[str, object], str] = "concat"
+    handle_missing: Literal["category", "zero", "error"] = "category"
+    columns: Columns = None
+    device: Device = "auto"
     if TYPE_CHECKING:
         # Declared for types alone: a field would be a parameter.
         _model: OneHotModel
@@ -161,7 +162,7 @@ class OneHotEncoder(Encoder):
         self._keep(context, sum_rows(context))
         return self._model.ones([index.codes for index in context.categories], context.columns, context.rows.ops)
 
-    def inverse_transform(self, X: Any) -> Array:
+    def inverse_transform(self, X: Table) -> Array:
         """Give the categories that columns stand for, as scikit-learn does.
 
         Parameters

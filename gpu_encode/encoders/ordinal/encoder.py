@@ -1,14 +1,15 @@
 """OrdinalEncoder: categories become whole numbers, in one of several orders."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
 from numbers import Integral
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from sklearn.utils import check_array
 
 from cpu_fallback.types import Array
+from gpu_encode.annotations import Categories, Columns, Device, NumberType, Table, TargetType
 from gpu_encode.categories.keys import categories_as_numpy
 from gpu_encode.encoders.base import Encoder, read_scheme
 from gpu_encode.encoders.ordinal.inverse import inverses_of
@@ -20,6 +21,7 @@ from gpu_encode.fitting.model import Model
 from gpu_encode.fitting.parameters import Parameters
 from gpu_encode.formulas.ranks import Ranks, check_dtype
 from gpu_encode.frames import Frame, Pieces
+from gpu_encode.schemes.folds import CrossFitting
 
 COMPUTED = ("float64", "float32")
 # Codes are floats until they are assembled, and these are all integers up to here.
@@ -115,22 +117,22 @@ class OrdinalEncoder(Encoder):
     [0.0, 1.0, 2.0]
     """
 
-    categories: Any = "auto"
-    dtype: Any = "float64"
-    handle_unknown: str = "error"
-    unknown_value: Any = None
-    encoded_missing_value: Any = np.nan
-    min_frequency: Any = None
+    categories: Categories = "auto"
+    dtype: NumberType = "float64"
+    handle_unknown: Literal["error", "use_encoded_value"] = "error"
+    unknown_value: float | None = None
+    encoded_missing_value: float = np.nan
+    min_frequency: float | None = None
     max_categories: int | None = None
     _: KW_ONLY
-    order: str = "value"
+    order: Literal["value", "frequency", "target", "random"] = "value"
     n_draws: int = 1
-    target_type: Any = "auto"
-    missing_target: str = "error"
-    cv: Any = 5
-    random_state: Any = 0
-    columns: Any = None
-    device: str = "auto"
+    target_type: TargetType | Sequence[TargetType] = "auto"
+    missing_target: Literal["error", "keep"] = "error"
+    cv: CrossFitting = 5
+    random_state: int = 0
+    columns: Columns = None
+    device: Device = "auto"
     parameters_before: ClassVar[Mapping[str, Any]] = SchemeEncoder.parameters_before
 
     def _parameters(self) -> Parameters:
@@ -205,7 +207,7 @@ class OrdinalEncoder(Encoder):
             for entry in entries
         ]
 
-    def inverse_transform(self, X: Any) -> Array:
+    def inverse_transform(self, X: Table) -> Array:
         """Give the values that codes stand for.
 
         Parameters
@@ -231,19 +233,19 @@ class OrdinalEncoder(Encoder):
         [['oak', 3], ['elm', 5]]
         """
         model = self._fitted()
-        X = check_array(X, dtype="numeric", ensure_all_finite="allow-nan")
+        codes = check_array(X, dtype="numeric", ensure_all_finite="allow-nan")
         entries = inverses_of(model)
-        if X.shape[1] != (n_columns := sum(entry.n_columns for entry in entries)):
-            raise other_number_of_codes(n_columns, X.shape[1])
+        if codes.shape[1] != (n_columns := sum(entry.n_columns for entry in entries)):
+            raise other_number_of_codes(n_columns, codes.shape[1])
         values = self.categories_
         kinds = [categories.dtype for categories in values]
         plain = len(set(kinds)) == 1 or all(kind.kind in "biuf" for kind in kinds)
         dtype = np.result_type(*kinds) if plain else np.dtype(object)
         if any(entry.statistic.unknown is not None or entry.rare.any() for entry in entries):
             dtype = np.dtype(object)
-        originals, column = np.empty((len(X), len(entries)), dtype), 0
+        originals, column = np.empty((len(codes), len(entries)), dtype), 0
         for number, (entry, words) in enumerate(zip(entries, values, strict=True)):
-            originals[:, number] = entry.values_of(X[:, column].astype(np.float64), words, dtype)
+            originals[:, number] = entry.values_of(codes[:, column].astype(np.float64), words, dtype)
             column += entry.n_columns
         return originals
 

@@ -1,0 +1,91 @@
+"""What public parameters take, as types.
+
+Libraries that may not be installed are known by what their objects offer.  Types of parameters that take words list
+them where the parameter stands.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from os import PathLike
+from re import Pattern
+from typing import Literal, Protocol, TypeVar
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+Chosen = TypeVar("Chosen")
+
+
+class ArrowStream(Protocol):
+    """A table or column of Arrow, polars or pandas."""
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        """Give its rows to other libraries."""
+
+
+class DeviceArray(Protocol):
+    """An array or column on a GPU: of CuPy or cuDF."""
+
+    @property
+    def __cuda_array_interface__(self) -> dict[str, object]:
+        """Where it lies."""
+
+
+class InterchangeTable(Protocol):
+    """A table of cuDF."""
+
+    def __dataframe__(self, nan_as_null: bool = False, allow_copy: bool = True) -> object:
+        """Give its columns to other libraries."""
+
+
+class DaskCollection(Protocol):
+    """A table or column of Dask."""
+
+    def __dask_graph__(self) -> object:
+        """Give what makes its partitions."""
+
+
+class Selector(Protocol):
+    """A selector of columns of polars or narwhals."""
+
+    def __invert__(self) -> object:
+        """Select all other columns."""
+
+
+class Estimator(Protocol):
+    """An estimator with scikit-learn's interface; an encoder is one."""
+
+    def get_params(self, deep: bool = True) -> dict[str, object]:
+        """Give its parameters."""
+
+
+class Splitter(Protocol):
+    """What splits rows as scikit-learn's splitters do."""
+
+    def split(self, X: object, y: object = None, groups: object = None) -> object:
+        """Give row numbers of training and test rows, split by split."""
+
+
+# Rows: one table, or several in a sequence.  Nested lists are sequences.
+Table = ArrayLike | ArrowStream | InterchangeTable | DeviceArray | DaskCollection | Sequence[object]
+Vector = ArrayLike | ArrowStream | DeviceArray | DaskCollection | Sequence[object]
+Column = str | int
+Key = Column | tuple[Column, ...]
+Columns = (
+    Literal["categorical"]
+    | Sequence[Key]
+    | ArrayLike
+    | ArrowStream
+    | Selector
+    | Pattern[str]
+    | Callable[..., object]
+    | None
+)
+ByKey = Mapping[Key, Chosen]
+Prior = Literal["mean", "category_mean"] | float
+Categories = Literal["auto"] | Sequence[ArrayLike | Sequence[object]]
+Seed = int | np.random.RandomState | np.random.Generator | None
+TargetType = Literal["auto", "continuous", "binary", "multiclass"]
+FloatType = Literal["float64", "float32"] | type[np.float64 | np.float32] | np.dtype[np.floating]
+NumberType = str | type[int | float | np.number] | np.dtype[np.number]
+Device = Literal["auto", "cpu", "cuda"]
+FilePath = str | PathLike[str]
