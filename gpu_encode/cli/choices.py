@@ -360,7 +360,7 @@ SCHEMES: dict[str, tuple[str, dict[str, str]]] = {
         "Ordered",
         {
             "permutations": "n_permutations",
-            **{name: name for name in ("time", "average", "burn_in", "shuffle", "block")},
+            **{name: name for name in ("time", "average", "burn_in", "shuffle", "block", "half_life", "window")},
             **SEED,
         },
     ),

@@ -203,6 +203,7 @@ class Parameters:
                 owner, "categories", self.categories, ("'auto'", "a list of one list of categories per column")
             )
         self._check_infrequent()
+        self._check_ages()
         # What goes together is known once each key has its own.
         if (self.statistic.needs.table or self.statistic.needs.distribution) and not self.differs_by_key:
             self._check_table()
@@ -248,11 +249,27 @@ class Parameters:
                 "Leave one of them out."
             )
         columns = self.date_columns
-        if isinstance(self.scheme, Ordered) and (self.scheme.burn_in or columns != [self.scheme.time]):
+        in_order = isinstance(self.scheme, Ordered)
+        if in_order and (self.scheme.burn_in or self.scheme.by_age or columns != [self.scheme.time]):
             raise ValueError(
                 f"'seconds_since_last' of {self.owner} takes rows in the order of its own column, and {self.scheme!r} "
-                f"is another one. Take cv=Ordered(time=...) of {columns!r}, without burn_in, or TimeFolds, folds or "
-                "LeaveOneOut()."
+                f"is another one. Take cv=Ordered(time=...) of {columns!r}, without burn_in, half_life or window, or "
+                "TimeFolds, folds or LeaveOneOut()."
+            )
+
+    def _check_ages(self) -> None:
+        """Raise ValueError for what changes with the age of rows that a row of an order does not see."""
+        if not any(isinstance(scheme, Ordered) and scheme.by_age for scheme in self.every_scheme):
+            return
+        asked = None
+        if isinstance(self.prior, str) and self.prior == "category_mean":
+            asked = 'prior="category_mean"'
+        elif any(statistic.needs.categories for statistic in self.every_statistic):
+            asked = f"{self.keyed_parameter}={self.statistic!r}"
+        if asked is not None:
+            raise ValueError(
+                f"{asked} of {self.owner} follows from the means of all categories, which half_life and window of "
+                "Ordered would ask for anew for every row. Take cv=TimeFolds(...), or do without it."
             )
 
     def _check_infrequent(self) -> None:

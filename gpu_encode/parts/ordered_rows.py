@@ -16,6 +16,7 @@ from gpu_encode.parts.sums import prepare_part
 from gpu_encode.parts.tables import EncodingTables
 from gpu_encode.schemes.plans import ByTime, Order, OrderedPlan
 from gpu_encode.sums.category_sums import CategorySums
+from gpu_encode.sums.decay import blocks_of, weights_of
 from gpu_encode.sums.targets import as_doubles
 from gpu_encode.training.scans import Tile
 from gpu_encode.training.tasks import EncodingTask
@@ -28,7 +29,7 @@ class OrderedRows:
     Parameters
     ----------
     rows : int64 array (rows,)
-        Their numbers among all rows.
+        Their numbers among all rows; -1 where a row leaves a window, and is taken away.
     begins : int64 array (rows,)
         Place of each; of rows of equal time the first place of them all.
     ties : int64 array or None
@@ -68,9 +69,11 @@ class OrderedRows:
             [np.concatenate(targets) for targets in zip(*(group.targets for group in groups), strict=True)],
             [join_weights(groups, number) for number in range(len(first.targets))],
         )
-        if (np.diff(together.begins) >= 0).all():
+        # Where rows leave a window, they do before those of the same place come.
+        places = together.begins if together.ties is None else together.ties
+        if (np.diff(places) >= 0).all():
             return together
-        return together.pick(np.argsort(together.begins, kind="stable"))
+        return together.pick(np.argsort(places, kind="stable"))
 
     def tasks(self, tables: EncodingTables) -> list[list[EncodingTask]]:
         """Give the tasks of these rows, per key and target."""
@@ -91,27 +94,57 @@ class OrderedRows:
 
     def tiles(self, task: EncodingTask) -> Iterator[Tile]:
         """Give the rows of one of these tasks, tile by tile."""
-        upload = task.ops.to_device
+        upload, places = task.ops.to_device, np.append(0, np.cumsum(self.rows >= 0))
         for start, stop in tiles(len(self), task.tile):
             here = slice(start, stop)
             ties = None if self.ties is None else upload(self.ties[here])
-            yield Tile(here, task.rows.block(start, stop), upload(self.begins[here]), ties)
+            yield Tile(
+                slice(places[start], places[stop]), task.rows.block(start, stop), upload(self.begins[here]), ties
+            )
 
 
 @dataclass(frozen=True, eq=False)
 class PrecedingSums:
-    """Sums of ordered rows that come before others, per key and target; sums of groups are added up."""
+    """Sums of ordered rows that come before others, per key and target; sums of groups are added up.
 
-    sums: list[list[CategorySums]]
+    Where rows lose weight with age, they are summed by their block of half-lives, of which the last two play a part;
+    others are one block, number 0.
+    """
+
+    by_block: dict[int, list[list[CategorySums]]]
 
     @classmethod
     def of(cls, tables: EncodingTables, rows: OrderedRows) -> Self:
         """Sum a group of ordered rows."""
-        return cls([[task.measure(None, 1).on_host(task.ops) for task in tasks] for tasks in rows.tasks(tables)])
+        plan = tables.encoding_plan.plan
+        steps = plan.steps if isinstance(plan, OrderedPlan) else None
+        if steps is None or rows.ties is None:
+            return cls({0: sum_up(tables, rows)})
+        blocks = blocks_of(steps[rows.ties])
+        last = int(blocks[-1])
+        by_block = {block: rows.pick(blocks == block) for block in (last - 1, last)}
+        return cls({block: sum_up(tables, part) for block, part in by_block.items() if len(part)})
+
+    def of_task(self, key: int, target: int) -> dict[int, CategorySums]:
+        """Give the sums of a key and a target, by block."""
+        return {block: sums[key][target] for block, sums in self.by_block.items()}
 
     def __add__(self, other: "PrecedingSums") -> "PrecedingSums":
-        pairs = zip(self.sums, other.sums, strict=True)
-        return PrecedingSums([[(a + b).to_canonical() for a, b in zip(*of_key, strict=True)] for of_key in pairs])
+        both = dict(self.by_block)
+        for block, sums in other.by_block.items():
+            both[block] = join_sums(both[block], sums) if block in both else sums
+        return PrecedingSums({block: sums for block, sums in both.items() if block >= max(both) - 1})
+
+
+def sum_up(tables: EncodingTables, rows: OrderedRows) -> list[list[CategorySums]]:
+    """Sum ordered rows, per key and target."""
+    return [[task.measure(None, 1).on_host(task.ops) for task in tasks] for tasks in rows.tasks(tables)]
+
+
+def join_sums(some: list[list[CategorySums]], others: list[list[CategorySums]]) -> list[list[CategorySums]]:
+    """Add up sums, per key and target."""
+    pairs = zip(some, others, strict=True)
+    return [[(a + b).to_canonical() for a, b in zip(*of_key, strict=True)] for of_key in pairs]
 
 
 def shuffle(tables: EncodingTables, part: Part, n_groups: int = 1) -> list[list[OrderedRows]]:
@@ -165,6 +198,10 @@ def sort_by_place(
         [fetch(as_doubles(rows.ops, target.values)) for target in context.targets],
         [None if task.rows.weight is None else fetch(task.rows.weight) for task in context.tasks[0]],
     )
+    assert isinstance(encoding_plan.plan, OrderedPlan)
+    if encoding_plan.plan.new_rows is not None:
+        whole = with_ages(whole, encoding_plan.plan)
+        begins = whole.begins
     if n_groups == 1:
         return [OrderedRows.join([whole])]
     groups = begins * n_groups // encoding_plan.n_rows
@@ -180,6 +217,26 @@ def join_weights(groups: Sequence[OrderedRows], target: int) -> Array | None:
         return None
     pairs = zip(groups, weights, strict=True)
     return np.concatenate([np.ones(len(group), np.int64) if weight is None else weight for group, weight in pairs])
+
+
+def with_ages(rows: OrderedRows, plan: OrderedPlan) -> OrderedRows:
+    """Give rows the weights of their ages; those of a window once more where they leave it."""
+    assert plan.time is not None
+    assert rows.ties is not None
+    if plan.steps is not None:
+        factors = weights_of(plan.steps)[rows.ties]
+        return replace(rows, weights=[factors if weight is None else weight * factors for weight in rows.weights])
+    assert plan.leaves is not None
+    weights: list[Array | None] = [
+        np.ones(len(rows), np.int64) if weight is None else weight for weight in rows.weights
+    ]
+    until, staying = plan.leaves[rows.ties], replace(rows, ties=2 * rows.ties, weights=weights)
+    starts, out = plan.time.starts, until < len(plan.time.starts)
+    leaving, until = staying.pick(out), until[out]
+    none = np.full(len(leaving), -1)
+    away: list[Array | None] = [-weight for weight in leaving.weights if weight is not None]
+    leaving = replace(leaving, rows=none, begins=starts[until], ties=2 * until - 1, weights=away)
+    return OrderedRows.join([staying, leaving])
 
 
 def map_arrays(value: Any, function: Callable[[Array], Array]) -> Any:

@@ -124,6 +124,9 @@ class EncodingPlan:
         made, places = {}, self.places(selection, rows.frame)
         for place in {*places}:
             plan: Plan = self.plans[place]
+            if isinstance(plan, OrderedPlan) and plan.new_rows is not None:
+                # New rows see them by their age.
+                plan = plan.new_rows
             if isinstance(plan, FoldPlan):
                 scheme = self.parameters.every_scheme[place]
                 if scheme.reads_classes and earlier is None:

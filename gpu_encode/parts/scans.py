@@ -13,6 +13,7 @@ from gpu_encode.parts.ordered_rows import OrderedRows, PrecedingSums, map_arrays
 from gpu_encode.parts.tables import EncodingTables
 from gpu_encode.schemes.plans import OrderedPlan
 from gpu_encode.sums.moments import CategoryMoments
+from gpu_encode.training.ageing import AgeingScan
 from gpu_encode.training.outputs import OutputColumns, make_room
 from gpu_encode.training.scans import SegmentMeanDeltas, SequentialScan
 from gpu_encode.training.tasks import EncodingTask
@@ -75,15 +76,16 @@ class OrderedScan:
         assert isinstance(plan, OrderedPlan)
         self.tables, self.order, self.earlier, self.burn_in = tables, order, earlier, plan.burn_in
         self.shuffled = bool(plan.orders) and isinstance(plan.orders[order], Permutation)
-        self._scans: dict[tuple[int, int], SequentialScan] = {}
+        self._scans: dict[tuple[int, int], SequentialScan | AgeingScan] = {}
 
     def encode(self, rows: OrderedRows) -> RowEncodings:
         """Encode the next rows of the order."""
         per_key = rows.tasks(self.tables)
         model = self.tables.model
         width = sum(task.n_outputs for tasks in per_key for task in tasks)
-        output = OutputColumns(make_room(host(len(rows)), len(rows), width, "float64", model.targets))
-        unseen = np.ones((len(rows), len(per_key) if "unseen" in model.indicators else 0), np.bool_)
+        numbers = rows.rows[rows.rows >= 0]
+        output = OutputColumns(make_room(host(len(rows)), len(numbers), width, "float64", model.targets))
+        unseen = np.ones((len(numbers), len(per_key) if "unseen" in model.indicators else 0), np.bool_)
         for key, tasks in enumerate(per_key):
             for target, task in enumerate(tasks):
                 if not task.n_outputs:
@@ -95,15 +97,22 @@ class OrderedScan:
                     out[tile.numbers] = task.ops.to_host(values)
                     if unseen.shape[1] and first:
                         unseen[tile.numbers, key] = task.ops.to_host(missing)
-        return RowEncodings(rows.rows, output.matrix, unseen)
+        return RowEncodings(numbers, output.matrix, unseen)
 
-    def _scan(self, key: int, target: int, task: EncodingTask) -> SequentialScan:
+    def _scan(self, key: int, target: int, task: EncodingTask) -> SequentialScan | AgeingScan:
         """Give the scan of a key and a target, to go on with."""
         scan = self._scans.get((key, target))
         if scan is None:
-            before = map_arrays(self.tables.before[self.order][key][target], task.ops.to_device)
-            earlier = None if self.earlier is None else self.earlier.sums[key][target]
-            scan = self._scans[key, target] = SequentialScan(task, before, self.shuffled, self.burn_in, earlier)
+            plan, earlier = (
+                self.tables.encoding_plan.plan,
+                {} if self.earlier is None else self.earlier.of_task(key, target),
+            )
+            if isinstance(plan, OrderedPlan) and plan.new_rows is not None:
+                scan = AgeingScan(task, plan, earlier)
+            else:
+                before = map_arrays(self.tables.before[self.order][key][target], task.ops.to_device)
+                scan = SequentialScan(task, before, self.shuffled, self.burn_in, earlier.get(0))
+            self._scans[key, target] = scan
         # Few and many rows are computed by different backends.
         scan.task = task
         return scan
@@ -137,7 +146,7 @@ class CategoryMeanScan:
         """Give the deltas of a key and a target, to go on with."""
         if (key, target) not in self._deltas:
             places = task.ops.to_device(self.tables.before[self.order][key][target].places)
-            earlier = None if self.earlier is None else self.earlier.sums[key][target]
+            earlier = None if self.earlier is None else self.earlier.of_task(key, target)[0]
             self._deltas[key, target] = SegmentMeanDeltas(task, places, earlier)
         return self._deltas[key, target]
 

@@ -97,17 +97,24 @@ def measure(encoding_plan: EncodingPlan, part: Part) -> PartialSums:
         if context is None:
             return PartialSums()
         labels = context.targets[0].labels
-        plans = encoding_plan.fold_plans(context.selection, context.rows, labels, part.first_row)
+        plans, whole = (
+            encoding_plan.fold_plans(context.selection, context.rows, labels, part.first_row),
+            encoding_plan.plan,
+        )
+        weighed = [
+            [task.weighed(plan.weights) for task in tasks] for tasks, plan in zip(context.tasks, plans, strict=True)
+        ]
         sums = [
-            [task.weighed(plan.weights).measure(plan.folds, plan.n_folds) for task in tasks]
-            for tasks, plan in zip(context.tasks, plans, strict=True)
+            [task.measure(plan.folds, plan.n_folds) for task in tasks]
+            for tasks, plan in zip(weighed, plans, strict=True)
         ]
         # In folds nothing is taken away from the sums, and no row is added to some of them.
-        by_row = [] if encoding_plan.by_folds else context.tasks[0]
+        by_age = isinstance(whole, OrderedPlan) and whole.new_rows is not None
+        by_row = [] if encoding_plan.by_folds else (weighed if by_age else context.tasks)[0]
         reach = [DigitSpan.of(task.rows, task.spec.layout) for task in by_row]
         segments = []
-        if isinstance(encoding_plan.plan, OrderedPlan):
-            segments = segment_sums(encoding_plan, encoding_plan.plan, context, part.first_row)
+        if isinstance(whole, OrderedPlan) and not by_age:
+            segments = segment_sums(encoding_plan, whole, context, part.first_row)
         return PartialSums(context.rows.n_rows, make_model(context, sums), reach, segments)
 
 

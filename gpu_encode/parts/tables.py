@@ -20,7 +20,7 @@ from gpu_encode.parts.segments import orders_of, starts_in
 from gpu_encode.parts.sums import PartialSums
 from gpu_encode.schemes.plans import FoldPlan, OrderedPlan, Plan, first_rows
 from gpu_encode.sums.category_sums import CategorySums, SumSpec, join_layouts
-from gpu_encode.training.ageing import as_seen
+from gpu_encode.training.ageing import as_views
 from gpu_encode.training.elapsed import Elapsed
 from gpu_encode.training.encodings import seen_values, tables_by_fold
 from gpu_encode.training.outputs import in_type
@@ -136,8 +136,11 @@ def fit(encoder: Encoder, encoding_plan: EncodingPlan, sums: PartialSums) -> Enc
         else [widen(of_target, reach.layout) for of_target, reach in zip(per_target, reaches, strict=True)]
         for per_target, plan in zip(model.statistics, plans, strict=True)
     ]
-    before = []
-    if isinstance(encoding_plan.plan, OrderedPlan):
+    before: list[list[list[CheckpointState]]] = []
+    if isinstance(encoding_plan.plan, OrderedPlan) and encoding_plan.plan.new_rows is not None:
+        # The prior of a row is that of the rows that it sees.
+        before = [[]]
+    elif isinstance(encoding_plan.plan, OrderedPlan):
         before = [
             states_at_checkpoints(encoding_plan, starts_in(order), segments.sums, kept, model.rules)
             for order, segments in zip(orders_of(encoding_plan.plan), segment_sums, strict=True)
@@ -231,13 +234,17 @@ class TrainedKey:
 def train_key(number: int, model: Model, plan: Plan) -> TrainedKey:
     """Make the table of encodings by category and fold of one key, and let new rows see what the plan says."""
     key, rule, per_target = model.keys[number], model.rules[number], model.statistics[number]
+    if isinstance(plan, OrderedPlan) and plan.new_rows is not None:
+        backend = host(per_target[0].accumulators.size)
+        views = [as_views(sums, plan.new_rows, backend) for sums in per_target]
+        return TrainedKey([sums.visible(backend, view.new_rows) for sums, view in views])
     if not isinstance(plan, FoldPlan):
         return TrainedKey(per_target)
     tables, new, values, blind = [], [], [], False
     for target, sums in enumerate(per_target):
         backend, target_rule = host(sums.accumulators.size), rule.of_target(target)
         total = leaf = None
-        seen, seen_by = (sums, plan) if plan.ageing is None else as_seen(sums, plan, backend)
+        seen, seen_by = as_views(sums, plan, backend)
         if not plan.blow_up:
             total, leaf = total_and_leaf(seen, seen_by.visibility, target_rule, backend)
         lasting, encodings = tables_by_fold(seen, seen_by, key, target_rule, backend, total, leaf)

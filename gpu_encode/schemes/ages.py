@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 from gpu_encode.categories.values import TEMPORAL, UNITS
 from gpu_encode.categories.vocabulary import Vocabulary
 from gpu_encode.errors.parameters import bad_parameter
-from gpu_encode.sums.decay import STEPS_OF_BLOCK
+from gpu_encode.schemes.plans import Ageing, ByValue, FoldPlan
+from gpu_encode.sums.decay import STEPS_OF_BLOCK, blocks_of
 
 # Seconds of each unit.
 SECONDS = {
@@ -137,6 +138,50 @@ def firsts_within(owner: str, window: Any, times: Vocabulary) -> NDArray[np.int6
         starts = np.maximum(numbers, np.iinfo(np.int64).min + ticks) - ticks
     firsts: NDArray[np.int64] = np.searchsorted(numbers, starts)
     return firsts
+
+
+def times_seen(
+    owner: str, half_life: Any, window: Any, times: Vocabulary
+) -> tuple[NDArray[np.int64], NDArray[np.int64] | None]:
+    """Give the number of the first time that is seen from each time, and the step of each, if there is a half-life."""
+    if half_life is None:
+        return firsts_within(owner, window, times), None
+    steps = steps_of(owner, half_life, times)
+    return first_of_blocks(steps, blocks_of(steps) - 1), steps
+
+
+def folds_by_age(
+    column: Any,
+    firsts: NDArray[np.int64],
+    steps: NDArray[np.int64] | None,
+    begins: NDArray[np.int64],
+    ends: NDArray[np.int64],
+) -> FoldPlan:
+    """Cut times into folds, so that what is seen begins and ends with a fold.
+
+    Parameters
+    ----------
+    column : str or int
+        That of the times.
+    firsts, steps
+        As `times_seen` gives them.
+    begins, ends : int64 array (views,)
+        Views of rows: the time from which all rows of a view see others, and that at which what they see ends.  The
+        rows before the next view are in it; rows before the first see what new rows do: all until the last time.
+    """
+    n_times = len(firsts)
+    now, ends = np.append(begins, n_times - 1), np.append(ends, n_times)
+    inner = begins[:0] if steps is None else first_of_blocks(steps, blocks_of(steps[now]))
+    cuts = np.unique(np.concatenate([begins, ends, firsts[now], inner, [0]]))
+    cuts = cuts[cuts < n_times]
+    piece_of = np.repeat(np.arange(len(cuts), dtype=np.int32), np.diff(cuts, append=n_times))
+    seen = ((cuts >= firsts[now][:, None]) & (cuts < ends[:, None])).astype(np.int64)
+    views = np.searchsorted(begins, cuts, side="right") - 1
+    ageing = None
+    if steps is not None:
+        ageing = Ageing("time", steps, np.stack([blocks_of(steps[cuts]), steps[now][views]], axis=1))
+    rule = ByValue(column, "time", piece_of)
+    return FoldPlan(None, len(cuts), seen[views], seen[-1:], fold_rule=rule, ageing=ageing)
 
 
 def first_of_blocks(steps: NDArray[np.int64], blocks: NDArray[np.int64]) -> NDArray[np.int64]:

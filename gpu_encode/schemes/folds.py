@@ -16,9 +16,8 @@ from gpu_encode.annotations import Column, Seed, Splitter, Vector
 from gpu_encode.categories.vocabulary import Vocabulary
 from gpu_encode.errors.folds import nothing_to_stratify
 from gpu_encode.errors.parameters import bad_option, bad_parameter, check_count, check_number, check_option
-from gpu_encode.schemes.ages import check_spans, first_of_blocks, firsts_within, steps_of
+from gpu_encode.schemes.ages import check_spans, folds_by_age, times_seen
 from gpu_encode.schemes.plans import (
-    Ageing,
     ByPattern,
     ByValue,
     FoldPlan,
@@ -34,7 +33,6 @@ from gpu_encode.schemes.plans import (
     seed_of,
     starts_of,
 )
-from gpu_encode.sums.decay import blocks_of
 
 FINEST_FRACTION = 100
 
@@ -277,27 +275,9 @@ class TimeFolds(Scheme):
 
     def plan_by_age(self, fold_of: NDArray[np.int32], times: Vocabulary) -> FoldPlan:
         """Cut the folds further, so that what rows see begins and ends with a fold."""
+        firsts, steps = times_seen("TimeFolds", self.half_life, self.window, times)
         present, begins = np.unique(fold_of, return_index=True)
-        # Of each fold, and then of new rows: the first time that is seen, the end of these, and when it is.
-        now = np.append(begins, len(fold_of) - 1)
-        ends = np.append(np.searchsorted(fold_of, present - self.gap), len(fold_of))
-        inner = begins
-        if self.half_life is None:
-            steps, firsts = None, firsts_within("TimeFolds", self.window, times)[now]
-        else:
-            steps = steps_of("TimeFolds", self.half_life, times)
-            blocks = blocks_of(steps[now])
-            firsts, inner = first_of_blocks(steps, blocks - 1), np.append(begins, first_of_blocks(steps, blocks))
-        cuts = np.unique(np.concatenate([inner, ends, firsts, [0]]))
-        cuts = cuts[cuts < len(fold_of)]
-        piece_of = np.repeat(np.arange(len(cuts), dtype=np.int32), np.diff(cuts, append=len(fold_of)))
-        rule = ByValue(self.time, "time", piece_of)
-        seen = ((cuts >= firsts[:, None]) & (cuts < ends[:, None])).astype(np.int64)
-        views = np.searchsorted(present, fold_of[cuts])
-        ageing = None
-        if steps is not None:
-            ageing = Ageing("time", steps, np.stack([blocks_of(steps[cuts]), steps[begins][views]], axis=1))
-        return FoldPlan(None, len(cuts), seen[views], seen[-1:], fold_rule=rule, ageing=ageing)
+        return folds_by_age(self.time, firsts, steps, begins, np.searchsorted(fold_of, present - self.gap))
 
 
 class Holdout(Scheme):

@@ -4,11 +4,17 @@ from numbers import Integral, Real
 from types import MappingProxyType
 from typing import Any, Literal
 
+import numpy as np
+from numpy.typing import NDArray
+
 from cpu_fallback.row_numbers import Permutation
 from gpu_encode.annotations import Column, Seed
+from gpu_encode.categories.vocabulary import Vocabulary
 from gpu_encode.errors.parameters import bad_parameter, check_count, check_number, check_option
+from gpu_encode.schemes.ages import check_spans, folds_by_age, times_seen
 from gpu_encode.schemes.plans import (
     ByTime,
+    FoldPlan,
     LeaveOneOutPlan,
     Order,
     OrderedPlan,
@@ -72,9 +78,18 @@ class Ordered(Scheme):
         a random order, and the rows of each block too.  With 256, five million rows take a third to three quarters of
         the time.  At most 4,096.  "auto" is near CatBoost's choice: 1 + rows / 1,000, 256 at most, down to a power of
         two.
+    half_life : number, timedelta or str, optional
+        With `time`: time in which the weight of a row halves, as in `TimeFolds`.  A row sees others at the age that
+        they have at its own time, new rows at their age at the last time of training.
+    window : number, timedelta or str, optional
+        With `time`: a row sees only those that are at most so much older, new rows those that are at most so much older
+        than the last time of training.
 
     Notes
     -----
+    Ages are those of `TimeFolds`, whose notes define them.  With `half_life` or `window` the prior is the mean of just
+    the rows that the row itself sees.  Rows that see none get NaN.
+
     Blocks are for rows that stand in no order.  Of any two rows either still comes first as often, but neighbours
     share their fate: of the few rows that the first rows of a category see, most are then their neighbours.  Where
     these have like targets, that tells a row's own target.  Hotel bookings, which stand by hotel and outcome, lose
@@ -94,9 +109,15 @@ class Ordered(Scheme):
     >>> as_they_stand = TargetEncoder(columns=[0], cv=Ordered(shuffle=False, burn_in=1), smooth=None)
     >>> as_they_stand.fit_transform(X, y)[:, 0].tolist()
     [nan, 1.0, 1.75, 3.1666666666666665]
+    >>> halving = TargetEncoder(cv=Ordered(time=1, burn_in=1, half_life=1), smooth=None)
+    >>> halving.fit_transform(X, y).ravel().tolist()
+    [nan, 1.0, 2.0, 4.285714285714286]
+    >>> last_two_years = TargetEncoder(cv=Ordered(time=1, burn_in=1, window=2), smooth=None)
+    >>> last_two_years.fit_transform(X, y).ravel().tolist()
+    [nan, 1.0, 1.75, 4.25]
     """
 
-    parameters_before = MappingProxyType({"block": 1})
+    parameters_before = MappingProxyType({"block": 1, "half_life": None, "window": None})
 
     def __init__(
         self,
@@ -108,6 +129,8 @@ class Ordered(Scheme):
         random_state: Seed = 0,
         shuffle: bool = True,
         block: int | Literal["auto"] = 1,
+        half_life: Any = None,
+        window: Any = None,
     ) -> None:
         self.n_permutations = n_permutations
         self.time = time
@@ -116,6 +139,13 @@ class Ordered(Scheme):
         self.random_state = random_state
         self.shuffle = shuffle
         self.block = block
+        self.half_life = half_life
+        self.window = window
+
+    @property
+    def by_age(self) -> bool:
+        """Whether rows count by their age, for new rows too."""
+        return self.half_life is not None or self.window is not None
 
     def check(self) -> None:
         """Raise ValueError for parameters out of range."""
@@ -136,6 +166,11 @@ class Ordered(Scheme):
                 "Ordered(shuffle=False) has one order, that of the rows: leave n_permutations at 1 and time out."
             )
 
+        check_spans("Ordered", self.half_life, self.window)
+        if self.by_age and self.time is None:
+            given = "half_life" if self.window is None else "window"
+            raise ValueError(f"Ordered({given}=...) asks for the ages of rows. Name the column of their times: time=.")
+
     def reads(self) -> list[tuple[Any, str]]:
         """Give the time column, if there is one."""
         return [] if self.time is None else [(self.time, "time")]
@@ -145,12 +180,19 @@ class Ordered(Scheme):
         n = request.n_rows
         burn_in = self.places_left_out(n)
         if self.time is not None:
-            starts = starts_of(request.counts["time"])
-            return OrderedPlan([], True, burn_in, ByTime(self.time, "time", starts))
+            by_time = ByTime(self.time, "time", starts_of(request.counts["time"]))
+            ages = self.plan_ages(request.values["time"]) if self.by_age else (None, None)
+            return OrderedPlan([], True, burn_in, by_time, *ages)
         if not self.shuffle:
             return OrderedPlan([RowOrder()], True, burn_in)
         orders: list[Order] = [self.order(number, n) for number in range(self.n_permutations)]
         return OrderedPlan(orders, self.average, burn_in)
+
+    def plan_ages(self, times: Vocabulary) -> tuple[NDArray[np.int64], FoldPlan]:
+        """Give the first time that is seen from each time, and what new rows see."""
+        firsts, steps = times_seen("Ordered", self.half_life, self.window, times)
+        none = np.zeros(0, np.int64)
+        return firsts, folds_by_age(self.time, firsts, steps, none, none)
 
     def places_left_out(self, n_rows: int) -> int:
         """Give the number of rows at the beginning of each order that get NaN."""

@@ -248,11 +248,15 @@ class ByTime:
 
 @dataclass(frozen=True)
 class TimeOrder:
-    """Rows in order of time; `ties` numbers the distinct times, `starts` is the place at which each begins."""
+    """Rows in order of time; `ties` numbers the distinct times, `starts` is the place at which each begins.
+
+    `twice`: rows stand once more where they leave the window.  Such ties have odd numbers, others even ones.
+    """
 
     rows: Array
     ties: Array
     starts: Array
+    twice: bool = False
 
 
 @dataclass(frozen=True)
@@ -276,12 +280,31 @@ class OrderedPlan:
         Rows at the first `burn_in` places get NaN.
     time : ByTime, optional
         The only order, where it is one in time; `assign` makes `orders` of it.
+    firsts : int64 array (times,), optional
+        Where rows count by their age, in an order in time: number of the first time that is seen from each.
+    new_rows : FoldPlan, optional
+        What new rows then see, and how rows lose weight, if they do.
     """
 
     orders: list[Order]
     average: bool
     burn_in: int
     time: ByTime | None = None
+    firsts: NDArray[np.int64] | None = None
+    new_rows: FoldPlan | None = None
+
+    @property
+    def steps(self) -> NDArray[np.int64] | None:
+        """Step of each distinct time, where rows lose weight with age."""
+        ageing = None if self.new_rows is None else self.new_rows.ageing
+        return None if ageing is None else ageing.steps
+
+    @property
+    def leaves(self) -> NDArray[np.int64] | None:
+        """Number of the time from which rows of each time are seen no more, where there is a window."""
+        if self.firsts is None or self.steps is not None:
+            return None
+        return np.searchsorted(self.firsts, np.arange(len(self.firsts)), side="right")
 
 
 Plan = FoldPlan | SplitPlan | LeaveOneOutPlan | OrderedPlan
@@ -309,10 +332,22 @@ def all_rows() -> FoldPlan:
     return FoldPlan(None, 1, one, one)
 
 
-def by_time(codes: Array, starts: Array) -> TimeOrder:
-    """Order rows by the sorted codes of their times; `starts` is the place at which each time begins."""
+def by_time(codes: Array, starts: Array, leaves: Array | None = None) -> TimeOrder:
+    """Order rows by the sorted codes of their times; `starts` is the place at which each time begins.
+
+    With `leaves`, the number of the time at which rows of each time leave the window, rows stand twice.
+    """
     rows = np.argsort(codes, kind="stable")
-    return TimeOrder(rows, codes[rows].astype(np.int64), starts)
+    ties = codes[rows].astype(np.int64)
+    if leaves is None:
+        return TimeOrder(rows, ties, starts)
+    until = leaves[ties]
+    leaving = until < len(starts)
+    ties = np.concatenate([2 * ties, 2 * until[leaving] - 1])
+    order = np.argsort(ties, kind="stable")
+    # Number 2 t is that of time t; with 2 t - 1, right before, rows leave.
+    twice = np.repeat(starts, 2)
+    return TimeOrder(np.concatenate([rows, rows[leaving]])[order], ties[order], np.append(twice[1:], twice[:1]), True)
 
 
 def starts_of(counts: Array) -> Array:
@@ -404,9 +439,10 @@ def first_rows(plan: Plan, n_rows: int) -> int:
         return int(n_rows == 1)
     if plan.burn_in:
         return 0
-    starts = plan.time.starts if plan.time is not None else getattr(plan.orders[0], "starts", None)
-    if starts is not None:
-        return int(starts[1]) if len(starts) > 1 else n_rows
+    if plan.time is not None:
+        starts, firsts = plan.time.starts, plan.firsts
+        number = np.arange(len(starts))
+        return int(np.diff(starts, append=n_rows)[number <= (0 if firsts is None else firsts)].sum())
     return int(n_rows == 1 or isinstance(plan.orders[0], RowOrder))
 
 
@@ -462,8 +498,11 @@ def find_rows(plan: Plan, rows: RowsAtHand) -> Plan:
         # Those of all rows.
         return replace(plan, folds=plan.folds[rows.first_row : rows.first_row + rows.n_rows])
     if isinstance(plan, OrderedPlan) and plan.time is not None:
-        order = by_time(rows.codes[plan.time.role], plan.time.starts)
-        return replace(plan, orders=[order], time=None)
+        leaves = None if plan.leaves is None else rows.ops.to_device(plan.leaves)
+        order = by_time(rows.codes[plan.time.role], rows.ops.to_device(plan.time.starts), leaves)
+        new_rows = None if plan.new_rows is None else assign(plan.new_rows, rows)
+        assert new_rows is None or isinstance(new_rows, FoldPlan)
+        return replace(plan, orders=[order], new_rows=new_rows)
     return plan
 
 
@@ -475,7 +514,12 @@ def upload(plan: Plan, ops: Ops) -> Plan:
         return SplitPlan(ops.to_device(plan.folds), [ops.to_device(rows) for rows in plan.training])
     if isinstance(plan, OrderedPlan):
         orders = [
-            TimeOrder(*map(ops.to_device, (order.rows, order.ties, order.starts)))
+            replace(
+                order,
+                rows=ops.to_device(order.rows),
+                ties=ops.to_device(order.ties),
+                starts=ops.to_device(order.starts),
+            )
             if isinstance(order, TimeOrder)
             else order
             for order in plan.orders

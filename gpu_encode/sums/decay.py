@@ -49,6 +49,14 @@ def add_earlier_block(own: Array, earlier: Array, layout: Layout) -> Array:
     return np.concatenate(parts, axis=-1)
 
 
+def one_block_later(sums: Array, layout: Layout) -> Array:
+    """Give the sums of the rows of a block, in `room_for_two_blocks`, as the next block sees them."""
+    later = np.zeros_like(sums)
+    for _, _, columns in layout.measures():
+        later[..., columns.start : columns.stop - 2] = sums[..., columns.start + 2 : columns.stop]
+    return later
+
+
 def factors_of(steps: NDArray[np.int64]) -> NDArray[np.int64]:
     """Give what sums are multiplied by as they are seen from each step (steps, 2): a factor, and a power of two."""
     return np.stack([np.array(DECLINE, np.int64)[steps & 7], 64 - ((steps >> 3) & 63)], axis=-1)

@@ -14,10 +14,10 @@ from gpu_encode.schemes.plans import FoldPlan, OrderedPlan, Plan, SplitPlan
 from gpu_encode.sums.category_sums import CategorySums
 from gpu_encode.sums.distributions import Distribution
 from gpu_encode.sums.moments import Moments
-from gpu_encode.training.ageing import as_seen
+from gpu_encode.training.ageing import as_views
 from gpu_encode.training.elapsed import Elapsed
 from gpu_encode.training.leave_one_out import leave_one_out
-from gpu_encode.training.ordered import ordered
+from gpu_encode.training.ordered import ordered, ordered_by_age
 from gpu_encode.training.outputs import look_up
 from gpu_encode.training.tasks import EncodingTask
 
@@ -30,7 +30,9 @@ def n_columns(plan: Plan) -> int:
 
 
 def sum_for_new_rows(task: EncodingTask, plan: Plan) -> CategorySums:
-    """Sums that new rows see: those of all rows, except for holdout and blow-up columns."""
+    """Sums that new rows see: those of all rows, except for holdout, blow-up columns, and rows by their age."""
+    if isinstance(plan, OrderedPlan) and plan.new_rows is not None:
+        plan = plan.new_rows
     if isinstance(plan, FoldPlan) and (plan.blow_up or not plan.new_rows.all() or plan.ageing is not None):
         sums, plan = measure_folds(task, plan)
         return sums.visible(task.ops, plan.new_rows)
@@ -40,7 +42,7 @@ def sum_for_new_rows(task: EncodingTask, plan: Plan) -> CategorySums:
 def measure_folds(task: EncodingTask, plan: FoldPlan) -> tuple[CategorySums, FoldPlan]:
     """Sum by category and fold, or by view where rows lose weight with age; gives the plan of these sums, too."""
     sums = task.weighed(plan.weights).measure(plan.folds, plan.n_folds)
-    return (sums, plan) if plan.ageing is None else as_seen(sums, plan, task.ops)
+    return (sums, plan) if plan.ageing is None else as_views(sums, plan, task.ops)
 
 
 @dataclass(frozen=True)
@@ -76,6 +78,8 @@ def train(task: EncodingTask, plan: Plan, out: Array, want_unseen: bool, total: 
         return by_folds(task, plan, out, want_unseen, total)
     if isinstance(plan, SplitPlan):
         return by_splits(task, plan, out, want_unseen)
+    if isinstance(plan, OrderedPlan) and plan.new_rows is not None:
+        return Trained(sum_for_new_rows(task, plan), ordered_by_age(task, plan, out, want_unseen))
     others = task.rows.weight is None and len(task.rows) > 1
     want_unseen = want_unseen or task.rule.statistic.needs.dates
     if isinstance(plan, OrderedPlan):

@@ -12,6 +12,7 @@ from gpu_encode.formulas.encoding_rule import Mask
 from gpu_encode.ops import tiles
 from gpu_encode.schemes.plans import Order, OrderedPlan, RowOrder, TimeOrder
 from gpu_encode.sums.category_sums import CARRY_AFTER, CategorySums, carry
+from gpu_encode.training.ageing import AgeingScan, signed
 from gpu_encode.training.outputs import TiledOutput
 from gpu_encode.training.scans import (
     CheckpointState,
@@ -58,6 +59,22 @@ def ordered(task: EncodingTask, plan: OrderedPlan, out: Array, want_unseen: bool
     if averaged:
         average_orders(task, every, n_orders, out)
     return statistics or task.measure(None, 1), unseen
+
+
+def ordered_by_age(task: EncodingTask, plan: OrderedPlan, out: Array, want_unseen: bool) -> Mask | None:
+    """Encode each row from the rows before it by their age; otherwise as `ordered`."""
+    assert plan.new_rows is not None
+    weighed, (order,) = task.weighed(plan.new_rows.weights), plan.orders
+    output, unseen = TiledOutput(out, task.ops), task.ops.xp.ones(len(task.rows), np.bool_) if want_unseen else None
+    scan = AgeingScan(weighed, plan, {})
+    for tile in tiles_in_order(weighed, order, task.tile):
+        values, missing = scan.encode(tile)
+        numbers = tile.numbers[scan.which_stay(tile)]
+        output.put(numbers, range(task.n_outputs), values)
+        if unseen is not None:
+            unseen.put(numbers, missing)
+    output.close()
+    return unseen
 
 
 def by_tiles(
@@ -128,11 +145,13 @@ def average(columns: Floats) -> Floats:
 
 def tiles_in_order(task: EncodingTask, order: Order, size: int) -> Iterator[Tile]:
     """Give the rows in an order, tile by tile."""
-    for start, stop in tiles(len(task.rows), size):
+    n_rows = len(order.rows) if isinstance(order, TimeOrder) else len(task.rows)
+    for start, stop in tiles(n_rows, size):
         places = task.ops.xp.arange(start, stop)
         if isinstance(order, TimeOrder):
             numbers, ties = order.rows[start:stop], order.ties[start:stop]
-            yield Tile(numbers, task.rows.pick(numbers), order.starts[ties], ties)
+            rows = task.rows.pick(numbers)
+            yield Tile(numbers, signed(rows, ties) if order.twice else rows, order.starts[ties], ties)
         else:
             numbers = places if isinstance(order, RowOrder) else task.ops.rows_at(order, start, stop)
             yield Tile(numbers, task.rows.pick(numbers), places, None)

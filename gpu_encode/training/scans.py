@@ -250,11 +250,17 @@ def carry_of(task: EncodingTask, level: LevelCodes, ties: bool, earlier: Categor
     start = Carry.empty(level.n, task.n_classes, layout.width, ties, task.ops.xp)
     if earlier is None:
         return start
-    whole = earlier.to_device(task.ops)
+    start.sums[...] = sums_of_level(task, level, earlier)
+    return start
+
+
+def sums_of_level(task: EncodingTask, level: LevelCodes, sums: CategorySums) -> Integers:
+    """Give the digits of one level, in the task's layout, of sums of the categories."""
+    whole = sums.to_device(task.ops)
     if level.level is not None:
         whole = whole.sum_by_parent(task.ops, level.level.of_leaf, level.n)
-    start.sums[...] = whole.in_layout(layout)[:, 0]
-    return start
+    digits: Integers = whole.in_layout(task.spec.layout)[:, 0]
+    return digits
 
 
 def carry_sums(sums: Carry, start: int, stop: int, layout: Layout) -> None:

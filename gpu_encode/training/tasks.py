@@ -130,7 +130,11 @@ class LevelCodes:
 
     def codes(self, rows: Rows) -> Codes:
         """Code of each row at this level."""
-        return rows.codes if self.of_row is None else self.of_row[rows.codes]
+        return self.of_codes(rows.codes)
+
+    def of_codes(self, codes: Codes) -> Codes:
+        """Code at this level of each category's code."""
+        return codes if self.of_row is None else self.of_row[codes]
 
     def has(self, codes: Codes, rule: EncodingRule) -> Mask:
         """Say which rows have a category at this level; the missing one is a category by policy."""

@@ -9,7 +9,7 @@ from sklearn.base import clone
 from gpu_encode import devices, frames
 from gpu_encode.annotations import Prior, Table, Vector
 from gpu_encode.encoders.scheme import SchemeEncoder
-from gpu_encode.errors.parameters import check_option
+from gpu_encode.errors.parameters import check_option, no_ages
 from gpu_encode.fitting.fit import FitContext, plan_rows, prepare
 from gpu_encode.fitting.inputs import Inputs
 from gpu_encode.formulas.encoding_rule import EncodingRule
@@ -105,6 +105,8 @@ def tune(
     TargetEncoder(smooth={0: 10.0, 1: 100.0})
     """
     check_option("tune", "per_column", per_column, (True, False))
+    if schemes is None and isinstance(encoder, SchemeEncoder) and getattr(encoder.cv, "by_age", False):
+        raise no_ages("tune", encoder.cv)
     candidates = checked_candidates(encoder, smoothings, priors)
     if frames.is_partitioned(X):
         raise TypeError(

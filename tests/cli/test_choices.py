@@ -58,6 +58,13 @@ def test_smooth(text: str, formula: str) -> None:
         ("--scheme ordered --block 64", "Ordered(block=64, random_state=0)"),
         ("--scheme ordered --no-shuffle", "Ordered(shuffle=False, random_state=0)"),
         ("--scheme ordered --time day --burn-in 12", "Ordered(time='day', burn_in=12, random_state=0)"),
+        ("--scheme time --time day --half-life 7d", "TimeFolds(time='day', half_life='7d')"),
+        ("--scheme time --time day --window 30", "TimeFolds(time='day', window=30)"),
+        (
+            "--scheme ordered --time day --half-life 0.5",
+            "Ordered(time='day', half_life=0.5, random_state=0)",
+        ),
+        ("--scheme ordered --time day --window 12h", "Ordered(time='day', window='12h', random_state=0)"),
         ("--fold-column fold", "fold"),
     ],
 )
@@ -140,6 +147,8 @@ def test_made_makes_the_choices_inside_a_dict() -> None:
         ("--handle-unknown erorr", r"--handle-unknown 'erorr' is unknown; did you mean 'error'\?"),
         ("--target-type binry", r"--target-type 'binry' is unknown; did you mean 'binary'\?"),
         ("--gap 1", "--gap is for --scheme time, not kfold"),
+        ("--half-life 7d", "--half-life is for --scheme ordered or time, not kfold"),
+        ("--scheme loo --window 30", "--window is for --scheme ordered or time, not loo"),
         ("--scheme loo --folds 3", "--folds is for --scheme kfold or time or group, not loo"),
         ("--scheme time", "--scheme time needs --time COL"),
         ("--scheme group", "--scheme group needs --groups COL"),

@@ -21,6 +21,7 @@ from gpu_encode.datasets import encoding, memory
 from gpu_encode.datasets.source import Size
 from gpu_encode.datasets.staging import Staging
 from gpu_encode.datasets.writing import RowWriter
+from tests.bits import assert_same_bits
 from tests.datasets.encoded import read_rows
 
 Run = Callable[[str], None]
@@ -44,6 +45,8 @@ def small_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
         "sold",
         "price --smooth eb:between --scheme ordered --permutations 3 --no-average",
         "sold --smooth james-stein --scheme time --time day --folds 3 --gap 1",
+        "sold --scheme time --time day --folds 3 --half-life 10",
+        "price --scheme ordered --time day --window 5",
         "kind --stratify --drop first",
         "sold --blow-up --folds 2 --order contiguous",
         "price --weight weight --prior category_mean --min-count 3 --indicators --drop-missing-target",
@@ -64,6 +67,26 @@ def test_every_choice_works_and_its_model_encodes_new_rows(run: Run, orders: pa.
     if not {"--no-average", "--blow-up"} & set(options.split()):
         assert new.column_names == encoded.column_names
     run("inspect orders.model")
+
+
+@pytest.mark.filterwarnings("ignore:.*rows see no rows at all")
+@pytest.mark.parametrize("scheme", ["time", "ordered"])
+@pytest.mark.parametrize(("option", "span"), [("half-life", 10), ("window", 5)])
+def test_ages_are_those_of_the_library(run: Run, orders: pa.Table, scheme: str, option: str, span: int) -> None:
+    run(f"{FIT} price --columns city --scheme {scheme} --time day --{option} {span}")
+    cv = {"time": gpu_encode.TimeFolds, "ordered": gpu_encode.Ordered}[scheme](
+        time="day", **{option.replace("-", "_"): span}
+    )
+    rows, price = orders.select(["city", "day"]), orders["price"]
+    expected = gpu_encode.TargetEncoder(columns=["city"], cv=cv).fit_transform(rows, price)["city"]
+    assert_same_bits(read_rows("codes.parquet")["city"].to_numpy(), expected.to_numpy())
+
+
+def test_spans_that_do_not_fit_the_times_are_refused(refused: Refused) -> None:
+    line = f"{FIT} sold --scheme ordered --half-life"
+    assert "asks for the ages of rows. Name the column of their times" in refused(f"{line} 7d")
+    assert "does not fit the time column, which holds numbers" in refused(f"{line} 7d --time day")
+    assert "above 0" in refused(f"{line} week --time day")
 
 
 def test_columns_that_were_chosen_are_said(run: Run, capsys: pytest.CaptureFixture[str]) -> None:

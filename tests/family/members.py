@@ -66,6 +66,16 @@ MEMBERS: dict[str, tuple[Any, Any]] = {
     "frequency": member(ge.CountEncoder, None, "frequency", indicators=True),
     "log": member(ge.CountEncoder, None, "log", **ZIP, min_count=3, dtype="float32"),
     "count, rare together": member(ge.CountEncoder, None, **BOTH, **TOGETHER, max_categories=4),
+    "classes, window": member(
+        ge.TargetEncoder,
+        KIND,
+        smooth="auto",
+        cv=ge.Ordered(time="zip", window=30),
+        min_count=2,
+        **CITY,
+        **CLASSES,
+        **FLAGS,
+    ),
     "glmm": member(ge.TargetEncoder, AMOUNT, smooth=ge.GLMM(), cv=ge.KFold(3)),
     "glmm, binary": member(ge.TargetEncoder, SOLD, smooth=ge.GLMM(), cv=ge.KFold(3)),
     "glmm, classes": member(ge.TargetEncoder, KIND, smooth=ge.GLMM(3), cv=ge.KFold(2), **CITY, **CLASSES),
@@ -180,6 +190,9 @@ MEMBERS: dict[str, tuple[Any, Any]] = {
     "statistics, in time": member(
         ge.StatisticEncoder, AMOUNT, ["count", "std"], cv=ge.Ordered(time="zip"), scale="log1p", **CITY
     ),
+    "statistics, in time, halving": member(
+        ge.StatisticEncoder, AMOUNT, ["count", "skew"], cv=ge.Ordered(time="zip", half_life=0.7), **CITY
+    ),
     "pairs": member(ge.StatisticEncoder, None, PAIRS, columns=None, indicators=True),
     "pairs, leave-one-out": member(
         ge.StatisticEncoder, None, PAIRS, columns=None, cv=ge.LeaveOneOut(), indicators=True
@@ -253,7 +266,7 @@ MEMBERS: dict[str, tuple[Any, Any]] = {
         ge.CooccurrenceEncoder, None, None, columns=["city", "rank", "zip"], against="rest", weighting="log"
     ),
 }
-NOT_OF_ALL_ROWS = ("dropped", "blow-up", "calibration")
+NOT_OF_ALL_ROWS = ("dropped", "halving", "window", "blow-up", "calibration")
 MERGEABLE = {name: entry for name, entry in MEMBERS.items() if not any(word in name for word in NOT_OF_ALL_ROWS)}
 
 

@@ -1,4 +1,4 @@
-"""Rows by their age: half-lives and windows of time folds, against fractions in loops; one answer everywhere."""
+"""Rows by their age: half-lives and windows of time folds and orders, by fractions in loops; one answer everywhere."""
 
 import datetime
 from fractions import Fraction
@@ -18,6 +18,7 @@ from tests.bits import assert_same_bits
 from tests.encoders.pieces import saved
 from tests.naive import Sums
 from tests.parts.in_parts import encoded_in_parts, parts_of
+from tests.parts.test_orders import encoded as encoded_in_order
 
 N = 120
 RNG = np.random.default_rng(5)
@@ -73,16 +74,17 @@ def expected(times, y, weights=None, n_splits=4, gap=0, half_life=None, window=N
     return np.array(training), np.array(new)
 
 
-def encoder(**ages):
-    return ge.TargetEncoder(cv=ge.TimeFolds(4, time="day", **ages), smooth=M, columns=["shop"])
+def encoder(kind, **ages):
+    scheme = ge.TimeFolds(4, time="day", **ages) if kind == "folds" else ge.Ordered(time="day", **ages)
+    return ge.TargetEncoder(cv=scheme, smooth=M, columns=["shop"])
 
 
-def fitted(rows, y, **given):
+def fitted(kind, rows, y, **given):
     """Give training encodings, and those of new rows."""
     ages = {name: given.pop(name) for name in ("half_life", "window", "gap") if name in given}
-    made = encoder(**ages)
+    made = encoder(kind, **ages)
     training = made.fit_transform(rows, y, **given)
-    alone = encoder(**ages).fit(rows, y, **given)
+    alone = encoder(kind, **ages).fit(rows, y, **given)
     assert alone.encodings_[0].tobytes() == made.encodings_[0].tobytes()
     return np.asarray(training["shop"]), made.encodings_[0]
 
@@ -97,17 +99,26 @@ AGES = {
     "window, gap": {"window": 90, "gap": 1},
     "longer than all": {"window": 10**6},
 }
+CASES = [
+    pytest.param(kind, ages, id=f"{kind}, {name}")
+    for kind in ("folds", "ordered")
+    for name, ages in AGES.items()
+    if kind == "folds" or "gap" not in ages
+]
+KINDS = pytest.mark.parametrize("kind", ["folds", "ordered"])
 
 
 @pytest.mark.filterwarnings("ignore::UserWarning")
 @pytest.mark.parametrize("y", Y.values(), ids=Y)
-@pytest.mark.parametrize("ages", AGES.values(), ids=AGES)
-def test_sums_are_those_of_the_definition(ages, y):
+@pytest.mark.parametrize(("kind", "ages"), CASES)
+def test_sums_are_those_of_the_definition(kind, ages, y):
+    # In an order rows of each time are a fold of their own.
+    n_splits = 4 if kind == "folds" else N
     for weights in (None, RNG.integers(1, 9, N) / 8):
-        wanted = expected(DAYS, y, weights, **ages)
+        wanted = expected(DAYS, y, weights, n_splits, **ages)
         for backend in ("numpy", *(ON_CUDA or ["compiled"])):
             with use_backend(backend):
-                for found, exact in zip(fitted(ROWS, y, sample_weight=weights, **ages), wanted, strict=True):
+                for found, exact in zip(fitted(kind, ROWS, y, sample_weight=weights, **ages), wanted, strict=True):
                     assert_same_bits(found, exact)
 
 
@@ -118,48 +129,55 @@ def test_constants_are_powers_of_two_rounded():
 
 
 @pytest.mark.filterwarnings("ignore::UserWarning")
-@pytest.mark.parametrize("ages", [{"half_life": 20}, {"window": 60}], ids=str)
-def test_one_answer_in_parts_files_clusters_and_tables_of_every_kind(ages, tmp_path):
+@KINDS
+@pytest.mark.parametrize("ages", [{"half_life": 20}, {"half_life": 0.5}, {"window": 60}], ids=str)
+def test_one_answer_in_parts_files_and_tables_of_every_kind(kind, ages, tmp_path):
     y = Y["quantity"]
-    whole = encoder(**ages)
+    whole = encoder(kind, **ages)
     wanted = whole.fit_transform(ROWS, y)
     for cuts in ([50], [1, 30, 30, 100]):
-        other = encoder(**ages)
-        parts = encoded_in_parts(other, parts_of(ROWS, y, None, None, cuts))
+        other = encoder(kind, **ages)
+        pieces = parts_of(ROWS, y, None, None, cuts)
+        way = "one after another" if len(cuts) == 1 else "side by side"
+        parts = encoded_in_parts(other, pieces) if kind == "folds" else encoded_in_order(other, pieces, 3, way)
         pd.testing.assert_frame_equal(pd.concat(parts), wanted, check_exact=True)
         assert saved(other, tmp_path) == saved(whole, tmp_path)
     loaded = ge.load(tmp_path / "model")
     assert_same_bits(loaded.encodings_[0], whole.encodings_[0])
     for table in (pl.from_pandas(ROWS), pa.Table.from_pandas(ROWS)):
-        found = encoder(**ages).fit_transform(table, y).to_pandas()
+        found = encoder(kind, **ages).fit_transform(table, y).to_pandas()
         pd.testing.assert_frame_equal(found, wanted, check_exact=True)
     pa.parquet.write_table(pa.Table.from_pandas(ROWS.assign(y=y)), tmp_path / "rows.parquet", row_group_size=17)
     ge.encode_dataset(
-        tmp_path / "rows.parquet", tmp_path / "codes.parquet", encoder(**ages), target="y", keep_target=False
+        tmp_path / "rows.parquet", tmp_path / "codes.parquet", encoder(kind, **ages), target="y", keep_target=False
     )
     pd.testing.assert_frame_equal(pa.parquet.read_table(tmp_path / "codes.parquet").to_pandas(), wanted)
 
 
 @pytest.mark.host
 @pytest.mark.filterwarnings("ignore::UserWarning")
-def test_one_answer_in_dask():
+@KINDS
+@pytest.mark.parametrize("ages", [{"half_life": 20}, {"half_life": 0.5}, {"window": 60}], ids=str)
+def test_one_answer_in_dask(kind, ages):
     dd = pytest.importorskip("dask.dataframe")
     frame = ROWS.assign(shop=ROWS["shop"].astype("category"))
     X, y = dd.from_pandas(frame, npartitions=3), dd.from_pandas(pd.Series(Y["quantity"], name="y"), npartitions=3)
-    found = encoder(half_life=20).fit_transform(X, y).compute(scheduler="synchronous")
-    assert_same_bits(found["shop"].to_numpy(), fitted(frame, Y["quantity"], half_life=20)[0])
-    assert_same_bits(encoder(half_life=20).fit(X, y).encodings_[0], fitted(frame, Y["quantity"], half_life=20)[1])
+    found = encoder(kind, **ages).fit_transform(X, y).compute(scheduler="synchronous")
+    training, new = fitted(kind, frame, Y["quantity"], **ages)
+    assert_same_bits(found["shop"].to_numpy(), training)
+    assert_same_bits(encoder(kind, **ages).fit(X, y).encodings_[0], new)
 
 
 @pytest.mark.filterwarnings("ignore::UserWarning")
 @pytest.mark.parametrize("ages", [{"half_life": 7}, {"window": 80}], ids=str)
-def test_no_row_sees_its_own_target_nor_later_ones(ages):
+@KINDS
+def test_no_row_sees_its_own_target_nor_later_ones(kind, ages):
     y = Y["quantity"]
-    before, _ = fitted(ROWS, y, **ages)
+    before, _ = fitted(kind, ROWS, y, **ages)
     for row in (0, 40, 90):
         changed = y.copy()
         changed[row] += 1e6
-        after, _ = fitted(ROWS, changed, **ages)
+        after, _ = fitted(kind, ROWS, changed, **ages)
         unmoved = DAYS[row] >= DAYS
         assert_same_bits(after[unmoved], before[unmoved])
 
@@ -177,22 +195,24 @@ SPANS = [
 @pytest.mark.filterwarnings("ignore::UserWarning")
 @pytest.mark.parametrize("span", SPANS, ids=repr)
 @pytest.mark.parametrize("unit", ["s", "ns"])
-def test_dates_age_as_their_numbers_do(span, unit, tmp_path):
+@KINDS
+def test_dates_age_as_their_numbers_do(kind, span, unit, tmp_path):
     dates = ROWS.assign(day=pd.Timestamp("1970-01-01").as_unit(unit) + pd.to_timedelta(DAYS, "D").as_unit(unit))
     for name in ("half_life", "window"):
-        found = fitted(dates, Y["quantity"], **{name: span})
-        for one, other in zip(found, fitted(ROWS, Y["quantity"], **{name: 30}), strict=True):
+        found = fitted(kind, dates, Y["quantity"], **{name: span})
+        for one, other in zip(found, fitted(kind, ROWS, Y["quantity"], **{name: 30}), strict=True):
             assert_same_bits(one, other)
-    made = encoder(half_life=span).fit(dates, Y["quantity"])
+    made = encoder(kind, half_life=span).fit(dates, Y["quantity"])
     saved(made, tmp_path)
     assert ge.load(tmp_path / "model").cv.half_life == span
 
 
 @pytest.mark.filterwarnings("ignore::UserWarning")
-def test_decades_at_a_short_half_life_overflow_nothing():
+@KINDS
+def test_decades_at_a_short_half_life_overflow_nothing(kind):
     hours = np.append(np.linspace(-600_000, -1000, N - 40), np.arange(40))
     days = pd.Timestamp("2026-01-01") + pd.to_timedelta(hours.round(), "h")
-    found, new = fitted(ROWS.assign(day=days), np.full(N, 7.5), half_life="1h")
+    found, new = fitted(kind, ROWS.assign(day=days), np.full(N, 7.5), half_life="1h")
     assert set(found[-20:]) == {7.5}
     assert new.tolist() == [7.5] * 3
 
@@ -207,21 +227,23 @@ REFUSED = {
 
 
 @pytest.mark.parametrize(("ages", "message"), REFUSED.values(), ids=REFUSED)
-def test_spans_that_are_none(ages, message):
+@KINDS
+def test_spans_that_are_none(kind, ages, message):
     dates = ROWS.assign(day=pd.to_datetime(DAYS, unit="D"))
     with pytest.raises(ValueError, match=message):
-        encoder(**ages).fit(dates, Y["quantity"])
+        encoder(kind, **ages).fit(dates, Y["quantity"])
 
 
-def test_who_takes_no_ages():
-    made = encoder(half_life=30).fit(ROWS, Y["quantity"])
+@KINDS
+def test_who_takes_no_ages(kind):
+    made = encoder(kind, half_life=30).fit(ROWS, Y["quantity"])
     for call in (made.partial_fit, made.forget):
         with pytest.raises(ValueError, match="rows of all ages alike"):
             call(ROWS, Y["quantity"])
     with pytest.raises(ValueError, match="merge takes rows of all ages alike"):
         made.merge(made)
     with pytest.raises(ValueError, match="tune takes rows of all ages alike"):
-        ge.tune(encoder(half_life=30), ROWS, Y["quantity"])
+        ge.tune(encoder(kind, half_life=30), ROWS, Y["quantity"])
     clusters = ge.ClusterEncoder(2, columns=["shop"], cv=ge.TimeFolds(3, time="day", window=9))
     with pytest.raises(ValueError, match="ClusterEncoder takes rows of all ages alike"):
         clusters.fit(ROWS, Y["quantity"])
@@ -229,4 +251,34 @@ def test_who_takes_no_ages():
     with pytest.raises(ValueError, match="needs whole rows"):
         medians.fit(ROWS, Y["quantity"])
     with pytest.raises(ValueError, match="does not fit the time column, which holds numbers"):
-        encoder(half_life="3d").fit(ROWS, Y["quantity"])
+        encoder(kind, half_life="3d").fit(ROWS, Y["quantity"])
+
+
+@pytest.mark.host
+@pytest.mark.parametrize("ages", [{"half_life": 3}, {"window": 9}], ids=str)
+def test_an_order_by_age_refuses_what_it_cannot_see(ages):
+    scheme = ge.Ordered(time="day", **ages)
+    for parameters in ({"smooth": ge.JamesStein()}, {"prior": "category_mean"}, {"prior": {"shop": "category_mean"}}):
+        with pytest.raises(ValueError, match=r"follows from the means of all categories.*Take cv=TimeFolds"):
+            ge.TargetEncoder(cv=scheme, columns=["shop"], **parameters).fit(ROWS, Y["quantity"])
+    (name,) = ages
+    with pytest.raises(ValueError, match=rf"Ordered\({name}=...\) asks for the ages of rows.*time="):
+        ge.TargetEncoder(cv=ge.Ordered(**ages)).fit(ROWS, Y["quantity"])
+    with pytest.raises(ValueError, match="draw gives random orders"):
+        ge.TargetEncoder(cv=scheme, columns=["shop"]).fit(ROWS, Y["quantity"]).draw(ROWS, Y["quantity"])
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+@KINDS
+def test_levels_above_and_several_targets_count_by_age(kind):
+    """Targets beside others have their own encodings; what a category has not seen comes from the level above."""
+    rows = ROWS.assign(region=ROWS["shop"].map({"a": "n", "b": "n", "c": "s"}))
+    given = {"cv": encoder(kind, half_life=25).cv, "smooth": M, "target_type": "continuous"}
+    both = ge.TargetEncoder(columns=["shop"], hierarchy={"shop": ["region"]}, **given)
+    found = both.fit_transform(rows, np.column_stack([*Y.values()]))
+    first = rows.index[rows.groupby("shop")["day"].transform("min") == rows["day"]]
+    for number, y in enumerate(Y.values()):
+        above = ge.TargetEncoder(columns=["region"], **given).fit_transform(rows, y)["region"]
+        alone = ge.TargetEncoder(columns=["shop"], hierarchy={"shop": ["region"]}, **given).fit_transform(rows, y)
+        assert_same_bits(found.filter(like="shop").iloc[:, number].to_numpy(), alone["shop"].to_numpy())
+        assert_same_bits(alone["shop"][first].to_numpy(), above[first].to_numpy())
