@@ -152,7 +152,8 @@ class FusedOps(Protocol):
     """Passes that do at once what takes other backends several.
 
     Without `number_in_order`, objects are read one by one, without `descend_rows` rows in Python's own loops, and
-    without `log_odds_moments`, `conjunction_sums` and `conjunction_gains` array expressions do what it does.
+    without `log_odds_moments`, `conjunction_sums`, `conjunction_gains` and `seen_from` array expressions do what these
+    do.
 
     Those between sums and encodings are for the rules that `formulas.smoothing` names.  Their definition is the array
     expressions that stand in for them where a backend has none: `encoding_rule.table`, `leave_one_out.Evaluation` and
@@ -222,6 +223,13 @@ class FusedOps(Protocol):
         below 0 where the variance decides.  `numbers` are the units of W and S, and powers of two for the binary places
         of S, of the spread and of gains; then the longest step.  `steps` (views, categories) or nothing are zeros, to
         be written over.
+        """
+
+    def seen_from(self, sums: Array, spans: Array, factors: Array, /) -> Array:
+        """Multiply sums (..., steps, classes, width) by a factor and a power of two for each step (steps, 2).
+
+        Of each of the `spans` (sums, 4), columns of `sums` from one to another, it gives digits from one place to
+        another, which hold the product; its definition is `sums.decay.multiply_sums`.
         """
 
     def encode_categories(

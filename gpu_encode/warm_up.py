@@ -5,6 +5,7 @@ import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -55,6 +56,8 @@ def calls() -> Iterator[Call]:
     )
     for scheme in (KFold(), Ordered(), LeaveOneOut()):
         yield partial(fit_and_encode, StatisticEncoder(["mean", "std", "skew"], cv=scheme), keys, targets[1], weights)
+    by_age = [TargetEncoder(columns=[0], cv=cv) for cv in (Ordered(time=1, half_life=1), Ordered(time=1, window=2))]
+    yield from (partial(fit_and_encode, *call) for call in product(by_age, [np.hstack([keys, keys])], targets[:2]))
     yield partial(fit_and_encode, StatisticEncoder(["median", "max"]), keys, targets[1])
     yield partial(fit_and_encode, ImpactEncoder(["deviation"], smooth=10.0, cv=LeaveOneOut()), keys, targets[1])
     for dtype in ("float64", "float32"):

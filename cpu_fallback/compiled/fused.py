@@ -3,6 +3,7 @@
 from cpu_fallback.compiled.blending import encode_categories
 from cpu_fallback.compiled.categories import number_in_order
 from cpu_fallback.compiled.conjunctions import conjunction_gains, conjunction_sums
+from cpu_fallback.compiled.decay import seen_from
 from cpu_fallback.compiled.factors import descend_rows
 from cpu_fallback.compiled.leave_one_out_encodings import leave_one_out_encodings
 from cpu_fallback.compiled.log_odds import log_odds_moments
@@ -17,4 +18,5 @@ __all__ = [
     "log_odds_moments",
     "number_in_order",
     "ordered_encodings",
+    "seen_from",
 ]

@@ -262,6 +262,8 @@ class Parameters:
         if not any(isinstance(scheme, Ordered) and scheme.by_age for scheme in self.every_scheme):
             return
         asked = None
+        if not isinstance(self.scheme, Ordered) or not self.scheme.by_age:
+            return
         if isinstance(self.prior, str) and self.prior == "category_mean":
             asked = 'prior="category_mean"'
         elif any(statistic.needs.categories for statistic in self.every_statistic):

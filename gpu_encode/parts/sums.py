@@ -97,10 +97,8 @@ def measure(encoding_plan: EncodingPlan, part: Part) -> PartialSums:
         if context is None:
             return PartialSums()
         labels = context.targets[0].labels
-        plans, whole = (
-            encoding_plan.fold_plans(context.selection, context.rows, labels, part.first_row),
-            encoding_plan.plan,
-        )
+        plans = encoding_plan.fold_plans(context.selection, context.rows, labels, part.first_row)
+        whole = encoding_plan.plan
         weighed = [
             [task.weighed(plan.weights) for task in tasks] for tasks, plan in zip(context.tasks, plans, strict=True)
         ]

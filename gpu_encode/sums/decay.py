@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cpu_fallback.types import Array, Layout, Window
+from gpu_encode.ops import Ops
 
 STEPS_OF_BLOCK = 512
 # 2**31 times 2**(r / 8), and times 2**(-r / 8).
@@ -62,27 +63,57 @@ def factors_of(steps: NDArray[np.int64]) -> NDArray[np.int64]:
     return np.stack([np.array(DECLINE, np.int64)[steps & 7], 64 - ((steps >> 3) & 63)], axis=-1)
 
 
-def seen_layout(layout: Layout) -> Layout:
-    """Give the layout that `seen_from` needs."""
-    return Layout(*(Window(window.low - 1, window.width + 3, False) for window, _, _ in layout.measures()))
+def seen_from(ops: Ops, sums: Array, layout: Layout, steps: NDArray[np.int64]) -> tuple[Array, Layout]:
+    """Give sums (..., steps, classes, width) on the scale of a block as each step of it sees them, and their layout."""
+    factors = factors_of(steps)
+    spans = spans_of(ops, sums, layout, factors[:, 1])
+    seen = getattr(ops.fused, "seen_from", multiply_sums)(sums, spans, ops.to_device(factors))
+    spanned = zip(layout.measures(), spans.tolist(), strict=True)
+    windows = (Window(window.low - 1 + first, end - first, False) for (window, _, _), (_, _, first, end) in spanned)
+    return seen, Layout(*windows)
 
 
-def seen_from(sums: Array, layout: Layout, factors: Array) -> Array:
-    """Multiply sums (..., classes, width) on the scale of a block by what `factors_of` gives for each of them (..., 2).
+def spans_of(ops: Ops, sums: Array, layout: Layout, powers: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Give the columns of each sum, and which columns of it, moved by the power, hold all of it (sums, 4)."""
+    peaks = np.zeros(layout.width, np.int64)
+    if sums.size:
+        peaks = ops.to_host(np.abs(sums.reshape(-1, layout.width)).max(axis=0))
+    spans = []
+    for _, _, columns in layout.measures():
+        digits = [int(peak) for peak in peaks[columns]]
+        largest = sum(digit << 32 * place for place, digit in enumerate(digits))
+        first, end = 0, 1
+        if largest:
+            end = (largest.bit_length() + 31 + int(powers.max())) // 32 + 1
+            first = min(next(place for place, digit in enumerate(digits) if digit) + (int(powers.min()) >> 5), end - 1)
+        spans.append([columns.start, columns.stop, first, end])
+    return np.array(spans, np.int64)
 
-    The result is in `seen_layout`.
-    """
-    factor, power = factors[..., 0], factors[..., 1]
+
+def multiply_sums(sums: Array, spans: NDArray[np.int64], factors: Array, /) -> Array:
+    """Multiply sums (..., steps, classes, width) by factors and powers of two; the highest column keeps the sign."""
+    factor, power = factors[:, 0, None], factors[:, 1, None]
     bits, digits = power & 31, power >> 5
-    out = np.empty_like(sums, shape=(*sums.shape[:-1], seen_layout(layout).width))
-    start = 0
-    for window, _, columns in layout.measures():
-        shifted = shift_columns(multiply(sums[..., columns], factor), bits)
-        for column in range(window.width + 3):
-            moved = [shifted[column - by] if 0 <= column - by < len(shifted) else 0 for by in range(3)]
-            out[..., start] = np.where(digits == 0, moved[0], np.where(digits == 1, moved[1], moved[2]))
-            start += 1
+    out = np.empty_like(sums, shape=(*sums.shape[:-1], int((spans[:, 3] - spans[:, 2]).sum())))
+    place = 0
+    for begin, stop, first, end in spans.tolist():
+        columns = shift_columns(multiply(sums[..., begin:stop], factor), bits)
+        moved = [move(columns, digits, column) for column in range(max(end, len(columns) + 2))]
+        above = np.zeros_like(moved[-1])
+        for column in reversed(moved[end:]):
+            above = (above << 32) + column
+        moved[end - 1] = moved[end - 1] + (above << 32)
+        for column in moved[first:end]:
+            out[..., place] = column
+            place += 1
     return out
+
+
+def move(columns: list[Array], digits: Array, place: int) -> Array:
+    """Give the column at a place of numbers that are moved up by 0, 1 or 2 digits."""
+    none = np.zeros_like(columns[0])
+    by_digits = [columns[place - by] if 0 <= place - by < len(columns) else none for by in range(3)]
+    return np.where(digits == 0, by_digits[0], np.where(digits == 1, by_digits[1], by_digits[2]))
 
 
 def multiply(sums: Array, factor: Array) -> list[Array]:

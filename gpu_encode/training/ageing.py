@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from cpu_fallback.exact import Floats
-from cpu_fallback.types import Array, Carry, Rows
+from cpu_fallback.exact import Floats, Integers
+from cpu_fallback.types import Array, Rows
 from gpu_encode.formulas.encoding_rule import Mask
 from gpu_encode.ops import Ops
 from gpu_encode.schemes.plans import FoldPlan, OrderedPlan
@@ -16,11 +16,9 @@ from gpu_encode.sums.category_sums import CategorySums
 from gpu_encode.sums.decay import (
     add_earlier_block,
     blocks_of,
-    factors_of,
     one_block_later,
     room_for_two_blocks,
     seen_from,
-    seen_layout,
 )
 from gpu_encode.sums.moments import Moments
 from gpu_encode.training.row_encodings import VisibleMoments, encode_rows
@@ -38,13 +36,13 @@ def as_views(sums: CategorySums, plan: FoldPlan, ops: Ops) -> tuple[CategorySums
     blocks, steps = plan.ageing.by_fold.T
     steps = np.append(steps, plan.ageing.steps[-1])
     visibility, lag = np.concatenate([plan.visibility, plan.new_rows]), blocks_of(steps)[:, None] - blocks
-    own, earlier = (ops.visible(sums.accumulators, visibility * (lag == blocks_before)) for blocks_before in (0, 1))
-    layout = room_for_two_blocks(sums.spec.layout)
-    both = add_earlier_block(own, earlier, sums.spec.layout)
-    factors = ops.to_device(factors_of(steps))
-    seen = seen_from(both, layout, factors[None, :, None])
+    seen, layout = ops.visible(sums.accumulators, visibility * (lag == 0)), sums.spec.layout
+    if (before := visibility * (lag == 1)).any():
+        earlier, layout = ops.visible(sums.accumulators, before), room_for_two_blocks(layout)
+        seen = add_earlier_block(seen, earlier, sums.spec.layout)
+    seen, layout = seen_from(ops, seen, layout, steps)
     views = np.eye(len(steps), dtype=np.int64)
-    spec = replace(sums.spec, layout=seen_layout(layout))
+    spec = replace(sums.spec, layout=layout)
     return CategorySums(seen, spec, 1), replace(plan, visibility=views[:-1], new_rows=views[-1:], ageing=None)
 
 
@@ -75,7 +73,7 @@ class AgeingScan:
         roomy = replace(task, spec=self.spec)
         self.carries = [carry_of(roomy, level, True, None) for level in self.levels]
         # What the block before gives to these.
-        self.earlier = [carry.sums.copy() for carry in self.carries]
+        self.earlier = [carry_of(roomy, level, False, None) for level in self.levels]
         self.block, self.n_encoded = min(earlier, default=None), 0
         for block, sums in sorted(earlier.items()):
             self._go_to(block)
@@ -100,9 +98,8 @@ class AgeingScan:
         for start, stop in pairwise(cuts):
             self._go_to(int(blocks[start]))
             here = slice(start, stop)
-            factors = self.task.ops.to_device(factors_of(self.steps[ties[here]]))
             piece = Tile(None, tile.rows.block(start, stop), tile.begins[here], tile.ties[here])
-            done.append(self._encode(piece, factors))
+            done.append(self._encode(piece, self.steps[ties[here]]))
         values, unseen = zip(*done, strict=True)
         return np.concatenate(values), np.concatenate(unseen)
 
@@ -110,15 +107,15 @@ class AgeingScan:
         """Let sums be on the scale of a block, and rows of blocks before the one before go."""
         if self.block is not None and block != self.block:
             for carry, earlier in zip(self.carries, self.earlier, strict=True):
-                own = carry.sums - earlier
-                earlier[...] = one_block_later(own, self.spec.layout) if block == self.block + 1 else 0
-                carry.sums[...] = earlier
+                own = carry.sums - earlier.sums
+                earlier.sums[...] = one_block_later(own, self.spec.layout) if block == self.block + 1 else 0
+                carry.sums[...] = earlier.sums
         self.block = block
 
-    def _encode(self, tile: Tile, factors: Array | None) -> tuple[Floats, Mask]:
+    def _encode(self, tile: Tile, steps: Integers | None) -> tuple[Floats, Mask]:
         """Encode rows of one block."""
         task, stays, levels = self.task, self.which_stay(tile), self.levels
-        seen = [self._moments(level, place, tile, stays, factors) for place, level in enumerate(levels)]
+        seen = [self._moments(level, place, tile, stays, steps) for place, level in enumerate(levels)]
         self.n_encoded += len(tile.rows)
         total, codes = seen[0], tile.rows.codes[stays]
         visible = [
@@ -135,14 +132,27 @@ class AgeingScan:
             values = np.where((begins < self.burn_in)[:, None], np.nan, values)
         return values, unseen
 
-    def _moments(self, level: LevelCodes, place: int, tile: Tile, stays: Any, factors: Array | None) -> Moments:
+    def _moments(self, level: LevelCodes, place: int, tile: Tile, stays: Any, steps: Integers | None) -> Moments:
         """Give what each row that stays sees at one level, and add the rows to the sums that later rows see."""
         task, layout, carry = self.task, self.spec.layout, self.carries[place]
         rows = tile.rows.with_codes(level.codes(tile.rows))
         sums = task.ops.ordered(rows, tile.ties, layout, carry)
-        for digits in (carry, Carry(self.earlier[place], carry.at_tie[:0], carry.last_tie)):
+        for digits in (carry, self.earlier[place]):
             carry_sums(digits, self.n_encoded, self.n_encoded + len(rows), layout)
-        if factors is None:
-            return task.rule.moments(task.ops, sums[stays], self.spec)
-        spec = replace(self.spec, layout=seen_layout(layout))
-        return task.rule.moments(task.ops, seen_from(sums, layout, factors[:, None]), spec)
+        assert tile.ties is not None
+        sums, ties = sums[stays], tile.ties[stays]
+        if place:
+            return self._as_seen(sums, steps)
+        # All rows of one time see the same of all categories together.
+        begins = task.ops.xp.ones(len(ties), np.bool_)
+        begins[1:] = ties[1:] != ties[:-1]
+        first = np.flatnonzero(begins)
+        seen = self._as_seen(sums[first], None if steps is None else steps[task.ops.to_host(first)])
+        return seen.at(np.cumsum(begins) - 1)
+
+    def _as_seen(self, sums: Integers, steps: Integers | None) -> Moments:
+        """Give the moments of sums, by the steps of the rows that see them."""
+        task, layout = self.task, self.spec.layout
+        if steps is not None:
+            sums, layout = seen_from(task.ops, sums, layout, steps)
+        return task.rule.moments(task.ops, sums, replace(self.spec, layout=layout))

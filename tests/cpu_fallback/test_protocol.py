@@ -70,8 +70,15 @@ def test_an_operation_lives_in_files_of_one_name(name):
 @pytest.mark.parametrize("name", functions_of(FusedOps))
 def test_fused_passes_are_those_of_the_protocol(name):
     # Objects lie on the host, and steps row after row are no work for many threads: a GPU has no pass for them.  What a
-    # conjunction adds is array expressions there.
-    on_cpu = ("number_in_order", "descend_rows", "conjunction_sums", "conjunction_gains", "log_odds_moments")
+    # conjunction adds, and what sums become with age, is array expressions there.
+    on_cpu = (
+        "number_in_order",
+        "descend_rows",
+        "conjunction_sums",
+        "conjunction_gains",
+        "log_odds_moments",
+        "seen_from",
+    )
     packages = ["cpu_fallback/compiled", "gpu_encode/cuda"]
     packages = packages[:1] if name in on_cpu else packages
     for package in packages:

@@ -11,8 +11,9 @@ import pyarrow.parquet
 import pytest
 
 import gpu_encode as ge
-from gpu_encode.ops import use_backend
-from gpu_encode.sums.decay import DECLINE, GROWTH
+from cpu_fallback.types import Layout, Window
+from gpu_encode.ops import resolve, use_backend
+from gpu_encode.sums.decay import DECLINE, GROWTH, seen_from
 from tests.backends import ON_CUDA
 from tests.bits import assert_same_bits
 from tests.encoders.pieces import saved
@@ -120,6 +121,30 @@ def test_sums_are_those_of_the_definition(kind, ages, y):
             with use_backend(backend):
                 for found, exact in zip(fitted(kind, ROWS, y, sample_weight=weights, **ages), wanted, strict=True):
                     assert_same_bits(found, exact)
+
+
+def number_of(digits, window):
+    """Give the number that digits of a window stand for."""
+    return sum(int(digit) * Fraction(2) ** (32 * (window.low + place)) for place, digit in enumerate(digits))
+
+
+@pytest.mark.parametrize("largest", [1, 2**20, 2**61], ids=["small", "carried", "not carried"])
+def test_sums_as_seen_are_products_to_the_last_bit(largest):
+    layout, steps = Layout(Window(-3, 4, False), Window(-5, 6, False)), RNG.integers(-2000, 2000, 40)
+    sums = RNG.integers(-largest, largest, (3, 40, 2, layout.width), endpoint=True)
+    # The highest column has room for what is carried.
+    sums[..., [0, 4, 5, 3, 9]] = RNG.integers(-1, 2, 5) * [0, 0, 0, 1, 1]
+    for backend in ("numpy", *(ON_CUDA or ["compiled"])):
+        with use_backend(backend):
+            ops = resolve(40)
+            seen, wide = seen_from(ops, ops.to_device(sums), layout, steps)
+            seen = ops.to_host(seen)
+        pairs = [*zip(layout.measures(), wide.measures(), strict=True)]
+        for place in np.ndindex(3, 40, 2):
+            (q, r) = divmod(int(steps[place[1]]), 8)
+            factor = Fraction(DECLINE[r], 2**31) * Fraction(2) ** (63 - q % 64)
+            for (old, _, columns), (new, _, there) in pairs:
+                assert number_of(seen[place][there], new) == number_of(sums[place][columns], old) * factor
 
 
 def test_constants_are_powers_of_two_rounded():
