@@ -168,6 +168,15 @@ def test_a_script_gets_the_same_numbers_when_it_is_served(alone):
     assert heading.split()[:2] == ["method", "served"]
 
 
+def test_weights_that_halve_pay_where_clicks_drift_and_not_elsewhere(alone):
+    for drift, pays in ((0.25, True), (0.0, False)):
+        printed = [line.split() for line in alone("drifting_clicks", "--rows", 20_000, "--drift", drift)]
+        loss = {" ".join(words[:-3]): float(words[-1]) for words in printed}
+        assert len(loss) == 6
+        assert (loss["half_life 5d"] < loss["all earlier rows"] - 0.02) == pays
+        assert (min(loss.values()) == loss["all earlier rows"]) != pays
+
+
 def test_rows_are_the_same_every_time(monkeypatch):
     monkeypatch.syspath_prepend(FOLDER)
     orders = importlib.import_module("orders")
