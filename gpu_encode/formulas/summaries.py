@@ -39,7 +39,7 @@ OWNER = "StatisticEncoder"
 
 # What a user gives as `statistics`: names, names with a number, functions, or lists of these by key and column.
 OneStatistic = str | tuple[str, float] | Callable[..., object]
-Statistics = Sequence[OneStatistic] | Mapping[tuple[Key, Column], Sequence[OneStatistic]]
+Statistics = Sequence[OneStatistic] | Mapping[Key, Mapping[Column, Sequence[OneStatistic]]]
 
 
 class Summaries(Statistic):
