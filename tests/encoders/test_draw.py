@@ -146,8 +146,8 @@ def test_classes_are_those_of_the_fit(frame):
 @pytest.mark.parametrize(
     ("scheme", "message"),
     [
-        (KFold(3), "draw gives random orders, and cv=KFold.* has none"),
-        (LeaveOneOut(), "draw gives random orders, and cv=LeaveOneOut.* has none"),
+        (KFold(3), "draw gives random orders of all columns, and cv=KFold.* has none"),
+        (LeaveOneOut(), "draw gives random orders of all columns, and cv=LeaveOneOut.* has none"),
         (Ordered(time="day"), r"Ordered\(time=...\).*not random"),
         (Ordered(shuffle=False), r"Ordered\(shuffle=False\).*not random"),
         (Ordered(random_state=None), "takes an integer as random_state"),
