@@ -259,11 +259,9 @@ class Parameters:
 
     def _check_ages(self) -> None:
         """Raise ValueError for what changes with the age of rows that a row of an order does not see."""
-        if not any(isinstance(scheme, Ordered) and scheme.by_age for scheme in self.every_scheme):
-            return
-        asked = None
         if not isinstance(self.scheme, Ordered) or not self.scheme.by_age:
             return
+        asked = None
         if isinstance(self.prior, str) and self.prior == "category_mean":
             asked = 'prior="category_mean"'
         elif any(statistic.needs.categories for statistic in self.every_statistic):

@@ -1,5 +1,6 @@
 """Schemes in which every row sees rows of its own: all others, or those before it."""
 
+from datetime import timedelta
 from numbers import Integral, Real
 from types import MappingProxyType
 from typing import Any, Literal
@@ -129,8 +130,8 @@ class Ordered(Scheme):
         random_state: Seed = 0,
         shuffle: bool = True,
         block: int | Literal["auto"] = 1,
-        half_life: Any = None,
-        window: Any = None,
+        half_life: float | timedelta | np.timedelta64 | str | None = None,
+        window: float | timedelta | np.timedelta64 | str | None = None,
     ) -> None:
         self.n_permutations = n_permutations
         self.time = time
