@@ -369,8 +369,8 @@ class Encoder(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  # t
         Notes
         -----
         The encoder keeps sums, not rows: rows that were never there, but whose sums others have, are not noticed.  A
-        category or a label vanishes with the last of its weight; rows of weight 0 do not keep it.  The type of a
-        column's values stays the one that holds all that were ever seen.
+        category or a label vanishes with the last of its weight; rows of weight 0, and rows without a target, do not
+        keep it.  The type of a column's values stays the one that holds all that were ever seen.
 
         Examples
         --------

@@ -18,6 +18,8 @@ Y = np.array([1.0, 0.5, 2.0, 1e20, -3.0, 4.0])
 
 # Those that count pairs of categories only add up.
 FORGETTING = {name: entry for name, entry in MERGEABLE.items() if hasattr(entry[0](), "forget")}
+ALL_COUNT = {name: entry for name, entry in FORGETTING.items() if "targets missing" not in name}
+SOME_COUNT = {name: entry for name, entry in FORGETTING.items() if "targets missing" in name}
 
 
 def take(y, rows):
@@ -32,7 +34,7 @@ def test_what_is_left_are_the_exact_means_of_the_other_rows():
     assert encoder.encodings_[0].tolist() == means
 
 
-@pytest.mark.parametrize(("make", "y"), members(FORGETTING))
+@pytest.mark.parametrize(("make", "y"), members(ALL_COUNT))
 def test_forgetting_is_never_having_seen(make, y, tmp_path):
     for gone, weights in ((np.arange(30, N), None), (np.arange(0, N, 3), WEIGHTS + 1)):
         left = np.setdiff1d(np.arange(N), gone)
@@ -44,6 +46,23 @@ def test_forgetting_is_never_having_seen(make, y, tmp_path):
             encoder.transform(ROWS.iloc[left]), expected.transform(ROWS.iloc[left]), check_exact=True
         )
         assert saved(encoder, tmp_path) == saved(expected, tmp_path)
+
+
+@pytest.mark.parametrize(("make", "y"), members(SOME_COUNT))
+def test_rows_without_a_target_do_not_keep_a_category(make, y):
+    gone = np.arange(0, N, 3)
+    left = np.setdiff1d(np.arange(N), gone)
+    expected = make().partial_fit(ROWS.iloc[left], take(y, left))
+    encoder = make().fit(ROWS, y).forget(ROWS.iloc[gone], take(y, gone))
+    for mine, theirs in zip(encoder.categories_, expected.categories_, strict=True):
+        assert set(map(str, mine)) <= set(map(str, theirs))
+    # An ordinal number is refused to a category that is not known.
+    rows = (
+        ROWS.iloc[left][~pd.isna(take(y, left)).reshape(len(left), -1).any(axis=1)]
+        if "order" in vars(encoder)
+        else ROWS
+    )
+    pd.testing.assert_frame_equal(encoder.transform(rows), expected.transform(rows), check_exact=True)
 
 
 def test_a_window_slides(tmp_path):
