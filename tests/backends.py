@@ -96,9 +96,9 @@ def on_threads(number: int) -> Iterator[None]:
 
 @contextmanager
 def small_tiles(rows: int) -> Iterator[None]:
-    """Let both backends of the CPU work through tiles of so many rows."""
+    """Let backends work through tiles of so many rows; kernels of a GPU have their own."""
     with pytest.MonkeyPatch.context() as patch:
-        for name in ("cpu_fallback", "cpu_fallback.compiled"):
+        for name in ("cpu_fallback", "cpu_fallback.compiled", *(["gpu_encode.cuda"] if ON_CUDA else [])):
             patch.setattr(import_module(name), "TILE", rows)
         yield
 

@@ -15,6 +15,7 @@ from benchmarks.gpu.report import Run
 from benchmarks.gpu.timing import host_seconds_of, measure, seconds_of, wait
 from gpu_encode.cuda import casting, counting, memory, raw
 from gpu_encode.cuda.folds import fold_source
+from gpu_encode.cuda.indexed import source_of
 from gpu_encode.cuda.runtime import kernel, launch, xp
 
 # Cases of the step encoders, and milliseconds that 1,000 rows may take.
@@ -61,7 +62,8 @@ def counts_in_numba() -> None:
     n = 12_000
 
     def count(numbers: Any, cells: Any) -> None:
-        rows = (numbers, numbers, 0, *fold_source(None), n, 1, 1)
+        source = source_of(numbers)
+        rows = (source, source.ranks, 0, *fold_source(None), n, 1, 1)
         counting.count_in_tables(counting.compiled_engine(), rows, cells)
 
     counts_of(n, 5_000_000, count)

@@ -110,7 +110,7 @@ class Impact(Statistic):
             np.where(alone, average.fraction, own.fraction), np.where(alone, average.exponent, own.exponent)
         )
         root = square_root(variance.plus(Scaled.of(np.full_like(visible.n, LEAST_VARIANCE))))
-        return np.where(alone & (others.k == 0), 0.0, as_floats(root, True))
+        return np.where(alone & (others.k == 0), 0.0, as_floats(root))
 
 
 def is_single(moments: Moments) -> NDArray[np.bool_]:

@@ -289,10 +289,10 @@ def skewness(moments: Moments, ddof: int) -> Floats:
         return np.where(moments.less_two > 0, skew * (root_of_both / moments.less_two), np.nan)
 
 
-def as_floats(number: Scaled, where: Any) -> Floats:
-    """Round numbers whose exponents may be beyond those of float64; NaN elsewhere."""
-    one = Scaled(np.ones_like(number.fraction), np.zeros_like(number.exponent))
-    return np.where(where, number.ratio(one), np.nan)
+def as_floats(number: Scaled, where: Any = None) -> Floats:
+    """Round numbers whose exponents may be beyond those of float64; NaN where they are not asked for."""
+    rounded = number.ratio(Scaled(np.ones_like(number.fraction), np.zeros_like(number.exponent)))
+    return rounded if where is None else np.where(where, rounded, np.nan)
 
 
 def square_root(number: Scaled) -> Scaled:

@@ -212,6 +212,7 @@ def call(function: Any, named: Any, given: tuple[Any, ...], options: dict[str, A
     assert options.get("shape") != ()
     result = wrap(function(*unwrap(given), **unwrap(options)))
     if function is np.where and len(given) == 3:
+        assert isinstance(given[0], StrictArray), "CuPy takes an array of bools, not one"
         check_types(_where_ufunc, given, result)
     return result
 

@@ -30,7 +30,8 @@ NUMBERS = np.array([*EDGES, *(-number for number in EDGES)], np.float32)
 
 
 def test_every_kind_of_number_is_widened():
-    widen_bits = import_module("gpu_encode.cuda.digits").widen_bits
+    device_function = import_module("gpu_encode.cuda.digits").widen_bits
+    widen_bits = getattr(device_function, "py_func", device_function)
     words = [*NUMBERS.view(np.uint32).tolist(), *(1 << place for place in range(31)), *range(0x007FFFF0, 0x00800010)]
     words = np.array([word for word in words if word & 0x7F800000 != 0x7F800000], np.uint32)
     expected = words.view(np.float32).astype(np.float64).view(np.uint64)

@@ -29,7 +29,8 @@ def test_a_nan_of_any_bits_is_the_one_nan(words, dtype, shape):
     assert (found.dtype, found.shape) == (dtype, shape)
     assert memory.to_host(found).tobytes() == expected.tobytes()
     # No second table stands beside one of the same type.
-    assert (found.data.ptr == given.data.ptr) == (dtype == "float64")
+    if values.size:
+        assert (found.data.ptr == given.data.ptr) == (dtype == "float64")
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
