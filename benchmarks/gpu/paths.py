@@ -100,11 +100,9 @@ def ways_to_add(table_bytes: int, more: Settings, suffix: str) -> list[Path]:
     real, label = of(accumulate, "real"), suffix or ", numba"
     # More categories than one table has lines: a line of a real target's sums takes about 28 bytes.
     many = 3 * table_bytes // 28
-    passes = {**more, "sums.MOST_PASSES": NEVER, "sums.ROWS_OF_A_PASS": 0}
-    hot, cells = ({**more, "sums.MOST_PASSES": 0, "sums.SAMPLED_ROWS": rows} for rows in (0, NEVER))
+    hot, cells = ({**more, "sums.SAMPLED_ROWS": rows} for rows in (0, NEVER))
     return [
         Path(f"add in tables{label}", real, 8, more, {f"add_in_tables{suffix}"}),
-        Path(f"add in tables, several passes{label}", real, many, passes, {f"add_in_tables{suffix}"}),
         Path(f"add hot categories in tables{label}", real, many, hot, {f"add_hot_in_tables{suffix}"}),
         Path(f"add in memory{label}", real, many, cells, {f"add_in_cells{suffix}"}),
     ]

@@ -14,7 +14,7 @@ from gpu_encode.cuda.memory import empty, to_device
 from gpu_encode.cuda.moments import ROOM, class_width
 from gpu_encode.cuda.row_encodings import Destination, destination_of, settle_rows, write_row
 from gpu_encode.cuda.row_parts import line_of, parts_of
-from gpu_encode.cuda.runtime import cuda, kernel, launch_rows, types
+from gpu_encode.cuda.runtime import FEW_THREADS, cuda, kernel, launch_rows, types
 
 if TYPE_CHECKING:
     from cpu_fallback.types import Array, Layout, Rows
@@ -114,5 +114,17 @@ def leave_one_out_encodings(
     doubts = room_for_doubts(n_rows * out.shape[1], n_classes * width, rule.blend.shrinkage.kind)
     sums = to_device(accumulators).reshape(-1), to_device(total).reshape(-1)
     parts = parts_of(rows, measures_of(layout), source_of)
-    launch_rows(leave_row_out_and_encode, n_rows, *parts, *sums, n_lines, shape, first_output, rule, to, doubts)
+    launch_rows(
+        leave_row_out_and_encode,
+        n_rows,
+        *parts,
+        *sums,
+        n_lines,
+        shape,
+        first_output,
+        rule,
+        to,
+        doubts,
+        threads=FEW_THREADS,
+    )
     return settle_rows(doubts, shape, layout, first_output, rule, to)

@@ -17,7 +17,7 @@ from gpu_encode.cuda.digits import add_row
 from gpu_encode.cuda.encodings import MOST_CELL, Priors, place_of_total, see_around
 from gpu_encode.cuda.memory import empty
 from gpu_encode.cuda.moments import ROOM, class_width, pair, width_of_class
-from gpu_encode.cuda.runtime import SIMULATED, cuda, device_function, kernel, launch_rows, types, xp
+from gpu_encode.cuda.runtime import FEW_THREADS, SIMULATED, cuda, device_function, kernel, launch_rows, types, xp
 
 if TYPE_CHECKING:
     from cpu_fallback.types import Array
@@ -160,7 +160,7 @@ class Segments:
         self.running = xp.cumsum(self.sums.reshape(self.n, self.length), axis=0).reshape(-1)
         first, last = count_segments(start + 1) - 1, count_segments(stop) - 1
         given = self.sums, self.running, self.shape, self.first, self.rule, self.priors
-        launch_rows(see_segments, last - first + 1, first, last, *given)
+        launch_rows(see_segments, last - first + 1, first, last, *given, threads=FEW_THREADS)
 
     def before(self) -> "Array":
         """Give the sums of all rows before each segment, once all have been added: (segments, classes, width)."""

@@ -35,8 +35,10 @@ from gpu_encode.cuda.row_encodings import Destination, destination_of, settle_ro
 from gpu_encode.cuda.row_parts import line_of, parts_of
 from gpu_encode.cuda.running import sum_between
 from gpu_encode.cuda.runtime import (
+    FEW_THREADS,
     MOST_BLOCKS,
     SHARED_BYTES,
+    SIMULATED,
     THREADS,
     cuda,
     device_function,
@@ -50,9 +52,16 @@ from gpu_encode.cuda.runtime import (
 if TYPE_CHECKING:
     from cpu_fallback.types import Array, Layout
 
-LANES = min(THREADS, 32)
+LANES = 2 if SIMULATED else 32
+# Threads that walk over a chunk.  Tables leave room for few blocks, of which one warp each was measured to wait most of
+# the time: for rows of memory, and for quotients.
+WALKERS = 4 if SIMULATED else 128
 # A table of counts must leave room for what the rows of a turn are.
-MOST_CELLS = SHARED_BYTES // 4 - 2 * LANES
+MOST_CELLS = SHARED_BYTES // 4 - WALKERS
+# Counts that a thread keeps.
+MOST_CLASSES = 16
+# Blocks that have room side by side on 132 multiprocessors; more would wait for the slowest of these.
+BLOCKS_AT_WORK = MOST_BLOCKS if SIMULATED else 132 * 4
 
 
 @kernel
@@ -114,8 +123,12 @@ def count_chunks(
     chunk_rows: int,
     table: "Array",
     segments: "Array",
+    cell_of_place: "Array",
 ) -> None:
-    """Count the rows of each chunk of places by category and class, and add them to the sums of their segments."""
+    """Count the rows of each chunk of places by category and class, and add them to the sums of their segments.
+
+    The cell of the row at each place is written down: rows are drawn from all over memory once.
+    """
     shared = cuda.shared.array(0, types.int32)
     thread, threads, cells = np.int64(cuda.threadIdx.x), np.int64(cuda.blockDim.x), n_lines * n_classes
     for cell in range(thread, cells + n_classes, threads):
@@ -126,7 +139,9 @@ def count_chunks(
     for i in range(begin + thread, min(begin + chunk_rows, n_places), threads):
         row, segment = row_at(course, i), segment_of(course.start + i)
         label = np.int64(classes[row])
-        cuda.atomic.add(shared, line_of(code_at(codes, row), n_lines) * n_classes + label, 1)
+        cell_of_row = line_of(code_at(codes, row), n_lines) * n_classes + label
+        cell_of_place[i] = cell_of_row
+        cuda.atomic.add(shared, cell_of_row, 1)
         if segment != home:
             cuda.atomic.add(shared, cells + label, -1)
             cuda.atomic.add(segments, segment * n_classes + label, 1)
@@ -142,23 +157,21 @@ def count_chunks(
 
 
 @device_function
-def count_of_turn(shared: "Array", lines: int, labels: int, n_lanes: int, line: int, label: int) -> int:
-    """Count the first lanes of a turn of one category and one class, or of any class for -1."""
-    found = 0
-    for lane in range(n_lanes):
-        if shared[lines + lane] == line and (label < 0 or shared[labels + lane] == label):
-            found += 1
-    return found
+def see_earlier(shared: "Array", thread: int, cells: int, n_classes: int, line: int, seen: "Array") -> None:
+    """Count by class the rows of a category that come before a thread's: those in the table, and those of its warp."""
+    for label in range(n_classes):
+        seen[label] = shared[line * n_classes + label]
+    for other in range(thread - thread % LANES, thread):
+        label = shared[cells + other] - line * n_classes
+        if 0 <= label < n_classes:
+            seen[label] += 1
 
 
 @device_function
-def encode_turn(
-    shared: "Array",
-    lane: int,
-    cells: int,
+def encode_from_counts(
+    seen: "Array",
     n_classes: int,
     code: int,
-    line: int,
     row: np.int64,
     place: int,
     burned: int,
@@ -169,22 +182,19 @@ def encode_turn(
     to: Destination,
     doubts: Doubts,
 ) -> None:
-    """Write the encodings of a row from the counts of its chunk so far and of the turn's earlier rows."""
-    lines, labels, n_outputs = cells, cells + LANES, n_classes - first
-    segment, count = segment_of(place), count_of_turn(shared, lines, labels, lane, line, -1)
+    """Write the encodings of a row from the counts that it sees of its category."""
+    segment, n_outputs, count = segment_of(place), n_classes - first, np.int64(0)
     for label in range(n_classes):
-        count += np.int64(shared[line * n_classes + label])
+        count += seen[label]
     counts = has_category(code, rule) and count > 0 and float(count) >= rule.blend.least
     for output in range(n_outputs):
         at, value = segment * n_outputs + output, math.nan
         if place >= burned and counts:
-            label = first + output
-            own = shared[line * n_classes + label] + count_of_turn(shared, lines, labels, lane, line, label)
-            value, doubtful = encode_count(own, count, rule.blend, priors, at, below)
+            value, doubtful = encode_count(seen[first + output], count, rule.blend, priors, at, below)
             if doubtful:
                 number = keep_doubt(doubts, row * n_outputs + output)
+                keep_cell(doubts.seen, number, seen, 0, n_classes)
                 keep_segment(doubts, number, segment, n_classes)
-                keep_counts(doubts, number, shared, lane, cells, n_classes, line)
         elif place >= burned:
             value = encoding_without(code, priors.mu[at], rule)
         store(value, row * to.by_row + output * to.by_output, to, doubts)
@@ -193,34 +203,24 @@ def encode_turn(
 
 
 @device_function
-def keep_counts(doubts: Doubts, number: int, shared: "Array", lane: int, cells: int, n_classes: int, line: int) -> None:
-    """Keep the counts that the row of an estimate in doubt sees."""
-    for label in range(n_classes if number >= 0 else 0):
-        earlier = count_of_turn(shared, cells, cells + LANES, lane, line, label)
-        doubts.seen[number * n_classes + label] = shared[line * n_classes + label] + earlier
-
-
-@device_function
-def begin_chunk(shared: "Array", lane: int, lanes: int, cells: int, sums: "Array", running: "Array") -> None:
+def begin_chunk(shared: "Array", thread: int, threads: int, cells: int, sums: "Array", running: "Array") -> None:
     """Begin with the counts of all rows before the block's chunk."""
     chunk, n_chunks = np.int64(cuda.blockIdx.x), np.int64(cuda.gridDim.x)
-    for cell in range(lane, cells, lanes):
+    for cell in range(thread, cells, threads):
         shared[cell] = sums[cell] + sum_between(running, cell * n_chunks, 0, chunk)
-    cuda.syncthreads()
 
 
 @device_function
-def end_chunk(shared: "Array", lane: int, lanes: int, cells: int, next_sums: "Array") -> None:
+def end_chunk(shared: "Array", thread: int, threads: int, cells: int, next_sums: "Array") -> None:
     """Leave the counts of all rows so far to the next tile, if the block's chunk is the last."""
     if cuda.blockIdx.x == cuda.gridDim.x - 1:
-        for cell in range(lane, cells, lanes):
+        for cell in range(thread, cells, threads):
             next_sums[cell] = shared[cell]
 
 
 @kernel
 def encode_chunks(
-    codes: CodeSource,
-    classes: "Array",
+    cell_of_place: "Array",
     course: Course,
     n_places: int,
     n_lines: int,
@@ -236,35 +236,38 @@ def encode_chunks(
     to: Destination,
     doubts: Doubts,
 ) -> None:
-    """Walk each chunk of places, and write the encodings of its rows from the counts of all rows before them."""
-    shared = cuda.shared.array(0, types.int32)
-    lane, lanes, cells = np.int64(cuda.threadIdx.x), np.int64(cuda.blockDim.x), n_lines * n_classes
-    begin_chunk(shared, lane, lanes, cells, sums, running)
+    """Walk each chunk of places, and write the encodings of its rows from the counts of all rows before them.
+
+    The warps of a block look at its table, and add to it, one after the other; all else they do side by side.
+    """
+    shared, seen = cuda.shared.array(0, types.int32), cuda.local.array(MOST_CLASSES, types.int64)
+    thread, threads, cells = np.int64(cuda.threadIdx.x), np.int64(cuda.blockDim.x), n_lines * n_classes
+    begin_chunk(shared, thread, threads, cells, sums, running)
     begin = cuda.blockIdx.x * chunk_rows
     stop = min(begin + chunk_rows, n_places)
-    for i in range(begin + lane, begin + chunk_rows, lanes):
-        row, line, code = np.int64(0), np.int64(-1), np.int64(0)
+    for i in range(begin + thread, begin + chunk_rows, threads):
+        cell = np.int64(cell_of_place[i]) if i < stop else np.int64(-1)
+        line = cell // n_classes
+        shared[cells + thread] = cell
+        for warp in range(threads // LANES):
+            cuda.syncthreads()
+            if i < stop and thread // LANES == warp:
+                see_earlier(shared, thread, cells, n_classes, line, seen)
+            cuda.syncthreads()
+            if i < stop and thread // LANES == warp:
+                cuda.atomic.add(shared, cell, 1)
         if i < stop:
-            row = row_at(course, i)
-            code = np.int64(code_at(codes, row))
-            line = line_of(code, n_lines)
-            shared[cells + lanes + lane] = classes[row]
-        shared[cells + lane] = line
-        cuda.syncthreads()
-        if i < stop:
-            given = n_classes, code, line, row, course.start + i, course.burned, first
-            encode_turn(shared, lane, cells, *given, rule, priors, below, to, doubts)
-        cuda.syncthreads()
-        if i < stop:
-            cuda.atomic.add(shared, line * n_classes + shared[cells + lanes + lane], 1)
-        cuda.syncthreads()
-    end_chunk(shared, lane, lanes, cells, next_sums)
+            code = line if line < n_lines - 2 else line - n_lines
+            given = n_classes, code, row_at(course, i), course.start + i, course.burned, first
+            encode_from_counts(seen, *given, rule, priors, below, to, doubts)
+    cuda.syncthreads()
+    end_chunk(shared, thread, threads, cells, next_sums)
 
 
 def chunk_size(n_places: int, cells: int) -> int:
     """Places of a chunk: as few as keep all blocks at work, but no fewer than the counts that are written for it."""
-    n_chunks = max(1, min(MOST_BLOCKS, n_places // max(cells, LANES)))
-    return -(-n_places // (n_chunks * LANES)) * LANES
+    n_chunks = max(1, min(BLOCKS_AT_WORK, n_places // max(cells, WALKERS)))
+    return -(-n_places // (n_chunks * WALKERS)) * WALKERS
 
 
 def encode_counts_by_chunk(
@@ -279,14 +282,14 @@ def encode_counts_by_chunk(
     for start, stop, course in tiles:
         size = chunk_size(stop - start, cells)
         n_chunks = -(-(stop - start) // size)
-        table = empty(cells * n_chunks, np.int64)
-        given = codes, classes, course, stop - start, n_lines, n_classes
-        shared = 4 * (cells + n_classes)
-        launch(count_chunks, n_chunks, THREADS, *given, size, table, segments.sums, shared=shared)
+        table, cell_of_place = empty(cells * n_chunks, np.int64), empty(stop - start, np.int32)
+        given = course, stop - start, n_lines, n_classes
+        counted = size, table, segments.sums, cell_of_place
+        launch(count_chunks, n_chunks, THREADS, codes, classes, *given, *counted, shared=4 * (cells + n_classes))
         segments.find_priors(start, stop)
         behind = xp.cumsum(table), sums, next_sums
         rest = first, size, *behind, rule, segments.priors, below, to, doubts
-        launch(encode_chunks, n_chunks, LANES, *given, *rest, shared=4 * (cells + 2 * LANES))
+        launch(encode_chunks, n_chunks, WALKERS, cell_of_place, *given, *rest, shared=4 * (cells + WALKERS))
         sums, next_sums = next_sums, sums
     return sums
 
@@ -305,7 +308,7 @@ def encode_by_digits(
         segments.find_priors(start, stop)
         seen = ordered(here, None, layout, carry).reshape(-1)
         fixed = segments.shape, segments.first, segments.rule, segments.priors
-        launch_rows(encode_seen, stop - start, parts.codes, seen, course, *fixed, to, doubts)
+        launch_rows(encode_seen, stop - start, parts.codes, seen, course, *fixed, to, doubts, threads=FEW_THREADS)
     return carry.sums
 
 
@@ -331,7 +334,7 @@ def ordered_encodings(
     doubts = room_for_doubts(n_rows * (n_classes - first_output), length, rule.blend.shrinkage.kind)
     segments = Segments(n_rows, shape, first_output, rule)
     by_chunk = rows.classes is not None and rows.weight is None and layout.count.whole and shape.by_class
-    by_chunk = by_chunk and (n_lines + 1) * n_classes <= MOST_CELLS
+    by_chunk = by_chunk and (n_lines + 1) * n_classes <= MOST_CELLS and n_classes <= MOST_CLASSES
     tiles = Tiles(n_rows, order, burn_in, by_chunk)
     if by_chunk:
         sums = encode_counts_by_chunk(rows, tiles, n_lines, segments, to, doubts)

@@ -24,6 +24,7 @@ from cpu_fallback import kernel_folder
 from cpu_fallback.compiled.kernel_files import KernelFiles
 
 __all__ = [
+    "FEW_THREADS",
     "KERNELS",
     "MOST_BLOCKS",
     "SHARED_BYTES",
@@ -54,6 +55,8 @@ if not SIMULATED:
 # Threads of a block, and the most blocks of a grid: kernels walk over their rows in strides of the whole grid.
 THREADS = 4 if SIMULATED else 256
 MOST_BLOCKS = 3 if SIMULATED else 132 * 16
+# Threads of a block of kernels with so many registers that larger blocks would leave a good part of these to nobody.
+FEW_THREADS = 2 if SIMULATED else 64
 # numba.cuda launches nothing with more dynamic shared memory than this.
 SHARED_BYTES = 2048 if SIMULATED else 48 * 1024
 # Rows of which the schemes that work row by row hold intermediate results.
@@ -87,7 +90,7 @@ def current_device() -> int:
 
 def blocks_for(n_items: int, threads: int = THREADS) -> int:
     """Blocks of a grid that works on this many items."""
-    return max(1, min(-(-n_items // threads), MOST_BLOCKS))
+    return max(1, min(-(-n_items // threads), MOST_BLOCKS * THREADS // threads))
 
 
 def wrap_for_simulator(argument: Any) -> Any:
@@ -213,10 +216,10 @@ def compile_kernel(
     return library._entry_name, bytes(library.get_cubin(cc=architecture).code)
 
 
-def launch_rows(kernel: Kernel, n_rows: int, *arguments: Any) -> None:
+def launch_rows(kernel: Kernel, n_rows: int, *arguments: Any, threads: int = THREADS) -> None:
     """Run a kernel that walks over rows in strides of the grid; nothing is launched for no rows."""
     if n_rows:
-        launch(kernel, blocks_for(n_rows), THREADS, *arguments)
+        launch(kernel, blocks_for(n_rows, threads), threads, *arguments)
 
 
 def is_device_array(array: Any) -> bool:

@@ -26,7 +26,7 @@ N_LINES, N_CLASSES, CLASS_STEP, TARGET_KIND, WEIGHT_KIND, IN_LINE, WIDTH = range
 # Bytes of a number of the target: CUDA C++ asks.
 TARGET_BYTES = WIDTH + 1
 # COPIES is a power of two.
-FIRST_LINE, IN_TABLE, COPIES, SIZE, CHUNK = range(TARGET_BYTES + 1, TARGET_BYTES + 6)
+IN_TABLE, COPIES, SIZE, CHUNK = range(TARGET_BYTES + 1, TARGET_BYTES + 5)
 # What is loaded before the first row.
 NOTHING = (np.int32(0), np.int32(0), np.int32(0), np.uint64(0), np.uint64(0))
 
@@ -137,7 +137,7 @@ def add_in_tables(
     plan: "Array",
     accumulators: "Array",
 ) -> None:
-    """Add the rows of the lines that the tables hold, chunk by chunk, after which a block moves them to the cells."""
+    """Add all rows in tables, chunk by chunk, after which a block moves them to the cells."""
     data, source = (codes, classes, target, weight), (kind, numbers, n_splits, seed, n_rows, first_row, units)
     table, chunk, step = cuda.shared.array(0, types.int32), plan[CHUNK], cuda.blockDim.x
     clear(plan, table)
@@ -148,13 +148,12 @@ def add_in_tables(
         for row in range(begin + cuda.threadIdx.x - step, stop, step):
             loaded, ahead = ahead, load_row(min(row + step, stop - 1), data, source, plan)
             line, inside = place_of(loaded, plan)
-            slot = (line - plan[FIRST_LINE]) * plan[IN_LINE] + inside
-            if row >= begin and 0 <= slot < plan[IN_TABLE]:
-                add_in_table(loaded, plan, table, slot, accumulators, line * plan[IN_LINE] + inside)
+            cell = line * plan[IN_LINE] + inside
+            if row >= begin:
+                add_in_table(loaded, plan, table, cell, accumulators, cell)
         cuda.syncthreads()
-        first_cell = plan[FIRST_LINE] * plan[IN_LINE]
-        for slot in range(cuda.threadIdx.x, plan[IN_TABLE], step):
-            move_slot(plan, table, slot, accumulators, first_cell + slot)
+        for cell in range(cuda.threadIdx.x, plan[IN_TABLE], step):
+            move_slot(plan, table, cell, accumulators, cell)
 
 
 @kernel

@@ -29,7 +29,7 @@ from gpu_encode.cuda.memory import empty, to_device, to_host
 from gpu_encode.cuda.moments import ROOM, class_width, pair
 from gpu_encode.cuda.rounding import scale
 from gpu_encode.cuda.row_encodings import NAN_WORDS, Destination, destination_of, store
-from gpu_encode.cuda.runtime import cuda, device_function, kernel, launch_rows, types, xp
+from gpu_encode.cuda.runtime import FEW_THREADS, cuda, device_function, kernel, launch_rows, types, xp
 
 if TYPE_CHECKING:
     from cpu_fallback.types import Array, Layout
@@ -235,7 +235,9 @@ def encode_categories(
         below = exact_below.py_func(blend.shrinkage.first) if blend.shrinkage.kind == M_ESTIMATE else 0.0
         launch_rows(blend_counts, unseen.size, flat, n_classes, first_output, views, rule, priors, below, to, doubts)
     else:
-        launch_rows(blend_digits, unseen.size, flat, shape, first_output, views, rule, priors, to, doubts)
+        launch_rows(
+            blend_digits, unseen.size, flat, shape, first_output, views, rule, priors, to, doubts, threads=FEW_THREADS
+        )
     lost, doubtful, too_large = to_host(counters).tolist()
     if too_large or doubtful > len(doubts.places):
         return None

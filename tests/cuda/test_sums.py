@@ -18,20 +18,16 @@ pytestmark = pytest.mark.cuda
 
 N_FOLDS = 3
 LARGEST = 48 * 1024
-IN_PASSES = {"MOST_PASSES": 10**6, "ROWS_OF_A_PASS": 0}
-HOT = {"MOST_PASSES": 0, "SAMPLED_ROWS": 0, "SAMPLE": 10**6}
+HOT = {"SAMPLED_ROWS": 0, "SAMPLE": 10**6}
 # Room for two lines of cells, and for four.
 STRATEGIES = {
     "tables": ({}, None, "add_in_tables"),
     "one copy": ({"MOST_COPIES": 1}, None, "add_in_tables"),
-    "passes": (IN_PASSES, 2, "add_in_tables"),
-    "longer passes": (IN_PASSES, 4, "add_in_tables"),
     "hot": (HOT, 2, "add_hot_in_tables"),
     "all hot": ({**HOT, "HOT_SHARE": 0}, 4, "add_hot_in_tables"),
     "cells": ({"SHARED_BYTES": 0}, None, "add_in_cells"),
     "none hot": ({**HOT, "HOT_SHARE": 1}, 2, "add_in_cells"),
-    "too few to look for hot ones": ({"MOST_PASSES": 0}, 2, "add_in_cells"),
-    "too few for passes": ({"MOST_PASSES": 10**6}, 2, "add_in_cells"),
+    "too few to look for hot ones": ({}, 2, "add_in_cells"),
 }
 
 
@@ -246,7 +242,7 @@ def test_no_block_adds_more_rows_than_its_words_hold(sums, n_rows, words):
     assert sums.MOST_ADDED * (2**16 - 1) < 2**31
     launches = []
     engine = sums.Engine(lambda *given, shared: launches.append((given, shared)), sums.THREADS, 2112, LARGEST)
-    sums.launch_tables(engine, "", sums.Addition((), [0] * kernels.FIRST_LINE, n_rows, 1, 1, words, None, None), 0, 1)
+    sums.launch_tables(engine, "", sums.Addition((), [0] * kernels.IN_TABLE, n_rows, 1, 1, words, None, None), 1)
     ((_, blocks, _, plan, _), shared) = launches[0]
     chunk, copies, size = (int(plan[place]) for place in (kernels.CHUNK, kernels.COPIES, kernels.SIZE))
     assert 1 <= chunk <= sums.MOST_ADDED

@@ -133,6 +133,7 @@ def test_states(columns, listed, tmp_path):
     assert_same(clone(chosen).fit_transform(X, Y), clone(expected).fit_transform(X, Y))
 
 
+@pytest.mark.host
 @pytest.mark.parametrize(("columns", "listed"), CHOICES.values(), ids=CHOICES)
 def test_files_and_partitions(columns, listed, tmp_path):
     cv = ge.Ordered() if isinstance(columns, str) else ge.KFold(3)

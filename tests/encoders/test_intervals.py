@@ -94,6 +94,7 @@ def test_states(column, tmp_path):
         assert_same_bits(again.fit(X, Y).transform(X), fitted.transform(X))
 
 
+@pytest.mark.host
 @pytest.mark.parametrize("name", ["whole numbers", "dates with a zone", "quarters"])
 def test_parts(name, tmp_path):
     column = COLUMNS[name]

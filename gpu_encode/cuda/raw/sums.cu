@@ -9,7 +9,7 @@ enum { ABSENT, WHOLE, REAL };
 // Places in a plan: of a measure from LINE * power on, then of the rows, and of the tables of a launch.
 enum { KEPT, IS_WHOLE, LOW, MEASURE_WIDTH, WORDS, COLUMNS, LINE };
 enum { N_LINES = 3 * LINE, N_CLASSES, CLASS_STEP, TARGET_KIND, WEIGHT_KIND, IN_LINE, WIDTH, TARGET_BYTES };
-enum { FIRST_LINE = TARGET_BYTES + 1, IN_TABLE, COPIES, SIZE, CHUNK };
+enum { IN_TABLE = TARGET_BYTES + 1, COPIES, SIZE, CHUNK };
 
 #define ROWS                                                                                                          \
     CODES, ARRAY(const int, classes), ARRAY(const Word, target), ARRAY(const Word, weight), FOLDS,                    \
@@ -268,24 +268,23 @@ extern "C" __global__ void __launch_bounds__(768) add_in_cells(ROWS, ARRAY(Long,
     });
 }
 
-// Add the rows of the lines that the tables hold, chunk by chunk, after which a block moves them to the cells.
+// Add all rows in tables, chunk by chunk, after which a block moves them to the cells.
 extern "C" __global__ void __launch_bounds__(768) add_in_tables(ROWS, ARRAY(Long, cells)) {
     extern __shared__ unsigned table[];
     Rows rows = GIVEN_ROWS;
-    Long chunk = plan[CHUNK], first_cell = plan[FIRST_LINE] * plan[IN_LINE];
+    Long chunk = plan[CHUNK];
     clear(plan, table);
     for (Long begin = blockIdx.x * chunk; begin < codes_size; begin += gridDim.x * chunk) {
         __syncthreads();
         Long end = min(begin + chunk, codes_size);
         each_row(rows, begin + 4 * threadIdx.x, end, 4 * Long(blockDim.x),
                  [&](Long line, unsigned inside, const Factors &factors) {
-                     Long cell = line * plan[IN_LINE] + inside, slot = cell - first_cell;
-                     if (slot >= 0 && slot < plan[IN_TABLE])
-                         add_in_table(factors, plan, table, slot, cells + cell * plan[WIDTH]);
+                     Long cell = line * plan[IN_LINE] + inside;
+                     add_in_table(factors, plan, table, cell, cells + cell * plan[WIDTH]);
                  });
         __syncthreads();
         for (Long slot = threadIdx.x; slot < plan[IN_TABLE]; slot += blockDim.x)
-            move_slot(plan, table + slot, cells + (first_cell + slot) * plan[WIDTH]);
+            move_slot(plan, table + slot, cells + slot * plan[WIDTH]);
     }
 }
 
