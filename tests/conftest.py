@@ -9,6 +9,9 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+# Before OpenMP is loaded: its threads wait without sleeping, for minutes where workers share the cores.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, settings
