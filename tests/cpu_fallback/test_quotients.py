@@ -53,7 +53,7 @@ def sums_of_floats(draw):
 LOW, WIDTH = -56, 96
 
 
-@examples(300)
+@examples(150)
 @given(st.lists(near_middles() | sums_of_floats(), min_size=1, max_size=4))
 def test_means_are_rounded_once(ops, sums):
     expected = [nearest(total / count) + 0.0 for count, total in sums]
@@ -63,7 +63,7 @@ def test_means_are_rounded_once(ops, sums):
     assert (mean.ravel() + 0.0).tolist() == expected
 
 
-@examples(150)
+@examples(75)
 @given(total=limbs(3), count=limbs(3))
 def test_any_digits_over_any_digits(ops, total, count):
     expected = [
@@ -125,7 +125,7 @@ def any_estimates(draw):
     return count, total, Fraction(draw(st.floats(1e-12, 1e12) | st.sampled_from([1e-300, 1e200]))), number, above
 
 
-@examples(300)
+@examples(150)
 @given(near_middle_estimates() | any_estimates(), st.integers(1, 3))
 def test_m_estimates_are_rounded_once(ops, sums, n_cells):
     count, total, m, number, above = sums
