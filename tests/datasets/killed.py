@@ -6,6 +6,7 @@ Everything is imported once; every attempt is a fork of this process, as quick a
 import json
 import os
 import random
+import shutil
 import signal
 import sys
 import threading
@@ -131,15 +132,18 @@ def kill_publishing(source: Path, folder: Path) -> None:
     story: list[Any] = []
     options = "--target price --columns city --target-type continuous --overwrite"
     for output, before in (("codes.parquet", True), ("codes", True), ("codes.parquet", False)):
+        old = folder / f"{output} {before} old".replace(" ", "-")
+        old.mkdir(parents=True)
+        if before:
+            words = f"fit-transform {source} {old / output} --model {old / 'model'} {options}"
+            command(words.replace("city", "zip").split())
         ended, last = -9, 0
         while ended:
             last += 1
             own = folder / f"{output} {before} {last}".replace(" ", "-")
-            own.mkdir(parents=True)
+            shutil.copytree(old, own)
             places = [own / "model", own / output]
             words = f"fit-transform {source} {places[1]} --model {places[0]} {options}"
-            if before:
-                command(words.replace("city", "zip").split())
             former = [content(place) for place in places]
             ended = command_in_a_fork(words, last)
             state = ["old" if content(place) == old else "new" for place, old in zip(places, former, strict=True)]
