@@ -42,7 +42,7 @@ def check(
 
 
 @pytest.mark.parametrize("scheme", SCHEMES)
-@pytest.mark.parametrize(("target", "chunk_rows"), [("sold", N_ROWS), ("price", 7)])
+@pytest.mark.parametrize(("target", "chunk_rows"), [("sold", N_ROWS), ("price", 17)])
 def test_every_scheme(tmp_path: Path, rows: Path, orders: pa.Table, scheme: str, target: str, chunk_rows: int) -> None:
     if scheme == "stratified":
         target = "kind"
