@@ -7,7 +7,7 @@ from gpu_encode import ProximityEncoder
 from tests.backends import ON_CUDA
 from tests.proximity import definition
 
-N = 9 if ON_CUDA else 16
+N = 9 if ON_CUDA else 12
 SEEDS = range(1 if ON_CUDA else 3)
 
 
