@@ -16,6 +16,7 @@ from gpu_encode.ops import resolve
 from gpu_encode.votes import ordered_pairs
 from gpu_encode.votes.ordered_pairs import PairCounter
 from tests.bits import assert_same_bits
+from tests.strategies import examples
 
 
 def area(y, scores, weights=None):
@@ -133,6 +134,7 @@ def test_increasing_maps_change_nothing(of_rows):
 
 
 @pytest.mark.host
+@examples(25)
 @given(rows(WEIGHTS), st.randoms())
 def test_the_order_of_rows_changes_nothing(of_rows, random):
     y, scores, weights = of_rows
