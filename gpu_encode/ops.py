@@ -152,8 +152,8 @@ class FusedOps(Protocol):
     """Passes that do at once what takes other backends several.
 
     Without `number_in_order`, objects are read one by one, without `descend_rows` rows in Python's own loops, and
-    without `log_odds_moments`, `conjunction_sums`, `conjunction_gains` and `seen_from` array expressions do what these
-    do.
+    without `log_odds_moments`, `conjunction_sums`, `conjunction_gains`, `seen_from` and `encodings_by_age` array
+    expressions do what these do.
 
     Those between sums and encodings are for the rules that `formulas.smoothing` names.  Their definition is the array
     expressions that stand in for them where a backend has none: `encoding_rule.table`, `leave_one_out.Evaluation` and
@@ -295,6 +295,27 @@ class FusedOps(Protocol):
 
         The order is random, the row at each place, or None: as rows stand.  `ties` are the number of each place's time
         and the place at which each time begins.  At most 2**30 rows.  Otherwise as `leave_one_out_encodings`.
+        """
+
+    def encodings_by_age(
+        self,
+        rows: Rows,
+        n_categories: int,
+        n_classes: int,
+        layout: Layout,
+        first_output: int,
+        order: Array,
+        ties: tuple[Array, Array, Array],
+        burn_in: int,
+        rule: FusedRule,
+        out: Array,
+        unseen: Array | None,
+        /,
+    ) -> int | None:
+        """Write the encoding of every row from the rows before it by their age, with the prior of just these rows.
+
+        Ties, their begins and the first that each sees are as `schemes.plans.TimeOrder` has them; at most 2**30 rows.
+        Otherwise as `leave_one_out_encodings`; its definition is `training.ageing.AgeingScan`.
         """
 
 

@@ -4,6 +4,7 @@ from cpu_fallback.compiled.blending import encode_categories
 from cpu_fallback.compiled.categories import number_in_order
 from cpu_fallback.compiled.conjunctions import conjunction_gains, conjunction_sums
 from cpu_fallback.compiled.decay import seen_from
+from cpu_fallback.compiled.encodings_by_age import encodings_by_age
 from cpu_fallback.compiled.factors import descend_rows
 from cpu_fallback.compiled.leave_one_out_encodings import leave_one_out_encodings
 from cpu_fallback.compiled.log_odds import log_odds_moments
@@ -14,6 +15,7 @@ __all__ = [
     "conjunction_sums",
     "descend_rows",
     "encode_categories",
+    "encodings_by_age",
     "leave_one_out_encodings",
     "log_odds_moments",
     "number_in_order",

@@ -26,6 +26,11 @@ TILE = 1 << 16
 LEAST_TILE = 1 << 10
 
 
+def tile_size(length: int) -> int:
+    """Places that are worked on at a time, each with sums of this length."""
+    return max(min(TILE, MOST_NUMBERS // length), LEAST_TILE)
+
+
 def rows_of(order: "Permutation", start: int, stop: int) -> Array:
     """Row at each place in [start, stop), found by the thread that asks."""
     numbers = np.empty(stop - start, np.int64)
@@ -81,7 +86,7 @@ def ordered_encodings(
         given = n_classes, first_output, rule, walk, table, priors, np.zeros(n_classes, np.int64), to
         found = [encode_from_counts(*known, numbers, *places, *given) for *places, numbers in parts]
     else:
-        size = max(min(TILE, MOST_NUMBERS // length), LEAST_TILE)
+        size = tile_size(length)
         parts = cut_order(order, n_rows, size)
         fixed = shape_of(layout, n_classes), first_output, rule, walk, table, to
         tile = tile_of(min(size, n_rows), length, n_classes - first_output)

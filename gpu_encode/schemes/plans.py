@@ -250,13 +250,13 @@ class ByTime:
 class TimeOrder:
     """Rows in order of time; `ties` numbers the distinct times, `starts` is the place at which each begins.
 
-    `twice`: rows stand once more where they leave the window.  Such ties have odd numbers, others even ones.
+    `firsts`: in a window, the number of the first time that is seen from each.
     """
 
     rows: Array
     ties: Array
     starts: Array
-    twice: bool = False
+    firsts: Array | None = None
 
 
 @dataclass(frozen=True)
@@ -304,7 +304,8 @@ class OrderedPlan:
         """Number of the time from which rows of each time are seen no more, where there is a window."""
         if self.firsts is None or self.steps is not None:
             return None
-        return np.searchsorted(self.firsts, np.arange(len(self.firsts)), side="right")
+        leaves: NDArray[np.int64] = np.cumsum(np.bincount(self.firsts, minlength=len(self.firsts)))
+        return leaves
 
 
 Plan = FoldPlan | SplitPlan | LeaveOneOutPlan | OrderedPlan
@@ -332,22 +333,10 @@ def all_rows() -> FoldPlan:
     return FoldPlan(None, 1, one, one)
 
 
-def by_time(codes: Array, starts: Array, leaves: Array | None = None) -> TimeOrder:
-    """Order rows by the sorted codes of their times; `starts` is the place at which each time begins.
-
-    With `leaves`, the number of the time at which rows of each time leave the window, rows stand twice.
-    """
+def by_time(codes: Array, starts: Array, firsts: Array | None = None) -> TimeOrder:
+    """Order rows by the sorted codes of their times; `starts` is the place at which each time begins."""
     rows = np.argsort(codes, kind="stable")
-    ties = codes[rows].astype(np.int64)
-    if leaves is None:
-        return TimeOrder(rows, ties, starts)
-    until = leaves[ties]
-    leaving = until < len(starts)
-    ties = np.concatenate([2 * ties, 2 * until[leaving] - 1])
-    order = np.argsort(ties, kind="stable")
-    # Number 2 t is that of time t; with 2 t - 1, right before, rows leave.
-    twice = np.repeat(starts, 2)
-    return TimeOrder(np.concatenate([rows, rows[leaving]])[order], ties[order], np.append(twice[1:], twice[:1]), True)
+    return TimeOrder(rows, codes[rows].astype(np.int64), starts, firsts)
 
 
 def starts_of(counts: Array) -> Array:
@@ -498,8 +487,8 @@ def find_rows(plan: Plan, rows: RowsAtHand) -> Plan:
         # Those of all rows.
         return replace(plan, folds=plan.folds[rows.first_row : rows.first_row + rows.n_rows])
     if isinstance(plan, OrderedPlan) and plan.time is not None:
-        leaves = None if plan.leaves is None else rows.ops.to_device(plan.leaves)
-        order = by_time(rows.codes[plan.time.role], rows.ops.to_device(plan.time.starts), leaves)
+        firsts = None if plan.firsts is None or plan.steps is not None else rows.ops.to_device(plan.firsts)
+        order = by_time(rows.codes[plan.time.role], rows.ops.to_device(plan.time.starts), firsts)
         new_rows = None if plan.new_rows is None else assign(plan.new_rows, rows)
         assert new_rows is None or isinstance(new_rows, FoldPlan)
         return replace(plan, orders=[order], new_rows=new_rows)
@@ -519,6 +508,7 @@ def upload(plan: Plan, ops: Ops) -> Plan:
                 rows=ops.to_device(order.rows),
                 ties=ops.to_device(order.ties),
                 starts=ops.to_device(order.starts),
+                firsts=None if order.firsts is None else ops.to_device(order.firsts),
             )
             if isinstance(order, TimeOrder)
             else order

@@ -66,13 +66,15 @@ def ordered_by_age(task: EncodingTask, plan: OrderedPlan, out: Array, want_unsee
     assert plan.new_rows is not None
     weighed, (order,) = task.weighed(plan.new_rows.weights), plan.orders
     output, unseen = TiledOutput(out, task.ops), task.ops.xp.ones(len(task.rows), np.bool_) if want_unseen else None
-    scan = AgeingScan(weighed, plan, {})
-    for tile in tiles_in_order(weighed, order, task.tile):
-        values, missing = scan.encode(tile)
-        numbers = tile.numbers[scan.which_stay(tile)]
-        output.put(numbers, range(task.n_outputs), values)
-        if unseen is not None:
-            unseen.put(numbers, missing)
+    assert isinstance(order, TimeOrder)
+    if not by_age_in_one_pass(weighed, plan, order, output, unseen):
+        scan = AgeingScan(weighed, plan, {})
+        for tile in tiles_in_order(weighed, order, task.tile):
+            values, missing = scan.encode(tile)
+            numbers = tile.numbers[scan.which_stay(tile)]
+            output.put(numbers, range(task.n_outputs), values)
+            if unseen is not None:
+                unseen.put(numbers, missing)
     output.close()
     return unseen
 
@@ -116,6 +118,20 @@ def in_one_pass(
     return statistics
 
 
+def by_age_in_one_pass(
+    task: EncodingTask, plan: OrderedPlan, order: TimeOrder, output: TiledOutput, unseen: Mask | None
+) -> bool:
+    """Encode the rows of a window in one pass of the backend, with the same bits; says whether it has such a pass."""
+    encode, rule = getattr(task.ops.fused, "encodings_by_age", None), task.fused_rule()
+    if encode is None or rule is None or order.firsts is None or len(order.rows) > CARRY_AFTER:
+        return False
+    fixed = task.key.n_categories, task.n_classes, task.spec.layout, task.spec.first_output
+    ties = order.ties, order.starts, order.firsts
+    lost = encode(task.rows, *fixed, order.rows, ties, plan.burn_in, rule, output.matrix, unseen)
+    output.count(lost or 0)
+    return lost is not None
+
+
 def average_orders(task: EncodingTask, every: Floats, n_orders: int, out: Array) -> None:
     """Write the average over the orders, tile by tile."""
     whole = TiledOutput(out, task.ops)
@@ -145,16 +161,33 @@ def average(columns: Floats) -> Floats:
 
 def tiles_in_order(task: EncodingTask, order: Order, size: int) -> Iterator[Tile]:
     """Give the rows in an order, tile by tile."""
+    windowed = isinstance(order, TimeOrder) and order.firsts is not None
+    order = with_leaving(order) if isinstance(order, TimeOrder) else order
     n_rows = len(order.rows) if isinstance(order, TimeOrder) else len(task.rows)
     for start, stop in tiles(n_rows, size):
         places = task.ops.xp.arange(start, stop)
         if isinstance(order, TimeOrder):
             numbers, ties = order.rows[start:stop], order.ties[start:stop]
             rows = task.rows.pick(numbers)
-            yield Tile(numbers, signed(rows, ties) if order.twice else rows, order.starts[ties], ties)
+            yield Tile(numbers, signed(rows, ties) if windowed else rows, order.starts[ties], ties)
         else:
             numbers = places if isinstance(order, RowOrder) else task.ops.rows_at(order, start, stop)
             yield Tile(numbers, task.rows.pick(numbers), places, None)
+
+
+def with_leaving(order: TimeOrder) -> TimeOrder:
+    """Give the order of a window with rows once more where they leave it; any other as it is.
+
+    Number 2 t is that of time t; with 2 t - 1, right before, rows leave.  Of these `starts` says nothing.
+    """
+    rows, ties, starts, firsts = order.rows, order.ties, order.starts, order.firsts
+    if firsts is None or not len(rows):
+        return order
+    # Rows leave in the order in which they came.
+    n_leaving, leaves = int(starts[firsts[-1]]), np.cumsum(np.bincount(firsts, minlength=len(firsts)))
+    ties = np.concatenate([2 * ties, 2 * leaves[ties[:n_leaving]] - 1])
+    places = np.argsort(ties, kind="stable")
+    return TimeOrder(np.concatenate([rows, rows[:n_leaving]])[places], ties[places], np.repeat(starts, 2))
 
 
 def state_at_checkpoints(task: EncodingTask, order: Order) -> CheckpointState:

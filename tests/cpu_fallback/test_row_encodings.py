@@ -14,7 +14,7 @@ from cpu_fallback.types import Layout, Rows
 from gpu_encode import EmpiricalBayes, MEstimate, Sigmoid
 from gpu_encode.formulas.encoding_rule import EncodingRule
 from gpu_encode.formulas.smoothing import JamesStein, NoSmoothing
-from gpu_encode.schemes.plans import LeaveOneOutPlan, OrderedPlan, RowOrder, by_time, starts_of, upload
+from gpu_encode.schemes.plans import LeaveOneOutPlan, OrderedPlan, RowOrder, all_rows, by_time, starts_of, upload
 from gpu_encode.sums import category_sums
 from gpu_encode.sums.category_sums import SumSpec
 from gpu_encode.training import encodings
@@ -91,6 +91,15 @@ def order_of(kind, size):
     return RowOrder() if kind == "rows" else in_time(times[kind].astype(np.int32))
 
 
+def window_of(window, size, burn_in):
+    """Plan in which rows see those of at most `window` before; numbers of times that have no rows are left out."""
+    drawn = np.random.default_rng(window + size).integers(0, max(size // 3, 1), size) ** 2 // 40
+    times, codes = np.unique(drawn, return_inverse=True)
+    firsts = np.searchsorted(times, times - window)
+    order = by_time(codes.astype(np.int32), starts_of(np.bincount(codes)), firsts)
+    return OrderedPlan([order], True, burn_in, new_rows=all_rows())
+
+
 def train_rows(ops, plan, *description, dtype="float64"):
     task = task_of(ops, *description)
     wide = encodings.n_columns(plan)
@@ -130,6 +139,22 @@ def test_every_order_and_leave_one_out(ops, target, weight, smoothing):
         assert_same(ops, LeaveOneOutPlan(), target, weight, smoothing, rule, 1300)
 
 
+WINDOWS = [(400, 0), (400, 30), (90, 3), (90, 10**6), (2, 0)]
+
+
+@pytest.mark.parametrize(
+    ("number", "target", "weight"), [(n, *case) for n, case in enumerate(product(TARGETS, WEIGHTS))]
+)
+@pytest.mark.usefixtures("small_tiles")
+def test_every_window(ops, number, target, weight):
+    for place, smoothing in enumerate(SMOOTHINGS):
+        size, window = WINDOWS[(number + place) % len(WINDOWS)]
+        rule, dtype = [*RULES][(number + place) % len(RULES)], ["float64", "float32"][place % 2 and target != "wild"]
+        assert_same(
+            ops, window_of(window, size, [0, 40][number % 2]), target, weight, smoothing, rule, size, dtype=dtype
+        )
+
+
 @pytest.mark.parametrize("rule", RULES)
 @pytest.mark.parametrize("target", ["binary", "classes", "real"])
 @pytest.mark.parametrize("kind", ORDERS)
@@ -161,7 +186,7 @@ def test_narrow_encodings(ops, plan, target):
     assert_same(ops, plan, target, "none", "m-estimate", "policies", 150, dtype="float32")
 
 
-@pytest.mark.parametrize("plan", [OrderedPlan([RowOrder()], True, 0), LeaveOneOutPlan()])
+@pytest.mark.parametrize("plan", [OrderedPlan([RowOrder()], True, 0), window_of(30, 90, 0), LeaveOneOutPlan()])
 def test_encodings_that_the_type_cannot_hold_are_counted_as_by_the_definition(ops, plan):
     for backend in (cpu_fallback, ops):
         with pytest.warns(UserWarning, match="encodings are beyond the range of float32") as caught:
@@ -181,9 +206,10 @@ def test_the_compiled_backend_has_the_pass_and_numpy_leaves_it(monkeypatch):
             monkeypatch.setattr(
                 ops, name, lambda *given, own=own, name=name, calls=calls: calls.append(name) or own(*given)
             )
-        train_rows(ops, OrderedPlan([RowOrder()], True, 0), "real", "real", "bayes", "plain", 50)
-        assert ("ordered" in calls) != has
-        calls.clear()
+        for plan in (OrderedPlan([RowOrder()], True, 0), window_of(30, 50, 0)):
+            train_rows(ops, plan, "real", "real", "bayes", "plain", 50)
+            assert ("ordered" in calls) != has
+            calls.clear()
         train_rows(ops, LeaveOneOutPlan(), "real", "real", "bayes", "plain", 50)
         assert ("moments" in calls) != has
 
@@ -198,7 +224,8 @@ def test_a_formula_that_asks_for_other_categories_has_no_rule():
 
 def test_more_rows_than_digits_have_room_for_are_left_to_tiles(ops, monkeypatch):
     monkeypatch.setattr(import_module("gpu_encode.training.ordered"), "CARRY_AFTER", 99)
-    assert_same(ops, OrderedPlan([Permutation(100, 2)], True, 0), "real", "none", "bayes", "plain", 100)
+    for plan in (OrderedPlan([Permutation(100, 2)], True, 0), window_of(30, 100, 0)):
+        assert_same(ops, plan, "real", "none", "bayes", "plain", 100)
 
 
 @pytest.mark.parametrize("bits", [30, 53, 58, 59, 60, 62])

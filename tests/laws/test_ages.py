@@ -207,6 +207,23 @@ def test_no_row_sees_its_own_target_nor_later_ones(kind, ages):
         assert_same_bits(after[unmoved], before[unmoved])
 
 
+@pytest.mark.filterwarnings("ignore::UserWarning")
+@pytest.mark.parametrize("targets", [["quantity"], ["quantity", "sold"]], ids=len)
+@pytest.mark.parametrize("ages", [{"half_life": 20}, {"window": 60}, {"window": 0.5}], ids=str)
+def test_joint_keys_targets_to_come_and_burn_in_are_the_same_on_every_backend(ages, targets):
+    y = np.column_stack([Y[name] for name in targets]).astype(float)
+    y[::7, 0] = np.nan
+    rows, weights = ROWS.assign(size=np.arange(N) % 3), RNG.integers(0, 9, N) / 8
+    scheme = ge.Ordered(time="day", burn_in=9, **ages)
+    found = []
+    for backend in ("numpy", *(ON_CUDA or ["compiled"])):
+        given = {"columns": [("shop", "size")], "smooth": "auto", "min_count": 1.5, "missing_target": "keep"}
+        with use_backend(backend):
+            made = ge.TargetEncoder(cv=scheme, target_type="continuous", **given)
+            found.append(made.fit_transform(rows, y, sample_weight=weights).to_numpy())
+    assert_same_bits(*found)
+
+
 SPANS = [
     "30d",
     "720h",
