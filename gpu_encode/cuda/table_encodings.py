@@ -235,18 +235,16 @@ def encode_categories(
         below = exact_below.py_func(blend.shrinkage.first) if blend.shrinkage.kind == M_ESTIMATE else 0.0
         launch_rows(blend_counts, unseen.size, flat, n_classes, first_output, views, rule, priors, below, to, doubts)
     else:
-        launch_rows(
-            blend_digits, unseen.size, flat, shape, first_output, views, rule, priors, to, doubts, threads=FEW_THREADS
-        )
+        given = flat, shape, first_output, views, rule, priors, to, doubts
+        launch_rows(blend_digits, unseen.size, *given, threads=FEW_THREADS)
     lost, doubtful, too_large = to_host(counters).tolist()
     if too_large or doubtful > len(doubts.places):
         return None
     if doubtful and exact is not None:
-        places = doubts.places[:doubtful]
-        seen, at = cells_at(accumulators, visibility, less_one, places // n_outputs, n_views)
+        seen, at = cells_at(accumulators, visibility, less_one, doubts.places[:doubtful] // n_outputs, n_views)
         prior = Ratio(*(lines_at(number, len(population.prior), at) for number in exact))
         estimates = m_estimates(seen, layout, first_output, float(blend.shrinkage.first), prior)
-        lost += settle_places(places, estimates, values)
+        lost += settle_places(doubts.places[:doubtful], estimates, values)
     return values, unseen, int(lost)
 
 
