@@ -25,7 +25,7 @@ Encoders of several columns together
     ProximityEncoder          votes of rows that agree
 
 Schemes, what `cv` takes: who may look at whom in training
-    KFold, GroupKFold         other folds
+    KFold, GroupKFold         other folds: of random rows, of values, of groups
     TimeFolds                 earlier folds, by age if asked for
     LeaveOneOut               all other rows
     Ordered                   earlier rows, in a random order or in time

@@ -42,6 +42,7 @@ def fold_schemes(groups: Any = "shop", time: Any = "day", folds: Any = "fold") -
         "interleaved": ge.KFold(3, order="interleaved"),
         "blow-up": ge.KFold(2, blow_up=True),
         "groups": ge.GroupKFold(3, groups=groups),
+        "by-value": ge.KFold(2, by=groups, random_state=3),
         "time-folds": ge.TimeFolds(4, time=time, gap=1),
         "holdout": ge.Holdout(0.4, random_state=2),
         "leave-one-out": ge.LeaveOneOut(),

@@ -97,6 +97,8 @@ FIT_TRANSFORM: dict[str, list[Option]] = {
         ("--scheme", list(SCHEMES), ("kfold unless --groups, --fold-column or the encoder (catboost: ordered) say "
          "otherwise; greedy leaks")),
         ("--folds", "K", "number of folds (5)", WHOLE_NUMBER),
+        ("--folds-by", "A,B", ("k-fold: columns whose values say which fold a row is in: rows of equal values stay "
+         "together, in whatever order or part they come"), LIST),
         ("--order", ["random", "contiguous", "interleaved", "value", "frequency", "target"], ("k-fold: how rows fall: "
          "one of the first three (random); of --encoder ordinal: what its numbers rise with: one of the last three, "
          "or random (value)")),

@@ -350,7 +350,10 @@ SEED = {"seed": "random_state"}
 # scheme -> class, and option -> parameter for the options that it takes
 SCHEMES: dict[str, tuple[str, dict[str, str]]] = {
     "greedy": ("Greedy", {}),
-    "kfold": ("KFold", {"folds": "n_splits", "order": "order", "stratify": "stratify", "blow_up": "blow_up", **SEED}),
+    "kfold": (
+        "KFold",
+        {"folds": "n_splits", "folds_by": "by", **{name: name for name in ("order", "stratify", "blow_up")}, **SEED},
+    ),
     "holdout": (
         "Holdout",
         {name: name for name in ("fraction", "mask", "new_rows", "calibration_rows")} | SEED,
@@ -381,6 +384,7 @@ def scheme_words(options: argparse.Namespace, *, kfold_order: bool = True) -> di
     names = ("folds", "order", "stratify", "blow_up", "fraction", "mask", "new_rows", "calibration_rows", "groups")
     more = ("time", "gap", "permutations", "average", "shuffle")
     given = {name: getattr(options, name) for name in (*names, *more) if name != "order" or kfold_order}
+    given["folds_by"] = split_names(options.folds_by) or None
     given["block"] = options.block if options.block in (None, "auto") else number_or_count(options.block, "--block")
     given["burn_in"] = None if options.burn_in is None else number_or_count(options.burn_in, "--burn-in")
     for name in ("half_life", "window"):

@@ -52,13 +52,14 @@ def roles(schema: pa.Schema, options: argparse.Namespace, parameters: dict[str, 
         if (name := getattr(options, option)) is not None:
             find_column(schema.names, name, f"--{option.replace('_', '-')}")
     names(options.text, schema, "--text", at_least=0)
+    folds_by = [find_column(schema.names, name, "--folds-by") for name in split_names(options.folds_by)]
     values = [] if options.values is None else names([options.values], schema, "--values")
     hierarchy = parameters.get("hierarchy", {})
     levels = [one for group in hierarchy.values() if isinstance(group, list) for one in group]
     for name in (*hierarchy, *levels):
         find_column(schema.names, name, "--hierarchy")
     given = joint_keys(options, schema)
-    taken = [*targets, weight, options.groups, options.time, options.fold_column, options.mask, *values]
+    taken = [*targets, weight, options.groups, options.time, options.fold_column, options.mask, *folds_by, *values]
     used = {part for key in given or () for part in ((key,) if isinstance(key, str) else key)}
     check_apart(targets + ([weight] if weight else []), values, used)
     keys = default_columns(schema, [*taken, *levels]) if given is None else given

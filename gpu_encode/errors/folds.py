@@ -1,11 +1,32 @@
 """Folds that the rows at hand cannot be dealt out to."""
 
+from math import ceil, log, log1p
+
 # What a column of fold numbers is made by.
 FOLD_COLUMN = """
     fold = numpy.empty(len(X), int)
     for number, (_, rows) in enumerate(cv.split(X, y)):
         fold[rows] = number
     X["fold"] = fold"""
+
+
+# An empty fold is unlikely where one table in so many has one.
+UNLIKELY = 1_000_000
+
+
+def by_beside(by: object, other: str, instead: str = "leave one of them out") -> ValueError:
+    """Error for folds by value beside what has no part in them, or would change them from one pass to the next."""
+    return ValueError(f"KFold(by={by!r}) finds folds by values alone, and takes no {other}: {instead}.")
+
+
+def empty_folds(by: object, fold: int, n_splits: int) -> ValueError:
+    """Error for a fold into which none of the values falls."""
+    enough = ceil(log(UNLIKELY * n_splits) / -log1p(-1 / n_splits))
+    return ValueError(
+        f"No row falls into fold {fold} of KFold({n_splits}, by={by!r}): its values are few, or were chosen by the "
+        f"same hash. From {enough} distinct values on, less than one table in a million has an empty fold. Take fewer "
+        "folds, more columns, another random_state, or GroupKFold, which deals out few groups evenly."
+    )
 
 
 def nothing_to_stratify() -> ValueError:

@@ -16,7 +16,7 @@ from gpu_encode.categories.vocabulary import FactorizedColumn, Vocabulary
 from gpu_encode.errors.pieces import rows_have_changed
 from gpu_encode.errors.tables import inconsistent_lengths
 from gpu_encode.errors.values import RowError, missing_values, unknown_categories
-from gpu_encode.fitting.columns import ColumnMap, locate
+from gpu_encode.fitting.columns import ColumnMap, locate, map_columns
 from gpu_encode.fitting.inputs import SummedColumn
 from gpu_encode.fitting.model import refuse_missing
 from gpu_encode.fitting.parameters import Parameters
@@ -24,6 +24,7 @@ from gpu_encode.formulas.encoding_rule import EncodingRule
 from gpu_encode.frames import Frame, Pieces, with_piece
 from gpu_encode.ops import Ops, device_of
 from gpu_encode.schemes import Scheme
+from gpu_encode.schemes.plans import ValueFolds
 from gpu_encode.sums import category_sums
 from gpu_encode.sums.category_sums import CategorySums, SumSpec
 from gpu_encode.sums.targets import MANY_CLASSES, backend_for
@@ -237,6 +238,8 @@ def column_keys(frame: Frame | Pieces, column: Any, role: str, backend: Ops) -> 
             "GroupKFold needs groups: name their column, GroupKFold(groups='...'), or pass fit_transform(X, y, "
             "groups=...)."
         )
+    if isinstance(column, ValueFolds):
+        return number_folds(frame, column, backend)
     source: Frame | Pieces
     if isinstance(column, (Frame, Pieces)):
         source, position, named = column, 0, f"The array given as {role}"
@@ -257,6 +260,14 @@ def column_keys(frame: Frame | Pieces, column: Any, role: str, backend: Ops) -> 
     elif role == "time" and keys.vocabulary.kind == "text":
         check_times(keys, named, source, backend)
     return keys
+
+
+def number_folds(frame: Frame | Pieces, folds: ValueFolds, backend: Ops) -> FactorizedColumn:
+    """Give the fold of each row by its values; a fold that no row has is among the values, too."""
+    positions = tuple(locate(frame, column, "The by column") for column in folds.columns)
+    key, codes = CategoryIndex.fit(KeySpec("by", positions), map_columns(frame), backend, missing_is_category=True)
+    of_rows: Array = backend.to_device(folds.of_categories(key))[codes]
+    return FactorizedColumn(of_rows, Vocabulary(Values("number", np.arange(folds.n_splits), "int64")), True)
 
 
 def check_times(keys: FactorizedColumn, named: str, source: Frame | Pieces, backend: Ops) -> None:

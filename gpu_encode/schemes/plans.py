@@ -12,6 +12,8 @@ from sklearn.base import BaseEstimator
 
 from cpu_fallback.row_numbers import FoldPattern, Permutation, key_of
 from cpu_fallback.types import Array, Folds
+from gpu_encode.categories.hashes import hash_categories
+from gpu_encode.categories.keys import CategoryIndex
 from gpu_encode.categories.vocabulary import Vocabulary
 from gpu_encode.errors.parameters import check_count
 from gpu_encode.frames import Frame, Pieces
@@ -62,7 +64,8 @@ class Scheme(BaseEstimator):
 
     def used_columns(self) -> list[Any]:
         """Columns of X that the scheme reads, which are never encoded."""
-        return [column for column, _ in self.reads_of_rows() if column is not None]
+        named = [column for column, _ in self.reads_of_rows() if column is not None]
+        return [one for column in named for one in (column.columns if isinstance(column, ValueFolds) else (column,))]
 
     def reads_of_rows(self) -> list[tuple[Any, str]]:
         """Columns that the scheme asks for, but for arrays that the user gave it for all rows."""
@@ -153,6 +156,20 @@ class WithinClasses:
     """Folds by a row's number among the rows of its class: one pattern a class."""
 
     patterns: list[FoldPattern]
+
+
+@dataclass(frozen=True)
+class ValueFolds:
+    """Fold numbers that follow from the values of some columns alone: the hash of a row, modulo the number of folds."""
+
+    columns: tuple[Any, ...]
+    n_splits: int
+    seed: int
+
+    def of_categories(self, key: CategoryIndex) -> NDArray[np.int32]:
+        """Give the fold of each category of a key of these columns, and of a missing value at last."""
+        folds: NDArray[np.int32] = (hash_categories(key, self.seed).view(np.int64) % self.n_splits).astype(np.int32)
+        return folds
 
 
 # How a row finds its fold.

@@ -106,7 +106,9 @@ def describe_cv(cv: Any, writer: Writer) -> tuple[Any, dict[str, Any]]:
 def describe_scheme(scheme: Any, writer: Writer) -> tuple[dict[str, Any], dict[str, Any]]:
     """Give a scheme as JSON, unless it holds something row by row, with which the file would grow."""
     given = scheme.get_params(deep=False)
-    lasting = [value for name, value in given.items() if name != "random_state"]
+    # A list as `by` is one of columns.
+    listed = {name for name, value in given.items() if name == "by" and isinstance(value, list | tuple)}
+    lasting = [value for name, value in given.items() if name not in {"random_state", *listed}]
     plain = all(
         isinstance(value, bool | int | float | str | np.generic | datetime.timedelta | None) for value in lasting
     )

@@ -41,6 +41,8 @@ def test_smooth(text: str, formula: str) -> None:
         ("", "KFold(random_state=0)"),
         ("--folds 7 --stratify --seed 3", "KFold(n_splits=7, stratify=True, random_state=3)"),
         ("--order interleaved --blow-up", "KFold(order='interleaved', blow_up=True, random_state=0)"),
+        ("--folds-by order --seed 7", "KFold(by=['order'], random_state=7)"),
+        ("--folds 3 --folds-by shop,day", "KFold(n_splits=3, by=['shop', 'day'], random_state=0)"),
         ("--scheme greedy", "Greedy()"),
         ("--scheme loo", "LeaveOneOut()"),
         ("--scheme holdout --fraction 0.4", "Holdout(fraction=0.4, random_state=0)"),

@@ -46,7 +46,7 @@ def check(
 def test_every_scheme(tmp_path: Path, rows: Path, orders: pa.Table, scheme: str, target: str, chunk_rows: int) -> None:
     if scheme == "stratified":
         target = "kind"
-    columns = ["city", ("device", "zip"), "day"] if scheme == "groups" else COLUMNS
+    columns = ["city", ("device", "zip"), "day"] if scheme in {"groups", "by-value"} else COLUMNS
     check(rows, tmp_path, orders, TargetEncoder(columns=columns, cv=SCHEMES[scheme]), target, chunk_rows)
 
 

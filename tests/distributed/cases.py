@@ -62,6 +62,7 @@ ENCODERS = {
     "blow-up": {"cv": KFold(3, blow_up=True), "dtype": "float32"},
     "greedy": {"cv": Greedy()},
     "groups": {"cv": GroupKFold(4, groups="buyer"), "columns": ["shop", "city"]},
+    "by value": {"cv": KFold(4, by=["buyer", "when"]), "columns": ["shop", "city"]},
     "folds of a column": {"cv": "fold", "columns": ["shop"]},
     "time": {"cv": TimeFolds(4, time="when"), "columns": ["shop", "city"]},
     "holdout": {"cv": Holdout(0.4)},
