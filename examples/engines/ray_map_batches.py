@@ -3,8 +3,8 @@
     python examples/engines/ray_map_batches.py
     python examples/engines/ray_map_batches.py --rows 20000 --cpus 2
 
-Every row carries its number in a column, so blocks may come in any order and be cut anywhere.  Parquet files are
-numbered as they are read, from their metadata; other rows need such a column.  States travel pickled.
+A row's fold follows from its order number (`KFold(by=)`), so blocks may come in any order and be cut anywhere.
+States travel pickled.
 Whoever can write them can run code where they are read, so they stay in Ray's object store, which holds pickled
 functions anyway, and go into no file.
 """
@@ -12,43 +12,27 @@ functions anyway, and go into no file.
 import argparse
 import pickle
 import tempfile
-from collections.abc import Iterator
 from functools import reduce
-from itertools import pairwise
 from operator import add
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.parquet
 import ray
 from made_rows import TARGET, compare, encoder, orders
 
 from gpu_encode import TargetEncoder
-from gpu_encode.parts import Part, PartialSums, Profile, encode, fit, measure, plan, profile
+from gpu_encode.parts import Part, encode, fit, measure, plan, profile
 
-ROW = "row"
 # States that one task adds up.
 FAN_IN = 4
 ARROW = {"batch_format": "pyarrow"}
 
 
-def consecutive_rows(table: Any) -> Iterator[tuple[Any, int]]:
-    """Give the rows of a batch that follow one another among all rows, and the number of the first."""
-    numbers = table[ROW].to_numpy()
-    table = table.drop_columns([ROW])
-    breaks = [0, *(np.flatnonzero(np.diff(numbers) != 1) + 1).tolist(), len(numbers)]
-    for start, stop in pairwise(breaks):
-        yield table.slice(start, stop - start), int(numbers[start])
-
-
-def parts(table: Any) -> list[Part]:
-    """Give the rows of a batch as parts; columns that are not encoded pass through."""
-    return [
-        Part(rows.drop_columns([TARGET]), rows[TARGET], first_row=first_row)
-        for rows, first_row in consecutive_rows(table)
-    ]
+def part(table: Any) -> Part:
+    """Give a batch as a part of all rows; columns that are not encoded pass through."""
+    return Part(table.drop_columns([TARGET]), table[TARGET])
 
 
 def state(value: Any) -> Any:
@@ -58,13 +42,12 @@ def state(value: Any) -> Any:
 
 def profile_batch(table: Any, encoder: TargetEncoder) -> Any:
     """Profile a batch."""
-    return state(reduce(add, (profile(encoder, part) for part in parts(table)), Profile()))
+    return state(profile(encoder, part(table)))
 
 
 def measure_batch(table: Any, sent: Any) -> Any:
     """Sum a batch."""
-    encoding_plan = ray.get(sent)
-    return state(reduce(add, (measure(encoding_plan, part) for part in parts(table)), PartialSums()))
+    return state(measure(ray.get(sent), part(table)))
 
 
 def add_states(states: Any) -> Any:
@@ -73,14 +56,13 @@ def add_states(states: Any) -> Any:
 
 
 def encode_batch(table: Any, sent: Any) -> Any:
-    """Encode a batch; each row keeps its number."""
-    encodings = [encode(ray.get(sent), part) for part in parts(table)]
-    return pa.concat_tables(encodings).append_column(ROW, table[ROW])
+    """Encode a batch."""
+    return encode(ray.get(sent), part(table))
 
 
 def transform_batch(table: Any, sent: Any) -> Any:
     """Give the encodings of new rows."""
-    return ray.get(sent).transform(table.drop_columns([ROW])).append_column(ROW, table[ROW])
+    return ray.get(sent).transform(table)
 
 
 def total(states: Any) -> Any:
@@ -89,28 +71,24 @@ def total(states: Any) -> Any:
     return reduce(add, (pickle.loads(row["state"]) for row in few.take_all()))
 
 
-def read_numbered(paths: list[str]) -> Any:
-    """Read Parquet files, one row group at a time, and number the rows."""
-    groups, first_row = [], 0
-    for path in paths:
-        metadata = pyarrow.parquet.read_metadata(path)
-        for group in range(metadata.num_row_groups):
-            groups.append({"path": path, "group": group, "first_row": first_row})
-            first_row += metadata.row_group(group).num_rows
-    places = ray.data.from_items(groups, override_num_blocks=len(groups))
-    return places.map_batches(read, batch_size=1, **ARROW)
+def read_groups(paths: list[str]) -> Any:
+    """Read Parquet files, one row group at a time."""
+    groups = [
+        {"path": path, "group": group}
+        for path in paths
+        for group in range(pyarrow.parquet.read_metadata(path).num_row_groups)
+    ]
+    return ray.data.from_items(groups, override_num_blocks=len(groups)).map_batches(read, batch_size=1, **ARROW)
 
 
 def read(place: Any) -> Any:
     """Read one row group."""
     [group] = place.to_pylist()
-    table = pyarrow.parquet.ParquetFile(group["path"]).read_row_group(group["group"])
-    numbers = np.arange(group["first_row"], group["first_row"] + len(table))
-    return table.append_column(ROW, pa.array(numbers))
+    return pyarrow.parquet.ParquetFile(group["path"]).read_row_group(group["group"])
 
 
 def fit_transform(rows: Any, encoder: TargetEncoder) -> Any:
-    """Fit the encoder here, and give the training encodings, each row with its number, when Ray is asked for them."""
+    """Fit the encoder here, and give the training encodings when Ray is asked for them."""
     # Each block is one batch.
     blocks = {"batch_size": None, **ARROW}
     total_profile = total(rows.map_batches(profile_batch, fn_args=(encoder,), **blocks))
@@ -122,8 +100,8 @@ def fit_transform(rows: Any, encoder: TargetEncoder) -> Any:
 
 
 def collect(rows: Any) -> Any:
-    """Collect rows in the order of their numbers, without these."""
-    return pa.concat_tables(rows.iter_batches(batch_size=None, **ARROW)).sort_by(ROW).drop_columns([ROW])
+    """Collect rows, in whatever order they come."""
+    return pa.concat_tables(rows.iter_batches(batch_size=None, **ARROW))
 
 
 def files(table: Any, folder: str, count: int) -> list[str]:
@@ -150,7 +128,7 @@ def main() -> None:
         with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryDirectory() as new_folder:
             table, new = orders(options.rows, seed=7), orders(options.rows, seed=8).drop_columns([TARGET])
             rows, new_rows = (
-                read_numbered(files(*given)) for given in ((table, folder, options.files), (new, new_folder, 3))
+                read_groups(files(*given)) for given in ((table, folder, options.files), (new, new_folder, 3))
             )
             fitted = encoder()
             encodings = collect(fit_transform(rows, fitted))

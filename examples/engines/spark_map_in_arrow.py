@@ -3,8 +3,8 @@
     python examples/engines/spark_map_in_arrow.py
     python examples/engines/spark_map_in_arrow.py --rows 20000 --master "local[2]"
 
-Rows are numbered by their partition and their place in it; both have to be the same in every pass, as they are of rows
-that are read from files.  The partition travels as a column: after `coalesce` or `union` a task has another number.
+A row's fold follows from its order number (`KFold(by=)`), so rows may lie anywhere in each pass: any `repartition`,
+`coalesce`, `union`, sort or retry gives every row the encoding that it has in one table.
 States travel pickled.  Whoever can write them can run code where they are read, so they go between processes of one
 Spark application alone, which send one another pickled functions anyway, and into no file.
 """
@@ -16,127 +16,104 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from functools import reduce
-from itertools import accumulate
 from operator import add
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet
-from made_rows import TARGET, compare, encoder, orders
+from made_rows import ORDER, TARGET, compare, encoder, is_same, orders
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.functions import spark_partition_id
+from pyspark.sql.functions import expr
 from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 
 from gpu_encode import TargetEncoder
 from gpu_encode.parts import Part, PartialSums, Profile, encode, fit, measure, plan, profile, scheme_columns
 
-STATE = "partition int, rows long, state binary"
-PARTITION = "spark_partition_id"
+STATE = "state binary"
 # Rows that are looked at together; it changes no bit.
 CHUNK = 1 << 18
 # States that one task adds up.
 FAN_IN = 4
 
 
-def with_partition(rows: DataFrame) -> DataFrame:
-    """Add the number of the partition of these rows, which stays theirs whatever becomes of the result."""
-    if PARTITION in rows.columns:
-        raise ValueError(f"The column {PARTITION!r} is made here: rename yours.")
-    return rows.withColumn(PARTITION, spark_partition_id())
-
-
-def chunks(batches: Iterator[Any]) -> Iterator[tuple[int, int, Any]]:
-    """Gather batches to tables, with the numbers of their partition and of their first row in it."""
-    first, held = 0, []
+def tables(batches: Iterator[Any]) -> Iterator[Any]:
+    """Gather batches to tables of many rows."""
+    held: list[Any] = []
     for batch in batches:
         held.append(batch)
         if sum(map(len, held)) >= CHUNK:
-            yield from numbered(held, first)
-            first, held = first + sum(map(len, held)), []
-    yield from numbered(held, first)
-
-
-def numbered(held: list[Any], first: int) -> Iterator[tuple[int, int, Any]]:
-    """Give one table, where there are rows, and take the number of their partition off it."""
+            yield pa.Table.from_batches(held)
+            held = []
     if any(map(len, held)):
-        table = pa.Table.from_batches(held)
-        yield table[PARTITION][0].as_py(), first, table.drop_columns([PARTITION])
+        yield pa.Table.from_batches(held)
 
 
-def part(table: Any, first_row: int) -> Part:
+def part(table: Any) -> Part:
     """Give a part of all rows; columns that are not encoded pass through."""
-    return Part(table.drop_columns([TARGET]), table[TARGET], first_row=first_row)
+    return Part(table.drop_columns([TARGET]), table[TARGET])
 
 
-def state(partition: int, rows: int, value: Any) -> Any:
-    """Give one row with the state of a partition."""
-    columns = [[partition], [rows], [pickle.dumps(value)]]
-    return pa.record_batch(
-        [pa.array(columns[0], pa.int32()), pa.array(columns[1]), pa.array(columns[2])],
-        names=["partition", "rows", "state"],
-    )
+def state(value: Any) -> Any:
+    """Give one row with a state."""
+    return pa.record_batch([pa.array([pickle.dumps(value)], pa.binary())], names=["state"])
 
 
-def profile_rows(rows: DataFrame, encoder: TargetEncoder) -> tuple[Profile, dict[int, int]]:
-    """Profile all rows, and number the first row of each partition that has rows."""
-
-    def of_partition(batches: Iterator[Any]) -> Iterator[Any]:
-        total, partition = Profile(), -1
-        for number, first, table in chunks(batches):
-            # Only the target and what the scheme reads are looked at, so the target may stay among the columns.
-            total, partition = total + profile(encoder, Part(table, table[TARGET], first_row=first)), number
-        if total.n_rows:
-            yield state(partition, total.n_rows, total)
-
-    read = with_partition(rows.select(*scheme_columns(encoder), TARGET))
-    profiles = sorted(read.mapInArrow(of_partition, STATE).collect())
-    starts = list(accumulate((row.rows for row in profiles), initial=0))
-    # The first row of each partition is known only now.
-    moved = (pickle.loads(row.state).moved(start) for row, start in zip(profiles, starts, strict=False))
-    numbers = (row.partition for row in profiles)
-    return reduce(add, moved, Profile()), dict(zip(numbers, starts, strict=False))
-
-
-def measure_rows(rows: DataFrame, encoding_plan: Any, starts: dict[int, int]) -> PartialSums:
-    """Sum all rows: each partition where it lies, then a few states at a time, until few are left."""
-
-    def of_partition(batches: Iterator[Any]) -> Iterator[Any]:
-        parts = (part(table, starts[partition] + first) for partition, first, table in chunks(batches))
-        yield state(0, 0, reduce(add, (measure(encoding_plan, chunk) for chunk in parts), PartialSums()))
+def total(states: DataFrame, neutral: Any, number: int) -> Any:
+    """Add up about so many states, a few in each task, until few are left: in any order."""
 
     def add_states(batches: Iterator[Any]) -> Iterator[Any]:
-        states = (pickle.loads(value) for batch in batches for value in batch["state"].to_pylist())
-        yield state(0, 0, reduce(add, states, PartialSums()))
+        yield state(
+            reduce(add, (pickle.loads(value) for batch in batches for value in batch["state"].to_pylist()), neutral)
+        )
 
-    states, left = with_partition(rows).mapInArrow(of_partition, STATE), len(starts)
-    while left > FAN_IN:
-        # They add up in any order: it does not matter which go together.
-        left = -(-left // FAN_IN)
-        states = states.repartition(left).mapInArrow(add_states, STATE)
-    return reduce(add, (pickle.loads(row.state) for row in states.collect()))
+    while number > FAN_IN:
+        number = -(-number // FAN_IN)
+        states = states.repartition(number).mapInArrow(add_states, STATE)
+    return reduce(add, (pickle.loads(row.state) for row in states.collect()), neutral)
 
 
-def map_rows(
-    rows: DataFrame, schema: Any, function: Callable[[Any, int], Any], starts: dict[int, int] | None
-) -> DataFrame:
-    """Give the tables that a function makes of tables and the number of their first row."""
+def profile_rows(rows: DataFrame, encoder: TargetEncoder) -> tuple[Profile, int]:
+    """Profile all rows, and count the partitions that have any."""
 
     def of_partition(batches: Iterator[Any]) -> Iterator[Any]:
-        for partition, first, table in chunks(batches):
-            start = 0 if starts is None else starts[partition]
-            yield from function(table, start + first).cast(schema).to_batches(max_chunksize=1 << 16)
+        # Only the target and what the scheme reads are looked at, so the target may stay among the columns.
+        found = reduce(add, (profile(encoder, Part(table, table[TARGET])) for table in tables(batches)), Profile())
+        if found.n_rows:
+            yield state(found)
 
-    return with_partition(rows).mapInArrow(of_partition, from_arrow_schema(schema))
+    read = rows.select(*scheme_columns(encoder), TARGET)
+    profiles = [pickle.loads(row.state) for row in read.mapInArrow(of_partition, STATE).collect()]
+    return reduce(add, profiles, Profile()), len(profiles)
+
+
+def measure_rows(rows: DataFrame, encoding_plan: Any, n_partitions: int) -> PartialSums:
+    """Sum all rows: each partition where it lies, then a few states at a time."""
+
+    def of_partition(batches: Iterator[Any]) -> Iterator[Any]:
+        yield state(reduce(add, (measure(encoding_plan, part(table)) for table in tables(batches)), PartialSums()))
+
+    sums: PartialSums = total(rows.mapInArrow(of_partition, STATE), PartialSums(), n_partitions)
+    return sums
+
+
+def map_rows(rows: DataFrame, schema: Any, function: Callable[[Any], Any]) -> DataFrame:
+    """Give the tables that a function makes of tables."""
+
+    def of_partition(batches: Iterator[Any]) -> Iterator[Any]:
+        for table in tables(batches):
+            yield from function(table).cast(schema).to_batches(max_chunksize=1 << 16)
+
+    return rows.mapInArrow(of_partition, from_arrow_schema(schema))
 
 
 def fit_transform(rows: DataFrame, encoder: TargetEncoder) -> DataFrame:
     """Fit the encoder here, and give the training encodings, row for row, in a frame that Spark computes when asked."""
-    total, starts = profile_rows(rows, encoder)
-    encoding_plan = plan(encoder, total)
-    tables = fit(encoder, encoding_plan, measure_rows(rows, encoding_plan, starts))
-    sent = rows.sparkSession.sparkContext.broadcast(tables)
-    schema = encode(tables, part(nothing(rows), 0)).schema
-    return map_rows(rows, schema, lambda table, first: encode(sent.value, part(table, first)), starts)
+    all_rows, n_partitions = profile_rows(rows, encoder)
+    encoding_plan = plan(encoder, all_rows)
+    encodings = fit(encoder, encoding_plan, measure_rows(rows, encoding_plan, n_partitions))
+    sent = rows.sparkSession.sparkContext.broadcast(encodings)
+    schema = encode(encodings, part(nothing(rows))).schema
+    return map_rows(rows, schema, lambda table: encode(sent.value, part(table)))
 
 
 def nothing(rows: DataFrame) -> Any:
@@ -147,8 +124,11 @@ def nothing(rows: DataFrame) -> Any:
 def transform(rows: DataFrame, encoder: TargetEncoder) -> DataFrame:
     """Give the encodings of new rows."""
     sent = rows.sparkSession.sparkContext.broadcast(encoder)
-    schema = encoder.transform(nothing(rows)).schema
-    return map_rows(rows, schema, lambda table, _: sent.value.transform(table), None)
+
+    def transform_table(table: Any) -> Any:
+        return sent.value.transform(table)
+
+    return map_rows(rows, encoder.transform(nothing(rows)).schema, transform_table)
 
 
 def main() -> None:
@@ -181,16 +161,24 @@ def encode_files(spark: SparkSession, folder: str, n_rows: int) -> None:
     encodings = fit_transform(rows, fitted).toArrow()
     print(f"{len(encodings)} rows in {rows.rdd.getNumPartitions()} partitions: {', '.join(encodings.column_names)}")
     new = orders(n_rows, seed=8).drop_columns([TARGET])
-    check_moved_partitions(spark, fit_transform(rows, encoder()), encodings)
+    check_moved_rows(spark, rows, encodings)
     compare(encodings, rows.toArrow(), transform(spark.createDataFrame(new), fitted).toArrow(), new)
 
 
-def check_moved_partitions(spark: SparkSession, lazy: DataFrame, encodings: Any) -> None:
-    """Check that a result whose partitions are joined, or come after others, has the same encodings."""
-    one = spark.createDataFrame(encodings.slice(0, 1)).coalesce(1)
-    expected = encodings.combine_chunks()
-    assert lazy.coalesce(1).toArrow().combine_chunks().equals(expected), "coalesce changes encodings"
-    assert one.union(lazy).toArrow().slice(1).combine_chunks().equals(expected), "union changes encodings"
+def check_moved_rows(spark: SparkSession, rows: DataFrame, encodings: Any) -> None:
+    """Check that encodings stay as rows are moved, before the passes and after them, and that Spark finds the folds."""
+    lazy, none = fit_transform(rows, encoder()), spark.createDataFrame(encodings.slice(0, 0))
+    moved = {
+        "coalesce": lazy.coalesce(1),
+        "union": none.union(lazy),
+        "repartition": fit_transform(rows.repartition(3), encoder()),
+        "orderBy": fit_transform(rows.orderBy("price", ORDER), encoder()),
+    }
+    for name, frame in moved.items():
+        assert is_same(frame.toArrow(), encodings), f"{name} changes encodings"
+    own = rows.withColumn("fold", expr(f"pmod(xxhash64({ORDER}), 5)")).toArrow()
+    by_spark = encoder().set_params(cv="fold").fit_transform(own.drop_columns([TARGET]), own[TARGET])
+    assert is_same(by_spark.drop_columns(["fold"]), encodings), "Spark computes other folds"
 
 
 if __name__ == "__main__":

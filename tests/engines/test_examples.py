@@ -52,7 +52,7 @@ def test_an_engine_gives_the_bits_of_one_table(engine, rows):
     pytest.importorskip(engine, reason="the extra engines has Spark and Ray")
     if engine == "pyspark" and which("java") is None and "JAVA_HOME" not in os.environ:
         pytest.skip("Spark needs Java")
-    assert lines(*COMMANDS[engine]) == [f"{rows}: shop, customer, shop_x_customer, price", SAME]
+    assert lines(*COMMANDS[engine]) == [f"{rows}: shop, customer, shop_x_customer, order_id, price", SAME]
 
 
 def test_every_example_is_listed():
