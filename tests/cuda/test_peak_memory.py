@@ -52,6 +52,7 @@ SCHEMES = {
     "`KFold`, interleaved": lambda n: KFold(5, order="interleaved"),
     "`KFold(blow_up=True)`": lambda n: KFold(5, blow_up=True),
     "`KFold(stratify=True)`, two classes of equal size": lambda n: KFold(5, stratify=True),
+    "`KFold(by=...)`, values as int32": lambda n: KFold(2, by=1, random_state=3),
     "`GroupKFold`, groups as int32": lambda n: GroupKFold(5),
     "`TimeFolds`, times as int32": lambda n: TimeFolds(5, time=1),
     "`Holdout`": lambda n: Holdout(0.3),
@@ -208,7 +209,7 @@ def vectors_of(n_rows, target, target_dtype, weight):
 
 
 def matrix_of(n_rows, column, width, order, timed):
-    """Matrix of numbers on the device, its times in the last column."""
+    """Matrix of numbers on the device, its times, or what folds follow from, in the last column."""
     memory = import_module("gpu_encode.cuda.memory")
     columns = [np.arange(n_rows) % 16] * width + [np.arange(n_rows) % 4] * timed
     matrix = np.column_stack(columns).astype("int32" if column == "text" else column)
@@ -232,7 +233,7 @@ def peaks(
 ):
     """Bytes alive at each line, beyond what the call is given and what it gives."""
     cv = scheme(n_rows)
-    timed = getattr(cv, "time", None) is not None
+    timed = any(getattr(cv, name, None) is not None for name in ("time", "by"))
     X, frame = matrix_of(n_rows, column, width, order, timed), import_module("gpu_encode.frames").Frame
     if column == "text" or missing:
         held = column_of(n_rows, column, missing)
