@@ -1,4 +1,4 @@
-"""Every way of adding rows up on the GPU gives the digits of the definition: in tables, hot categories alone, in cells."""
+"""Every way of adding rows on the GPU gives the digits of the definition: in tables, hot categories alone, in cells."""
 
 from dataclasses import replace
 from importlib import import_module
