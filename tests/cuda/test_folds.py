@@ -34,7 +34,10 @@ def check(count, pattern, n_rows):
     assert folds_of_chunk(count, pattern, n_rows, pattern.n_splits) == expected
 
 
-@pytest.mark.parametrize("n_splits", [1, 2, 3, 5, 64, 9973, 65535, 65536, 100_003])
+LONG = [pytest.param(n_splits, marks=pytest.mark.long) for n_splits in (65535, 100_003)]
+
+
+@pytest.mark.parametrize("n_splits", [1, 2, 3, 5, 64, 9973, 65536, *LONG])
 @pytest.mark.parametrize("seed", [0, 2**64 - 1])
 def test_random_folds_at_the_edges_of_blocks(count, n_splits, seed):
     for unit in UNITS:

@@ -113,7 +113,7 @@ def test_interactions():
         interactions(["a"], order=0)
 
 
-@pytest.mark.parametrize("missing", ["category", "prior"])
+@pytest.mark.parametrize("missing", ["category", pytest.param("prior", marks=pytest.mark.long)])
 @pytest.mark.parametrize("rows", [0, 1 << 20], ids=["many rows", "few rows"])
 def test_keys_that_share_columns_have_the_encodings_of_each_alone(missing, rows, monkeypatch):
     monkeypatch.setattr(fitting_columns, "FEW_ROWS", rows)

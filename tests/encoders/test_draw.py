@@ -124,6 +124,7 @@ def test_the_encoder_stays_as_it_is(frame, y):
     assert (vars(encoder), learned(encoder)) == before
 
 
+@pytest.mark.host
 def test_no_draw_sees_the_own_target(frame, y):
     encoder = TargetEncoder(columns=["city"], target_type="continuous", cv=Ordered())
     encodings = {t: encoder.fit(frame, y).draw(frame, y, t)["city"].to_numpy() for t in range(5)}

@@ -236,7 +236,10 @@ def fits_continuous(*given, **parameters):
     return FactorizationEncoder(*given, target_type="continuous", **parameters)
 
 
-@pytest.mark.parametrize(("rank", "sizes"), [(1, (6, 5)), (2, (9, 8)), (1, (5, 4, 3)), (2, (6, 5, 4))])
+@pytest.mark.parametrize(
+    ("rank", "sizes"),
+    [(1, (6, 5)), (1, (5, 4, 3)), *(pytest.param(2, sizes, marks=pytest.mark.long) for sizes in ((9, 8), (6, 5, 4)))],
+)
 def test_a_table_without_noise_is_recovered_in_cells_without_rows_too(rank, sizes):
     X, y = full_table(rank, sizes)
     hidden = np.random.default_rng(1).random(len(y)) < 0.15

@@ -56,7 +56,14 @@ def check_keys(encoder, y, weights=None, X=X, **others):
 
 
 @pytest.mark.parametrize("cv", SCHEMES.values(), ids=SCHEMES)
-@pytest.mark.parametrize(("y", "kind"), [(AMOUNT, "continuous"), (SOLD, "binary"), (KIND, "multiclass")])
+@pytest.mark.parametrize(
+    ("y", "kind"),
+    [
+        pytest.param(AMOUNT, "continuous", marks=pytest.mark.long),
+        (SOLD, "binary"),
+        pytest.param(KIND, "multiclass", marks=pytest.mark.long),
+    ],
+)
 def test_every_key_is_encoded_as_alone(y, kind, cv):
     check_keys(ge.TargetEncoder(columns=KEYS, smooth=SMOOTH, prior=PRIOR, cv=cv, target_type=kind), y, WEIGHTS)
 

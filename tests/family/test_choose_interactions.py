@@ -97,7 +97,7 @@ def gain_by_loop(key, columns, folds, z, h, w):
     return gains
 
 
-@pytest.mark.parametrize("weight", [None, WEIGHT], ids=["unweighted", "weighted"])
+@pytest.mark.parametrize("weight", [None, pytest.param(WEIGHT, marks=pytest.mark.long)], ids=["unweighted", "weighted"])
 @pytest.mark.parametrize("kind", TARGETS)
 def test_gains_are_those_of_plain_loops(kind, weight):
     scorer, entries, order = scorer_of(X, TARGETS[kind], weight)

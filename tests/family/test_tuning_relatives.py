@@ -69,6 +69,7 @@ def shares_to_chances(above):
     ("statistic", "kind"),
     [("mean", "binary"), ("mean", "continuous"), ("buckets", "multiclass"), ("borders", "multiclass")],
 )
+@pytest.mark.host
 def test_ratios_are_scored_prior_by_prior(statistic, kind):
     y, priors = TARGETS[kind], [[0.25], (0.0, 0.5)]
     made = ge.CatBoostEncoder(statistic, **GIVEN, target_type=kind)
@@ -89,6 +90,7 @@ def test_ratios_are_scored_prior_by_prior(statistic, kind):
 
 
 @pytest.mark.parametrize("kind", TARGETS)
+@pytest.mark.host
 def test_an_impact_is_scored_as_the_mean_that_it_is_made_of(kind):
     y = TARGETS[kind]
     tuned = ge.tune(ge.ImpactEncoder(**GIVEN), ROWS, y, smoothings=[0.0, None, *FEW[1:]])
@@ -98,6 +100,7 @@ def test_an_impact_is_scored_as_the_mean_that_it_is_made_of(kind):
 
 
 @pytest.mark.parametrize("kind", ["binary", "continuous"])
+@pytest.mark.host
 def test_priors_are_those_of_encoders_that_have_them(kind):
     priors = [0.5, "mean", "category_mean"]
     tuned = ge.tune(encoder(), ROWS, TARGETS[kind], smoothings=FEW, priors=priors)
@@ -127,6 +130,7 @@ COLUMNS = {
 
 
 @pytest.mark.parametrize(("made", "y", "given", "names"), COLUMNS.values(), ids=COLUMNS)
+@pytest.mark.host
 def test_each_column_by_itself_is_encoded_as_tuned_alone(made, y, given, names):
     tuned = ge.tune(made, ROWS, y, **given, per_column=True)
     table, first = tuned.encoder.fit_transform(ROWS, y), 0
@@ -141,6 +145,7 @@ def test_each_column_by_itself_is_encoded_as_tuned_alone(made, y, given, names):
     assert repr(ge.tune(made, ROWS, y, **given).encoder) != repr(tuned.encoder)
 
 
+@pytest.mark.host
 def test_columns_share_the_scheme_by_which_their_own_best_are_likeliest():
     schemes = [2, ge.KFold(9)]
     tuned = ge.tune(encoder(), ROWS, SOLD, smoothings=FEW, schemes=schemes, per_column=True)
