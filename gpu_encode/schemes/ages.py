@@ -74,13 +74,14 @@ def in_ticks(owner: str, name: str, value: Any, times: Vocabulary) -> Fraction:
     Raises
     ------
     ValueError
-        If it is a number and the times are dates, or the other way round.
+        If it is a number and the times are dates, or the other way round; if times cannot be subtracted.
     """
     seconds, temporal = seconds_of(value), times.kind in TEMPORAL
     if times.kind != "number" and not temporal:
+        parse = "Parse it first: pandas.to_datetime(column), or str.to_datetime(...) of polars."
         raise ValueError(
             f"{name}={value!r} of {owner} needs times that can be subtracted, and the time column holds "
-            f"{times.kind}. Parse it first: pandas.to_datetime(column), or str.to_datetime(...) of polars."
+            f"{times.values.title}. {parse if times.kind == 'text' else 'Give a column of dates or numbers.'}"
         )
     if temporal != (seconds is not None):
         held, instead = ("numbers", "a number") if not temporal else ("dates or times", 'a timedelta or a text as "7d"')
@@ -107,7 +108,7 @@ def steps_of(owner: str, half_life: Any, times: Vocabulary) -> NDArray[np.int64]
 
     Exact for whole numbers, dates and times; a float is divided by an eighth of the half-life as floats are.
     """
-    numbers, span = numbers_of(times), in_ticks(owner, "half_life", half_life, times)
+    span, numbers = in_ticks(owner, "half_life", half_life, times), numbers_of(times)
     if numbers.dtype.kind == "f":
         steps = np.floor(numbers / float(span / EIGHTHS))
     else:
@@ -130,7 +131,7 @@ def steps_of(owner: str, half_life: Any, times: Vocabulary) -> NDArray[np.int64]
 
 def firsts_within(owner: str, window: Any, times: Vocabulary) -> NDArray[np.int64]:
     """Give the number of the first time that is at most `window` before each time."""
-    numbers, span = numbers_of(times), in_ticks(owner, "window", window, times)
+    span, numbers = in_ticks(owner, "window", window, times), numbers_of(times)
     if numbers.dtype.kind == "f":
         starts = numbers - float(span)
     else:

@@ -276,6 +276,21 @@ def test_spans_that_are_none(kind, ages, message):
         encoder(kind, **ages).fit(dates, Y["quantity"])
 
 
+NO_AGES = {
+    "text": (pd.to_datetime(DAYS, unit="D").astype(str), r"text\. Parse it first: pandas\.to_datetime"),
+    "intervals": (pd.arrays.IntervalArray.from_arrays(DAYS, DAYS + 1), r"interval of numbers\. Give a column of dates"),
+}
+
+
+@pytest.mark.host
+@pytest.mark.parametrize("ages", [{"half_life": "2d"}, {"window": "2d"}], ids=str)
+@pytest.mark.parametrize(("days", "message"), NO_AGES.values(), ids=NO_AGES)
+@KINDS
+def test_times_that_cannot_be_subtracted(kind, days, message, ages):
+    with pytest.raises(ValueError, match=f"needs times that can be subtracted, and the time column holds.*{message}"):
+        encoder(kind, **ages).fit(ROWS.assign(day=days), Y["quantity"])
+
+
 @KINDS
 def test_who_takes_no_ages(kind):
     made = encoder(kind, half_life=30).fit(ROWS, Y["quantity"])
