@@ -146,7 +146,12 @@ def firsts_within(owner: str, window: Any, times: Vocabulary) -> NDArray[np.int6
 def times_seen(
     owner: str, half_life: Any, window: Any, times: Vocabulary
 ) -> tuple[NDArray[np.int64], NDArray[np.int64] | None]:
-    """Give the number of the first time that is seen from each time, and the step of each, if there is a half-life."""
+    """Give the number of the first time that is seen from each time, and the step of each, if there is a half-life.
+
+    Periods are the times at which they begin.
+    """
+    if times.kind == "period":
+        times, _ = Vocabulary.from_values([period.to_timestamp() for period in times.to_numpy()], "time")
     if half_life is None:
         return firsts_within(owner, window, times), None
     steps = steps_of(owner, half_life, times)

@@ -261,8 +261,9 @@ class TimeFolds(Scheme):
         Folds between a row's own and the last one that it sees.
     half_life : number, timedelta or str, optional
         Time in which the weight of a row halves, in the units of the time column: a number beside numbers, a timedelta
-        or a text such as "7d" or "12h" (w, d, h, min, s, ms, us, ns) beside dates.  The rows of a fold see others at
-        the age that these have when the fold begins, new rows at their age at the last time of training.
+        or a text such as "7d" or "12h" (w, d, h, min, s, ms, us, ns) beside dates, and beside periods, which count from
+        the time at which they begin.  The rows of a fold see others at the age that these have when the fold begins,
+        new rows at their age at the last time of training.
     window : number, timedelta or str, optional
         The rows of a fold see only those that are at most so much older than its first time; new rows those that are
         at most so much older than the last time of training.

@@ -249,6 +249,19 @@ def test_dates_age_as_their_numbers_do(kind, span, unit, tmp_path):
     assert ge.load(tmp_path / "model").cv.half_life == span
 
 
+@pytest.mark.host
+@pytest.mark.filterwarnings("ignore::UserWarning")
+@pytest.mark.parametrize("ages", [{"half_life": "45d"}, {"window": "45d"}], ids=str)
+@KINDS
+def test_periods_age_from_the_time_at_which_they_begin(kind, ages):
+    days = pd.Series(pd.to_datetime(DAYS, unit="D"))
+    months = days.dt.to_period("M")
+    found = fitted(kind, ROWS.assign(day=months), Y["quantity"], **ages)
+    begins = fitted(kind, ROWS.assign(day=days.to_numpy().astype("M8[M]").astype("M8[s]")), Y["quantity"], **ages)
+    for one, other in zip(found, begins, strict=True):
+        assert_same_bits(one, other)
+
+
 @pytest.mark.filterwarnings("ignore::UserWarning")
 @KINDS
 def test_decades_at_a_short_half_life_overflow_nothing(kind):
