@@ -4,6 +4,8 @@ import difflib
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from gpu_encode.errors.values import RowError
 
 # Those that a name alone does not ask for.
@@ -208,12 +210,14 @@ def _shown(value: object) -> str:
     return text if len(text) <= 80 else f"{text[:77]}..."
 
 
-def other_number_of_codes(expected: int, found: int) -> ValueError:
-    """Error for codes to invert that are not those of this encoder, in scikit-learn's words."""
-    return ValueError(
-        f"Shape of the passed X data is not correct. Expected {expected} columns, got {found}. Give the encoded "
-        "columns alone, in their order."
-    )
+def check_number_of_codes(expected: int, X: Any) -> None:
+    """Raise ValueError, in scikit-learn's words, unless X is as wide as what is to be inverted, whatever it holds."""
+    shape = np.shape(X)
+    if len(shape) == 2 and shape[1] != expected:
+        raise ValueError(
+            f"Shape of the passed X data is not correct. Expected {expected} columns, got {shape[1]}. Give the encoded "
+            "columns alone, in their order."
+        )
 
 
 def never_learned(key: str, category: object) -> ValueError:

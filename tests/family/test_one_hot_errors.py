@@ -1,10 +1,12 @@
 """What OneHotEncoder refuses or warns of, in which words; and that it is then as it was."""
 
+from functools import partial
+
 import numpy as np
 import pandas as pd
 import pytest
 
-from gpu_encode import OneHotEncoder
+from gpu_encode import OneHotEncoder, OrdinalEncoder
 
 pytestmark = pytest.mark.host
 X = pd.DataFrame({"town": pd.Series(["Oslo", "Lima", None, "Oslo"], dtype=object), "size": [1, 2, 2, 3]})
@@ -128,6 +130,19 @@ def test_containers_of_sparse_matrices():
     encoder.fit(X)
     with pytest.raises(ValueError, match="Polars output does not support sparse data"):
         encoder.transform(X)
+
+
+@pytest.mark.parametrize("kind", [partial(OneHotEncoder, sparse_output=False), OrdinalEncoder], ids=["ones", "codes"])
+@pytest.mark.parametrize(
+    "passed", [pd.to_datetime(["2026-01-01"] * 4), ["2026-01-01"] * 4, [1] * 4], ids=["dates", "text", "numbers"]
+)
+def test_passed_columns_are_not_inverted(kind, passed):
+    """Whatever they hold, in a frame and in lists of rows."""
+    encoder = kind(columns=["size"])
+    codes = encoder.fit_transform(pd.DataFrame({"size": X["size"], "passed": passed}))
+    for given in (codes, codes.to_numpy().tolist()):
+        with pytest.raises(ValueError, match=r"Expected \d columns, got \d\. Give the encoded columns alone"):
+            encoder.inverse_transform(given)
 
 
 def test_dask_frames_are_not_sparse():

@@ -10,7 +10,7 @@ from sklearn.utils import check_array
 from cpu_fallback.types import Array
 from gpu_encode import devices
 from gpu_encode.encoders.one_hot.columns import EntryColumns, OneHotColumns
-from gpu_encode.errors.statistics import other_number_of_codes
+from gpu_encode.errors.statistics import check_number_of_codes
 
 
 def original(columns: OneHotColumns, X: Any) -> Array:
@@ -26,9 +26,8 @@ def original(columns: OneHotColumns, X: Any) -> Array:
     ValueError
         If X has another width, or a row has no category where each category has a column.
     """
+    check_number_of_codes(columns.n_columns, X)
     X = check_array(on_host(X), accept_sparse="csr", ensure_min_samples=0, ensure_min_features=0)
-    if X.shape[1] != columns.n_columns:
-        raise other_number_of_codes(columns.n_columns, X.shape[1])
     labels = [entry.labels() for entry in columns.entries]
     values = np.empty((X.shape[0], len(labels)), common_type(labels))
     unknown: dict[int, NDArray[np.bool_]] = {}

@@ -15,7 +15,7 @@ from gpu_encode.encoders.base import Encoder, read_scheme
 from gpu_encode.encoders.ordinal.inverse import inverses_of
 from gpu_encode.encoders.scheme import SchemeEncoder
 from gpu_encode.errors.parameters import bad_option, check_option
-from gpu_encode.errors.statistics import other_number_of_codes
+from gpu_encode.errors.statistics import check_number_of_codes
 from gpu_encode.fitting.columns import ColumnMap
 from gpu_encode.fitting.model import Model
 from gpu_encode.fitting.parameters import Parameters
@@ -233,10 +233,9 @@ class OrdinalEncoder(Encoder):
         [['oak', 3], ['elm', 5]]
         """
         model = self._fitted()
-        codes = check_array(X, dtype="numeric", ensure_all_finite="allow-nan")
         entries = inverses_of(model)
-        if codes.shape[1] != (n_columns := sum(entry.n_columns for entry in entries)):
-            raise other_number_of_codes(n_columns, codes.shape[1])
+        check_number_of_codes(sum(entry.n_columns for entry in entries), X)
+        codes = check_array(X, dtype="numeric", ensure_all_finite="allow-nan")
         values = self.categories_
         kinds = [categories.dtype for categories in values]
         plain = len(set(kinds)) == 1 or all(kind.kind in "biuf" for kind in kinds)
