@@ -20,8 +20,7 @@ from gpu_encode import devices, frames, ops, schemes
 from gpu_encode.annotations import ByKey, Categories, Columns, Device, FloatType, Table, Vector
 from gpu_encode.categories.keys import categories_as_numpy
 from gpu_encode.categories.vocabulary import as_python
-from gpu_encode.errors.keywords import Signature, unknown_keyword
-from gpu_encode.errors.parameters import bad_parameter, no_ages
+from gpu_encode.errors.parameters import KnownKeywords, bad_parameter, no_ages
 from gpu_encode.fitting.columns import ColumnMap, Selection
 from gpu_encode.fitting.compatibility import merge_models
 from gpu_encode.fitting.fit import FitContext, encode_rows, make_model, plan_keys, prepare, sum_rows
@@ -94,7 +93,7 @@ def dispatch(method: Method) -> Method:
     return cast(Method, call)
 
 
-class Encoder(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  # type: ignore[call-arg]
+class Encoder(KnownKeywords, TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  # type: ignore[call-arg]
     """What every encoder offers; subclasses say what their parameters mean.
 
     scikit-learn's wrapper for `set_output` is left out: `_assemble` gives the container asked for, and the wrapper
@@ -105,15 +104,6 @@ class Encoder(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  # t
     _model: Model
     # What messages call it, where an estimator that has another name made it.
     _called: str | None = None
-
-    __signature__ = Signature()
-
-    def __new__(cls, *_: Any, **named: Any) -> Self:
-        """Refuse unknown parameters before the constructor does, which would not say which one was meant."""
-        for name in named.keys() - {*cls._get_param_names()} if named else ():
-            raise unknown_keyword(cls, name)
-        made: Self = super().__new__(cls)
-        return made
 
     def __init_subclass__(cls, **keywords: Any) -> None:
         # The wrapper would be put around what a subclass defines anew, and takes no list of tables.

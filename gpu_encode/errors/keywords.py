@@ -3,7 +3,7 @@
 import difflib
 import inspect
 
-# What stands here in place of a parameter of category_encoders, feature-engine, cuML, NVTabular, CatBoost, pandas.
+# What encoders have in place of a parameter of category_encoders, feature-engine, cuML, NVTabular, CatBoost, pandas.
 INSTEAD = {
     **dict.fromkeys(("cols", "variables", "cat_features", "cat_cols", "features"), "columns"),
     **dict.fromkeys(("min_samples_leaf", "smoothing"), "smooth=Sigmoid(k=min_samples_leaf, f=smoothing)"),
@@ -27,31 +27,35 @@ INSTEAD = {
     "quantile": "StatisticEncoder([('quantile', q)])",
     "stat": "StatisticEncoder",
 }
+# What schemes and smoothings have in place of one.
+IN_SCHEMES = {
+    **dict.fromkeys(("folds", "n_folds", "cv"), "n_splits"),
+    **dict.fromkeys(("seed", "fold_seed", "random_seed"), "random_state"),
+    **dict.fromkeys(("a", "alpha", "smooth", "p_smooth", "cat_smooth"), "m"),
+    "shuffle": "order='random' or order='contiguous'",
+    "has_time": "shuffle=False",
+    "fold_permutation_block": "block",
+    "test_size": "fraction",
+    "min_samples_leaf": "k",
+    "smoothing": "f",
+}
 # What encoders have that learn from a target.
 OF_TARGETS = ("cv", "smooth", "target_type", "prior", "shuffle", "random_state")
-
-
-class Signature:
-    """The signature of a class, of its constructor alone: its `__new__` would hide it."""
-
-    def __get__(self, instance: object, owner: type) -> inspect.Signature:
-        """Give the signature of the owner's constructor."""
-        whole = inspect.signature(owner.__init__)  # type: ignore[misc]
-        return whole.replace(parameters=[one for name, one in whole.parameters.items() if name != "self"])
 
 
 def unknown_keyword(owner: type, name: str) -> TypeError:
     """Error for a parameter that a class does not have; names the one that was meant."""
     known = list(inspect.signature(owner).parameters)
     begun = f"{owner.__name__}() got an unexpected keyword argument {name!r}"
-    meant = INSTEAD.get(name)
+    encodes = "columns" in known
+    meant = (INSTEAD if encodes else IN_SCHEMES).get(name)
     # Ours, unless it is words.
     word = None if meant is None else meant.partition("=")[0].partition(":")[0]
-    if "cv" not in known and not {name, word}.isdisjoint(OF_TARGETS):
+    if encodes and "cv" not in known and not {name, word}.isdisjoint(OF_TARGETS):
         return TypeError(f"{begun}: it is for encoders that learn from a target, and this one does not. Leave it out.")
     if meant is not None and word is not None and (word in known or word == "nothing" or not word.islower()):
         return TypeError(f"{begun}. What takes its place here: {meant}.")
     near = difflib.get_close_matches(name, known, n=1)
     if near:
         return TypeError(f"{begun}. Did you mean {near[0]!r}?")
-    return TypeError(f"{begun}. It has: {', '.join(known)}.")
+    return TypeError(f"{begun}. It has: {', '.join(known)}." if known else f"{begun}. It has no parameters.")

@@ -1,7 +1,35 @@
-"""Parameters of other types, out of range, or that do not go together."""
+"""Parameters of other names or types, out of range, or that do not go together."""
 
+import inspect
 import math
 from numbers import Integral, Real
+from typing import Any, Self
+
+from gpu_encode.errors.keywords import unknown_keyword
+
+
+class Signature:
+    """The signature of a class, of its constructor alone: its `__new__` would hide it."""
+
+    def __get__(self, instance: object, owner: type) -> inspect.Signature:
+        """Give the signature of the owner's constructor."""
+        if owner.__init__ is object.__init__:  # type: ignore[misc]
+            return inspect.Signature()
+        whole = inspect.signature(owner.__init__)  # type: ignore[misc]
+        return whole.replace(parameters=[one for name, one in whole.parameters.items() if name != "self"])
+
+
+class KnownKeywords:
+    """Base of classes that say of a parameter that they do not have which one was meant."""
+
+    __signature__ = Signature()
+
+    def __new__(cls, *_: Any, **named: Any) -> Self:
+        """Refuse unknown parameters before the constructor does, which would not say which one was meant."""
+        for name in named.keys() - {*inspect.signature(cls).parameters} if named else ():
+            raise unknown_keyword(cls, name)
+        made: Self = super().__new__(cls)
+        return made
 
 
 def check_number(

@@ -18,7 +18,7 @@ import numpy as np
 from cpu_fallback.elementary import exp
 from cpu_fallback.exact import Floats, Limbs, Ratio, Scaled
 from cpu_fallback.fused_rules import EMPIRICAL_BAYES, M_ESTIMATE, PLAIN, SIGMOID, Shrinkage
-from gpu_encode.errors.parameters import bad_option, check_number, check_option
+from gpu_encode.errors.parameters import KnownKeywords, bad_option, check_number, check_option
 from gpu_encode.formulas.statistic import Context, Needs, Statistic
 from gpu_encode.formulas.variance_components import VarianceComponents
 from gpu_encode.sums.moments import Moments
@@ -27,7 +27,7 @@ from gpu_encode.sums.moments import Moments
 OF_TARGETS, OF_MEANS = Needs(squares=True), Needs(squares=True, categories=True)
 
 
-class Smoothing(Statistic):
+class Smoothing(KnownKeywords, Statistic):
     """A statistic that draws the mean of a category towards the prior, by a weight lam of its own."""
 
     takes_prior = True

@@ -15,7 +15,7 @@ from cpu_fallback.types import Array, Folds
 from gpu_encode.categories.hashes import hash_categories
 from gpu_encode.categories.keys import CategoryIndex
 from gpu_encode.categories.vocabulary import Vocabulary
-from gpu_encode.errors.parameters import check_count
+from gpu_encode.errors.parameters import KnownKeywords, check_count
 from gpu_encode.frames import Frame, Pieces
 from gpu_encode.ops import Ops, device_of, tiles
 from gpu_encode.sums.decay import weights_of
@@ -31,7 +31,7 @@ PURPOSES = {
 }
 
 
-class Scheme(BaseEstimator):
+class Scheme(KnownKeywords, BaseEstimator):
     """Base of all schemes."""
 
     # What those had that were saved before a parameter was added.

@@ -6,9 +6,13 @@ import pytest
 from sklearn.base import clone
 
 import gpu_encode as ge
-from gpu_encode.errors.keywords import INSTEAD
+from gpu_encode.errors.keywords import IN_SCHEMES, INSTEAD
+from gpu_encode.formulas.smoothing import Smoothing
+from gpu_encode.schemes import Scheme
 
-ENCODERS = [getattr(ge, name) for name in ge.__all__ if name.endswith("Encoder")]
+PUBLIC = [getattr(ge, name) for name in ge.__all__]
+RULES = [one for one in PUBLIC if isinstance(one, type) and issubclass(one, (Scheme, Smoothing))]
+ENCODERS = [one for one in PUBLIC if one.__name__.endswith("Encoder")]
 
 
 @pytest.mark.parametrize(
@@ -26,12 +30,31 @@ ENCODERS = [getattr(ge, name) for name in ge.__all__ if name.endswith("Encoder")
         (ge.HashingEncoder, "cols", "What takes its place here: columns"),
         (ge.CatBoostEncoder, "has_time", r"cv=Ordered\(shuffle=False\)"),
         (ge.CountEncoder, "qqq", "It has: kind, "),
+        (ge.Ordered, "halflife", r"Did you mean 'half_life'\?"),
+        (ge.KFold, "folds", "What takes its place here: n_splits"),
+        (ge.KFold, "seed", "What takes its place here: random_state"),
+        (ge.KFold, "shuffle", "place here: order='random' or order='contiguous'"),
+        (ge.GroupKFold, "shuffle", "It has: n_splits, groups, random_state"),
+        (ge.LeaveOneOut, "random_state", "It has no parameters"),
+        (ge.Sigmoid, "min_samples_leaf", "What takes its place here: k"),
+        (ge.MEstimate, "alpha", "What takes its place here: m"),
+        (ge.EmpiricalBayes, "pooling", r"Did you mean 'pooled'\?"),
+        (ge.GLMM, "qqq", "It has"),
     ],
 )
 def test_what_was_meant(kind, name, message):
     begun = rf"^{kind.__name__}\(\) got an unexpected keyword argument '{name}'"
     with pytest.raises(TypeError, match=f"{begun}.*{message}"):
         kind(**{name: 1})
+
+
+@pytest.mark.parametrize("kind", RULES)
+def test_schemes_and_smoothings_are_made_by_their_own_parameters(kind):
+    parameters = inspect.signature(kind).parameters
+    assert [*sorted(parameters)] == kind._get_param_names()
+    assert not {name for name in IN_SCHEMES if name in parameters} - {"shuffle"}
+    required = {name: "a" for name, one in parameters.items() if one.default is inspect.Parameter.empty}
+    assert clone(kind(**required)).get_params() == kind(**required).get_params()
 
 
 @pytest.mark.parametrize("kind", ENCODERS)
