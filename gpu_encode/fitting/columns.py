@@ -117,17 +117,19 @@ class Selection:
 
 def locate(frame: Frame | Pieces, column: Any, role: str) -> int:
     """Position of a column given by name or by position."""
+    labels = frame.labels if frame.labels is not None else []
     if isinstance(column, (int, np.integer)) and not isinstance(column, bool):
         if not -frame.n_columns <= column < frame.n_columns:
+            named = f" The column named {column!r} is at {labels.index(column)}." if column in labels else ""
             raise ValueError(
                 f"{role} {column!r} is out of range: X has {frame.n_columns} columns, and an integer is a position."
+                f"{named}"
             )
         return int(column) % frame.n_columns
     if not isinstance(column, Hashable) or hasattr(column, "__array__"):
         raise ValueError(
             f"{role} must be the name or position of a column of X. Got a {type(column).__name__} instead."
         )
-    labels = frame.labels if frame.labels is not None else []
     if column not in labels:
         raise unknown_column(role, column, labels or list(range(frame.n_columns)))
     return labels.index(column)

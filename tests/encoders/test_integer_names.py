@@ -66,6 +66,15 @@ def test_columns_that_training_alone_reads():
     assert names_of(encoder.transform(X)) == ["x0_x1_mean", "x2_x1_mean"]
 
 
+@pytest.mark.parametrize("parameters", [{"columns": [8]}, {"cv": ge.TimeFolds(2, time=8)}], ids=str)
+def test_an_integer_is_a_position(parameters):
+    message = "8 is out of range: X has 3 columns, and an integer is a position. The column named 8 is at 1."
+    with pytest.raises(ValueError, match=message):
+        ge.TargetEncoder(**parameters).fit(frame("integers"), Y)
+    with pytest.raises(ValueError, match=r"an integer is a position\.$"):
+        ge.TargetEncoder(**parameters).fit(frame("from zero"), Y)
+
+
 def test_string_names_stay():
     X = frame("integers").set_axis(pd.Index(["a", "b", "c"], name="columns"), axis=1)
     output = ENCODERS["target"].set_output(transform="default").fit_transform(X, Y)
