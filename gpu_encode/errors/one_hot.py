@@ -21,9 +21,12 @@ def missing_without_column(column: object, rows: NDArray[Any]) -> RowError:
     return missing_values(f"Column {column!r}", rows, '. Fill them, or choose handle_missing="category" or "zero".')
 
 
-def drops_not_found(absent: Sequence[tuple[object, object]]) -> ValueError:
-    """Error for categories to drop that are none, in scikit-learn's words."""
-    listed = "\n".join(f"Category: {value!r}, Feature: {column!r}" for column, value in absent)
+def drops_not_found(absent: Sequence[tuple[object, object, str | None]]) -> ValueError:
+    """Error for categories to drop that are none, in scikit-learn's words; says which kind is held where it differs."""
+    listed = "\n".join(
+        f"Category: {value!r}, Feature: {column!r}{f', which holds {kind} values' if kind else ''}"
+        for column, value, kind in absent
+    )
     return ValueError(
         f"The following categories were supposed to be dropped, but were not found in the training data.\n{listed}"
     )

@@ -224,7 +224,7 @@ def dropped_columns(entries: list[EntryColumns], keys: list[CategoryIndex], drop
         [value] = drop
         position = np.flatnonzero(entry.rows == row_of(key, value))
         if not len(position):
-            absent.append((entry.label, value))
+            absent.append((entry.label, value, other_kind(key, value)))
         elif entry.rare[position[0]]:
             raise ValueError(
                 f"Unable to drop category {value!r} from feature {entry.label!r} because it is infrequent. Drop a "
@@ -257,6 +257,14 @@ def position_of(vocabulary: Vocabulary, value: Any) -> int:
     if wanted.values.title != vocabulary.values.title:
         return UNKNOWN
     return int(vocabulary.positions(wanted, None)[0])
+
+
+def other_kind(key: CategoryIndex, value: Any) -> str | None:
+    """Name the kind of a column's values where a value is of another."""
+    if key.members is not None or is_null(value):
+        return None
+    held = key.vocabularies[0].values.title
+    return None if Vocabulary.from_values([value], None)[0].values.title == held else held
 
 
 def combiner(given: Any) -> Callable[[str, Any], str]:
