@@ -71,8 +71,9 @@ FIT_TRANSFORM: dict[str, list[Option]] = {
         ("--regularization", "R", ("weight-of-evidence: rows added to each label (1), or for each column: city=2, "
          "shop+city=0; gradient: to hessians (10)"), SEVERAL_TIMES),
         ("--statistics", "A,B", ("statistic: count, sum, mean, var, std, sem, skew, min, max, median, mode, "
-         "nunique, quantile:0.9, share:10 (mean)")),
-        ("--values", "A,B", "statistic: columns of numbers to sum up in place of the target"),
+         "nunique, quantile:0.9, share:10; of text count, nunique, mode; of dates these, min, max, first, last, "
+         "seconds_since_last (mean)")),
+        ("--values", "A,B", "statistic: columns of numbers, text or dates that it is of, in place of the target"),
         ("--parts", "A,B", "impact: impact, logit, deviation, prevalence (all but logit)"),
         ("--statistic", "HOW", "catboost: mean, borders, buckets, counter or frequency (mean)"),
         ("--priors", "P,P", "catboost: a column for each prior (0,0.5,1); or for each column: city=0,0.5",

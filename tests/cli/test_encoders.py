@@ -1,6 +1,7 @@
 """Every encoder of the family on files: what the library gives, in one piece and in chunks; one line for mistakes."""
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -12,12 +13,13 @@ import pytest
 import gpu_encode
 import gpu_encode as ge
 from gpu_encode.cli import main
-from gpu_encode.cli.arguments import parse
+from gpu_encode.cli.arguments import FIT_TRANSFORM, parse
 from gpu_encode.cli.encoders import ELSEWHERE, ENCODERS, encoder_choices, parameters_of
 from gpu_encode.cli.inspect_model import plain
 from gpu_encode.cli.messages import UsageError
 from gpu_encode.encoders.codes import CodesEncoder
 from gpu_encode.encoders.summed import SummedEncoder
+from gpu_encode.formulas.statistic_names import NAMES, OF_DATES, OF_TEXT
 from tests.datasets.encoded import assert_same_table, read_rows
 
 Run = Callable[[str], None]
@@ -140,6 +142,15 @@ def test_columns_of_values_are_not_chosen_and_need_not_be_there_again(run: Run, 
     assert {"city_a,b_mean", "a,b"} <= set(read_rows("codes.parquet").column_names)
     pyarrow.parquet.write_table(orders.drop_columns(["price"]), "new.parquet")
     run("transform new.parquet codes.parquet --model orders.model")
+
+
+def test_the_help_names_every_statistic_and_what_it_is_of() -> None:
+    said = {option: line for options in FIT_TRANSFORM.values() for option, _, line, *_ in options}
+    assert set(NAMES) <= {*re.findall("[a-z_]+", said["--statistics"])}
+    _, of_text, of_dates = said["--statistics"].split(";")
+    assert set(OF_TEXT) <= {*re.findall("[a-z_]+", of_text)}
+    assert set(OF_DATES) - set(OF_TEXT) <= {*re.findall("[a-z_]+", of_dates)}
+    assert "numbers, text or dates" in said["--values"]
 
 
 def choices(line: str) -> dict:
