@@ -95,8 +95,9 @@ FIT_TRANSFORM: dict[str, list[Option]] = {
         ("--drop-missing-target", None, "leave out rows without a target"),
     ],
     "scheme: which rows a training row may learn from": [
-        ("--scheme", list(SCHEMES), ("kfold unless --groups, --fold-column or the encoder (catboost: ordered) say "
-         "otherwise; greedy leaks")),
+        ("--scheme", "NAME", (f"{', '.join(SCHEMES)}; or one for each of several columns, the options below behind it: "
+         "city=loo, shop+city=group:groups=region,folds=3 (kfold unless --groups, --fold-column or the encoder, as "
+         "catboost: ordered, say otherwise; greedy leaks)"), SEVERAL_TIMES),
         ("--folds", "K", "number of folds (5)", WHOLE_NUMBER),
         ("--folds-by", "A,B", ("k-fold: columns whose values say which fold a row is in: rows of equal values stay "
          "together, in whatever order or part they come"), LIST),

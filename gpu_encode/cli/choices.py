@@ -235,19 +235,19 @@ def smooth_choices(words: list[str]) -> Any:
     (None, {'city': 2.0, 'zip': None})
     """
     # A rule may hold an equals sign of its own.
-    split = [("", "", word) if is_rule(word) else word.partition("=") for word in words]
+    split = split_columns(words, f"m=[^=]*$|({'|'.join(SMOOTHINGS)}):")
     return by_column(split, words, lambda text, _="": smooth_choice(text), "--smooth")
 
 
-def is_rule(text: str) -> bool:
-    """Whether a word is a smoothing, and not that of a column, whose name stands before it.
+def split_columns(words: Sequence[str], rule: str) -> list[tuple[str, str, str]]:
+    """Split words at the equals sign behind the name of a column, but for those that begin as a rule does.
 
     Examples
     --------
-    >>> is_rule("m=10"), is_rule("city=m=10")
-    (True, False)
+    >>> split_columns(["loo", "time:time=day", "city=time:time=day"], "time:")
+    [('', '', 'loo'), ('', '', 'time:time=day'), ('city', '=', 'time:time=day')]
     """
-    return "=" not in text or bool(re.fullmatch(f"m=[^=]*|({'|'.join(SMOOTHINGS)}):.*", text))
+    return [("", "", word) if "=" not in word or re.match(rule, word) else word.partition("=") for word in words]
 
 
 def by_column(split: list[tuple[str, str, str]], words: list[str], read: Callable[..., Any], option: str) -> Any:
@@ -347,6 +347,9 @@ def make_choices(value: Any, library: Any) -> Any:
 
 
 SEED = {"seed": "random_state"}
+# Options of schemes that are said or not; parameters that name columns, and their options.
+FLAGS = ("stratify", "blow_up", "average", "shuffle")
+COLUMNS_READ = {"groups": "--groups", "time": "--time", "mask": "--mask", "by": "--folds-by"}
 # scheme -> class, and option -> parameter for the options that it takes
 SCHEMES: dict[str, tuple[str, dict[str, str]]] = {
     "greedy": ("Greedy", {}),
@@ -400,8 +403,8 @@ def number_or_text(text: str | None) -> float | int | str | None:
     return text
 
 
-def scheme_choice(options: argparse.Namespace, words: dict[str, Any], usual: str = "kfold") -> Choice | str:
-    """Read the scheme, and refuse options that it does not take; a str is a column of fold numbers.
+def scheme_choice(options: argparse.Namespace, words: dict[str, Any], usual: str = "kfold") -> Any:
+    """Read the scheme, one for all columns or one per column; a str is a column of fold numbers.
 
     Parameters
     ----------
@@ -411,23 +414,61 @@ def scheme_choice(options: argparse.Namespace, words: dict[str, Any], usual: str
     usual : str, default="kfold"
         The scheme unless one is named.
     """
-    given = dict(words)
     if options.fold_column is not None:
-        if options.scheme or given:
-            other = "scheme" if options.scheme else option_name(next(iter(given)))
+        if options.scheme or words:
+            other = "scheme" if options.scheme else option_name(next(iter(words)))
             refuse(f"--fold-column brings the folds: leave out --{other}")
         return str(options.fold_column)
-    scheme = options.scheme or ("group" if "groups" in given else usual)
+    schemes = options.scheme or ["group" if "groups" in words else usual]
+    split = split_columns(schemes, f"({'|'.join(SCHEMES)}):")
+    if words and any(column for column, _, _ in split):
+        option = option_name(next(iter(words)))
+        refuse(f"--{option} is for one scheme of all columns: say it behind that of a column, as city=kfold:folds=3")
+    return by_column(split, schemes, lambda text, _: one_scheme(text, words, options.seed or 0), "--scheme")
+
+
+def one_scheme(text: str, words: Mapping[str, Any], seed: int) -> Choice:
+    """Read one scheme, and refuse options that it does not take.
+
+    Examples
+    --------
+    >>> print(one_scheme("group:groups=region,folds=3", {}, 0))
+    GroupKFold(groups='region', n_splits=3, random_state=0)
+    """
+    scheme, _, rest = text.partition(":")
+    if scheme not in SCHEMES:
+        refuse(f"--scheme {scheme!r} is unknown{close_match(scheme, SCHEMES)} (choose from {', '.join(SCHEMES)})")
     class_name, takes = SCHEMES[scheme]
+    given = {**words, **dict(scheme_word(piece, scheme) for piece in rest.split(",") if piece)}
     for option in given:
         if option not in takes:
             schemes = " or ".join(name for name, (_, allowed) in SCHEMES.items() if option in allowed)
             refuse(f"--{option_name(option)} is for --scheme {schemes}, not {scheme}")
     for option in {"time": ["time"], "group": ["groups"]}.get(scheme, []):
         if option not in given:
-            refuse(f"--scheme {scheme} needs --{option} COL")
-    given["seed"] = options.seed or 0
+            refuse(f"--scheme {scheme} needs --{option} COL (for one column --scheme city={scheme}:{option}=COL)")
+    given.setdefault("seed", seed)
     return Choice(class_name, {takes[option]: value for option, value in given.items() if option in takes})
+
+
+def scheme_word(piece: str, scheme: str) -> tuple[str, Any]:
+    """Read one ``folds=3``, or ``stratify``, of a scheme.
+
+    Examples
+    --------
+    >>> scheme_word("half-life=7d", "time"), scheme_word("no-shuffle", "ordered")
+    (('half_life', '7d'), ('shuffle', False))
+    """
+    key, equals, value = piece.partition("=")
+    name, takes = key.removeprefix("no-").replace("-", "_"), SCHEMES[scheme][1]
+    if name not in takes or bool(equals) == (name in FLAGS):
+        forms = [option_name(one) + ("" if one in FLAGS else "=...") for one in takes]
+        refuse(f"--scheme {scheme} takes {', '.join(forms) or 'no options'}, not {piece!r}")
+    if name in FLAGS:
+        return name, not key.startswith("no-")
+    if name == "folds_by":
+        return name, value.split("+")
+    return name, value if name in COLUMNS_READ else number_or_text(value)
 
 
 def option_name(key: str) -> str:

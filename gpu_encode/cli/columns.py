@@ -7,13 +7,13 @@ from typing import Any
 
 import pyarrow as pa
 
-from gpu_encode.cli.choices import Choice, split_names
+from gpu_encode.cli.choices import COLUMNS_READ, Choice, split_names
 from gpu_encode.cli.messages import close_match, refuse
 from gpu_encode.datasets.formats import is_text
 
 Key = str | tuple[str, ...]
 # Options that may be given for each of several columns.
-BY_COLUMN = ("smooth", "prior", "regularization", "priors")
+BY_COLUMN = {name: f"--{name}" for name in ("smooth", "prior", "regularization", "priors")} | {"cv": "--scheme"}
 
 
 @dataclass(frozen=True)
@@ -48,26 +48,38 @@ def roles(schema: pa.Schema, options: argparse.Namespace, parameters: dict[str, 
     """Find every column that `options` name in `schema`; a name that is not there is a `UsageError`."""
     targets = [] if options.target is None else names([options.target], schema, "--target")
     weight = find_column(schema.names, options.weight, "--weight") if options.weight is not None else None
-    for option in ("groups", "time", "fold_column", "mask"):
-        if (name := getattr(options, option)) is not None:
-            find_column(schema.names, name, f"--{option.replace('_', '-')}")
+    read = [find_column(schema.names, name, option) for option, name in columns_of_schemes(parameters.get("cv"))]
     names(options.text, schema, "--text", at_least=0)
-    folds_by = [find_column(schema.names, name, "--folds-by") for name in split_names(options.folds_by)]
     values = [] if options.values is None else names([options.values], schema, "--values")
     hierarchy = parameters.get("hierarchy", {})
     levels = [one for group in hierarchy.values() if isinstance(group, list) for one in group]
     for name in (*hierarchy, *levels):
         find_column(schema.names, name, "--hierarchy")
     given = joint_keys(options, schema)
-    taken = [*targets, weight, options.groups, options.time, options.fold_column, options.mask, *folds_by, *values]
+    taken = [*targets, weight, *read, *values]
     used = {part for key in given or () for part in ((key,) if isinstance(key, str) else key)}
     check_apart(targets + ([weight] if weight else []), values, used)
     keys = default_columns(schema, [*taken, *levels]) if given is None else given
     if not keys:
         refuse("there is no text or boolean column to encode: name the columns with --columns")
     by_column = {name: parameters[name] for name in BY_COLUMN if isinstance(parameters.get(name), dict)}
-    by_key = {name: of_keys(said, keys, f"--{name}") for name, said in by_column.items()}
+    by_key = {name: of_keys(said, keys, BY_COLUMN[name]) for name, said in by_column.items()}
     return Roles(targets, weight, keys, given is None, values, by_key)
+
+
+def columns_of_schemes(cv: Any) -> list[tuple[str, str]]:
+    """Give the columns that schemes read, each behind the option that names it.
+
+    Examples
+    --------
+    >>> columns_of_schemes({"city": Choice("TimeFolds", {"time": "day"}), "shop": Choice("LeaveOneOut")})
+    [('--time', 'day')]
+    """
+    if isinstance(cv, str):
+        return [("--fold-column", cv)]
+    schemes = cv.values() if isinstance(cv, dict) else [] if cv is None else [cv]
+    read = [(option, one.parameters.get(name, [])) for one in schemes for name, option in COLUMNS_READ.items()]
+    return [(option, name) for option, named in read for name in ([named] if isinstance(named, str) else named)]
 
 
 def of_keys(values: dict[str, Any], keys: Sequence[Key], option: str) -> dict[Key, Any]:

@@ -220,7 +220,7 @@ def check_parameters(options: argparse.Namespace, encoder: Any) -> bool:
     if options.drop_missing_target and options.target is None:
         refuse("--drop-missing-target needs --target COL")
     words: Sequence[str] = [*scheme_words(options, kfold_order=not hasattr(encoder, "order"))]
-    if not asked.trains_apart and (options.scheme not in (None, "greedy") or options.fold_column or words):
+    if not asked.trains_apart and (options.scheme not in (None, ["greedy"]) or options.fold_column or words):
         option = option_name(words[0]) if words else "scheme" if options.scheme else "fold-column"
         refuse(f"--{option} plays no part: --encoder {options.encoder} learns from no target here; leave it out")
     return reads_target

@@ -119,6 +119,25 @@ def test_smoothing_by_column(line: str, smooth: str) -> None:
     assert str({name: str(one) for name, one in chosen.items()} if isinstance(chosen, dict) else chosen) == smooth
 
 
+@pytest.mark.parametrize(
+    ("line", "schemes"),
+    [
+        ("--scheme time:time=day,half-life=7d", "TimeFolds(time='day', half_life='7d')"),
+        (
+            "--scheme city=loo --scheme city+zip=group:groups=2024,folds=3 --seed 7",
+            "{'city': 'LeaveOneOut()', 'city+zip': \"GroupKFold(groups='2024', n_splits=3, random_state=7)\"}",
+        ),
+        (
+            "--scheme zip=ordered:no-shuffle --scheme city=kfold:folds-by=a+b,seed=2",
+            "{'zip': 'Ordered(shuffle=False, random_state=0)', 'city': \"KFold(by=['a', 'b'], random_state=2)\"}",
+        ),
+    ],
+)
+def test_scheme_by_column(line: str, schemes: str) -> None:
+    chosen = choices(line)["cv"]
+    assert str({name: str(one) for name, one in chosen.items()} if isinstance(chosen, dict) else chosen) == schemes
+
+
 def test_made_makes_the_choices_inside_a_dict() -> None:
     class Library:
         Prefixes = staticmethod(lambda *lengths: sum(lengths))
@@ -148,6 +167,13 @@ def test_made_makes_the_choices_inside_a_dict() -> None:
         ("--hierarchy zip=parts:", "--hierarchy parts: wants a separator"),
         ("--handle-unknown erorr", r"--handle-unknown 'erorr' is unknown; did you mean 'error'\?"),
         ("--target-type binry", r"--target-type 'binry' is unknown; did you mean 'binary'\?"),
+        ("--scheme city=lo", r"--scheme 'lo' is unknown; did you mean 'loo'\? \(choose from greedy, kfold"),
+        ("--scheme city=loo --folds 3", "--folds is for one scheme of all columns: say it behind that of a column"),
+        ("--scheme city=loo:folds=3", "--scheme loo takes no options, not 'folds=3'"),
+        ("--scheme city=ordered:burn=3", "--scheme ordered takes permutations=..., time=..., no-average, burn-in=..."),
+        ("--scheme city=kfold:stratify=1", "--scheme kfold takes folds=..., folds-by=..., order=..., stratify"),
+        ("--scheme city=time:folds=3", "--scheme time needs --time COL .*--scheme city=time:time=COL"),
+        ("--scheme loo --scheme kfold", "--scheme is given once for all columns, or as COL=VALUE"),
         ("--gap 1", "--gap is for --scheme time, not kfold"),
         ("--half-life 7d", "--half-life is for --scheme ordered or time, not kfold"),
         ("--scheme loo --window 30", "--window is for --scheme ordered or time, not loo"),

@@ -49,8 +49,10 @@ FAMILY = [
      ge.TargetEncoder(drop="old", missing_target="keep", cv=ge.KFold())),
     ("--encoder hashing --n-components 5 --seed 3 --set per_column=true --set alternate-sign=True", None,
      ge.HashingEncoder(5, seed=3, per_column=True, alternate_sign=True)),
-    ("--encoder weight-of-evidence --target sold --regularization city=0.5 --regularization device+zip=0 --scheme loo",
-     "sold", ge.WeightOfEvidenceEncoder(ge.LeaveOneOut(), {"city": 0.5, ("device", "zip"): 0.0})),
+    (("--encoder weight-of-evidence --target sold --regularization city=0.5 --regularization device+zip=0 "
+      "--scheme device+zip=group:groups=shop,folds=3 --scheme city=loo"), "sold",
+     ge.WeightOfEvidenceEncoder({("device", "zip"): ge.GroupKFold(3, groups="shop"), "city": ge.LeaveOneOut()},
+                                {"city": 0.5, ("device", "zip"): 0.0})),
     ("--encoder statistic --target price --statistics mean,std,median,quantile:0.9,share:0.5 --folds 3", "price",
      ge.StatisticEncoder(["mean", "std", "median", ("quantile", 0.9), ("share", 0.5)], cv=ge.KFold(3, random_state=0))),
     ("--encoder statistic --values price,amount --statistics sum,var --set ddof=0", None,
