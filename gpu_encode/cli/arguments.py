@@ -143,8 +143,9 @@ FIT_TRANSFORM: dict[str, list[Option]] = {
         ("--handle-missing", "HOW", "category, prior (or zero), nan or error (category)"),
         ("--indicators", None, ("add a 0/1 column per encoded column: category unseen (missing: "
          "--set 'indicators=[\"missing\"]' instead)")),
-        ("--drop", ["first", "if_binary"], ("target: leave out the first class of several; one-hot: the first "
-         "category, or the first of two (others: --set drop=LABEL, --set 'drop={\"city\": \"Bonn\"}')")),
+        ("--drop", "WHAT", ("target: first, or the label of a class, of several classes; one-hot: first (category), "
+         "if_binary (the first of two), or a category of each of some columns: city=Bonn, city+day=Bonn+3"),
+         SEVERAL_TIMES),
         ("--target-type", "TYPE", ("auto, binary, continuous or multiclass; one per target: binary,continuous (auto; "
          "statistic: continuous)")),
         ("--dtype", "TYPE", "of the output: float64, float32; ordinal, one-hot: int32, ... (float64)"),

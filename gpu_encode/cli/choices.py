@@ -42,6 +42,7 @@ SMOOTHINGS: dict[str, tuple[str, list[str]]] = {
     "partial-pooling": ("PartialPooling", []),
     "glmm": ("GLMM", []),
 }
+DROP_RULES = ("first", "if_binary")
 SMOOTHING_FORMS = (
     "auto, none, m=10, sigmoid:k=20,f=10, eb:total, eb:between, eb:anova,pooled, james-stein, partial-pooling, glmm"
 )
@@ -296,6 +297,30 @@ def words_by_column(text: str, words: list[str], option: str) -> Any:
     pieces = text.split(",") if "=" in text else [text]
     split = [piece.rpartition("=") for piece in pieces]
     return by_column(split, pieces, lambda how, named: word_or_number(how, words, named), option)
+
+
+def drop_choice(words: list[str], encoder: str) -> Any:
+    """Read ``--drop``: a rule, or one-hot's category for each of several columns, or a label; values stay text.
+
+    Examples
+    --------
+    >>> drop_choice(["city=Bonn", "zip=02138"], "one-hot"), drop_choice(["a=b"], "target")
+    ({'city': 'Bonn', 'zip': '02138'}, 'a=b')
+    """
+    if encoder == "one-hot":
+        return by_column([word.partition("=") for word in words], words, rule_or_category, "--drop")
+    if len(words) > 1:
+        refuse("--drop is given once: first, or the label of a class")
+    return words[0]
+
+
+def rule_or_category(text: str, option: str) -> str:
+    """Read what one-hot drops of all columns, which is a rule, or of one."""
+    if option == "--drop" and text not in DROP_RULES:
+        refuse(
+            f"--drop {text!r} is unknown{close_match(text, DROP_RULES)} (choose from first, if_binary, COL=CATEGORY)"
+        )
+    return text
 
 
 def hierarchy_choice(words: list[str]) -> dict[str, list[str] | Choice]:

@@ -7,9 +7,9 @@ from typing import Any
 
 import pyarrow as pa
 
-from gpu_encode.cli.choices import COLUMNS_READ, Choice, split_names
+from gpu_encode.cli.choices import COLUMNS_READ, DROP_RULES, Choice, split_names
 from gpu_encode.cli.messages import close_match, refuse
-from gpu_encode.datasets.formats import is_text
+from gpu_encode.datasets.formats import is_text, value_type
 
 Key = str | tuple[str, ...]
 # Options that may be given for each of several columns.
@@ -32,8 +32,8 @@ class Roles:
         Whether the keys were chosen for the user, who named none.
     values : list of str
         Columns that are summed up in place of a target.
-    by_key : dict of str to dict
-        Parameters of which keys have one of their own.
+    parameters : dict of str to object
+        Those that name columns or hold their values, as the encoder takes them.
     """
 
     targets: list[str]
@@ -41,7 +41,7 @@ class Roles:
     keys: list[Key]
     chosen: bool
     values: list[str] = field(default_factory=list)
-    by_key: dict[str, dict[Key, Any]] = field(default_factory=dict)
+    parameters: dict[str, Any] = field(default_factory=dict)
 
 
 def roles(schema: pa.Schema, options: argparse.Namespace, parameters: dict[str, Any]) -> Roles:
@@ -63,8 +63,10 @@ def roles(schema: pa.Schema, options: argparse.Namespace, parameters: dict[str, 
     if not keys:
         refuse("there is no text or boolean column to encode: name the columns with --columns")
     by_column = {name: parameters[name] for name in BY_COLUMN if isinstance(parameters.get(name), dict)}
-    by_key = {name: of_keys(said, keys, BY_COLUMN[name]) for name, said in by_column.items()}
-    return Roles(targets, weight, keys, given is None, values, by_key)
+    read_by = {name: of_keys(said, keys, BY_COLUMN[name]) for name, said in by_column.items()}
+    if "drop" in parameters:
+        read_by["drop"] = dropped_values(parameters["drop"], keys, targets, schema)
+    return Roles(targets, weight, keys, given is None, values, read_by)
 
 
 def columns_of_schemes(cv: Any) -> list[tuple[str, str]]:
@@ -92,6 +94,42 @@ def of_keys(values: dict[str, Any], keys: Sequence[Key], option: str) -> dict[Ke
     """
     named = {key if isinstance(key, str) else "+".join(key): key for key in keys}
     return {named[find_column([*named], name, option)]: value for name, value in values.items()}
+
+
+def dropped_values(drop: Any, keys: Sequence[Key], targets: Sequence[str], schema: pa.Schema) -> Any:
+    """Give the categories, or the label, that are dropped, in the types of their columns; a rule as it is.
+
+    Examples
+    --------
+    >>> dropped_values({"member+day": "true+3"}, [("member", "day")], [], pa.schema({"member": "bool", "day": "int8"}))
+    {('member', 'day'): (True, 3)}
+    """
+    if isinstance(drop, str) and drop not in DROP_RULES and len(targets) == 1:
+        return value_of(drop, targets[0], schema)
+    if not isinstance(drop, dict):
+        return drop
+    return {key: category_of(said, key, schema) for key, said in of_keys(drop, keys, "--drop").items()}
+
+
+def category_of(said: Any, key: Key, schema: pa.Schema) -> Any:
+    """Give a category of a column, or of a joint key, whose values are joined as its columns are."""
+    if isinstance(key, str):
+        return value_of(said, key, schema)
+    parts = said.split("+") if isinstance(said, str) else said
+    if len(parts) != len(key):
+        refuse(f"--drop {'+'.join(key)} wants {len(key)} values with + between, not {said!r}")
+    return tuple(value_of(part, name, schema) for part, name in zip(parts, key, strict=True))
+
+
+def value_of(said: Any, name: str, schema: pa.Schema) -> Any:
+    """Read text as a value of a column."""
+    if not isinstance(said, str):
+        return said
+    kind = value_type(schema.field(name).type)
+    try:
+        return pa.array([said]).cast(kind)[0].as_py()
+    except pa.ArrowException:
+        refuse(f"--drop: {said!r} is no value of column {name!r}, which holds {kind}")
 
 
 def check_apart(aside: Sequence[str], values: Sequence[str], used: Collection[str]) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 
 from gpu_encode.cli.choices import (
     borders_choice,
+    drop_choice,
     hierarchy_choice,
     number,
     number_or_count,
@@ -46,7 +47,7 @@ ENCODERS = {
 # Options called as the parameter is, with dashes, and how each is read.
 OPTIONS: dict[str, Callable[[Any], Any]] = {
     **dict.fromkeys(
-        ("kind", "order", "statistic", "handle_missing", "missing_target", "indicators", "drop", "dtype", "device"),
+        ("kind", "order", "statistic", "handle_missing", "missing_target", "indicators", "dtype", "device"),
         lambda x: x,
     ),
     "n_components": lambda text: whole_number(text, "--n-components"),
@@ -59,6 +60,7 @@ OPTIONS: dict[str, Callable[[Any], Any]] = {
     "smooth": smooth_choices,
     "prior": prior_choice,
     "hierarchy": hierarchy_choice,
+    "drop": lambda words: words,
     "min_count": lambda text: number(text, "--min-count"),
     "min_frequency": lambda text: number_or_count(text, "--min-frequency"),
     "max_categories": lambda text: whole_number(text, "--max-categories"),
@@ -107,6 +109,8 @@ def encoder_choices(options: argparse.Namespace) -> dict[str, Any]:
     if (unseen := takes.get("handle_unknown")) in ("prior", "zero") and "handle_unknown" in given:
         words = [unseen, "nan", "error"]
         given["handle_unknown"] = words_by_column(given["handle_unknown"], words, "--handle-unknown")
+    if "drop" in given:
+        given["drop"] = drop_choice(given["drop"], options.encoder)
     if options.encoder == "impact" and given.get("smooth", "auto") is None:
         given["smooth"] = 0.0  # there None is another smoothing
     if options.encoder == "impact" and isinstance(given.get("smooth"), dict):

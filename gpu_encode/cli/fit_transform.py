@@ -50,7 +50,7 @@ def run(options: argparse.Namespace) -> int:
 
 def encoder_of(options: argparse.Namespace, parameters: dict[str, Any], plan: Roles | None = None) -> Any:
     """Make the encoder that was asked for; of no columns, to look at its parameters, unless there is a plan of them."""
-    chosen = parameters if plan is None else parameters | plan.by_key
+    chosen = parameters if plan is None else parameters | plan.parameters
     given = {name: make_choices(value, gpu_encode) for name, value in chosen.items()}
     if plan is not None:
         given |= {"columns": plan.keys} | ({"values": plan.values} if plan.values else {})

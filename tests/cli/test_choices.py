@@ -165,6 +165,12 @@ def test_made_makes_the_choices_inside_a_dict() -> None:
         ("--hierarchy zip=a --hierarchy zip=b", "--hierarchy gives the column 'zip' twice"),
         ("--hierarchy zip=prefix:x", "--hierarchy prefix: wants whole numbers such as prefix:16,8, not 'x'"),
         ("--hierarchy zip=parts:", "--hierarchy parts: wants a separator"),
+        (
+            "--encoder one-hot --drop frist",
+            r"--drop 'frist' is unknown; did you mean 'first'\? \(choose from first, if",
+        ),
+        ("--encoder one-hot --drop first --drop city=Bonn", "--drop is given once for all columns, or as COL=VALUE"),
+        ("--drop old --drop new", "--drop is given once: first, or the label of a class"),
         ("--handle-unknown erorr", r"--handle-unknown 'erorr' is unknown; did you mean 'error'\?"),
         ("--target-type binry", r"--target-type 'binry' is unknown; did you mean 'binary'\?"),
         ("--scheme city=lo", r"--scheme 'lo' is unknown; did you mean 'loo'\? \(choose from greedy, kfold"),

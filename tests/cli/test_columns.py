@@ -53,6 +53,25 @@ def test_target_and_weight_are_set_aside() -> None:
 
 
 @pytest.mark.parametrize(
+    ("words", "dropped"),
+    [
+        (["--drop", "first"], "first"),
+        (["--drop", "zip=02138", "--drop", "device=1"], {"zip": "02138", "device": "1"}),
+        (["--columns", "day,city+member", "--drop", "city+member=Bonn+true", "--drop", "day=3"],
+         {("city", "member"): ("Bonn", True), "day": 3}),
+        (["--columns", "day", "--set", 'drop={"day": 3}'], {"day": 3}),
+    ],
+)  # fmt: skip
+def test_categories_to_drop_have_the_types_of_their_columns(words: list[str], dropped: object) -> None:
+    assert roles_of("--encoder", "one-hot", *words).parameters["drop"] == dropped
+
+
+@pytest.mark.parametrize(("target", "label"), [("y", "3"), ("day", 3), ("y,day", "3")])
+def test_labels_to_drop_have_the_type_of_the_target(target: str, label: object) -> None:
+    assert roles_of("--drop", "3", target=target).parameters["drop"] == label
+
+
+@pytest.mark.parametrize(
     ("words", "message"),
     [
         (["--columns", "City,sity"], r"--columns: there is no column 'City'; did you mean 'city'\?"),
@@ -64,6 +83,15 @@ def test_target_and_weight_are_set_aside() -> None:
         (["--groups", "shop"], "--groups: there is no column 'shop'"),
         (["--fold-column", "fold"], "--fold-column: there is no column 'fold'"),
         (["--scheme", "holdout", "--mask", "held"], "--mask: there is no column 'held'"),
+        (
+            ["--encoder", "one-hot", "--columns", "day", "--drop", "day=x"],
+            "--drop: 'x' is no value of column 'day', whi",
+        ),
+        (["--encoder", "one-hot", "--drop", "sity=x"], r"--drop: there is no column 'sity'; did you mean 'city'\?"),
+        (
+            ["--encoder", "one-hot", "--columns", "city+day", "--drop", "city+day=x"],
+            r"--drop city\+day wants 2 values with \+ between, not 'x'",
+        ),
         (["--scheme", "city=group:groups=shop"], "--groups: there is no column 'shop'"),
         (["--scheme", "city=kfold:folds-by=zip+shop"], "--folds-by: there is no column 'shop'"),
         (["--columns", "city", "--scheme", "device=loo"], "--scheme: there is no column 'device'"),
