@@ -152,7 +152,7 @@ class Profile:
 
 
 def scheme_columns(encoder: Encoder) -> list[Any]:
-    """Columns of X that `profile` reads: those of the encoder's schemes.
+    """Columns of X that `profile` reads: those of the encoder's schemes, each once.
 
     Examples
     --------
@@ -161,7 +161,8 @@ def scheme_columns(encoder: Encoder) -> list[Any]:
     >>> scheme_columns(TargetEncoder(cv=GroupKFold(groups="shop")))
     ['shop']
     """
-    return [column for scheme in encoder._parameters().every_scheme for column in scheme.used_columns()]
+    schemes = encoder._parameters().every_scheme
+    return list(dict.fromkeys(column for scheme in schemes for column in scheme.used_columns()))
 
 
 def profile(encoder: Encoder, part: Part) -> Profile:

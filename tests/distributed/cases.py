@@ -65,6 +65,10 @@ ENCODERS = {
     "by value": {"cv": KFold(4, by=["buyer", "when"]), "columns": ["shop", "city"]},
     "folds of a column": {"cv": "fold", "columns": ["shop"]},
     "time": {"cv": TimeFolds(4, time="when"), "columns": ["shop", "city"]},
+    "time, by column": {
+        "cv": {"shop": TimeFolds(4, time="when"), "city": TimeFolds(3, time="when")},
+        "columns": ["shop", "city"],
+    },
     "holdout": {"cv": Holdout(0.4)},
     "leave one out": {"cv": LeaveOneOut(), "smooth": EmpiricalBayes(tau="between")},
     "joint": {"columns": [("shop", "city"), "size"], "indicators": True, "cv": 4},
