@@ -95,7 +95,7 @@ class Inputs:
         y = self._vectors["y"]
         X = np.empty((self.frame.n_rows, 0)) if isinstance(self.frame, Pieces) else self.tables[0]
         is_read = isinstance(y, PieceVectors) or devices.on_gpu(y)
-        return X, frames.on_host(self.targets()) if is_read else devices.unwrap(y)
+        return X, frames.on_host(self.targets(keep_missing=True)) if is_read else devices.unwrap(y)
 
     def warn_of_order(self) -> None:
         """Warn of vectors whose index is another than that of X: rows are matched by position."""

@@ -100,6 +100,15 @@ class Incomplete:
         values = held.on_host() if isinstance(held, NumberedLabels) else device_columns.to_host(held)
         return Incomplete(values, device_columns.to_host(self.missing))
 
+    def fetch(self) -> Array:
+        """Value of every row, on the host: NaN among floats, else None, where there is none."""
+        held = self.values
+        values = held.fetch() if isinstance(held, NumberedLabels) else device_columns.to_host(held)
+        missing = device_columns.to_host(self.missing)
+        filled = np.full(len(missing), None, values.dtype if values.dtype.kind == "f" else object)
+        filled[~missing] = values
+        return filled
+
 
 def read_array(data: Any, role: str) -> list[tuple[str | None, Any]]:
     """Columns of a vector or matrix on a GPU."""

@@ -103,7 +103,9 @@ def _without_nan(values: Any) -> Any:
 
 def on_host(targets: Sequence[tuple[str | None, Any]]) -> Array:
     """Targets that were read, for those who know NumPy alone: one vector, or a matrix of a column each."""
-    fetched = [values.fetch() if isinstance(values, NumberedLabels) else to_host(values) for _, values in targets]
+    fetched = [
+        values.fetch() if isinstance(values, (Incomplete, NumberedLabels)) else to_host(values) for _, values in targets
+    ]
     return fetched[0] if len(fetched) == 1 else np.column_stack(fetched)
 
 

@@ -7,6 +7,7 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
+from sklearn.model_selection import KFold as SplitterOfAllRows
 
 import gpu_encode as ge
 from tests.cases import SMOOTHINGS
@@ -116,6 +117,23 @@ def test_types_stay_those_of_the_values(values, kind, container):
     assert kept.encodings_[0][[0, 2]].tolist() == without.encodings_[0].tolist()
     assert kept.target_type_ == without.target_type_
     assert (kept.classes_ is None and without.classes_ is None) or kept.classes_.tolist() == without.classes_.tolist()
+
+
+class ByTarget:
+    """A splitter that reads y; rows without a target have a fold of their own."""
+
+    def split(self, X, y=None, groups=None):
+        folds = np.array([-1 if pd.isna(value) else len(str(value)) // 2 % 2 for value in np.asarray(y, dtype=object)])
+        return [(np.flatnonzero(folds != fold), np.flatnonzero(folds == fold)) for fold in np.unique(folds)]
+
+
+@pytest.mark.parametrize("cv", [SplitterOfAllRows(3), [*SplitterOfAllRows(3).split(X)], ByTarget()], ids=[*"kly"])
+@pytest.mark.parametrize("y", [Y, np.where(HAVE, np.where(Y > 0, "up", "down"), None)], ids=["quantity", "labels"])
+def test_splits_of_pieces_are_those_of_one_table(y, cv):
+    for scheme in (cv, {"city": cv}):
+        kept = encoder(scheme, target_type="auto", missing_target="keep")
+        pieces = kept.fit_transform([X[:20], X[20:]], [y[:20], y[20:]])
+        assert pd.concat(pieces).equals(kept.fit_transform(X, y))
 
 
 def test_of_several_targets_each_lacks_its_own_rows():
