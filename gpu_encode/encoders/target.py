@@ -99,7 +99,9 @@ class TargetEncoder(SchemeEncoder):
     encodings_ : list of float64 ndarray of shape (n_categories,)
         Encoding of each category, float64: by column, then target, then class, then fold of blow-up columns.
     target_mean_ : float, or float64 ndarray of shape (n_classes,), or a list of them
-        Exact mean of the target, by class for a multiclass target.
+        Mean of the target over the rows that new rows see, at the weight at which they see them, exact and rounded
+        once; by class for a multiclass target.  All rows, but for `Holdout`, half-lives, windows and `blow_up`.  Where
+        columns have schemes of their own, the mean that most weight stands behind.
     target_type_ : str or list of str
         "binary", "continuous" or "multiclass", of each target.
     classes_ : ndarray of shape (n_classes,) or None, or a list of them
@@ -156,6 +158,6 @@ class TargetEncoder(SchemeEncoder):
 
     @property
     def target_mean_(self) -> Any:
-        """Mean of the target that new rows see, rounded; of several classes an array, of several targets a list."""
+        """Mean of the target over the rows that new rows see; of several classes an array, of targets a list."""
         means = [float(mean[0]) if len(mean) == 1 else mean for mean in self._fitted().means()]
         return means[0] if len(means) == 1 else means

@@ -226,9 +226,9 @@ class Model:
         self.__dict__.update(state)
 
     def means(self) -> list[Floats]:
-        """Exact mean of each target over the rows that new rows see: (outputs,)."""
-        totals = [sums.totals(host(len(sums.accumulators))) for sums in self.statistics[0]]
-        return [Moments.of(host(0), total.accumulators[0, 0], total.spec, variances=False).mean for total in totals]
+        """Exact mean of each target over the rows that new rows see: (outputs,); of keys that see others, the most."""
+        moments = [[moments_of_all(sums) for sums in per_target] for per_target in self.statistics]
+        return [max(of_keys, key=lambda one: (one.n[0], *one.mean)).mean for of_keys in zip(*moments, strict=True)]
 
     def encode(self, frame: Frame | Pieces, ops: Ops, owner: str) -> tuple[list[Array], ColumnMap]:
         """Encode every row of a new table: an array for each column, then the indicators; and where the columns are.
@@ -463,6 +463,12 @@ def count_unseen(key: CategoryIndex, codes: Array) -> bool:
         return False
     counts[key.entry.name] += sum_in_pieces(codes, lambda some: some == UNKNOWN)
     return True
+
+
+def moments_of_all(sums: CategorySums) -> Moments:
+    """Count and mean of the rows that new rows see, whatever their category."""
+    total = sums.totals(host(len(sums.accumulators)))
+    return Moments.of(host(0), total.accumulators[0, 0], total.spec, variances=False)
 
 
 def note_unseen(key: CategoryIndex, codes: Array) -> None:

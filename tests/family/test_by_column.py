@@ -4,6 +4,7 @@ That parts, files, clusters, libraries and backends give the same is shown for a
 """
 
 import pickle
+from fractions import Fraction
 
 import numpy as np
 import pandas as pd
@@ -92,6 +93,19 @@ def test_no_row_sees_its_own_target_under_any_of_the_schemes():
     after = encoder.fit_transform(X, target)[names]
     np.testing.assert_array_equal(before.iloc[7], after.iloc[7])
     assert (before != after).any().all()
+
+
+@pytest.mark.host
+def test_the_mean_of_the_target_is_that_of_the_most_rows_whatever_the_order_of_columns():
+    halving, held = ge.TimeFolds(3, time="day", half_life=2), ge.Holdout(mask="held")
+    seen = SOLD[X["held"]]
+    for cv, (total, number) in (
+        ({"city": halving}, (SOLD.sum(), N)),
+        ({"city": halving, "zip": held}, (seen.sum(), len(seen))),
+    ):
+        for columns in (["city", "zip"], ["zip", "city"]):
+            encoder = ge.TargetEncoder(columns=columns, cv=cv).fit(X, SOLD)
+            assert encoder.target_mean_ == float(Fraction(int(total), int(number)))
 
 
 @pytest.mark.host
