@@ -1,12 +1,25 @@
 """Folds that the rows at hand cannot be dealt out to."""
 
 from math import ceil, log, log1p
+from typing import Any
+
+from numpy.typing import NDArray
+
+from gpu_encode.errors.targets import missing_targets
+from gpu_encode.errors.values import RowError
 
 # What a column of fold numbers is made by.
 FOLD_COLUMN = """
     fold = numpy.empty(len(X), int)
     for number, (_, rows) in enumerate(cv.split(X, y)):
         fold[rows] = number
+    X["fold"] = fold"""
+
+# The same where some rows have no target, and a splitter cannot do without: these have a fold of their own.
+FOLD_COLUMN_OF_KNOWN = """
+    fold, known = numpy.zeros(len(X), int), numpy.flatnonzero(pandas.notna(y))
+    for number, (_, rows) in enumerate(cv.split(X.iloc[known], numpy.asarray(y)[known]), 1):
+        fold[known[rows]] = number
     X["fold"] = fold"""
 
 
@@ -41,3 +54,13 @@ def splits_of_all_rows(cv: object) -> ValueError:
         "LeaveOneOut or Ordered of gpu_encode; or write each row's fold number into a column, beforehand, and name it, "
         f'cv="fold":{FOLD_COLUMN}'
     )
+
+
+def splitter_without_targets(cv: object, error: Exception, rows: NDArray[Any]) -> RowError:
+    """Error for a splitter of scikit-learn that fails where rows without a target are kept."""
+    said = str(error).splitlines()[0].rstrip(".")
+    advice = (
+        f", and cv={cv!r} fails: {said}. If it splits by y, split the rows that have a target beforehand, give the "
+        f'others a fold of their own, which sees all of these, and name the column, cv="fold":{FOLD_COLUMN_OF_KNOWN}'
+    )
+    return missing_targets("y", rows, advice)

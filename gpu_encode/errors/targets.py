@@ -13,9 +13,12 @@ def no_target(owner: str) -> ValueError:
     return ValueError(f"{owner} requires y to be passed, but the target y is None.")
 
 
-def missing_targets(role: str, rows: NDArray[Any]) -> RowError:
+# What to do about rows without a target.
+DROP_OR_KEEP = '. Drop or fill these rows first; missing_target="keep" of most encoders learns their categories alone.'
+
+
+def missing_targets(role: str, rows: NDArray[Any], advice: str = DROP_OR_KEEP) -> RowError:
     """Error for nulls where every row needs a value."""
-    advice = '. Drop or fill these rows first; missing_target="keep" of most encoders learns their categories alone.'
     if len(rows) == 1:
         return RowError(f"{role} has 1 missing value, in row ", int(rows[0]), advice)
     return first_of(f"{role} has ", rows, "missing values", advice)

@@ -26,6 +26,7 @@ from gpu_encode.fitting.model import Model, TargetInfo
 from gpu_encode.fitting.parameters import Parameters
 from gpu_encode.formulas.encoding_rule import EncodingRule, check_weights
 from gpu_encode.frames import Frame, Pieces
+from gpu_encode.ops import Ops
 from gpu_encode.schemes import Ordered, Scheme, Splits
 from gpu_encode.schemes.plans import Plan, Request, RowsAtHand, all_rows, assign
 from gpu_encode.sums import category_sums, targets
@@ -229,9 +230,17 @@ def plan_rows(scheme: Scheme, rows: TrainingRows, read_targets: Sequence[Target]
     class_counts = [count_classes(rows, target) for target in read_targets] if scheme.reads_classes else []
     X, y = rows.inputs.for_splitter() if isinstance(scheme, Splits) else (None, None)
     values = {role: column.vocabulary for role, column in columns.items()}
-    plan = scheme.plan(Request(rows.n_rows, counts, class_counts, values, X, y, rows.groups))
+    lacking = rows_without_target(read_targets, ops) if isinstance(scheme, Splits) else None
+    with rows.inputs.naming_piece("y"):
+        plan = scheme.plan(Request(rows.n_rows, counts, class_counts, values, X, y, rows.groups, lacking))
     codes = {role: column.codes for role, column in columns.items()}
     return assign(plan, RowsAtHand(ops, rows.n_rows, codes, read_targets[0].labels))
+
+
+def rows_without_target(read_targets: Sequence[Target], ops: Ops) -> Array | None:
+    """Find the rows that lack a target; None where none does."""
+    present = [ops.to_host(target.present) for target in read_targets if target.present is not None]
+    return np.flatnonzero(~np.logical_and.reduce(present)) if present else None
 
 
 def count_classes(rows: TrainingRows, target: Target) -> Array | None:

@@ -14,7 +14,7 @@ from cpu_fallback.row_numbers import FoldPattern, fold_numbers, key_of
 from gpu_encode import frames
 from gpu_encode.annotations import Column, Seed, Splitter, Vector
 from gpu_encode.categories.vocabulary import Vocabulary
-from gpu_encode.errors.folds import by_beside, empty_folds, nothing_to_stratify
+from gpu_encode.errors.folds import by_beside, empty_folds, nothing_to_stratify, splitter_without_targets
 from gpu_encode.errors.parameters import bad_option, bad_parameter, check_count, check_number, check_option
 from gpu_encode.schemes.ages import check_spans, folds_by_age, times_seen
 from gpu_encode.schemes.plans import (
@@ -494,11 +494,7 @@ class Splits(Scheme):
 
     def plan(self, request: Request) -> Plan:
         """Ask once for the splits."""
-        splits = self.cv
-        if hasattr(splits, "split"):
-            grouping = {} if request.groups is None else {"groups": request.groups.values(0)}
-            splits = splits.split(request.X, request.y, **grouping)
-        listed = list(splits)
+        listed = self.splits_of(request) if hasattr(self.cv, "split") else list(self.cv)
         if listed and not isinstance(listed[0], tuple) and is_vector(listed[0]):
             raise ValueError(
                 "cv holds several vectors of fold numbers. Fold numbers are one array for all rows, also where X is a "
@@ -507,6 +503,16 @@ class Splits(Scheme):
         if not listed or any(not isinstance(split, (tuple, list)) or len(split) != 2 for split in listed):
             raise ValueError("cv must give at least one split, each a pair of training rows and validation rows.")
         return from_splits([(train, test) for train, test in listed], request.n_rows)
+
+    def splits_of(self, request: Request) -> list[Any]:
+        """Ask a splitter for its splits."""
+        grouping = {} if request.groups is None else {"groups": request.groups.values(0)}
+        try:
+            return list(self.cv.split(request.X, request.y, **grouping))
+        except (TypeError, ValueError) as error:
+            if request.lacking is None or self.by_row_number() is not None:
+                raise
+            raise splitter_without_targets(self.cv, error, request.lacking) from error
 
 
 def list_of(columns: Any) -> tuple[Any, ...]:

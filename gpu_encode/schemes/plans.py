@@ -123,6 +123,8 @@ class Request:
         By what the scheme reads a column as: the distinct values.
     X, y, groups
         As the user gave them, for scikit-learn's splitters.
+    lacking : int64 array, optional
+        Rows without a target, where y has some, for the same.
     """
 
     n_rows: int
@@ -132,6 +134,7 @@ class Request:
     X: Any = None
     y: Any = None
     groups: Any = None
+    lacking: NDArray[np.int64] | None = None
 
 
 @dataclass(frozen=True)

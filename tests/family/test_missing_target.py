@@ -1,5 +1,6 @@
 """Rows without a target: their categories are known, they see as other rows do, and no row sees them."""
 
+import re
 from fractions import Fraction
 
 import numpy as np
@@ -8,8 +9,10 @@ import polars as pl
 import pyarrow as pa
 import pytest
 from sklearn.model_selection import KFold as SplitterOfAllRows
+from sklearn.model_selection import StratifiedKFold
 
 import gpu_encode as ge
+from gpu_encode.errors.folds import FOLD_COLUMN_OF_KNOWN
 from tests.cases import SMOOTHINGS
 
 pytestmark = [pytest.mark.host, pytest.mark.filterwarnings("ignore::UserWarning")]
@@ -134,6 +137,23 @@ def test_splits_of_pieces_are_those_of_one_table(y, cv):
         kept = encoder(scheme, target_type="auto", missing_target="keep")
         pieces = kept.fit_transform([X[:20], X[20:]], [y[:20], y[20:]])
         assert pd.concat(pieces).equals(kept.fit_transform(X, y))
+
+
+def test_a_splitter_that_fails_without_a_target_is_told_what_to_do():
+    y, cv = np.where(HAVE, Y > 0, np.nan), StratifiedKFold(3)
+    kept, wanted = encoder(cv, missing_target="keep"), encoder(cv).fit_transform(X[HAVE], y[HAVE])["city"]
+    for rows, target, place in ((X, y, ""), ([X[:2], X[2:]], [y[:2], y[2:]], r" \(row 0 of y\[0\]\)")):
+        said = rf"missing values, the first in row 0{place}, and cv=StratifiedKFold\(.* Input y contains NaN. If it"
+        with pytest.raises(ValueError, match=said + "(.|\n)*" + re.escape(FOLD_COLUMN_OF_KNOWN)):
+            kept.fit_transform(rows, target)
+    names = {"numpy": np, "pandas": pd, "cv": cv, "X": X.copy(), "y": y}
+    exec("\n".join(line[4:] for line in FOLD_COLUMN_OF_KNOWN.splitlines()), names)
+    found = kept.set_params(cv="fold").fit_transform(names["X"], y)["city"]
+    assert found[HAVE].to_numpy().tobytes() == wanted.to_numpy().tobytes()
+    # What else fails says so alone.
+    with pytest.raises(ValueError, match="Cannot have number of splits n_splits=99") as refused:
+        kept.set_params(cv=SplitterOfAllRows(99)).fit_transform(X, y)
+    assert "fold" not in str(refused.value)
 
 
 def test_of_several_targets_each_lacks_its_own_rows():
