@@ -103,9 +103,18 @@ def no_cv_by_column(what: str) -> ValueError:
 
 def no_ages(what: str, scheme: object) -> ValueError:
     """Error for what takes all rows alike, and was given a scheme in which they count by their age."""
+    given = "half_life" if getattr(scheme, "window", None) is None else "window"
+    again = (
+        f"Weights follow from the last time of all rows: call fit on all of them again; or leave {given} out, and "
+        "take old rows out by forget."
+    )
+    later = f"Leave {given} out here, and set cv of the encoder that comes of it."
+    instead = {
+        **dict.fromkeys(("partial_fit", "forget", "merge"), again),
+        **dict.fromkeys(("tune", "choose_interactions"), later),
+    }.get(what, f"Leave {given} out, or take an encoder that keeps sums, as TargetEncoder.")
     return ValueError(
-        f"{what} takes rows of all ages alike, but half_life or window of {type(scheme).__name__} asks for their ages. "
-        "Leave both out; or call fit, fit_transform and transform of an encoder that keeps sums, as TargetEncoder."
+        f"{what} takes rows of all ages alike, but {given} of {type(scheme).__name__} asks for their ages. {instead}"
     )
 
 

@@ -308,14 +308,14 @@ def test_times_that_cannot_be_subtracted(kind, days, message, ages):
 def test_who_takes_no_ages(kind):
     made = encoder(kind, half_life=30).fit(ROWS, Y["quantity"])
     for call in (made.partial_fit, made.forget):
-        with pytest.raises(ValueError, match="rows of all ages alike"):
+        with pytest.raises(ValueError, match=r"half_life of .* call fit on all of them again; or leave half_life out"):
             call(ROWS, Y["quantity"])
-    with pytest.raises(ValueError, match="merge takes rows of all ages alike"):
+    with pytest.raises(ValueError, match=r"merge takes rows of all ages alike.* by forget"):
         made.merge(made)
-    with pytest.raises(ValueError, match="tune takes rows of all ages alike"):
+    with pytest.raises(ValueError, match=r"tune takes .* Leave half_life out here, and set cv"):
         ge.tune(encoder(kind, half_life=30), ROWS, Y["quantity"])
     clusters = ge.ClusterEncoder(2, columns=["shop"], cv=ge.TimeFolds(3, time="day", window=9))
-    with pytest.raises(ValueError, match="ClusterEncoder takes rows of all ages alike"):
+    with pytest.raises(ValueError, match=r"ClusterEncoder takes .* but window of .* as TargetEncoder"):
         clusters.fit(ROWS, Y["quantity"])
     medians = ge.StatisticEncoder(["median"], columns=["shop"], cv=ge.TimeFolds(3, time="day", half_life=3))
     with pytest.raises(ValueError, match="needs whole rows"):
