@@ -256,7 +256,7 @@ class Encoding:
             part, plain = roles.part(chunk), plain_output(self._encoder)
             if self._chosen is not None:
                 plain.columns = self._chosen
-            with roles.explain_missing_target(chunk), run.timed("measuring"):
+            with run.timed("measuring"):
                 encoded = plain.fit_transform(part.X, part.y, sample_weight=part.sample_weight, groups=part.groups)
         self._encoder._adopt(plain._model, plain.device_)
         table = self._add_aside(encoded, chunk.table)
@@ -314,7 +314,7 @@ class Encoding:
         columns = [*self._roles.aside, *used]
         with run.reading("profiling", columns, self._pass_size(columns, work)) as chunks:
             for chunk in chunks:
-                with self._roles.explain_missing_target(chunk), run.timed("profiling"):
+                with run.timed("profiling"):
                     total += profile_rows(parameters, self._roles.part(chunk))
         return total
 

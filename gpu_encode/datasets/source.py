@@ -17,7 +17,7 @@ from gpu_encode.datasets import files
 from gpu_encode.datasets.files import SourceFile
 from gpu_encode.datasets.formats import Contents, is_text, read_batches, value_type
 from gpu_encode.errors import datasets as errors
-from gpu_encode.errors.targets import stray_text, text_as_quantity
+from gpu_encode.errors.targets import DROP_OR_KEEP, stray_text, text_as_quantity
 from gpu_encode.errors.values import RowError
 from gpu_encode.fitting.columns import Selection
 from gpu_encode.fitting.fit import select_columns
@@ -147,12 +147,13 @@ class Source:
 
     @contextlib.contextmanager
     def naming_rows(self) -> Iterator[None]:
-        """Say of a row that an error names in which file it is."""
+        """Say of a row that an error names in which file it is, and of one without a target how files leave it out."""
         try:
             yield
         except RowError as error:
             where, row = self.named(error.row)
-            raise RowError(error.before, error.row, f" (row {row} of {where}){error.after}") from error
+            after = error.after.replace(DROP_OR_KEEP, errors.LEAVE_OUT)
+            raise RowError(error.before, error.row, f" (row {row} of {where}){after}") from error
 
     def without_incomplete(self, columns: Sequence[str]) -> "Source":
         """Leave out rows that lack a value in any of these columns."""
@@ -432,16 +433,6 @@ class Roles:
         if not self.targets:
             return None
         return table.select(self.targets) if self.several else table.column(self.targets[0])
-
-    @contextlib.contextmanager
-    def explain_missing_target(self, chunk: Chunk) -> Iterator[None]:
-        """Say of rows without a target, which nothing can be learned from, how to leave them out."""
-        try:
-            yield
-        except ValueError as error:
-            if any(pc.any(pc.is_null(chunk.table[name], nan_is_null=True)).as_py() for name in self.targets):
-                error.add_note(errors.LEAVE_OUT)
-            raise
 
     def selected(self, encoder: Any, schema: Any) -> Selection:
         """Read which columns are encoded against the features, before there are any rows."""

@@ -10,8 +10,8 @@ KEPT = (
     "from it. Delete the folder if you do not want that."
 )
 LEAVE_OUT = (
-    "Rows without a target can be left out: drop_missing_target=True (--drop-missing-target); or be encoded without "
-    'being learned from: missing_target="keep" of the encoder (--missing-target keep).'
+    '. Leave such rows out by drop_missing_target=True (--drop-missing-target), or pass missing_target="keep" '
+    "(--missing-target keep): most encoders then encode them, and learn nothing of them but their categories."
 )
 KINDS_OF_SOURCES = "the path of a file or folder, a glob, a list of paths, or a pyarrow.dataset.Dataset of files"
 

@@ -14,7 +14,10 @@ def no_target(owner: str) -> ValueError:
 
 
 # What to do about rows without a target.
-DROP_OR_KEEP = '. Drop or fill these rows first; missing_target="keep" of most encoders learns their categories alone.'
+DROP_OR_KEEP = (
+    '. Drop or fill these rows first, or pass missing_target="keep": most encoders then encode them, and learn nothing '
+    "of them but their categories."
+)
 
 
 def missing_targets(role: str, rows: NDArray[Any], advice: str = DROP_OR_KEEP) -> RowError:
