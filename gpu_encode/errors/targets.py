@@ -96,24 +96,21 @@ def many_columns(n_classes: int) -> str:
     )
 
 
-def one_type_for_several(n_targets: int, found: str, kinds: Sequence[str]) -> ValueError:
-    """Error for several targets of which not every one has its kind said."""
-    return _unknown_label_type(
-        f"y holds {n_targets} targets, and {found}",
-        kinds,
-        'For several targets pass target_type="continuous" or a list of one kind per target.',
+def one_type_for_several(n_targets: int, target_type: str, inferred: str | None) -> ValueError:
+    """Error for several targets of which not every one has its kind said; `inferred` is scikit-learn's word for all."""
+    asked = "" if target_type == "auto" else f", and target_type={target_type!r} is for one"
+    found = "" if inferred is None else f" Unknown label type: Target type was inferred to be {inferred!r}."
+    return ValueError(
+        f'y holds {n_targets} targets{asked}: pass target_type="continuous" or a list of one kind per target.{found}'
     )
 
 
 def unknown_target_type(found: str, kinds: Sequence[str]) -> ValueError:
     """Error for a target of no kind that can be encoded."""
-    return _unknown_label_type(
-        f"Target type was inferred to be {found!r}", kinds, "Convert y to numbers, or to labels of one type."
+    return ValueError(
+        f"Unknown label type: Target type was inferred to be {found!r}. Only {tuple(kinds)} are supported. Convert y "
+        "to numbers, or to labels of one type."
     )
-
-
-def _unknown_label_type(found: str, kinds: Sequence[str], advice: str) -> ValueError:
-    return ValueError(f"Unknown label type: {found}. Only {tuple(kinds)} are supported. {advice}")
 
 
 def more_than_two_labels(labels: NDArray[Any]) -> ValueError:

@@ -123,9 +123,9 @@ def read(ops: Ops, named: Sequence[tuple[str | None, Array]], target_type: Any) 
         if labels.rows is not None and not len(labels):
             raise no_values()
 
-    def joint() -> str:
+    def joint() -> str | None:
         if any(labels.rows is not None for _, labels in columns):
-            return "of several targets"
+            return None
         return str(type_of_target(on_host([(name, labels.checked) for name, labels in columns]), input_name="y"))
 
     kinds = kinds_of(infer, target_type, joint)
@@ -166,9 +166,9 @@ class Labels:
 
 
 def kinds_of(
-    infer: Sequence[Callable[[], str]], target_type: Any, joint: Callable[[], str] = lambda: "of several targets"
+    infer: Sequence[Callable[[], str]], target_type: Any, joint: Callable[[], str | None] = lambda: None
 ) -> list[str]:
-    """Give the kind asked for or inferred, one per target; `joint` says what several targets look like together."""
+    """Give the kind asked for or inferred, one per target; `joint` says what several are together, if it can."""
     if isinstance(target_type, (list, tuple)):
         if len(target_type) != len(infer):
             raise ValueError(
@@ -179,8 +179,7 @@ def kinds_of(
         return [infer_own() if kind == "auto" else kind for kind, infer_own in zip(target_type, infer, strict=True)]
     check_option("TargetEncoder", "target_type", target_type, ("auto", *KINDS))
     if len(infer) > 1 and target_type != "continuous":
-        inferred = f"Target type was inferred to be {joint()!r}" if target_type == "auto" else None
-        raise one_type_for_several(len(infer), inferred or f"target_type={target_type!r} is for one", KINDS)
+        raise one_type_for_several(len(infer), target_type, joint() if target_type == "auto" else None)
     return [infer_own() if target_type == "auto" else target_type for infer_own in infer]
 
 

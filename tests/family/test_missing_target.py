@@ -206,10 +206,10 @@ def test_drawn_orders_are_those_of_training():
 
 
 def test_refusals():
-    with pytest.raises(
-        ValueError, match=r"y has \d+ missing values.*Drop or fill .* missing_target=\"keep\": most encoders then"
-    ):
+    with pytest.raises(ValueError, match=r"y has \d+ missing values.*Drop or fill .*=\"keep\": most encoders then"):
         encoder(3).fit(X, Y)
+    with pytest.raises(ValueError, match=r"^y holds 2 targets: pass .*=\"continuous\" or a list of .* per target.$"):
+        encoder(3, target_type="auto", missing_target="keep").fit(X, np.column_stack([Y, Y]))
     with pytest.raises(ValueError, match="y has no value in any row"):
         encoder(3, missing_target="keep").fit(X, np.full(N, np.nan))
     with pytest.raises(ValueError, match=r"missing_target.* 'drop'"):
