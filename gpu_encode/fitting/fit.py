@@ -167,6 +167,10 @@ def select_columns(parameters: Parameters, frame: Frame | Pieces) -> Selection:
     if parameters.select is not None:
         selection = parameters.select(frame)
     else:
+        for scheme in parameters.scheme_by_key.values():
+            with parameters.naming_scheme(scheme):
+                for column in scheme.used_columns():
+                    locate(frame, column, "The scheme's column")
         selection = select(frame, parameters.columns, parameters.hierarchy, parameters.training_columns)
     dates = [locate(frame, column, "values:") for column in parameters.date_columns]
     selection = replace(selection, dates=dates) if dates else selection
@@ -215,7 +219,8 @@ def plan_keys(context: FitContext, for_new_rows: bool = False) -> list[Plan]:
     for scheme in chosen:
         if id(scheme) not in made:
             needed = scheme.new_rows_see_folds or not for_new_rows
-            made[id(scheme)] = plan_rows(scheme, rows, context.targets) if needed else all_rows()
+            with context.parameters.naming_scheme(scheme):
+                made[id(scheme)] = plan_rows(scheme, rows, context.targets) if needed else all_rows()
     return [made[id(scheme)] for scheme in chosen]
 
 

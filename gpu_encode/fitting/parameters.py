@@ -1,6 +1,7 @@
 """The parameters of an encoder, read and checked once per call, at fit."""
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, fields, replace
 from numbers import Real
 from typing import Any, Self
@@ -21,7 +22,7 @@ from gpu_encode.formulas.scales import check_ranges, check_scale
 from gpu_encode.formulas.statistic import Statistic
 from gpu_encode.frames import Frame, Pieces
 from gpu_encode.notices import LeakWarning, warn
-from gpu_encode.schemes import Greedy, KFold, LeaveOneOut, Ordered, Scheme
+from gpu_encode.schemes import Greedy, KFold, LeaveOneOut, Ordered, Scheme, naming
 from gpu_encode.schemes.plans import FoldPlan, OrderedPlan, Plan, first_rows, leak_of
 from gpu_encode.sums.targets import LABELLED, Target
 from gpu_encode.training.outputs import check_indicators, list_indicators
@@ -374,6 +375,10 @@ class Parameters:
     def scheme_of_each_key(self, selection: Selection, frame: Frame | Pieces) -> list[Scheme]:
         """Give the scheme of every key."""
         return value_of_each_key("cv", self.scheme_by_key, self.scheme, selection, frame)
+
+    def naming_scheme(self, scheme: Scheme) -> AbstractContextManager[None]:
+        """Say of an error by which key of a dict its scheme was given, if by one."""
+        return naming(next((f"cv[{key!r}]" for key, own in self.scheme_by_key.items() if own is scheme), None))
 
     def folds_given_for(self, scheme: Scheme) -> int | None:
         """Give the folds of a scheme that was given as their number; None of any other."""

@@ -171,7 +171,8 @@ def plan(encoder: Encoder, profile: Profile) -> EncodingPlan:
     """
     parameters = encoder._parameters()
     for scheme in parameters.every_scheme:
-        check_parts(parameters, scheme)
+        with parameters.naming_scheme(scheme):
+            check_parts(parameters, scheme)
     if not profile.n_rows:
         raise ValueError(f"None of the parts has rows, while a minimum of 1 is required by {type(encoder).__name__}.")
     if not profile.some_weight:
@@ -181,7 +182,8 @@ def plan(encoder: Encoder, profile: Profile) -> EncodingPlan:
     counts = [class_counts(target, info) for target, info in known] or [None]
     plans = []
     for scheme in parameters.every_scheme:
-        plans.append(plan_scheme(scheme, profile, counts))
+        with parameters.naming_scheme(scheme):
+            plans.append(plan_scheme(scheme, profile, counts))
         folds = parameters.folds_given_for(scheme)
         for target, info in known:
             if info.classes is not None and folds is not None:

@@ -213,8 +213,12 @@ def profile_rows(parameters: Parameters, part: Part) -> Profile:
         profiles = [profile_target(backend, *target, kind) for target, kind in zip(named, asked, strict=True)]
         weight = given.weight()
         some = weight is None or bool(targets.check_weight(backend, weight, all_rows=False).any())
-        reads = dict.fromkeys(read for scheme in parameters.every_scheme for read in scheme.reads_of_rows())
-        values = {(column, role): value_counts(given, column, role, backend) for column, role in reads}
+        values: dict[tuple[Any, str], ValueCounts] = {}
+        for scheme in parameters.every_scheme:
+            with parameters.naming_scheme(scheme):
+                for column, role in scheme.reads_of_rows():
+                    if (column, role) not in values:
+                        values[column, role] = value_counts(given, column, role, backend)
     if parameters.reads_classes and not profiles:
         raise nothing_to_stratify()
     within = {part.first_row: profiles[0]} if parameters.reads_classes else {}

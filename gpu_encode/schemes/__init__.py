@@ -4,7 +4,7 @@ Every class is a small parameter object; `plan` turns it into fold numbers and a
 every scheme but `Greedy`, changing a row's target never changes that row's own training encoding.
 """
 
-from gpu_encode.schemes.folds import FoldNumbers, Greedy, GroupKFold, Holdout, KFold, Splits, TimeFolds, resolve
+from gpu_encode.schemes.folds import FoldNumbers, Greedy, GroupKFold, Holdout, KFold, Splits, TimeFolds, naming, resolve
 from gpu_encode.schemes.orders import LeaveOneOut, Ordered
 from gpu_encode.schemes.plans import Scheme
 
@@ -19,5 +19,6 @@ __all__ = [
     "Scheme",
     "Splits",
     "TimeFolds",
+    "naming",
     "resolve",
 ]

@@ -1,6 +1,7 @@
 """Schemes of folds: every row has a fold number, drawn or given, and sees some of the folds."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from datetime import timedelta
 from fractions import Fraction
 from numbers import Integral, Number
@@ -16,6 +17,7 @@ from gpu_encode.annotations import Column, Seed, Splitter, Vector
 from gpu_encode.categories.vocabulary import Vocabulary
 from gpu_encode.errors.folds import by_beside, empty_folds, nothing_to_stratify, splitter_without_targets
 from gpu_encode.errors.parameters import bad_option, bad_parameter, check_count, check_number, check_option
+from gpu_encode.errors.values import RowError
 from gpu_encode.schemes.ages import check_spans, folds_by_age, times_seen
 from gpu_encode.schemes.plans import (
     ByPattern,
@@ -527,6 +529,19 @@ def is_vector(cv: Any) -> bool:
     return hasattr(cv, "__array__") and getattr(cv, "ndim", 1) in (1, 2)
 
 
+@contextmanager
+def naming(name: str | None) -> Iterator[None]:
+    """Say of an error which of several schemes it is about, if that has a name."""
+    try:
+        yield
+    except (ValueError, TypeError) as error:
+        if name is None or type(error) not in (ValueError, TypeError, RowError):
+            raise
+        if isinstance(error, RowError):
+            raise RowError(f"{name}: {error.before}", error.row, error.after) from error
+        raise type(error)(f"{name}: {error}") from error
+
+
 # What a user gives as `cv`: a scheme, a number of folds, a column of fold numbers, a splitter or its splits.
 CrossFitting = Scheme | Splitter | ArrayLike | Iterable[tuple[ArrayLike, ArrayLike]] | None
 
@@ -543,7 +558,7 @@ def resolve(cv: Any, shuffle: Any, random_state: Any, owner: str = "TargetEncode
     elif isinstance(cv, str):
         cv = FoldNumbers(cv)
     elif is_vector(cv):
-        cv = FoldNumbers(frames.read_grouping(cv, "cv"))
+        cv = FoldNumbers(frames.read_grouping(cv, name))
     elif not isinstance(cv, Scheme):
         if not hasattr(cv, "split") and not isinstance(cv, Iterable):
             allowed = (
@@ -552,10 +567,11 @@ def resolve(cv: Any, shuffle: Any, random_state: Any, owner: str = "TargetEncode
                 "a splitter",
                 "an iterable of splits",
                 "fold numbers",
-                "Greedy KFold GroupKFold TimeFolds Holdout LeaveOneOut Ordered",
+                "Greedy, KFold, GroupKFold, TimeFolds, Holdout, LeaveOneOut, Ordered",
             )
             raise bad_option(owner, name, cv, allowed)
         cv = Splits(cv)
     scheme: Scheme = cv
-    scheme.check()
+    with naming(None if name == "cv" else name):
+        scheme.check()
     return scheme

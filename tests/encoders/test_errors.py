@@ -256,11 +256,7 @@ MIXED = np.array([1, "a"] * 6, dtype=object)
 # Calls of an encoder that was fitted on a quantity.
 CALLS = [
     ("more targets", partial_fit(y=BOTH), "had 1 targets, this one has 2. Give the same"),
-    (
-        "targets without kinds",
-        fit_as("auto", BOTH),
-        "^y holds 2 targets: pass .* list .*'multilabel-indicator'",
-    ),
+    ("targets without kinds", fit_as("auto", BOTH), "^y holds 2 targets: pass .* list .*'multilabel-indicator'"),
     ("one kind for two", fit_as("binary", BOTH), "y holds 2 targets, and target_type='binary' is for one"),
     ("new text for numbers", transform(zip="1"), "'zip' was fitted on number .* holds text"),
     ("new text for dates", transform(day="x"), "'day' was fitted on datetime values"),

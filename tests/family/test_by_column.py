@@ -12,6 +12,7 @@ import pytest
 from sklearn.base import clone
 
 import gpu_encode as ge
+from gpu_encode.parts import Part, plan, profile
 from tests.family.members import AMOUNT, JOINT, KIND, ROWS, SOLD, WEIGHTS, N, same
 
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")
@@ -219,8 +220,13 @@ def test_columns_are_named_by_place_and_a_dict_survives_copies():
             r"\"smooth\['city'\]\" parameter of TargetEncoder must be a finite number",
         ),
         ({"smooth": {"city": "none"}}, r"\"smooth\['city'\]\" parameter of TargetEncoder must be one of \"auto\""),
-        ({"cv": {"city": 1}}, '"n_splits|n_splits'),
-        ({"cv": {"city": 2.5}}, r"\"cv\['city'\]\" parameter of TargetEncoder must be one of an integer"),
+        ({"cv": {"city": 1}}, r"^cv\['city'\]: The 'n_splits' parameter of KFold"),
+        ({"cv": {"city": ge.TimeFolds(time="day", half_life="-2d")}}, r"^cv\['city'\]: The 'half_life' parameter"),
+        ({"cv": {JOINT: "nocol"}}, r"^cv\[\('zip', 'city'\)\]: The scheme's column 'nocol' is not a column"),
+        ({"cv": {"city": [0, 1]}}, r"^cv\['city'\]: Found input .* fold numbers 2"),
+        ({"cv": {"city": np.zeros((N, 2))}}, r"^cv\['city'\] should be a 1d array"),
+        ({"cv": {"city": "price"}}, r"^cv\['city'\]: The fold numbers column 'price' .* row 0"),
+        ({"cv": {"city": 2.5}}, r"\"cv\['city'\]\" parameter of TargetEncoder must be one of .* Greedy, KFold, "),
         ({"cv": {"city": {}}}, r"\"cv\['city'\]\" parameter of TargetEncoder must be one scheme for all columns"),
         ({"cv": {"town": 5}}, "cv: 'town' is not a column of X"),
         ({"cv": {"rank": 5}}, "cv names 'rank', which is not among the columns to encode"),
@@ -238,6 +244,14 @@ def test_refusals(parameters, message):
     encoder = ge.TargetEncoder(columns=KEYS, **parameters)
     with pytest.raises(ValueError, match=message):
         encoder.fit_transform(X, SOLD)
+
+
+@pytest.mark.host
+@pytest.mark.parametrize("cv", ["nocol", [0, 1], "price", ge.KFold(N + 1)], ids=str)
+def test_refusals_of_parts_name_the_key(cv):
+    encoder, part = ge.TargetEncoder(columns=["zip", "city"], cv={"city": cv}), Part(X, SOLD)
+    with pytest.raises(ValueError, match=r"^cv\['city'\]: "):
+        plan(encoder, profile(encoder, part))
 
 
 @pytest.mark.host
