@@ -312,7 +312,9 @@ class Encoder(KnownKeywords, TransformerMixin, BaseEstimator, auto_wrap_output_k
         ----------
         X, y, sample_weight
             As in `fit`, several tables included.  Class labels are the union of those of all calls; `cv` plays no part.
-            All weights of a call may be 0: encodings are NaN until a row weighs something.
+            All weights of a call may be 0: encodings are NaN until a row weighs something.  With
+            ``missing_target="keep"`` all targets may be missing, of the first call, too: `target_type_` is then
+            "undecided" until a row has one.
 
         Returns
         -------

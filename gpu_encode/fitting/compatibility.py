@@ -1,6 +1,7 @@
 """What must be the same from one call of `partial_fit` to the next, and of encoders that are merged."""
 
 from collections.abc import Mapping, Sequence
+from itertools import compress
 from numbers import Real
 from typing import Any
 
@@ -25,6 +26,7 @@ from gpu_encode.formulas.summaries import Summaries
 from gpu_encode.frames import Frame, Pieces
 from gpu_encode.schemes import Scheme
 from gpu_encode.sums.category_sums import SumSpec
+from gpu_encode.sums.targets import UNDECIDED
 
 # Parameters of statistics whose encoders have them under another name.
 ENCODER_NAMES = {
@@ -120,7 +122,9 @@ def check_same_parameters(
     keys: Sequence[CategoryIndex],
 ) -> None:
     """Raise ValueError if a parameter that shapes the encodings has changed since the first call."""
-    before, now = of_all_entries(known, [sums.spec for sums in known.statistics[0]]), of_all_entries(parameters, specs)
+    decided = [info.kind != UNDECIDED for info in known.targets]
+    before = of_all_entries(known, [sums.spec for sums in compress(known.statistics[0], decided)])
+    now = of_all_entries(parameters, [*compress(specs, decided)])
     for old_rule, rule, old_key, key in zip(known.rules, rules, known.keys, keys, strict=True):
         earlier = parameters_of(old_rule.statistic) | entry_parameters(old_rule, old_key, parameters.as_unseen, before)
         later = parameters_of(rule.statistic) | entry_parameters(rule, key, parameters.as_unseen, now)

@@ -109,7 +109,7 @@ def prepare(
     rows = read_rows(parameters, inputs, all_rows=fixed_targets is None and not more_may_come)
     if known is not None:
         check_same_statistic(known, parameters)
-    summed = read_summed(parameters, rows, None if known is None else known.targets, fixed_targets)
+    summed = read_summed(parameters, rows, None if known is None else known.targets, fixed_targets, more_may_come)
     if known is not None:
         check_columns(known, rows.frame, parameters.owner)
     selection = select_columns(parameters, rows.frame)

@@ -13,7 +13,7 @@ from gpu_encode.errors.statistics import never_learned, never_learned_label
 from gpu_encode.fitting.model import Model, TargetInfo, join_targets, widen_classes
 from gpu_encode.ops import host
 from gpu_encode.sums.category_sums import CategorySums
-from gpu_encode.sums.targets import counted_classes
+from gpu_encode.sums.targets import UNDECIDED, counted_classes
 
 
 def forget(known: Model, gone: Model) -> Model:
@@ -55,6 +55,11 @@ def forget(known: Model, gone: Model) -> Model:
 def check_labels(mine: TargetInfo, theirs: TargetInfo) -> TargetInfo:
     """Give what is known of a target; raise ValueError for labels that it never had."""
     joined = join_targets(mine, theirs)
+    if mine.kind == UNDECIDED != theirs.kind:
+        raise ValueError(
+            "forget was given rows with a target, and no row that was learned has one. Give rows as they were given to "
+            "fit or partial_fit."
+        )
     if joined.vocabulary is not None and mine.vocabulary is not None and len(joined.vocabulary) > len(mine.vocabulary):
         new = np.flatnonzero(mine.vocabulary.positions(joined.vocabulary, mine.name) < 0)
         raise never_learned_label(joined.vocabulary.values.take(new[:1]).to_numpy()[0])

@@ -247,6 +247,7 @@ def read_summed(
     rows: TrainingRows,
     earlier: Sequence[TargetInfo] | None = None,
     fixed: Sequence[TargetInfo] | None = None,
+    more_may_come: bool = False,
 ) -> list[SummedColumn]:
     """Read what is summed: columns of X, the targets, or nothing but the rows' weights.
 
@@ -258,6 +259,8 @@ def read_summed(
         Targets of earlier calls of `partial_fit`, whose kinds these must have.
     fixed : list of TargetInfo, optional
         Targets of all rows, where these are some of them: kinds and classes are decided.
+    more_may_come : bool, default=False
+        Whether other rows may be added, so that none of these need have a target.
     """
     if parameters.values is not None:
         summed = read_value_columns(rows.frame, parameters.values, rows.weight, rows.ops, parameters.labelled)
@@ -265,7 +268,7 @@ def read_summed(
         summed = [SummedColumn(targets.no_target(rows.n_rows), rows.weight)]
     else:
         with rows.inputs.naming_piece("y"):
-            read = read_targets(parameters, rows, earlier, fixed)
+            read = read_targets(parameters, rows, earlier, fixed, more_may_come)
         summed = [SummedColumn.of(target, rows.weight) for target in read]
     parameters.check_targets([column.target for column in summed])
     with rows.inputs.naming_piece("y"):
@@ -277,6 +280,7 @@ def read_targets(
     rows: TrainingRows,
     earlier: Sequence[TargetInfo] | None,
     fixed: Sequence[TargetInfo] | None,
+    more_may_come: bool,
 ) -> list[Target]:
     """Read the targets of y: as all rows have decided, as earlier calls have, or by what these rows hold."""
     named = rows.targets(parameters.missing_target == "keep")
@@ -290,7 +294,7 @@ def read_targets(
         return read_fixed_targets(rows.ops, named, list(fixed) * (times if len(fixed) == 1 else 1))
     if earlier is not None:
         return read_later_targets(rows.ops, named, parameters.target_type, list(earlier) * times)
-    return targets.read(rows.ops, named, parameters.target_type)
+    return targets.read(rows.ops, named, parameters.target_type, more_may_come)
 
 
 def read_fixed_targets(ops: Ops, named: Sequence[tuple[str | None, Any]], fixed: Sequence[TargetInfo]) -> list[Target]:
@@ -313,7 +317,11 @@ def read_later_targets(
     if len(named) != len(earlier):
         raise other_number_of_targets(len(earlier), len(named))
     read = []
-    for (name, values), info in zip(named, earlier, strict=True):
+    for number, ((name, values), info) in enumerate(zip(named, earlier, strict=True)):
+        if info.kind == targets.UNDECIDED:
+            asked = target_type[number] if isinstance(target_type, (list, tuple)) else target_type
+            read += targets.read(ops, [(name, values)], asked, more_may_come=True)
+            continue
         if target_type not in ("auto", info.kind) and not isinstance(target_type, (list, tuple)):
             raise ValueError(
                 f"Earlier calls had target_type {info.kind!r}, this one asks for {target_type!r}. Call fit to start "

@@ -27,7 +27,7 @@ from gpu_encode.ops import Ops, device_of, host, memory_of
 from gpu_encode.sums.category_sums import CategorySums
 from gpu_encode.sums.moments import Moments
 from gpu_encode.sums.pairs import PairSums
-from gpu_encode.sums.targets import LABELLED, counted_classes, join_labels
+from gpu_encode.sums.targets import LABELLED, UNDECIDED, counted_classes, join_labels
 from gpu_encode.training.elapsed import Elapsed
 from gpu_encode.training.encodings import flatten
 from gpu_encode.training.outputs import OutputColumns, in_type, indicator, make_room, missing_rows
@@ -323,7 +323,7 @@ class Model:
             key, to_key, from_other = my_key.union(their_key)
             keys.append(key)
             places.append((to_key, from_other))
-            pairs = zip(self.statistics[number], other.statistics[number], targets, strict=True)
+            pairs = zip(*self._decided(other, number), targets, strict=True)
             statistics.append(
                 [
                     widen_classes(a, self.targets[i], info).plus(
@@ -341,6 +341,16 @@ class Model:
         ]
         return replace(self, targets=targets, keys=keys, statistics=statistics, pairs=pairs_of_both)
 
+    def _decided(self, other: "Model", entry: int) -> tuple[list[CategorySums], list[CategorySums]]:
+        """Give the sums of an entry of both, each that is not decided yet in the form of the other, of no rows."""
+        mine, theirs = [*self.statistics[entry]], [*other.statistics[entry]]
+        for number, (one, two) in enumerate(zip(self.targets, other.targets, strict=True)):
+            if one.kind != two.kind and one.kind == UNDECIDED:
+                mine[number] = theirs[number].of_no_rows(mine[number].n_categories)
+            elif one.kind != two.kind:
+                theirs[number] = mine[number].of_no_rows(theirs[number].n_categories)
+        return mine, theirs
+
 
 def position_of(name: str | None, feature_names: Sequence[str] | None) -> int:
     """Give the position at fit of a column of values by its name, x0, x1 and so on where columns have none."""
@@ -355,7 +365,9 @@ def refuse_missing(codes: Array, missing: str, named: str, frame: Frame | Pieces
 
 
 def join_targets(mine: TargetInfo, theirs: TargetInfo) -> TargetInfo:
-    """Target with the class labels of both."""
+    """Target with the class labels of both; of one that is not decided yet and another, the other."""
+    if UNDECIDED in (mine.kind, theirs.kind):
+        return theirs if mine.kind == UNDECIDED else mine
     if mine.kind != theirs.kind and {mine.kind, theirs.kind} & {*LABELLED}:
         raise several_kinds(mine.name, mine.kind, theirs.kind)
     if mine.kind != theirs.kind:

@@ -24,7 +24,7 @@ from gpu_encode.frames import Frame, Pieces
 from gpu_encode.notices import LeakWarning, warn
 from gpu_encode.schemes import Greedy, KFold, LeaveOneOut, Ordered, Scheme, naming
 from gpu_encode.schemes.plans import FoldPlan, OrderedPlan, Plan, first_rows, leak_of
-from gpu_encode.sums.targets import LABELLED, Target
+from gpu_encode.sums.targets import LABELLED, UNDECIDED, Target
 from gpu_encode.training.outputs import check_indicators, list_indicators
 
 
@@ -327,7 +327,9 @@ class Parameters:
             check_number(owner, name, prior, low=low, high=high)
 
     def check_targets(self, targets: Sequence[Target]) -> None:
-        """Raise ValueError for targets that these encodings cannot be made of."""
+        """Raise ValueError for targets that these encodings cannot be made of, once all are decided."""
+        if any(target.kind == UNDECIDED for target in targets):
+            return
         for statistic in self.every_statistic:
             statistic.check_targets(self.owner, [target.kind for target in targets])
         if self.dropped_label is not None:

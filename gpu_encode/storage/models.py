@@ -23,7 +23,7 @@ from gpu_encode.storage.parameters import decode, decode_array, encode, encode_a
 from gpu_encode.sums.category_sums import CategorySums, SumSpec
 from gpu_encode.sums.distributions import Distribution
 from gpu_encode.sums.pairs import PairSums
-from gpu_encode.sums.targets import KINDS, LABELLED, NO_TARGET, counted_classes
+from gpu_encode.sums.targets import KINDS, LABELLED, NO_TARGET, UNDECIDED, counted_classes
 from gpu_encode.training.outputs import check_indicators, list_indicators
 
 LARGEST = 1 << 31
@@ -42,7 +42,7 @@ MISSING_POLICIES = ("category", "prior", "nan", "error")
 DTYPES = ("float64", "float32")
 # Classes before this one have no output: a binary target has one, and drop="first" leaves one out.
 FIRST_OUTPUTS = {"binary": (1, 1), "continuous": (0, 0), "multiclass": (0, 1), NO_TARGET: (1, 1)} | dict.fromkeys(
-    LABELLED, (0, 0)
+    (UNDECIDED, *LABELLED), (0, 0)
 )
 
 
@@ -274,11 +274,12 @@ def read_selection(document: dict[str, Any], n_features: int, reader: Reader) ->
 
 def read_target(document: dict[str, Any], reader: Reader) -> TargetInfo:
     """Read what is known of a target."""
-    kind, name = read_option(document, "kind", (*KINDS, NO_TARGET, *LABELLED)), read_field(document, "name", str, None)
+    kind = read_option(document, "kind", (*KINDS, NO_TARGET, UNDECIDED, *LABELLED))
+    name = read_field(document, "name", str, None)
     described = read_field(document, "classes", dict, None)
     if kind in LABELLED:
         return TargetInfo(name, kind, None, read_labels(read_field(document, "vocabulary", dict), kind, reader))
-    if kind in ("continuous", NO_TARGET) and described is None:
+    if kind in ("continuous", NO_TARGET, UNDECIDED) and described is None:
         return TargetInfo(name, kind, None)
     classes = decode_array(described, reader)
     most = {"binary": 2, "multiclass": LARGEST}.get(kind, 0)
@@ -322,7 +323,7 @@ def read_sums(document: Any, key: CategoryIndex, info: TargetInfo, rule: Encodin
     """Read the sums of one entry and target."""
     layout = read_layout(document)
     powers = [power for _, power, _ in layout.measures()]
-    counts_only = info.kind != "continuous"
+    counts_only = info.kind not in ("continuous", UNDECIDED)
     expected = [[0]] if counts_only else [[0, 1, 2], [0, 1]][: 1 if rule.statistic.needs.squares else 2]
     if powers not in expected:
         raise ValueError(f"the sums do not fit a {info.kind} target and {type(rule.statistic).__name__}")

@@ -200,6 +200,14 @@ class CategorySums:
         total = CategorySums(accumulators, spec, self.added + other.added, values)
         return total.to_canonical() if total.added >= CARRY_AFTER else total
 
+    def of_no_rows(self, n_categories: int) -> "CategorySums":
+        """Give sums of this form of so many categories that no row has."""
+        values = self.distribution
+        if values is not None:
+            values = replace(values, category=values.category[:0], value=values.value[:0], counts=values.counts[:0])
+        accumulators = np.zeros((n_categories + 2, *self.accumulators.shape[1:]), np.int64)
+        return CategorySums(accumulators, self.spec, 0, values)
+
     def sums_that_fit(self, other: "CategorySums") -> Iterator[bool]:
         """Say of each sum whether both are whole numbers, and all their totals stay inside int64."""
         pairs = zip(self.spec.layout.measures(), other.spec.layout.measures(), strict=True)

@@ -40,6 +40,8 @@ from gpu_encode.ops import Ops, device_of, host
 KINDS = ("binary", "continuous", "multiclass")
 # The kind of the one target of encoders that read none: rows are counted.
 NO_TARGET = "none"
+# The kind of a target that no row of the first calls of `partial_fit` has: those that have one decide.
+UNDECIDED = "undecided"
 # Kinds of columns of values that are counted, and not summed: their rows have numbers of labels.
 LABELLED = ("text", "datetime")
 # Above it whole numbers are taken to be a quantity, and classes to be worth a look at the memory that they take.
@@ -107,7 +109,9 @@ def no_target(n_rows: int) -> Target:
     return Target(None, NO_TARGET, np.broadcast_to(np.int32(0), n_rows), None)
 
 
-def read(ops: Ops, named: Sequence[tuple[str | None, Array]], target_type: Any) -> list[Target]:
+def read(
+    ops: Ops, named: Sequence[tuple[str | None, Array]], target_type: Any, more_may_come: bool = False
+) -> list[Target]:
     """Make targets of the columns of y.
 
     Parameters
@@ -116,12 +120,13 @@ def read(ops: Ops, named: Sequence[tuple[str | None, Array]], target_type: Any) 
     named : list of (name, 1-D array)
     target_type : str or list of str
         "auto" or a kind, for all targets or one each.
+    more_may_come : bool, default=False
+        Whether a target that no row has stays undecided.
     """
     columns = [(name, Labels.of(ops, values)) for name, values in named]
     infer = [partial(infer_kind, labels) for _, labels in columns]
-    for _, labels in columns:
-        if labels.rows is not None and not len(labels):
-            raise no_values()
+    if not more_may_come and any(not len(labels) for _, labels in columns):
+        raise no_values()
 
     def joint() -> str | None:
         if any(labels.rows is not None for _, labels in columns):
@@ -129,7 +134,10 @@ def read(ops: Ops, named: Sequence[tuple[str | None, Array]], target_type: Any) 
         return str(type_of_target(on_host([(name, labels.checked) for name, labels in columns]), input_name="y"))
 
     kinds = kinds_of(infer, target_type, joint)
-    return [make(name, labels, kind, None) for (name, labels), kind in zip(columns, kinds, strict=True)]
+    return [
+        make(name, labels, kind if len(labels) or kind == "continuous" else UNDECIDED, None)
+        for (name, labels), kind in zip(columns, kinds, strict=True)
+    ]
 
 
 @dataclass(frozen=True, eq=False)
@@ -186,7 +194,7 @@ def kinds_of(
 def infer_kind(labels: Labels) -> str:
     """Infer the kind, as scikit-learn does; warn of a regression target that looks like classes."""
     with labels.naming_rows():
-        return infer_present(labels)
+        return infer_present(labels) if len(labels) else UNDECIDED
 
 
 def infer_present(labels: Labels) -> str:
@@ -323,7 +331,7 @@ def make(name: str | None, labels: Labels, kind: str, known: Array | None) -> Ta
         return make_present(name, labels, kind, known)
     present = labels.ops.to_device(~labels.rows.missing)
     if not len(labels):
-        zeros = labels.ops.zeros(len(present), np.dtype(np.int32 if kind != "continuous" else np.int64))
+        zeros = labels.ops.zeros(len(present), np.dtype(np.int32 if kind in ("binary", "multiclass") else np.int64))
         return Target(name, kind, zeros, known, present)
     with labels.naming_rows():
         target = make_present(name, labels, kind, known)

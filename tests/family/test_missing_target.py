@@ -8,6 +8,7 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
+from sklearn.base import clone
 from sklearn.model_selection import KFold as SplitterOfAllRows
 from sklearn.model_selection import StratifiedKFold
 
@@ -188,6 +189,39 @@ def test_rows_come_and_go_without_a_target():
     assert known.encodings_[0].tolist() == before
     known.partial_fit(X[43:], Y[43:]).forget(X[43:], Y[43:])
     assert known.transform(X).equals(encoder(3, missing_target="keep").fit(X[:40], Y[:40]).transform(X))
+
+
+KINDS = np.where(HAVE, np.where(Y > 0, "up", np.where(Y < -20, "far down", "down")), None)
+FIRST_WITHOUT = {
+    "quantity": (ge.TargetEncoder(smooth=3.0), Y + 0.5),
+    "classes": (ge.TargetEncoder(drop="first"), KINDS),
+    "evidence": (ge.WeightOfEvidenceEncoder(), np.where(HAVE, Y > 0, np.nan)),
+    "in order": (ge.OrdinalEncoder(order="target", target_type="binary"), np.where(HAVE, Y > 0, np.nan)),
+    "medians": (ge.StatisticEncoder(["median", "skew"]), Y),
+    "gradients": (ge.GradientEncoder(), np.column_stack([Y, np.abs(Y)])),
+    "two": (
+        ge.TargetEncoder(target_type=["continuous", "binary"]),
+        np.column_stack([Y, np.where(HAVE, Y > 0, np.nan)]),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", FIRST_WITHOUT)
+def test_the_first_rows_of_partial_fit_need_no_target(name, tmp_path):
+    made, y = FIRST_WITHOUT[name]
+    made.set_params(columns=["city"], missing_target="keep")
+    rows, none = X[:3], np.full((3, *y.shape[1:]), None if y.dtype == object else np.nan)
+    whole, first = clone(made).fit(pd.concat([rows, X]), np.concatenate([none, y])), clone(made).partial_fit(rows, none)
+    assert first.categories_[0].tolist() == ["new"]
+    first.save(tmp_path / "model")
+    merged = clone(made).fit(X, y).merge(first)
+    again = ge.load(tmp_path / "model").partial_fit(rows, none).partial_fit(X, y)
+    for encoder in (merged, again, first.partial_fit(X, y)):
+        assert encoder.transform(X).equals(whole.transform(X))
+        assert encoder.target_type_ == whole.target_type_
+    known = clone(made).partial_fit(rows, none)
+    with pytest.raises(ValueError, match="forget was given rows"):
+        known.forget(rows, y[-3:])
 
 
 def test_tuning_scores_rows_that_have_one():
