@@ -12,12 +12,14 @@ import numpy as np
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
+from sklearn.base import clone
 
 from gpu_encode.cli.columns import find_column, key_name
 from gpu_encode.cli.transform import load
 from gpu_encode.encoders.base import names_at_fit
 from gpu_encode.fitting.model import target_parts
 from gpu_encode.ops import resolve
+from gpu_encode.schemes.ages import text_of_span
 from gpu_encode.sums.moments import Moments
 
 
@@ -78,7 +80,18 @@ def describe(encoder: Any, chosen: list[int], top: int) -> dict[str, Any]:
 
 def parameters_of(encoder: Any) -> dict[str, Any]:
     """Return the parameters of an encoder, but for the columns, which are described."""
-    return {name: value for name, value in encoder.get_params(deep=False).items() if name != "columns"}
+    given = encoder.get_params(deep=False)
+    return {name: with_spans_as_text(value) for name, value in given.items() if name != "columns"}
+
+
+def with_spans_as_text(value: Any) -> Any:
+    """Return a parameter whose timedeltas are texts, which options take."""
+    if isinstance(value, Mapping):
+        return {key: with_spans_as_text(one) for key, one in value.items()}
+    if hasattr(value, "get_params") and not isinstance(value, type):
+        parts = {name: with_spans_as_text(part) for name, part in value.get_params(deep=False).items()}
+        return clone(value).set_params(**parts)
+    return text_of_span(value)
 
 
 def keys_of(encoder: Any) -> list[Any]:

@@ -68,6 +68,21 @@ def seconds_of(value: Any) -> Fraction | None:
     return None
 
 
+def text_of_span(value: Any) -> Any:
+    """Write a timedelta as the text that gives the same span; give anything else back.
+
+    Examples
+    --------
+    >>> text_of_span(np.timedelta64(36, "h")), text_of_span(datetime.timedelta(14)), text_of_span("7d")
+    ('36h', '2w', '7d')
+    """
+    seconds = None if isinstance(value, str) else seconds_of(value)
+    if not seconds:
+        return value
+    unit = next((unit for unit, size in SECONDS.items() if (seconds / size).denominator == 1), None)
+    return value if unit is None else f"{seconds / SECONDS[unit]}{unit}"
+
+
 def in_ticks(owner: str, name: str, value: Any, times: Vocabulary) -> Fraction:
     """Give a half-life or window in the units in which times are kept.
 

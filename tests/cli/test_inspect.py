@@ -3,6 +3,7 @@
 import json
 from collections.abc import Callable
 
+import pandas as pd
 import pytest
 
 import gpu_encode
@@ -70,3 +71,13 @@ def test_people_get_tables(run: Callable[[str], None], options: str, capsys: pyt
 def test_an_unknown_column_is_a_mistake(run: Callable[[str], None], refused: Callable[[str], str]) -> None:
     run(f"{FIT} sold --columns city")
     assert "--column: there is no column 'sity'; did you mean 'city'?" in refused("inspect orders.model --column sity")
+
+
+def test_spans_are_texts_that_options_take(capsys: pytest.CaptureFixture[str], tmp_path, monkeypatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    days = pd.DataFrame({"city": list("aabb"), "day": pd.date_range("2026-01-01", periods=4)})
+    cv = {"city": gpu_encode.Ordered(time="day", half_life=pd.Timedelta("36h"))}
+    gpu_encode.TargetEncoder(columns=["city"], cv=cv).fit(days, [0, 1, 1, 0]).save("orders.model")
+    assert inspect_model("", capsys)["parameters"]["cv"]["city"]["parameters"]["half_life"] == "36h"
+    assert main(["inspect", "orders.model"]) == 0
+    assert "half_life='36h'" in capsys.readouterr().out
