@@ -445,7 +445,9 @@ def scheme_choice(options: argparse.Namespace, words: dict[str, Any], usual: str
             refuse(f"--fold-column brings the folds: leave out --{other}")
         return str(options.fold_column)
     schemes = options.scheme or ["group" if "groups" in words else usual]
-    split = split_columns(schemes, f"({'|'.join(SCHEMES)}):")
+    # What has a colon before the equals sign, and no scheme behind it, is a misspelt scheme with options.
+    misspelt = f"[^=]*:[^=]*=(?!({'|'.join(SCHEMES)})(:|$))"
+    split = split_columns(schemes, f"({'|'.join(SCHEMES)}):|{misspelt}")
     if words and any(column for column, _, _ in split):
         option = option_name(next(iter(words)))
         refuse(f"--{option} is for one scheme of all columns: say it behind that of a column, as city=kfold:folds=3")

@@ -22,6 +22,9 @@ from gpu_encode.ops import resolve
 from gpu_encode.schemes.ages import text_of_span
 from gpu_encode.sums.moments import Moments
 
+# Classes, and columns of encodings, that a terminal has room for.
+MOST_SHOWN = 8
+
 
 def run(options: argparse.Namespace) -> int:
     """Run the command."""
@@ -183,13 +186,26 @@ def text_of(value: Any) -> str:
     return "missing" if value is None else f"{value:.6g}" if isinstance(value, float) else str(value)
 
 
+def shorten(value: Any) -> str:
+    """Return a value as people read it, of a long list how it begins.
+
+    Examples
+    --------
+    >>> shorten(list(range(20)))
+    '0, 1, 2, 3, 4, 5, 6, 7, ... (20 in all)'
+    """
+    if isinstance(value, list) and len(value) > 2 * MOST_SHOWN:
+        return f"{text_of(value[:MOST_SHOWN])}, ... ({len(value)} in all)"
+    return text_of(value)
+
+
 def show(report: dict[str, Any], parameters: dict[str, str]) -> None:
     """Write the report for people, with the parameters as they are written in Python."""
     console = Console(highlight=False)
     facts = Table(show_header=False)
     for name in ("encoder", "target_type", "classes", "target_mean"):
         if report[name] is not None:
-            facts.add_row(name.replace("_", " "), text_of(report[name]))
+            facts.add_row(name.replace("_", " "), shorten(report[name]))
     facts.add_section()
     for name, value in parameters.items():
         facts.add_row(name, escape(value))
@@ -201,12 +217,16 @@ def show(report: dict[str, Any], parameters: dict[str, str]) -> None:
         title = f"{one['name']}: {one['categories']:,} categories"
         if len(one["top"]) < one["categories"]:
             title += f", the {len(one['top'])} of greatest weight"
+        shown = one["encodings"][:MOST_SHOWN]
+        if len(shown) < len(one["encodings"]):
+            title += f"; {len(shown)} of {len(one['encodings'])} columns of encodings (--json has all)"
         console.print(f"\n{escape(title)}")
         table = Table()
         table.add_column("category", overflow="fold")
         table.add_column("weight", justify="right")
-        for name in one["encodings"]:
+        for name in shown:
             table.add_column(name, justify="right")
         for row in one["top"]:
-            table.add_row(escape(text_of(row["category"])), f"{row['weight']:,.6g}", *map(text_of, row["encodings"]))
+            numbers = map(text_of, row["encodings"][: len(shown)])
+            table.add_row(escape(text_of(row["category"])), f"{row['weight']:,.6g}", *numbers)
         console.print(table)

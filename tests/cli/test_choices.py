@@ -173,6 +173,7 @@ def test_made_makes_the_choices_inside_a_dict() -> None:
         ("--drop old --drop new", "--drop is given once: first, or the label of a class"),
         ("--handle-unknown erorr", r"--handle-unknown 'erorr' is unknown; did you mean 'error'\?"),
         ("--target-type binry", r"--target-type 'binry' is unknown; did you mean 'binary'\?"),
+        ("--scheme tme:time=day", r"--scheme 'tme' is unknown; did you mean 'time'\?"),
         ("--scheme city=lo", r"--scheme 'lo' is unknown; did you mean 'loo'\? \(choose from greedy, kfold"),
         ("--scheme city=loo --folds 3", "--folds is for one scheme of all columns: say it behind that of a column"),
         ("--scheme city=loo:folds=3", "--scheme loo takes no options, not 'folds=3'"),

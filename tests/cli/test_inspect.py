@@ -81,3 +81,14 @@ def test_spans_are_texts_that_options_take(capsys: pytest.CaptureFixture[str], t
     assert inspect_model("", capsys)["parameters"]["cv"]["city"]["parameters"]["half_life"] == "36h"
     assert main(["inspect", "orders.model"]) == 0
     assert "half_life='36h'" in capsys.readouterr().out
+
+
+def test_many_classes_are_shown_in_part(capsys: pytest.CaptureFixture[str], tmp_path, monkeypatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    rows = pd.DataFrame({"city": ["a", "b"] * 10})
+    gpu_encode.TargetEncoder(target_type="multiclass").fit(rows, list(range(20))).save("orders.model")
+    assert main(["inspect", "orders.model"]) == 0
+    said = capsys.readouterr().out
+    assert "0, 1, 2, 3, 4, 5, 6, 7, ... (20 in all)" in said
+    assert "8 of 20 columns of encodings (--json has all)" in " ".join(said.split())
+    assert len(inspect_model("", capsys)["columns"][0]["encodings"]) == 20
