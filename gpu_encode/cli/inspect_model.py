@@ -23,7 +23,7 @@ from gpu_encode.schemes.ages import text_of_span
 from gpu_encode.sums.moments import Moments
 
 # Classes, and columns of encodings, that a terminal has room for.
-MOST_SHOWN = 8
+MOST_SHOWN = 5
 
 
 def run(options: argparse.Namespace) -> int:
@@ -192,7 +192,7 @@ def shorten(value: Any) -> str:
     Examples
     --------
     >>> shorten(list(range(20)))
-    '0, 1, 2, 3, 4, 5, 6, 7, ... (20 in all)'
+    '0, 1, 2, 3, 4, ... (20 in all)'
     """
     if isinstance(value, list) and len(value) > 2 * MOST_SHOWN:
         return f"{text_of(value[:MOST_SHOWN])}, ... ({len(value)} in all)"

@@ -89,6 +89,6 @@ def test_many_classes_are_shown_in_part(capsys: pytest.CaptureFixture[str], tmp_
     gpu_encode.TargetEncoder(target_type="multiclass").fit(rows, list(range(20))).save("orders.model")
     assert main(["inspect", "orders.model"]) == 0
     said = capsys.readouterr().out
-    assert "0, 1, 2, 3, 4, 5, 6, 7, ... (20 in all)" in said
-    assert "8 of 20 columns of encodings (--json has all)" in " ".join(said.split())
+    assert "0, 1, 2, 3, 4, ... (20 in all)" in said
+    assert "5 of 20 columns of encodings (--json has all)" in " ".join(said.split())
     assert len(inspect_model("", capsys)["columns"][0]["encodings"]) == 20
