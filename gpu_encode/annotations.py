@@ -68,6 +68,8 @@ class Splitter(Protocol):
 # Rows: one table, or several in a sequence.  Nested lists are sequences.
 Table = ArrayLike | ArrowStream | InterchangeTable | DeviceArray | DaskCollection | Sequence[object]
 Vector = ArrayLike | ArrowStream | DeviceArray | DaskCollection | Sequence[object]
+# One row: by the names of its columns, or the values of all.
+Row = Mapping[str, object] | tuple[object, ...]
 Column = str | int
 Key = Column | tuple[Column, ...]
 Columns = (

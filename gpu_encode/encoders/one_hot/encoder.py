@@ -5,6 +5,7 @@ from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
+from sklearn.utils.validation import check_is_fitted
 
 from cpu_fallback.types import Array
 from gpu_encode.annotations import ByKey, Categories, Columns, Device, NumberType, Table
@@ -29,6 +30,9 @@ from gpu_encode.fitting.parameters import Parameters
 from gpu_encode.formulas.one_hot import OneHot, list_dropped
 from gpu_encode.frames import Frame, Pieces
 from gpu_encode.sums.category_sums import CategorySums
+
+if TYPE_CHECKING:
+    from gpu_encode.encoders.one_hot.row_encoder import OneHotRowEncoder
 
 
 @dataclass(eq=False, repr=False)
@@ -226,6 +230,28 @@ class OneHotEncoder(Encoder):
 
     def _publish(self, model: Model) -> None:
         super()._publish(OneHotModel.of(model))
+
+    def row_encoder(self) -> "OneHotRowEncoder":
+        """Give what encodes one row at a time, in microseconds: for a web service, a stream, a loop.
+
+        Returns
+        -------
+        RowEncoder
+            Zeros and ones of a row are a list, whether `transform` gives a sparse matrix or not; all else is as in
+            `TargetEncoder.row_encoder`.
+
+        Examples
+        --------
+        >>> from gpu_encode import OneHotEncoder
+        >>> encode = OneHotEncoder(handle_unknown="ignore").fit([["a", 1], ["b", 2]]).row_encoder()
+        >>> encode([("b", 1), ("never seen", 2)])
+        [[0.0, 1.0, 1.0, 0.0], [0.0, 0.0, 0.0, 1.0]]
+        """
+        # Most processes that fit need none.
+        from gpu_encode.encoders.one_hot.row_encoder import OneHotRowEncoder
+
+        check_is_fitted(self, "_model")
+        return OneHotRowEncoder(self)
 
     def _encoded_names(self, model: Model, names: Any) -> list[str]:
         return self._columns.names(model.selection.names(names), combiner(self.feature_name_combiner))

@@ -16,11 +16,9 @@ from gpu_encode.encoders.ordinal.inverse import inverses_of
 from gpu_encode.encoders.scheme import SchemeEncoder
 from gpu_encode.errors.parameters import bad_option, check_option
 from gpu_encode.errors.statistics import check_number_of_codes
-from gpu_encode.fitting.columns import ColumnMap
 from gpu_encode.fitting.model import Model
 from gpu_encode.fitting.parameters import Parameters
 from gpu_encode.formulas.ranks import Ranks, check_dtype
-from gpu_encode.frames import Frame, Pieces
 from gpu_encode.schemes.folds import CrossFitting
 
 COMPUTED = ("float64", "float32")
@@ -280,11 +278,9 @@ class OrdinalEncoder(Encoder):
                     "Choose a wider dtype."
                 )
 
-    def _assemble(self, frame: Frame | Pieces, arrays: list[Array], columns: ColumnMap) -> Any:
-        """Put columns together, in a type that nothing is computed in, where that is asked for."""
-        statistic = self._model.rules[0].statistic
-        assert isinstance(statistic, Ranks)
-        dtype = np.dtype(statistic.dtype)
+    def _finish(self, model: Model, arrays: list[Array]) -> list[Any]:
+        """Give codes in a type that nothing is computed in, where that is asked for."""
+        dtype = self._output_type
         if dtype.name not in COMPUTED:
             if dtype.kind != "f" and (blind := sum(int(np.isnan(array).sum()) for array in arrays)):
                 raise ValueError(
@@ -292,7 +288,13 @@ class OrdinalEncoder(Encoder):
                     "dtype='float64', or handle_unknown='use_encoded_value'."
                 )
             arrays = [array.astype(dtype) for array in arrays]
-        return super()._assemble(frame, arrays, columns)
+        return super()._finish(model, arrays)
+
+    @property
+    def _output_type(self) -> np.dtype[Any]:
+        statistic = self._model.rules[0].statistic
+        assert isinstance(statistic, Ranks)
+        return np.dtype(statistic.dtype)
 
     @property
     def _needs_target(self) -> bool:

@@ -1,0 +1,222 @@
+"""One row at a time, where decisions are made: dicts made of a fitted encoder, without locks, threads or frames."""
+
+from collections.abc import Callable, Mapping
+from copy import copy
+from operator import itemgetter
+from typing import Any
+
+import numpy as np
+
+from cpu_fallback.types import MISSING, UNKNOWN
+from gpu_encode.annotations import Row
+from gpu_encode.categories.row_lookups import ColumnLookup, JointLookup, UndecidedError
+from gpu_encode.encoders.base import Encoder, names_at_fit
+from gpu_encode.errors.tables import other_width, unknown_column
+from gpu_encode.fitting.model import Model, columns_per_output, kept_outputs
+from gpu_encode.frames import Frame
+from gpu_encode.frames.labels import as_numpy, column_of
+from gpu_encode.ops import host
+
+# By code: what is known of rows that have all values of a key, and of those that lack one; None where that is left to
+# `transform`.
+Answers = tuple[list[Any], list[Any]]
+
+
+class RowEncoder:
+    """Encodings of one row at a time: what `row_encoder` of a fitted encoder gives.
+
+    Parameters
+    ----------
+    encoder : Encoder
+        Fitted.
+
+    Attributes
+    ----------
+    names : list of str
+        Names of the values, those of `get_feature_names_out`.
+
+    Examples
+    --------
+    >>> from gpu_encode import CountEncoder
+    >>> encode = CountEncoder().fit([["oak", 1], ["oak", 2], ["elm", 1]]).row_encoder()
+    >>> encode.names, encode(("oak", 2))
+    (['x0', 'x1'], [2.0, 1.0])
+    """
+
+    def __init__(self, encoder: Encoder) -> None:
+        # Its model is replaced where it learns more, and never changed.
+        self._encoder = copy(encoder)
+        model = encoder._model
+        self.names: list[str] = encoder.get_feature_names_out().tolist()
+        self._labels = names_at_fit(model)
+        self._in_tuple = self._labels
+        if model.selection.everything:
+            optional = model.selection.optional
+            self._in_tuple = [label for position, label in enumerate(self._labels) if position not in optional]
+        self._passed = [self._labels[position] for position in model.selection.passed]
+        answers = self._answers(model)
+        lookups = [lookup_of(model, number, of_key) for number, of_key in enumerate(answers)]
+        self._lookups = [(lookup.label, lookup.types, lookup.known, lookup) for lookup in lookups]
+        self._order = order_of(model) if lookups and model.indicators else None
+
+    def __call__(self, row: Row | list[Row]) -> Any:
+        """Encode a row, or each row of a list.
+
+        Parameters
+        ----------
+        row : dict, tuple, or list of these
+            A dict by the names of the columns, in which others may stand as well; columns without a name are called x0,
+            x1 and so on.  A tuple of the values of all columns, in their order at fit.
+
+        Returns
+        -------
+        list, or list of lists
+            Encodings, indicators, and values that pass through as they are.
+
+        Raises
+        ------
+        ValueError
+            If a column is missing, and where `transform` raises it.
+        TypeError
+            If it is no row, and where `transform` raises it.
+        """
+        if type(row) is list:
+            return [self(one) for one in row]
+        named = row if type(row) is dict else self._by_name(row)
+        try:
+            values = self._look_up(named)
+            if self._passed:
+                values += [named[label] for label in self._passed]
+        except LookupError:
+            self._check_columns(named)
+            values = [*self._transform(named), *(named[label] for label in self._passed)]
+        return values
+
+    def _answers(self, model: Model) -> list[Answers]:
+        """Give what each code of each key adds to a row; nothing where encodings do not follow from single keys."""
+        if type(model) is not Model or any(lookup.elapsed for lookup in model.lookups(host(0))):
+            return []
+        return [answers_of(model, number, self._encoder._output_type) for number in range(len(model.keys))]
+
+    def _look_up(self, row: Mapping[str, Any]) -> list[Any]:
+        """Give the encodings and indicators of a row; raises UndecidedError where dicts do not tell them."""
+        if not self._lookups:
+            raise UndecidedError
+        values: list[Any] = []
+        for label, types, known, lookup in self._lookups:
+            value = row[label]
+            found = known.get(value) if type(value) in types else None
+            values += found or lookup.of(row)
+        return values if self._order is None else list(self._order(values))
+
+    def _transform(self, row: Mapping[str, Any]) -> list[Any]:
+        """Give the encodings and indicators of a row by the steps of `transform`."""
+        model = self._encoder._model
+        values = np.empty((1, len(self._labels)), object)
+        for position, label in enumerate(self._labels):
+            values[0, position] = row.get(label)
+        frame = Frame(values, "numpy", values.shape, model.feature_names)
+        arrays, _ = model.encode(frame, host(1), self._encoder._owner)
+        return [in_python(array)[0] for array in self._finish(arrays)]
+
+    def _finish(self, arrays: Any) -> list[Any]:
+        return self._encoder._finish(self._encoder._model, arrays)
+
+    def _by_name(self, row: Any) -> Mapping[str, Any]:
+        """Give a row that is no dict as one."""
+        if isinstance(row, tuple):
+            labels = self._in_tuple if len(row) == len(self._in_tuple) else self._labels
+            if len(row) != len(labels):
+                raise other_width(self._encoder._owner, len(row), len(labels))
+            return dict(zip(labels, row, strict=True))
+        if isinstance(row, Mapping):
+            return dict(row)
+        raise TypeError(
+            "A row is a dict of values by the names of their columns, or a tuple of the values of all columns; several "
+            f"rows are a list of these. Got {type(row).__name__} instead."
+        )
+
+    def _check_columns(self, row: Mapping[str, Any]) -> None:
+        """Raise ValueError where a row lacks a column that is needed."""
+        selection = self._encoder._model.selection
+        needed = {*selection.needed, *selection.passed, *selection.dates} - {*selection.optional}
+        for position in sorted(needed):
+            if self._labels[position] not in row:
+                raise unknown_column("The fitted column", self._labels[position], list(row))
+
+
+def answers_of(model: Model, number: int, dtype: np.dtype[Any]) -> Answers:
+    """Give what each code of a key adds to a row: its encodings, of a type, and then its indicators."""
+    key, rule, table = model.keys[number], model.rules[number], model.lookups(host(0))[number]
+    rows: list[Any] = list(zip(*[in_python(column) for column in columns_of(model, number, dtype)], strict=True))
+    unseen: Any = [False] * len(rows) if table.unseen is None else table.unseen[:, 0].tolist()
+    if dtype.kind != "f":
+        blind: Any = np.isnan(table.encodings).any(axis=(1, 2)).tolist()
+        rows = [None if is_blind else row for row, is_blind in zip(rows, blind, strict=True)]
+    if key.missing_is_unknown and rule.missing == "category":
+        rows[MISSING], unseen[MISSING] = rows[UNKNOWN], unseen[UNKNOWN]
+    if rule.refuses_unknown:
+        missing = rows[MISSING] if rule.missing != "category" or key.has_missing else None
+        rows = [*rows[: key.n_categories], *[None] * (len(rows) - key.n_categories - 1), missing]
+    if rule.missing == "error":
+        rows[MISSING] = None
+    if not model.indicators:
+        return rows, rows
+    present, lacking = (
+        [
+            row and (*row, *(float(lacks if name == "missing" else is_unseen) for name in model.indicators))
+            for row, is_unseen in zip(rows, unseen, strict=True)
+        ]
+        for lacks in (False, True)
+    )
+    return present, lacking
+
+
+def order_of(model: Model) -> Callable[[list[Any]], tuple[Any, ...]]:
+    """Give what puts the indicators of all keys, each behind the key's own encodings, behind those of all."""
+    is_flag: list[bool] = []
+    for number in range(len(model.keys)):
+        is_flag += [False] * len(kept_places(model, number)) + [True] * len(model.indicators)
+    return itemgetter(*np.argsort(is_flag, kind="stable").tolist())
+
+
+def lookup_of(model: Model, number: int, answers: Answers) -> ColumnLookup | JointLookup:
+    """Give what a key is looked up in, by what is known of its codes."""
+    key, labels = model.keys[number], names_at_fit(model)
+    named = [labels[position] for position in key.entry.columns]
+    if len(named) > 1:
+        return JointLookup(key, named, answers, model.rules[number].missing == "category")
+    present, lacking = answers
+    of_column = [*present[:MISSING], lacking[MISSING]]
+    if key.entry.rule is not None:
+        # It may have known ancestors.
+        of_column[UNKNOWN] = None
+    return ColumnLookup(key.vocabularies[0], named[0], of_column)
+
+
+def kept_places(model: Model, number: int) -> list[int]:
+    """Give the places, among the encodings of a key, of those that have a column."""
+    width = model.lookups(host(0))[number].encodings.shape[2]
+    if model.rules[0].drop is None:
+        return list(range(width))
+    # Every key has the same outputs.
+    kept = np.repeat(kept_outputs(model), len(columns_per_output(model))).reshape(len(model.keys), -1)
+    return np.flatnonzero(kept[number]).tolist()
+
+
+def columns_of(model: Model, number: int, dtype: np.dtype[Any]) -> list[Any]:
+    """Give the columns of one key that an output has, by code: arrays, those of text or dates of Arrow."""
+    encodings = model.lookups(host(0))[number].encodings[:, 0, :]
+    # Where targets have classes, none is of text or dates.
+    labels, columns = dict(enumerate(model.values_of(number))), []
+    for place in kept_places(model, number):
+        values, named = encodings[:, place], labels.get(place)
+        with np.errstate(invalid="ignore"):
+            columns.append(values.astype(dtype) if named is None else column_of(named[0], values, named[1]))
+    return columns
+
+
+def in_python(column: Any) -> list[Any]:
+    """Give a column as a list: numbers and text of Python, dates of NumPy."""
+    array = as_numpy(column)
+    return list(array) if array.dtype.kind in "mM" else array.tolist()
