@@ -63,7 +63,7 @@ class ColumnLookup:
         """Whether a value that is not there is of the kind of the others."""
         # Text with lone surrogates is refused, and so is infinity.
         if self.kind == "text":
-            return type(value) in _TEXTS and bool(value.isascii())
+            return type(value) in _TEXTS and is_unicode(value)
         if self.kind != "number":
             return False
         return type(value) in _INTEGERS or (type(value) in _FLOATS and math.isfinite(value))
@@ -158,6 +158,15 @@ def list_places(values: Values) -> tuple[frozenset[type], list[tuple[Any, int]]]
     elif kind == "datetime":
         return frozenset({datetime.datetime, *([] if values.timezone else [datetime.date])}), list_moments(values)
     return types, [(value, place) for place, value in enumerate(listed) if type(value) in types]
+
+
+def is_unicode(text: str) -> bool:
+    """Whether text can be written as UTF-8."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def list_texts(spelled: Sequence[bytes]) -> list[tuple[str, int]]:

@@ -513,7 +513,8 @@ class Encoder(KnownKeywords, TransformerMixin, BaseEstimator, auto_wrap_output_k
         Notes
         -----
         It is made of plain dicts and holds what the encoder knows now: what `partial_fit` adds later is not in it.
-        Nothing is written when it is called, so that threads may share it; it can be pickled.
+        Nothing is written when it is called, so that threads may share it; it can be pickled.  Beside the encoder it
+        holds 160 to 230 bytes for each category of a key, and 32 more for every encoding of it but the first.
 
         Text, bytes, numbers of Python and NumPy, dates and times of Python and None are looked up.  All other values
         (timestamps of pandas and NumPy, intervals, types that are derived from these), unknown values below a rule of a
@@ -552,9 +553,10 @@ class Encoder(KnownKeywords, TransformerMixin, BaseEstimator, auto_wrap_output_k
 
     def _check_names(self, inputs: Inputs, selection: Selection, *, reset: bool) -> None:
         """Remember the columns' names, or compare them as scikit-learn does."""
-        # To see that an array has no names takes scikit-learn a tenth of a small call.
-        unnamed = inputs.frame.labels is None and not hasattr(self, "feature_names_in_")
-        if not unnamed and (reset or (selection.everything and not lacks_training_only(inputs.frame, self._model))):
+        # To see that names are the same, or that there are none, takes scikit-learn a tenth of a small call.
+        labels, known = inputs.frame.labels, getattr(self, "feature_names_in_", None)
+        same = known is None if labels is None else not reset and known is not None and labels == known.tolist()
+        if not same and (reset or (selection.everything and not lacks_training_only(inputs.frame, self._model))):
             _check_feature_names(self, table_with_names(inputs.tables[0], inputs.frame), reset=reset)
         if reset:
             self.n_features_in_ = inputs.frame.n_columns

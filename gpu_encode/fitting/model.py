@@ -291,6 +291,8 @@ class Model:
     def _refuse(self, codes: Array, number: int, columns: ColumnMap) -> None:
         """Raise ValueError for values that the policies of a key refuse."""
         key, missing, frame = self.keys[number], self.rules[number].missing, columns.frame
+        if missing != "error" and not self.rules[number].refuses_unknown:
+            return
         labels = [frame.label(columns.places[position]) for position in key.entry.members]
         named = repr(labels[0]) if len(labels) == 1 else repr(tuple(labels))
         refuse_missing(codes, missing, named, frame)

@@ -22,6 +22,8 @@ from gpu_encode.ops import Ops, host, host_strings
 # Python's own hashes, which it keeps, number objects of text in less time than Arrow reads them where rows are few, and
 # where text repeats more often than this in a sample.
 FEWEST_READ = 1 << 14
+# Up to so many rows it takes Arrow longer to begin than Python to end.
+FEW_ROWS = 1024
 SAMPLED = 1024
 REPEATED = 2
 TEXT_OR_NULL = {str, np.str_, type(None), float}
@@ -124,10 +126,30 @@ def lookup(column: Column, name: object, vocabulary: Vocabulary, ops: Ops) -> Ar
         return codes
     if (codes := _lookup_strings(column, vocabulary, ops)) is not None:
         return codes
+    if (codes := _lookup_few_texts(column, vocabulary)) is not None:
+        return codes
     if (codes := _lookup_objects(column, name, vocabulary, ops)) is not None:
         return codes
     dictionary = factorize(column, Place(name, int), ops)
     return dictionary.through(vocabulary.positions(dictionary.values, name), ops)
+
+
+def _lookup_few_texts(column: Column, vocabulary: Vocabulary) -> Array | None:
+    """Look few rows of text that is no object up by Python's hashes, among few categories; None of anything else."""
+    data, places = column.data, vocabulary.place_of_text
+    if column.codes is not None or column.nulls is not None or len(data) > FEW_ROWS or places is None:
+        return None
+    if not (data.dtype.kind == "U" if isinstance(data, np.ndarray) else typed.is_text(data.type)):
+        return None
+    try:
+        rows = data.tolist() if isinstance(data, np.ndarray) else data.to_pylist()
+    except UnicodeDecodeError:  # what files hold
+        return None
+    codes = [places.get(row, UNKNOWN) if row is not None else MISSING for row in rows]
+    # Text of NumPy that is no text of Arrow is refused.
+    if UNKNOWN in codes and isinstance(data, np.ndarray) and not all(map(str.isascii, rows)):
+        return None
+    return np.array(codes, np.int32)
 
 
 def _lookup_strings(column: Column, vocabulary: Vocabulary, ops: Ops) -> Array | None:

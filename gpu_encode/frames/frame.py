@@ -100,7 +100,9 @@ class Frame:
         if self.kind in ("numpy", "other"):
             return self.native[:, position]
         if self.kind == "pandas":
-            return self.native.iloc[:, position]
+            # By position it takes pandas ten times as long, and names are different.
+            label = self.native.columns[position]
+            return self.native[label] if type(label) is str else self.native.iloc[:, position]
         return self.native.to_series(position) if self.kind == "polars" else self.native.column(position)
 
     def keys(self, position: int, ops: Ops) -> FactorizedColumn:
@@ -130,6 +132,8 @@ class Frame:
 
     def numbers(self, position: int, vocabulary: Vocabulary) -> Array | None:
         """Whole numbers of a column that a vocabulary can be compared with, where they lie; None of any other."""
+        if vocabulary.kind != "number":
+            return None
         if self.is_on_device:
             return device_columns.whole_numbers_of(self._device_column(position), vocabulary)
         column = self.column(position)
@@ -290,9 +294,13 @@ def refuse_sparse(data: Any, name: str) -> None:
 
 
 def _read_frame(data: Any) -> Frame | None:
+    is_lazy = _MODULE.is_narwhals_lazyframe(data)
+    # To see what else a table is takes longer than to encode a row of it.
+    if not is_lazy and (frame := _of_pandas_or_polars(data)) is not None:
+        return frame
     if is_series(data):
         raise not_two_dimensional((len(data),), data)
-    eager = None if _MODULE.is_narwhals_lazyframe(data) else _read_known(data)
+    eager = None if is_lazy else _read_known(data)
     if eager is None and isinstance(nw.from_native(data, pass_through=True), nw.LazyFrame):
         raise TypeError(f"X is a lazy {type(data).__name__} without rows yet. Call .collect() first.")
     return eager or _read_protocol(data)
@@ -301,16 +309,22 @@ def _read_frame(data: Any) -> Frame | None:
 def _read_known(data: Any) -> Frame | None:
     if devices.is_cudf_frame(data):
         return Frame(data, "cudf", data.shape, list(data.columns))
-    if _MODULE.is_pandas_dataframe(data):
-        return Frame(data, "pandas", data.shape, list(data.columns))
-    if _MODULE.is_polars_dataframe(data):
-        return Frame(data, "polars", data.shape, list(data.columns))
+    if (frame := _of_pandas_or_polars(data)) is not None:
+        return frame
     if isinstance(data, (pa.Table, pa.RecordBatch)):
         kind = "pyarrow" if isinstance(data, pa.Table) else "pyarrow_batch"
         return Frame(data, kind, (data.num_rows, data.num_columns), list(data.schema.names))
     if _MODULE.is_into_dataframe(data):
         eager = nw.from_native(data, eager_only=True)
         return Frame(eager, "other", eager.shape, list(eager.columns))
+    return None
+
+
+def _of_pandas_or_polars(data: Any) -> Frame | None:
+    if _MODULE.is_pandas_dataframe(data):
+        return Frame(data, "pandas", data.shape, list(data.columns))
+    if _MODULE.is_polars_dataframe(data):
+        return Frame(data, "polars", data.shape, list(data.columns))
     return None
 
 
