@@ -44,6 +44,20 @@ class DaskCollection(Protocol):
         """Give what makes its partitions."""
 
 
+class SparkFrame(Protocol):
+    """A frame of Spark."""
+
+    def checkpoint(self, eager: bool = True) -> object:
+        """Give the same rows, written down."""
+
+
+class RayDataset(Protocol):
+    """A dataset of Ray."""
+
+    def materialize(self) -> object:
+        """Give the same rows, computed."""
+
+
 class Selector(Protocol):
     """A selector of columns of polars or narwhals."""
 
@@ -66,7 +80,16 @@ class Splitter(Protocol):
 
 
 # Rows: one table, or several in a sequence.  Nested lists are sequences.
-Table = ArrayLike | ArrowStream | InterchangeTable | DeviceArray | DaskCollection | Sequence[object]
+Table = (
+    ArrayLike
+    | ArrowStream
+    | InterchangeTable
+    | DeviceArray
+    | DaskCollection
+    | SparkFrame
+    | RayDataset
+    | Sequence[object]
+)
 Vector = ArrayLike | ArrowStream | DeviceArray | DaskCollection | Sequence[object]
 # One row: by the names of its columns, or the values of all.
 Row = Mapping[str, object] | tuple[object, ...]

@@ -17,7 +17,7 @@ from gpu_encode.encoders.base import Encoder, wanted_container
 from gpu_encode.errors.distributed import RowInPartitionError
 from gpu_encode.errors.targets import no_target
 from gpu_encode.parts import EncodingPlan
-from gpu_encode.schemes import LeaveOneOut
+from gpu_encode.parts.plans import for_new_rows, unfitted
 
 E = TypeVar("E", bound=Encoder)
 
@@ -176,9 +176,7 @@ def plan_encoding(encoder: Encoder, partitions: Partitions, with_training: bool)
     import dask
 
     blank, parameters = unfitted(encoder), encoder._parameters()
-    asked = blank
-    if parameters.reads_target and not (with_training or parameters.new_rows_see_folds or parameters.needs_tables):
-        asked = unfitted(encoder).set_params(cv=LeaveOneOut())
+    asked = blank if with_training else for_new_rows(encoder)
     profiled = partitions.with_columns(columns_to_profile(asked, partitions))
     profiles = profiled.map(tasks.profile_partition, dask.delayed(asked._parameters(), traverse=False))
     try:
@@ -211,14 +209,6 @@ def fit_lazily(encoder: Encoder, encoding_plan: EncodingPlan, partitions: Partit
 def needs_target(encoding_plan: EncodingPlan) -> bool:
     """Whether the encoding of a training row depends on its own target: not where its fold says what it sees."""
     return encoding_plan.needs_labels or not encoding_plan.by_folds
-
-
-def unfitted(encoder: E) -> E:
-    """Give an encoder of the same parameters, the very same objects, that has learned nothing."""
-    blank = type(encoder)(**encoder.get_params(deep=False))
-    if hasattr(encoder, "_sklearn_output_config"):
-        blank._sklearn_output_config = encoder._sklearn_output_config
-    return blank
 
 
 def adopt(encoder: Encoder, learned: tasks.Learned) -> None:

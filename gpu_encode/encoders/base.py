@@ -43,7 +43,11 @@ PAIRED = "_paired"
 # Kinds of tables whose columns have no names.
 ARRAYS = ("numpy", "cupy")
 # Each is a module, loaded by the first call on a table of its own.
-ENGINES = {"dask": "gpu_encode.distributed"}
+ENGINES = {
+    "dask": "gpu_encode.distributed",
+    "spark": "gpu_encode.engines.spark",
+    "ray": "gpu_encode.engines.ray",
+}
 
 
 class Engine(Protocol):
@@ -79,7 +83,8 @@ class Engine(Protocol):
 
 def engine_of(X: Any) -> Engine | None:
     """Give the engine that holds a table; None if this process does."""
-    return cast(Engine, import_module(ENGINES["dask"])) if frames.is_partitioned(X) else None
+    name = frames.engine_holding(X)
+    return None if name is None else cast(Engine, import_module(ENGINES[name]))
 
 
 def dispatch(method: Method) -> Method:
@@ -179,6 +184,8 @@ class Encoder(KnownKeywords, TransformerMixin, BaseEstimator, auto_wrap_output_k
         X : table of shape (n_rows, n_columns), or list, tuple, iterator or other collection of tables
             NumPy array, pandas, polars, Arrow or cuDF table.  Several tables, of any kinds, give the bits that they
             would give as one; they are held until the call ends.  An array given as `cv` is one for all rows.
+            Or a frame of Dask or Spark, or a dataset of Ray; beside the last two, y, `sample_weight` and `groups` are
+            names of columns.
         y : array or table of shape (n_rows,) or (n_rows, n_targets)
             Beside several tables: one for all rows, or a collection of one for each table.
         sample_weight : array of shape (n_rows,), optional

@@ -2,7 +2,7 @@
 
 from gpu_encode.frames.device_columns import to_host
 from gpu_encode.frames.device_vectors import Incomplete, NumberedLabels
-from gpu_encode.frames.frame import Frame, is_collection, is_partitioned, read
+from gpu_encode.frames.frame import Frame, engine_holding, is_collection, is_partitioned, read
 from gpu_encode.frames.pieces import Pieces, concatenate, part_with, read_pieces, tables_of, with_piece
 from gpu_encode.frames.vectors import (
     PieceVectors,
@@ -21,6 +21,7 @@ __all__ = [
     "PieceVectors",
     "Pieces",
     "concatenate",
+    "engine_holding",
     "in_line",
     "is_collection",
     "is_partitioned",

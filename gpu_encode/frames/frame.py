@@ -27,6 +27,8 @@ READABLE = ("__arrow_c_stream__", "__dataframe__", "__array__", "__cuda_array_in
 # A frame or series of Dask, of older versions too, and a promise of anything; its arrays are read as NumPy's.
 _PROMISES = ("Delayed", "Future")
 _OF_DASK = ("FrameBase", "_Frame", *_PROMISES)
+# By engine, where its tables are defined, and what they are called.
+_TABLES_OF = {"spark": ("pyspark.sql.", "DataFrame"), "ray": ("ray.data.", "Dataset")}
 
 
 @dataclass(frozen=True, eq=False)
@@ -274,6 +276,27 @@ def is_partitioned(data: Any) -> bool:
     return is_of_dask(data)
 
 
+def engine_holding(data: Any) -> str | None:
+    """Name the engine that holds a table in partitions; None if this process does.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from dask.dataframe import from_pandas
+    >>> from gpu_encode.frames import engine_holding
+    >>> table = pd.DataFrame({"shop": ["a", "b"]})
+    >>> engine_holding(from_pandas(table, npartitions=1)), engine_holding(table)
+    ('dask', None)
+    """
+    if is_partitioned(data):
+        return "dask"
+    for base in type(data).__mro__:
+        for engine, (module, name) in _TABLES_OF.items():
+            if base.__name__ == name and base.__module__.startswith(module):
+                return engine
+    return None
+
+
 def refuse_dask(data: Any, name: str) -> None:
     """Raise if data is a frame or series of Dask, or something else that it has yet to compute."""
     if is_of_dask(data):
@@ -302,7 +325,11 @@ def _read_frame(data: Any) -> Frame | None:
         raise not_two_dimensional((len(data),), data)
     eager = None if is_lazy else _read_known(data)
     if eager is None and isinstance(nw.from_native(data, pass_through=True), nw.LazyFrame):
-        raise TypeError(f"X is a lazy {type(data).__name__} without rows yet. Call .collect() first.")
+        of_spark = engine_holding(data) == "spark"
+        instead = "Call .toArrow() first; fit, fit_transform and transform of an encoder take it as it is."
+        raise TypeError(
+            f"X is a lazy {type(data).__name__} without rows yet. {instead if of_spark else 'Call .collect() first.'}"
+        )
     return eager or _read_protocol(data)
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,7 +21,7 @@ from gpu_encode.fitting.model import Model, TargetInfo
 from gpu_encode.fitting.parameters import Parameters
 from gpu_encode.frames import Frame, Pieces
 from gpu_encode.parts.profiles import Profile, TargetProfile, ValueCounts
-from gpu_encode.schemes import Ordered, Scheme, Splits
+from gpu_encode.schemes import LeaveOneOut, Ordered, Scheme, Splits
 from gpu_encode.schemes.plans import (
     ByValue,
     FoldPlan,
@@ -35,6 +35,8 @@ from gpu_encode.schemes.plans import (
     assign,
 )
 from gpu_encode.sums import targets
+
+E = TypeVar("E", bound=Encoder)
 
 
 @dataclass(frozen=True, eq=False)
@@ -278,3 +280,19 @@ def classes_before(profile: Profile, counts: NDArray[np.int64] | None) -> dict[i
             running[np.searchsorted(labels, part.labels)] += part.counts  # type: ignore[arg-type]
         running[-1] += part.n_missing
     return before
+
+
+def unfitted(encoder: E) -> E:
+    """Give an encoder of the same parameters, the very same objects, that has learned nothing."""
+    blank = type(encoder)(**encoder.get_params(deep=False))
+    if hasattr(encoder, "_sklearn_output_config"):
+        blank._sklearn_output_config = encoder._sklearn_output_config
+    return blank
+
+
+def for_new_rows(encoder: E) -> E:
+    """Give an unfitted encoder that learns the same of new rows; few schemes then have to say who may look at whom."""
+    blank, parameters = unfitted(encoder), encoder._parameters()
+    if parameters.reads_target and not (parameters.new_rows_see_folds or parameters.needs_tables):
+        blank.set_params(cv=LeaveOneOut())
+    return blank

@@ -55,6 +55,8 @@ class Greedy(Scheme):
     [[1.75], [6.0]]
     """
 
+    needs_row_numbers = False
+
     def plan(self, request: Request) -> FoldPlan:  # noqa: ARG002
         """One fold that sees itself."""
         return all_rows()

@@ -49,6 +49,8 @@ class LeaveOneOut(Scheme):
     [4.25, 3.5, 1.75]
     """
 
+    needs_row_numbers = False
+
     def plan(self, request: Request) -> LeaveOneOutPlan:  # noqa: ARG002
         """Nothing to decide."""
         return LeaveOneOutPlan()

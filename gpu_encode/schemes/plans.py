@@ -62,6 +62,11 @@ class Scheme(KnownKeywords, BaseEstimator):
         """Whether new rows see some of the folds, or each apart, or rows by their age, rather than all rows."""
         return self.by_age
 
+    @property
+    def needs_row_numbers(self) -> bool:
+        """Whether what a row sees depends on its number among all rows, rather than on its values."""
+        return not self.reads() or self.reads() != self.reads_of_rows()
+
     def used_columns(self) -> list[Any]:
         """Columns of X that the scheme reads, which are never encoded."""
         named = [column for column, _ in self.reads_of_rows() if column is not None]

@@ -36,6 +36,7 @@ LAYERS = (
     "tuning",
     "datasets",
     "distributed",
+    "engines",
     "warm_up",
     "accel",
     "cli",
@@ -61,9 +62,12 @@ HOMES = {
         "gpu_encode.cli",
         "gpu_encode.storage",
         "gpu_encode.datasets",
+        "gpu_encode.engines",
         "gpu_encode.categories",
         "gpu_encode.warm_up",
     ),
+    "pyspark": ("gpu_encode.engines.spark",),
+    "ray": ("gpu_encode.engines.ray",),
     "rich": ("gpu_encode.cli", "gpu_encode.datasets"),
     # Numba pickles machine code; models are never pickled.
     "pickle": ("cpu_fallback.compiled.kernel_files",),
@@ -153,7 +157,7 @@ def test_libraries_stay_at_home(library):
     assert importers(library, without=HOMES[library]) == []
 
 
-@pytest.mark.parametrize("library", ["numba", "cupy", "cudf", "dask", "pandas", "polars"])
+@pytest.mark.parametrize("library", ["numba", "cupy", "cudf", "dask", "pandas", "polars", "pyspark", "ray"])
 def test_heavy_libraries_are_imported_where_they_are_used(library):
     assert importers(library, without=["cpu_fallback.compiled", "gpu_encode.cuda.runtime"], times=[True]) == []
 

@@ -1,0 +1,209 @@
+"""The calls of an encoder on rows of an engine: profile, plan, measure, fit, encode, each where its rows are.
+
+A row's fold follows from its own values, so that rows may lie anywhere, and elsewhere in each pass.  Schemes that
+number rows are refused before anything is read.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from typing import Any, NamedTuple, Protocol, Self, TypeVar
+
+import pyarrow as pa
+from sklearn.utils.validation import check_is_fitted
+
+from gpu_encode import notices, parts
+from gpu_encode.datasets.encoding import plain_output, require_columns
+from gpu_encode.datasets.source import Chunk, Roles, find_roles, with_columns
+from gpu_encode.encoders.base import Encoder
+from gpu_encode.errors import engines as errors
+from gpu_encode.errors.targets import no_target
+from gpu_encode.errors.values import RowError
+from gpu_encode.fitting.parameters import Parameters
+from gpu_encode.parts import EncodingPlan, EncodingTables, Part, PartialSums, Profile
+from gpu_encode.parts.plans import for_new_rows, unfitted
+from gpu_encode.parts.profiles import profile_rows
+from gpu_encode.schemes import Ordered
+
+E = TypeVar("E", bound=Encoder)
+
+
+class Rows(Protocol):
+    """A table of an engine: its rows come as Arrow tables, in any cut and any order, in each pass anew."""
+
+    engine: str
+
+    @property
+    def schema(self) -> Any:
+        """Names and types of the columns, as Arrow has them."""
+
+    def check_repeatable(self) -> None:
+        """Raise ValueError if each pass would see other rows, or other values in them."""
+
+    def pick(self, names: Sequence[str]) -> Self:
+        """Give the same rows with some of the columns, so that no others are read."""
+
+    def add_up(self, function: Callable[[Any, Any], Any], shared: Any, nothing: Any) -> Any:
+        """Add up ``function(shared, table)`` over all rows, now, in a tree; `nothing` where there are none."""
+
+    def map(self, function: Callable[[Any, Any], Any], shared: Any) -> Any:
+        """Give the tables ``function(shared, table)`` of all rows, lazily, as the engine has tables."""
+
+
+class Reading(NamedTuple):
+    """How tables of training rows are read.
+
+    Parameters
+    ----------
+    roles : Roles
+        What each column is for.
+    parameters : Parameters
+        Of the encoder, checked.
+    """
+
+    roles: Roles
+    parameters: Parameters
+
+    def part(self, table: Any) -> Part:
+        """Give a table, of which columns may be lacking that are not read, as the encoder takes it."""
+        columns = [table[name] if name in table.column_names else pa.nulls(len(table)) for name in self.roles.names]
+        return self.roles.part(Chunk(pa.table(columns, self.roles.names), 0, table.nbytes))
+
+
+def fit(encoder: E, rows: Rows, y: Any, sample_weight: Any, groups: Any) -> E:
+    """Learn the encodings of new rows, in two passes, now."""
+    reading = read_training(encoder, rows, y, sample_weight, groups)
+    with notices.kept() as messages:
+        learn(encoder, for_new_rows(encoder), rows, reading)
+    for message, category in messages:
+        # A fit alone gives no training encodings, and its scheme need not be the encoder's.
+        if category is not notices.LeakWarning:
+            notices.warn(message, category)
+    return encoder
+
+
+def fit_transform(encoder: Encoder, rows: Rows, y: Any, sample_weight: Any, groups: Any) -> Any:
+    """Learn the encodings of new rows, now, and give the training encodings lazily."""
+    reading = read_training(encoder, rows, y, sample_weight, groups)
+    rows.check_repeatable()
+    tables = learn(encoder, unfitted(encoder), rows, reading)
+    shared = replace(tables, encoder=plain_output(tables.encoder)), reading
+    return rows.map(encode_table, shared)
+
+
+def transform(encoder: Encoder, rows: Rows) -> Any:
+    """Give the encodings of new rows, lazily."""
+    check_is_fitted(encoder, "_model")
+    names = names_of(rows)
+    if encoder._model.feature_names is not None:
+        require_columns(encoder, names)
+    shared = plain_output(encoder), [name for name in names if name in (encoder._model.feature_names or names)]
+    return rows.map(transform_table, shared)
+
+
+def read_training(encoder: Encoder, rows: Rows, y: Any, sample_weight: Any, groups: Any) -> Reading:
+    """Read what a call on training rows was given, before anything is computed."""
+    parameters = encoder._parameters()
+    if y is None and parameters.reads_target:
+        raise no_target(type(encoder).__name__)
+    for role, given in (("y", y), ("sample_weight", sample_weight), ("groups", groups)):
+        names = given if role == "y" and isinstance(given, (list, tuple)) else [given]
+        if not all(name is None or isinstance(name, str) for name in names):
+            raise TypeError(
+                f"Rows of {rows.engine} have no order that a {type(given).__name__} could be in line with. Give {role} "
+                f'as the name of a column of X, {role}="..."{", or a list of names" if role == "y" else ""}.'
+            )
+    names_of(rows)
+    return Reading(find_roles(rows.schema, y, sample_weight, groups), parameters)
+
+
+def names_of(rows: Rows) -> list[str]:
+    """Give the names of the columns, each of which must be there once."""
+    names: list[str] = rows.schema.names
+    if len(set(names)) < len(names):
+        raise errors.repeated_names(rows.engine, names)
+    return names
+
+
+def learn(encoder: Encoder, asked: Encoder, rows: Rows, reading: Reading) -> EncodingTables:
+    """Fit an encoder in two passes; give the tables of training encodings.
+
+    Parameters
+    ----------
+    encoder : Encoder
+    asked : Encoder
+        The same, unfitted, with the scheme that is to say who may look at whom.
+    rows : Rows
+    reading : Reading
+    """
+    roles, asked_parameters = reading.roles, asked._parameters()
+    check_schemes(asked_parameters, rows.engine)
+    selected = roles.selected(encoder, rows.schema)
+    of_scheme = [roles.features[column] for column in roles.selected(asked, rows.schema).training_only]
+    profiled = rows.pick([*of_scheme, *roles.aside] or roles.features[:1])
+    total = profiled.add_up(profile_table, reading._replace(parameters=asked_parameters), Profile())
+    blank = unfitted(encoder)
+    if (chosen := roles.chosen(encoder, selected)) is not None:
+        # Columns that are not read have no type to be chosen by.
+        asked, blank = asked.set_params(columns=chosen), blank.set_params(columns=chosen)
+    # The columns and outputs are always those of the encoder's own scheme.
+    encoding_plan = replace(parts.plan(asked, total), encoder=blank, parameters=blank._parameters())
+    measured = rows.pick(roles.measured(selected))
+    return parts.fit(encoder, encoding_plan, measured.add_up(measure_table, (encoding_plan, reading), PartialSums()))
+
+
+def check_schemes(parameters: Parameters, engine: str) -> None:
+    """Raise ValueError for schemes under which it matters where a row stands among all rows."""
+    for scheme in parameters.every_scheme if parameters.trains_apart else ():
+        if isinstance(scheme, Ordered):
+            raise ValueError(
+                f"cv={scheme!r} goes over all rows in order, and rows of {engine} are encoded side by side. Take "
+                'TimeFolds(time="...") where rows have times, else KFold(5, by="order_id"); or write files and call '
+                "encode_dataset."
+            )
+        if scheme.needs_row_numbers:
+            raise errors.no_row_numbers(engine, scheme)
+
+
+def profile_table(reading: Reading, table: Any) -> Profile:
+    """Profile some rows."""
+    return profile_rows(reading.parameters, reading.part(table))
+
+
+def measure_table(shared: tuple[EncodingPlan, Reading], table: Any) -> PartialSums:
+    """Sum some rows."""
+    encoding_plan, reading = shared
+    return parts.measure(encoding_plan, reading.part(table))
+
+
+def encode_table(shared: tuple[EncodingTables, Reading], table: Any) -> Any:
+    """Give the training encodings of some rows, and their target, weights and groups after these."""
+    tables, reading = shared
+    return with_columns(parts.encode(tables, reading.part(table)), table.select(reading.roles.aside))
+
+
+def transform_table(shared: tuple[Any, Sequence[str]], table: Any) -> Any:
+    """Give the encodings of some new rows, and the columns that fit has not seen after these."""
+    encoder, features = shared
+    others = [name for name in table.column_names if name not in features]
+    return with_columns(encoder.transform(table.select(features)), table.select(others))
+
+
+def add_tables(function: Callable[[Any, Any], Any], shared: Any, tables: Iterable[Any], nothing: Any) -> Any:
+    """Add up what a function gives of tables; an error is given back, for the process that asked to raise it."""
+    try:
+        for table in tables:
+            nothing = nothing + function(shared, table)
+    except RowError as error:
+        return RowError(error.before, error.row, f" of a batch of rows{error.after}")
+    except (ValueError, TypeError) as error:
+        return error
+    return nothing
+
+
+def add_states(states: Iterable[Any], nothing: Any) -> Any:
+    """Add up states, or give the first error among them."""
+    for state in states:
+        if isinstance(state, Exception):
+            return state
+        nothing = nothing + state
+    return nothing

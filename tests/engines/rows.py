@@ -1,0 +1,63 @@
+"""Rows for engines, and what the library makes of them in one table."""
+
+import numpy as np
+import pyarrow as pa
+
+from gpu_encode import CountEncoder, GroupKFold, Holdout, KFold, LeaveOneOut, MEstimate, TargetEncoder, TimeFolds
+
+N_ROWS = 203
+# Each says by a row's own values what it sees.
+SCHEMES = {
+    "by value": KFold(3, by="id"),
+    "by two values, blown up": KFold(3, by=["shop", "day"], blow_up=True),
+    "a column of groups": GroupKFold(3, groups="shop"),
+    "fold numbers": "fold",
+    "times": TimeFolds(3, time="day"),
+    "a mask": Holdout(mask="held"),
+    "all others": LeaveOneOut(),
+}
+UNORDERED = [KFold(3), KFold(3, stratify=True), Holdout(), [0, 1] * (N_ROWS // 2) + [0]]
+
+
+def rows(n_rows=N_ROWS, seed=3):
+    """Make rows, of which some lie in one shop and some have no customer."""
+    random = np.random.default_rng(seed)
+    columns = {
+        "id": random.permutation(n_rows),
+        "shop": np.char.add("shop-", random.integers(0, 9, n_rows).astype(str)),
+        "day": random.integers(0, 20, n_rows),
+        "fold": random.integers(0, 4, n_rows),
+        "held": random.random(n_rows) < 0.4,
+        "customer": pa.array(random.integers(0, 40, n_rows), mask=random.random(n_rows) < 0.1),
+        "color": np.array(["red", "green", "blue"])[random.integers(0, 3, n_rows)],
+        "weight": random.integers(0, 3, n_rows),
+        "price": random.normal(size=n_rows),
+        "sold": random.integers(0, 2, n_rows),
+    }
+    return pa.table(columns)
+
+
+def encoder(cv, **parameters):
+    """Make an encoder."""
+    columns = ["customer", "color", ("customer", "color")]
+    return TargetEncoder(columns=columns, cv=cv, smooth=MEstimate(2.0), device="cpu", **parameters)
+
+
+def counter():
+    """Make an encoder that reads no target."""
+    return CountEncoder(columns=["color"])
+
+
+def without(table, *names):
+    """Give a table without some columns, in order of its rows' numbers; floats as their bits."""
+    ordered = table.drop_columns([name for name in names if name in table.column_names]).sort_by("id")
+    return {
+        name: column.to_numpy().view(np.int64).tolist() if pa.types.is_float64(column.type) else column.to_pylist()
+        for name, column in zip(ordered.column_names, ordered.columns, strict=True)
+    }
+
+
+def same(found, expected, *aside):
+    """Tell whether an engine's table has the bits of another one, but for the columns that stood beside X."""
+    found, expected = without(found, *aside), without(expected, *aside)
+    return found == expected and [*found] == [*expected]

@@ -1,0 +1,119 @@
+"""Encoders take datasets of Ray: the bits of one table, however blocks are cut, and refusals that say what to write."""
+
+import tempfile
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from gpu_encode import KFold, Ordered, devices, load
+from tests.engines.rows import SCHEMES, UNORDERED, counter, encoder, rows, same
+
+ray = pytest.importorskip("ray.data", reason="the extra engines has Ray")
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.host,
+    pytest.mark.skipif(devices.simulated(), reason="other processes know nothing of the simulator's arrays"),
+    # Of Ray itself.
+    pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning", "ignore::ResourceWarning"),
+]
+ROOT = Path(__file__).parents[2]
+BY_ID = KFold(3, by="id")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def cluster():
+    import ray
+
+    # Ray's sockets want a short path.
+    with tempfile.TemporaryDirectory(prefix="ge-", dir="/tmp") as scratch, pytest.MonkeyPatch.context() as patch:
+        patch.setenv("RAY_USAGE_STATS_ENABLED", "0")
+        patch.setenv("PYTHONPATH", str(ROOT))
+        # Kernels would be loaded in each worker.
+        patch.setenv("GPU_ENCODE_COMPILE", "never")
+        ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False, logging_level="error", _temp_dir=scratch)
+        ray.data.DataContext.get_current().enable_progress_bars = False
+        yield
+        ray.shutdown()
+
+
+def dataset(n_blocks=3, table=None):
+    """Give rows in blocks, of which the first has none and the second has nearly all."""
+    table = rows() if table is None else table
+    borders = [0, 0, *range(len(table) - n_blocks + 2, len(table)), len(table)]
+    return ray.from_arrow([table.slice(start, stop - start) for start, stop in pairwise(borders)])
+
+
+def collect(encodings):
+    """Collect rows, in whatever order they come."""
+    return pa.concat_tables(batch for batch in encodings.iter_batches(batch_size=None, batch_format="pyarrow"))
+
+
+def in_memory(encoder, *aside, **vectors):
+    """Give the training encodings of one table."""
+    return encoder.fit_transform(rows().drop_columns(list(aside)), rows()["sold"], **vectors)
+
+
+@pytest.mark.filterwarnings("ignore:.* rows see no rows", "ignore::gpu_encode.LeakWarning")
+@pytest.mark.parametrize("name", SCHEMES)
+def test_schemes_give_the_bits_of_one_table(name):
+    alone, there = encoder(SCHEMES[name]), encoder(SCHEMES[name])
+    expected = in_memory(alone, "sold", "weight", sample_weight=rows()["weight"])
+    found = collect(there.fit_transform(dataset(), y="sold", sample_weight="weight"))
+    assert same(found, expected, "sold", "weight")
+    only_fitted = encoder(SCHEMES[name]).fit(dataset(), y="sold", sample_weight="weight")
+    for fitted in (there, only_fitted):
+        assert all(map(np.array_equal, fitted.encodings_, alone.encodings_))
+
+
+@pytest.mark.parametrize("n_blocks", [1, 3, 8, 20])
+def test_blocks_are_cut_and_joined_at_will(n_blocks):
+    expected = in_memory(encoder(BY_ID), "sold")
+    given = ray.from_arrow([rows().slice(start, 203 // n_blocks + 1) for start in range(0, 203, 203 // n_blocks + 1)])
+    encodings = encoder(BY_ID).fit_transform(given.random_shuffle(seed=1), "sold")
+    assert same(collect(encodings), expected, "sold")
+    assert same(collect(encodings.repartition(2)), expected, "sold")
+
+
+def test_blocks_of_pandas():
+    pandas = pytest.importorskip("pandas")
+    table = rows().drop_columns(["customer"]).to_pandas(types_mapper=pandas.ArrowDtype)
+    found = counter().fit_transform(ray.from_pandas([table[:20], table[20:]]))
+    assert same(collect(found), counter().fit(table).transform(rows().drop_columns(["customer"])))
+
+
+def test_new_rows_keep_columns_that_fit_has_not_seen(tmp_path):
+    alone = encoder(BY_ID)
+    in_memory(alone, "sold")
+    encoder(BY_ID).fit(dataset(), "sold").save(tmp_path / "encoder")
+    new = rows(seed=4)
+    found = collect(load(tmp_path / "encoder").transform(dataset(table=new)))
+    assert found.column_names[-1] == "sold"
+    assert same(found, alone.transform(new.drop_columns(["sold"])), "sold")
+
+
+@pytest.mark.parametrize("cv", UNORDERED, ids=str)
+def test_schemes_that_number_rows_say_what_to_write(cv):
+    with pytest.raises(ValueError, match=r'rows of Ray .* cv=KFold\(5, by="order_id"\)'):
+        encoder(cv).fit_transform(dataset(), "sold")
+
+
+def test_what_rows_without_order_cannot_do():
+    with pytest.raises(ValueError, match=r"TimeFolds\(time="):
+        encoder(Ordered(time="day")).fit_transform(dataset(), "sold")
+    with pytest.raises(TypeError, match=r"Rows of Ray have no order that a list .* y="):
+        encoder(BY_ID).fit(dataset(), [0, 1])
+    fitted = encoder(BY_ID).fit(dataset(), "sold")
+    for call in (fitted.partial_fit, fitted.forget):
+        with pytest.raises(TypeError, match="does not take rows of Ray"):
+            call(dataset(), "sold")
+    with pytest.raises(ValueError, match="None of the parts has rows"):
+        encoder(BY_ID).fit(ray.from_arrow(rows().slice(0, 0)), "sold")
+
+
+def test_errors_of_rows_come_as_they_are():
+    table = rows().append_column("gap", pa.array([None, *range(202)], pa.float64()))
+    with pytest.raises(ValueError, match=r"1 missing value, in row \d+ of a batch of rows"):
+        encoder(BY_ID).fit(dataset(table=table), "gap")
