@@ -1,6 +1,6 @@
 """One row at a time, where decisions are made: dicts made of a fitted encoder, without locks, threads or frames."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from operator import itemgetter
 from typing import Any
@@ -59,7 +59,7 @@ class RowEncoder:
         self._lookups = [(lookup.label, lookup.types, lookup.known, lookup) for lookup in lookups]
         self._order = order_of(model) if lookups and model.indicators else None
 
-    def __call__(self, row: Row | list[Row]) -> Any:
+    def __call__(self, row: Row | Sequence[Row]) -> Any:
         """Encode a row, or each row of a list.
 
         Parameters
