@@ -9,8 +9,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-# Before OpenMP is loaded: its threads wait without sleeping, for minutes where workers share the cores.
-os.environ.setdefault("OMP_NUM_THREADS", "1")
+# Before OpenMP is loaded: its threads would wait without sleeping, for minutes where workers share the cores.
+os.environ.setdefault("OMP_WAIT_POLICY", "passive")
 
 import numpy as np
 import pytest

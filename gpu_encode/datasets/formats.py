@@ -252,8 +252,10 @@ class Csv(Format):
                 f"a row is larger than the {BLOCK >> 20} MiB that are read at a time. Is a quotation mark not closed? "
                 f"If rows are that long, set the environment variable {SETTING} to a larger number of MiB."
             )
-        if "Expected" in str(error) and "Row #" not in str(error):
-            error = find_bad_row(file) or error
+        if "Expected" in str(error):
+            # Arrow's threads, where there are several, do not know the number of the row.
+            found = error if "Row #" in str(error) else find_bad_row(file) or error
+            error = pa.ArrowInvalid(str(found).replace("Row #", "the header being row 1, row "))
         return super().explain(file, error)
 
     def read_contents(
@@ -435,14 +437,14 @@ def find_bad_line(file: "SourceFile") -> int:
 
 
 def find_bad_row(file: "SourceFile") -> pa.ArrowInvalid | None:
-    """Give Arrow's error for a row of too few or too many cells with its number, which threads do not know."""
+    """Give Arrow's error for a row of too few or too many cells with its number."""
     everything = pyarrow.csv.ReadOptions(block_size=BLOCK, use_threads=False)
     try:
         with open_text(file) as stream:
             for _ in pyarrow.csv.open_csv(stream, everything, parse_options=csv_parsing(file.suffix)):
                 pass
     except pa.ArrowInvalid as error:
-        return pa.ArrowInvalid(str(error).replace("Row #", "the header being row 1, row "))
+        return error
     return None
 
 

@@ -86,12 +86,17 @@ def test_bytes_that_are_no_text_are_named_by_their_line(
         open_source(path, text=text)
 
 
+@pytest.mark.parametrize("threads", [1, 2])
 @pytest.mark.usefixtures("blocks")
-def test_a_row_of_too_few_cells_has_a_number(tmp_path: Path) -> None:
-    path = tmp_path / "x.csv"
+def test_a_row_of_too_few_cells_has_a_number(tmp_path: Path, threads: int) -> None:
+    path, before = tmp_path / "x.csv", pa.cpu_count()
     path.write_text("a,b\n" + "1,2\n" * 2000 + "3\n" + "1,2\n" * 2000)
-    with pytest.raises(ValueError, match=r"the header being row 1, row 2002: Expected 2 columns, got 1: 3"):
-        open_source(path)
+    try:
+        pa.set_cpu_count(threads)
+        with pytest.raises(ValueError, match=r"the header being row 1, row 2002: Expected 2 columns, got 1: 3"):
+            open_source(path)
+    finally:
+        pa.set_cpu_count(before)
 
 
 def test_a_row_larger_than_a_block(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
