@@ -1,6 +1,7 @@
 """`python -m benchmarks.methods` on made rows, and on small files."""
 
 import json
+import os
 from dataclasses import replace
 
 import numpy as np
@@ -21,6 +22,7 @@ def run(folder, *arguments):
     return status, json.loads((folder / "methods.json").read_text()) if status == 0 else None
 
 
+@pytest.mark.skipif("EVERY_BENCHMARK" not in os.environ, reason="a minute: EVERY_BENCHMARK=1 runs it")
 def test_every_method_on_made_rows(tmp_path, monkeypatch):
     # Of each line the two ends of its grid, in small forests: a choice is made, and all code is run.
     for name, method in METHODS.items():
