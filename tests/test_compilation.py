@@ -222,7 +222,7 @@ def test_a_switch_at_any_time_changes_no_bit(encoder, y, monkeypatch):
         encoder.fit_transform(pieces, targets)
         training = pd.concat(encoder.fit_transform(pieces, targets))
         found.append((training, encoder.transform(ROWS)))
-        assert len(asked) > 10
+        assert len(asked) > 5
     for other in found[1:]:
         for one, another in zip(found[0], other, strict=True):
             pd.testing.assert_frame_equal(one, another, check_exact=True)
