@@ -1,5 +1,6 @@
-"""Columns of text or dates, from places among their values."""
+"""Values of categories as columns of Arrow, and columns of these from places among them."""
 
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -41,15 +42,38 @@ def column_of(labels: Vocabulary, places: Array, column: object) -> Any:
 
 
 def in_arrow(labels: Vocabulary, column: object) -> Any:
-    """Give all values as an Arrow array of their type."""
+    """Give all values as an Arrow array of their type; whole numbers and decimals that no type of C holds as decimals.
+
+    Raises
+    ------
+    TypeError
+        If Arrow has no such type.
+    """
     held = labels.values
-    if held.kind == "text":
+    if held.kind in ("text", "bytes"):
         return held.array
+    if held.kind == "null":
+        return pa.nulls(0)
+    if held.kind == "number":
+        return numbers_in_arrow(held.to_numpy(), column)
     if held.dtype == "date":
         return pa.array((held.array // (_DAY * 10 ** UNITS[held.unit or "s"])).astype(np.int32)).cast(pa.date32())
-    if held.unit not in _OF_ARROW:
+    if held.unit not in _OF_ARROW or held.kind in ("interval", "period"):
         raise unsupported_type(column, held.dtype)
-    return pa.array(held.array).cast(pa.timestamp(held.unit, held.timezone))
+    types = {"datetime": pa.timestamp(held.unit, held.timezone), "duration": pa.duration(held.unit)}
+    if held.kind in types:
+        return pa.array(held.array).cast(types[held.kind])
+    return pa.array(held.to_numpy(), pa.time64("us" if held.unit in ("s", "ms", "us") else "ns"))
+
+
+def numbers_in_arrow(numbers: Array, column: object) -> Any:
+    """Give numbers as an Arrow array of the narrowest type that holds all of them exactly."""
+    if numbers.dtype.kind != "O":
+        return pa.array(numbers)
+    try:
+        return pa.array([Decimal(number) for number in numbers.tolist()])
+    except (TypeError, pa.ArrowInvalid) as error:
+        raise unsupported_type(column, "numbers of more than 76 digits") from error
 
 
 def as_numpy(column: Any) -> Array:

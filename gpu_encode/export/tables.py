@@ -1,0 +1,191 @@
+"""A fitted encoder as tables and rules, which every export writes in its own language.
+
+What a row gets of a key is decided in this order:
+
+1. a row that lacks the value of a single column gets `missing`; so does one that lacks a value of a joint key, where a
+   missing value is no category;
+2. a row whose values are a row of `levels[0]`, the categories, gets what stands there;
+3. below a hierarchy, a row whose values of the levels above are a row of `levels[1]`, the nearest level, gets what
+   stands there, and so on to the top;
+4. all other rows get `unknown`.
+"""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from cpu_fallback.types import MISSING, UNKNOWN
+from gpu_encode.categories.hierarchy import Derived
+from gpu_encode.categories.keys import CategoryIndex
+from gpu_encode.encoders.base import Encoder, names_at_fit
+from gpu_encode.encoders.row_encoder import Answers, answers_of, order_of
+from gpu_encode.errors import export as errors
+from gpu_encode.fitting.model import Model
+from gpu_encode.frames.labels import in_arrow
+from gpu_encode.ops import host
+
+# What a row gets of a key: its encodings, then its indicators; None where a policy refuses the row.
+Answer = tuple[Any, ...] | None
+
+
+class LevelTable(NamedTuple):
+    """Categories of one level of a key, and what their rows get.
+
+    Parameters
+    ----------
+    values : pyarrow.Table
+        A row for each category, a column for each column of the level, in the type of the categories; null is a missing
+        value.
+    present, lacking : list of tuple, or None
+        For each category, what a row gets that has all values of the key, and one that lacks some of them: they differ
+        in indicators alone.
+    """
+
+    values: Any
+    present: list[Answer]
+    lacking: list[Answer]
+
+
+class KeyTable(NamedTuple):
+    """What rows get of one key.
+
+    Parameters
+    ----------
+    columns : list of str
+        Columns that are read, those of the levels above first.
+    n_above : int
+        How many of them are levels above: a row lacks a value where it lacks one of the others.
+    rule : Derived, optional
+        What gives the levels above from the value, whose tables then hold one column of labels each.
+    missing_is_category : bool
+    levels : list of LevelTable
+        The categories, then the levels above them, the nearest first.
+    unknown, missing : pair of tuple, or None
+        What rows get that have no known category, and that have a missing value: of rows that have all values of the
+        key, and of those that lack some.
+    """
+
+    columns: list[str]
+    n_above: int
+    rule: Derived | None
+    missing_is_category: bool
+    levels: list[LevelTable]
+    unknown: tuple[Answer, Answer]
+    missing: Answer
+
+
+class EncoderTables(NamedTuple):
+    """A fitted encoder: its keys, its outputs, and the columns that pass through.
+
+    Parameters
+    ----------
+    keys : list of KeyTable
+    names : list of str
+        Names of all outputs, those of passed columns last.
+    order : list of int
+        Where each output that is no passed column stands among the answers of all keys, laid side by side.
+    passed : list of str
+        Columns that come out as they are.
+    """
+
+    keys: list[KeyTable]
+    names: list[str]
+    order: list[int]
+    passed: list[str]
+
+
+def tables_of(encoder: Encoder) -> EncoderTables:
+    """Give a fitted encoder as tables and rules.
+
+    Parameters
+    ----------
+    encoder : Encoder
+        Fitted.
+
+    Raises
+    ------
+    TypeError
+        If its encodings do not follow from single keys alone.
+
+    Examples
+    --------
+    >>> from gpu_encode import TargetEncoder
+    >>> tables = tables_of(TargetEncoder(smooth=0.0).fit([["a"], ["b"]], [0, 1]))
+    >>> tables.names, tables.keys[0].unknown, tables.keys[0].levels[0].present
+    (['x0'], ((0.5,), (0.5,)), [(0.0,), (1.0,)])
+    >>> tables.keys[0].levels[0].values["x0"].to_pylist()
+    ['a', 'b']
+    """
+    model: Model = encoder._fitted()
+    # Others hold more than the encodings of categories, or hash values.
+    if type(model) is not Model or any(lookup.elapsed for lookup in model.lookups(host(0))):
+        raise errors.no_tables(type(encoder).__name__)
+    keys = [
+        key_table(model, number, answers_of(model, number, encoder._output_type)) for number in range(len(model.keys))
+    ]
+    names = [str(name) for name in encoder.get_feature_names_out()]
+    n_encoded = len(names) - len(model.selection.passed)
+    order = list(order_of(model)([*range(n_encoded)])) if model.indicators else list(range(n_encoded))
+    labels = names_at_fit(model)
+    return EncoderTables(keys, names, order, [labels[position] for position in model.selection.passed])
+
+
+def key_table(model: Model, number: int, answers: Answers) -> KeyTable:
+    """Give what rows get of one key."""
+    key, labels, (present, lacking) = model.keys[number], names_at_fit(model), answers
+    columns = [labels[position] for position in key.entry.columns]
+    return KeyTable(
+        columns,
+        len(key.entry.above),
+        key.entry.rule,
+        model.rules[number].missing == "category",
+        level_tables(key, columns, answers),
+        (present[UNKNOWN], lacking[UNKNOWN]),
+        lacking[MISSING],
+    )
+
+
+def level_tables(key: CategoryIndex, columns: Sequence[str], answers: Answers) -> list[LevelTable]:
+    """Give the categories of a key, then those of its levels above, the nearest first."""
+    parts = [(0, category_values(key, columns))]
+    for depth, (start, level) in enumerate(zip(key.starts[1:], key.levels, strict=False)):
+        if level.labels is not None:
+            values = {columns[0]: in_arrow(level.labels, columns[0])}
+        else:
+            values = ancestor_values(key, columns[: depth + 1], level.of_leaf, level.n)
+        parts.insert(1, (start, pa.table(values)))
+    present, lacking = answers
+    return [
+        LevelTable(values, present[start : start + len(values)], lacking[start : start + len(values)])
+        for start, values in parts
+    ]
+
+
+def category_values(key: CategoryIndex, columns: Sequence[str]) -> Any:
+    """Give the values of a key's categories: a row each."""
+    arrays = [in_arrow(vocabulary, column) for vocabulary, column in zip(key.vocabularies, columns, strict=True)]
+    if key.members is None:
+        return pa.table(dict(zip(columns, arrays, strict=True)))
+    return pa.table(
+        {column: taken(array, codes) for column, array, codes in zip(columns, arrays, key.members.T, strict=True)}
+    )
+
+
+def ancestor_values(key: CategoryIndex, columns: Sequence[str], of_leaf: Any, n: int) -> dict[str, Any]:
+    """Give the values of the categories of a level above, whose columns are the first of the key."""
+    if len(columns) == 1:
+        # All values of the column, whether a category has them or not; a missing one comes last.
+        return {columns[0]: taken(in_arrow(key.vocabularies[0], columns[0]), np.array([*range(n - 1), MISSING]))}
+    assert key.members is not None
+    leaf = np.zeros(n, np.int64)
+    leaf[of_leaf] = np.arange(len(of_leaf))
+    codes = key.members[leaf]
+    arrays = [in_arrow(vocabulary, column) for vocabulary, column in zip(key.vocabularies, columns, strict=False)]
+    return {column: taken(arrays[place], codes[:, place]) for place, column in enumerate(columns)}
+
+
+def taken(values: Any, codes: Any) -> Any:
+    """Give the values of some codes, null where a value is missing."""
+    return values.take(pa.array(np.maximum(codes, 0).astype(np.int64), mask=codes < 0))
