@@ -114,7 +114,7 @@ class TargetEncoder(SchemeEncoder):
 
     See Also
     --------
-    sklearn.preprocessing.TargetEncoder : Its parameters mean the same here; differences are listed in the README.
+    sklearn.preprocessing.TargetEncoder : Its parameters mean the same here; docs/coming-from.md lists the differences.
 
     References
     ----------

@@ -17,7 +17,7 @@ from gpu_encode.sums.moments import Moments
 class MergeableStatistic(BaseEstimator):
     """A symmetric function of the values of a category, as sums of terms and what becomes of the sums.
 
-    encoding = finish(N, sum of w * terms[0](x), sum of w * terms[1](x), ...) with N the summed weight w of the rows
+    ``encoding = finish(N, sum of w * terms[0](x), sum of w * terms[1](x), ...)`` with N the summed weight w of the rows
     that a row may see.  Each sum is exact and then rounded once, so neither chunks nor workers change a bit; and since
     rows come in by their sums alone, every scheme of `StatisticEncoder` keeps a row's own value out of its encoding.
 
