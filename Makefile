@@ -2,7 +2,7 @@
 VENV ?= .venv
 PYTEST_ARGS ?= -n auto
 # The extras that are installed: EXTRAS=suite,rapids-cu12 for a machine with a GPU.
-EXTRAS ?= test,lint
+EXTRAS ?= test,lint,docs
 # INSTALL_ARGS=--dry-run finds what would be installed in a new environment, and downloads none of it.
 INSTALL_ARGS ?=
 # The tests whose compiled kernels also run as plain Python, for `make coverage`.
@@ -33,7 +33,7 @@ BIN = $(VENV)/bin
 INSTALLED = $(VENV)/.gpu-encode-installed
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo bench family-bench billion format lint types test test-long sim rapids ptx gpu sanitize rapids-bench doctest coverage build ci clean
+.PHONY: help install demo bench family-bench billion format lint types test test-long sim rapids ptx gpu sanitize rapids-bench doctest docs coverage build ci clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "%-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -104,6 +104,10 @@ rapids-bench:  ## on a machine with a GPU and cuDF: ours beside cuDF, cuML and t
 
 doctest: $(INSTALLED)  ## every example in a docstring
 	$(BIN)/python -m pytest --doctest-modules gpu_encode cpu_fallback
+
+# The variable silences an advertisement of the theme's makers.
+docs: $(INSTALLED)  ## the documentation site, in build/site; a warning or a link that leads nowhere is an error
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --quiet
 
 # Coverage cannot see into compiled kernels, so their own tests run a second time as Python (NumPy then warns where
 # a kernel wraps around 2^64 on purpose), those for a GPU in the simulator, and all runs count.
