@@ -63,11 +63,13 @@ format: $(INSTALLED)  ## rewrite the code in the house format
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-lint: $(INSTALLED)  ## style and format, of shell scripts and Dockerfiles too; nothing is rewritten
+lint: $(INSTALLED)  ## style and format, of shell scripts, Dockerfiles and workflows too; nothing is rewritten
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/shellcheck .ci/quick .ci/run .ci/long docker/*.sh
+	$(BIN)/shellcheck .ci/* docker/*.sh
 	$(BIN)/hadolint docker/*.Dockerfile
+	$(BIN)/check-jsonschema --builtin-schema vendor.github-workflows .github/workflows/*.yml
+	$(BIN)/check-jsonschema --builtin-schema vendor.citation-file-format CITATION.cff
 
 types: $(INSTALLED)  ## mypy --strict on both packages
 	$(BIN)/mypy

@@ -1,0 +1,66 @@
+"""What a release consists of says the same everywhere: version, Pythons, dependencies, tools and scripts."""
+
+import os
+import re
+import tomllib
+from pathlib import Path
+
+import pytest
+
+import gpu_encode
+
+yaml = pytest.importorskip("yaml")
+pytestmark = pytest.mark.host
+ROOT = Path(__file__).parents[1]
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+WORKFLOWS = sorted((ROOT / ".github/workflows").glob("*.yml"))
+
+
+def read(path):
+    return yaml.safe_load((ROOT / path).read_text())
+
+
+def steps():
+    """Every step of every job of the workflows."""
+    return [step for path in WORKFLOWS for job in read(path)["jobs"].values() for step in job["steps"]]
+
+
+def test_there_is_one_version():
+    assert "version" in PROJECT["dynamic"]
+    assert read("CITATION.cff")["version"] == gpu_encode.__version__
+    assert read("conda/recipe.yaml")["context"]["version"] == gpu_encode.__version__
+
+
+def test_the_recipe_asks_for_what_the_project_asks_for():
+    python, *others = read("conda/recipe.yaml")["requirements"]["run"]
+    assert [text.replace(" ", "") for text in others] == PROJECT["dependencies"]
+    assert python == f"python {PROJECT['requires-python']}"
+
+
+def test_each_push_is_tested_with_every_python():
+    named = re.findall(r"Python :: (3\.\d+)", "\n".join(PROJECT["classifiers"]))
+    assert read(".github/workflows/checks.yml")["jobs"]["quick"]["strategy"]["matrix"]["python"] == named
+
+
+def test_hooks_before_a_commit_take_the_tools_of_the_project():
+    hooks = [hook for repository in read(".pre-commit-config.yaml")["repos"] for hook in repository["hooks"]]
+    assert {tool for hook in hooks for tool in hook["additional_dependencies"]} <= {
+        *PROJECT["optional-dependencies"]["lint"]
+    }
+
+
+def test_workflows_call_what_exists():
+    commands = [step["run"] for step in steps() if "run" in step]
+    assert len(commands) >= 6
+    targets = re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE)
+    for command in commands:
+        program, *words = command.split()
+        if program == "make":
+            assert {word for word in words if "=" not in word} <= {*targets}, command
+        else:
+            assert os.access(ROOT / program, os.X_OK), command
+
+
+def test_actions_of_others_have_a_version():
+    used = [step["uses"] for step in steps() if "uses" in step]
+    assert all(re.fullmatch(r"[\w-]+/[\w-]+@v\d+", name) for name in used)
