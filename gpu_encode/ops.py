@@ -305,7 +305,8 @@ class FusedOps(Protocol):
         layout: Layout,
         first_output: int,
         order: Array,
-        ties: tuple[Array, Array, Array],
+        ties: tuple[Array, Array, Array | None],
+        steps: Array | None,
         burn_in: int,
         rule: FusedRule,
         out: Array,
@@ -314,7 +315,8 @@ class FusedOps(Protocol):
     ) -> int | None:
         """Write the encoding of every row from the rows before it by their age, with the prior of just these rows.
 
-        Ties, their begins and the first that each sees are as `schemes.plans.TimeOrder` has them; at most 2**30 rows.
+        Ties, their begins and the first that each sees are as `schemes.plans.TimeOrder` has them; `steps` of each time
+        say that rows, weighted as `cpu_fallback.decay` has it, lose weight instead.  At most 2**30 rows.
         Otherwise as `leave_one_out_encodings`; its definition is `training.ageing.AgeingScan`.
         """
 

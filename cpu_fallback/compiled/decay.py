@@ -26,6 +26,25 @@ def multiply_digits(sums: Array, begin: int, width: int, factor: int, bits: int,
     out[width] = (above << bits) + carried
 
 
+@stage
+def see_cell(sums: Array, at: int, spans: Array, factor: int, power: int, columns: Array, out: Array, to: int) -> int:
+    """Write a cell as it is seen, the highest column with what is above it, too; gives the place after the cell."""
+    bits, digits = power & 31, power >> 5
+    for k in range(len(spans) >> 2):
+        begin, n = spans[4 * k], spans[4 * k + 1] - spans[4 * k]
+        first, end = spans[4 * k + 2], spans[4 * k + 3]
+        multiply_digits(sums, at + begin, n, factor, bits, columns)
+        for column in range(first, end - 1):
+            source = column - digits
+            out[np.uint64(to + column - first)] = columns[source] if 0 <= source <= n else 0
+        top = np.int64(0)
+        for source in range(n, end - 2 - digits, -1):
+            top = (top << 32) + (columns[source] if source >= 0 else 0)
+        out[np.uint64(to + end - 1 - first)] = top
+        to += end - first
+    return to
+
+
 @kernel
 def see_range(
     sums: Array,
@@ -44,21 +63,7 @@ def see_range(
         n_out += spans[4 * k + 3] - spans[4 * k + 2]
     for cell in range(start, stop):
         place = (cell // n_classes) % n_factors
-        factor, power = factors[2 * place], factors[2 * place + 1]
-        bits, digits, to = power & 31, power >> 5, cell * n_out
-        for k in range(len(spans) >> 2):
-            begin, n = spans[4 * k], spans[4 * k + 1] - spans[4 * k]
-            first, end = spans[4 * k + 2], spans[4 * k + 3]
-            multiply_digits(sums, cell * width + begin, n, factor, bits, columns)
-            for column in range(first, end - 1):
-                source = column - digits
-                out[np.uint64(to + column - first)] = columns[source] if 0 <= source <= n else 0
-            # The highest column keeps what is above it, too.
-            top = np.int64(0)
-            for source in range(n, end - 2 - digits, -1):
-                top = (top << 32) + (columns[source] if source >= 0 else 0)
-            out[np.uint64(to + end - 1 - first)] = top
-            to += end - first
+        see_cell(sums, cell * width, spans, factors[2 * place], factors[2 * place + 1], columns, out, cell * n_out)
 
 
 def seen_from(sums: Array, spans: Array, factors: Array, /) -> Array:

@@ -1,7 +1,8 @@
 """Encodings of rows from the rows before them by their age, in one pass: see `gpu_encode.ops.FusedOps`.
 
 What the rows of a tile see is handed out first, then blended by all threads, as `ordered_digits` does.  Here each time
-has a prior of its own.
+has a prior of its own.  Sums of rows that lose weight are on the scale of their block; what a row sees of them is
+multiplied where it is blended, by the factor of the row's step.
 """
 
 from typing import TYPE_CHECKING, NamedTuple
@@ -28,12 +29,14 @@ from cpu_fallback.compiled.border import (
     set_all,
     stage,
 )
+from cpu_fallback.compiled.decay import see_cell
 from cpu_fallback.compiled.digits import scratch as digit_room
 from cpu_fallback.compiled.moments import Shape, cell_width, scratch, shape_of
 from cpu_fallback.compiled.ordered_counts import Table, table_of
 from cpu_fallback.compiled.ordered_digits import run_counting, write_rows
 from cpu_fallback.compiled.ordered_encodings import tile_size
 from cpu_fallback.compiled.row_encodings import Destination, destination
+from cpu_fallback.decay import blocks_of, factors_of, layout_of, room_for_two_blocks, spans_of
 from cpu_fallback.fused_rules import M_ESTIMATE, FusedRule
 
 if TYPE_CHECKING:
@@ -41,18 +44,57 @@ if TYPE_CHECKING:
 
 
 class Tile(NamedTuple):
-    """Rows of a tile that are encoded: digits that each sees of its category and of all, its category, its number."""
+    """Rows of a tile that are encoded: digits that each sees of its category and of all, its category, number, time.
+
+    And by column what is at least the magnitude of all digits there.
+    """
 
     seen: Array
     around: Array
     codes: Array
     numbers: Array
+    times: Array
+    peaks: Array
 
 
-def tile_of(n_rows: int, length: int) -> Tile:
+class Blocks(NamedTuple):
+    """Of rows that lose weight: the block of each time, the block now, what the one before gives to each sum.
+
+    And where the columns of each measure begin, with where they end.
+    """
+
+    of_time: Array
+    now: Array
+    earlier: Array
+    columns: Array
+
+
+class View(NamedTuple):
+    """How sums are seen: columns as `cpu_fallback.decay.spans_of` gives them, factors of each time; or as they are."""
+
+    spans: Array
+    factors: Array
+
+
+def tile_of(n_rows: int, length: int, width: int) -> Tile:
     """Give room for the rows of a tile."""
     seen, around = np.empty(n_rows * length, np.int64), np.empty(n_rows * length, np.int64)
-    return Tile(seen, around, np.empty(n_rows, np.int32), np.empty(n_rows, np.int64))
+    numbers, times = np.empty((2, n_rows), np.int64)
+    return Tile(seen, around, np.empty(n_rows, np.int32), numbers, times, np.empty(width, np.int64))
+
+
+@stage
+def enter_block(block: int, blocks: Blocks, width: int, sums: Array) -> None:
+    """Bring sums to the scale of a block; those of all blocks but the one before go."""
+    follows, columns, earlier = block == blocks.now[0] + 1, blocks.columns, blocks.earlier
+    blocks.now[0] = block
+    for cell in range(0, len(sums), width):
+        for k in range(0, len(columns), 2):
+            for column in range(columns[k], columns[k + 1]):
+                # 2**-64 of the rows of the block itself: two columns lower.
+                here, above = np.uint64(cell + column), np.uint64(cell + column + 2)
+                earlier[here] = sums[above] - earlier[above] if follows and column + 2 < columns[k + 1] else 0
+                sums[here] = earlier[here]
 
 
 @stage
@@ -73,6 +115,7 @@ def pass_block(
     ties: Array,
     shape: Shape,
     own: Array,
+    blocks: Blocks,
     table: Table,
     tile: Tile,
     at: int,
@@ -86,12 +129,14 @@ def pass_block(
     everything = len(sums) - length
     n_lines = everything // length
     for i in range(len(codes)):
+        if len(blocks.of_time) and blocks.of_time[ties[i] >> 1] != blocks.now[0]:
+            enter_block(blocks.of_time[ties[i] >> 1], blocks, width, sums)
         code, sign = np.int64(codes[i]), 1 - 2 * (ties[i] & 1)
         line = (code + n_lines if code < 0 else code) * length
         if sign > 0:
             enter_time(line, length, ties[i], table)
             enter_time(everything, length, ties[i], table)
-            tile.codes[at], tile.numbers[at] = codes[i], numbers[i]
+            tile.codes[at], tile.numbers[at], tile.times[at] = codes[i], numbers[i], ties[i] >> 1
             for k in range(length):
                 tile.seen[np.uint64(at * length + k)] = at_tie[np.uint64(line + k)]
                 tile.around[np.uint64(at * length + k)] = at_tie[np.uint64(everything + k)]
@@ -102,6 +147,27 @@ def pass_block(
             sums[np.uint64(line + cell + k)] += digit
             sums[np.uint64(everything + cell + k)] += digit
     return at
+
+
+@stage
+def find_peaks(digits: Array, peaks: Array) -> None:
+    """Raise each peak to what is at least the magnitude of every digit of its column, and no power of two above."""
+    width = len(peaks)
+    for cell in range(0, len(digits), width):
+        for k in range(width):
+            peaks[k] |= abs(digits[np.uint64(cell + k)])
+
+
+@stage
+def see_rows(digits: Array, begin: int, times: Array, columns: Array, n_classes: int, view: View, out: Array) -> None:
+    """Write sums of the rows from `begin` on as these see them; `columns` has room for a cell and one more."""
+    width, to = len(columns) - 1, 0
+    at = begin * width * n_classes
+    for i in range(len(times)):
+        factor, power = view.factors[2 * times[i]], view.factors[2 * times[i] + 1]
+        for _ in range(n_classes):
+            to = see_cell(digits, at, view.spans, factor, power, columns, out, to)
+            at += width
 
 
 @kernel
@@ -134,6 +200,7 @@ def hand_out_by_age(
     numbers: Array,
     ties: Array,
     shape: Shape,
+    blocks: Blocks,
     table: Table,
     tile: Tile,
 ) -> int:
@@ -144,30 +211,60 @@ def hand_out_by_age(
         end = min(begin + BLOCK, len(codes))
         set_all(own[: (end - begin) * width], 0)
         add_rows(given, measures, begin, end, 0, digits, slots[: end - begin], own)
-        labels = classes[begin:end]
-        at = pass_block(codes[begin:end], labels, numbers[begin:end], ties[begin:end], shape, own, table, tile, at)
+        here = codes[begin:end], classes[begin:end], numbers[begin:end], ties[begin:end]
+        at = pass_block(*here, shape, own, blocks, table, tile, at)
+    if len(blocks.of_time):
+        set_all(tile.peaks, 0)
+        find_peaks(tile.seen[: at * width * shape.n_classes], tile.peaks)
+        find_peaks(tile.around[: at * width * shape.n_classes], tile.peaks)
     return at
 
 
 @kernel
 def blend_by_age(
-    burned: int, shape: Shape, first: int, rule: FusedRule, tile: Tile, start: int, stop: int, to: Destination
+    burned: int,
+    width: int,
+    shape: Shape,
+    first: int,
+    rule: FusedRule,
+    view: View,
+    tile: Tile,
+    start: int,
+    stop: int,
+    to: Destination,
 ) -> int:
-    """Write the encodings of the rows [start, stop) of a tile, of which the first `burned` get none; gives the lost."""
+    """Write the encodings of the rows [start, stop) of a tile, of which the first `burned` get none; gives the lost.
+
+    A cell has `width` columns, and as it is seen `shape`.
+    """
     room, length, n_outputs = scratch(shape), cell_width(shape) * shape.n_classes, shape.n_classes - first
     own, around = room_for_moments(n_outputs, BLOCK), room_for_moments(n_outputs, BLOCK)
     number, line = room_for_weights(BLOCK, shape.n_width), np.arange(BLOCK)
     values, counted = np.empty(BLOCK, np.float64), np.empty(BLOCK, np.bool_)
-    kind, lost = rule.blend.shrinkage.kind, 0
+    kind, lost, size = rule.blend.shrinkage.kind, 0, BLOCK * length if len(view.spans) else 0
+    mine, whole, columns = np.empty(size, np.int64), np.empty(size, np.int64), np.empty(width + 1, np.int64)
     for begin in range(start, stop, BLOCK):
         end = min(begin + BLOCK, stop)
-        mine, whole = tile.seen[begin * length : end * length], tile.around[begin * length : end * length]
+        if size:
+            see_rows(tile.seen, begin, tile.times[begin:end], columns, shape.n_classes, view, mine)
+            see_rows(tile.around, begin, tile.times[begin:end], columns, shape.n_classes, view, whole)
+        else:
+            mine, whole = tile.seen[begin * length : end * length], tile.around[begin * length : end * length]
         prior_rows(whole, 0, end - begin, shape, first, rule, room, number, around)
         moment_rows(mine, 0, end - begin, shape, first, kind, kind != M_ESTIMATE, room, number, own)
         sums, here = BlockSums(mine, 0, whole, line, shape, first), tile.codes[begin:end]
         places = tile.numbers[begin:end], begin, burned - begin
         lost += write_rows(here, *places, number, own, around, sums, rule, values, counted, to)
     return lost
+
+
+def blocks_of_times(steps: Array | None, columns: "list[slice]", size: int) -> Blocks:
+    """Give the blocks of the times of a call, where its rows lose weight, with room for `size` sums."""
+    if steps is None:
+        return Blocks(*(np.zeros(0, np.int64) for _ in range(4)))
+    of_time = freeze(blocks_of(steps), np.int64)
+    bounds = np.array([[each.start, each.stop] for each in columns], np.int64).reshape(-1)
+    return Blocks(of_time, of_time[:1].copy(), np.zeros(size, np.int64), bounds)
 
 
 def encodings_by_age(
@@ -177,7 +274,8 @@ def encodings_by_age(
     layout: "Layout",
     first_output: int,
     order: Array,
-    ties: tuple[Array, Array, Array],
+    ties: tuple[Array, Array, Array | None],
+    steps: Array | None,
     burn_in: int,
     rule: FusedRule,
     out: Array,
@@ -185,22 +283,40 @@ def encodings_by_age(
     /,
 ) -> int | None:
     """Write the encoding of every row from the rows before it by their age; see `gpu_encode.ops.FusedOps`."""
-    to, length = destination(out, unseen, n_classes - first_output), n_classes * layout.width
+    to, held = (
+        destination(out, unseen, n_classes - first_output),
+        layout if steps is None else room_for_two_blocks(layout),
+    )
     if to is None:
         return None
-    shape, measures, table = shape_of(layout, n_classes), measures_of(layout), table_of(n_categories + 3, length, True)
-    given, starts = (freeze(order, np.int64), freeze(ties[0], np.int64)), ties[1]
-    gone, state, lost = freeze(starts[ties[2]], np.int64), np.zeros(2, np.int64), 0
+    shape, length, measures = shape_of(held, n_classes), n_classes * held.width, measures_of(held)
+    table, starts = table_of(n_categories + 3, length, True), ties[1]
+    given, firsts = (freeze(order, np.int64), freeze(ties[0], np.int64)), ties[2]
+    gone, state, lost = (
+        freeze(np.zeros_like(starts) if firsts is None else starts[firsts], np.int64),
+        np.zeros(2, np.int64),
+        0,
+    )
+    blocks = blocks_of_times(steps, [columns for _, _, columns in held.measures()], len(table.sums))
+    factors = np.zeros((0, 2), np.int64) if steps is None else factors_of(steps)
+    view, seen_shape = View(np.zeros(0, np.int64), freeze(factors.reshape(-1), np.int64)), shape
     # The rows of one time burn in together.
     first = np.searchsorted(starts, burn_in)
     burned = int(starts[first]) if first < len(starts) else len(order)
     numbers, times = np.empty((2, min(tile_size(length), 2 * len(order))), np.int64)
-    tile = tile_of(len(numbers), length)
+    tile = tile_of(len(numbers), length, held.width)
     while n := merge_places(*given, gone, state, numbers, times):
         mine, when = freeze(numbers[:n], np.int64), freeze(times[:n], np.int64)
         here = rows.pick(mine)
         known = codes_of(here.codes), codes_of(here.classes), numbers_of(here), measures
-        n_encoded = hand_out_by_age(*known, mine, when, shape, table, tile)
-        lost += run_counting(blend_by_age, n_encoded, (burned, shape, first_output, rule, tile), to)
+        n_encoded = hand_out_by_age(*known, mine, when, shape, blocks, table, tile)
+        if steps is not None:
+            spans = spans_of(tile.peaks, held, factors[:, 1])
+            view, seen_shape = (
+                view._replace(spans=freeze(spans.reshape(-1), np.int64)),
+                shape_of(layout_of(spans, held), n_classes),
+            )
+        fixed = burned, held.width, seen_shape, first_output, rule, view, tile
+        lost += run_counting(blend_by_age, n_encoded, fixed, to)
         burned -= n_encoded
     return lost

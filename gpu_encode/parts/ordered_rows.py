@@ -6,6 +6,7 @@ from typing import Any, Self
 
 import numpy as np
 
+from cpu_fallback.decay import blocks_of, weights_of
 from cpu_fallback.types import Array, Rows
 from gpu_encode import ops
 from gpu_encode.fitting.fit import FitContext
@@ -16,7 +17,6 @@ from gpu_encode.parts.sums import prepare_part
 from gpu_encode.parts.tables import EncodingTables
 from gpu_encode.schemes.plans import ByTime, Order, OrderedPlan
 from gpu_encode.sums.category_sums import CategorySums
-from gpu_encode.sums.decay import blocks_of, weights_of
 from gpu_encode.sums.targets import as_doubles
 from gpu_encode.training.scans import Tile
 from gpu_encode.training.tasks import EncodingTask

@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from cpu_fallback.decay import STEPS_OF_BLOCK, blocks_of
 from gpu_encode.categories.values import TEMPORAL, UNITS
 from gpu_encode.categories.vocabulary import Vocabulary
 from gpu_encode.errors.parameters import bad_parameter
 from gpu_encode.schemes.plans import Ageing, ByValue, FoldPlan
-from gpu_encode.sums.decay import STEPS_OF_BLOCK, blocks_of
 
 # Seconds of each unit.
 SECONDS = {

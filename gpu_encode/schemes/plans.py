@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
+from cpu_fallback.decay import weights_of
 from cpu_fallback.row_numbers import FoldPattern, Permutation, key_of
 from cpu_fallback.types import Array, Folds
 from gpu_encode.categories.hashes import hash_categories
@@ -18,7 +19,6 @@ from gpu_encode.categories.vocabulary import Vocabulary
 from gpu_encode.errors.parameters import KnownKeywords, check_count
 from gpu_encode.frames import Frame, Pieces
 from gpu_encode.ops import Ops, device_of, tiles
-from gpu_encode.sums.decay import weights_of
 
 PURPOSES = {
     "KFold": 1,

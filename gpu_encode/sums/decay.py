@@ -1,42 +1,13 @@
-"""Sums of rows whose weights halve with age, exactly: weights are eight constants times powers of two.
-
-A row has a step: its time in whole eighths of a half-life.  Step 8 q + r stands for q half-lives and r eighths; 512
-steps are a block.  A row is summed with the weight g[r] * 2**(q mod 64 - 63), on the scale of its block, and the sum of
-a block as seen from a step 8 Q + R of that block is multiplied by d[R] * 2**(63 - Q mod 64).  The sum of the block
-before is 2**-64 of itself: two digits lower.  Older blocks do not count.  g and d are 2**(r / 8) and 2**(-r / 8),
-rounded to 31 binary places; all else is exact.
-"""
-
-from typing import Any
+"""Exact sums of rows that lose weight with age, as later blocks and steps see them: see `cpu_fallback.decay`."""
 
 import numpy as np
 from numpy.typing import NDArray
 
-from cpu_fallback.types import Array, Layout, Window
+from cpu_fallback.decay import factors_of, layout_of, spans_of
+from cpu_fallback.types import Array, Layout
 from gpu_encode.ops import Ops
 
-STEPS_OF_BLOCK = 512
-# 2**31 times 2**(r / 8), and times 2**(-r / 8).
-GROWTH = (2147483648, 2341847524, 2553802834, 2784941738, 3037000500, 3311872529, 3611622603, 3938502376)
-DECLINE = (2147483648, 1969251188, 1805811301, 1655936265, 1518500250, 1392470869, 1276901417, 1170923762)
 MASK = 0xFFFFFFFF
-
-
-def blocks_of(steps: Any) -> Any:
-    """Give the block of each step."""
-    return steps >> 9
-
-
-def weights_of(steps: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Give the weight of a row of each step on the scale of its block: below 2."""
-    exponents = (((steps >> 3) & 63) - 94).astype(np.int32)
-    weights: NDArray[np.float64] = np.ldexp(np.array(GROWTH, np.float64)[steps & 7], exponents)
-    return weights
-
-
-def room_for_two_blocks(layout: Layout) -> Layout:
-    """Give the layout that holds the sums of a block and those of the block before."""
-    return Layout(*(Window(window.low - 2, window.width + 2, False) for window, _, _ in layout.measures()))
 
 
 def add_earlier_block(own: Array, earlier: Array, layout: Layout) -> Array:
@@ -58,36 +29,14 @@ def one_block_later(sums: Array, layout: Layout) -> Array:
     return later
 
 
-def factors_of(steps: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Give what sums are multiplied by as they are seen from each step (steps, 2): a factor, and a power of two."""
-    return np.stack([np.array(DECLINE, np.int64)[steps & 7], 64 - ((steps >> 3) & 63)], axis=-1)
-
-
 def seen_from(ops: Ops, sums: Array, layout: Layout, steps: NDArray[np.int64]) -> tuple[Array, Layout]:
     """Give sums (..., steps, classes, width) on the scale of a block as each step of it sees them, and their layout."""
-    factors = factors_of(steps)
-    spans = spans_of(ops, sums, layout, factors[:, 1])
-    seen = getattr(ops.fused, "seen_from", multiply_sums)(sums, spans, ops.to_device(factors))
-    spanned = zip(layout.measures(), spans.tolist(), strict=True)
-    windows = (Window(window.low - 1 + first, end - first, False) for (window, _, _), (_, _, first, end) in spanned)
-    return seen, Layout(*windows)
-
-
-def spans_of(ops: Ops, sums: Array, layout: Layout, powers: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Give the columns of each sum, and which columns of it, moved by the power, hold all of it (sums, 4)."""
-    peaks = np.zeros(layout.width, np.int64)
+    factors, peaks = factors_of(steps), np.zeros(layout.width, np.int64)
     if sums.size:
         peaks = ops.to_host(np.abs(sums.reshape(-1, layout.width)).max(axis=0))
-    spans = []
-    for _, _, columns in layout.measures():
-        digits = [int(peak) for peak in peaks[columns]]
-        largest = sum(digit << 32 * place for place, digit in enumerate(digits))
-        first, end = 0, 1
-        if largest:
-            end = (largest.bit_length() + 31 + int(powers.max())) // 32 + 1
-            first = min(next(place for place, digit in enumerate(digits) if digit) + (int(powers.min()) >> 5), end - 1)
-        spans.append([columns.start, columns.stop, first, end])
-    return np.array(spans, np.int64)
+    spans = spans_of(peaks, layout, factors[:, 1])
+    seen = getattr(ops.fused, "seen_from", multiply_sums)(sums, spans, ops.to_device(factors))
+    return seen, layout_of(spans, layout)
 
 
 def multiply_sums(sums: Array, spans: NDArray[np.int64], factors: Array, /) -> Array:

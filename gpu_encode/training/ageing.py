@@ -7,19 +7,14 @@ from typing import Any
 
 import numpy as np
 
+from cpu_fallback.decay import blocks_of, room_for_two_blocks
 from cpu_fallback.exact import Floats, Integers
 from cpu_fallback.types import Array, Rows
 from gpu_encode.formulas.encoding_rule import Mask
 from gpu_encode.ops import Ops
 from gpu_encode.schemes.plans import FoldPlan, OrderedPlan
 from gpu_encode.sums.category_sums import CategorySums
-from gpu_encode.sums.decay import (
-    add_earlier_block,
-    blocks_of,
-    one_block_later,
-    room_for_two_blocks,
-    seen_from,
-)
+from gpu_encode.sums.decay import add_earlier_block, one_block_later, seen_from
 from gpu_encode.sums.moments import Moments
 from gpu_encode.training.row_encodings import VisibleMoments, encode_rows
 from gpu_encode.training.scans import Tile, carry_of, carry_sums, sums_of_level

@@ -121,13 +121,13 @@ def in_one_pass(
 def by_age_in_one_pass(
     task: EncodingTask, plan: OrderedPlan, order: TimeOrder, output: TiledOutput, unseen: Mask | None
 ) -> bool:
-    """Encode the rows of a window in one pass of the backend, with the same bits; says whether it has such a pass."""
+    """Encode the rows in one pass of the backend, with the same bits; says whether it has such a pass."""
     encode, rule = getattr(task.ops.fused, "encodings_by_age", None), task.fused_rule()
-    if encode is None or rule is None or order.firsts is None or len(order.rows) > CARRY_AFTER:
+    if encode is None or rule is None or len(order.rows) > CARRY_AFTER:
         return False
     fixed = task.key.n_categories, task.n_classes, task.spec.layout, task.spec.first_output
     ties = order.ties, order.starts, order.firsts
-    lost = encode(task.rows, *fixed, order.rows, ties, plan.burn_in, rule, output.matrix, unseen)
+    lost = encode(task.rows, *fixed, order.rows, ties, plan.steps, plan.burn_in, rule, output.matrix, unseen)
     output.count(lost or 0)
     return lost is not None
 

@@ -11,9 +11,10 @@ import pyarrow.parquet
 import pytest
 
 import gpu_encode as ge
+from cpu_fallback.decay import DECLINE, GROWTH
 from cpu_fallback.types import Layout, Window
 from gpu_encode.ops import resolve, use_backend
-from gpu_encode.sums.decay import DECLINE, GROWTH, seen_from
+from gpu_encode.sums.decay import seen_from
 from tests.backends import ON_CUDA
 from tests.bits import assert_same_bits
 from tests.encoders.pieces import saved
