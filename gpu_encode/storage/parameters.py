@@ -22,9 +22,12 @@ from gpu_encode.storage.archive import Reader, Writer
 from gpu_encode.storage.json_fields import read_counts, read_field
 
 
+HOMES = ("gpu_encode.categories.", "gpu_encode.formulas.", "gpu_encode.schemes.")
+
+
 def concrete_classes(base: Any) -> list[type]:
-    """List the classes of this library that are made of a base class."""
-    subclasses = [kind for kind in base.__subclasses__() if kind.__module__.startswith("gpu_encode.")]
+    """List the classes that are made of a base class, of folders below this one, whatever else is loaded."""
+    subclasses = [kind for kind in base.__subclasses__() if kind.__module__.startswith(HOMES)]
     concrete: list[type] = [kind for subclass in subclasses for kind in concrete_classes(subclass)]
     return concrete or [base]
 
