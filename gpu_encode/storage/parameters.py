@@ -21,7 +21,6 @@ from gpu_encode.formulas.statistic import Statistic
 from gpu_encode.storage.archive import Reader, Writer
 from gpu_encode.storage.json_fields import read_counts, read_field
 
-
 HOMES = ("gpu_encode.categories.", "gpu_encode.formulas.", "gpu_encode.schemes.")
 
 
