@@ -44,6 +44,13 @@ class DaskCollection(Protocol):
         """Give what makes its partitions."""
 
 
+class LazyFrame(Protocol):
+    """A query of polars."""
+
+    def collect_schema(self) -> object:
+        """Give the columns of its rows."""
+
+
 class SparkFrame(Protocol):
     """A frame of Spark."""
 

@@ -13,11 +13,11 @@ from sklearn.utils.validation import check_is_fitted
 
 from cpu_fallback.cached import cached_property
 from gpu_encode import devices
-from gpu_encode.annotations import FilePath
+from gpu_encode.annotations import ArrowStream, FilePath, LazyFrame
 from gpu_encode.datasets import memory
 from gpu_encode.datasets.orders import Orders, Placing
 from gpu_encode.datasets.room import FEWEST_ROWS, Room, slice_of
-from gpu_encode.datasets.run import Options, Progress, Run, Summary, Teller
+from gpu_encode.datasets.run import Options, Progress, Run, Summary, Teller, hold_stream
 from gpu_encode.datasets.source import (
     Chunk,
     Roles,
@@ -37,6 +37,7 @@ from gpu_encode.datasets.staging import (
     end_publication,
     is_describable,
     read_sums,
+    refuse_resume,
     write_sums,
 )
 from gpu_encode.datasets.writing import choose_destination
@@ -55,7 +56,7 @@ SAVE_AFTER = 60.0
 
 
 def encode_dataset(
-    source: FilePath | Sequence[FilePath] | Dataset,
+    source: FilePath | Sequence[FilePath] | Dataset | LazyFrame | ArrowStream,
     destination: FilePath,
     encoder: Encoder,
     *,
@@ -79,9 +80,11 @@ def encode_dataset(
 
     Parameters
     ----------
-    source : path, glob, folder, list of paths or pyarrow.dataset.Dataset
+    source : path, glob, folder, list of paths, pyarrow.dataset.Dataset, or a query
         Parquet, CSV (.csv, .tsv, either also with .gz) or Arrow (.arrow, .feather) files of the same columns.  Of a
         folder, files are read in the order of their relative paths, and folders such as ``day=3`` make columns.
+        Or rows that come once: a LazyFrame of polars, a relation of DuckDB, or any stream of Arrow, such as a
+        `RecordBatchReader`.
     destination : path
         A file; or a folder (a path that ends with a slash, or has no suffix), in which each of several source files
         has its counterpart, and a single one is written in parts of one chunk.  It appears whole, at the end.
@@ -108,7 +111,7 @@ def encode_dataset(
         Replace a file that is there, or a folder that holds nothing but files of rows, at the end.
     resume : bool, default=False
         Go on from what an interrupted run of the same call had finished, with the same bits at the end.  Not with
-        statistics that are functions, which no file holds.
+        statistics that are functions, which no file holds; and not from a query, which may give other rows.
     progress : True or callable, optional
         True: a bar on stderr.  A callable is called as ``progress(stage, rows_done, rows_in_all)``.
 
@@ -186,20 +189,23 @@ def run_encoding(
         Where the fitted encoder is saved: it appears with the output, or neither does.
     """
     begun = time.perf_counter()
-    repeatable = check_repeatable(encoder, options.resume)
+    refuse_resume(rows, options.resume)
+    repeatable = check_repeatable(encoder, options.resume) and rows.stream is None
     end_publication(destination)
     output = choose_destination(rows, destination, options.compression, options.overwrite)
     column_roles = find_roles(rows.schema, choices["target"], choices["weight"], choices["groups"])
-    refuse_stray_text(rows, asked_kinds(encoder, column_roles.targets))
-    if drop_missing_target:
-        rows = rows.without_incomplete(column_roles.targets)
-    description = describe_run(rows, output, choices | describe_parameters(encoder))
+    column_roles.selected(encoder, rows.schema)
     with (
         explain_full_disk(output.path),
         Staging(output, repeatable) as staging,
         Progress(options.progress) as shown,
         memory.few_kept(options.limit),
     ):
+        rows = hold_stream(rows, staging.folder, shown)
+        refuse_stray_text(rows, asked_kinds(encoder, column_roles.targets))
+        if drop_missing_target:
+            rows = rows.without_incomplete(column_roles.targets)
+        description = describe_run(rows, output, choices | describe_parameters(encoder))
         run = Run(rows, output, staging, shown, options, begun)
         encoding = Encoding(run, encoder, column_roles, choices["keep_target"], repeatable)
         encoding.encode(staging.begin(description, options.resume, encoding.plan_work))
@@ -403,7 +409,7 @@ def plain_output(encoder: Any) -> Any:
 
 
 def transform_dataset(
-    source: FilePath | Sequence[FilePath] | Dataset,
+    source: FilePath | Sequence[FilePath] | Dataset | LazyFrame | ArrowStream,
     destination: FilePath,
     encoder: Encoder,
     *,
@@ -455,6 +461,7 @@ def transform_dataset(
 def run_transforming(rows: Source, destination: Any, encoder: Any, options: Options) -> Summary:
     """Do what `transform_dataset` does."""
     begun = time.perf_counter()
+    refuse_resume(rows, options.resume)
     end_publication(destination)
     output = choose_destination(rows, destination, options.compression, options.overwrite)
     fitted = set(encoder.feature_names_in_)
@@ -469,13 +476,15 @@ def run_transforming(rows: Source, destination: Any, encoder: Any, options: Opti
 
     empty = encode_table(rows.schema.empty_table())
     describable = is_describable([rule.statistic for rule in model.rules], options.resume)
-    description = describe_run(rows, output, describe_fitted(encoder) if describable else {})
+    repeatable = describable and rows.stream is None
     with (
         explain_full_disk(output.path),
-        Staging(output, describable) as staging,
+        Staging(output, repeatable) as staging,
         Progress(options.progress) as shown,
         memory.few_kept(options.limit),
     ):
+        rows = hold_stream(rows, staging.folder, shown)
+        description = describe_run(rows, output, describe_fitted(encoder) if describable else {})
         run = Run(rows, output, staging, shown, options, begun)
         size = run.size(rows.schema.names, len(model.keys), empty.num_columns)
         work = staging.begin(description, options.resume, lambda: {"part_rows": size.rows})

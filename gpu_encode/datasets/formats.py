@@ -192,9 +192,12 @@ class Arrow(Format):
     def read_foot(self, file: "SourceFile") -> Contents:
         """Read the foot of a file, and how many rows its batches have."""
         with file.open() as stream:
-            reader = pa.ipc.open_file(stream)
+            schema = pa.ipc.open_file(stream).schema
+            # One column tells how many rows there are.
+            first = pa.ipc.IpcReadOptions(included_fields=[0] if len(schema) else [])
+            reader = pa.ipc.open_file(stream, options=first)
             rows = [reader.get_batch(number).num_rows for number in range(reader.num_record_batches)]
-        return Contents(file, reader.schema, rows)
+        return Contents(file, schema, rows)
 
     def read_batches(self, contents: Contents, columns: list[str], group: int, _batch_rows: int) -> Iterator[Any]:
         """Read the batches of a file."""

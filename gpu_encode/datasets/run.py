@@ -5,7 +5,9 @@ import time
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from itertools import chain
+from pathlib import Path
 from types import TracebackType
 from typing import Any, Generic, Self, TypeVar
 
@@ -14,9 +16,9 @@ import pyarrow.compute as pc
 
 from gpu_encode.datasets import memory
 from gpu_encode.datasets.room import Room
-from gpu_encode.datasets.source import Chunk, Size, Source, without_columns
+from gpu_encode.datasets.source import Chunk, Size, Source, open_source, without_columns
 from gpu_encode.datasets.staging import Staging
-from gpu_encode.datasets.writing import Destination, OutputFiles
+from gpu_encode.datasets.writing import Destination, OutputFiles, RowWriter
 from gpu_encode.errors.targets import many_columns
 from gpu_encode.parts import EncodingPlan
 from gpu_encode.sums.targets import MANY_CLASSES
@@ -349,6 +351,23 @@ class Options:
     resume: bool = False
     progress: bool | Teller | None = None
     chunk_rows: int | None = None
+
+
+def hold_stream(source: Source, folder: Path, progress: Progress) -> Source:
+    """Run the query of a source, and give its rows as those of a file in `folder`; other sources as they are."""
+    if source.stream is None:
+        return source
+    # Arrow's own format has every type that a query may give.
+    path, tables = folder / "rows.arrow", source.stream.tables()
+    progress.stage("fetching")
+    first = next(tables, source.stream.schema.empty_table())
+    rows_of_group = memory.group_rows(max(1.0, first.nbytes / max(first.num_rows, 1)))
+    with RowWriter(path, source.stream.schema, "lz4", rows_of_group) as writer:
+        for table in chain([first], tables):
+            writer.write(table)
+            progress.advance(table.num_rows)
+    memory.release()
+    return replace(open_source(path, source.missing_text), stream=source.stream)
 
 
 class Run:

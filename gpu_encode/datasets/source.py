@@ -16,6 +16,7 @@ from gpu_encode import frames
 from gpu_encode.datasets import files
 from gpu_encode.datasets.files import SourceFile
 from gpu_encode.datasets.formats import Contents, is_text, read_batches, value_type
+from gpu_encode.datasets.streams import Stream, open_stream
 from gpu_encode.errors import datasets as errors
 from gpu_encode.errors.targets import DROP_OR_KEEP, stray_text, text_as_quantity
 from gpu_encode.errors.values import RowError
@@ -92,6 +93,8 @@ class Source:
         Rows of each file that are not left out, once they are counted.
     loaded : pyarrow.Table, optional
         All rows, where they are held in memory.
+    stream : Stream, optional
+        What made the rows, if it was a query; the file that holds them lasts as long as the run.
     """
 
     files: list[SourceFile]
@@ -103,6 +106,7 @@ class Source:
     complete: tuple[str, ...] = ()
     kept: list[int] | None = None
     loaded: Any = None
+    stream: Stream | None = None
 
     @property
     def partition_names(self) -> list[str]:
@@ -138,6 +142,8 @@ class Source:
         >>> Path(where).name, row
         ('sales.parquet, row group 1', 1)
         """
+        if self.stream is not None:
+            return f"the {self.stream.name}", row
         number = int(np.searchsorted(self.starts, row, side="right")) - 1
         path, row = self.files[number].path, row - self.starts[number]
         if self.complete or not self.files[number].format.has_groups:
@@ -288,7 +294,8 @@ def open_source(source: Any, missing_text: Sequence[str] = (), text: Sequence[st
 
     Parameters
     ----------
-    source : path, glob, folder, list of paths or pyarrow.dataset.Dataset
+    source : path, glob, folder, list of paths, pyarrow.dataset.Dataset, or a query
+        Of a query only the columns: `run.hold_stream` has it run.
     missing_text : sequence of str
         Texts that stand for a missing value.
     text : sequence of str
@@ -302,6 +309,8 @@ def open_source(source: Any, missing_text: Sequence[str] = (), text: Sequence[st
     for parameter, words in (("missing_text", missing_text), ("text", text)):
         if isinstance(words, str):
             raise TypeError(f"{parameter} must be a list of words. Got the word {words!r} instead: write [{words!r}].")
+    if (stream := open_stream(source)) is not None:
+        return of_stream(stream, missing_text)
     listing = files.find(source)
     states = [file.state() for file in listing.files]
     contents = listing.files[0].format.read_contents(listing.files, missing_text, text)
@@ -314,6 +323,14 @@ def open_source(source: Any, missing_text: Sequence[str] = (), text: Sequence[st
     if missing_text:
         schema = decode_text(schema)
     return Source(listing.files, contents, schema, states, listing.folder, tuple(missing_text))
+
+
+def of_stream(stream: Stream, missing_text: Sequence[str]) -> Source:
+    """Give a source of the columns of a query, before it has any rows."""
+    file = SourceFile(stream.name, stream.name, ".parquet")
+    schema = decode_text(stream.schema) if missing_text else stream.schema
+    no_rows = [Contents(file, stream.schema, [0])]
+    return Source([file], no_rows, schema, [(0, 0)], None, tuple(missing_text), stream=stream)
 
 
 def repeat_word(word: str | None, kind: Any, n_rows: int) -> Any:

@@ -343,6 +343,15 @@ def describe_fitted(encoder: Any) -> dict[str, Any]:
     return {"the fitted encoder": hashlib.sha256(content.getvalue()).hexdigest()}
 
 
+def refuse_resume(source: Source, resume: bool) -> None:
+    """Refuse to go on with rows of a query, which may give others now."""
+    if resume and source.stream is not None:
+        raise ValueError(
+            f"resume=True needs files, which stay as they are, and source is a {source.stream.name}: its query runs "
+            "anew, and may give other rows. Run without resume, or write the rows to files first."
+        )
+
+
 def check_repeatable(encoder: Any, resume: bool) -> bool:
     """Say whether a run that is interrupted can go on, with the same folds and orders.
 

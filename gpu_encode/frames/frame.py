@@ -327,9 +327,10 @@ def _read_frame(data: Any) -> Frame | None:
     if eager is None and isinstance(nw.from_native(data, pass_through=True), nw.LazyFrame):
         of_spark = engine_holding(data) == "spark"
         instead = "Call .toArrow() first; fit, fit_transform and transform of an encoder take it as it is."
-        raise TypeError(
-            f"X is a lazy {type(data).__name__} without rows yet. {instead if of_spark else 'Call .collect() first.'}"
-        )
+        if not of_spark:
+            call = "collect" if hasattr(data, "collect") else "to_arrow_table"
+            instead = f"Call .{call}() first, or give it to encode_dataset, which takes it in chunks."
+        raise TypeError(f"X is a lazy {type(data).__name__} without rows yet. {instead}")
     return eager or _read_protocol(data)
 
 
