@@ -13,7 +13,7 @@ from gpu_encode.cli.messages import close_match, say
 
 INPUT = (
     "Parquet (.parquet, .pq), CSV (.csv, .csv.gz, .tsv, .tsv.gz) or Arrow (.feather, .arrow), told by the suffix; "
-    "several files of one format, a glob, or a folder (also of year=2024/...) are read in chunks"
+    "several files of one format, a glob, or a folder (also of year=2024/...) are read in chunks; or URLs (s3://...)"
 )
 OUTPUT = "where the encoded rows go; appears whole or not at all; a folder (encoded/) gets a file per input file"
 

@@ -13,10 +13,9 @@ from gpu_encode.cli.encoders import ENCODERS, check_parameters, encoder_choices
 from gpu_encode.cli.messages import on_terminal, refuse, say
 from gpu_encode.datasets import memory
 from gpu_encode.datasets.encoding import run_encoding
-from gpu_encode.datasets.files import find
 from gpu_encode.datasets.run import Options
-from gpu_encode.datasets.source import open_source
-from gpu_encode.datasets.staging import end_publication, is_begun
+from gpu_encode.datasets.source import find, open_source
+from gpu_encode.datasets.staging import end_publication, is_begun, place_of
 
 
 def run(options: argparse.Namespace) -> int:
@@ -81,7 +80,7 @@ def model_place(options: argparse.Namespace) -> Path:
 
 def nothing_to_do(options: argparse.Namespace) -> bool:
     """Whether a run that is to be gone on with has ended: what it writes is there, newer than the rows, and no more."""
-    output = Path(os.path.realpath(options.output))
+    output = place_of(options.output)
     made = [output, *([] if options.model is None else [Path(options.model)])]
     if not options.resume or is_begun(output) or not all(path.exists() for path in made):
         return False

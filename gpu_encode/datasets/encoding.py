@@ -80,7 +80,7 @@ def encode_dataset(
 
     Parameters
     ----------
-    source : path, glob, folder, list of paths, pyarrow.dataset.Dataset, or a query
+    source : path, glob, folder, list of paths, URL, pyarrow.dataset.Dataset, deltalake.DeltaTable, or a query
         Parquet, CSV (.csv, .tsv, either also with .gz) or Arrow (.arrow, .feather) files of the same columns.  Of a
         folder, files are read in the order of their relative paths, and folders such as ``day=3`` make columns.
         Or rows that come once: a LazyFrame of polars, a relation of DuckDB, or any stream of Arrow, such as a
@@ -88,6 +88,7 @@ def encode_dataset(
     destination : path
         A file; or a folder (a path that ends with a slash, or has no suffix), in which each of several source files
         has its counterpart, and a single one is written in parts of one chunk.  It appears whole, at the end.
+        Or a URL of these: what is finished on this machine is then put there (`docs/sources.md`).
     encoder : TargetEncoder
         Is fitted when this returns.
     target : str or list of str, optional

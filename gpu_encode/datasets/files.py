@@ -7,13 +7,14 @@ import glob
 import os
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import takewhile
 from os import PathLike
-from pathlib import Path, PurePosixPath
-from typing import Any
-from urllib.parse import unquote
+from pathlib import Path, PurePath, PurePosixPath
+from typing import Any, ClassVar
+from urllib.parse import unquote, urlsplit
+from urllib.request import url2pathname
 
 import pyarrow as pa
 import pyarrow.dataset
@@ -25,6 +26,8 @@ from gpu_encode.errors import datasets as errors
 NO_VALUE = "__HIVE_DEFAULT_PARTITION__"
 WHOLE_NUMBER = re.compile(r"[+-]?\d{1,18}")
 PANDAS = b"pandas"
+# The folder by which a table of Delta Lake is known.
+DELTA_LOG = "_delta_log"
 
 
 @dataclass(frozen=True)
@@ -42,6 +45,8 @@ class SourceFile:
     partition : mapping of str to str or None
         What the names of its folders (``day=3``) say of all its rows.
     filesystem : pyarrow.fs.FileSystem
+    failures : tuple of type
+        What reading a damaged file raises.
     """
 
     path: str
@@ -49,6 +54,7 @@ class SourceFile:
     suffix: str
     partition: Mapping[str, str | None] = field(default_factory=dict)
     filesystem: Any = field(default_factory=pyarrow.fs.LocalFileSystem)
+    failures: ClassVar[tuple[type[Exception], ...]] = (pa.ArrowException, OSError, UnicodeDecodeError)
 
     @property
     def is_local(self) -> bool:
@@ -85,14 +91,14 @@ class SourceFiles:
     ----------
     files : list of SourceFile
         In the order of their rows.
-    folder : Path, optional
-        The folder that was given, if it was one.
+    folder : Path or str, optional
+        The folder that was given, if it was one; a str is a URL.
     types : dict of str to pyarrow.DataType
         Types of what folders' names say, where a dataset of Arrow declares them.
     """
 
     files: list[SourceFile]
-    folder: Path | None = None
+    folder: Path | str | None = None
     types: Mapping[str, Any] = field(default_factory=dict)
 
 
@@ -110,13 +116,10 @@ def find(source: Any) -> SourceFiles:
     """
     if isinstance(source, pyarrow.dataset.Dataset):
         return find_in_dataset(source)
+    if type(source).__module__.partition(".")[0] == "deltalake" and hasattr(source, "to_pyarrow_dataset"):
+        return find_in_delta(source)
     if isinstance(source, (str, PathLike)):
-        text = os.fspath(source)
-        if Path(text).is_dir():
-            return SourceFiles(find_in_folder(Path(text)), Path(text))
-        if glob.has_magic(text) and not Path(text).exists():
-            return SourceFiles(find_matching(text))
-        return SourceFiles(describe_list([text]))
+        return find_at(os.fspath(source))
     # A table is not a list of paths, though its columns' names may come one after another.
     if not isinstance(source, Iterable) or getattr(source, "ndim", 1) != 1:
         raise errors.not_a_source(type(source).__name__)
@@ -125,6 +128,17 @@ def find(source: Any) -> SourceFiles:
         if not isinstance(path, (str, PathLike)):
             raise errors.not_a_source(f"list that holds a {type(path).__name__}")
     return SourceFiles(describe_list([os.fspath(path) for path in paths]))
+
+
+def find_at(text: str) -> SourceFiles:
+    """Find the files of one path: a file, a folder, a table of Delta Lake or a glob."""
+    if Path(text, DELTA_LOG).is_dir():
+        return find_in_delta(open_delta(text))
+    if Path(text).is_dir():
+        return SourceFiles(find_in_folder(Path(text)), Path(text))
+    if glob.has_magic(text) and not Path(text).exists():
+        return SourceFiles(find_matching(text))
+    return SourceFiles(describe_list([text]))
 
 
 def find_in_folder(folder: Path) -> list[SourceFile]:
@@ -155,7 +169,7 @@ def walk(folder: Path) -> Iterator[Path]:
         yield from (Path(base, name) for name in names)
 
 
-def is_hidden(path: Path) -> bool:
+def is_hidden(path: PurePath) -> bool:
     """Whether a file, or a folder above it, has a name that other programs reserve for their own."""
     return any(part.startswith((".", "_")) for part in path.parts)
 
@@ -236,8 +250,32 @@ def check_same_format(files: list[SourceFile]) -> list[SourceFile]:
     return files
 
 
-def find_in_dataset(dataset: Any) -> SourceFiles:
-    """Find the files of a dataset of Arrow, in its order."""
+def open_delta(folder: str) -> Any:
+    """Open a table of Delta Lake: a folder in which some files no longer count, as its log says."""
+    try:
+        from deltalake import DeltaTable
+    except ImportError:
+        raise errors.delta_table(folder) from None
+    return DeltaTable(folder)
+
+
+def find_in_delta(table: Any) -> SourceFiles:
+    """Find the files of one version of a table of Delta Lake, sorted by path."""
+    try:
+        dataset = table.to_pyarrow_dataset()
+    except Exception as error:
+        raise ValueError(
+            f"cannot read the files of the Delta table {table.table_uri!r}: {error}. Give its rows as a query: "
+            "polars.scan_delta(...)."
+        ) from error
+    listing = find_in_dataset(dataset, table.metadata().partition_columns)
+    uri = urlsplit(table.table_uri)
+    folder = Path(url2pathname(uri.path)) if uri.scheme == "file" else None
+    return SourceFiles(sorted(listing.files, key=lambda file: file.relative), folder, listing.types)
+
+
+def find_in_dataset(dataset: Any, partitions: Collection[str] | None = None) -> SourceFiles:
+    """Find the files of a dataset of Arrow, in its order; `partitions` are the columns that its folders make."""
     if not isinstance(dataset, pyarrow.dataset.FileSystemDataset):
         raise errors.dataset_without_files(type(dataset).__name__)
     if dataset._scan_options:
@@ -247,12 +285,14 @@ def find_in_dataset(dataset: Any) -> SourceFiles:
     if not dataset.files:
         raise errors.no_sources()
     base = PurePosixPath(os.path.commonpath([str(PurePosixPath(path).parent) for path in dataset.files]))
-    files = [describe_fragment(fragment, base, dataset) for fragment in dataset.get_fragments()]
+    files = [describe_fragment(fragment, base, dataset, partitions) for fragment in dataset.get_fragments()]
     types = {name: dataset.schema.field(name).type for name in files[0].partition}
     return SourceFiles(check_same_format(files), None, types)
 
 
-def describe_fragment(fragment: Any, base: PurePosixPath, dataset: Any) -> SourceFile:
+def describe_fragment(
+    fragment: Any, base: PurePosixPath, dataset: Any, partitions: Collection[str] | None = None
+) -> SourceFile:
     """Describe one file of a dataset of Arrow."""
     by_extension = {form.extension: f".{form.name}" for form in FORMATS}
     suffix = suffix_of(fragment.path) or by_extension.get(dataset.format.default_extname)
@@ -260,7 +300,7 @@ def describe_fragment(fragment: Any, base: PurePosixPath, dataset: Any) -> Sourc
         raise errors.unknown_format(fragment.path, list(SUFFIXES))
     values = pyarrow.dataset.get_partition_keys(fragment.partition_expression)
     # In the order of the columns: the expression has an order of its own.
-    names = [name for name in dataset.schema.names if name in values]
+    names = [name for name in dataset.schema.names if name in values and (partitions is None or name in partitions)]
     partition = {name: None if values[name] is None else str(values[name]) for name in names}
     relative = PurePosixPath(fragment.path).relative_to(base).as_posix()
     return SourceFile(fragment.path, relative, suffix, partition, fragment.filesystem)

@@ -328,8 +328,8 @@ def explain_damage(file: "SourceFile", where: str = "") -> Iterator[None]:
     """Say which file it is that Arrow cannot read."""
     try:
         yield
-    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
-        if isinstance(error, (FileNotFoundError, PermissionError)):
+    except Exception as error:
+        if isinstance(error, (FileNotFoundError, PermissionError)) or not isinstance(error, file.failures):
             raise
         raise ValueError(f"cannot read {file.path!r}{where}: {file.format.explain(file, error)}") from error
 

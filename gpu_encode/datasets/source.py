@@ -13,8 +13,8 @@ import pyarrow.compute as pc
 
 from cpu_fallback.cached import cached_property
 from gpu_encode import frames
-from gpu_encode.datasets import files
-from gpu_encode.datasets.files import SourceFile
+from gpu_encode.datasets import files, stores
+from gpu_encode.datasets.files import SourceFile, SourceFiles
 from gpu_encode.datasets.formats import Contents, is_text, read_batches, value_type
 from gpu_encode.datasets.streams import Stream, open_stream
 from gpu_encode.errors import datasets as errors
@@ -83,8 +83,8 @@ class Source:
         All columns, those of folders' names last.
     states : list of (int, int)
         Size and time of the last change of each file, when it was opened first.
-    folder : Path, optional
-        The folder that was given, if it was one.
+    folder : Path or str, optional
+        The folder that was given, if it was one; a str is a URL.
     missing_text : tuple of str
         Texts that stand for a missing value.
     complete : tuple of str
@@ -101,7 +101,7 @@ class Source:
     contents: list[Contents]
     schema: Any
     states: list[tuple[int, int]]
-    folder: Path | None = None
+    folder: Path | str | None = None
     missing_text: tuple[str, ...] = ()
     complete: tuple[str, ...] = ()
     kept: list[int] | None = None
@@ -311,7 +311,7 @@ def open_source(source: Any, missing_text: Sequence[str] = (), text: Sequence[st
             raise TypeError(f"{parameter} must be a list of words. Got the word {words!r} instead: write [{words!r}].")
     if (stream := open_stream(source)) is not None:
         return of_stream(stream, missing_text)
-    listing = files.find(source)
+    listing = find(source)
     states = [file.state() for file in listing.files]
     contents = listing.files[0].format.read_contents(listing.files, missing_text, text)
     if any(learn_types_of_pandas(known.schema) for known in contents):
@@ -323,6 +323,11 @@ def open_source(source: Any, missing_text: Sequence[str] = (), text: Sequence[st
     if missing_text:
         schema = decode_text(schema)
     return Source(listing.files, contents, schema, states, listing.folder, tuple(missing_text))
+
+
+def find(source: Any) -> SourceFiles:
+    """Find the files of a source, wherever they lie."""
+    return stores.find(source) if stores.names_store(source) else files.find(source)
 
 
 def of_stream(stream: Stream, missing_text: Sequence[str]) -> Source:

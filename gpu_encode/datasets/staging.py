@@ -23,6 +23,7 @@ import numpy as np
 import gpu_encode
 from gpu_encode.datasets.publishing import RECORD, go_on, publish
 from gpu_encode.datasets.source import Source
+from gpu_encode.datasets.stores import Store
 from gpu_encode.datasets.writing import Destination, Output
 from gpu_encode.errors import datasets as errors
 from gpu_encode.parts import PartialSums
@@ -37,6 +38,12 @@ from gpu_encode.sums.category_sums import CategorySums, DigitSpan, SumSpec
 VERSION = 1
 MANIFEST = "manifest.json"
 LOCK = "lock"
+
+
+def place_of(destination: Any) -> Path:
+    """Give the path at which a destination is made on this machine, without links."""
+    store = Store.at(destination)
+    return Path(os.path.realpath(destination)) if store is None else store.work
 
 
 def folder_beside(path: Path) -> Path:
@@ -74,9 +81,12 @@ class Staging:
         self.partial = self.folder / "partial"
         self.sums = self.folder / "sums"
         self._path, self._is_folder, self._keep = path, destination.is_folder, keep
+        self._store = destination.store
         self._lock: Any = None
 
     def __enter__(self) -> Self:
+        if self._store is not None:
+            self._store.open_work()
         try:
             self._lock = lock_folder(self.folder)
         except PermissionError:
@@ -98,6 +108,9 @@ class Staging:
                 error.add_note(errors.KEPT.format(folder=self.folder, megabytes=n_bytes / 1e6))
         finally:
             self._lock.close()
+            if self._store is not None:
+                with contextlib.suppress(OSError):
+                    self.folder.parent.rmdir()
 
     @property
     def is_useful(self) -> bool:
@@ -174,15 +187,21 @@ class Staging:
         return self.folder / f"model{place.suffix}"
 
     def publish(self, model: Path | None = None) -> None:
-        """Rename what is finished, and the model, to their final names."""
+        """Give what is finished, and the model, their final names."""
         models = [] if model is None else [(self.model_path(model), model)]
         finished = self.finished if self._is_folder else self.finished / self._path.name
-        publish(self.folder, [*models, (finished, self._path)])
+        if self._store is None:
+            models.append((finished, self._path))
+        else:
+            self._store.publish(finished)
+        publish(self.folder, models)
 
 
 def end_publication(destination: Any) -> None:
     """Give a destination what a run had finished that was killed before all of it had its final name."""
-    folder = folder_beside(Path(os.path.realpath(destination)))
+    if (store := Store.at(destination)) is not None:
+        store.end_publication()
+    folder = folder_beside(place_of(destination))
     # Without a manifest, a run was killed as it removed the folder.
     if not folder.is_dir() or ((folder / MANIFEST).exists() and not (folder / RECORD).exists()):
         return

@@ -5,15 +5,17 @@ import os
 from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import CancelledError
-from dataclasses import dataclass
-from pathlib import Path
+from dataclasses import dataclass, replace
+from pathlib import Path, PurePosixPath
 from types import TracebackType
 from typing import Any, Self
 
 import pyarrow as pa
 
+from gpu_encode.datasets import stores
 from gpu_encode.datasets.formats import SUFFIXES, copy_rows, suffix_of
 from gpu_encode.datasets.source import Source
+from gpu_encode.datasets.stores import Store
 from gpu_encode.errors import datasets as errors
 from gpu_encode.storage.archive import sync_file
 
@@ -140,12 +142,15 @@ class Destination:
     suffix : str
         Of the files.
     compression : str or None
+    store : Store, optional
+        Where what is finished at the path is put, if that is not its place.
     """
 
     path: Path
     is_folder: bool
     suffix: str
     compression: str | None
+    store: Store | None = None
 
     def outputs(self, source: Source, part_rows: int) -> list[Output]:
         """Plan the files: one for each of several source files, else one for each `part_rows` rows."""
@@ -185,6 +190,8 @@ def choose_destination(source: Source, destination: Any, compression: str | None
     (True, '.csv')
     """
     text = os.fspath(destination)
+    if (store := Store.at(text)) is not None:
+        return choose_in_store(source, store, compression, overwrite)
     path, there = Path(os.path.realpath(text)), Path(text)
     # /dev/stdout is a link to the name of a pipe, under which nothing is found.
     if text == "-" or (there.exists() and not (there.is_file() or there.is_dir())):
@@ -200,11 +207,27 @@ def choose_destination(source: Source, destination: Any, compression: str | None
         raise FileNotFoundError(f"there is no folder {str(path.parent)!r} to write {path.name!r} to.")
     refuse_overlap(source, path, text)
     refuse_overwriting(path, text, is_folder, overwrite)
-    suffix = source.files[0].suffix if is_folder else suffix
-    assert suffix is not None
-    check_compression(compression, suffix)
+    return with_format(source, Destination(path, is_folder, suffix or "", compression))
+
+
+def choose_in_store(source: Source, store: Store, compression: str | None, overwrite: bool) -> Destination:
+    """Check a destination that is a URL."""
+    suffix = suffix_of(store.name)
+    is_folder = store.url.endswith("/") or (suffix is None and not PurePosixPath(store.name).suffix)
+    if suffix is None and not is_folder:
+        raise errors.unknown_destination(store.url, list(SUFFIXES))
+    stores.refuse_overlap(source.files, source.folder, store)
+    stores.refuse_overwriting(store, is_folder, overwrite)
+    return with_format(source, Destination(store.work, is_folder, suffix or "", compression, store))
+
+
+def with_format(source: Source, destination: Destination) -> Destination:
+    """Add what follows from the files of the source, where nothing else was said."""
+    suffix = source.files[0].suffix if destination.is_folder else destination.suffix
+    check_compression(destination.compression, suffix)
     same = SUFFIXES[suffix] is source.files[0].format
-    return Destination(path, is_folder, suffix, compression or (source.compression if same else None))
+    compression = destination.compression or (source.compression if same else None)
+    return replace(destination, suffix=suffix, compression=compression)
 
 
 def refuse_overwriting(path: Path, text: str, is_folder: bool, overwrite: bool) -> None:
@@ -212,17 +235,12 @@ def refuse_overwriting(path: Path, text: str, is_folder: bool, overwrite: bool) 
     if not path.exists() or (is_folder and path.is_dir() and not any(path.iterdir())):
         return
     if is_folder and not path.is_dir():
-        raise FileExistsError(f"the destination {text!r} is to be a folder, and is a file. Name another.")
+        raise errors.other_kind(text, is_folder)
     if not overwrite:
-        raise FileExistsError(
-            f"the destination {text!r} is there already. Give overwrite=True (--overwrite) to replace it at the end."
-        )
+        raise errors.already_there(text)
     others = (each for each in path.rglob("*") if not each.is_dir() and suffix_of(each.name) is None)
     if is_folder and (other := next(others, None)) is not None:
-        raise FileExistsError(
-            f"the destination {text!r} holds {str(other.relative_to(path))!r}, which is no file of rows, and would go "
-            "away with the folder. Remove it, or name another."
-        )
+        raise errors.holds_others(text, str(other.relative_to(path)))
 
 
 def refuse_overlap(source: Source, path: Path, text: str) -> None:
@@ -231,7 +249,7 @@ def refuse_overlap(source: Source, path: Path, text: str) -> None:
     same = path.exists() and any(path.samefile(file) for file in read if file.exists())
     if same or any(file.is_relative_to(path) for file in read):
         raise ValueError(f"the destination {text!r} is, or holds, a file of the source. Name another.")
-    if source.folder is not None and path.is_relative_to(os.path.realpath(source.folder)):
+    if isinstance(source.folder, Path) and path.is_relative_to(os.path.realpath(source.folder)):
         raise ValueError(f"the destination {text!r} is in the source folder {str(source.folder)!r}. Name another.")
 
 

@@ -13,7 +13,10 @@ LEAVE_OUT = (
     '. Leave such rows out by drop_missing_target=True (--drop-missing-target), or pass missing_target="keep" '
     "(--missing-target keep): most encoders then encode them, and learn nothing of them but their categories."
 )
-KINDS_OF_SOURCES = "the path of a file or folder, a glob, a list of paths, or a pyarrow.dataset.Dataset of files"
+KINDS_OF_SOURCES = (
+    "the path of a file or folder, a glob, a list of paths, a URL, a pyarrow.dataset.Dataset of files, a "
+    "deltalake.DeltaTable, or a query: a LazyFrame of polars, a relation of DuckDB, a stream of Arrow"
+)
 
 
 def _near(word: str, known: Sequence[str]) -> str:
@@ -37,6 +40,14 @@ def no_such_source(path: str) -> FileNotFoundError:
     return FileNotFoundError(f"source: there is no file or folder {path!r}, and as a glob it matches nothing.")
 
 
+def delta_table(text: str) -> ImportError:
+    """Error for a table of Delta Lake, of which files are not all that there is to know."""
+    return ImportError(
+        f"source {text!r} is a Delta table: its log says which of its files count. Give deltalake.DeltaTable({text!r}) "
+        "(pip install deltalake), or a list of the files that its file_uris() names."
+    )
+
+
 def unknown_format(path: str, suffixes: Sequence[str]) -> ValueError:
     """Error for a file whose suffix says nothing."""
     hint = _near(PurePath(path).suffix, suffixes)
@@ -48,6 +59,27 @@ def unknown_destination(path: str, suffixes: Sequence[str]) -> ValueError:
     return ValueError(
         f"destination {path!r}: no known format has this suffix.{_near(PurePath(path).suffix, suffixes)} Choose from "
         f"{', '.join(suffixes)}; for a folder of this name write {path + '/'!r}."
+    )
+
+
+def other_kind(text: str, is_folder: bool) -> FileExistsError:
+    """Error for a destination that is to be a folder and is a file, or the other way round."""
+    kinds = ("folder", "file") if is_folder else ("file", "folder")
+    return FileExistsError(f"the destination {text!r} is to be a {kinds[0]}, and is a {kinds[1]}. Name another.")
+
+
+def already_there(text: str) -> FileExistsError:
+    """Error for a destination that is there."""
+    return FileExistsError(
+        f"the destination {text!r} is there already. Give overwrite=True (--overwrite) to replace it at the end."
+    )
+
+
+def holds_others(text: str, other: str) -> FileExistsError:
+    """Error for a destination folder with something else than rows."""
+    return FileExistsError(
+        f"the destination {text!r} holds {other!r}, which is no file of rows, and would go away with the folder. "
+        "Remove it, or name another."
     )
 
 

@@ -70,6 +70,7 @@ HOMES = {
     ),
     "pyspark": ("gpu_encode.engines.spark",),
     "ray": ("gpu_encode.engines.ray",),
+    "fsspec": ("gpu_encode.datasets.stores",),
     "rich": ("gpu_encode.cli", "gpu_encode.datasets"),
     # Numba pickles machine code; models are never pickled.
     "pickle": ("cpu_fallback.compiled.kernel_files",),

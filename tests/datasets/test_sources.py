@@ -1,6 +1,7 @@
 """Which files a source is, in which order, and what is said of those that do not fit together."""
 
 import os
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -160,6 +161,11 @@ def truncate_file(folder: Path) -> Path:
     return folder / "in"
 
 
+def write_delta_log(folder: Path) -> Path:
+    (folder / "in" / "_delta_log").mkdir(parents=True)
+    return write(folder / "in" / "0.parquet").parent
+
+
 @pytest.mark.parametrize(
     ("make", "message"),
     [
@@ -197,6 +203,7 @@ def truncate_file(folder: Path) -> Path:
             "column 'a' is int64 in '.*0.parquet', but string in '.*1.parquet'",
         ),
         (lambda _: pd.DataFrame({"a": [1]}), "source is a DataFrame. Give the path of a file"),
+        (write_delta_log, r"'.*in' is a Delta table: its log says.*Give deltalake.DeltaTable\('.*in'\)"),
         (truncate_file, "cannot read '.*1.parquet': .*"),
         (lambda folder: pyarrow.dataset.dataset(pa.table({"a": [1]})), "source is a InMemoryDataset"),
         (
@@ -207,8 +214,11 @@ def truncate_file(folder: Path) -> Path:
         ),
     ],
 )
-def test_sources_that_are_refused(tmp_path: Path, make: Callable[[Path], Any], message: str) -> None:
-    with pytest.raises((ValueError, TypeError, FileNotFoundError), match=message):
+def test_sources_that_are_refused(
+    tmp_path: Path, make: Callable[[Path], Any], message: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "deltalake", None)
+    with pytest.raises((ValueError, TypeError, FileNotFoundError, ImportError), match=message):
         open_source(make(tmp_path))
 
 
