@@ -238,6 +238,7 @@ class Store:
         folder = finished.parent if single else finished
         paths = [finished] if single else sorted(path for path in finished.rglob("*") if path.is_file())
         sizes = {path.relative_to(folder).as_posix(): path.stat().st_size for path in paths}
+        self.end_publication()
         with explained(self.url, "write"):
             self._clear()
             for name in sizes:
@@ -285,10 +286,9 @@ class Store:
             self.filesystem.makedirs(key.rpartition("/")[0], exist_ok=True)
 
     def _clear(self) -> None:
-        """Remove the hidden folder, the record last."""
+        """Remove the hidden folder."""
         self.filesystem.invalidate_cache()
-        keys = self.filesystem.find(self.hidden)
-        for key in sorted(keys, key=lambda key: key.endswith(f"/{RECORD}")):
+        for key in self.filesystem.find(self.hidden):
             self.filesystem.rm_file(key)
         with contextlib.suppress(Exception):  # most stores have no folders
             self.filesystem.rm(self.hidden, recursive=True)

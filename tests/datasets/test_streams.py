@@ -154,6 +154,14 @@ def test_a_query_that_fails_leaves_nothing(tmp_path: Path, orders: pa.Table) -> 
     assert names_in(tmp_path) == []
 
 
+def test_a_run_that_fails_keeps_nothing(tmp_path: Path, orders: pa.Table, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(encoding, "fit", None)
+    with pytest.raises(TypeError) as caught:
+        encode(of_arrow(orders), tmp_path / "codes.parquet", TargetEncoder(columns=["city"]), "price", chunk_rows=50)
+    assert not hasattr(caught.value, "__notes__")
+    assert names_in(tmp_path) == []
+
+
 def test_a_row_is_named_by_its_query(tmp_path: Path, orders: pa.Table) -> None:
     table = pa.table({"city": orders["city"], "y": pa.array([1.0] * 99 + [None] * (len(orders) - 99))})
     with pytest.raises(ValueError, match=r"\(row 99 of the relation of DuckDB\)"):
