@@ -4,6 +4,7 @@ import contextlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate
+from os import PathLike
 from pathlib import Path
 from typing import Any
 
@@ -309,7 +310,7 @@ def open_source(source: Any, missing_text: Sequence[str] = (), text: Sequence[st
     for parameter, words in (("missing_text", missing_text), ("text", text)):
         if isinstance(words, str):
             raise TypeError(f"{parameter} must be a list of words. Got the word {words!r} instead: write [{words!r}].")
-    if (stream := open_stream(source)) is not None:
+    if not isinstance(source, (str, PathLike)) and (stream := open_stream(source)) is not None:
         return of_stream(stream, missing_text)
     listing = find(source)
     states = [file.state() for file in listing.files]
