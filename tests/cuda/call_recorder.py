@@ -151,10 +151,10 @@ class Recorder:
         self.note(kind, name, extents(arguments), (*self.launched_rows, *numbers_in(arguments)))
         run(kernel, *given, **options)
 
-    def launch_rows(self, run: Callable[..., None], kernel: Any, n_rows: int, *given: Any) -> None:
+    def launch_rows(self, run: Callable[..., None], kernel: Any, n_rows: int, *given: Any, **options: Any) -> None:
         """Remember how many rows the kernel that is launched inside walks over."""
         self.launched_rows = [n_rows]
-        run(kernel, n_rows, *given)
+        run(kernel, n_rows, *given, **options)
         self.launched_rows = []
 
     def method(self, name: str, run: Callable[..., Any]) -> Callable[..., Any]:
