@@ -49,6 +49,7 @@ Estimators
 
 Functions
     encode_dataset, transform_dataset   files of any size
+    leak_report                         whether training encodings tell the target of their rows, tried out
     tune                                smoothings, priors and folds, by held-out likelihood
     choose_interactions, interactions   conjunctions of columns: chosen, or all of them
     load                                an encoder that its method `save` wrote
@@ -91,6 +92,7 @@ if TYPE_CHECKING:
     from gpu_encode.formulas.glmm.smoothing import GLMM
     from gpu_encode.formulas.mergeable import MergeableStatistic
     from gpu_encode.formulas.smoothing import EmpiricalBayes, JamesStein, MEstimate, PartialPooling, Sigmoid
+    from gpu_encode.leaks import leak_report
     from gpu_encode.notices import LeakWarning, UnseenWarning
     from gpu_encode.proximity.encoder import ProximityEncoder
     from gpu_encode.proximity.estimators import ProximityClassifier, ProximityRegressor
@@ -136,6 +138,7 @@ _HOME = {
     **dict.fromkeys(("LeakWarning", "UnseenWarning"), "notices"),
     **dict.fromkeys(("ProximityClassifier", "ProximityRegressor"), "proximity.estimators"),
     "ProximityEncoder": "proximity.encoder",
+    "leak_report": "leaks",
     "load": "storage",
     "tune": "tuning",
     "blend_matrix": "votes.blend_matrix",
@@ -189,6 +192,7 @@ __all__ = [
     "choose_interactions",
     "encode_dataset",
     "interactions",
+    "leak_report",
     "load",
     "roc_auc_score",
     "roc_curve",

@@ -164,6 +164,20 @@ INSPECT: dict[str, list[Option]] = {
         JSON,
     ]
 }
+LEAK_REPORT: dict[str, list[Option]] = {
+    "": [
+        ("input", "INPUT", INPUT, {"nargs": "+"}),
+        ("--target", "COL", "column to learn from", {"required": True}),
+        ("--html", "FILE", "write the report here as one page"),
+        ("--overwrite", None, "replace a page that is there already"),
+        JSON,
+        ("--rows", "N", "try it out on so many rows, drawn and left in their order (20000)",
+         {"type": natural_number, "default": 20_000}),
+        ("--shuffles", "N", "fits to shuffled targets (10)", {"type": natural_number, "default": 10}),
+        ("--flips", "N", "fits with the target of one row another (20)", {"type": natural_number, "default": 20}),
+    ],
+    **{title: options for title, options in FIT_TRANSFORM.items() if title not in ("", "more than memory")},
+}  # fmt: skip
 DEMO: dict[str, list[Option]] = {
     "": [("--rows", "N", "rows to make (20000)", {"type": natural_number, "default": 20_000})]
 }
@@ -174,6 +188,8 @@ COMMANDS: tuple[tuple[str, str, str, str, dict[str, list[Option]]], ...] = (
      "orders.parquet encoded.parquet --target returned --columns shop,shop+city --model shops.model", FIT_TRANSFORM),
     ("transform", "transform", "encode new rows with a saved model",
      "new_orders.csv new_encoded.csv --model shops.model", TRANSFORM),
+    ("leak-report", "leak_report", "try an encoder out on a file of rows, and tell whether it leaks the target",
+     "orders.parquet --target returned --columns shop --scheme loo --html report.html", LEAK_REPORT),
     ("inspect", "inspect_model", "show what a saved model holds", "shops.model --column shop+city --json", INSPECT),
     ("doctor", "doctor", "show what was found on this machine and what to install for more", "--json", {"": [JSON]}),
     ("warm-up", "warm_up", "compile everything now, so that no later process does: for images of containers", "", {}),
@@ -260,7 +276,7 @@ def build() -> tuple[Parser, dict[str, Parser]]:
             group: argparse._ActionsContainer = command.add_argument_group(title) if title else command
             for option in options:
                 add(group, *option)
-            if title == "columns":
+            if title == "columns" and "more than memory" in groups:
                 either = group.add_mutually_exclusive_group()
                 for option in TARGET:
                     add(either, *option)

@@ -34,6 +34,7 @@ LAYERS = (
     "votes",
     "proximity",
     "tuning",
+    "leaks",
     "datasets",
     "distributed",
     "engines",
