@@ -60,8 +60,8 @@ Others
     MergeableStatistic        a statistic of your own for StatisticEncoder
     LeakWarning, UnseenWarning
 
-Beside Python: the command `gpu-encode` (``python -m gpu_encode``), and `gpu_encode.accel`, which serves scikit-learn's
-encoders without a change of code.
+Beside Python: the command `gpu-encode` (``python -m gpu_encode``); `gpu_encode.accel`, which serves scikit-learn's
+encoders without a change of code; and `gpu_encode.plots`, pictures.
 """
 
 from importlib import import_module

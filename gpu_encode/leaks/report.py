@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +19,9 @@ from gpu_encode.leaks.signs import signs_of_key, signs_of_rows
 from gpu_encode.leaks.structure import UNREAD, Key, read_keys, takes_groups
 from gpu_encode.leaks.trials import RowTargets, Trials, find_source, key_codes, same_bits
 from gpu_encode.leaks.verdicts import LEAKS, ColumnReport, advice, conclude
+
+if TYPE_CHECKING:
+    from gpu_encode.plots.leaks import LeakDisplay
 
 
 @dataclass(frozen=True)
@@ -69,6 +72,12 @@ class LeakReport:
         from gpu_encode.leaks.page import page
 
         return page(self)
+
+    def plot(self, ax: object = None) -> "LeakDisplay":
+        """Draw both scores of each column, as matplotlib does; `ax_` and `figure_` are where."""
+        from gpu_encode.plots.leaks import LeakDisplay
+
+        return LeakDisplay([column for column in self.columns if column.training is not None]).plot(ax)
 
     def _repr_html_(self) -> str:
         from gpu_encode.leaks.page import body

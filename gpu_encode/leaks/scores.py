@@ -130,7 +130,7 @@ def p_values(differences: NDArray[np.float64], random: np.random.Generator) -> N
     Examples
     --------
     >>> p_values(np.array([[0.2, 0.0], [0.3, -0.1], [0.1, 0.1]]), np.random.default_rng(0)).tolist()
-    [0.125, 0.5]
+    [0.125, 0.75]
     """
     number = len(differences)
     if number <= MOST_SIGNS:

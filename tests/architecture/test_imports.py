@@ -34,6 +34,7 @@ LAYERS = (
     "votes",
     "proximity",
     "tuning",
+    "plots",
     "leaks",
     "datasets",
     "distributed",
@@ -72,6 +73,7 @@ HOMES = {
     "pyspark": ("gpu_encode.engines.spark",),
     "ray": ("gpu_encode.engines.ray",),
     "fsspec": ("gpu_encode.datasets.stores",),
+    "matplotlib": ("gpu_encode.plots",),
     "rich": ("gpu_encode.cli", "gpu_encode.datasets"),
     # Numba pickles machine code; models are never pickled.
     "pickle": ("cpu_fallback.compiled.kernel_files",),

@@ -1,0 +1,78 @@
+"""Training encodings against those that new rows of the same values get."""
+
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import clone
+
+from gpu_encode import frames
+from gpu_encode.annotations import Estimator, Table, Vector
+from gpu_encode.plots.display import BLUE, Display
+
+MOST_POINTS = 5000
+
+
+@dataclass(eq=False)
+class TrainingDisplay(Display):
+    """Each row by both of its encodings; on the diagonal both are the same.
+
+    Parameters
+    ----------
+    name : str
+        Of the output column.
+    training, new : float64 array (rows,)
+
+    Examples
+    --------
+    >>> from gpu_encode import LeaveOneOut, TargetEncoder
+    >>> from gpu_encode.plots import TrainingDisplay
+    >>> encoder = TargetEncoder(smooth=None, cv=LeaveOneOut())
+    >>> display = TrainingDisplay.from_estimator(encoder, [["a"], ["a"], ["a"]], [0, 1, 1])
+    >>> display.training.tolist()
+    [1.0, 0.5, 0.5]
+    """
+
+    name: str
+    training: NDArray[np.float64]
+    new: NDArray[np.float64]
+
+    @classmethod
+    def from_estimator(
+        cls, estimator: Estimator, X: Table, y: Vector, *, output: str | None = None, ax: object = None
+    ) -> Self:
+        """Fit a copy of an encoder, and draw one of its columns.
+
+        Parameters
+        ----------
+        estimator : estimator
+            Any transformer with scikit-learn's interface.
+        X, y
+            As it takes them.
+        output : str, optional
+            Column of the output; the first unless given.
+        ax : matplotlib Axes, optional
+
+        Returns
+        -------
+        TrainingDisplay
+            Drawn where axes are given; else `plot` draws it.
+        """
+        copy: Any = clone(estimator)
+        training, new = frames.read(copy.fit_transform(X, y)), frames.read(copy.transform(X))
+        names = [str(name) for name in training.names or [f"x{place}" for place in range(training.n_columns)]]
+        name = names[0] if output is None else output
+        if name not in names:
+            raise ValueError(f"There is no output {name!r}: there are {', '.join(names[:10])}.")
+        columns = (frame.values(names.index(name)).astype(np.float64) for frame in (training, new))
+        display = cls(name, *columns)
+        return display if ax is None else display.plot(ax)
+
+    def _draw(self, ax: Any) -> None:
+        rows = np.random.default_rng(0).permutation(len(self.new))[:MOST_POINTS]
+        middle = float(np.nanmean(self.new))
+        ax.axline((middle, middle), slope=1, color="black", linestyle="--", linewidth=1, label="the same")
+        ax.scatter(self.new[rows], self.training[rows], s=8, color=BLUE, alpha=0.4, label="a training row")
+        ax.set(xlabel=f"{self.name}: encoding of a new row", ylabel=f"{self.name}: training encoding")
+        ax.legend(fontsize="small")
