@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, Self, TypeVar, cast
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, TransformerMixin
-from sklearn.utils import Tags
+from sklearn.utils import Tags, estimator_html_repr
 from sklearn.utils._set_output import _get_output_config
 from sklearn.utils.metadata_routing import get_routing_for_object
 from sklearn.utils.validation import _check_feature_names, _check_feature_names_in, check_is_fitted
@@ -156,6 +156,16 @@ class Encoder(KnownKeywords, TransformerMixin, BaseEstimator, auto_wrap_output_k
                 if request.requests["groups"] is None:
                     request.add_request(param="groups", alias=True)
         return routing
+
+    def _html_repr(self) -> str:
+        """Show scikit-learn's diagram and, once fitted, what was learned."""
+        diagram: str = estimator_html_repr(self)
+        if not hasattr(self, "_model"):
+            return diagram
+        # Few processes show anything.
+        from gpu_encode.encoders.notebook import describe
+
+        return diagram + describe(self)
 
     def __dask_tokenize__(self) -> Any:
         # Of a dataclass Dask would look at the parameters alone, and take two fitted encoders for one.

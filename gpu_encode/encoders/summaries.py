@@ -1,47 +1,69 @@
 """What a fitted encoder knows of a key's categories, side by side: how many rows, their mean, and the encoding."""
 
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
-from gpu_encode.categories.keys import categories_as_numpy
+from gpu_encode.categories.keys import CategoryIndex, categories_as_numpy
 from gpu_encode.encoders.base import Encoder
 from gpu_encode.errors.tables import not_encoded
+from gpu_encode.fitting.model import Model
+from gpu_encode.formulas.encoding_rule import EncodingTable
 from gpu_encode.ops import host
 from gpu_encode.sums.moments import Moments
 
 
 @dataclass(frozen=True, eq=False)
 class KeySummary:
-    """Categories of one column or joint key.
+    """Categories of one column or joint key, a missing one last.
 
     Parameters
     ----------
-    name : str
-    categories : list
-        Values, None for the missing one; tuples of a joint key.
+    key : CategoryIndex
     weights : float64 array (categories,)
         Rows, or their weight.
     means : float64 array (categories,)
-        Of the target, or of its first class that has a column, as it is.
+        Of the target; of several, or of classes, of the first that has a column.
     encodings : float64 array (categories,)
     prior : float
         What a category has that fit did not see.
     """
 
-    name: str
-    categories: list[Any]
+    key: CategoryIndex
     weights: NDArray[np.float64]
     means: NDArray[np.float64]
     encodings: NDArray[np.float64]
     prior: float
 
+    @classmethod
+    def of(cls, model: Model, place: int, table: EncodingTable) -> Self:
+        """Summarize a key by its place and its table of encodings."""
+        key, sums = model.keys[place], model.statistics[place][0]
+        moments = Moments.of(host(len(sums.accumulators)), sums.accumulators, sums.spec, variances=False)
+        # The missing category is the last row, behind the unknown one.
+        rows = [*range(key.n_categories), *([-1] if key.has_missing else [])]
+        columns = (moments.n[rows, 0, 0], moments.mean[rows, 0, 0], table.values[rows, 0, 0])
+        return cls(key, *columns, float(table.values[-2, 0, 0]))
+
+    @property
+    def name(self) -> str:
+        """Name of the key."""
+        return self.key.entry.name
+
     @property
     def moves(self) -> NDArray[np.float64]:
         """How far smoothing has moved each category from its mean."""
         return self.encodings - self.means
+
+    def categories(self, rows: ArrayLike | None = None) -> list[Any]:
+        """Give the values of some categories, or of all: None for the missing one, tuples of a joint key."""
+        places = np.arange(len(self.weights)) if rows is None else np.asarray(rows)
+        present = np.unique(places[places < self.key.n_categories])
+        values = categories_as_numpy(replace(self.key.pick(present), has_missing=False)).tolist()
+        by_place = dict(zip(present.tolist(), values, strict=True))
+        return [by_place.get(place) for place in places.tolist()]
 
 
 def key_names(encoder: Encoder) -> list[str]:
@@ -62,7 +84,7 @@ def summarize(encoder: Encoder, column: Any = None) -> KeySummary:
     >>> from gpu_encode import TargetEncoder
     >>> encoder = TargetEncoder(smooth=1.0).fit([["a"], ["a"], ["b"], [None]], [0, 1, 1, 0])
     >>> summary = summarize(encoder)
-    >>> summary.categories, summary.weights.tolist(), summary.means.tolist(), summary.encodings.tolist()
+    >>> summary.categories(), summary.weights.tolist(), summary.means.tolist(), summary.encodings.tolist()
     (['a', 'b', None], [2.0, 1.0, 1.0], [0.5, 1.0, 0.0], [0.5, 0.75, 0.25])
     """
     model, names = encoder._fitted(), key_names(encoder)
@@ -70,15 +92,4 @@ def summarize(encoder: Encoder, column: Any = None) -> KeySummary:
     if name not in names:
         raise not_encoded("column", column, [])
     place = names.index(name)
-    key, sums, table = model.keys[place], model.statistics[place][0], model.tables[place][0]
-    moments = Moments.of(host(0), sums.accumulators, sums.spec, variances=False)
-    # The missing category is the last row, behind the unknown one.
-    rows = [*range(key.n_categories), *([-1] if key.has_missing else [])]
-    return KeySummary(
-        name,
-        [None if value is None or value != value else value for value in categories_as_numpy(key).tolist()],  # noqa: PLR0124
-        moments.n[rows, 0, 0],
-        moments.mean[rows, 0, 0],
-        table.values[rows, 0, 0],
-        float(table.values[-2, 0, 0]),
-    )
+    return KeySummary.of(model, place, model.tables[place][0])

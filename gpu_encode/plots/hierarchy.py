@@ -70,7 +70,7 @@ class HierarchyDisplay(Display):
         chosen = np.argsort(-summary.weights[: key.n_categories], kind="stable")[:MOST_PATHS]
         above = [table[start + level.of_leaf[chosen]] for start, level in zip(key.starts[1:], key.levels, strict=False)]
         paths = np.column_stack([np.full(len(chosen), summary.prior), *above, summary.encodings[chosen]])
-        display = cls(summary.name, [summary.categories[one] for one in chosen], summary.weights[chosen], paths)
+        display = cls(summary.name, summary.categories(chosen), summary.weights[chosen], paths)
         return display if ax is None else display.plot(ax)
 
     def _draw(self, ax: Any) -> None:

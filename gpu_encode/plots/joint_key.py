@@ -63,9 +63,10 @@ class JointKeyDisplay(Display):
         if not isinstance(column, tuple) or len(column) != 2:
             raise ValueError(f"column must be a joint key of two columns, such as ('city', 'day'). Got {column!r}.")
         summary = summarize(estimator, column)
-        values = tuple(most_frequent([key[side] for key in summary.categories], summary.weights) for side in range(2))
+        categories = summary.categories()
+        values = tuple(most_frequent([key[side] for key in categories], summary.weights) for side in range(2))
         encodings = np.full((len(values[0]), len(values[1])), np.nan)
-        for (one, other), encoding in zip(summary.categories, summary.encodings, strict=True):
+        for (one, other), encoding in zip(categories, summary.encodings, strict=True):
             if one in values[0] and other in values[1]:
                 encodings[values[0].index(one), values[1].index(other)] = encoding
         display = cls((str(column[0]), str(column[1])), (values[0], values[1]), encodings)

@@ -1,0 +1,94 @@
+"""A fitted encoder in a notebook: its keys, what new rows and training rows see, and how far smoothing moved encodings."""
+
+from html import escape
+from typing import Any
+
+import numpy as np
+
+from gpu_encode.encoders.base import Encoder
+from gpu_encode.encoders.summaries import KeySummary
+from gpu_encode.encoders.target import TargetEncoder
+
+# Keys, and categories of each, that are shown.
+MOST_KEYS, MOST_MOVES = 20, 20
+STYLE = """
+.gpu-encode {font-size: 0.9em; margin-top: .5em}
+.gpu-encode summary {cursor: pointer; padding: .2em 0}
+.gpu-encode table {border-collapse: collapse; margin: .3em 0 .6em 1.2em}
+.gpu-encode th, .gpu-encode td {text-align: right; padding: .1em .7em; border-bottom: 1px solid rgba(128, 128, 128, .4)}
+.gpu-encode th:first-child, .gpu-encode td:first-child {text-align: left}
+""".strip()
+
+
+def describe(encoder: Encoder) -> str:
+    """Give what a fitted encoder has learned as a part of a page, below scikit-learn's diagram."""
+    model = encoder._fitted()
+    shown = range(min(len(model.keys), MOST_KEYS))
+    tables = model.tables if isinstance(encoder, TargetEncoder) else []
+    keys = [
+        describe_means(KeySummary.of(model, place, tables[place][0])) if tables else count_categories(model.keys[place])
+        for place in shown
+    ]
+    facts = {
+        "scheme": getattr(encoder, "cv", None),
+        "target": getattr(encoder, "target_type_", None),
+        "target mean": getattr(encoder, "target_mean_", None),
+    }
+    told = "; ".join(f"{name} {escape(write(value))}" for name, value in facts.items() if value is not None)
+    rest = len(model.keys) - len(keys)
+    return "\n".join(
+        [
+            f'<style>\n{STYLE}\n</style>\n<div class="gpu-encode">',
+            *([f"<div>{told}</div>"] if told else []),
+            *keys,
+            *([f"<div>and {rest:,} keys more</div>"] if rest else []),
+            "</div>",
+        ]
+    )
+
+
+def describe_means(summary: KeySummary) -> str:
+    """Give the categories of a key that smoothing moved the most."""
+    moves = np.abs(summary.moves)
+    moves = np.where(np.isnan(moves), -1.0, moves)
+    order = np.argsort(-moves, kind="stable")[:MOST_MOVES]
+    columns = (summary.weights, summary.means, summary.encodings, summary.moves)
+    lines = [
+        cells("td", [shorten(category), *(write(float(column[place])) for column in columns)])
+        for place, category in zip(order, summary.categories(order), strict=True)
+    ]
+    head = f"{escape(summary.name)}: {len(summary.weights):,} categories, prior {write(summary.prior)}"
+    heads = cells("th", ["largest moves", "rows", "mean", "encoding", "moved by"])
+    return f"<details><summary>{head}</summary><table>{heads}{''.join(lines)}</table></details>"
+
+
+def count_categories(key: Any) -> str:
+    """Give the name of a key and its number of categories."""
+    number = key.n_categories + key.has_missing
+    return (
+        f"<div>{escape(str(key.entry.name))}: {f'{number:,} categories' if number else 'no categories are kept'}</div>"
+    )
+
+
+def cells(kind: str, texts: list[str]) -> str:
+    """Give a row of a table."""
+    return f"<tr>{''.join(f'<{kind}>{escape(text)}</{kind}>' for text in texts)}</tr>"
+
+
+def shorten(category: Any) -> str:
+    """Write a category, of a long one how it begins."""
+    text = "missing" if category is None else str(category)
+    return text if len(text) <= 60 else f"{text[:59]}…"
+
+
+def write(value: Any) -> str:
+    """Write a value; numbers with six digits.
+
+    Examples
+    --------
+    >>> write(0.123456789), write(1234.0), write("binary")
+    ('0.123457', '1234', 'binary')
+    """
+    if isinstance(value, float):
+        return f"{value:.6g}"
+    return np.array2string(value, precision=6) if isinstance(value, np.ndarray) else str(value)
