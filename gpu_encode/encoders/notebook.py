@@ -1,4 +1,4 @@
-"""A fitted encoder in a notebook: its keys, what new rows and training rows see, and how far smoothing moved encodings."""
+"""A fitted encoder in a notebook: its scheme, its keys, and how far smoothing moved their encodings."""
 
 from html import escape
 from typing import Any
@@ -65,9 +65,8 @@ def describe_means(summary: KeySummary) -> str:
 def count_categories(key: Any) -> str:
     """Give the name of a key and its number of categories."""
     number = key.n_categories + key.has_missing
-    return (
-        f"<div>{escape(str(key.entry.name))}: {f'{number:,} categories' if number else 'no categories are kept'}</div>"
-    )
+    told = f"{number:,} categories" if number else "no categories are kept"
+    return f"<div>{escape(str(key.entry.name))}: {told}</div>"
 
 
 def cells(kind: str, texts: list[str]) -> str:

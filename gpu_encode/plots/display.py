@@ -52,7 +52,7 @@ def new_axes() -> Any:
     try:
         from matplotlib.figure import Figure
     except ImportError as error:
-        raise ImportError("matplotlib draws the pictures: pip install 'gpu-encode[plot]'.") from error
+        raise ImportError("matplotlib draws the pictures: pip install '.[plot]' in a checkout.") from error
     return Figure(figsize=(6, 4), dpi=100, layout="constrained").add_subplot()
 
 
