@@ -9,6 +9,7 @@ from typing import Any, NoReturn
 
 from gpu_encode.cli.choices import SCHEMES
 from gpu_encode.cli.encoders import ENCODERS
+from gpu_encode.cli.export import DIALECTS, FORMATS
 from gpu_encode.cli.messages import close_match, say
 
 INPUT = (
@@ -178,6 +179,23 @@ LEAK_REPORT: dict[str, list[Option]] = {
     ],
     **{title: options for title, options in FIT_TRANSFORM.items() if title not in ("", "more than memory")},
 }  # fmt: skip
+EXPORT: dict[str, list[Option]] = {
+    "": [
+        ("model", "MODEL", "an encoder saved by fit-transform"),
+        ("output", "OUTPUT", "the file to write; appears whole or not at all"),
+        ("--to", list(FORMATS), "what to write", {"required": True}),
+        ("--min-count", "N", "leave out categories of fewer rows: their rows are encoded as those of unseen ones (0)",
+         {"type": float, "default": 0.0}),
+        ("--overwrite", None, "replace the output that is there already"),
+    ],
+    "sql": [
+        ("--dialect", list(DIALECTS), "whose SQL (duckdb)"),
+        ("--table", "TABLE", "the table that is encoded, as the dialect writes it: sales.orders"),
+        ("--keep", "A,B", "columns that stand first in the result: an id, since SQL promises no order of rows", LIST),
+        ("--category-tables", "NAME", ("create tables of categories, whose names begin so, before the query; otherwise "
+         "the query holds them all")),
+    ],
+}  # fmt: skip
 DEMO: dict[str, list[Option]] = {
     "": [("--rows", "N", "rows to make (20000)", {"type": natural_number, "default": 20_000})]
 }
@@ -191,6 +209,8 @@ COMMANDS: tuple[tuple[str, str, str, str, dict[str, list[Option]]], ...] = (
     ("leak-report", "leak_report", "try an encoder out on a file of rows, and tell whether it leaks the target",
      "orders.parquet --target returned --columns shop --scheme loo --html report.html", LEAK_REPORT),
     ("inspect", "inspect_model", "show what a saved model holds", "shops.model --column shop+city --json", INSPECT),
+    ("export", "export", "write a saved model for a system without Python",
+     "shops.model shops.sql --to sql --dialect postgres --table orders --keep id", EXPORT),
     ("doctor", "doctor", "show what was found on this machine and what to install for more", "--json", {"": [JSON]}),
     ("warm-up", "warm_up", "compile everything now, so that no later process does: for images of containers", "", {}),
     ("demo", "demo", "make rows, encode them, and check every scheme for leaks", "--rows 50000", DEMO),

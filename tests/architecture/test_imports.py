@@ -74,6 +74,7 @@ HOMES = {
     "ray": ("gpu_encode.engines.ray",),
     "fsspec": ("gpu_encode.datasets.stores",),
     "matplotlib": ("gpu_encode.plots",),
+    "sqlglot": ("gpu_encode.export.sql",),
     "rich": ("gpu_encode.cli", "gpu_encode.datasets"),
     # Numba pickles machine code; models are never pickled.
     "pickle": ("cpu_fallback.compiled.kernel_files",),

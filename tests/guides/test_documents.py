@@ -29,7 +29,11 @@ SIGNATURES = [inspect.signature(public) for name, public in PUBLIC.items() if no
 PARAMETERS = {"sample_weight", *(name for signature in SIGNATURES for name in signature.parameters)}
 ON_GPU = "import cudf  # without a GPU: "
 # What the blocks of a document import beside cuDF.
-NEEDED = {"rapids.md": ("xgboost", "dask", "dask_cudf"), "sources.md": ("polars", "duckdb", "fsspec")}
+NEEDED = {
+    "rapids.md": ("xgboost", "dask", "dask_cudf"),
+    "sources.md": ("polars", "duckdb", "fsspec"),
+    "production.md": ("duckdb", "sqlglot"),
+}
 
 
 def blocks(text):

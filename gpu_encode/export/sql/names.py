@@ -1,0 +1,68 @@
+"""Names of tables and columns, quoted by sqlglot."""
+
+from typing import Any
+
+import sqlglot
+from sqlglot import exp
+
+# The number of a key, and of a level of it.
+Place = tuple[int, int]
+PREFIX = "gpu_encode"
+
+
+def column(name: str, of: str) -> Any:
+    """Give a column of a table or of a part of the statement.
+
+    SQLite reads a quoted name that is no column as text, unless it says whose column it is.
+    """
+    return exp.column(identifier(name), table=identifier(of))
+
+
+def identifier(name: str) -> Any:
+    """Give a name, quoted; raises ValueError of what is none."""
+    if "\0" in name or not name:
+        raise ValueError(f"{name!r} is no name of a column in SQL.")
+    return exp.to_identifier(name, quoted=True)
+
+
+def named_table(name: str, dialect: str, parameter: str) -> Any:
+    """Give a table by its name, as the dialect writes it; raises ValueError where other words stand beside it.
+
+    Examples
+    --------
+    >>> named_table('sales."Orders of 2026"', "duckdb", "table").sql("duckdb")
+    'sales."Orders of 2026"'
+    >>> named_table("orders; DROP TABLE orders", "duckdb", "table").sql("duckdb")
+    '"orders; DROP TABLE orders"'
+    """
+    parts: dict[str, Any] = {}
+    if "\0" not in name:
+        try:
+            parts = {part: value for part, value in exp.to_table(name, dialect=dialect).args.items() if value}
+        except sqlglot.errors.SqlglotError:
+            parts = {}
+    if not parts or not all(isinstance(value, exp.Identifier) for value in parts.values()):
+        raise ValueError(f"{parameter}={name!r} is no name of a table of {dialect}.")
+    return exp.Table(**parts)
+
+
+def level_table(name: Any, place: Place) -> Any:
+    """Give the table of one level, by the beginning of the names of all."""
+    number, depth = place
+    table = name.copy()
+    table.set("this", exp.to_identifier(f"{name.name}_{number}_{depth}", quoted=name.this.quoted))
+    return table
+
+
+def prefix_beside(table: str) -> str:
+    """Give a beginning of names that does not stand in the name of a table.
+
+    Examples
+    --------
+    >>> prefix_beside("orders"), prefix_beside("GPU_encode_0_0")
+    ('gpu_encode', 'gpu_encode_')
+    """
+    prefix = PREFIX
+    while f"{prefix}_" in f"{table.lower()}_":
+        prefix += "_"
+    return prefix

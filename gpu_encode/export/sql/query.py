@@ -1,0 +1,149 @@
+"""The query of an encoder: the columns of its keys, joined with the levels of each, and what rows get of these."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from sqlglot import exp
+
+from gpu_encode.export.sql.levels import LevelRows, is_null, write_answers
+from gpu_encode.export.sql.names import Place, column, identifier, level_table
+from gpu_encode.export.sql.values import comparable
+from gpu_encode.export.tables import EncoderTables, KeyTable, LevelTable
+
+# A condition, and what is given where it holds.
+Case = tuple[Any, Any]
+# What the table of rows is called in the statement.
+TABLE = "given"
+
+
+class Query:
+    """The query of an encoder.
+
+    Parameters
+    ----------
+    tables : EncoderTables
+    dialect : str
+    prefix : str
+        Beginning of the names that the statement gives to its parts.
+    category_tables : Table, optional
+        Beginning of the names of tables of categories that are there.
+    """
+
+    def __init__(self, tables: EncoderTables, dialect: str, prefix: str, category_tables: Any = None) -> None:
+        self.tables, self.dialect, self.prefix, self.category_tables = tables, dialect, prefix, category_tables
+        # By name: what is read of the table.
+        self.read: dict[str, Any] = {}
+        self.levels: dict[Place, LevelRows] = {
+            place: LevelRows(level, tables.keys[place[0]].columns, dialect, f"{prefix}_{place[0]}_{place[1]}")
+            for place, level in levels_of(tables)
+        }
+
+    def select(self, table: Any, keep: Sequence[str]) -> Any:
+        """Give the query of the rows of a table."""
+        answers = [answer for number in range(len(self.tables.keys)) for answer in self.answers(number)]
+        outputs = [self.read_column(name) for name in keep]
+        outputs += [answers[place] for place in self.tables.order]
+        outputs += [self.read_column(name) for name in self.tables.passed]
+        named = zip(outputs, [*keep, *self.tables.names], strict=True)
+        query = exp.select(*(exp.alias_(value, identifier(name), copy=False) for value, name in named), copy=False)
+        query.from_(exp.Table(this=identifier(self.prefix)), copy=False)
+        for place, rows in self.levels.items():
+            held = exp.Table(this=identifier(rows.name))
+            if self.category_tables is not None:
+                held = level_table(self.category_tables, place).as_(identifier(rows.name), table=True)
+            query.join(held, on=exp.and_(*self.conditions(place)), join_type="left", copy=False)
+        # What is read is known now.
+        read = exp.select(*(value.as_(identifier(name)) for name, value in self.read.items()))
+        read.from_(table.as_(identifier(TABLE), table=True), copy=False)
+        query.with_(identifier(self.prefix), as_=read, copy=False)
+        for rows in self.levels.values() if self.category_tables is None else ():
+            query.with_(identifier(rows.name), as_=rows.select(), copy=False)
+        return query
+
+    def read_column(self, name: str, type_: Any = None, length: int | None = None) -> Any:
+        """Read a column of the table as it is, or to be compared with values of a type; a prefix where it is longer."""
+        value = column(name, TABLE)
+        if length is not None:
+            longer = exp.GT(this=exp.Length(this=value), expression=exp.convert(length))
+            first = exp.Substring(this=value.copy(), start=exp.convert(1), length=exp.convert(length))
+            value = exp.case().when(longer, first).else_(exp.null())
+        if type_ is not None:
+            value = comparable(value, type_, self.dialect)
+        same = [known for known, one in self.read.items() if one == value]
+        alias = same[0] if same else f"column_{len(self.read)}"
+        self.read[alias] = value
+        return column(alias, self.prefix)
+
+    def columns(self, place: Place) -> list[Any]:
+        """Give what is compared with the columns of a level."""
+        number, depth = place
+        key = self.tables.keys[number]
+        length = key.rule.lengths[depth - 1] if key.rule is not None and depth else None
+        values = key.levels[depth].values
+        return [
+            self.read_column(name, type_, length) for name, type_ in zip(key.columns, values.schema.types, strict=False)
+        ]
+
+    def conditions(self, place: Place) -> list[Any]:
+        """Give when a row is one of a level: equalities alone, by which every engine joins in one pass."""
+        rows, conditions = self.levels[place], []
+        for number, (own, fill) in enumerate(zip(self.columns(place), rows.fills, strict=True)):
+            value = column(f"value_{number}", rows.name)
+            if fill is None:
+                conditions.append(own.eq(value))
+                continue
+            is_missing = exp.case().when(is_null(own), exp.convert(1)).else_(exp.convert(0))
+            conditions.append(is_missing.eq(column(f"missing_{number}", rows.name)))
+            if not isinstance(fill, exp.Null):
+                conditions.append(exp.Coalesce(this=own.copy(), expressions=[fill.copy()]).eq(value))
+        return conditions
+
+    def answers(self, number: int) -> list[Any]:
+        """Give what a row gets of a key: an expression for each of its encodings and indicators."""
+        key = self.tables.keys[number]
+        lacks = exp.or_(*map(is_null, self.columns((number, 0))[key.n_above :]))
+        levels = [rows for place, rows in self.levels.items() if place[0] == number]
+        missing_first = len(key.columns) == 1 or not key.missing_is_category
+        found = []
+        # None of these is None: other policies are refused.
+        for place, (present, lacking, missing) in enumerate(zip(*key.unknown, key.missing, strict=True)):  # type: ignore[arg-type]
+            of_unknown, if_lacking, of_missing = (self.literal(key, one) for one in (present, lacking, missing))
+            cases = until_last([(rows.found, rows.answers[place][0]) for rows in levels], of_unknown)
+            of_lacking = until_last([(rows.found, rows.answers[place][1]) for rows in levels], if_lacking)
+            if missing_first:
+                cases = [(lacks, of_missing), *cases]
+            elif (of_lacking, if_lacking) != (cases, of_unknown):
+                of_lacking = [(exp.and_(lacks, is_known), value) for is_known, value in of_lacking]
+                cases = [*of_lacking, (lacks, if_lacking), *cases]
+            found.append(choose(until_last(cases, of_unknown), of_unknown))
+        return found
+
+    def literal(self, key: KeyTable, answer: Any) -> Any:
+        """Write one encoding or indicator."""
+        return write_answers([answer], key.columns[-1], self.dialect).one()
+
+
+def choose(cases: Sequence[Case], default: Any) -> Any:
+    """Give the value of the first case that holds, in the order of rules that `tables` states."""
+    if not cases:
+        return default
+    whole = exp.case()
+    for condition, value in cases:
+        whole.when(condition.copy(), value.copy(), copy=False)
+    return whole.else_(default, copy=False)
+
+
+def until_last(cases: list[Case], default: Any) -> list[Case]:
+    """Leave out the last cases whose value is the default."""
+    n_kept = len(cases)
+    while n_kept and cases[n_kept - 1][1] == default:
+        n_kept -= 1
+    return cases[:n_kept]
+
+
+def levels_of(tables: EncoderTables) -> Iterator[tuple[Place, LevelTable]]:
+    """Give the levels that hold categories, each with its place."""
+    for number, key in enumerate(tables.keys):
+        for depth, level in enumerate(key.levels):
+            if len(level.values):
+                yield (number, depth), level

@@ -1,0 +1,63 @@
+"""A saved model leaves by the command line as it does in Python."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+import gpu_encode
+from gpu_encode.cli import main
+from gpu_encode.cli.export import DIALECTS
+
+duckdb = pytest.importorskip("duckdb")
+pytest.importorskip("sqlglot")
+FIT = "fit-transform orders.parquet codes.parquet --model orders.model --target sold --columns city,device+zip"
+QUERY = "export orders.model orders.sql --to sql --table"
+
+
+def test_sql(run: Callable[[str], None]) -> None:
+    from gpu_encode.export import to_sql
+
+    run(FIT)
+    run(f"{QUERY} sales.orders --dialect bigquery --keep id,page --min-count 3")
+    encoder = gpu_encode.load("orders.model")
+    assert (
+        Path("orders.sql").read_text()
+        == to_sql(encoder, "sales.orders", "bigquery", keep=["id", "page"], min_count=3.0) + ";\n"
+    )
+
+
+@pytest.mark.parametrize("tables", ["", "--category-tables models"])
+def test_sql_runs(tables: str, run: Callable[[str], None]) -> None:
+    run(FIT)
+    run(f"{QUERY} orders {tables}")
+    with duckdb.connect() as connection:
+        connection.execute("CREATE TABLE orders AS SELECT * FROM 'orders.parquet'")
+        found = connection.execute(Path("orders.sql").read_text()).df()
+    expected = gpu_encode.load("orders.model").transform(pd.read_parquet("orders.parquet"))
+    columns = ["day", "price", "city", "device_x_zip"]
+    pd.testing.assert_frame_equal(
+        found[columns].sort_values(columns, ignore_index=True),
+        expected[columns].sort_values(columns, ignore_index=True),
+        check_exact=True,
+        check_dtype=False,
+    )
+
+
+def test_mistakes(run: Callable[[str], None], refused: Callable[[str], str], capsys: pytest.CaptureFixture) -> None:
+    run(FIT)
+    assert "there is no model 'other.model'" in refused("export other.model orders.sql --to sql --table orders")
+    assert "--to sql needs the table that is encoded" in refused("export orders.model orders.sql --to sql")
+    assert "keep names 'city', which is the name of an output" in refused(f"{QUERY} orders --keep city")
+    run(f"{QUERY} orders")
+    assert "'orders.sql' is there already: give --overwrite" in refused(f"{QUERY} orders")
+    run(f"{QUERY} orders --overwrite")
+    assert main(f"{QUERY} orders --dialect oracle".split()) == 2
+    assert "invalid choice: 'oracle'" in capsys.readouterr().err
+
+
+def test_dialects_are_those_of_the_export() -> None:
+    from gpu_encode.export.sql import values
+
+    assert DIALECTS == values.DIALECTS
