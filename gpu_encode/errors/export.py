@@ -4,8 +4,10 @@
 def no_tables(owner: str) -> TypeError:
     """Error for an encoder whose encodings do not follow from single keys."""
     return TypeError(
-        f"{owner} cannot be exported: its encodings do not follow from the categories of single keys alone. Save it "
-        "with save(), and encode with gpu_encode where rows are."
+        f"{owner} cannot be exported: its encodings do not follow from the categories of single keys alone, as those "
+        "of TargetEncoder, CatBoostEncoder, ImpactEncoder, WeightOfEvidenceEncoder, StatisticEncoder (but for "
+        "seconds_since_last), GradientEncoder, CountEncoder and OrdinalEncoder do. Save it with save(), and encode "
+        "with gpu_encode where rows are."
     )
 
 
