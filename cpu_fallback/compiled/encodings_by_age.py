@@ -258,13 +258,39 @@ def blend_by_age(
     return lost
 
 
-def blocks_of_times(steps: Array | None, columns: "list[slice]", size: int) -> Blocks:
+def blocks_of_times(steps: Array | None, layout: "Layout", size: int) -> Blocks:
     """Give the blocks of the times of a call, where its rows lose weight, with room for `size` sums."""
     if steps is None:
         return Blocks(*(np.zeros(0, np.int64) for _ in range(4)))
     of_time = freeze(blocks_of(steps), np.int64)
-    bounds = np.array([[each.start, each.stop] for each in columns], np.int64).reshape(-1)
-    return Blocks(of_time, of_time[:1].copy(), np.zeros(size, np.int64), bounds)
+    bounds = [[columns.start, columns.stop] for _, _, columns in layout.measures()]
+    return Blocks(of_time, of_time[:1].copy(), np.zeros(size, np.int64), np.array(bounds, np.int64).reshape(-1))
+
+
+class Ageing:
+    """How the rows of each tile see sums: as they are, or by the steps of their times.
+
+    Parameters
+    ----------
+    layout : Layout
+        Of the sums.
+    n_classes : int
+    steps : int64 array (times,), optional
+        Where rows lose weight.
+    """
+
+    def __init__(self, layout: "Layout", n_classes: int, steps: Array | None) -> None:
+        self.layout, self.n_classes, self.loses = layout, n_classes, steps is not None
+        self.factors = np.zeros((0, 2), np.int64) if steps is None else factors_of(steps)
+        self.flat = freeze(self.factors.reshape(-1), np.int64)
+
+    def view(self, peaks: Array) -> tuple[Shape, View]:
+        """Describe cells as they are seen, and how they are; peaks are those of the sums of a tile."""
+        if not self.loses:
+            return shape_of(self.layout, self.n_classes), View(np.zeros(0, np.int64), self.flat)
+        spans = spans_of(peaks, self.layout, self.factors[:, 1])
+        shape = shape_of(layout_of(spans, self.layout), self.n_classes)
+        return shape, View(freeze(spans.reshape(-1), np.int64), self.flat)
 
 
 def encodings_by_age(
@@ -283,39 +309,25 @@ def encodings_by_age(
     /,
 ) -> int | None:
     """Write the encoding of every row from the rows before it by their age; see `gpu_encode.ops.FusedOps`."""
-    to, held = (
-        destination(out, unseen, n_classes - first_output),
-        layout if steps is None else room_for_two_blocks(layout),
-    )
+    held = layout if steps is None else room_for_two_blocks(layout)
+    to, length = destination(out, unseen, n_classes - first_output), n_classes * held.width
     if to is None:
         return None
-    shape, length, measures = shape_of(held, n_classes), n_classes * held.width, measures_of(held)
-    table, starts = table_of(n_categories + 3, length, True), ties[1]
-    given, firsts = (freeze(order, np.int64), freeze(ties[0], np.int64)), ties[2]
-    gone, state, lost = (
-        freeze(np.zeros_like(starts) if firsts is None else starts[firsts], np.int64),
-        np.zeros(2, np.int64),
-        0,
-    )
-    blocks = blocks_of_times(steps, [columns for _, _, columns in held.measures()], len(table.sums))
-    factors = np.zeros((0, 2), np.int64) if steps is None else factors_of(steps)
-    view, seen_shape = View(np.zeros(0, np.int64), freeze(factors.reshape(-1), np.int64)), shape
+    shape, measures, table = shape_of(held, n_classes), measures_of(held), table_of(n_categories + 3, length, True)
+    given, starts = (freeze(order, np.int64), freeze(ties[0], np.int64)), ties[1]
+    gone = freeze(np.zeros_like(starts) if ties[2] is None else starts[ties[2]], np.int64)
+    blocks, ageing = blocks_of_times(steps, held, len(table.sums)), Ageing(held, n_classes, steps)
     # The rows of one time burn in together.
     first = np.searchsorted(starts, burn_in)
     burned = int(starts[first]) if first < len(starts) else len(order)
     numbers, times = np.empty((2, min(tile_size(length), 2 * len(order))), np.int64)
-    tile = tile_of(len(numbers), length, held.width)
+    tile, state, lost = tile_of(len(numbers), length, held.width), np.zeros(2, np.int64), 0
     while n := merge_places(*given, gone, state, numbers, times):
         mine, when = freeze(numbers[:n], np.int64), freeze(times[:n], np.int64)
         here = rows.pick(mine)
         known = codes_of(here.codes), codes_of(here.classes), numbers_of(here), measures
         n_encoded = hand_out_by_age(*known, mine, when, shape, blocks, table, tile)
-        if steps is not None:
-            spans = spans_of(tile.peaks, held, factors[:, 1])
-            view, seen_shape = (
-                view._replace(spans=freeze(spans.reshape(-1), np.int64)),
-                shape_of(layout_of(spans, held), n_classes),
-            )
+        seen_shape, view = ageing.view(tile.peaks)
         fixed = burned, held.width, seen_shape, first_output, rule, view, tile
         lost += run_counting(blend_by_age, n_encoded, fixed, to)
         burned -= n_encoded

@@ -116,7 +116,7 @@ def test_the_numpy_backend_does_not_know_the_compiled_one():
 
 def test_the_backend_is_reached_through_the_seam_alone():
     # The ground floor: types that cross the seam, exact numbers in tables, formulas as backends know them, properties.
-    names = ("types", "cached", "row_numbers", "exact", "elementary", "fused_rules")
+    names = ("types", "cached", "row_numbers", "exact", "elementary", "fused_rules", "decay")
     ground = {f"cpu_fallback.{name}" for name in names}
     allowed = {
         "gpu_encode.ops": {"cpu_fallback.memory"},
