@@ -1,5 +1,7 @@
 """What cannot leave a fitted encoder, and what to do instead."""
 
+from collections.abc import Mapping, Sequence
+
 
 def no_tables(owner: str) -> TypeError:
     """Error for an encoder whose encodings do not follow from single keys."""
@@ -26,3 +28,52 @@ def refused_values(column: str, which: str, parameter: str) -> ValueError:
         f"{which} values of {column!r} are refused by transform, and a statement of SQL cannot raise that error. Fit "
         f'with another {parameter}, for example "nan" or a number.'
     )
+
+
+def refused_rows(columns: Sequence[str]) -> ValueError:
+    """Error for policies that refuse rows, in a place that cannot refuse any."""
+    return ValueError(
+        f"transform refuses rows of {named(columns)} that have unknown or missing values, and a graph of ONNX has to "
+        "give a number. Fit with another handle_unknown and handle_missing than 'error'."
+    )
+
+
+def no_numbers(columns: Sequence[str]) -> TypeError:
+    """Error for encodings that are text or dates."""
+    return TypeError(
+        f"Encodings of {named(columns)} are text or dates, and the output of a graph of ONNX is one matrix of numbers. "
+        "Leave these statistics out."
+    )
+
+
+def no_graph_type(column: str, kind: str) -> TypeError:
+    """Error for a column of values that ONNX does not have."""
+    return TypeError(
+        f"Column {column!r} holds values of type {kind}, and ONNX compares text, whole numbers, floats and bool alone. "
+        "Fit on such a column instead, for example on dates as text."
+    )
+
+
+def other_kind(column: str, fitted: str, given: str) -> TypeError:
+    """Error for a type of an input that holds other values than the categories."""
+    given = "str" if given == "object" else given
+    return TypeError(f"Column {column!r} was fitted on {fitted}, and its input is to be of type {given!r}.")
+
+
+def several_types(types: Mapping[str, str]) -> ValueError:
+    """Error for columns of several types that are to be one matrix."""
+    listed = ", ".join(f"{label!r}: {word!r}" for label, word in types.items())
+    return ValueError(
+        f"matrix=True makes all columns one input of one type, and theirs are {{{listed}}}. Leave it out, or give one "
+        "type that holds all of them, such as types='float64'."
+    )
+
+
+def not_installed(module: str, extra: str) -> ImportError:
+    """Error for a library that an export needs."""
+    return ImportError(f"{module} is not installed: pip install 'gpu-encode[{extra}]'")
+
+
+def named(columns: Sequence[str]) -> str:
+    """Give a column, or the columns of a joint key, as they are written."""
+    return repr(columns[0]) if len(columns) == 1 else repr(tuple(columns))

@@ -1,14 +1,21 @@
-"""A fitted encoder leaves: as SQL, ONNX, tables of Arrow, expressions of polars; the same bits, or an error."""
+"""A fitted encoder leaves: as SQL, ONNX, tables of Arrow, JSON, expressions of polars; the same bits, or an error."""
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from gpu_encode.export.onnx import to_onnx
+    from gpu_encode.export.onnx_pipelines import register_onnx_converters
     from gpu_encode.export.sql import to_sql, to_sql_tables
 
-_HOME = {**dict.fromkeys(("to_sql", "to_sql_tables"), "sql")}
+_HOME = {
+    "register_onnx_converters": "onnx_pipelines",
+    "to_onnx": "onnx",
+    "to_sql": "sql",
+    "to_sql_tables": "sql",
+}
 
-__all__ = ["to_sql", "to_sql_tables"]
+__all__ = ["register_onnx_converters", "to_onnx", "to_sql", "to_sql_tables"]
 
 
 def __getattr__(name: str) -> Any:

@@ -75,6 +75,8 @@ HOMES = {
     "fsspec": ("gpu_encode.datasets.stores",),
     "matplotlib": ("gpu_encode.plots",),
     "sqlglot": ("gpu_encode.export.sql",),
+    "onnx": ("gpu_encode.export",),
+    "skl2onnx": ("gpu_encode.export.onnx_pipelines",),
     "rich": ("gpu_encode.cli", "gpu_encode.datasets"),
     # Numba pickles machine code; models are never pickled.
     "pickle": ("cpu_fallback.compiled.kernel_files",),

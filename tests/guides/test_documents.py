@@ -32,7 +32,7 @@ ON_GPU = "import cudf  # without a GPU: "
 NEEDED = {
     "rapids.md": ("xgboost", "dask", "dask_cudf"),
     "sources.md": ("polars", "duckdb", "fsspec"),
-    "production.md": ("duckdb", "sqlglot"),
+    "production.md": ("duckdb", "sqlglot", "skl2onnx", "onnxruntime"),
 }
 
 

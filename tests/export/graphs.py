@@ -1,0 +1,48 @@
+"""Graphs of ONNX: run, and given tables as their inputs."""
+
+import json
+from typing import Any
+
+import numpy as np
+import onnx
+import onnxruntime
+import pandas as pd
+
+# Of failures that tests ask for, nothing is written.
+onnxruntime.set_default_logger_severity(4)
+
+
+def run(model: Any, rows: dict[str, Any]) -> list[Any]:
+    """Check a graph, and give its outputs."""
+    onnx.checker.check_model(model, full_check=True)
+    used = {name for node in model.graph.node for name in node.input}
+    assert {constant.name for constant in model.graph.initializer} <= used
+    return onnxruntime.InferenceSession(model.SerializeToString()).run(None, rows)
+
+
+def inputs_of(model: Any, X: pd.DataFrame, missing_text: str = "") -> dict[str, Any]:
+    """Give the columns of a frame as the inputs of a graph, in their types."""
+    found = {}
+    for described in model.graph.input:
+        column, element = X[[described.name]], described.type.tensor_type.elem_type
+        if element == onnx.TensorProto.STRING:
+            column = column.astype(object).where(column.notna(), missing_text)
+        found[described.name] = column.to_numpy(onnx.helper.tensor_dtype_to_np_dtype(element))
+    return found
+
+
+def encodings(model: Any, X: pd.DataFrame, missing_text: str = "") -> pd.DataFrame:
+    """Give what a graph says of a frame, by the names in it."""
+    names = {entry.key: entry.value for entry in model.metadata_props}["names"]
+    (values,) = run(model, inputs_of(model, X, missing_text))
+    return pd.DataFrame(values, columns=json.loads(names))
+
+
+def same_bits(found: pd.DataFrame, expected: pd.DataFrame) -> None:
+    """Demand the same columns, types and bits; one NaN is as good as another."""
+    assert list(found.columns) == list(expected.columns)
+    for name in found.columns:
+        mine, theirs = found[name].to_numpy(), expected[name].to_numpy()
+        assert mine.dtype == theirs.dtype
+        both = np.isnan(mine.astype(float)) & np.isnan(theirs.astype(float))
+        assert ((mine.view(f"i{mine.itemsize}") == theirs.view(f"i{mine.itemsize}")) | both).all(), name
