@@ -17,12 +17,14 @@ from typing import Any
 
 import category_encoders
 import numpy as np
+import onnxruntime
 import pandas as pd
 import polars as pl
 from sklearn.preprocessing import TargetEncoder as SklearnEncoder
 
 from benchmarks.harness.machine import cores, installed, processor
 from gpu_encode import TargetEncoder
+from gpu_encode.export import to_onnx
 
 N_COLUMNS, N_VALUES, N_TRAINING, TURNS = 5, 200, 20_000, 7
 NAMES = [f"column{number}" for number in range(N_COLUMNS)]
@@ -43,6 +45,7 @@ def contenders(X: pd.DataFrame, y: np.ndarray) -> Callable[[int], Calls]:
     encode = ours.row_encoder()
     theirs = SklearnEncoder(target_type="binary").fit(X, y)
     others = category_encoders.TargetEncoder().fit(X, y)
+    graphs = [session_of(to_onnx(encoder, matrix=matrix)) for encoder, matrix in ((ours, False), (bare, True))]
     learned = zip(NAMES, ours.categories_, ours.encodings_, strict=True)
     places = [(name, dict(zip(values, codes.tolist(), strict=True))) for name, values, codes in learned]
 
@@ -53,7 +56,7 @@ def contenders(X: pd.DataFrame, y: np.ndarray) -> Callable[[int], Calls]:
         frame = X[:n_rows].copy()
         text, array, in_polars = frame.astype("str"), frame.to_numpy(), pl.from_pandas(frame)
         records = frame.to_dict("records")
-        in_tuples = [*map(tuple, array)]
+        in_tuples, by_name = [*map(tuple, array)], {name: array[:, [place]] for place, name in enumerate(NAMES)}
         given = records if n_rows > 1 else records[0]
         return {
             "a dict by hand": lambda: [by_hand(row) for row in records],
@@ -63,11 +66,20 @@ def contenders(X: pd.DataFrame, y: np.ndarray) -> Callable[[int], Calls]:
             "`transform`, polars": lambda: ours.transform(in_polars),
             "`transform`, pandas, objects": lambda: ours.transform(frame),
             "`transform`, pandas, text": lambda: ours.transform(text),
+            "`to_onnx` in ONNX runtime, a matrix": lambda: graphs[1].run(None, {"X": array})[0],
+            "`to_onnx` in ONNX runtime, columns": lambda: graphs[0].run(None, by_name)[0],
             "scikit-learn, pandas, objects": lambda: theirs.transform(frame),
             "category_encoders, pandas, objects": lambda: others.transform(frame),
         }
 
     return calls
+
+
+def session_of(model: Any) -> Any:
+    """Give what runs a graph on one thread, as the others do."""
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = 1
+    return onnxruntime.InferenceSession(model.SerializeToString(), options)
 
 
 def check(calls: Calls) -> None:
@@ -129,7 +141,7 @@ def main() -> None:
         check(calls(n_rows))
     times = [time_all(calls(n_rows), options.seconds) for n_rows in numbers]
     versions = ", ".join(
-        f"{name} {installed(name)}" for name in ("scikit-learn", "category_encoders", "pandas", "polars")
+        f"{name} {installed(name)}" for name in ("scikit-learn", "category_encoders", "pandas", "polars", "onnxruntime")
     )
     lines = [
         f"`python -m benchmarks.one_row`: {processor()}, {cores()} cores; Python {sys.version.split()[0]}, {versions}.",
