@@ -41,7 +41,8 @@ def to_onnx(
         Fitted.  Encodings follow from single keys, and no policy refuses rows.
     types : str or dict of str to str, optional
         NumPy's types of the inputs ("str", "bool", "int64", "float32" and so on) by column, or one for all.  By default
-        those of fit; of columns that pass through the type of the output.
+        those of fit, and float64 of bool and whole numbers below 2**53 where rows of fit lacked a value; of columns
+        that pass through the type of the output.
     matrix : bool, default=False
         Whether there is one input "X" of shape (n_rows, n_columns) with all columns in their order at fit, all of one
         type, instead of one of shape (n_rows, 1) for each column, called as it is.
@@ -75,7 +76,7 @@ def to_onnx(
     Notes
     -----
     Numbers are compared exactly, as `transform` does: a float32 input never equals the float64 category 0.1.  NaN is
-    missing; whole numbers and bool cannot be, so give such columns as "float64" where rows lack them.  An infinite
+    missing; whole numbers and bool cannot be, so have such columns as "float64" where rows may lack them.  An infinite
     number, which `transform` refuses, is unknown.
 
     Examples
@@ -150,25 +151,33 @@ def types_at_fit(tables: EncoderTables) -> dict[str, np.dtype[Any]]:
     """Give the type of each column that keys read, as the categories have it; float64 where all values are missing."""
     found: dict[str, np.dtype[Any]] = {}
     for key in tables.keys:
-        for label in key.columns:
-            dtype = type_at_fit(label, key.levels[0].values.column(label))
+        for place, label in enumerate(key.columns):
+            values = key.levels[0].values.column(label)
+            # Which column of a joint key lacked a value is not known where that made no category.
+            lacks = values.null_count > 0 or (place == key.n_above == len(key.columns) - 1 and key.missing_weight > 0)
+            dtype = type_at_fit(label, values, lacks)
             # Categories that the user gave may be of a narrower type than the column's in other keys.
             found[label] = np.result_type(dtype, found.get(label, dtype))
     return found
 
 
-def type_at_fit(label: str, values: Any) -> np.dtype[Any]:
-    """Give NumPy's type of a column of Arrow that holds categories."""
+def type_at_fit(label: str, values: Any, lacks: bool) -> np.dtype[Any]:
+    """Give NumPy's type of a column of Arrow that holds categories; `lacks` says whether rows lacked a value."""
     kind = values.type
     if pa.types.is_large_string(kind):
         return np.dtype(object)
-    if pa.types.is_null(kind):
+    if pa.types.is_uint64(kind) and pc.max(values).as_py() < 1 << 63:
+        kind = pa.int64()
+    if pa.types.is_null(kind) or (lacks and is_number(kind) and not pa.types.is_floating(kind) and are_doubles(values)):
         return np.dtype(np.float64)
-    if pa.types.is_uint64(kind):
-        kind = pa.int64() if pc.max(values).as_py() < 1 << 63 else kind
     if not is_number(kind) or pa.types.is_uint64(kind):
         raise errors.no_graph_type(label, str(kind))
     return np.dtype(kind.to_pandas_dtype())  # type: ignore[no-any-return]
+
+
+def are_doubles(values: Any) -> bool:
+    """Tell whether float64 keeps all numbers of a column of Arrow apart from all others."""
+    return all(abs(number) < 1 << 53 for number in values.drop_null().to_pylist())
 
 
 def read_type(word: str) -> np.dtype[Any]:

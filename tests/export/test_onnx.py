@@ -145,6 +145,17 @@ def test_types_of_inputs_may_be_others(given, types):
     assert run(model, rows)[0].tolist() == encoder.transform(rows["x0"]).tolist()
 
 
+@pytest.mark.parametrize(("largest", "dtype"), [(3, "DOUBLE"), (2**53, "INT64")])
+def test_whole_numbers_that_rows_lacked_are_floats_where_these_hold_them(largest, dtype):
+    X = pd.DataFrame({"size": pd.array([1, None, largest, 1], "Int64"), "land": ["p", "p", "q", "q"]})
+    for levels in [{}, {"handle_missing": "prior", "hierarchy": {"size": ["land"]}}]:
+        encoder = ge.TargetEncoder(columns=["size"], smooth=0.0, **levels).fit(X, [0, 1, 1, 1])
+        model = to_onnx(encoder, passed=False)
+        assert model.graph.input[0].type.tensor_type.elem_type == getattr(onnx.TensorProto, dtype)
+        known = X.dropna()
+        same_bits(encodings(model, known), encoder.transform(known)[["size"]])
+
+
 def test_one_matrix():
     X = np.array([["a", "p"], ["b", "q"], ["a", "q"]], object)
     encoder = ge.TargetEncoder(columns=[1, (0, 1)], smooth=0.0).fit(X, [0, 1, 1])
