@@ -4,10 +4,11 @@ import json
 from typing import Any
 
 import numpy as np
-import onnx
-import onnxruntime
 import pandas as pd
+import pytest
 
+onnx = pytest.importorskip("onnx", reason="the extra onnx has it")
+onnxruntime = pytest.importorskip("onnxruntime")
 # Of failures that tests ask for, nothing is written.
 onnxruntime.set_default_logger_severity(4)
 

@@ -3,7 +3,6 @@
 import builtins
 
 import numpy as np
-import onnx
 import pandas as pd
 import pytest
 from hypothesis import given
@@ -11,7 +10,7 @@ from hypothesis import strategies as st
 
 import gpu_encode as ge
 from gpu_encode.export import to_onnx
-from tests.export.graphs import encodings, inputs_of, run, same_bits
+from tests.export.graphs import encodings, inputs_of, onnx, run, same_bits
 from tests.strategies import examples
 
 pytestmark = pytest.mark.host

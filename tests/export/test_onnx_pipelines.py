@@ -5,8 +5,6 @@ import builtins
 import numpy as np
 import pandas as pd
 import pytest
-from skl2onnx import convert_sklearn
-from skl2onnx.common.data_types import DoubleTensorType, FloatTensorType, Int64TensorType, StringTensorType
 from sklearn.compose import ColumnTransformer
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
@@ -18,6 +16,8 @@ from gpu_encode.export import register_onnx_converters
 from tests.export.graphs import inputs_of, run
 
 pytestmark = pytest.mark.host
+convert_sklearn = pytest.importorskip("skl2onnx", reason="the extra onnx has it").convert_sklearn
+types = pytest.importorskip("skl2onnx.common.data_types")
 
 RANDOM = np.random.default_rng(5)
 N = 80
@@ -33,8 +33,8 @@ Y = (RANDOM.random(N) < 0.3 + 0.4 * (X["town"] == "a")).astype(int)
 NEW = pd.DataFrame(
     {"town": ["b", "never", None], "size": [3, 9, 1], "grade": [0.1, 0.5, 0.2], "price": [0.5, -1.0, 2.0]}
 )
-COLUMN = {"town": StringTensorType([None, 1]), "size": Int64TensorType([None, 1])}
-DOUBLES = dict.fromkeys(["grade", "price"], DoubleTensorType([None, 1]))
+COLUMN = {"town": types.StringTensorType([None, 1]), "size": types.Int64TensorType([None, 1])}
+DOUBLES = dict.fromkeys(["grade", "price"], types.DoubleTensorType([None, 1]))
 KEYS = ["town", "size", ("town", "size"), "grade"]
 
 
@@ -86,9 +86,9 @@ def test_one_matrix(width):
     array = np.array([["a", "p"], ["b", "q"], ["a", "q"]], object)
     encoder = ge.TargetEncoder(columns=[1], smooth=0.0, dtype="float32").fit(array, [0, 1, 1])
     with pytest.raises(TypeError, match=r"Columns \['x0'\] of text pass through"):
-        convert_sklearn(encoder, initial_types=[("X", StringTensorType([None, width]))])
+        convert_sklearn(encoder, initial_types=[("X", types.StringTensorType([None, width]))])
     encoder = ge.TargetEncoder(columns=[0, 1, (0, 1)], smooth=0.0, dtype="float32").fit(array, [0, 1, 1])
-    graph = convert_sklearn(encoder, initial_types=[("X", StringTensorType([None, width]))])
+    graph = convert_sklearn(encoder, initial_types=[("X", types.StringTensorType([None, width]))])
     assert run(graph, {"X": array})[0].tolist() == encoder.transform(array).tolist()
 
 
@@ -96,7 +96,7 @@ def test_integers_become_floats():
     register_onnx_converters()
     encoder = ge.OrdinalEncoder(dtype="int32", handle_unknown="use_encoded_value", unknown_value=-1)
     encoder.fit(X[["size"]])
-    graph = convert_sklearn(encoder, initial_types=[("size", FloatTensorType([None, 1]))])
+    graph = convert_sklearn(encoder, initial_types=[("size", types.FloatTensorType([None, 1]))])
     (found,) = run(graph, {"size": NEW[["size"]].to_numpy(np.float32)})
     assert found.tolist() == encoder.transform(NEW[["size"]]).to_numpy().tolist()
     assert found.dtype == np.float32
