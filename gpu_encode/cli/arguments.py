@@ -188,6 +188,12 @@ EXPORT: dict[str, list[Option]] = {
          {"type": float, "default": 0.0}),
         ("--overwrite", None, "replace the output that is there already"),
     ],
+    "onnx": [
+        ("--types", "A=float64,B=str", "types of inputs, where they are to be others than those of fit", LIST),
+        ("--matrix", None, "one input of all columns, instead of one for each"),
+        ("--missing-text", "TEXT", "the text that stands for a missing value; otherwise none does"),
+        ("--drop-passed", None, "leave columns that pass through out"),
+    ],
     "sql": [
         ("--dialect", list(DIALECTS), "whose SQL (duckdb)"),
         ("--table", "TABLE", "the table that is encoded, as the dialect writes it: sales.orders"),

@@ -38,5 +38,27 @@ def write_sql(encoder: Any, options: argparse.Namespace, file: IO[bytes]) -> Non
     file.write("".join(f"{statement};\n" for statement in [*created, query]).encode())
 
 
+def write_onnx(encoder: Any, options: argparse.Namespace, file: IO[bytes]) -> None:
+    """Write the graph."""
+    from gpu_encode.cli.choices import split_names
+    from gpu_encode.export import to_onnx
+
+    types: dict[str, str] = {}
+    for entry in split_names(options.types):
+        column, equals, word = entry.rpartition("=")
+        if not equals:
+            refuse(f"--types {entry!r} names no column: --types size=float64")
+        types[column] = word
+    model = to_onnx(
+        encoder,
+        types=types,
+        matrix=options.matrix,
+        passed=not options.drop_passed,
+        missing_text=options.missing_text,
+        min_count=options.min_count,
+    )
+    file.write(model.SerializeToString())
+
+
 # What a format is called on the command line, and what writes it into a file.
-FORMATS: dict[str, Callable[[Any, argparse.Namespace, IO[bytes]], None]] = {"sql": write_sql}
+FORMATS: dict[str, Callable[[Any, argparse.Namespace, IO[bytes]], None]] = {"onnx": write_onnx, "sql": write_sql}

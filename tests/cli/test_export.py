@@ -12,6 +12,7 @@ from gpu_encode.cli.export import DIALECTS
 
 duckdb = pytest.importorskip("duckdb")
 pytest.importorskip("sqlglot")
+onnx = pytest.importorskip("onnx")
 FIT = "fit-transform orders.parquet codes.parquet --model orders.model --target sold --columns city,device+zip"
 QUERY = "export orders.model orders.sql --to sql --table"
 
@@ -43,6 +44,19 @@ def test_sql_runs(tables: str, run: Callable[[str], None]) -> None:
         check_exact=True,
         check_dtype=False,
     )
+
+
+def test_onnx(run: Callable[[str], None], refused: Callable[[str], str]) -> None:
+    from gpu_encode.export import to_onnx
+
+    run(FIT)
+    graph = "export orders.model orders.onnx --to onnx"
+    run(f"{graph} --types zip=str --missing-text none --drop-passed --min-count 3")
+    found, encoder = onnx.load("orders.onnx"), gpu_encode.load("orders.model")
+    given = {"types": {"zip": "str"}, "passed": False, "missing_text": "none", "min_count": 3}
+    assert found == to_onnx(encoder, **given)
+    assert "--types 'float64' names no column: --types size=float64" in refused(f"{graph} --overwrite --types float64")
+    assert "matrix=True makes all columns one input" in refused(f"{graph} --overwrite --matrix")
 
 
 def test_mistakes(run: Callable[[str], None], refused: Callable[[str], str], capsys: pytest.CaptureFixture) -> None:
