@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
+from cpu_fallback.exact import Floats
 from cpu_fallback.types import MISSING, UNKNOWN
 from gpu_encode.categories.hierarchy import Derived
 from gpu_encode.categories.keys import CategoryIndex
@@ -25,6 +26,7 @@ from gpu_encode.errors import export as errors
 from gpu_encode.fitting.model import Model
 from gpu_encode.frames.labels import in_arrow
 from gpu_encode.ops import host
+from gpu_encode.sums.moments import Moments
 
 # What a row gets of a key: its encodings, then its indicators; None where a policy refuses the row.
 Answer = tuple[Any, ...] | None
@@ -41,11 +43,14 @@ class LevelTable(NamedTuple):
     present, lacking : list of tuple, or None
         For each category, what a row gets that has all values of the key, and one that lacks some of them: they differ
         in indicators alone.
+    weights : float64 array
+        For each category, the weight of its training rows: their number, where they have no weights.
     """
 
     values: Any
     present: list[Answer]
     lacking: list[Answer]
+    weights: Floats
 
 
 class KeyTable(NamedTuple):
@@ -65,6 +70,8 @@ class KeyTable(NamedTuple):
     unknown, missing : pair of tuple, or None
         What rows get that have no known category, and that have a missing value: of rows that have all values of the
         key, and of those that lack some.
+    missing_weight : float
+        Weight of the training rows that get `missing`.
     """
 
     columns: list[str]
@@ -74,6 +81,7 @@ class KeyTable(NamedTuple):
     levels: list[LevelTable]
     unknown: tuple[Answer, Answer]
     missing: Answer
+    missing_weight: float
 
 
 class EncoderTables(NamedTuple):
@@ -132,34 +140,78 @@ def tables_of(encoder: Encoder) -> EncoderTables:
     return EncoderTables(keys, names, order, [labels[position] for position in model.selection.passed])
 
 
+def without_rare(tables: EncoderTables, min_count: float) -> EncoderTables:
+    """Leave out rare categories: their rows get what the level above says, or what unknown values get.
+
+    Parameters
+    ----------
+    tables : EncoderTables
+    min_count : float
+        The least weight of a category, a level above or a missing value that stays.
+
+    Examples
+    --------
+    >>> from gpu_encode import CountEncoder
+    >>> tables = tables_of(CountEncoder().fit([["oak"], ["oak"], ["customer 4711"]]))
+    >>> without_rare(tables, 2).keys[0].levels[0].values["x0"].to_pylist()
+    ['oak']
+    """
+    return tables._replace(keys=[without_rare_levels(key, min_count) for key in tables.keys])
+
+
+def without_rare_levels(key: KeyTable, min_count: float) -> KeyTable:
+    """Give a key without its rare categories."""
+    levels = []
+    for level in key.levels:
+        kept = np.flatnonzero(level.weights >= min_count)
+        present, lacking = ([answers[place] for place in kept] for answers in (level.present, level.lacking))
+        levels.append(LevelTable(level.values.take(pa.array(kept)), present, lacking, level.weights[kept]))
+    # A missing value that is no category has what the policy says, and tells nothing of its rows.
+    is_rare = key.missing_is_category and key.missing_weight < min_count
+    return key._replace(levels=levels, missing=key.unknown[1] if is_rare else key.missing)
+
+
 def key_table(model: Model, number: int, answers: Answers) -> KeyTable:
     """Give what rows get of one key."""
     key, labels, (present, lacking) = model.keys[number], names_at_fit(model), answers
     columns = [labels[position] for position in key.entry.columns]
+    weights = weights_of(model, number)
     return KeyTable(
         columns,
         len(key.entry.above),
         key.entry.rule,
         model.rules[number].missing == "category",
-        level_tables(key, columns, answers),
+        level_tables(key, columns, answers, weights),
         (present[UNKNOWN], lacking[UNKNOWN]),
         lacking[MISSING],
+        float(weights[MISSING]),
     )
 
 
-def level_tables(key: CategoryIndex, columns: Sequence[str], answers: Answers) -> list[LevelTable]:
+def weights_of(model: Model, number: int) -> Floats:
+    """Give the weight of each category of a key, of unknown and of missing values: the most of any target and view."""
+    of_targets = [
+        Moments.of(host(sums.accumulators.size), sums.accumulators, sums.spec, variances=False).n.max(axis=(1, 2))
+        for sums in model.statistics[number]
+    ]
+    return np.max(of_targets, axis=0)  # type: ignore[no-any-return]
+
+
+def level_tables(key: CategoryIndex, columns: Sequence[str], answers: Answers, weights: Floats) -> list[LevelTable]:
     """Give the categories of a key, then those of its levels above, the nearest first."""
-    parts = [(0, category_values(key, columns))]
+    parts = [(0, category_values(key, columns), weights[: key.n_categories])]
     for depth, (start, level) in enumerate(zip(key.starts[1:], key.levels, strict=False)):
         if level.labels is not None:
             values = {columns[0]: in_arrow(level.labels, columns[0])}
         else:
             values = ancestor_values(key, columns[: depth + 1], level.of_leaf, level.n)
-        parts.insert(1, (start, pa.table(values)))
+        below = level.of_leaf >= 0
+        total = np.bincount(level.of_leaf[below], weights[: key.n_categories][below], level.n).astype(np.float64)
+        parts.insert(1, (start, pa.table(values), total))
     present, lacking = answers
     return [
-        LevelTable(values, present[start : start + len(values)], lacking[start : start + len(values)])
-        for start, values in parts
+        LevelTable(values, present[start : start + len(values)], lacking[start : start + len(values)], total)
+        for start, values, total in parts
     ]
 
 

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 import gpu_encode as ge
-from gpu_encode.export.tables import tables_of
+from gpu_encode.export.tables import tables_of, without_rare
 
 FRAME = pd.DataFrame(
     {
@@ -81,3 +81,13 @@ def test_others_are_refused(encoder):
     X = pd.DataFrame({"a": ["x", "y", "x", "z"], "b": ["p", "q", "q", "p"]})
     with pytest.raises(TypeError, match="cannot be exported"):
         tables_of(encoder.fit(X))
+
+
+def test_rare_categories_are_left_out():
+    encoder = ge.TargetEncoder(columns=["town", "size"], hierarchy={"town": ["land"]}).fit(FRAME, Y)
+    town, size = without_rare(tables_of(encoder), 2).keys
+    assert town.levels[0].values.to_pylist() == [{"land": "p", "town": "y"}, {"land": "q", "town": None}]
+    assert town.levels[1].values["land"].to_pylist() == ["p", "q"]
+    assert size.levels[0].values["size"].to_pylist() == [1.0, 2.0]
+    assert size.missing == tables_of(encoder).keys[1].missing
+    assert without_rare(tables_of(encoder), 3).keys[1].missing == size.unknown[1] != size.missing
