@@ -128,7 +128,7 @@ def tables_of(encoder: Encoder) -> EncoderTables:
     """
     model: Model = encoder._fitted()
     # Others hold more than the encodings of categories, or hash values.
-    if type(model) is not Model or any(lookup.elapsed for lookup in model.lookups(host(0))):
+    if not model.by_key or any(lookup.elapsed for lookup in model.lookups(host(0))):
         raise errors.no_tables(type(encoder).__name__)
     keys = [
         key_table(model, number, answers_of(model, number, encoder._output_type)) for number in range(len(model.keys))
