@@ -17,31 +17,23 @@ def tables_cannot_learn() -> TypeError:
     )
 
 
-def no_rules(table: object) -> ValueError:
-    """Error for a table that does not say how rows are encoded by it."""
-    return ValueError(
-        "from_arrow takes tables that to_arrow made, whose schema's metadata hold 'gpu_encode'. Got "
-        f"{type(table).__name__} without it. Read files with pyarrow, which keeps it; polars and pandas drop it."
-    )
-
-
-def newer_tables(version: object, latest: int) -> ValueError:
-    """Error for tables of a format that this release does not know."""
-    return ValueError(
-        f"These tables were made by a newer gpu-encode (version {version}); this one reads up to {latest}: upgrade."
-    )
-
-
 def other_tables() -> ValueError:
     """Error for tables that are not all of one encoder."""
     return ValueError("from_arrow takes all tables of one encoder, each once, as one call of to_arrow gave them.")
 
 
-def repeated_rows(key: str) -> ValueError:
-    """Error for a category that stands in a table twice."""
-    return ValueError(f"The table of {key!r} holds a category twice. Take one of the rows out.")
+def cannot_refuse(target: str, columns: list[str]) -> ValueError:
+    """Error for a policy "error" of an encoder that leaves for where nothing can be refused."""
+    named = repr(columns[0]) if len(columns) == 1 else repr(tuple(columns))
+    return ValueError(
+        f"{target} cannot refuse rows, and the encoder refuses unknown or missing values of {named}. Fit it with other "
+        "policies (handle_unknown, handle_missing), and look for such rows before."
+    )
 
 
-def damaged_tables(reason: str) -> ValueError:
-    """Error for tables that lack what their rules tell of."""
-    return ValueError(f"The tables do not fit their own rules ({reason}). Export the encoder anew.")
+def no_such_values(target: str, column: str, kind: object) -> TypeError:
+    """Error for categories, or rules of hierarchies, that another engine does not have."""
+    return TypeError(
+        f"Categories of the column {column!r} cannot be exported to {target}: they are of {kind!r}. Encode with "
+        "gpu_encode where rows are, or make them text or numbers before fit."
+    )

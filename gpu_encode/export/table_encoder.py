@@ -67,7 +67,8 @@ def from_arrow(tables: Any) -> "TableEncoder":
     try:
         model = make_model(*read_rules(list(tables.values() if isinstance(tables, Mapping) else tables)))
     except (LookupError, TypeError, AttributeError, pa.ArrowInvalid, json.JSONDecodeError) as error:
-        raise errors.damaged_tables(f"{type(error).__name__}: {error}") from error
+        reason = f"{type(error).__name__}: {error}"
+        raise ValueError(f"The tables do not fit their own rules ({reason}). Export the encoder anew.") from error
     encoder = TableEncoder()
     encoder._model, encoder.device_, encoder.n_features_in_ = model, "cpu", model.n_features
     if model.feature_names is not None:
@@ -146,10 +147,16 @@ def read_rules(tables: Collection[Any]) -> tuple[dict[str, Any], dict[tuple[int,
     levels: dict[tuple[int, int], Any] = {}
     for table in tables:
         if not isinstance(table, pa.Table) or RULES not in (table.schema.metadata or {}):
-            raise errors.no_rules(table)
+            raise ValueError(
+                "from_arrow takes tables that to_arrow made, whose schema's metadata hold 'gpu_encode'. Got a "
+                f"{type(table).__name__} without it. Read files with pyarrow, which keeps it, as polars and pandas do not."
+            )
         told = json.loads(table.schema.metadata[RULES])
         if told["version"] > VERSION:
-            raise errors.newer_tables(told["version"], VERSION)
+            raise ValueError(
+                f"These tables were made by a newer gpu-encode (version {told['version']}); this one reads up to "
+                f"{VERSION}: upgrade."
+            )
         place = told.pop("key"), told.pop("level")
         if place in levels or told != (shared or [told])[0]:
             raise errors.other_tables()
@@ -255,7 +262,7 @@ def place_rows(
     at = ColumnMap(frames.read(leaves.values), {position: place for place, position in enumerate(entry.columns)})
     key, codes = CategoryIndex.fit(entry, at, host(len(leaves.values)), True)
     if key.n_categories < len(leaves.values):
-        raise errors.repeated_rows(entry.name)
+        raise ValueError(f"The table of {entry.name!r} holds a category twice. Take one of the rows out.")
     key = replace(key, has_missing=described["missing_is_category"] and described["missing"] is not None)
     if entry.rule is not None:
         labels = [frames.read(table.select(names)).keys(0, host(len(table))) for table in tables[1:]]

@@ -28,7 +28,7 @@ NEW = ROWS.assign(
 )
 TREES = {
     "columns": {"columns": ["zip"], "hierarchy": {"zip": ["city", "held"]}},
-    "columns, missing refused to be a category": {
+    "columns, missing is no category": {
         "columns": ["city"],
         "hierarchy": {"city": ["held", "rank"]},
         "handle_missing": "nan",
