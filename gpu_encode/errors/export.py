@@ -10,10 +10,10 @@ def no_tables(owner: str) -> TypeError:
 
 
 def tables_cannot_learn() -> TypeError:
-    """Error for rows to learn from, given to what holds encodings alone."""
+    """Error for rows to learn from, or an export, of what holds encodings alone."""
     return TypeError(
-        "An encoder made of tables holds encodings, and not the sums that more rows are added to. Add them to the "
-        "encoder that the tables were made of, which save() keeps, and export it anew."
+        "An encoder made of tables holds encodings, and not the sums that more rows are added to and exports count "
+        "rows by. Take the encoder that the tables were made of, which save() keeps."
     )
 
 

@@ -1,7 +1,33 @@
 """A fitted encoder leaves: as SQL, ONNX, tables of Arrow, expressions of polars; the same bits, or an error."""
 
-from gpu_encode.export.arrow import to_arrow
-from gpu_encode.export.polars_expressions import to_polars
-from gpu_encode.export.table_encoder import from_arrow
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
-__all__ = ["from_arrow", "to_arrow", "to_polars"]
+if TYPE_CHECKING:
+    from gpu_encode.export.arrow import to_arrow
+    from gpu_encode.export.hashed import hash_values
+    from gpu_encode.export.json_text import to_json
+    from gpu_encode.export.polars_expressions import to_polars
+    from gpu_encode.export.table_encoder import from_arrow
+
+_HOME = {
+    "from_arrow": "table_encoder",
+    "hash_values": "hashed",
+    "to_arrow": "arrow",
+    "to_json": "json_text",
+    "to_polars": "polars_expressions",
+}
+
+__all__ = ["from_arrow", "hash_values", "to_arrow", "to_json", "to_polars"]
+
+
+def __getattr__(name: str) -> Any:
+    """Load an export on first use: each needs a library of its own."""
+    if name in _HOME:
+        return getattr(import_module(f"gpu_encode.export.{_HOME[name]}"), name)
+    message = f"module {__name__!r} has no attribute {name!r}"
+    raise AttributeError(message)
+
+
+def __dir__() -> list[str]:
+    return [*__all__]

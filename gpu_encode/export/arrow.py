@@ -9,10 +9,12 @@ import numpy as np
 import pyarrow as pa
 
 import gpu_encode
+from cpu_fallback.exact import Floats
 from gpu_encode.encoders.base import Encoder, check_unique, names_at_fit
 from gpu_encode.encoders.row_encoder import kept_places
-from gpu_encode.export.tables import Answer, EncoderTables, KeyTable, LevelTable, tables_of
-from gpu_encode.fitting.model import Model, counts_of, target_parts
+from gpu_encode.export.hashed import hash_values
+from gpu_encode.export.tables import Answer, EncoderTables, KeyTable, LevelTable, tables_of, without_rare
+from gpu_encode.fitting.model import Model, target_parts
 from gpu_encode.frames.labels import in_arrow
 from gpu_encode.ops import host
 from gpu_encode.sums.category_sums import CategorySums
@@ -33,13 +35,18 @@ class Output(NamedTuple):
     place: int
 
 
-def to_arrow(encoder: Encoder) -> dict[str, Any]:
+def to_arrow(encoder: Encoder, *, min_count: float = 0, hash_key: bytes | None = None) -> dict[str, Any]:
     """Give a fitted encoder as Arrow tables, one a key and level, that others can join.
 
     Parameters
     ----------
     encoder : Encoder
         Fitted; its encodings follow from single keys.
+    min_count : float, default=0
+        Categories, levels above and missing values of less weight leave as unknown.
+    hash_key : bytes, optional
+        The tables hold `hash_values` of the values by this key in their place, so that only who has it can look values
+        up, and the rows to be encoded have to hold these hashes as well.  At least 16 bytes.
 
     Returns
     -------
@@ -65,7 +72,8 @@ def to_arrow(encoder: Encoder) -> dict[str, Any]:
     TypeError
         If encodings do not follow from single keys, or Arrow has no type for the categories.
     ValueError
-        If two columns of a table would have one name.
+        If two columns of a table would have one name, if `hash_key` is too short, or the levels of a hierarchy follow
+        from the values that it would hide.
 
     Notes
     -----
@@ -89,22 +97,42 @@ def to_arrow(encoder: Encoder) -> dict[str, Any]:
     >>> to_arrow(encoder)["x0"].to_pylist()[0]
     {'x0': 'elm', 'x0_level': 0, 'x0_count': 1.0, 'x0_mean': 1.0, 'x0_encoding': 0.8333333333333334}
     """
-    tables = tables_of(encoder)
-    model, told = encoder._model, describe(encoder, tables)
+    everything = tables_of(encoder)
+    tables = without_rare(everything, min_count)
+    told = describe(encoder, tables)
     exported = {}
     for number, (key, described) in enumerate(zip(tables.keys, told["keys"], strict=True)):
-        outputs = outputs_of(encoder, tables, number)
-        sums = level_sums(model, number)
+        outputs, sums = outputs_of(encoder, tables, number), level_sums(encoder._model, number)
         for depth, level in enumerate(key.levels):
-            columns = {column: level.values[column] for column in level.values.column_names}
-            measured = {"level": pa.array(np.full(len(level.values), depth, np.int8))} | measures(model, sums, depth)
+            kept = np.flatnonzero(everything.keys[number].levels[depth].weights >= min_count)
+            columns = {name: hidden(level.values[name], hash_key, key) for name in level.values.column_names}
+            measured = {
+                "level": pa.array(np.full(len(kept), depth, np.int8)),
+                "count": pa.array(level.weights),
+                **{name: pa.array(means[kept]) for name, means in means_of(encoder._model, sums[depth]).items()},
+            }
             named = [(f"{described['name']}_{name}", values) for name, values in measured.items()]
             named += encoded_columns(key, level, depth, outputs)
             check_unique([*columns, *(name for name, _ in named)])
             metadata = {RULES: json.dumps(told | {"key": number, "level": depth}, allow_nan=False).encode()}
-            name = described["name"] + (f".level{depth}" if depth else "")
-            exported[name] = pa.table(columns | dict(named)).replace_schema_metadata(metadata)
+            table = pa.table(columns | dict(named)).replace_schema_metadata(metadata)
+            if hash_key is not None:
+                # Rows in the order of the values would tell their ranks.
+                table = table.sort_by([(name, "ascending") for name in columns])
+            exported[described["name"] + (f".level{depth}" if depth else "")] = table
     return exported
+
+
+def hidden(values: Any, hash_key: bytes | None, key: KeyTable) -> Any:
+    """Give values, or their hashes where there is a key for these."""
+    if hash_key is None:
+        return values
+    if key.rule is not None:
+        raise ValueError(
+            f"hash_key hides the values of {key.columns[0]!r}, from which {key.rule!r} has to read the levels of its "
+            "hierarchy. Write the levels into columns, and fit with these."
+        )
+    return pa.array(hash_values(values, hash_key), pa.large_string())
 
 
 def describe(encoder: Encoder, tables: EncoderTables) -> dict[str, Any]:
@@ -204,24 +232,19 @@ def encoded_columns(
 
 def level_sums(model: Model, number: int) -> list[list[CategorySums]]:
     """Give the sums of the categories of a key, then of its levels above, the nearest first; of each target."""
-    if not model.statistics:
-        return []
-    per_target, ops = model.statistics[number], host(0)
-    above = [
-        [sums.sum_by_parent(ops, level.of_leaf, level.n) for sums in per_target] for level in model.keys[number].levels
+    per_target, above, ops = model.statistics[number], reversed(model.keys[number].levels), host(0)
+    return [
+        per_target,
+        *([sums.sum_by_parent(ops, level.of_leaf, level.n) for sums in per_target] for level in above),
     ]
-    return [per_target, *reversed(above)]
 
 
-def measures(model: Model, sums: Sequence[Sequence[CategorySums]], depth: int) -> dict[str, Any]:
-    """Give the count of each category of a level, and the means of the targets that have one."""
-    if not sums:
-        return {}
-    moments = [Moments.of(host(0), one.accumulators, one.spec, variances=False) for one in sums[depth]]
-    measured = {"count": pa.array(counts_of(sums[depth][0])[:-2])}
-    for number, (info, of_target) in enumerate(zip(model.targets, moments, strict=True)):
+def means_of(model: Model, per_target: Sequence[CategorySums]) -> dict[str, Floats]:
+    """Give the mean of each target that has one, by category."""
+    found: dict[str, Floats] = {}
+    for number, (info, sums) in enumerate(zip(model.targets, per_target, strict=True)):
+        means = Moments.of(host(0), sums.accumulators, sums.spec, variances=False).mean
         parts = target_parts(model, number, info) if info.kind in KINDS else []
-        if of_target.mean.shape[1:] != (1, len(parts)):
-            continue
-        measured |= {f"mean{part}": pa.array(of_target.mean[:-2, 0, place]) for place, part in enumerate(parts)}
-    return measured
+        if means.shape[1:] == (1, len(parts)):
+            found |= {f"mean{part}": means[:-2, 0, place] for place, part in enumerate(parts)}
+    return found

@@ -10,7 +10,7 @@ from gpu_encode.categories.hierarchy import Bits, Parts, Prefixes
 from gpu_encode.encoders.base import Encoder
 from gpu_encode.errors import export as errors
 from gpu_encode.export.arrow import Output, as_array, as_json, outputs_of
-from gpu_encode.export.tables import KeyTable, LevelTable, tables_of
+from gpu_encode.export.tables import KeyTable, LevelTable, tables_of, without_rare
 
 if TYPE_CHECKING:
     import polars as pl
@@ -19,13 +19,15 @@ if TYPE_CHECKING:
 WIDEST = 63
 
 
-def to_polars(encoder: Encoder) -> "list[pl.Expr]":
+def to_polars(encoder: Encoder, *, min_count: float = 0) -> "list[pl.Expr]":
     """Give a fitted encoder as expressions of polars, one an output, that encode frames and lazy frames.
 
     Parameters
     ----------
     encoder : Encoder
         Fitted; its encodings follow from single keys, of text, bytes, numbers or dates.
+    min_count : float, default=0
+        Categories, levels above and missing values of less weight leave as unknown.
 
     Returns
     -------
@@ -64,7 +66,7 @@ def to_polars(encoder: Encoder) -> "list[pl.Expr]":
         import polars as pl
     except ImportError as error:
         raise ImportError("to_polars needs polars: pip install polars") from error
-    tables = tables_of(encoder)
+    tables = without_rare(tables_of(encoder), min_count)
     made: dict[str, pl.Expr] = {}
     for number, key in enumerate(tables.keys):
         made |= key_expressions(key, outputs_of(encoder, tables, number), encoder._model.indicators)

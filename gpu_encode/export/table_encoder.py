@@ -149,7 +149,7 @@ def read_rules(tables: Collection[Any]) -> tuple[dict[str, Any], dict[tuple[int,
         if not isinstance(table, pa.Table) or RULES not in (table.schema.metadata or {}):
             raise ValueError(
                 "from_arrow takes tables that to_arrow made, whose schema's metadata hold 'gpu_encode'. Got a "
-                f"{type(table).__name__} without it. Read files with pyarrow, which keeps it, as polars and pandas do not."
+                f"{type(table).__name__} without it. Read files with pyarrow, which keeps it."
             )
         told = json.loads(table.schema.metadata[RULES])
         if told["version"] > VERSION:

@@ -118,10 +118,6 @@ def test_rows_and_pickles_and_other_frames():
     assert again.row_encoder()(rows) == encoder.row_encoder()(rows)
     for kind in (pl.from_pandas, pa.Table.from_pandas, lambda frame: frame.to_numpy(object)):
         assert encoded(again, kind(NEW)) == encoded(encoder, kind(NEW))
-    # What is exported again is the same but for what the sums tell.
-    for found, expected in zip(to_arrow(again).values(), to_arrow(encoder).values(), strict=True):
-        kept = [name for name in expected.column_names if not name.endswith(("_count", "_mean"))]
-        assert found.equals(expected.select(kept))
 
 
 def test_text_and_dates_as_encodings(tmp_path):
@@ -212,6 +208,7 @@ def test_what_tables_cannot_do():
         lambda: encoder.partial_fit(ROWS, ROWS["held"]),
         lambda: encoder.forget(ROWS, ROWS["held"]),
         lambda: encoder.merge(encoder),
+        lambda: to_arrow(encoder),
     ):
         with pytest.raises(TypeError, match="holds encodings, and not the sums"):
             refused()
@@ -236,7 +233,7 @@ def altered(table, **told):
         ([TABLES["city"], TABLES["city"], TABLES["zip"]], "all tables of one encoder"),
         ([TABLES["city"], altered(TABLES["zip"], name=("TargetEncoder", "Other"))], "all tables of one encoder"),
         ([TABLES["city"], TABLES["zip"].replace_schema_metadata()], "schema's metadata hold 'gpu_encode'"),
-        ([pl.from_arrow(TABLES["city"])], "Got DataFrame without it"),
+        ([pl.from_arrow(TABLES["city"])], "Got a DataFrame without it"),
         ([altered(TABLES["city"], version=('"version": 1', '"version": 9'))], "newer gpu-encode .version 9"),
         ([altered(TABLES["city"], rules=("{", "["))], "do not fit their own rules"),
         ([TABLES["city"], pa.concat_tables([TABLES["zip"], TABLES["zip"].slice(0, 1)])], "holds a category twice"),
