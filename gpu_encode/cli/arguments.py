@@ -164,6 +164,15 @@ INSPECT: dict[str, list[Option]] = {
         JSON,
     ]
 }
+DRIFT: dict[str, list[Option]] = {
+    "": [
+        ("model", "MODEL", "an encoder saved by fit-transform"),
+        ("input", "INPUT", INPUT, {"nargs": "+"}),
+        MISSING_TEXT,
+        MEMORY[0],
+        JSON,
+    ]
+}
 DEMO: dict[str, list[Option]] = {
     "": [("--rows", "N", "rows to make (20000)", {"type": natural_number, "default": 20_000})]
 }
@@ -175,6 +184,8 @@ COMMANDS: tuple[tuple[str, str, str, str, dict[str, list[Option]]], ...] = (
     ("transform", "transform", "encode new rows with a saved model",
      "new_orders.csv new_encoded.csv --model shops.model", TRANSFORM),
     ("inspect", "inspect_model", "show what a saved model holds", "shops.model --column shop+city --json", INSPECT),
+    ("drift", "drift", "compare new rows with those that a saved model has learned from",
+     "shops.model new_orders.parquet --json", DRIFT),
     ("doctor", "doctor", "show what was found on this machine and what to install for more", "--json", {"": [JSON]}),
     ("warm-up", "warm_up", "compile everything now, so that no later process does: for images of containers", "", {}),
     ("demo", "demo", "make rows, encode them, and check every scheme for leaks", "--rows 50000", DEMO),

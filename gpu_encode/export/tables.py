@@ -23,7 +23,7 @@ from gpu_encode.categories.keys import CategoryIndex
 from gpu_encode.encoders.base import Encoder, names_at_fit
 from gpu_encode.encoders.row_encoder import Answers, answers_of, order_of
 from gpu_encode.errors import export as errors
-from gpu_encode.fitting.model import Model, counts_of
+from gpu_encode.fitting.model import Model, weights_of
 from gpu_encode.frames.labels import in_arrow
 from gpu_encode.ops import host
 
@@ -187,11 +187,6 @@ def key_table(model: Model, number: int, answers: Answers) -> KeyTable:
         lacking[MISSING],
         float(weights[MISSING]),
     )
-
-
-def weights_of(model: Model, number: int) -> Floats:
-    """Give the weight of each category of a key, of unknown and of missing values: the most of any target."""
-    return np.max([counts_of(sums) for sums in model.statistics[number]], axis=0)  # type: ignore[no-any-return]
 
 
 def level_tables(key: CategoryIndex, columns: Sequence[str], answers: Answers, weights: Floats) -> list[LevelTable]:

@@ -496,6 +496,12 @@ def counts_of(sums: CategorySums) -> Floats:
     return counts
 
 
+def weights_of(model: Model, number: int) -> Floats:
+    """Give the weight of each category of a key, of unknown and of missing values: the most of any target."""
+    weights: Floats = np.max([counts_of(sums) for sums in model.statistics[number]], axis=0)
+    return weights
+
+
 def note_unseen(key: CategoryIndex, codes: Array) -> None:
     """Count unseen rows, or warn of them."""
     if not count_unseen(key, codes):
