@@ -5,7 +5,9 @@ def no_tables(owner: str) -> TypeError:
     """Error for an encoder whose encodings do not follow from single keys."""
     return TypeError(
         f"{owner} cannot be exported: its encodings do not follow from the categories of single keys alone. Save it "
-        "with save(), and encode with gpu_encode where rows are."
+        "with save(), and encode with gpu_encode where rows are: transform takes frames in memory and of Dask, Spark "
+        "and Ray, transform_dataset and gpu-encode transform take files, and row_encoder takes single rows, all with "
+        "the same bits."
     )
 
 

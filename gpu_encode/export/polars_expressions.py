@@ -183,7 +183,7 @@ class Column:
             self.values = self.values.cast(pl.String)
             dtype, allowed = pl.String(), cs.all()
         elif dtype in (pl.String, pl.Binary):
-            allowed = cs.string(include_categorical=True) | cs.enum() if dtype == pl.String else cs.binary()
+            allowed = cs.string(include_categorical=True) | cs.by_dtype(pl.Enum) if dtype == pl.String else cs.binary()
         elif dtype.is_integer() or dtype.is_float() or dtype == pl.Boolean:
             allowed = cs.integer() | cs.float() | cs.boolean()
         elif isinstance(dtype, pl.Date | pl.Datetime):
