@@ -1,19 +1,20 @@
 """Files of new rows beside the rows that an encoder has learned from."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 from pyarrow.dataset import Dataset
 
-from gpu_encode.annotations import FilePath
+from gpu_encode.annotations import ArrowStream, FilePath, LazyFrame
 from gpu_encode.datasets import memory
 from gpu_encode.datasets.encoding import fitted_text, require_columns
-from gpu_encode.datasets.source import open_source
+from gpu_encode.datasets.source import Source, open_source
 from gpu_encode.encoders.base import Encoder
 from gpu_encode.fitting.drift import RowCounts
 
 
 def drift_dataset(
-    source: FilePath | Sequence[FilePath] | Dataset,
+    source: FilePath | Sequence[FilePath] | Dataset | LazyFrame | ArrowStream,
     encoder: Encoder,
     *,
     missing_text: Sequence[str] = (),
@@ -55,12 +56,21 @@ def drift_dataset(
     rows = open_source(source, missing_text, fitted_text(encoder))
     require_columns(encoder, rows.schema.names)
     read = [name for name in rows.schema.names if name in (model.feature_names or ())]
-    row_bytes = rows.row_bytes()
-    n_bytes = max(1.0, sum(row_bytes[name] for name in read))
-    size = memory.chunk_size(limit, n_bytes, len(read), len(model.keys), 0, n_rows=rows.n_rows)
     counts = RowCounts()
     with rows.naming_rows():
-        for chunk in rows.chunks(read, size):
-            counts += encoder._count_rows(chunk.table.select(read))
+        for table in tables_of(rows, read, limit, len(model.keys)):
+            counts += encoder._count_rows(table.select(read))
             memory.release()
     return counts.beside(model)
+
+
+def tables_of(rows: Source, columns: Sequence[str], limit: int, n_keys: int) -> Iterator[Any]:
+    """Give all rows, a part at a time; a query gives its own parts."""
+    if rows.stream is not None:
+        yield from rows.stream.tables()
+        return
+    row_bytes = rows.row_bytes()
+    n_bytes = max(1.0, sum(row_bytes[name] for name in columns))
+    size = memory.chunk_size(limit, n_bytes, len(columns), n_keys, 0, n_rows=rows.n_rows)
+    for chunk in rows.chunks(columns, size):
+        yield chunk.table

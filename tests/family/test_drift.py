@@ -142,6 +142,7 @@ def test_files_and_the_command_line(tmp_path):
     files = [str(path) for path in sorted(tmp_path.glob("*.parquet"))]
     expected = encoder.drift(NEW)
     assert ge.drift_dataset(files, encoder) == expected
+    assert ge.drift_dataset(pl.scan_parquet(files), encoder) == expected
     command = [sys.executable, "-m", "gpu_encode", "drift", tmp_path / "some.model", *files]
     told = subprocess.run([*command, "--json"], check=True, capture_output=True, text=True)
     assert json.loads(told.stdout) == expected
