@@ -50,6 +50,7 @@ Estimators
 Functions
     encode_dataset, transform_dataset   files of any size
     leak_report                         whether training encodings tell the target of their rows, tried out
+    drift_dataset                       files of new rows beside those of training
     tune                                smoothings, priors and folds, by held-out likelihood
     choose_interactions, interactions   conjunctions of columns: chosen, or all of them
     load                                an encoder that its method `save` wrote
@@ -73,6 +74,7 @@ if TYPE_CHECKING:
     from gpu_encode.boosting.classifier import OrderedBoostingClassifier
     from gpu_encode.boosting.regressor import OrderedBoostingRegressor
     from gpu_encode.categories.hierarchy import Bits, Parts, Prefixes
+    from gpu_encode.datasets.drift import drift_dataset
     from gpu_encode.datasets.encoding import encode_dataset, transform_dataset
     from gpu_encode.encoders.catboost import CatBoostEncoder
     from gpu_encode.encoders.cluster.encoder import ClusterEncoder
@@ -131,6 +133,7 @@ _HOME = {
     **dict.fromkeys(("Greedy", "GroupKFold", "Holdout", "KFold", "LeaveOneOut", "Ordered", "TimeFolds"), "schemes"),
     "GLMM": "formulas.glmm.smoothing",
     "MergeableStatistic": "formulas.mergeable",
+    "drift_dataset": "datasets.drift",
     "encode_dataset": "datasets.encoding",
     "transform_dataset": "datasets.encoding",
     "interactions": "fitting.columns",
@@ -190,6 +193,7 @@ __all__ = [
     "WeightOfEvidenceEncoder",
     "blend_matrix",
     "choose_interactions",
+    "drift_dataset",
     "encode_dataset",
     "interactions",
     "leak_report",

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from cpu_fallback.cached import cached_property
 from cpu_fallback.types import MISSING, UNKNOWN, Array, Codes
 from gpu_encode.categories.hierarchy import Derived
-from gpu_encode.categories.levels import Level, levels_by_rule, link, positions_of_labels
+from gpu_encode.categories.levels import Level, level_of_labels, levels_by_rule, link, positions_of_labels
 from gpu_encode.categories.vocabulary import FactorizedColumn, Vocabulary
 from gpu_encode.ops import Ops, through
 
@@ -77,6 +77,8 @@ class CategoryIndex:
         Whether the missing category was seen.
     given : bool
         Whether the user gave the categories.
+    labels : list of Vocabulary, optional
+        Labels of the levels that a rule gives, the top one first, where they are known without the categories.
     """
 
     entry: KeySpec
@@ -84,6 +86,7 @@ class CategoryIndex:
     members: Codes | None = None
     has_missing: bool = False
     given: bool = False
+    labels: list[Vocabulary] | None = None
 
     @classmethod
     def fit(
@@ -176,6 +179,8 @@ class CategoryIndex:
     @cached_property
     def levels(self) -> list[Level]:
         """Levels above the categories, the top one first."""
+        if self.labels is not None:
+            return [level_of_labels(labels, self.n_categories) for labels in self.labels]
         if self.entry.rule is not None:
             return levels_by_rule(self.entry.rule, self.vocabularies[0], self.entry.name)
         if not self.entry.above:

@@ -60,10 +60,14 @@ def levels_by_rule(rule: Derived, vocabulary: Vocabulary, column: str) -> list[L
     for paths in rule.paths(values):
         distinct = sorted({path for path in paths if path is not None})
         labels = label_vocabulary(distinct, bool(distinct) and isinstance(distinct[0], str), column)
-        blank = Level(np.zeros(0, np.int32), np.zeros(0, np.int32), len(labels), labels)
-        of_leaf = positions_of_labels(blank, paths, column)
+        of_leaf = positions_of_labels(level_of_labels(labels), paths, column)
         levels.append(Level(of_leaf, link(of_leaf, len(labels), levels), len(labels), labels))
     return levels
+
+
+def level_of_labels(labels: Vocabulary, n_leaves: int = 0) -> Level:
+    """Give a level whose labels are known, and not which categories lie below them."""
+    return Level(np.full(n_leaves, -1, np.int32), np.full(len(labels), -1, np.int32), len(labels), labels)
 
 
 def label_vocabulary(labels: Sequence[Any], are_text: bool, column: str) -> Vocabulary:

@@ -202,6 +202,15 @@ EXPORT: dict[str, list[Option]] = {
          "the query holds them all")),
     ],
 }  # fmt: skip
+DRIFT: dict[str, list[Option]] = {
+    "": [
+        ("model", "MODEL", "an encoder saved by fit-transform"),
+        ("input", "INPUT", INPUT, {"nargs": "+"}),
+        MISSING_TEXT,
+        MEMORY[0],
+        JSON,
+    ]
+}
 DEMO: dict[str, list[Option]] = {
     "": [("--rows", "N", "rows to make (20000)", {"type": natural_number, "default": 20_000})]
 }
@@ -217,6 +226,8 @@ COMMANDS: tuple[tuple[str, str, str, str, dict[str, list[Option]]], ...] = (
     ("inspect", "inspect_model", "show what a saved model holds", "shops.model --column shop+city --json", INSPECT),
     ("export", "export", "write a saved model for a system without Python",
      "shops.model shops.sql --to sql --dialect postgres --table orders --keep id", EXPORT),
+    ("drift", "drift", "compare new rows with those that a saved model has learned from",
+     "shops.model new_orders.parquet --json", DRIFT),
     ("doctor", "doctor", "show what was found on this machine and what to install for more", "--json", {"": [JSON]}),
     ("warm-up", "warm_up", "compile everything now, so that no later process does: for images of containers", "", {}),
     ("demo", "demo", "make rows, encode them, and check every scheme for leaks", "--rows 50000", DEMO),

@@ -60,5 +60,16 @@ def write_onnx(encoder: Any, options: argparse.Namespace, file: IO[bytes]) -> No
     file.write(model.SerializeToString())
 
 
+def write_json(encoder: Any, options: argparse.Namespace, file: IO[bytes]) -> None:
+    """Write tables and rules as one document."""
+    from gpu_encode.export import to_json
+
+    file.write(to_json(encoder, min_count=options.min_count).encode())
+
+
 # What a format is called on the command line, and what writes it into a file.
-FORMATS: dict[str, Callable[[Any, argparse.Namespace, IO[bytes]], None]] = {"onnx": write_onnx, "sql": write_sql}
+FORMATS: dict[str, Callable[[Any, argparse.Namespace, IO[bytes]], None]] = {
+    "json": write_json,
+    "onnx": write_onnx,
+    "sql": write_sql,
+}

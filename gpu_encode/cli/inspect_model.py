@@ -17,10 +17,8 @@ from sklearn.base import clone
 from gpu_encode.cli.columns import find_column, key_name
 from gpu_encode.cli.transform import load
 from gpu_encode.encoders.base import names_at_fit
-from gpu_encode.fitting.model import target_parts
-from gpu_encode.ops import resolve
+from gpu_encode.fitting.model import counts_of, target_parts
 from gpu_encode.schemes.ages import text_of_span
-from gpu_encode.sums.moments import Moments
 
 # Classes, and columns of encodings, that a terminal has room for.
 MOST_SHOWN = 5
@@ -122,11 +120,7 @@ def encoding_names(encoder: Any, number: int) -> list[str]:
 
 def weights(encoder: Any, number: int) -> Any:
     """Return the summed weight (the number of rows, unless weighted) behind each category of one column."""
-    key, statistics = encoder._model.keys[number], encoder._model.statistics[number][0]
-    # A blow-up column shows each row to all folds' encoders but one.
-    n_views = max(statistics.n_views - 1, 1)
-    moments = Moments.of(resolve(0), statistics.accumulators, statistics.spec, variances=False)
-    weight = moments.n.sum(axis=(1, 2)) / n_views
+    key, weight = encoder._model.keys[number], counts_of(encoder._model.statistics[number][0])
     return np.append(weight[: key.n_categories], weight[-1:] if key.has_missing else [])
 
 

@@ -5,9 +5,9 @@
 
 from typing import Any
 
-from gpu_encode.distributed.sequence import fit, fit_transform, forget, partial_fit, transform
+from gpu_encode.distributed.sequence import drift, fit, fit_transform, forget, partial_fit, transform
 
-__all__ = ["fit", "fit_transform", "forget", "partial_fit", "tokenize", "transform"]
+__all__ = ["drift", "fit", "fit_transform", "forget", "partial_fit", "tokenize", "transform"]
 
 
 def tokenize(encoder: Any) -> Any:

@@ -129,6 +129,16 @@ def transform(encoder: Encoder, X: Any) -> Any:
     return partitions.table(tasks.transform_partition, meta, broadcast)
 
 
+def drift(encoder: Encoder, X: Any) -> list[dict[str, Any]]:
+    """Compare new rows with those that the encoder has learned from, now: a partition is counted where it lies."""
+    import dask
+
+    model = encoder._counted()
+    counts = read(X).map(tasks.count_partition, dask.delayed(copy(encoder), traverse=False))
+    (total,) = dask.compute(add_in_tree(counts, tasks.add_counts))
+    return total.beside(model)  # type: ignore[no-any-return]
+
+
 def partial_fit(*_: Any, **__: Any) -> None:
     """Refuse: encoders of Dask's data are fitted and merged."""
     raise TypeError(

@@ -1,6 +1,6 @@
 """Tasks of Dask, each on a partition or a group of ordered rows: pure functions, so that lost tasks can run again."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import reduce
 from operator import add
 from typing import Any, NamedTuple
@@ -9,6 +9,7 @@ from gpu_encode import frames, notices, parts
 from gpu_encode.distributed.partitions import Partition
 from gpu_encode.errors.distributed import RowInPartitionError
 from gpu_encode.errors.values import RowError
+from gpu_encode.fitting.drift import RowCounts
 from gpu_encode.fitting.model import Model
 from gpu_encode.fitting.parameters import Parameters
 from gpu_encode.parts import (
@@ -179,8 +180,24 @@ def encode_by_place(part: Partition, by_order: Sequence[Sequence[RowEncodings | 
 
 def transform_partition(part: Partition, encoder: Any) -> Any:
     """Encode a partition as new rows; errors count rows from the first of the partition."""
+    return of_new_rows(encoder.transform, part)
+
+
+def count_partition(part: Partition, encoder: Any) -> RowCounts:
+    """Count the rows of a partition by their categories."""
+    counts: RowCounts = of_new_rows(encoder._count_rows, part)
+    return counts
+
+
+def add_counts(counts: Sequence[RowCounts]) -> RowCounts:
+    """Add up counts of rows."""
+    return sum(counts, RowCounts())
+
+
+def of_new_rows(function: Callable[[Any], Any], part: Partition) -> Any:
+    """Give what a function gives of new rows; errors name the partition."""
     try:
-        return encoder.transform(part.X)
+        return function(part.X)
     except RowError as error:
         raise RowError(error.before, error.row, f" of {part.name}{error.after}") from error
     except (ValueError, TypeError) as error:

@@ -23,6 +23,7 @@ from gpu_encode.categories.vocabulary import as_python
 from gpu_encode.errors.parameters import KnownKeywords, bad_parameter, no_ages
 from gpu_encode.fitting.columns import ColumnMap, Selection
 from gpu_encode.fitting.compatibility import merge_models
+from gpu_encode.fitting.drift import RowCounts
 from gpu_encode.fitting.fit import FitContext, encode_rows, make_model, plan_keys, prepare, sum_rows
 from gpu_encode.fitting.forgetting import forget
 from gpu_encode.fitting.inputs import Inputs
@@ -79,6 +80,9 @@ class Engine(Protocol):
 
     def forget(self, encoder: Any, X: Table, y: Table | None = None, *, sample_weight: Vector | None = None) -> Any:
         """Take rows out of what the encoder knows, or refuse to."""
+
+    def drift(self, encoder: Any, X: Table) -> list[dict[str, Any]]:
+        """Compare new rows with those that the encoder has learned from."""
 
 
 def engine_of(X: Any) -> Engine | None:
@@ -554,6 +558,78 @@ class Encoder(KnownKeywords, TransformerMixin, BaseEstimator, auto_wrap_output_k
 
         check_is_fitted(self, "_model")
         return RowEncoder(self)
+
+    @dispatch
+    def drift(self, X: Table) -> list[dict[str, str | int | float]]:
+        """Compare new rows with those that the encoder has learned from.
+
+        Parameters
+        ----------
+        X : table of shape (n_rows, n_columns), or collection of tables
+            As in `transform`; of an iterator each table is let go of before the next.  Frames of Dask and Spark and
+            datasets of Ray are counted where they lie.
+
+        Returns
+        -------
+        list of dict
+            Rows for `pandas.DataFrame` or `polars.DataFrame`, one a key: ``key``, its name; ``rows``; ``unknown`` and
+            ``missing``, the shares of rows whose value fit has not seen, and that have none; ``psi``, the population
+            stability index between the categories of training rows, those with a target, and these;
+            ``psi_by_chance``, what it is on average where nothing moved.
+
+        Raises
+        ------
+        ValueError
+            If there are no rows, and where `transform` raises it; policies refuse nothing here.
+        TypeError
+            If the encoder keeps no counts of categories.
+
+        Notes
+        -----
+        PSI = sum of (q - p) ln(q / p) over the categories, unknown and missing values, where p are shares of the
+        weight of the training rows and q of these rows [1]_.  A cell that is empty on one side counts half a row
+        there.  The usual limits, 0.1 and 0.25, are meant for ten cells and many rows; of many categories and few rows
+        chance alone gives more: about (B - 1)(1/N + 1/M), for B cells, N and M rows [2]_.
+
+        References
+        ----------
+        .. [1] Siddiqi, Credit Risk Scorecards, Wiley, 2006, chapter 9.
+        .. [2] Yurdakul and Naranjo, Statistical properties of the population stability index, Journal of Risk Model
+           Validation 14(4), 2020.
+
+        Examples
+        --------
+        >>> from gpu_encode import CountEncoder
+        >>> encoder = CountEncoder().fit([["oak"]] * 50 + [["elm"]] * 50)
+        >>> (row,) = encoder.drift([["oak"]] * 20 + [["elm"]] * 70 + [["yew"]] * 10)
+        >>> row["key"], row["rows"], row["unknown"], round(row["psi"], 3)
+        ('x0', 100, 0.1, 0.627)
+        """
+        model, counts = self._counted(), RowCounts()
+        # What an iterator gives is let go of; a list may be one of rows.
+        tables: Any = X if hasattr(X, "__next__") else frames.tables_of(X) or [X]
+        for table in tables:
+            counts += self._count_rows(table)
+        return counts.beside(model)
+
+    def _counted(self) -> Model:
+        """Give the model whose counts of categories new rows are compared with."""
+        check_is_fitted(self, "_model")
+        model = self._summed
+        if model.selection.others:
+            n_encoded = model.selection.n_encoded
+            kept = {name: getattr(model, name)[:n_encoded] for name in ("keys", "statistics", "rules")}
+            model = replace(model, selection=model.selection.without_others(), pairs=[], **kept)
+        if not model.statistics or not all(rule.statistic.needs.sums for rule in model.rules):
+            raise TypeError(f"drift compares with the categories of training rows, and {self._owner} keeps no counts.")
+        return model
+
+    def _count_rows(self, X: Any) -> RowCounts:
+        """Count the rows of one table by their categories."""
+        inputs = Inputs(X)
+        self._check_names(inputs, self._model.selection, reset=False)
+        backend = ops.resolve(inputs.frame.n_rows, inputs.device(self.device))
+        return RowCounts.of(self._counted(), inputs.frame, backend, self._owner)
 
     @property
     def _summed(self) -> Model:

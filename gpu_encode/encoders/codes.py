@@ -102,6 +102,7 @@ class CodesModel(Model):
 
     learned: Any = None
     sums: Model | None = None
+    by_key: ClassVar[bool] = False
 
     def encode(self, frame: Frame | Pieces, ops: Ops, owner: str) -> tuple[list[Array], ColumnMap]:
         """Encode every row of a new table."""

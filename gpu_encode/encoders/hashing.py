@@ -131,6 +131,8 @@ class HashingEncoder(Encoder):
 class HashedModel(Model):
     """A model without categories, whose encodings follow from values alone."""
 
+    by_key = False
+
     def encode(self, frame: Frame | Pieces, ops: Ops, owner: str) -> tuple[list[Array], ColumnMap]:
         """Codes of every row of a new frame, a column an array."""
         columns = locate_columns(frame, self.selection, self.feature_names, self.n_features, owner)

@@ -94,7 +94,7 @@ class RowEncoder:
 
     def _answers(self, model: Model) -> list[Answers]:
         """Give what each code of each key adds to a row; nothing where encodings do not follow from single keys."""
-        if type(model) is not Model or any(lookup.elapsed for lookup in model.lookups(host(0))):
+        if not model.by_key or any(lookup.elapsed for lookup in model.lookups(host(0))):
             return []
         return [answers_of(model, number, self._encoder._output_type) for number in range(len(model.keys))]
 

@@ -18,6 +18,7 @@ from gpu_encode.encoders.base import Encoder
 from gpu_encode.errors import engines as errors
 from gpu_encode.errors.targets import no_target
 from gpu_encode.errors.values import RowError
+from gpu_encode.fitting.drift import RowCounts
 from gpu_encode.fitting.parameters import Parameters
 from gpu_encode.parts import EncodingPlan, EncodingTables, Part, PartialSums, Profile
 from gpu_encode.parts.plans import for_new_rows, unfitted
@@ -98,6 +99,15 @@ def transform(encoder: Encoder, rows: Rows) -> Any:
         require_columns(encoder, names)
     shared = plain_output(encoder), [name for name in names if name in (encoder._model.feature_names or names)]
     return rows.map(transform_table, shared)
+
+
+def drift(encoder: Encoder, rows: Rows) -> list[dict[str, Any]]:
+    """Compare new rows with those that the encoder has learned from, in one pass, now."""
+    model, names = encoder._counted(), names_of(rows)
+    if encoder._model.feature_names is not None:
+        require_columns(encoder, names)
+    features = [name for name in names if name in (encoder._model.feature_names or names)]
+    return rows.pick(features).add_up(count_table, encoder, RowCounts()).beside(model)  # type: ignore[no-any-return]
 
 
 def read_training(encoder: Encoder, rows: Rows, y: Any, sample_weight: Any, groups: Any) -> Reading:
@@ -186,6 +196,11 @@ def transform_table(shared: tuple[Any, Sequence[str]], table: Any) -> Any:
     encoder, features = shared
     others = [name for name in table.column_names if name not in features]
     return with_columns(encoder.transform(table.select(features)), table.select(others))
+
+
+def count_table(encoder: Encoder, table: Any) -> RowCounts:
+    """Count some rows by their categories."""
+    return encoder._count_rows(table)
 
 
 def add_tables(function: Callable[[Any, Any], Any], shared: Any, tables: Iterable[Any], nothing: Any) -> Any:

@@ -67,6 +67,11 @@ def transform(encoder: Encoder, X: Any) -> Any:
     return calls.transform(encoder, RayRows(X))
 
 
+def drift(encoder: Encoder, X: Any) -> list[dict[str, Any]]:
+    """Compare new rows with those that the encoder has learned from, in one pass, now."""
+    return calls.drift(encoder, RayRows(X))
+
+
 def partial_fit(*_: Any, **__: Any) -> None:
     """Refuse: encoders of datasets are fitted and merged."""
     raise errors.not_added("Ray", "partial_fit")

@@ -78,6 +78,11 @@ def transform(encoder: Encoder, X: Any) -> Any:
     return calls.transform(encoder, SparkRows(X))
 
 
+def drift(encoder: Encoder, X: Any) -> list[dict[str, Any]]:
+    """Compare new rows with those that the encoder has learned from, in one pass, now."""
+    return calls.drift(encoder, SparkRows(X))
+
+
 def partial_fit(*_: Any, **__: Any) -> None:
     """Refuse: encoders of frames are fitted and merged."""
     raise errors.not_added("Spark", "partial_fit")

@@ -4,18 +4,38 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from gpu_encode.export.arrow import to_arrow
+    from gpu_encode.export.hashed import hash_values
+    from gpu_encode.export.json_text import to_json
     from gpu_encode.export.onnx import to_onnx
     from gpu_encode.export.onnx_pipelines import register_onnx_converters
+    from gpu_encode.export.polars_expressions import to_polars
     from gpu_encode.export.sql import to_sql, to_sql_tables
+    from gpu_encode.export.table_encoder import from_arrow
 
 _HOME = {
+    "from_arrow": "table_encoder",
+    "hash_values": "hashed",
     "register_onnx_converters": "onnx_pipelines",
+    "to_arrow": "arrow",
+    "to_json": "json_text",
     "to_onnx": "onnx",
+    "to_polars": "polars_expressions",
     "to_sql": "sql",
     "to_sql_tables": "sql",
 }
 
-__all__ = ["register_onnx_converters", "to_onnx", "to_sql", "to_sql_tables"]
+__all__ = [
+    "from_arrow",
+    "hash_values",
+    "register_onnx_converters",
+    "to_arrow",
+    "to_json",
+    "to_onnx",
+    "to_polars",
+    "to_sql",
+    "to_sql_tables",
+]
 
 
 def __getattr__(name: str) -> Any:

@@ -23,10 +23,9 @@ from gpu_encode.categories.keys import CategoryIndex
 from gpu_encode.encoders.base import Encoder, names_at_fit
 from gpu_encode.encoders.row_encoder import Answers, answers_of, order_of
 from gpu_encode.errors import export as errors
-from gpu_encode.fitting.model import Model
+from gpu_encode.fitting.model import Model, weights_of
 from gpu_encode.frames.labels import in_arrow
 from gpu_encode.ops import host
-from gpu_encode.sums.moments import Moments
 
 # What a row gets of a key: its encodings, then its indicators; None where a policy refuses the row.
 Answer = tuple[Any, ...] | None
@@ -127,8 +126,10 @@ def tables_of(encoder: Encoder) -> EncoderTables:
     ['a', 'b']
     """
     model: Model = encoder._fitted()
+    if not model.statistics:
+        raise errors.tables_cannot_learn()
     # Others hold more than the encodings of categories, or hash values.
-    if type(model) is not Model or any(lookup.elapsed for lookup in model.lookups(host(0))):
+    if not model.by_key or any(lookup.elapsed for lookup in model.lookups(host(0))):
         raise errors.no_tables(type(encoder).__name__)
     keys = [
         key_table(model, number, answers_of(model, number, encoder._output_type)) for number in range(len(model.keys))
@@ -186,15 +187,6 @@ def key_table(model: Model, number: int, answers: Answers) -> KeyTable:
         lacking[MISSING],
         float(weights[MISSING]),
     )
-
-
-def weights_of(model: Model, number: int) -> Floats:
-    """Give the weight of each category of a key, of unknown and of missing values: the most of any target and view."""
-    of_targets = [
-        Moments.of(host(sums.accumulators.size), sums.accumulators, sums.spec, variances=False).n.max(axis=(1, 2))
-        for sums in model.statistics[number]
-    ]
-    return np.max(of_targets, axis=0)  # type: ignore[no-any-return]
 
 
 def level_tables(key: CategoryIndex, columns: Sequence[str], answers: Answers, weights: Floats) -> list[LevelTable]:

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field, fields, replace
 from itertools import zip_longest
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -109,6 +109,8 @@ class Model:
     dtype: str = "float64"
     permutations: int = 1
     pairs: list[PairSums] = field(default_factory=list)
+    # Whether the encodings of a row follow from its single keys alone.
+    by_key: ClassVar[bool] = True
 
     @classmethod
     def of(cls, model: "Model") -> Self:
@@ -483,6 +485,21 @@ def moments_of_all(sums: CategorySums) -> Moments:
     """Count and mean of the rows that new rows see, whatever their category."""
     total = sums.totals(host(len(sums.accumulators)))
     return Moments.of(host(0), total.accumulators[0, 0], total.spec, variances=False)
+
+
+def counts_of(sums: CategorySums) -> Floats:
+    """Give the summed weight of each category, then of unknown and of missing values: (categories + 2,)."""
+    # A blow-up column shows each row to all folds' encoders but one.
+    n_views = max(sums.n_views - 1, 1)
+    weights = Moments.of(host(0), sums.accumulators, sums.spec, variances=False).n
+    counts: Floats = np.divide(weights.sum(axis=(1, 2)), n_views)
+    return counts
+
+
+def weights_of(model: Model, number: int) -> Floats:
+    """Give the weight of each category of a key, of unknown and of missing values: the most of any target."""
+    weights: Floats = np.max([counts_of(sums) for sums in model.statistics[number]], axis=0)
+    return weights
 
 
 def note_unseen(key: CategoryIndex, codes: Array) -> None:

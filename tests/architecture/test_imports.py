@@ -55,7 +55,7 @@ HOMES = {
     "cupy": ("gpu_encode.cuda.runtime",),
     # Categories that are intervals or periods are shown as its objects.
     "pandas": ("gpu_encode.frames", "gpu_encode.cli", "gpu_encode.categories.intervals"),
-    "polars": ("gpu_encode.frames", "gpu_encode.cli"),
+    "polars": ("gpu_encode.frames", "gpu_encode.cli", "gpu_encode.export"),
     "narwhals": ("gpu_encode.frames", "gpu_encode.cli"),
     "cudf": ("gpu_encode.frames", "gpu_encode.cli"),
     "dask": ("gpu_encode.distributed", "gpu_encode.cli"),

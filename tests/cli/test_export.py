@@ -46,6 +46,14 @@ def test_sql_runs(tables: str, run: Callable[[str], None]) -> None:
     )
 
 
+def test_json(run: Callable[[str], None]) -> None:
+    from gpu_encode.export import to_json
+
+    run(FIT)
+    run("export orders.model orders.json --to json --min-count 3")
+    assert Path("orders.json").read_text() == to_json(gpu_encode.load("orders.model"), min_count=3)
+
+
 def test_onnx(run: Callable[[str], None], refused: Callable[[str], str]) -> None:
     from gpu_encode.export import to_onnx
 

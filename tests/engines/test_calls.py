@@ -165,3 +165,10 @@ def test_errors_of_rows_leave_the_encoder_as_it_was():
     with pytest.raises(ValueError, match="None of the parts has rows"):
         calls.fit(unfitted, dealt(rows().slice(0, 0))[0], "sold", None, None)
     assert not hasattr(unfitted, "encodings_")
+
+
+def test_drift_counts_rows_wherever_they_lie():
+    table, passes = dealt(rows(seed=4))
+    fitted = encoder(BY_ID).fit(rows().drop_columns(["sold", "weight"]), rows()["sold"])
+    assert calls.drift(fitted, table) == fitted.drift(rows(seed=4).drop_columns(["sold", "weight"]))
+    assert len(passes) == 1

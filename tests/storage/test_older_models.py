@@ -1,5 +1,7 @@
 """Models that an older version saved give the same bits, and so does fitting them anew."""
 
+import json
+import zipfile
 from pathlib import Path
 
 import numpy as np
@@ -8,6 +10,7 @@ import pyarrow.feather
 import pytest
 
 from gpu_encode import load
+from gpu_encode.storage.archive import VERSION
 from tests.storage.older_models.make import encodings_of, fitted, learn_more
 
 VERSIONS = [path for path in sorted((Path(__file__).parent / "older_models").iterdir()) if path.name[0].isdigit()]
@@ -35,8 +38,14 @@ def assert_as_expected(encoder, name: str, folder: Path) -> None:
         assert encodings[column].tobytes() == values.tobytes(), column
 
 
-def test_there_are_models():
+def test_there_are_models_of_every_format():
     assert len(MODELS) >= len(fitted())
+    formats = set()
+    for path in MODELS:
+        with zipfile.ZipFile(path) as archive:
+            formats.add(json.loads(archive.read("model.json"))["version"])
+    # A format that a release has written is read for as long as the library is 1.x.
+    assert formats == set(range(1, VERSION + 1))
 
 
 @pytest.mark.parametrize("path", MODELS, ids=lambda path: f"{path.parent.name}-{path.stem}")

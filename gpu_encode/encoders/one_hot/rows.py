@@ -25,6 +25,8 @@ LATER = '. Choose handle_unknown="ignore", "infrequent_if_exist" or "warn" to ac
 class OneHotModel(Model):
     """A model whose rows get ones in columns, in place of encodings from a table."""
 
+    by_key = False
+
     @cached_property
     def columns(self) -> OneHotColumns:
         """Columns of all entries."""

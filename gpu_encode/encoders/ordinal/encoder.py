@@ -280,15 +280,7 @@ class OrdinalEncoder(Encoder):
 
     def _finish(self, model: Model, arrays: list[Array]) -> list[Any]:
         """Give codes in a type that nothing is computed in, where that is asked for."""
-        dtype = self._output_type
-        if dtype.name not in COMPUTED:
-            if dtype.kind != "f" and (blind := sum(int(np.isnan(array).sum()) for array in arrays)):
-                raise ValueError(
-                    f"{blind} codes are NaN, because their rows see no other rows, and {dtype.name} has none. Choose "
-                    "dtype='float64', or handle_unknown='use_encoded_value'."
-                )
-            arrays = [array.astype(dtype) for array in arrays]
-        return super()._finish(model, arrays)
+        return super()._finish(model, in_number_type(arrays, self._output_type))
 
     @property
     def _output_type(self) -> np.dtype[Any]:
@@ -313,3 +305,15 @@ def with_nan(values: Array) -> Array:
     if values.dtype.kind == "O":
         values[-1] = np.nan
     return values
+
+
+def in_number_type(arrays: list[Array], dtype: np.dtype[Any]) -> list[Array]:
+    """Give codes in a type that nothing is computed in, where that is asked for; ValueError for what it has not."""
+    if dtype.name in COMPUTED:
+        return arrays
+    if dtype.kind != "f" and (blind := sum(int(np.isnan(array).sum()) for array in arrays)):
+        raise ValueError(
+            f"{blind} codes are NaN, because their rows see no other rows, and {dtype.name} has none. Choose "
+            "dtype='float64', or handle_unknown='use_encoded_value'."
+        )
+    return [array.astype(dtype) for array in arrays]

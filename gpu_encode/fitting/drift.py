@@ -1,0 +1,75 @@
+"""New rows beside training rows: how many have unknown and missing values, and how far shares of categories moved."""
+
+from dataclasses import dataclass, field
+from typing import Any, Self
+
+import numpy as np
+
+from cpu_fallback.types import MISSING, UNKNOWN, Array
+from gpu_encode.fitting.columns import locate_columns
+from gpu_encode.fitting.model import Model, weights_of
+from gpu_encode.formulas.stability import index_by_chance, stability_index
+from gpu_encode.frames import Frame, Pieces
+from gpu_encode.ops import Ops
+from gpu_encode.training.outputs import missing_rows
+
+
+@dataclass(frozen=True, eq=False)
+class RowCounts:
+    """Rows by their categories, which add up over parts.
+
+    Parameters
+    ----------
+    n_rows : int
+    places : list of int64 array (categories + 2,)
+        Of each key: rows of each category, of unknown, and of missing values.
+    lacking : list of int
+        Of each key: rows without a value, also where that is a category.
+    """
+
+    n_rows: int = 0
+    places: list[Array] = field(default_factory=list)
+    lacking: list[int] = field(default_factory=list)
+
+    @classmethod
+    def of(cls, model: Model, frame: Frame | Pieces, ops: Ops, owner: str) -> Self:
+        """Count the rows of a table."""
+        columns = locate_columns(frame, model.selection, model.feature_names, model.n_features, owner)
+        columns = columns.remember([key.entry for key in model.keys])
+        places, lacking = [], []
+        for key, rule in zip(model.keys, model.rules, strict=True):
+            as_category = rule.missing == "category"
+            codes = key.lookup(columns, ops, as_category)
+            lacking.append(int(missing_rows(key, codes, columns, ops, as_category).sum()))
+            codes = ops.to_host(codes).astype(np.int64)
+            # A row below a known level has no category of its own.
+            known = (codes < key.n_categories) & (codes != UNKNOWN)
+            codes = np.where(codes == MISSING, key.n_categories + 1, np.where(known, codes, key.n_categories))
+            places.append(np.bincount(codes, minlength=key.n_categories + 2))
+        return cls(frame.n_rows, places, lacking)
+
+    def __add__(self, other: Self) -> Self:
+        if not self.places or not other.places:
+            return self if self.places else other
+        places = [one + two for one, two in zip(self.places, other.places, strict=True)]
+        lacking = [one + two for one, two in zip(self.lacking, other.lacking, strict=True)]
+        return type(self)(self.n_rows + other.n_rows, places, lacking)
+
+    def beside(self, model: Model) -> list[dict[str, Any]]:
+        """Compare them with the rows that a model has learned from: a row for each key."""
+        if not self.n_rows:
+            raise ValueError("drift compares rows with those of training, and was given none.")
+        names, rows = model.selection.names(model.feature_names or [f"x{i}" for i in range(model.n_features)]), []
+        for number, (name, places, lacking) in enumerate(zip(names, self.places, self.lacking, strict=True)):
+            expected, found = weights_of(model, number), places.astype(np.float64)
+            rows.append(
+                {
+                    "key": name,
+                    "rows": self.n_rows,
+                    "unknown": int(places[UNKNOWN]) / self.n_rows,
+                    "missing": lacking / self.n_rows,
+                    "psi": stability_index(expected, found),
+                    "psi_by_chance": index_by_chance(expected, found),
+                }
+            )
+        return rows

@@ -1,0 +1,152 @@
+"""Rare categories, and values behind a key, do not leave; what leaves encodes rows all the same."""
+
+import datetime
+import hmac
+import json
+import math
+from decimal import Decimal
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+
+import gpu_encode as ge
+from gpu_encode.export import from_arrow, hash_values, to_arrow, to_json, to_polars
+from gpu_encode.export.tables import tables_of, without_rare
+from tests.export.test_arrow import NEW, TREES, encoded
+from tests.export.test_tables import follow
+from tests.family.members import ROWS
+
+pytestmark = [pytest.mark.host, pytest.mark.filterwarnings("ignore::UserWarning")]
+KEY = b"a key of more than 16 bytes"
+ENCODERS = {
+    "columns": {"columns": ["city", "zip", ("zip", "city")], "indicators": ["unseen", "missing"]},
+    "no category of missing values": {"columns": ["city", ("zip", "city")], "handle_missing": "nan"},
+} | {name: TREES[name] for name in TREES if "handle_unknown" not in TREES[name]}
+
+
+def fitted(name):
+    """Give an encoder by its name."""
+    return ge.TargetEncoder(smooth=2.0, target_type="continuous", **ENCODERS[name]).fit(ROWS, ROWS["rank"])
+
+
+@pytest.mark.parametrize("name", [name for name in ENCODERS if name not in ("bits", "parts")])
+def test_rare_categories_leave_as_unknown(name):
+    encoder, least = fitted(name), 4
+    again = from_arrow(to_arrow(encoder, min_count=least))
+    tables = without_rare(tables_of(encoder), least)
+    rows = NEW.astype(object).where(NEW.notna(), None)
+    expected = pd.DataFrame([follow(tables, row) for row in rows.to_dict("records")], columns=tables.names)
+    found, by_polars = again.transform(NEW), pl.from_pandas(NEW).select(to_polars(encoder, min_count=least))
+    differ = 0
+    for output in tables.names[: len(tables.order)]:
+        np.testing.assert_array_equal(found[output], expected[output].astype(float))
+        np.testing.assert_array_equal(by_polars[output].to_numpy(), expected[output].astype(float))
+        differ += (found[output] != encoder.transform(NEW)[output]).sum()
+    assert differ
+
+
+def test_rare_labels_of_a_rule():
+    rows = pd.DataFrame({"zip": ["101", "102", "103", "201", "201", "3"]})
+    encoder = ge.TargetEncoder(hierarchy={"zip": ge.Prefixes(2, 1)}, smooth=1.0, target_type="continuous")
+    encoder.fit(rows, [1.0, 2.0, 3.0, 4.0, 6.0, 8.0])
+    tables = to_arrow(encoder, min_count=2)
+    assert [table["zip"].to_pylist() for table in tables.values()] == [["201"], ["10", "20"], ["1", "2"]]
+    # No category has the prefix any more, and the level still has its encoding.
+    new = pd.DataFrame({"zip": ["101", "109", "19", "201", "3", "4"]})
+    never = encoder.transform(pd.DataFrame({"zip": ["109", "109", "19", "201", "never", "4"]}))
+    for found in (from_arrow(tables).transform(new), pl.from_pandas(new).select(to_polars(encoder, min_count=2))):
+        assert found["zip"].to_numpy().tolist() == never["zip"].tolist()
+
+
+def test_a_rare_missing_value():
+    X = pd.DataFrame({"x": ["a", "a", None]})
+    encoder = ge.TargetEncoder(smooth=0.0).fit(X, [0, 0, 1])
+    assert encoder.transform(X)["x"].tolist() == [0.0, 0.0, 1.0]
+    tables = to_arrow(encoder, min_count=2)
+    assert from_arrow(tables).transform(X)["x"].tolist() == [0.0, 0.0, 1 / 3]
+
+
+VALUES = [
+    pa.array(["a", "b", None, "a"]),
+    pa.array([1, 2, None, 2**60]),
+    pa.array([0.1, float("nan"), None, 3.0]),
+    pa.array([b"a", b"\xff", None]),
+    pa.array([True, None, False]),
+    pa.array([datetime.date(2024, 2, 29), None]),
+    pa.array([datetime.datetime(2024, 2, 29, 1, tzinfo=datetime.UTC), None], pa.timestamp("ms", "Europe/Berlin")),
+    pa.array([datetime.timedelta(days=1), None]),
+]
+
+
+@pytest.mark.parametrize("values", VALUES, ids=lambda values: str(values.type))
+def test_hashed_values_are_looked_up_by_their_hashes(values):
+    rows = pa.table({"x": values, "z": ["z"] * len(values)})
+    encoder = ge.CountEncoder(columns=["x", ("x", "z")]).fit(rows)
+    tables = to_arrow(encoder, hash_key=KEY)
+    for table in tables.values():
+        hashes = table["x"].to_pylist()
+        assert all(text is None or len(text) == 64 for text in hashes)
+        assert hashes == sorted(hashes, key=lambda text: (text is None, text or ""))
+    hidden = {name: hash_values(rows[name], KEY) for name in ("x", "z")}
+    expected = encoder.transform(rows).to_pandas()
+    for kind in (pa.table, pd.DataFrame, pl.DataFrame):
+        assert encoded(from_arrow(tables), kind(hidden)) == encoded(encoder, rows)
+    assert expected["x"].sum() > 0
+
+
+def test_hashes_are_those_of_any_library():
+    for values in (["oak", None], np.array(["oak"]), pd.Series(["oak"]), pl.Series(["oak"]).cast(pl.Categorical)):
+        assert hash_values(values, KEY)[0] == hmac.new(KEY, b"oak", "sha256").hexdigest()
+    assert hash_values(["oak", None], KEY)[1] is None
+    assert len({*hash_values([1, 1.0, True], KEY)}) == 1
+    assert hash_values(["oak"], KEY + b"x")[0] != hash_values(["oak"], KEY)[0]
+
+
+def test_keys_that_hide_nothing():
+    encoder = fitted("columns")
+    with pytest.raises(TypeError, match=r"hash_key must be bytes.* Got str"):
+        to_arrow(encoder, hash_key="0123456789abcdef")
+    with pytest.raises(ValueError, match="hash_key has 5 bytes"):
+        hash_values(["oak"], b"short")
+    with pytest.raises(ValueError, match=r"hides the values of 'zip', from which Bits"):
+        to_arrow(fitted("bits"), hash_key=KEY)
+
+
+def test_no_value_is_left_in_a_file():
+    X = pd.DataFrame({"name": ["customer 4711", "customer 12", "customer 12", None]})
+    encoder = ge.TargetEncoder(smooth=0.0).fit(X, [0, 1, 1, 0])
+    assert "customer 4711" in to_json(encoder)
+    assert "customer 4711" not in to_json(encoder, min_count=2)
+    assert "customer 12" in to_json(encoder, min_count=2)
+    assert "customer" not in to_json(encoder, hash_key=KEY)
+    sink = pa.BufferOutputStream()
+    (table,) = to_arrow(encoder, hash_key=KEY, min_count=2).values()
+    with pa.ipc.new_stream(sink, table.schema) as stream:
+        stream.write_table(table)
+    assert b"customer" not in sink.getvalue().to_pybytes()
+
+
+def test_json_says_what_the_tables_say():
+    encoder = fitted("columns")
+    tables, document = to_arrow(encoder), json.loads(to_json(encoder))
+    for described, table in zip(document["tables"], tables.values(), strict=True):
+        rules = json.loads(table.schema.metadata[b"gpu_encode"])
+        assert (described["key"], described["level"]) == (rules["key"], rules["level"])
+        assert {name: rules[name] for name in document if name != "tables"} == {
+            name: document[name] for name in document if name != "tables"
+        }
+        assert list(described["columns"]) == table.column_names
+        for name, values in described["columns"].items():
+            expected = table[name].to_pylist()
+            assert values == [
+                str(value) if isinstance(value, float) and math.isnan(value) else value for value in expected
+            ]
+
+
+def test_json_of_values_that_it_has_not():
+    X = pa.table({"day": [datetime.date(2024, 2, 29)], "raw": [b"\xff"], "price": [Decimal("1.50")]})
+    columns = [table["columns"] for table in json.loads(to_json(ge.CountEncoder().fit(X)))["tables"]]
+    assert [columns[0]["day"], columns[1]["raw"], columns[2]["price"]] == [["2024-02-29"], ["ff"], ["1.50"]]

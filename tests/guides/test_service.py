@@ -1,0 +1,148 @@
+"""The service of the examples answers every request while its model is replaced, each by one model, to the bit."""
+
+import asyncio
+import contextlib
+import importlib
+import os
+import socket
+import sys
+import threading
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from gpu_encode import TargetEncoder
+
+pytest.importorskip("fastapi", reason="the extra service has FastAPI")
+httpx = pytest.importorskip("httpx", reason="the extra service has httpx")
+
+FOLDER = Path(__file__).parents[2] / "examples" / "service"
+ROWS = [{"shop": "a", "size": 2}, {"shop": None, "size": 9}, {"shop": "never seen", "size": 1, "more": "ignored"}]
+N_CLIENTS, N_REQUESTS, N_MODELS = 4, 15, 4
+
+pytestmark = pytest.mark.host
+
+
+def model(number):
+    """Make an encoder, one of several."""
+    X = pd.DataFrame({"shop": ["a", "a", "b", "c"], "size": [1, 2, 2, 1]})
+    return TargetEncoder(columns=["shop", ("shop", "size")], smooth=number + 1.0).fit(X, [0, 1, 1, 1])
+
+
+def answer(number):
+    """Give what the service is to answer by a model."""
+    encode = model(number).row_encoder()
+    return [dict(zip(encode.names, row, strict=True)) for row in encode(ROWS)]
+
+
+@pytest.fixture
+def service(monkeypatch, tmp_path):
+    """Import the example anew, with a model, and give it."""
+    monkeypatch.syspath_prepend(FOLDER)
+    monkeypatch.setenv("MODEL", str(tmp_path / "some.model"))
+    model(0).save(tmp_path / "some.model")
+    yield importlib.import_module("encode_rows")
+    sys.modules.pop("encode_rows")
+
+
+@contextlib.contextmanager
+def in_this_process(app):
+    """Give what hands requests to the application without a network."""
+    yield "http://service", httpx.ASGITransport(app)
+
+
+@contextlib.contextmanager
+def on_the_loopback(app):
+    """Serve the application on a free port; give its address."""
+    uvicorn = pytest.importorskip("uvicorn", reason="the extra service has uvicorn")
+    begun = threading.Event()
+
+    class Server(uvicorn.Server):
+        async def startup(self, sockets=None):
+            await super().startup(sockets)
+            begun.set()
+
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        server = Server(uvicorn.Config(app, log_level="error", lifespan="off"))
+        thread = threading.Thread(target=server.run, args=([listening],))
+        thread.start()
+        try:
+            assert begun.wait(60)
+            yield f"http://127.0.0.1:{listening.getsockname()[1]}", None
+        finally:
+            server.should_exit = True
+            thread.join()
+
+
+async def ask(client, done):
+    """Send requests one after the other until the models have been replaced; give the answers."""
+    answers = []
+    while len(answers) < N_REQUESTS or not done.is_set():
+        # A transport without a network never waits, and others are to have their turn.
+        await asyncio.sleep(0)
+        response = await client.post("/encode", json=ROWS)
+        assert response.status_code == 200, response.text
+        answers.append(response.json())
+    return answers
+
+
+async def load_and_replace(client):
+    """Replace the model again and again while clients ask; give the answers of each client."""
+    done = asyncio.Event()
+
+    async def replace_models():
+        for number in range(1, N_MODELS):
+            model(number).save(os.environ["MODEL"])
+            assert (await client.post("/reload")).status_code == 200
+        done.set()
+
+    # Of which none goes on where one fails.
+    async with asyncio.TaskGroup() as group:
+        clients = [group.create_task(ask(client, done)) for _ in range(N_CLIENTS)]
+        group.create_task(replace_models())
+    return [each.result() for each in clients]
+
+
+@pytest.mark.parametrize("served", [in_this_process, on_the_loopback])
+def test_no_request_is_dropped_while_models_are_replaced(service, served):
+    expected = [answer(number) for number in range(N_MODELS)]
+
+    async def run(address, transport):
+        async with httpx.AsyncClient(base_url=address, transport=transport, timeout=60) as client:
+            answers = await load_and_replace(client)
+            return answers, (await client.post("/encode", json=ROWS)).json()
+
+    with served(service.app) as place:
+        answers, last = asyncio.run(run(*place))
+    assert last == expected[-1]
+    for of_client in answers:
+        # Each answer is that of one model, and no client is answered by an older one than before.
+        used = [expected.index(one) for one in of_client]
+        assert used == sorted(used)
+    assert len({expected.index(one) for of_client in answers for one in of_client}) > 1
+
+
+def test_what_the_service_refuses(service, tmp_path):
+    async def run():
+        transport = httpx.ASGITransport(service.app, raise_app_exceptions=False)
+        async with httpx.AsyncClient(base_url="http://service", transport=transport) as client:
+            lacking = await client.post("/encode", json=[{"shop": "a"}])
+            no_rows = await client.post("/encode", json={"shop": "a"})
+            (tmp_path / "some.model").write_bytes(b"no model")
+            broken = await client.post("/reload")
+            return lacking, no_rows, broken, await client.post("/encode", json=ROWS)
+
+    lacking, no_rows, broken, afterwards = asyncio.run(run())
+    assert (lacking.status_code, no_rows.status_code, broken.status_code) == (422, 422, 500)
+    assert "size" in lacking.json()["detail"]
+    assert afterwards.json() == answer(0)
+
+
+def test_nan_is_null(service):
+    X = pd.DataFrame({"shop": ["a", "b"], "size": [1, 2]})
+    encoder = TargetEncoder(columns=["shop"], handle_unknown="nan").fit(X, [0, 1])
+    service.app.state.encode = encoder.row_encoder()
+    found = asyncio.run(service.encode([{"shop": "c", "size": 1}, {"shop": "a", "size": 1}]))
+    assert found[0] == {"shop": None, "size": 1}
+    assert found[1]["shop"] == encoder.transform(X)["shop"][0]
