@@ -66,6 +66,12 @@ def add_in_tree(promises: Sequence[Any], total: Callable[[Sequence[Any]], Any]) 
 def earlier_sums(promises: Sequence[Any]) -> list[Any]:
     """Give for each Delayed one of the sum of those before it; of the first, of None, which also counts as nothing.
 
+    No sum waits for more than log2(n) others, rounded up; there are less than 4 n of them.
+
+    References
+    ----------
+    Ladner and Fischer (1980), Parallel Prefix Computation: the networks P_0 and P_1.
+
     Examples
     --------
     >>> import dask
@@ -74,13 +80,38 @@ def earlier_sums(promises: Sequence[Any]) -> list[Any]:
     (None, 1, 1, 4)
     """
 
-    def chain(name: str) -> dict[str, Any]:
-        graph: dict[str, Any] = {f"{name}-0": (plus, None, None)}
-        for number, promise in enumerate(promises[:-1]):
-            graph[f"{name}-{number + 1}"] = (plus, f"{name}-{number}", promise.key)
-        return graph
+    def network(name: str) -> dict[str, Any]:
+        graph: dict[str, Any] = {}
 
-    return make_delayed("earlier", chain, range(len(promises)), promises)
+        def add(pair: Sequence[str]) -> str:
+            graph[key := f"{name}-sum-{len(graph)}"] = (plus, *pair)
+            return key
+
+        sums = running_sums([promise.key for promise in promises[:-1]], add)
+        return graph | {f"{name}-{number}": key for number, key in enumerate([None, *sums])}
+
+    return make_delayed("earlier", network, range(len(promises)), promises)
+
+
+def running_sums(keys: list[str], add: Callable[[Sequence[str]], str], *, by_pairs: bool = False) -> list[str]:
+    """Give the sums of the first key, the first two, ... where `add` names the sum of two.
+
+    The second half waits for the total of the first.  So the first is summed by pairs, which gives its total as soon as
+    a tree does, and the others one step later.
+    """
+    if len(keys) < 2:
+        return keys
+    if by_pairs:
+        pairs = [keys[place : place + 2] for place in range(0, len(keys), 2)]
+        totals = running_sums([add(pair) if len(pair) > 1 else pair[0] for pair in pairs], add)
+        # Every second key ends a pair, and so does the last.
+        return keys[:1] + [
+            totals[place // 2] if place % 2 or place == len(keys) - 1 else add((totals[place // 2 - 1], keys[place]))
+            for place in range(1, len(keys))
+        ]
+    half = -(-len(keys) // 2)
+    first = running_sums(keys[:half], add, by_pairs=True)
+    return first + [add((first[-1], key)) for key in running_sums(keys[half:], add)]
 
 
 def plus(one: Any, other: Any) -> Any:
