@@ -1,73 +1,31 @@
 """The calls of an encoder on rows of an engine: profile, plan, measure, fit, encode, each where its rows are.
 
-A row's fold follows from its own values, so that rows may lie anywhere, and elsewhere in each pass.  Schemes that
+What a row sees follows from its own values, so that rows may lie anywhere, and elsewhere in each pass.  Schemes that
 number rows are refused before anything is read.
 """
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple, Protocol, Self, TypeVar
+from typing import Any, TypeVar
 
-import pyarrow as pa
 from sklearn.utils.validation import check_is_fitted
 
 from gpu_encode import notices, parts
 from gpu_encode.datasets.encoding import plain_output, require_columns
-from gpu_encode.datasets.source import Chunk, Roles, find_roles, with_columns
+from gpu_encode.datasets.source import find_roles, with_columns
 from gpu_encode.encoders.base import Encoder
+from gpu_encode.engines.orders import encode_in_time
+from gpu_encode.engines.rows import Reading, Rows
 from gpu_encode.errors import engines as errors
 from gpu_encode.errors.targets import no_target
 from gpu_encode.errors.values import RowError
 from gpu_encode.fitting.drift import RowCounts
 from gpu_encode.fitting.parameters import Parameters
-from gpu_encode.parts import EncodingPlan, EncodingTables, Part, PartialSums, Profile
+from gpu_encode.parts import EncodingPlan, EncodingTables, PartialSums, Profile
 from gpu_encode.parts.plans import for_new_rows, unfitted
 from gpu_encode.parts.profiles import profile_rows
-from gpu_encode.schemes import Ordered
 
 E = TypeVar("E", bound=Encoder)
-
-
-class Rows(Protocol):
-    """A table of an engine: its rows come as Arrow tables, in any cut and any order, in each pass anew."""
-
-    engine: str
-
-    @property
-    def schema(self) -> Any:
-        """Names and types of the columns, as Arrow has them."""
-
-    def check_repeatable(self) -> None:
-        """Raise ValueError if each pass would see other rows, or other values in them."""
-
-    def pick(self, names: Sequence[str]) -> Self:
-        """Give the same rows with some of the columns, so that no others are read."""
-
-    def add_up(self, function: Callable[[Any, Any], Any], shared: Any, nothing: Any) -> Any:
-        """Add up ``function(shared, table)`` over all rows, now, in a tree; `nothing` where there are none."""
-
-    def map(self, function: Callable[[Any, Any], Any], shared: Any) -> Any:
-        """Give the tables ``function(shared, table)`` of all rows, lazily, as the engine has tables."""
-
-
-class Reading(NamedTuple):
-    """How tables of training rows are read.
-
-    Parameters
-    ----------
-    roles : Roles
-        What each column is for.
-    parameters : Parameters
-        Of the encoder, checked.
-    """
-
-    roles: Roles
-    parameters: Parameters
-
-    def part(self, table: Any) -> Part:
-        """Give a table, of which columns may be lacking that are not read, as the encoder takes it."""
-        columns = [table[name] if name in table.column_names else pa.nulls(len(table)) for name in self.roles.names]
-        return self.roles.part(Chunk(pa.table(columns, self.roles.names), 0, table.nbytes))
 
 
 def fit(encoder: E, rows: Rows, y: Any, sample_weight: Any, groups: Any) -> E:
@@ -87,6 +45,8 @@ def fit_transform(encoder: Encoder, rows: Rows, y: Any, sample_weight: Any, grou
     reading = read_training(encoder, rows, y, sample_weight, groups)
     rows.check_repeatable()
     tables = learn(encoder, unfitted(encoder), rows, reading)
+    if tables.encoding_plan.order is not None:
+        return encode_in_time(rows, tables, reading)
     shared = replace(tables, encoder=plain_output(tables.encoder)), reading
     return rows.map(encode_table, shared)
 
@@ -164,12 +124,6 @@ def learn(encoder: Encoder, asked: Encoder, rows: Rows, reading: Reading) -> Enc
 def check_schemes(parameters: Parameters, engine: str) -> None:
     """Raise ValueError for schemes under which it matters where a row stands among all rows."""
     for scheme in parameters.every_scheme if parameters.trains_apart else ():
-        if isinstance(scheme, Ordered):
-            raise ValueError(
-                f"cv={scheme!r} goes over all rows in order, and rows of {engine} are encoded side by side. Take "
-                'TimeFolds(time="...") where rows have times, else KFold(5, by="order_id"); or write files and call '
-                "encode_dataset."
-            )
         if scheme.needs_row_numbers:
             raise errors.no_row_numbers(engine, scheme)
 

@@ -52,7 +52,8 @@ def fit_transform(encoder: Encoder, X: Any, y: Any = None, *, sample_weight: Any
     Parameters
     ----------
     encoder, X, y, sample_weight, groups
-        As in `fit`.  Those schemes serve that find a row's fold by its values, such as ``KFold(by="order_id")``.
+        As in `fit`.  Those schemes serve that find by its values what a row sees, such as ``KFold(by="order_id")`` and
+        ``Ordered(time="day")``.
 
     Returns
     -------
@@ -112,14 +113,11 @@ class RayRows:
         """Add up what a function gives of all rows: block by block where they lie, then in a tree."""
         import ray
 
-        def of_block(table: Any, sent: Any) -> Any:
-            return write(calls.add_tables(function, ray.get(sent), [table] if len(table) else [], nothing))
-
         def of_states(*blocks: Any) -> Any:
-            return write(calls.add_states(read(blocks), nothing))
+            return write({0: calls.add_states(read(blocks), nothing)})
 
         add = ray.remote(of_states)
-        blocks = self._dataset.map_batches(of_block, fn_args=(ray.put(shared),), **BLOCKS).to_arrow_refs()
+        blocks = self._apply(add_table, function, ray.put(shared), nothing).to_arrow_refs()
         while len(blocks) > 1:
             blocks = [add.remote(*blocks[start : start + FAN_IN]) for start in range(0, len(blocks), FAN_IN)]
         total = calls.add_states(read(ray.get(blocks)), nothing)
@@ -132,21 +130,65 @@ class RayRows:
         import ray
 
         # Once in each node's memory, whatever runs there.
-        return self._dataset.map_batches(of_table, fn_args=(function, ray.put(shared)), **BLOCKS)
+        return self._apply(map_table, function, ray.put(shared))
+
+    def deal(self, function: Callable[[Any, Any], dict[int, Any]], shared: Any, number: int) -> "RayGroups":
+        """Bring together what a function gives of all rows for each place."""
+        import ray
+
+        return RayGroups(self._apply(deal_table, function, ray.put(shared)), number)
+
+    def _apply(self, function: Callable[..., Any], *others: Any) -> Any:
+        """Give the dataset of the tables that a function gives of blocks."""
+        return self._dataset.map_batches(function, fn_args=others, **BLOCKS)
 
 
-def of_table(table: Any, function: Callable[[Any, Any], Any], sent: Any) -> Any:
+class RayGroups(RayRows):
+    """What was given for each place."""
+
+    def __init__(self, dealt: Any, number: int) -> None:
+        super().__init__(dealt)
+        self._number = number
+
+    def _apply(self, function: Callable[..., Any], *others: Any) -> Any:
+        """Give the dataset of the tables that a function gives of groups."""
+        # By itself Ray makes two hundred tasks.
+        groups = self._dataset.groupby("place", num_partitions=self._number)
+        return groups.map_groups(of_group, fn_args=(function, *others), batch_format="pyarrow")
+
+
+def of_group(cells: Any, function: Callable[..., Any], *others: Any) -> Any:
+    """Give what a function gives of what lies at one place."""
+    return function((cells["place"][0].as_py(), list(read([cells]))), *others)
+
+
+def add_table(table: Any, function: Callable[[Any, Any], Any], sent: Any, nothing: Any) -> Any:
+    """Write the state that a function gives of a block."""
+    import ray
+
+    return write({0: calls.add_tables(function, ray.get(sent), [table] if len(table) else [], nothing)})
+
+
+def map_table(table: Any, function: Callable[[Any, Any], Any], sent: Any) -> Any:
     """Give what a function gives of a block."""
     import ray
 
     return function(ray.get(sent), table)
 
 
-def write(state: Any) -> Any:
-    """Write a state, or an error that is in its place, as a row: as Ray sends functions, between its own processes."""
+def deal_table(table: Any, function: Callable[[Any, Any], dict[int, Any]], sent: Any) -> Any:
+    """Write what a function gives of a block for each place."""
+    import ray
+
+    return write(function(ray.get(sent), table))
+
+
+def write(states: dict[int, Any]) -> Any:
+    """Write states, or errors in their place, as rows: as Ray sends functions, between its own processes."""
     from ray import cloudpickle
 
-    return pa.table({"state": pa.array([cloudpickle.dumps(state)], pa.large_binary())})
+    written = pa.array([cloudpickle.dumps(state) for state in states.values()], pa.large_binary())
+    return pa.table({"place": pa.array(states, pa.int32()), "state": written})
 
 
 def read(blocks: Iterable[Any]) -> Iterator[Any]:

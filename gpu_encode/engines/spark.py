@@ -63,7 +63,8 @@ def fit_transform(encoder: Encoder, X: Any, y: Any = None, *, sample_weight: Any
     Parameters
     ----------
     encoder, X, y, sample_weight, groups
-        As in `fit`.  Those schemes serve that find a row's fold by its values, such as ``KFold(by="order_id")``.
+        As in `fit`.  Those schemes serve that find by its values what a row sees, such as ``KFold(by="order_id")`` and
+        ``Ordered(time="day")``.
 
     Returns
     -------
@@ -130,11 +131,11 @@ class SparkRows:
         """Add up what a function gives of all rows: where they lie, then by processor, then in a tree."""
         sent = self._send(shared)
 
-        def of_partition(batches: Iterator[Any]) -> Iterator[Any]:
+        def of_tables(tables: Iterator[Any]) -> Iterator[Any]:
             from pyspark import TaskContext
 
             # What is told apart by its task here is a state, that may go anywhere.
-            yield write(TaskContext.get().partitionId(), calls.add_tables(function, sent.value, join(batches), nothing))
+            yield write(TaskContext.get().partitionId(), calls.add_tables(function, sent.value, tables, nothing))
 
         def of_states(batches: Iterator[Any]) -> Iterator[Any]:
             places: set[int] = set()
@@ -142,7 +143,7 @@ class SparkRows:
             if places:
                 yield write(min(places), total)
 
-        states = self._frame.mapInArrow(of_partition, STATE)
+        states = self._apply(of_tables, STATE)
         number = PROCESSORS if self._context is None else max(1, self._context.defaultParallelism)
         while True:
             # By the number of a state, since a lost task, done anew, must send each state where it was sent before.
@@ -160,7 +161,7 @@ class SparkRows:
         from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
         from pyspark.sql.types import StructType
 
-        sent, like = self._send(shared), function(shared, self.schema.empty_table())
+        sent, like = self._send(shared), function(shared, self._nothing())
         own = {field.name: field for field in self._frame.schema}
         given = dict(zip(self.schema.names, self.schema.types, strict=True))
         made = zip(like.schema, from_arrow_schema(like.schema), strict=True)
@@ -168,15 +169,63 @@ class SparkRows:
         fields = [own[new.name] if given.get(new.name) == old.type else new for old, new in made]
         schema = to_arrow_schema(StructType(fields), timezone="UTC")
 
-        def of_partition(batches: Iterator[Any]) -> Iterator[Any]:
-            for table in join(batches):
+        def of_tables(tables: Iterator[Any]) -> Iterator[Any]:
+            for table in tables:
                 yield from function(sent.value, table).cast(schema).to_batches(max_chunksize=BATCH)
 
-        return self._frame.mapInArrow(of_partition, StructType(fields))
+        return self._apply(of_tables, StructType(fields))
+
+    def deal(self, function: Callable[[Any, Any], dict[int, Any]], shared: Any, number: int) -> "SparkGroups":  # noqa: ARG002
+        """Bring together what a function gives of all rows for each place, in as many tasks as Spark's settings say."""
+        sent = self._send(shared)
+
+        def of_tables(tables: Iterator[Any]) -> Iterator[Any]:
+            for table in tables:
+                for place, state in function(sent.value, table).items():
+                    yield write(place, state)
+
+        return SparkGroups(self._frame, self._apply(of_tables, STATE))
+
+    def _nothing(self) -> Any:
+        """Give what functions get where there are no rows."""
+        return self.schema.empty_table()
+
+    def _apply(self, function: Callable[[Iterator[Any]], Iterator[Any]], schema: Any) -> Any:
+        """Give the frame of the batches that a function gives of tables."""
+        return self._frame.mapInArrow(lambda batches: function(join(batches)), schema)
 
     def _send(self, value: Any) -> Any:
         """Give an object that travels with tasks, and whose `value` each worker reads once."""
         return Held(value) if self._context is None else self._context.broadcast(value)
+
+
+class SparkGroups(SparkRows):
+    """What was given for each place, of rows of a frame."""
+
+    def __init__(self, frame: Any, dealt: Any) -> None:
+        super().__init__(frame)
+        self._dealt = dealt
+
+    def _nothing(self) -> Any:
+        """Give what functions get where there are no rows."""
+        return 0, []
+
+    def _apply(self, function: Callable[[Iterator[Any]], Iterator[Any]], schema: Any) -> Any:
+        """Give the frame of the batches that a function gives of groups."""
+        from pyspark.sql.pandas.types import to_arrow_schema
+        from pyspark.sql.types import StructType
+
+        like = to_arrow_schema(StructType.fromDDL(schema) if isinstance(schema, str) else schema, timezone="UTC")
+
+        def of_group(cells: Any) -> Any:
+            places: set[int] = set()
+            states = list(read(cells.to_batches(), places))
+            for state in states:
+                if isinstance(state, Exception):
+                    raise state
+            return pa.Table.from_batches(list(function(iter([(places.pop(), states)]))), like)
+
+        return self._dealt.groupBy("place").applyInArrow(of_group, schema)
 
 
 class Held:

@@ -13,7 +13,8 @@ def no_row_numbers(engine: str, scheme: object) -> ValueError:
         f"cv is {type(scheme).__name__}, which tells rows apart by their numbers, and rows of {engine} have none that "
         "would last: each pass may read them in other partitions. Say by which columns a row is known, one that is "
         'unique to each row best: cv=KFold(5, by="order_id"). Or name a column of fold numbers that is stored with the '
-        'rows, cv="fold"; or take GroupKFold(groups=...), TimeFolds(time=...), Holdout(mask=...) or LeaveOneOut().'
+        'rows, cv="fold"; or take GroupKFold(groups=...), TimeFolds(time=...), Ordered(time=...), Holdout(mask=...) or '
+        "LeaveOneOut()."
     )
 
 

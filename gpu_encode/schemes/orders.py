@@ -150,6 +150,11 @@ class Ordered(Scheme):
         """Whether rows count by their age, for new rows too."""
         return self.half_life is not None or self.window is not None
 
+    @property
+    def needs_row_numbers(self) -> bool:
+        """Whether what a row sees depends on its number among all rows, rather than on its values."""
+        return self.time is None
+
     def check(self) -> None:
         """Raise ValueError for parameters out of range."""
         check_count("Ordered", "n_permutations", self.n_permutations, low=1)

@@ -3,7 +3,17 @@
 import numpy as np
 import pyarrow as pa
 
-from gpu_encode import CountEncoder, GroupKFold, Holdout, KFold, LeaveOneOut, MEstimate, TargetEncoder, TimeFolds
+from gpu_encode import (
+    CountEncoder,
+    GroupKFold,
+    Holdout,
+    KFold,
+    LeaveOneOut,
+    MEstimate,
+    Ordered,
+    TargetEncoder,
+    TimeFolds,
+)
 
 N_ROWS = 203
 # Each says by a row's own values what it sees.
@@ -16,7 +26,14 @@ SCHEMES = {
     "a mask": Holdout(mask="held"),
     "all others": LeaveOneOut(),
 }
-UNORDERED = [KFold(3), KFold(3, stratify=True), Holdout(), [0, 1] * (N_ROWS // 2) + [0]]
+UNORDERED = [
+    KFold(3),
+    KFold(3, stratify=True),
+    Holdout(),
+    [0, 1] * (N_ROWS // 2) + [0],
+    Ordered(),
+    Ordered(shuffle=False),
+]
 
 
 def rows(n_rows=N_ROWS, seed=3):
@@ -41,6 +58,20 @@ def encoder(cv, **parameters):
     """Make an encoder."""
     columns = ["customer", "color", ("customer", "color")]
     return TargetEncoder(columns=columns, cv=cv, smooth=MEstimate(2.0), device="cpu", **parameters)
+
+
+def in_time(**ages):
+    """Make an encoder that goes by days."""
+    return encoder(Ordered(time="day", burn_in=5, **ages), indicators=["unseen"])
+
+
+# The last of them looks at all categories at once.
+ORDERS = {
+    "in time": in_time,
+    "by age": lambda: in_time(half_life=3),
+    "in a window": lambda: in_time(window=2),
+    "by the means of categories": lambda: in_time().set_params(prior="category_mean"),
+}
 
 
 def counter():

@@ -18,9 +18,10 @@ from gpu_encode import (
     Ordered,
     SpectralEncoder,
     TimeFolds,
+    parts,
 )
-from gpu_encode.engines import calls
-from tests.engines.rows import SCHEMES, UNORDERED, counter, encoder, rows, same
+from gpu_encode.engines import calls, orders
+from tests.engines.rows import ORDERS, SCHEMES, UNORDERED, counter, encoder, in_time, rows, same
 
 pytestmark = pytest.mark.host
 BY_ID = KFold(3, by="id")
@@ -58,6 +59,24 @@ class Dealt:
     def map(self, function, shared):
         return pa.concat_tables(function(shared, table) for table in self._tables())
 
+    def deal(self, function, shared, number):
+        places = {}
+        for table in self._tables():
+            for place, state in function(shared, table).items():
+                places.setdefault(place, []).append(pickle.dumps(state))
+        assert len(places) <= number
+        return Groups(places)
+
+
+class Groups(Dealt):
+    """What tables gave for each place."""
+
+    def __init__(self, places):
+        self._places = places
+
+    def _tables(self):
+        return [(place, list(map(pickle.loads, states))) for place, states in self._places.items()]
+
 
 def dealt(table=None):
     """Give rows of the engine, and the list of columns that each pass reads."""
@@ -82,10 +101,43 @@ def test_schemes_give_the_bits_of_one_table(name):
         assert same(calls.transform(other, dealt()[0]), alone.transform(X), "sold", "weight")
 
 
+@pytest.mark.parametrize("most", [1, 5, 64])
+@pytest.mark.parametrize("name", ORDERS)
+def test_orders_in_time_give_the_bits_of_one_table(name, most, monkeypatch):
+    monkeypatch.setattr(orders, "MOST_GROUPS", most)
+    monkeypatch.setattr(orders, "FEWEST_ROWS", 1)
+    alone, there = ORDERS[name](), ORDERS[name]()
+    table = rows()
+    expected = alone.fit_transform(table.drop_columns(["sold", "weight"]), table["sold"], sample_weight=table["weight"])
+    found = calls.fit_transform(there, dealt()[0], "sold", "weight", None)
+    assert same(found, expected, "sold", "weight")
+    assert found.column_names[-2:] == ["weight", "sold"]
+    assert all(map(np.array_equal, there.encodings_, alone.encodings_))
+
+
+def test_more_groups_for_many_rows_and_fewer_for_large_sums(monkeypatch):
+    monkeypatch.setattr(orders, "FEWEST_ROWS", 1)
+    X = rows().drop_columns(["sold", "weight"])
+    part = parts.Part(X, rows()["sold"])
+    encoding_plan = parts.plan(in_time(), parts.profile(in_time(), part))
+    tables = parts.fit(in_time(), encoding_plan, parts.measure(encoding_plan, part))
+    size = sum(sums.accumulators.nbytes for [sums] in tables.sums)
+    assert orders.number_of_groups(tables) == 64
+    monkeypatch.setattr(orders, "LARGEST_SUMS", 3 * size)
+    assert orders.number_of_groups(tables) == 3
+    monkeypatch.setattr(orders, "LARGEST_SUMS", 0)
+    assert orders.number_of_groups(tables) == 1
+    monkeypatch.setattr(orders, "MOST_ROWS", 20)
+    assert orders.number_of_groups(tables) == 11
+
+
 def test_a_pass_reads_what_it_needs():
     table, passes = dealt()
     calls.fit_transform(encoder(BY_ID), table, "sold", None, None)
     assert passes == [["id", "sold"], ["customer", "color", "id", "sold"], table.schema.names]
+    table, passes = dealt()
+    calls.fit_transform(in_time(), table, "sold", None, None)
+    assert passes == [["day", "sold"], *[["customer", "color", "day", "sold"]] * 2, table.schema.names]
     table, passes = dealt()
     calls.fit(counter(), table, None, None, None)
     assert passes == [["id"], ["color"]]
@@ -112,9 +164,17 @@ def test_an_encoder_of_pairs():
 
 def test_schemes_say_whether_they_number_rows():
     by_number = [KFold(), KFold(stratify=True), Holdout(), Ordered(), Ordered(shuffle=False)]
-    by_value = [Greedy(), LeaveOneOut(), BY_ID, GroupKFold(), GroupKFold(groups="a"), TimeFolds(time="a")]
+    by_value = [
+        Greedy(),
+        LeaveOneOut(),
+        BY_ID,
+        GroupKFold(),
+        GroupKFold(groups="a"),
+        TimeFolds(time="a"),
+        Ordered(time="a"),
+    ]
     assert [scheme.needs_row_numbers for scheme in by_number] == [True] * 5
-    assert [scheme.needs_row_numbers for scheme in [*by_value, Holdout(mask="a")]] == [False] * 7
+    assert [scheme.needs_row_numbers for scheme in [*by_value, Holdout(mask="a")]] == [False] * 8
     assert Holdout(mask=[True, False]).needs_row_numbers
 
 
@@ -123,8 +183,6 @@ def test_schemes_that_number_rows_are_refused_before_any_is_read(cv):
     table, passes = dealt()
     with pytest.raises(ValueError, match=r'rows of a test .* cv=KFold\(5, by="order_id"\)'):
         calls.fit_transform(encoder(cv), table, "sold", None, None)
-    with pytest.raises(ValueError, match=r"TimeFolds\(time="):
-        calls.fit_transform(encoder(Ordered(time="day")), table, "sold", None, None)
     assert passes == []
 
 

@@ -8,8 +8,9 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from gpu_encode import KFold, Ordered, devices, load
-from tests.engines.rows import SCHEMES, UNORDERED, counter, encoder, rows, same
+from gpu_encode import KFold, devices, load
+from gpu_encode.engines import orders
+from tests.engines.rows import ORDERS, SCHEMES, UNORDERED, counter, encoder, in_time, rows, same
 
 ray = pytest.importorskip("ray.data", reason="the extra engines has Ray")
 pytestmark = [
@@ -68,13 +69,31 @@ def test_schemes_give_the_bits_of_one_table(name):
         assert all(map(np.array_equal, fitted.encodings_, alone.encodings_))
 
 
+@pytest.fixture
+def groups_of_few_rows(monkeypatch):
+    monkeypatch.setattr(orders, "MOST_GROUPS", 5)
+    monkeypatch.setattr(orders, "FEWEST_ROWS", 1)
+
+
+@pytest.mark.usefixtures("groups_of_few_rows")
+@pytest.mark.parametrize("name", ORDERS)
+def test_orders_in_time_give_the_bits_of_one_table(name):
+    alone, there = ORDERS[name](), ORDERS[name]()
+    expected = in_memory(alone, "sold", "weight", sample_weight=rows()["weight"])
+    found = collect(there.fit_transform(dataset(), y="sold", sample_weight="weight"))
+    assert same(found, expected, "sold", "weight")
+    assert all(map(np.array_equal, there.encodings_, alone.encodings_))
+
+
+@pytest.mark.usefixtures("groups_of_few_rows")
 @pytest.mark.parametrize("n_blocks", [1, 3, 8, 20])
 def test_blocks_are_cut_and_joined_at_will(n_blocks):
-    expected = in_memory(encoder(BY_ID), "sold")
     given = ray.from_arrow([rows().slice(start, 203 // n_blocks + 1) for start in range(0, 203, 203 // n_blocks + 1)])
-    encodings = encoder(BY_ID).fit_transform(given.random_shuffle(seed=1), "sold")
-    assert same(collect(encodings), expected, "sold")
-    assert same(collect(encodings.repartition(2)), expected, "sold")
+    for make in (lambda: encoder(BY_ID), in_time):
+        expected = in_memory(make(), "sold")
+        encodings = make().fit_transform(given.random_shuffle(seed=1), "sold")
+        assert same(collect(encodings), expected, "sold")
+        assert same(collect(encodings.repartition(2)), expected, "sold")
 
 
 def test_blocks_of_pandas():
@@ -101,8 +120,6 @@ def test_schemes_that_number_rows_say_what_to_write(cv):
 
 
 def test_what_rows_without_order_cannot_do():
-    with pytest.raises(ValueError, match=r"TimeFolds\(time="):
-        encoder(Ordered(time="day")).fit_transform(dataset(), "sold")
     with pytest.raises(TypeError, match=r"Rows of Ray have no order that a list .* y="):
         encoder(BY_ID).fit(dataset(), [0, 1])
     fitted = encoder(BY_ID).fit(dataset(), "sold")

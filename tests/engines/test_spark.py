@@ -12,7 +12,8 @@ import pyarrow as pa
 import pytest
 
 from gpu_encode import GroupKFold, KFold, OneHotEncoder, Ordered, StatisticEncoder, TargetEncoder, devices, load
-from tests.engines.rows import SCHEMES, UNORDERED, counter, encoder, rows, same
+from gpu_encode.engines import orders
+from tests.engines.rows import ORDERS, SCHEMES, UNORDERED, counter, encoder, in_time, rows, same
 
 pyspark = pytest.importorskip("pyspark", reason="the extra engines has Spark")
 pytestmark = [
@@ -86,6 +87,40 @@ def test_schemes_give_the_bits_of_one_table(frame, name):
         assert list(fitted.feature_names_in_) == list(alone.feature_names_in_)
 
 
+MOVES = {
+    "coalesce": lambda codes: codes.coalesce(1),
+    "union": lambda codes: codes.limit(0).union(codes),
+    "repartition": lambda codes: codes.repartition(7),
+    "sort": lambda codes: codes.orderBy("price"),
+    "cache": lambda codes: codes.cache(),
+}
+
+
+@pytest.fixture
+def groups_of_few_rows(monkeypatch):
+    monkeypatch.setattr(orders, "MOST_GROUPS", 5)
+    monkeypatch.setattr(orders, "FEWEST_ROWS", 1)
+
+
+@pytest.mark.usefixtures("groups_of_few_rows")
+@pytest.mark.parametrize("name", ORDERS)
+def test_orders_in_time_give_the_bits_of_one_table(frame, name):
+    alone = ORDERS[name]()
+    expected = in_memory(alone, "sold", "weight", sample_weight=rows()["weight"])
+    there = ORDERS[name]()
+    found = there.fit_transform(frame, y="sold", sample_weight="weight")
+    assert same(found.toArrow(), expected, "sold", "weight")
+    assert found.columns[-2:] == ["weight", "sold"]
+    assert all(map(np.array_equal, there.encodings_, alone.encodings_))
+
+
+@pytest.mark.usefixtures("groups_of_few_rows")
+@pytest.mark.parametrize(("number", "move"), [(1, "repartition"), (3, "coalesce"), (8, "union")])
+def test_orders_in_time_of_any_partitions(frame, number, move):
+    found = MOVES[move](in_time().fit_transform(frame.repartition(number), "sold"))
+    assert same(found.toArrow(), in_memory(in_time(), "sold"), "sold")
+
+
 def test_groups_are_a_column_beside_the_features(frame):
     expected = in_memory(encoder(GroupKFold(3)), "sold", "shop", groups=rows()["shop"])
     found = encoder(GroupKFold(3)).fit_transform(frame, "sold", groups="shop")
@@ -112,15 +147,6 @@ def test_encoders_without_a_target(frame, make):
     assert same(make().fit(frame).transform(frame).toArrow(), expected)
 
 
-MOVES = {
-    "coalesce": lambda codes: codes.coalesce(1),
-    "union": lambda codes: codes.limit(0).union(codes),
-    "repartition": lambda codes: codes.repartition(7),
-    "sort": lambda codes: codes.orderBy("price"),
-    "cache": lambda codes: codes.cache(),
-}
-
-
 @pytest.mark.parametrize("move", MOVES)
 def test_rows_move_after_the_call(frame, move):
     expected = in_memory(encoder(BY_ID), "sold")
@@ -133,20 +159,24 @@ def test_rows_move_before_the_call(frame, move):
     assert same(encoder(BY_ID).fit_transform(MOVES[move](frame), "sold").toArrow(), expected, "sold")
 
 
+@pytest.mark.usefixtures("groups_of_few_rows")
+@pytest.mark.parametrize("make", [lambda: encoder(BY_ID), in_time], ids=["folds", "in time"])
 @pytest.mark.parametrize("size", ["100b", "1g"])
-def test_adaptive_execution_may_cut_each_pass_anew(spark, frame, size):
+def test_adaptive_execution_may_cut_each_pass_anew(spark, frame, size, make):
     spark.conf.set("spark.sql.adaptive.advisoryPartitionSizeInBytes", size)
     spark.conf.set("spark.sql.adaptive.coalescePartitions.parallelismFirst", "false")
     try:
         joined = frame.join(frame.groupBy("shop").count(), "shop").drop("count").select(*frame.columns)
-        found = encoder(BY_ID).fit_transform(joined, "sold").toArrow()
+        found = make().fit_transform(joined, "sold").toArrow()
     finally:
         spark.conf.unset("spark.sql.adaptive.advisoryPartitionSizeInBytes")
         spark.conf.unset("spark.sql.adaptive.coalescePartitions.parallelismFirst")
-    assert same(found, in_memory(encoder(BY_ID), "sold"), "sold")
+    assert same(found, in_memory(make(), "sold"), "sold")
 
 
-def test_killed_workers_change_nothing(frame, tmp_path):
+@pytest.mark.usefixtures("groups_of_few_rows")
+@pytest.mark.parametrize("make", [lambda: encoder(BY_ID), in_time], ids=["folds", "in time"])
+def test_killed_workers_change_nothing(frame, tmp_path, make):
     order = tmp_path / "die"
 
     def die_if_told(batches):
@@ -157,10 +187,10 @@ def test_killed_workers_change_nothing(frame, tmp_path):
 
     dying = frame.mapInArrow(die_if_told, frame.schema)
     order.touch()
-    encodings = encoder(BY_ID).fit_transform(dying, "sold")
+    encodings = make().fit_transform(dying, "sold")
     assert not order.exists()
     order.touch()
-    assert same(encodings.toArrow(), in_memory(encoder(BY_ID), "sold"), "sold")
+    assert same(encodings.toArrow(), in_memory(make(), "sold"), "sold")
     assert not order.exists()
 
 
@@ -195,9 +225,10 @@ def test_columns_that_pass_through_keep_their_types(spark):
         "named_struct('a', id) as part, date '2026-01-01' as day from range(20)"
     )
     fitted = TargetEncoder(columns=["shop"], cv=BY_ID, device="cpu")
+    ordered = TargetEncoder(columns=["shop"], cv=Ordered(time="id", burn_in=1), device="cpu")
     others = [name for name in given.columns if name not in ("shop", "sold")]
     expected = given.select(others)
-    for encodings in (fitted.fit_transform(given, "sold"), fitted.transform(given)):
+    for encodings in (*(some.fit_transform(given, "sold") for some in (fitted, ordered)), fitted.transform(given)):
         found = encodings.select(others)
         assert found.schema == expected.schema
         assert found.orderBy("id").collect() == expected.orderBy("id").collect()
@@ -214,12 +245,6 @@ def test_folds_have_no_part_in_the_encodings_of_new_rows(frame):
     in_memory(alone, "sold")
     found = encoder(KFold(3)).fit(frame, "sold")
     assert all(map(np.array_equal, found.encodings_, alone.encodings_))
-
-
-def test_orders_are_refused(frame):
-    for cv in (Ordered(), Ordered(time="day"), Ordered(shuffle=False)):
-        with pytest.raises(ValueError, match=r"TimeFolds\(time="):
-            encoder(cv).fit_transform(frame, "sold")
 
 
 def test_values_that_are_drawn_anew_are_refused(frame):

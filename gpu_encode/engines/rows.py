@@ -1,0 +1,59 @@
+"""What an engine has to offer of its rows, and how tables of them are read."""
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple, Protocol, Self
+
+import pyarrow as pa
+
+from gpu_encode.datasets.source import Chunk, Roles
+from gpu_encode.fitting.parameters import Parameters
+from gpu_encode.parts import Part
+
+
+class Rows(Protocol):
+    """A table of an engine: its rows come as Arrow tables, in any cut and any order, in each pass anew."""
+
+    engine: str
+
+    @property
+    def schema(self) -> Any:
+        """Names and types of the columns, as Arrow has them."""
+
+    def check_repeatable(self) -> None:
+        """Raise ValueError if each pass would see other rows, or other values in them."""
+
+    def pick(self, names: Sequence[str]) -> Self:
+        """Give the same rows with some of the columns, so that no others are read."""
+
+    def add_up(self, function: Callable[[Any, Any], Any], shared: Any, nothing: Any) -> Any:
+        """Add up ``function(shared, table)`` over all rows, now, in a tree; `nothing` where there are none."""
+
+    def map(self, function: Callable[[Any, Any], Any], shared: Any) -> Any:
+        """Give the tables ``function(shared, table)`` of all rows, lazily, as the engine has tables."""
+
+    def deal(self, function: Callable[[Any, Any], dict[int, Any]], shared: Any, number: int) -> "Rows":
+        """Bring together what ``function(shared, table)`` of all rows gives for each place.
+
+        There are so many places at most.  A function of what comes back gets a place and the list of what it was given,
+        in any order, instead of a table.
+        """
+
+
+class Reading(NamedTuple):
+    """How tables of training rows are read.
+
+    Parameters
+    ----------
+    roles : Roles
+        What each column is for.
+    parameters : Parameters
+        Of the encoder, checked.
+    """
+
+    roles: Roles
+    parameters: Parameters
+
+    def part(self, table: Any) -> Part:
+        """Give a table, of which columns may be lacking that are not read, as the encoder takes it."""
+        columns = [table[name] if name in table.column_names else pa.nulls(len(table)) for name in self.roles.names]
+        return self.roles.part(Chunk(pa.table(columns, self.roles.names), 0, table.nbytes))
