@@ -106,13 +106,15 @@ def test_schemes_give_the_bits_of_one_table(name):
 def test_orders_in_time_give_the_bits_of_one_table(name, most, monkeypatch):
     monkeypatch.setattr(orders, "MOST_GROUPS", most)
     monkeypatch.setattr(orders, "FEWEST_ROWS", 1)
-    alone, there = ORDERS[name](), ORDERS[name]()
+    alone, there, fitted = (ORDERS[name]() for _ in range(3))
     table = rows()
     expected = alone.fit_transform(table.drop_columns(["sold", "weight"]), table["sold"], sample_weight=table["weight"])
     found = calls.fit_transform(there, dealt()[0], "sold", "weight", None)
     assert same(found, expected, "sold", "weight")
     assert found.column_names[-2:] == ["weight", "sold"]
-    assert all(map(np.array_equal, there.encodings_, alone.encodings_))
+    calls.fit(fitted, dealt()[0], "sold", "weight", None)
+    for other in (there, fitted):
+        assert all(map(np.array_equal, other.encodings_, alone.encodings_))
 
 
 def test_more_groups_for_many_rows_and_fewer_for_large_sums(monkeypatch):
