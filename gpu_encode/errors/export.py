@@ -101,7 +101,7 @@ def no_such_values(target: str, column: str, kind: object) -> TypeError:
 
 def not_installed(module: str, extra: str) -> ImportError:
     """Error for a library that an export needs."""
-    return ImportError(f"{module} is not installed: pip install 'gpu-encode[{extra}]'")
+    return ImportError(f"{module} is not installed: pip install '.[{extra}]' in a checkout.")
 
 
 def named(columns: Sequence[str]) -> str:

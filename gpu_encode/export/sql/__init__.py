@@ -3,7 +3,7 @@
 try:
     import sqlglot  # noqa: F401 - what is missing is said here
 except ImportError as error:
-    raise ImportError("to_sql writes SQL with sqlglot: pip install 'gpu-encode[sql]'") from error
+    raise ImportError("to_sql writes SQL with sqlglot: pip install '.[sql]' in a checkout.") from error
 
 from gpu_encode.export.sql.statements import to_sql, to_sql_tables
 
