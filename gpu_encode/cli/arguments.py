@@ -182,7 +182,7 @@ LEAK_REPORT: dict[str, list[Option]] = {
 EXPORT: dict[str, list[Option]] = {
     "": [
         ("model", "MODEL", "an encoder saved by fit-transform"),
-        ("output", "OUTPUT", "the file to write; appears whole or not at all"),
+        ("output", "OUTPUT", "the file to write, of Arrow the folder; appears whole or not at all"),
         ("--to", list(FORMATS), "what to write", {"required": True}),
         ("--min-count", "N", "leave out categories of fewer rows: their rows are encoded as those of unseen ones (0)",
          {"type": float, "default": 0.0}),

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
+from pyarrow import feather
 
 import gpu_encode
 from gpu_encode.cli import main
@@ -52,6 +53,22 @@ def test_json(run: Callable[[str], None]) -> None:
     run(FIT)
     run("export orders.model orders.json --to json --min-count 3")
     assert Path("orders.json").read_text() == to_json(gpu_encode.load("orders.model"), min_count=3)
+
+
+def test_arrow_is_a_folder_of_tables(run: Callable[[str], None], refused: Callable[[str], str]) -> None:
+    from gpu_encode.export import from_arrow, to_arrow
+
+    run(FIT)
+    run("export orders.model tables --to arrow")
+    encoder, files = gpu_encode.load("orders.model"), sorted(Path("tables").iterdir())
+    assert [file.name for file in files] == ["city.arrow", "device_x_zip.arrow"]
+    encode = from_arrow([feather.read_table(file) for file in files])
+    rows = pd.read_parquet("orders.parquet")
+    pd.testing.assert_frame_equal(encode.transform(rows), encoder.transform(rows), check_exact=True)
+    assert "'tables' is there already" in refused("export orders.model tables --to arrow")
+    run("export orders.model tables --to arrow --min-count 1000000 --overwrite")
+    assert len(feather.read_table(files[0])) < len(to_arrow(encoder)["city"])
+    assert [path.name for path in Path().iterdir() if path.name.startswith(".")] == []
 
 
 def test_onnx(run: Callable[[str], None], refused: Callable[[str], str]) -> None:
