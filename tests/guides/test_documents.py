@@ -1,4 +1,4 @@
-"""Every Python block of the guides is executed, with pandas in cuDF's place where no GPU is; tables are looked up.
+"""Every Python block of guides and notebooks runs, with pandas in cuDF's place where no GPU is; tables are looked up.
 
 Blocks that are called `python cuml` run on cuML where it is, and on its formulas where pandas stands in for cuDF.
 """
@@ -18,7 +18,8 @@ from tests.guides import cuml_formula, nvtabular_formula
 from tests.guides.libraries import ON_CUDF, require_modules
 
 ROOT = Path(__file__).parents[2]
-DOCUMENTS = {path.name: path.read_text() for path in sorted((ROOT / "docs").glob("*.md"))}
+PATHS = {path.name: path for folder in ("docs", "examples/notebooks") for path in sorted((ROOT / folder).glob("*.md"))}
+DOCUMENTS = {name: path.read_text() for name, path in PATHS.items()}
 CUML = "python cuml"
 TAGS = {"python", CUML}
 # Commands, which the README's test runs.
@@ -30,6 +31,7 @@ PARAMETERS = {"sample_weight", *(name for signature in SIGNATURES for name in si
 ON_GPU = "import cudf  # without a GPU: "
 # What the blocks of a document import beside cuDF.
 NEEDED = {
+    "billion_rows.md": ("dask",),
     "rapids.md": ("xgboost", "dask", "dask_cudf"),
     "sources.md": ("polars", "duckdb", "fsspec"),
     "production.md": ("duckdb", "sqlglot", "skl2onnx", "onnxruntime"),
@@ -65,8 +67,8 @@ def run(name, tags, capsys):
     assert capsys.readouterr().out.splitlines() == shown
 
 
-# The first row of an order has none before it.
-@pytest.mark.filterwarnings("ignore:.*see no rows")
+# The first row of an order has none before it; Dask warns of itself where pandas is newer.
+@pytest.mark.filterwarnings("ignore:.*see no rows", "ignore:.*inplace keyword")
 @pytest.mark.parametrize("name", sorted(DOCUMENTS))
 def test_blocks_run_without_cuml(name, tmp_path, monkeypatch, capsys):
     require_modules(*NEEDED.get(name, ()))
@@ -141,6 +143,6 @@ def test_links_lead_somewhere(name):
     titles = {re.sub(r"[^\w -]", "", title).lower().replace(" ", "-") for title in re.findall(r"^#+ (.*)$", text, re.M)}
     for target in re.findall(r"\]\(([^)]+)\)", text):
         path, _, anchor = target.partition("#")
-        assert (anchor in titles) if not path else (ROOT / "docs" / path).exists(), target
+        assert (anchor in titles) if not path else (PATHS[name].parent / path).exists(), target
     for path in re.findall(r"`((?:examples|tests)/[\w/.]+)`", text):
         assert (ROOT / path).exists(), path

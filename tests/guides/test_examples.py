@@ -192,6 +192,11 @@ def test_every_example_is_listed():
     assert sorted(listed) == SCRIPTS
 
 
+def test_every_notebook_is_listed():
+    listed = re.findall(r"\]\((notebooks/\w+\.md)\)", (FOLDER / "README.md").read_text())
+    assert sorted(listed) == sorted(f"notebooks/{path.name}" for path in FOLDER.glob("notebooks/*.md"))
+
+
 def test_three_readers_are_better_together():
     command = [sys.executable, str(FOLDER / "methods" / "blend_of_three.py"), "--rows", "2000"]
     done = subprocess.run(command, capture_output=True, text=True, check=True, env=os.environ)
