@@ -17,7 +17,7 @@ from gpu_encode.annotations import ArrowStream, FilePath, LazyFrame
 from gpu_encode.datasets import memory
 from gpu_encode.datasets.orders import Orders, Placing
 from gpu_encode.datasets.room import FEWEST_ROWS, Room, slice_of
-from gpu_encode.datasets.run import Options, Progress, Run, Summary, Teller, hold_stream
+from gpu_encode.datasets.run import Options, Run, Summary, hold_stream
 from gpu_encode.datasets.source import (
     Chunk,
     Roles,
@@ -47,6 +47,7 @@ from gpu_encode.fitting.model import unseen_counted, warn_of_share
 from gpu_encode.parts import EncodingPlan, Part, PartialSums, Profile, encode, fit, measure, plan
 from gpu_encode.parts.plans import carried
 from gpu_encode.parts.profiles import profile_rows
+from gpu_encode.progress import Progress, Teller
 from gpu_encode.schemes import Ordered, Splits
 from gpu_encode.storage.archive import explain_full_disk
 from gpu_encode.sums.targets import most_classes
@@ -114,7 +115,8 @@ def encode_dataset(
         Go on from what an interrupted run of the same call had finished, with the same bits at the end.  Not with
         statistics that are functions, which no file holds; and not from a query, which may give other rows.
     progress : True or callable, optional
-        True: a bar on stderr.  A callable is called as ``progress(stage, rows_done, rows_in_all)``.
+        True: bars on stderr, or in the notebook, which needs ipywidgets.  A callable is called as
+        ``progress(stage, rows_done, rows_in_all)``.
 
     Returns
     -------

@@ -8,7 +8,6 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from itertools import chain
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Generic, Self, TypeVar
 
 import pyarrow as pa
@@ -21,6 +20,7 @@ from gpu_encode.datasets.staging import Staging
 from gpu_encode.datasets.writing import Destination, OutputFiles, RowWriter
 from gpu_encode.errors.targets import many_columns
 from gpu_encode.parts import EncodingPlan
+from gpu_encode.progress import Progress, Teller, with_prefix
 from gpu_encode.sums.targets import MANY_CLASSES
 
 Item = TypeVar("Item")
@@ -128,115 +128,6 @@ class WriteBehind(Generic[Item]):
         begun = time.perf_counter()
         self._write(item)
         self.seconds += time.perf_counter() - begun
-
-
-# Called with the stage, the rows done and the rows in all.
-Teller = Callable[[str, int, int], object]
-
-
-class Progress:
-    """The stages of one run.
-
-    Parameters
-    ----------
-    teller : True, callable or None
-        True: every stage is a bar on stderr.  A callable is called as ``teller(stage, rows_done, rows_in_all)``.
-
-    Examples
-    --------
-    >>> with Progress(print) as progress:
-    ...     progress.stage("reading", total=2)
-    ...     progress.advance(2)
-    reading 0 2
-    reading 2 2
-    """
-
-    def __init__(self, teller: "bool | Teller | None" = None) -> None:
-        if not (teller is None or isinstance(teller, bool) or callable(teller)):
-            raise TypeError(
-                f"progress must be True, None or a function of (stage, rows_done, rows_in_all). Got {teller!r}."
-            )
-        self.rows = 0
-        self._name, self._total = "", 0
-        self._tell: Teller | None = teller if callable(teller) else None
-        self._bars: Any = bars() if teller is True else None
-        self._task: Any = None
-
-    def __enter__(self) -> Self:
-        if self._bars is not None:
-            self._bars.start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        if self._bars is not None:
-            if error is None:
-                self._end_stage()
-            self._bars.stop()
-
-    def stage(self, name: str, total: int | None = None, done: int = 0) -> None:
-        """Begin the next stage, of `total` rows where that is known; an earlier run has done some of them."""
-        if self._bars is not None:
-            self._end_stage()
-            self._task = self._bars.add_task(name, total=total, completed=done)
-        self.rows, self._name, self._total = done, name, total or 0
-        if self._tell is not None:
-            self._tell(name, done, self._total)
-
-    def advance(self, rows: int) -> None:
-        """Tell that `rows` more rows are done in this stage."""
-        self.rows += rows
-        if self._bars is not None:
-            self._bars.advance(self._task, rows)
-        if self._tell is not None:
-            self._tell(self._name, self.rows, self._total)
-
-    def _end_stage(self) -> None:
-        if self._task is not None:
-            self._bars.update(self._task, total=self.rows, completed=self.rows)
-
-
-def bars() -> Any:
-    """Return rich's display of the stages."""
-    from rich.console import Console
-    from rich.progress import BarColumn, ProgressColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
-    from rich.progress import Progress as Bars
-    from rich.text import Text
-
-    class Rate(ProgressColumn):  # type: ignore[misc,unused-ignore]
-        def render(self, task: Any) -> Text:
-            # Not rich's own estimate: that needs several steps, and some stages are a single one.
-            return Text(rate(task.completed / task.elapsed) if task.elapsed and task.completed else "")
-
-    return Bars(
-        TextColumn("{task.description:<9}"),
-        BarColumn(),
-        TextColumn("{task.completed:>13,.0f} rows"),
-        Rate(),
-        TimeElapsedColumn(),
-        TimeRemainingColumn(),
-        console=Console(stderr=True),
-    )
-
-
-def rate(speed: float) -> str:
-    """Write a speed as people read it.
-
-    Examples
-    --------
-    >>> rate(2_345_678)
-    '2.3 M rows/s'
-    """
-    return f"{with_prefix(speed)} rows/s"
-
-
-def with_prefix(number: float) -> str:
-    """Write a number with a prefix of its unit, which is to follow."""
-    for size, letter in ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k")):
-        if number >= size:
-            return f"{number / size:.1f} {letter}"
-    return f"{number:.0f}"
 
 
 # As people say it: thread by thread.

@@ -14,6 +14,7 @@ from gpu_encode.fitting.fit import FitContext, plan_rows, prepare
 from gpu_encode.fitting.inputs import Inputs
 from gpu_encode.formulas.encoding_rule import EncodingRule
 from gpu_encode.formulas.smoothing import Smooth
+from gpu_encode.progress import Progress, Teller
 from gpu_encode.schemes import Scheme
 from gpu_encode.schemes.folds import CrossFitting
 from gpu_encode.schemes.plans import Plan
@@ -38,6 +39,7 @@ def tune(
     per_column: bool = False,
     sample_weight: Vector | None = None,
     groups: Vector | None = None,
+    progress: bool | Teller | None = None,
 ) -> Tuned:
     """Choose `smooth`, priors and the number of folds by the likelihood of rows that are held out.
 
@@ -71,6 +73,8 @@ def tune(
     per_column : bool, default=False
         Choose for each column by itself: the parameters become dicts.  The scheme is one for all, by which the columns'
         own best are likeliest on average.
+    progress : True or callable, optional
+        As in `encode_dataset`: the rows are read, and scored once for each column, output of the target and scheme.
 
     Returns
     -------
@@ -114,9 +118,11 @@ def tune(
             "[part.compute() for part in X.partitions], or a sample."
         )
     planned = checked_schemes(schemes, encoder, candidates[0].parameters, folds)
-    with devices.explain_memory():
+    with devices.explain_memory(), Progress(progress) as shown:
+        shown.stage("reading")
         context = read_sums(candidates, planned[0][1], Inputs(X, y, sample_weight, groups))
-        by_column = score_columns(context, candidates, planned)
+        shown.advance(context.rows.n_rows)
+        by_column = score_columns(context, candidates, planned, shown)
     names = [str(key.entry.name) for key in context.keys]
     alone = {name: score_candidates(grids, candidates, planned) for name, grids in zip(names, by_column, strict=True)}
     scores = score_candidates([grid for grids in by_column for grid in grids], candidates, planned)
@@ -177,12 +183,23 @@ def keys_of(context: FitContext) -> list[Any]:
 Grid = list[list[list[Likelihood]]]
 
 
-def score_columns(context: FitContext, candidates: Sequence[Candidate], schemes: Schemes) -> list[list[Grid]]:
+def score_columns(
+    context: FitContext, candidates: Sequence[Candidate], schemes: Schemes, progress: Progress
+) -> list[list[Grid]]:
     """Score every candidate under every scheme, for each column and target."""
     plans = [(scheme, plan_rows(scheme, context.rows, context.targets)) for _, scheme in schemes]
     rules = [candidate.parameters.rules(context.selection, context.rows.frame) for candidate in candidates]
+    progress.stage("scoring", context.rows.n_rows * sum(map(len, context.tasks)) * len(plans))
+
+    def score(
+        task: EncodingTask, rules_of_key: Sequence[EncodingRule], scheme: Scheme, plan: Plan
+    ) -> list[list[Likelihood]]:
+        scored = likelihoods(task, rules_of_key, plan, scheme)
+        progress.advance(context.rows.n_rows)
+        return scored
+
     return [
-        [[likelihoods(task, rules_of_key, plan, scheme) for scheme, plan in plans] for task in tasks]
+        [[score(task, rules_of_key, scheme, plan) for scheme, plan in plans] for task in tasks]
         for tasks, *rules_of_key in zip(context.tasks, *rules, strict=True)
     ]
 

@@ -14,6 +14,7 @@ LAYERS = (
     "annotations",
     "errors",
     "notices",
+    "progress",
     "devices",
     "loading",
     "compilation",
@@ -77,7 +78,7 @@ HOMES = {
     "sqlglot": ("gpu_encode.export.sql",),
     "onnx": ("gpu_encode.export",),
     "skl2onnx": ("gpu_encode.export.onnx_pipelines",),
-    "rich": ("gpu_encode.cli", "gpu_encode.datasets"),
+    "rich": ("gpu_encode.cli", "gpu_encode.progress"),
     # Numba pickles machine code; models are never pickled.
     "pickle": ("cpu_fallback.compiled.kernel_files",),
 }

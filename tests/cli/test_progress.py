@@ -2,11 +2,12 @@
 
 import io
 import sys
+from types import SimpleNamespace
 
 import pytest
 
 from gpu_encode.cli.messages import on_terminal
-from gpu_encode.datasets.run import Progress, rate
+from gpu_encode.progress import Progress, rate
 
 
 class Terminal(io.StringIO):
@@ -40,6 +41,25 @@ def test_a_terminal_gets_bars(monkeypatch: pytest.MonkeyPatch) -> None:
     assert last.count("10 rows") == 2
     with pytest.raises(ValueError, match=r"^$"):
         work(fail=True)
+
+
+def test_a_notebook_gets_bars_to_their_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Output:
+        def __enter__(self) -> None: ...
+
+        def __exit__(self, *error: object) -> None: ...
+
+        def clear_output(self, wait: bool) -> None: ...
+
+    shown: list[object] = []
+    monkeypatch.setattr(sys, "stderr", Terminal())
+    monkeypatch.setattr("rich.console._is_jupyter", lambda: True)
+    monkeypatch.setitem(sys.modules, "IPython", SimpleNamespace())
+    monkeypatch.setitem(sys.modules, "IPython.display", SimpleNamespace(display=shown.append))
+    monkeypatch.setitem(sys.modules, "ipywidgets", SimpleNamespace(Output=Output))
+    work()
+    *_, last = (text for text in (getattr(one, "text", "") for one in shown) if "reading" in text)
+    assert last.count("10 rows") == 2
 
 
 @pytest.mark.parametrize(("speed", "text"), [(3.2e9, "3.2 G rows/s"), (5e6, "5.0 M rows/s"), (12, "12 rows/s")])

@@ -441,3 +441,15 @@ def test_partitions_of_dask():
     dd = pytest.importorskip("dask.dataframe")
     with pytest.raises(TypeError, match="not partitions of Dask"):
         ge.tune(encoder(), dd.from_pandas(ROWS, npartitions=2), SOLD)
+
+
+def test_progress_counts_rows_once_for_each_column_output_and_scheme():
+    told = []
+    columns, schemes = ["city", "zip"], [ge.KFold(3), ge.KFold(4)]
+    given = {"smoothings": [1.0], "schemes": schemes}
+    alone = ge.tune(encoder(columns=columns), ROWS, KIND, **given)
+    shown = ge.tune(encoder(columns=columns), ROWS, KIND, **given, progress=lambda *told_now: told.append(told_now))
+    assert [score.log_likelihood for score in shown.scores] == [score.log_likelihood for score in alone.scores]
+    reading, scoring = told[:2], told[2:]
+    assert reading == [("reading", 0, 0), ("reading", N, 0)]
+    assert scoring == [("scoring", done * N, 4 * N) for done in range(5)]
