@@ -210,6 +210,9 @@ def __getattr__(name: str) -> Any:
     if name in _HOME:
         with LOADING:
             return getattr(import_module(f"gpu_encode.{_HOME[name]}"), name)
+    if name in ("accel", "export", "plots"):
+        with LOADING:
+            return import_module(f"gpu_encode.{name}")
     message = f"module {__name__!r} has no attribute {name!r}"
     raise AttributeError(message)
 

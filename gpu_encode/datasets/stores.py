@@ -153,12 +153,15 @@ def is_page(url: str) -> bool:
 
 def describe_list(urls: Sequence[Any]) -> list[SourceFile]:
     """Give the files of a list of URLs, in its order."""
-    for number, url in enumerate(urls):
+    for url in urls:
         if not is_url(url):
             raise ValueError(f"source lists URLs, and {str(url)!r}, which is none. Give files of one kind.")
-        if url in urls[:number]:
-            raise ValueError(f"source lists {url!r} twice, and its rows would count twice. List each file once.")
     reached = [reach(url) for url in urls]
+    for number, place in enumerate(reached):
+        if place in reached[:number]:
+            raise ValueError(
+                f"source lists {urls[number]!r} twice, and its rows would count twice. List each file once."
+            )
     base = os.path.commonpath([PurePosixPath(path).parent for _, path in reached])
     return [
         describe_file(filesystem, url, PurePosixPath(path).relative_to(base).as_posix())

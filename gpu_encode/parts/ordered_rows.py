@@ -121,7 +121,7 @@ class PrecedingSums:
         if steps is None or rows.ties is None:
             return cls({0: sum_up(tables, rows)})
         blocks = blocks_of(steps[rows.ties])
-        last = int(blocks[-1])
+        last = int(blocks.max())
         by_block = {block: rows.pick(blocks == block) for block in (last - 1, last)}
         return cls({block: sum_up(tables, part) for block, part in by_block.items() if len(part)})
 

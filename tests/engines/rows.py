@@ -69,6 +69,8 @@ def in_time(**ages):
 ORDERS = {
     "in time": in_time,
     "by age": lambda: in_time(half_life=3),
+    # 64 half-lives are seen.
+    "by an age of few times": lambda: in_time(half_life=0.1),
     "in a window": lambda: in_time(window=2),
     "by the means of categories": lambda: in_time().set_params(prior="category_mean"),
 }
