@@ -13,6 +13,7 @@ from gpu_encode.cli.encoders import check_parameters, encoder_choices
 from gpu_encode.cli.fit_transform import encoder_of, source_of
 from gpu_encode.cli.messages import refuse, say
 from gpu_encode.datasets.source import Source, open_source
+from gpu_encode.datasets.writing import refuse_overlap
 from gpu_encode.leaks import leak_report
 from gpu_encode.storage.archive import whole_file
 
@@ -25,6 +26,8 @@ def run(options: argparse.Namespace) -> int:
     parameters = encoder_choices(options)
     check_parameters(options, encoder_of(options, parameters))
     rows = open_source(source_of(options), options.missing_text, text_columns(options, parameters))
+    if place is not None:
+        refuse_overlap(rows, place.resolve(), options.html)
     plan = roles(rows.schema, options, parameters)
     if len(plan.targets) != 1:
         refuse(f"--target: the report looks at one column, not {len(plan.targets)}")

@@ -123,6 +123,8 @@ def choose_rows(
     """Draw rows whose target can be another without a class that is lost: rare and common values of keys alike."""
     sizes = np.bincount(targets.labels[targets.present])
     rows = targets.present[sizes[targets.labels[targets.present]] > 2]
+    if not len(rows):
+        return rows
     weights = sum((1 / np.bincount(codes)[codes[rows]] for codes in keys), np.zeros(len(rows)) + 1 / len(rows))
     chosen = random.choice(rows, min(number, len(rows)), replace=False, p=weights / weights.sum())
     return np.sort(chosen)

@@ -147,7 +147,8 @@ def leak_report(
     Raises
     ------
     TypeError, ValueError
-        For rows that are not one table in memory, for what is no transformer, and for a target of one value; and what
+        For rows that are not one table in memory, for what is no transformer, and for a target of one value or of
+        fewer than 50 rows; and what
         the encoder raises.
 
     Notes

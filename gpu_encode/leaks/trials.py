@@ -15,6 +15,8 @@ from gpu_encode.frames import Frame
 
 # Targets of more distinct numbers are told apart by whether they lie above the median.
 MOST_CLASSES = 10
+# On fewer rows no tree of 16 leaves is grown and scored.
+FEWEST_ROWS = 50
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,12 +47,17 @@ class RowTargets:
         Raises
         ------
         ValueError
-            For several targets, or a target of one value.
+            For several targets, few rows with a target, or a target of one value.
         """
         values = frames.on_host(frames.read_targets(y, n_rows, keep_missing=True))
         if values.ndim != 1:
             raise ValueError(f"leak_report looks at one target, and y has {values.shape[1]}. Give one column of y.")
         present = np.flatnonzero([value is not None and value == value for value in values.tolist()])  # noqa: PLR0124
+        if len(present) < FEWEST_ROWS:
+            raise ValueError(
+                f"leak_report needs {FEWEST_ROWS} rows or more that have a target, to grow trees on some and score "
+                f"them on others. Got {len(present)}."
+            )
         classes, codes = np.unique(values[present], return_inverse=True)
         if len(classes) < 2:
             raise ValueError("y has one value, which no encoding could tell. Give a target of two values or more.")

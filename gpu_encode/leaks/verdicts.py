@@ -12,7 +12,7 @@ MEANINGS = {
     "no target": "It does not follow from the target.",
     "own target": "A row's own target is in its training encoding: a leak. Take KFold or Ordered.",
     "readable": "A tree reads the target of rows off their training encodings, and off no new rows': a leak. "
-    "Take fewer folds, or Ordered.",
+    "Of this library's encoders KFold of few folds and Ordered have none.",
     "prior": "A row's own target moves its training encoding as far as a mean over all rows carries it, no further: "
     "a small leak, of 1 / rows. Priors of the visible rows alone have none.",
     "left out": "A row's own target is not in its training encoding, which falls where that target rises, since the "
@@ -129,4 +129,4 @@ def advice(columns: Sequence[ColumnReport]) -> str:
         return f"No row's own target is used, but {', '.join(left_out)} may mislead learners: leave-one-out."
     if all(column.verdict == "no target" for column in columns):
         return "No column follows from the target."
-    return f"No leak was found in {len(columns)} columns."
+    return f"No leak was found in {len(columns)} {'column' if len(columns) == 1 else 'columns'}."

@@ -10,7 +10,8 @@ from gpu_encode import frames
 from gpu_encode.annotations import Key, Table, Vector
 from gpu_encode.encoders.summaries import key_names, summarize
 from gpu_encode.encoders.target import TargetEncoder
-from gpu_encode.plots.display import BLUE, Display
+from gpu_encode.errors.parameters import check_count
+from gpu_encode.plots.display import BLUE, Display, shorten
 from gpu_encode.plots.shrinkage import check_means
 
 
@@ -70,6 +71,7 @@ class CalibrationDisplay(Display):
             Drawn where axes are given; else `plot` draws it.
         """
         check_means(estimator)
+        check_count("CalibrationDisplay", "n_bins", n_bins, low=2)
         kind, classes = estimator.target_type_, cast(Any, estimator.classes_)
         if kind not in ("binary", "continuous"):
             raise ValueError(f"The picture is of one target of numbers or two classes. Got {kind!r}.")
@@ -78,6 +80,9 @@ class CalibrationDisplay(Display):
             frames.read(cast(Any, estimator.transform(X))).values(key_names(estimator).index(name)).astype(np.float64)
         )
         target = frames.on_host(frames.read_targets(y, len(encoded)))
+        if kind == "binary" and not np.isin(target, classes).all():
+            other = target[~np.isin(target, classes)].tolist()[0]
+            raise ValueError(f"y has labels that fit has not seen, such as {other!r}; those are {classes.tolist()}.")
         numbers = (target == classes[1]) if kind == "binary" else target
         order = np.argsort(encoded, kind="stable")
         bins = [rows for rows in np.array_split(order, n_bins) if len(rows)]
@@ -92,5 +97,5 @@ class CalibrationDisplay(Display):
         ax.axline((middle, middle), slope=1, color="black", linestyle="--", linewidth=1, label="perfectly calibrated")
         points = {"fmt": "o", "color": BLUE, "capsize": 3, "label": "held-out rows, ± 2 standard errors"}
         ax.errorbar(self.encodings, self.means, yerr=2 * self.errors, **points)
-        ax.set(xlabel=f"mean encoding of {self.name} in a bin", ylabel="mean of the target, in its units")
+        ax.set(xlabel=f"mean encoding of {shorten(self.name, 40)} in a bin", ylabel="mean of the target, in its units")
         ax.legend(fontsize="small")

@@ -57,12 +57,15 @@ def new_axes() -> Any:
 
 
 def shorten(value: object, most: int = 18) -> str:
-    """Write a value where there is little room.
+    r"""Write a value where there is little room, as a label that has no mathematics.
 
     Examples
     --------
     >>> shorten(None), shorten("a" * 30)
     ('missing', 'aaaaaaaaaaaaaaaaa…')
+    >>> print(shorten("cost_$_to_$"))
+    cost_\$_to_\$
     """
     text = "missing" if value is None else str(value)
-    return text if len(text) <= most else f"{text[: most - 1]}…"
+    # Between two dollars matplotlib reads TeX.
+    return (text if len(text) <= most else f"{text[: most - 1]}…").replace("$", r"\$")

@@ -89,5 +89,5 @@ class HierarchyDisplay(Display):
                 beside = {"xytext": (6, 0), "textcoords": "offset points", "va": "center", "fontsize": 7}
                 ax.annotate(shorten(category, 12), (steps[-1], end), **beside)
         levels = [f"level {step}" for step in steps[1:-1]]
-        ax.set_xticks(steps, ["prior", *levels, self.name])
+        ax.set_xticks(steps, ["prior", *map(shorten, [*levels, self.name])])
         ax.set(xlim=(-0.2, steps[-1] + 0.6), ylabel="encoding, in units of the target", xlabel="coarse to fine")

@@ -77,7 +77,7 @@ class JointKeyDisplay(Display):
         ax.figure.colorbar(image, ax=ax, label="encoding")
         for axis, name, values in zip((ax.yaxis, ax.xaxis), self.names, self.values, strict=True):
             axis.set_ticks(range(len(values)), [shorten(value) for value in values])
-            axis.set_label_text(name)
+            axis.set_label_text(shorten(name, 40))
         ax.tick_params(axis="x", rotation=90 if len(self.values[1]) > 8 else 0)
         if self.encodings.size > MOST_WRITTEN:
             return

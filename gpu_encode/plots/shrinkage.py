@@ -5,11 +5,12 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.utils.validation import check_is_fitted
 
 from gpu_encode.annotations import Key
 from gpu_encode.encoders.summaries import summarize
 from gpu_encode.encoders.target import TargetEncoder
-from gpu_encode.plots.display import BLUE, GREY, ORANGE, Display
+from gpu_encode.plots.display import BLUE, GREY, ORANGE, Display, shorten
 
 # Of more categories, those that smoothing moved the most are drawn, and an even choice of the others.
 MOST_PATHS = 500
@@ -75,13 +76,18 @@ class ShrinkageDisplay(Display):
         ax.scatter(x, means, s=22, facecolors="none", edgecolors=ORANGE, label="mean of the category's rows")
         ax.scatter(x, encodings, s=14, color=BLUE, label="encoding", zorder=3)
         ax.axhline(self.prior, color="black", linestyle="--", linewidth=1, label=f"prior, {self.prior:.3g}")
-        ax.set(xscale="log", xlabel=f"rows of a category of {self.name} (log scale)", ylabel="target, in its units")
+        ax.set(
+            xscale="log",
+            xlabel=f"rows of a category of {shorten(self.name, 40)} (log scale)",
+            ylabel="target, in its units",
+        )
         ax.legend(fontsize="small")
 
 
 def check_means(estimator: object) -> None:
-    """Raise TypeError unless encodings are shrunk means."""
+    """Raise TypeError unless encodings are shrunk means, and NotFittedError before fit."""
     if not isinstance(estimator, TargetEncoder):
         raise TypeError(
             f"The picture is of means that are shrunk, as those of TargetEncoder. Got {type(estimator).__name__}."
         )
+    check_is_fitted(estimator)

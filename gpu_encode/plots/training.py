@@ -9,7 +9,7 @@ from sklearn.base import clone
 
 from gpu_encode import frames
 from gpu_encode.annotations import Estimator, Table, Vector
-from gpu_encode.plots.display import BLUE, Display
+from gpu_encode.plots.display import BLUE, Display, shorten
 
 MOST_POINTS = 5000
 
@@ -74,5 +74,8 @@ class TrainingDisplay(Display):
         middle = float(np.nanmean(self.new))
         ax.axline((middle, middle), slope=1, color="black", linestyle="--", linewidth=1, label="the same")
         ax.scatter(self.new[rows], self.training[rows], s=8, color=BLUE, alpha=0.4, label="a training row")
-        ax.set(xlabel=f"{self.name}: encoding of a new row", ylabel=f"{self.name}: training encoding")
+        ax.set(
+            xlabel=f"{shorten(self.name, 40)}: encoding of a new row",
+            ylabel=f"{shorten(self.name, 40)}: training encoding",
+        )
         ax.legend(fontsize="small")

@@ -1,6 +1,7 @@
 """`gpu-encode leak-report`: options become an encoder, and what is found a page or JSON."""
 
 import json
+from pathlib import Path
 
 import pytest
 
@@ -32,3 +33,9 @@ def test_a_page_is_written_and_not_over_another(run, refused, folder, capsys):
 def test_refusals(refused):
     assert "one column, not 2" in refused("leak-report orders.parquet --target sold,price --columns zip")
     assert "--target" in refused("leak-report orders.parquet")
+
+
+def test_a_page_is_no_source(refused):
+    before = Path("orders.parquet").read_bytes()
+    assert "is, or holds, a file of the source" in refused(f"{QUICK} --html orders.parquet --overwrite")
+    assert Path("orders.parquet").read_bytes() == before

@@ -269,7 +269,7 @@ def test_without_onnx(monkeypatch):
         return load(name, *others)
 
     monkeypatch.setattr(builtins, "__import__", refuse)
-    with pytest.raises(ImportError, match=r"onnx is not installed: pip install 'gpu-encode\[onnx\]'"):
+    with pytest.raises(ImportError, match=r"onnx is not installed: pip install '.\[onnx\]'"):
         to_onnx(ge.TargetEncoder().fit([["a"], ["b"]], [0, 1]))
 
 

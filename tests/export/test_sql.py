@@ -344,7 +344,7 @@ def test_sqlglot_is_asked_for_by_name(monkeypatch):
     for name in [name for name in sys.modules if name.startswith("gpu_encode.export.sql")]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "sqlglot", None)
-    with pytest.raises(ImportError, match=r"pip install 'gpu-encode\[sql\]'"):
+    with pytest.raises(ImportError, match=r"pip install '.\[sql\]'"):
         importlib.import_module("gpu_encode.export.sql")
 
 

@@ -201,7 +201,7 @@ def test_groups_that_straddle_folds_are_told():
     ("encoder", "X", "y", "given", "message"),
     [
         (object(), [["a"]], [0], {}, "takes a transformer, and object has no fit_transform"),
-        (TargetEncoder(), [["a"]] * 9, [1] * 9, {}, "y has one value"),
+        (TargetEncoder(), [["a"]] * 60, [1] * 60, {}, "y has one value"),
         (TargetEncoder(), [["a"]] * 9, np.eye(9), {}, "one target, and y has 9"),
         (TargetEncoder(), [np.array([["a"]])] * 2, [0, 1], {}, "Concatenate the tables"),
         (TargetEncoder(), [["a"]] * 9, [0, 1] * 4, {}, "inconsistent numbers"),
@@ -270,3 +270,14 @@ def test_false_alarms_are_as_rare_as_they_are_said_to_be():
         encoder = TargetEncoder(cv=[KFold(5), Ordered(), KFold(3)][seed % 3])
         alarms += bool(leak_report(encoder, X, y, n_shuffles=5, n_flips=0, level=level, random_state=seed).leaks)
     assert alarms <= at_most(number, level)
+
+
+def test_few_rows_are_refused():
+    for number in (0, 3, 49):
+        with pytest.raises(ValueError, match=f"leak_report needs 50 rows or more that have a target.* Got {number}"):
+            leak_report(TargetEncoder(columns=[0]), np.arange(number).reshape(-1, 1), np.arange(number) % 2)
+    # No row may be flipped: its class would be lost, or become one row.
+    report = leak_report(
+        TargetEncoder(columns=[0]), np.arange(50).reshape(-1, 1), np.arange(50).astype(str), n_shuffles=3
+    )
+    assert report.n_flips == 0

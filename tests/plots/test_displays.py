@@ -5,6 +5,7 @@ import sys
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.exceptions import NotFittedError
 
 from gpu_encode import CountEncoder, LeaveOneOut, Prefixes, TargetEncoder, leak_report, tune
 from gpu_encode.plots import (
@@ -129,3 +130,21 @@ def test_refusals(rows, encoder, monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
     with pytest.raises(ImportError, match=r"pip install '.\[plot\]'"):
         ShrinkageDisplay.from_estimator(encoder).plot()
+
+
+def test_names_are_no_mathematics():
+    X = pd.DataFrame({"cost_$_to_$": ["$\\x$", "b", None] * 4, "zip": list("abcd") * 3})
+    encoder = TargetEncoder(columns=["cost_$_to_$", ("cost_$_to_$", "zip")]).fit(X, np.arange(12) % 2)
+    for kind, column in ((ShrinkageDisplay, 0), (JointKeyDisplay, 1)):
+        picture = kind.from_estimator(encoder, column=encoder.columns[column])
+        assert picture._repr_png_()[:4] == b"\x89PNG"
+
+
+def test_calibration_compares_the_labels_of_fit(rows, encoder):
+    X, y = rows
+    with pytest.raises(ValueError, match=r"labels that fit has not seen, such as '(yes|no)'; those are \[0, 1\]"):
+        CalibrationDisplay.from_estimator(encoder, X, np.where(y == 1, "yes", "no"))
+    with pytest.raises(ValueError, match="n_bins"):
+        CalibrationDisplay.from_estimator(encoder, X, y, n_bins=1)
+    with pytest.raises(NotFittedError):
+        CalibrationDisplay.from_estimator(TargetEncoder(), X, y)
