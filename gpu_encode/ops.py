@@ -448,7 +448,9 @@ def compiled_serves(n_rows: int, module: str = COMPILED) -> bool:
         _rows_asked_for[module] += n_rows
         if max(n_rows, _rows_asked_for[module] // TIMES_ASKED) < LOADING_ROWS[module]:
             return False
-    if compilation.is_ready() or (n_rows >= WAITING_ROWS and compilation.mode() != "never"):
+    with LOADING:  # the first look loads what reads numba's version
+        ready = compilation.is_ready()
+    if ready or (n_rows >= WAITING_ROWS and compilation.mode() != "never"):
         return True
     compilation.start()
     return False

@@ -32,11 +32,15 @@ from gpu_encode.fitting.parameters import Parameters, read_each
 from gpu_encode.formulas.encoding_rule import check_weights
 from gpu_encode.frames import Frame, Pieces
 from gpu_encode.frames.labels import as_numpy
+from gpu_encode.loading import LOADING
 from gpu_encode.sums.category_sums import CategorySums
 from gpu_encode.sums.targets import NO_TARGET
 
 if TYPE_CHECKING:
     from gpu_encode.encoders.row_encoder import RowEncoder
+
+# Now, while no process is forked, and not in the first call.
+frames.load_what_arrays_need()
 
 Method = TypeVar("Method", bound=Callable[..., Any])
 # Which parameters a pickled state holds as pairs.
@@ -650,7 +654,8 @@ class Encoder(KnownKeywords, TransformerMixin, BaseEstimator, auto_wrap_output_k
         labels, known = inputs.frame.labels, getattr(self, "feature_names_in_", None)
         same = known is None if labels is None else not reset and known is not None and labels == known.tolist()
         if not same and (reset or (selection.everything and not lacks_training_only(inputs.frame, self._model))):
-            _check_feature_names(self, table_with_names(inputs.tables[0], inputs.frame), reset=reset)
+            with LOADING:  # scikit-learn loads what knows a library at its first table
+                _check_feature_names(self, table_with_names(inputs.tables[0], inputs.frame), reset=reset)
         if reset:
             self.n_features_in_ = inputs.frame.n_columns
 

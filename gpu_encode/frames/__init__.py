@@ -1,5 +1,6 @@
 """Tables and vectors of every library: read into codes and arrays, and assembled again where they came from."""
 
+from gpu_encode.frames.columns import load_what_arrays_need
 from gpu_encode.frames.device_columns import to_host
 from gpu_encode.frames.device_vectors import Incomplete, NumberedLabels
 from gpu_encode.frames.frame import Frame, engine_holding, is_collection, is_partitioned, read
@@ -25,6 +26,7 @@ __all__ = [
     "in_line",
     "is_collection",
     "is_partitioned",
+    "load_what_arrays_need",
     "on_host",
     "part_with",
     "read",

@@ -7,7 +7,7 @@ from typing import Any
 import narwhals as nw
 
 from gpu_encode.frames.columns import is_categorical
-from gpu_encode.frames.frame import Frame
+from gpu_encode.frames.frame import Frame, from_native
 from gpu_encode.frames.pieces import Pieces
 
 CATEGORICAL = "categorical"
@@ -95,7 +95,7 @@ def in_narwhals(frame: Frame) -> Any:
         if frame.kind == "pyarrow_batch"
         else nw.to_native(frame.native, pass_through=True)
     )
-    return nw.from_native(native, eager_only=True)
+    return from_native(native, eager_only=True)
 
 
 def in_polars(frame: Frame) -> Any:

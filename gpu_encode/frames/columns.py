@@ -15,6 +15,7 @@ from cpu_fallback.types import Array
 from gpu_encode.categories import objects
 from gpu_encode.categories import values as typed
 from gpu_encode.categories.values import NOT_A_TIME
+from gpu_encode.loading import LOADING
 
 # What pyarrow has no kernel or no import for, or would take for something else.
 _POLARS_BY_VALUE = ("Int128", "UInt128", "Object")
@@ -107,6 +108,11 @@ def _same(one: Any, other: Any) -> bool:
     return bool(memory[0] == memory[1] or one.equals(other))
 
 
+def load_what_arrays_need() -> None:
+    """Make an array, at the first of which Arrow loads pandas where it is installed."""
+    pa.array(())
+
+
 def dictionary_parts(encoded: Any) -> tuple[Array, Any]:
     """Give the codes (int32, -1 for null) and the entries of a dictionary array whose chunks share one dictionary."""
     parts = _chunks(encoded)
@@ -162,7 +168,9 @@ def from_native(vector: Any) -> Column | None:
     if nw.dependencies.is_polars_series(vector):
         return from_polars(vector)
     if nw.dependencies.is_into_series(vector):
-        return from_arrow(nw.from_native(vector, series_only=True).to_arrow())
+        with LOADING:  # narwhals loads what knows a library at its first series
+            series = nw.from_native(vector, series_only=True)
+        return from_arrow(series.to_arrow())
     return None
 
 

@@ -18,6 +18,7 @@ from gpu_encode.frames import columns, cudf, device_columns, factorizing
 from gpu_encode.frames.columns import Column
 from gpu_encode.frames.device_columns import DeviceColumn
 from gpu_encode.frames.labels import as_numpy
+from gpu_encode.loading import LOADING
 from gpu_encode.ops import Ops, device_of, host
 
 # No frame library is imported to find out which one a table is of: narwhals looks at what has been.
@@ -237,7 +238,7 @@ def _read_any(data: Any) -> Frame:
     if devices.is_accelerated(data):
         return replace(read(devices.unwrap(data)), wrap=devices.accelerate)
     if _MODULE.is_narwhals_dataframe(data):
-        return replace(read(nw.to_native(data)), wrap=nw.from_native)
+        return replace(read(nw.to_native(data)), wrap=from_native)
     return _read_frame(data) or _read_array(data)
 
 
@@ -247,6 +248,12 @@ def is_frame(data: Any) -> bool:
     if isinstance(data, np.ndarray):
         return False
     return isinstance(data, pa.RecordBatch) or devices.is_cudf_frame(data) or bool(_MODULE.is_into_dataframe(data))
+
+
+def from_native(table: Any, **how: Any) -> Any:
+    """Give a table as narwhals has it, which loads what knows a library at the first of its tables."""
+    with LOADING:
+        return nw.from_native(table, **how)
 
 
 def is_collection(data: Any) -> bool:
@@ -324,7 +331,7 @@ def _read_frame(data: Any) -> Frame | None:
     if is_series(data):
         raise not_two_dimensional((len(data),), data)
     eager = None if is_lazy else _read_known(data)
-    if eager is None and isinstance(nw.from_native(data, pass_through=True), nw.LazyFrame):
+    if eager is None and isinstance(from_native(data, pass_through=True), nw.LazyFrame):
         of_spark = engine_holding(data) == "spark"
         instead = "Call .toArrow() first; fit, fit_transform and transform of an encoder take it as it is."
         if not of_spark:
@@ -343,7 +350,7 @@ def _read_known(data: Any) -> Frame | None:
         kind = "pyarrow" if isinstance(data, pa.Table) else "pyarrow_batch"
         return Frame(data, kind, (data.num_rows, data.num_columns), list(data.schema.names))
     if _MODULE.is_into_dataframe(data):
-        eager = nw.from_native(data, eager_only=True)
+        eager = from_native(data, eager_only=True)
         return Frame(eager, "other", eager.shape, list(eager.columns))
     return None
 
@@ -562,11 +569,11 @@ def _select(frame: Frame, passed: list[int], kind: Literal["pandas", "polars", "
         held = {names[position]: np.ascontiguousarray(frame.native[:, position]) for position in passed}
         return nw.from_dict(held, backend=kind)
     if frame.kind == "pandas":
-        return nw.from_native(_called(frame, passed).reset_index(drop=True), eager_only=True)
+        return from_native(_called(frame, passed).reset_index(drop=True), eager_only=True)
     if frame.kind == "other":
         return frame.native[:, passed]
     native = pa.Table.from_batches([frame.native]) if frame.kind == "pyarrow_batch" else frame.native
-    return nw.from_native(native, eager_only=True)[:, passed]
+    return from_native(native, eager_only=True)[:, passed]
 
 
 _READERS: dict[str, Callable[[Any], Column]] = {

@@ -16,7 +16,7 @@ from gpu_encode.errors.targets import incomparable_labels
 from gpu_encode.errors.values import RowError, mixed_types
 from gpu_encode.frames.device_columns import to_host
 from gpu_encode.frames.device_vectors import NumberedLabels
-from gpu_encode.frames.frame import Frame, is_collection, is_frame, is_series, read, refuse_dask
+from gpu_encode.frames.frame import Frame, from_native, is_collection, is_frame, is_series, read, refuse_dask
 from gpu_encode.ops import Ops, through
 
 
@@ -192,7 +192,7 @@ def is_table(data: Any) -> bool:
     """Whether data is a frame of any library, lazy ones too, or an array of two dimensions, wherever it lies."""
     if is_frame(data) or getattr(data, "ndim", 0) == 2:
         return True
-    return isinstance(nw.from_native(data, pass_through=True), (nw.DataFrame, nw.LazyFrame))
+    return isinstance(from_native(data, pass_through=True), (nw.DataFrame, nw.LazyFrame))
 
 
 def read_pieces(tables: Sequence[Any]) -> Pieces:

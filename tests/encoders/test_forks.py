@@ -77,6 +77,34 @@ while other.is_alive() and len(states) < 20:
     states.append(os.waitpid(child, 0)[1])
 print(states)
 """
+# Every module that calls load while a process may be forked; what compiles holds numba's lock, for which forks wait.
+WHAT_IS_LOADED = """
+import json, os, sys
+os.environ["GPU_ENCODE_COMPILE"] = "never"
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import gpu_encode
+from gpu_encode.loading import LOADING
+
+def note(event, given):
+    if event == "import" and not LOADING._is_owned():
+        loaded.append(given[0])
+
+rows = {"word": ["a", "b", None] * 40_000, "number": [1, 2, 3] * 40_000}
+y = [0, 1, 1] * 40_000
+lists, array = [["a", 1], ["b", 2]] * 60_000, np.array([[1, 2], [3, 4]] * 60_000)
+tables = [lists, array, pa.table(rows), pl.DataFrame(rows), pd.DataFrame(rows)]
+loaded = []
+sys.addaudithook(note)
+for X in tables:
+    encoder = gpu_encode.TargetEncoder()
+    encoder.fit_transform(X, y)
+    encoder.transform(X)
+    gpu_encode.CountEncoder().fit(X).transform(X[:5])
+print(json.dumps(loaded))
+"""
 # A thread loads numba while the process is to fork, and then compiles: the child must not find numba's lock taken.
 WHILE_NUMBA_LOADS = """
 import os, signal, threading, time
@@ -155,3 +183,7 @@ def test_forks_while_another_thread_loads() -> None:
 @pytest.mark.parametrize("script", [WHILE_NUMBA_LOADS, WHILE_A_LOGGER_IS_MADE], ids=["numba", "logger"])
 def test_a_fork_waits_for_modules_before_it_takes_their_locks(script: str) -> None:
     assert run(script) == [0]
+
+
+def test_no_module_is_loaded_while_a_process_may_be_forked() -> None:
+    assert run(WHAT_IS_LOADED) == []
