@@ -22,6 +22,10 @@ BILLION_ARGS ?=
 SIMULATOR = NUMBA_ENABLE_CUDASIM=1 GPU_ENCODE_SIMULATED_ARRAYS=tests.cuda.stand_in OPS_BACKENDS=cuda-simulator
 # cuDF wants an older numba than the suite has, and 3 GB: it gets an environment of its own.
 RAPIDS_VENV ?= $(VENV)-rapids
+# Spark and Ray are large, and Ray pins other libraries: an environment of their own, too.
+ENGINES_VENV ?= $(VENV)-engines
+# ENGINE_ARGS= runs all tests of engines, which take half an hour.
+ENGINE_ARGS ?= -m daily
 # What has the CUDA backend compute.  Tests marked `host` or `long` are left out of the simulator; LONG=1 runs them too.
 SIM_TESTS ?= tests/cpu_fallback tests/cuda tests/encoders tests/family tests/factors tests/votes tests/proximity tests/parts \
 	tests/benchmarks/test_gpu_steps.py
@@ -33,7 +37,7 @@ BIN = $(VENV)/bin
 INSTALLED = $(VENV)/.gpu-encode-installed
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo bench family-bench billion format lint types test test-long sim rapids ptx gpu sanitize rapids-bench doctest docs coverage build ci clean
+.PHONY: help install demo bench family-bench billion format lint types test test-long engines sim rapids ptx gpu sanitize rapids-bench doctest docs coverage build ci clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "%-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -81,6 +85,10 @@ test: $(INSTALLED)  ## the whole suite; on all cores; PYTEST_ARGS="-k ordered" n
 SEED ?= $(shell date +%s)
 test-long: $(INSTALLED)  ## the tests that draw examples, on new ones, ten times as many; SEED=... repeats a run
 	$(BIN)/python -m pytest --hypothesis-profile=long --hypothesis-seed=$(SEED) -m hypothesis $(PYTEST_ARGS)
+
+engines:  ## Spark, which needs Java, and Ray as they are, in an environment of their own; ENGINE_ARGS= leaves out nothing
+	$(MAKE) install VENV=$(ENGINES_VENV) EXTRAS=suite,engines
+	$(ENGINES_VENV)/bin/python -m pytest $(ENGINE_ARGS) tests/engines
 
 sim: $(INSTALLED)  ## what shows the CUDA backend, in numba's simulator; SIM_TESTS=tests/cuda narrows it, LONG=1 leaves out nothing
 	rm -rf build/launches

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pyarrow as pa
+import pytest
 
 from gpu_encode import (
     CountEncoder,
@@ -34,6 +35,11 @@ UNORDERED = [
     Ordered(),
     Ordered(shuffle=False),
 ]
+
+
+def marked(names, *daily):
+    """Give names as parameters, some of them of the tests that every change has to pass."""
+    return [pytest.param(name, marks=pytest.mark.daily if name in daily else ()) for name in names]
 
 
 def rows(n_rows=N_ROWS, seed=3):

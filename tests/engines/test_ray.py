@@ -10,7 +10,7 @@ import pytest
 
 from gpu_encode import KFold, devices, load
 from gpu_encode.engines import orders
-from tests.engines.rows import ORDERS, SCHEMES, UNORDERED, counter, encoder, in_time, rows, same
+from tests.engines.rows import ORDERS, SCHEMES, UNORDERED, counter, encoder, in_time, marked, rows, same
 
 ray = pytest.importorskip("ray.data", reason="the extra engines has Ray")
 pytestmark = [
@@ -58,7 +58,7 @@ def in_memory(encoder, *aside, **vectors):
 
 
 @pytest.mark.filterwarnings("ignore:.* rows see no rows", "ignore::gpu_encode.LeakWarning")
-@pytest.mark.parametrize("name", SCHEMES)
+@pytest.mark.parametrize("name", marked(SCHEMES, "by value"))
 def test_schemes_give_the_bits_of_one_table(name):
     alone, there = encoder(SCHEMES[name]), encoder(SCHEMES[name])
     expected = in_memory(alone, "sold", "weight", sample_weight=rows()["weight"])
@@ -86,7 +86,7 @@ def test_orders_in_time_give_the_bits_of_one_table(name):
 
 
 @pytest.mark.usefixtures("groups_of_few_rows")
-@pytest.mark.parametrize("n_blocks", [1, 3, 8, 20])
+@pytest.mark.parametrize("n_blocks", marked([1, 3, 8, 20], 3))
 def test_blocks_are_cut_and_joined_at_will(n_blocks):
     given = ray.from_arrow([rows().slice(start, 203 // n_blocks + 1) for start in range(0, 203, 203 // n_blocks + 1)])
     for make in (lambda: encoder(BY_ID), in_time):

@@ -13,7 +13,7 @@ import pytest
 
 from gpu_encode import GroupKFold, KFold, OneHotEncoder, Ordered, StatisticEncoder, TargetEncoder, devices, load
 from gpu_encode.engines import orders
-from tests.engines.rows import ORDERS, SCHEMES, UNORDERED, counter, encoder, in_time, rows, same
+from tests.engines.rows import ORDERS, SCHEMES, UNORDERED, counter, encoder, in_time, marked, rows, same
 
 pyspark = pytest.importorskip("pyspark", reason="the extra engines has Spark")
 pytestmark = [
@@ -74,7 +74,7 @@ def in_memory(encoder, *aside, table=None, **vectors):
 
 
 @pytest.mark.filterwarnings("ignore:.* rows see no rows", "ignore::gpu_encode.LeakWarning")
-@pytest.mark.parametrize("name", SCHEMES)
+@pytest.mark.parametrize("name", marked(SCHEMES, "by value", "all others"))
 def test_schemes_give_the_bits_of_one_table(frame, name):
     alone, there = encoder(SCHEMES[name]), encoder(SCHEMES[name])
     expected = in_memory(alone, "sold", "weight", sample_weight=rows()["weight"])
@@ -103,7 +103,7 @@ def groups_of_few_rows(monkeypatch):
 
 
 @pytest.mark.usefixtures("groups_of_few_rows")
-@pytest.mark.parametrize("name", ORDERS)
+@pytest.mark.parametrize("name", marked(ORDERS, "by age"))
 def test_orders_in_time_give_the_bits_of_one_table(frame, name):
     alone = ORDERS[name]()
     expected = in_memory(alone, "sold", "weight", sample_weight=rows()["weight"])
@@ -147,7 +147,7 @@ def test_encoders_without_a_target(frame, make):
     assert same(make().fit(frame).transform(frame).toArrow(), expected)
 
 
-@pytest.mark.parametrize("move", MOVES)
+@pytest.mark.parametrize("move", marked(MOVES, "coalesce", "union"))
 def test_rows_move_after_the_call(frame, move):
     expected = in_memory(encoder(BY_ID), "sold")
     assert same(MOVES[move](encoder(BY_ID).fit_transform(frame, "sold")).toArrow(), expected, "sold")
@@ -161,7 +161,7 @@ def test_rows_move_before_the_call(frame, move):
 
 @pytest.mark.usefixtures("groups_of_few_rows")
 @pytest.mark.parametrize("make", [lambda: encoder(BY_ID), in_time], ids=["folds", "in time"])
-@pytest.mark.parametrize("size", ["100b", "1g"])
+@pytest.mark.parametrize("size", marked(["100b", "1g"], "100b"))
 def test_adaptive_execution_may_cut_each_pass_anew(spark, frame, size, make):
     spark.conf.set("spark.sql.adaptive.advisoryPartitionSizeInBytes", size)
     spark.conf.set("spark.sql.adaptive.coalescePartitions.parallelismFirst", "false")
@@ -175,7 +175,9 @@ def test_adaptive_execution_may_cut_each_pass_anew(spark, frame, size, make):
 
 
 @pytest.mark.usefixtures("groups_of_few_rows")
-@pytest.mark.parametrize("make", [lambda: encoder(BY_ID), in_time], ids=["folds", "in time"])
+@pytest.mark.parametrize(
+    "make", [pytest.param(lambda: encoder(BY_ID), marks=pytest.mark.daily), in_time], ids=["folds", "in time"]
+)
 def test_killed_workers_change_nothing(frame, tmp_path, make):
     order = tmp_path / "die"
 
@@ -194,6 +196,7 @@ def test_killed_workers_change_nothing(frame, tmp_path, make):
     assert not order.exists()
 
 
+@pytest.mark.daily
 def test_a_row_never_sees_its_own_target(spark):
     table = rows()
     before = encoder(BY_ID).fit_transform(spark.createDataFrame(table), "sold").toArrow().sort_by("id")
