@@ -121,8 +121,9 @@ def choose_rows(
     targets: RowTargets, number: int, keys: Sequence[NDArray[np.int64]], random: np.random.Generator
 ) -> NDArray[np.int64]:
     """Draw rows whose target can be another without a class that is lost: rare and common values of keys alike."""
-    sizes = np.bincount(targets.labels[targets.present])
-    rows = targets.present[sizes[targets.labels[targets.present]] > 2]
+    told = targets.labels if targets.values.dtype.kind in "iuf" else targets.values
+    _, classes, sizes = np.unique(told[targets.present], return_inverse=True, return_counts=True)
+    rows = targets.present[sizes[classes] > 2]
     if not len(rows):
         return rows
     weights = sum((1 / np.bincount(codes)[codes[rows]] for codes in keys), np.zeros(len(rows)) + 1 / len(rows))

@@ -16,7 +16,7 @@ from gpu_encode.frames import Frame
 from gpu_encode.leaks.flips import Moves, choose_rows, flip_rows
 from gpu_encode.leaks.scores import Interval, allowance, p_values, read_by_tree
 from gpu_encode.leaks.signs import signs_of_key, signs_of_rows
-from gpu_encode.leaks.structure import UNREAD, Key, read_keys, takes_groups
+from gpu_encode.leaks.structure import UNREAD, Key, has_keys, read_keys, takes_groups
 from gpu_encode.leaks.trials import RowTargets, Trials, find_source, key_codes, same_bits
 from gpu_encode.leaks.verdicts import LEAKS, ColumnReport, advice, conclude
 
@@ -147,9 +147,8 @@ def leak_report(
     Raises
     ------
     TypeError, ValueError
-        For rows that are not one table in memory, for what is no transformer, and for a target of one value or of
-        fewer than 50 rows; and what
-        the encoder raises.
+        For rows that are not one table in memory, for what is no transformer, for one whose rows or output names
+        follow from y, and for a target of one value or of fewer than 50 rows; and what the encoder raises.
 
     Notes
     -----
@@ -157,7 +156,7 @@ def leak_report(
 
     A shuffle's score is the ROC AUC of trees of 16 leaves, each grown on half of the training encodings and scored on
     the other half (of at most 20,000 rows), and, for comparison, on the encodings that the same rows would get as new
-    ones, with targets shuffled anew.  Targets of more than ten numbers are told apart at their median.  The difference
+    ones, with targets shuffled anew.  Targets of more than ten values are told apart at their median.  The difference
     of both, less three standard errors of one score or 0.03, is tested over the shuffles: signs of differences are
     exchanged, for all columns at once, and the largest mean of any column is compared, which holds the chance of a
     false alarm in any column to `level` (Westfall and Young, "Resampling-Based Multiple Testing", 1993).  What is
@@ -230,6 +229,7 @@ def shuffle_rows(
     for _ in range(number):
         shuffled, others = (targets.take(random.permutation(len(targets.present))) for _ in range(2))
         training, new = trials.encode(shuffled.values, with_new=True)
+        refuse_other_names(before, training)
         if not scores:
             scores = {name: [] for name in before if name in new and not same_bits(before[name], training[name]).all()}
         for name, found in scores.items():
@@ -241,10 +241,20 @@ def shuffle_rows(
     return {name: np.array(found) for name, found in scores.items()}
 
 
+def refuse_other_names(before: Mapping[str, Array], shuffled: Mapping[str, Array]) -> None:
+    """Raise ValueError for a column that is gone under other targets."""
+    gone = next((name for name in before if name not in shuffled), None)
+    if gone is not None:
+        raise ValueError(
+            f"leak_report compares columns under other targets, and {gone!r} is gone under shuffled ones: there are "
+            f"{', '.join([*shuffled][:10])}. Give a transformer whose output names do not follow from y."
+        )
+
+
 def find_keys(trials: Trials, frame: Frame, outputs: Sequence[str], read: Sequence[str]) -> dict[str, Key]:
     """Find the column or joint key that each output is made of, and what its rows see, as far as that is known."""
     names = [str(name) for name in frame.names or [f"x{place}" for place in range(frame.n_columns)]]
-    if isinstance(trials.encoder, Encoder):
+    if isinstance(trials.encoder, Encoder) and has_keys(trials.encoder):
         keys = read_keys(trials.encoder, trials.X, trials.targets.values, frame, dict(trials.vectors))
         sources = {output: find_source(output, [*keys]) for output in outputs}
         alike = len({key.sight for key in keys.values()}) == 1

@@ -9,6 +9,8 @@ from numpy.typing import NDArray
 from cpu_fallback.types import Array
 from gpu_encode import schemes
 from gpu_encode.encoders.base import Encoder, asks_for_groups
+from gpu_encode.encoders.codes import CodesEncoder
+from gpu_encode.encoders.summed import SummedEncoder
 from gpu_encode.fitting.fit import FitContext, plan_keys, prepare
 from gpu_encode.fitting.inputs import Inputs
 from gpu_encode.fitting.parameters import Parameters
@@ -65,6 +67,11 @@ def read_keys(encoder: Encoder, X: Any, y: Array, frame: Frame, vectors: dict[st
         str(entry.name): Key.of(str(entry.name), frame, entry.members, sight)
         for entry, sight in zip(entries, sights, strict=False)
     }
+
+
+def has_keys(encoder: Encoder) -> bool:
+    """Tell whether an encoder has keys that learn apart, and not all together from rows in memory."""
+    return isinstance(encoder, SummedEncoder) or not isinstance(encoder, CodesEncoder)
 
 
 def read_sights(parameters: Parameters, context: FitContext) -> list[Sight]:

@@ -13,7 +13,7 @@ from cpu_fallback.types import Array
 from gpu_encode import frames, ops
 from gpu_encode.frames import Frame
 
-# Targets of more distinct numbers are told apart by whether they lie above the median.
+# Targets of more distinct values are told apart by whether they lie above the median of their order.
 MOST_CLASSES = 10
 # On fewer rows no tree of 16 leaves is grown and scored.
 FEWEST_ROWS = 50
@@ -30,7 +30,7 @@ class RowTargets:
     present : int64 array
         Rows that have one.
     labels : int64 array (rows,)
-        Class of each row, or whether its number lies above the median; -1 of a row without a target.
+        Class of each row, or whether its value lies above the median; -1 of a row without a target.
     classes : array
         What the labels stand for.
     """
@@ -61,9 +61,9 @@ class RowTargets:
         classes, codes = np.unique(values[present], return_inverse=True)
         if len(classes) < 2:
             raise ValueError("y has one value, which no encoding could tell. Give a target of two values or more.")
-        if len(classes) > MOST_CLASSES and values.dtype.kind in "iuf":
-            middle = np.median(values[present])
-            above = values[present] > middle if (values[present] > middle).any() else values[present] >= middle
+        if len(classes) > MOST_CLASSES:
+            middle = np.median(codes)
+            above = codes > middle if (codes > middle).any() else codes >= middle
             classes, codes = np.array(["up to the median", "above the median"]), above.astype(np.int64)
         labels = np.full(n_rows, -1, np.int64)
         labels[present] = codes
@@ -110,7 +110,14 @@ class Trials:
             warnings.simplefilter("ignore")
             copy = clone(self.encoder)
             training = read_columns(copy.fit_transform(self.X, y, **self.vectors))
-            return training, read_columns(copy.transform(self.X)) if with_new else {}
+            new = read_columns(copy.transform(self.X)) if with_new else {}
+        for number in (len(column) for column in (*training.values(), *new.values())):
+            if number != len(self.targets.values):
+                raise ValueError(
+                    f"leak_report compares encodings row by row, and {type(self.encoder).__name__} gave {number} rows "
+                    f"for {len(self.targets.values)}. Give a transformer that keeps all rows."
+                )
+        return training, new
 
 
 def read_columns(table: Any) -> dict[str, Array]:

@@ -17,17 +17,21 @@ from sklearn.preprocessing import TargetEncoder as Theirs
 from gpu_encode import (
     CatBoostEncoder,
     CountEncoder,
+    FactorizationEncoder,
     Greedy,
     GroupKFold,
     KFold,
     LeaveOneOut,
     Ordered,
     OrdinalEncoder,
+    ProximityEncoder,
     SpectralEncoder,
     TargetEncoder,
     leak_report,
 )
-from tests.leaks.encoders import MapOfMeans, PriorOfAllRows
+from gpu_encode.leaks.flips import choose_rows
+from gpu_encode.leaks.trials import RowTargets
+from tests.leaks.encoders import MapOfMeans, NamesOfTarget, PriorOfAllRows, RowsDropped
 
 pytestmark = pytest.mark.host
 QUICK = {"n_shuffles": 5, "n_flips": 6}
@@ -212,6 +216,36 @@ def test_groups_that_straddle_folds_are_told():
 def test_refusals(encoder, X, y, given, message):
     with pytest.raises((TypeError, ValueError), match=message):
         leak_report(encoder, X, y, **given)
+
+
+@pytest.mark.parametrize(
+    ("encoder", "message"),
+    [
+        (NamesOfTarget(), r"'k\d+' is gone under shuffled ones: there are k\d+.* do not follow from y"),
+        (RowsDropped(), "RowsDropped gave 237 rows for 240"),
+    ],
+)
+def test_outputs_that_cannot_be_compared(encoder, message):
+    with pytest.raises(ValueError, match=message):
+        leak_report(encoder, *rows(), **QUICK)
+
+
+@pytest.mark.parametrize("encoder", [FactorizationEncoder(n_components=1), ProximityEncoder()])
+def test_encoders_that_learn_from_all_keys_together(encoder):
+    report = leak_report(encoder, *rows(80), n_shuffles=3, n_flips=1)
+    assert {column.sees for column in report.columns} <= {"unknown", "no target"}
+
+
+def test_many_classes_are_told_apart_at_the_median_of_their_order():
+    y = [f"part {number % 40:02}" for number in range(130)]
+    targets = RowTargets.read(y, len(y))
+    middle = sorted(y)[len(y) // 2]
+    assert targets.labels.tolist() == [int(one > middle) for one in y]
+    assert targets.values.tolist() == y
+    # A class of few rows would be lost: ten have four rows, the others three.
+    rare = [f"{one} of 2" if number < 2 else one for number, one in enumerate(y)]
+    chosen = choose_rows(RowTargets.read(rare, len(y)), len(y), [], np.random.default_rng(0))
+    assert chosen.tolist() == [row for row, one in enumerate(rare) if rare.count(one) > 2]
 
 
 class Marks(HTMLParser):

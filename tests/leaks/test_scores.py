@@ -53,6 +53,12 @@ def test_encodings_that_differ_in_their_last_bit_are_told_apart():
     assert read_by_tree((encodings, labels), (encodings, labels), np.random.default_rng(0)) == (1.0, 1.0)
 
 
+def test_trees_of_many_classes_do_not_warn(recwarn):
+    labels = np.arange(100) % 60
+    read_by_tree((labels * 0.1, labels), (labels * 0.1, labels), np.random.default_rng(0))
+    assert not recwarn.list
+
+
 def test_three_classes_and_missing_encodings():
     labels = np.arange(300) % 3
     encodings = np.where(labels == 2, np.nan, labels)
