@@ -112,7 +112,8 @@ FIT_TRANSFORM: dict[str, list[Option]] = {
         ("--new-rows", ["calibration", "all"], "holdout: the rows that new rows learn from (calibration)"),
         ("--calibration-rows", ["other", "nan"], ("holdout: the calibration rows learn from the other rows, or get no "
          "encoding (other)")),
-        ("--groups", "COL", "column of groups that no fold may split"),
+        ("--groups", "COL", ("column of groups that no fold may split; leak-report takes it beside any "
+         "scheme, and says whether folds do")),
         ("--time", "COL", "time or ordered: column of times"),
         ("--gap", "FOLDS", "time: folds left out before each (0)", WHOLE_NUMBER),
         ("--half-life", "SPAN", "time or ordered: in which a row loses half its weight: 30 (of numbers), 7d, 12h"),
@@ -172,8 +173,8 @@ LEAK_REPORT: dict[str, list[Option]] = {
         ("--html", "FILE", "write the report here as one page"),
         ("--overwrite", None, "replace a page that is there already"),
         JSON,
-        ("--rows", "N", "try it out on so many rows, drawn and left in their order (20000)",
-         {"type": natural_number, "default": 20_000}),
+        ("--rows", "N", ("try it out on so many rows, drawn and left in their order; no others are kept in memory "
+         "(20000)"), {"type": natural_number, "default": 20_000}),
         ("--shuffles", "N", "fits to shuffled targets (10)", {"type": natural_number, "default": 10}),
         ("--flips", "N", "fits with the target of one row another (20)", {"type": natural_number, "default": 20}),
     ],

@@ -8,14 +8,17 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from gpu_encode.cli.columns import roles, text_columns
-from gpu_encode.cli.encoders import check_parameters, encoder_choices
+from gpu_encode.cli.columns import find_column, roles, text_columns
+from gpu_encode.cli.encoders import check_parameters, encoder_choices, parameters_of
 from gpu_encode.cli.fit_transform import encoder_of, source_of
 from gpu_encode.cli.messages import refuse, say
-from gpu_encode.datasets.source import Source, open_source
+from gpu_encode.datasets.source import Size, Source, open_source
 from gpu_encode.datasets.writing import refuse_overlap
 from gpu_encode.leaks import leak_report
 from gpu_encode.storage.archive import whole_file
+
+# Rows of files that are read at a time.
+CHUNK_ROWS = 1 << 16
 
 
 def run(options: argparse.Namespace) -> int:
@@ -23,6 +26,9 @@ def run(options: argparse.Namespace) -> int:
     place = None if options.html is None else Path(options.html)
     if place is not None and place.exists() and not options.overwrite:
         refuse(f"{options.html!r} is there already: give --overwrite to replace it")
+    groups = options.groups
+    if not scheme_takes_groups(options):
+        options.groups = None
     parameters = encoder_choices(options)
     check_parameters(options, encoder_of(options, parameters))
     rows = open_source(source_of(options), options.missing_text, text_columns(options, parameters))
@@ -31,14 +37,19 @@ def run(options: argparse.Namespace) -> int:
     plan = roles(rows.schema, options, parameters)
     if len(plan.targets) != 1:
         refuse(f"--target: the report looks at one column, not {len(plan.targets)}")
+    if groups is not None:
+        find_column(rows.schema.names, groups, "--groups")
     if options.drop_missing_target:
         rows = rows.without_incomplete(plan.targets)
     table = sample(rows, options.rows, options.seed or 0)
+    if table.num_rows < rows.n_rows:
+        say(f"a sample of {table.num_rows:,} of {rows.n_rows:,} rows: --rows N takes more")
     beside = [*plan.targets, *([] if plan.weight is None else [plan.weight])]
     report = leak_report(
         encoder_of(options, parameters, plan),
         table.drop_columns(beside),
         table[plan.targets[0]],
+        groups=None if groups is None else table[groups],
         sample_weight=None if plan.weight is None else table[plan.weight],
         n_shuffles=options.shuffles,
         n_flips=options.flips,
@@ -53,9 +64,19 @@ def run(options: argparse.Namespace) -> int:
     return 0
 
 
+def scheme_takes_groups(options: argparse.Namespace) -> bool:
+    """Tell whether --groups is an option of the scheme, and not for the report alone."""
+    if options.fold_column is not None or "cv" not in parameters_of(options.encoder):
+        return False
+    return not options.scheme or [scheme.partition(":")[0] for scheme in options.scheme] == ["group"]
+
+
 def sample(rows: Source, number: int, seed: int) -> pa.Table:
-    """Read some rows of files, drawn and left in their order."""
-    table = rows.load().loaded
-    if table.num_rows <= number:
-        return table
-    return table.take(np.sort(np.random.default_rng(seed).permutation(table.num_rows)[:number]))
+    """Draw some rows of files, and leave them in their order; no others are held but those of a chunk."""
+    number = min(number, rows.n_rows)
+    drawn = np.sort(np.random.default_rng(seed).choice(rows.n_rows, number, replace=False, shuffle=False))
+    pieces = [rows.schema.empty_table()]
+    for chunk in rows.chunks(rows.schema.names, Size(CHUNK_ROWS)):
+        places = drawn - chunk.first_row
+        pieces.append(chunk.table.take(places[(places >= 0) & (places < chunk.table.num_rows)]))
+    return pa.concat_tables(pieces)

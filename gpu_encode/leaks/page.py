@@ -34,12 +34,19 @@ def page(report: "LeakReport") -> str:
 
 def body(report: "LeakReport") -> str:
     """Give the report as a part of a page."""
-    heads = ("column", "verdict", "ROC AUC under shuffled targets", "its own target moved it", "a row sees", "signs")
+    heads = (
+        "column",
+        "verdict",
+        "ROC AUC under shuffled targets",
+        "moved by its own target",
+        "a row sees",
+        "risks",
+    )
     scored = (
         f"Scores are those of trees of {LEAVES} leaves on rows that they were not grown on: "
         f"<span style='color:{OF_TRAINING}'>&#9632;</span> on training encodings, "
         f"<span style='color:{OF_NEW}'>&#9632;</span> on those of new rows; lines are intervals of "
-        f"{1 - report.level:.0%}. 0.5 is chance. The chance that any column is called readable where none is, is at "
+        f"{1 - report.level:.0%}. 0.5 is chance. The chance that any column is called predictable where none is, is at "
         f"most {report.level:g}."
     )
     told = dict.fromkeys((column.verdict, column.words) for column in report.columns)
@@ -48,7 +55,7 @@ def body(report: "LeakReport") -> str:
         '<div class="gpu-encode-leaks">',
         f"<h2>Leak report: {escape(report.encoder)}</h2>",
         f"<p><strong>{escape(report.advice)}</strong></p>",
-        *(f"<p>{escape(sign)}</p>" for sign in report.signs),
+        *(f"<p>{escape(risk)}</p>" for risk in report.risks),
         "<table>",
         f"<tr>{''.join(f'<th>{head}</th>' for head in heads)}</tr>",
         *(row(column, column.name in report.leaks) for column in report.columns),
@@ -72,7 +79,7 @@ def row(column: ColumnReport, leaks: bool) -> str:
         draw(column.training, column.new),
         moved,
         escape(column.sees),
-        "<br>".join(map(escape, column.signs)),
+        "<br>".join(map(escape, column.risks)),
     )
     return f"<tr>{''.join(f'<td>{cell}</td>' for cell in cells)}</tr>"
 

@@ -14,8 +14,8 @@ from gpu_encode.encoders.base import Encoder
 from gpu_encode.errors.parameters import bad_parameter, check_count
 from gpu_encode.frames import Frame
 from gpu_encode.leaks.flips import Moves, choose_rows, flip_rows
+from gpu_encode.leaks.risks import risks_of_key, risks_of_rows
 from gpu_encode.leaks.scores import Interval, allowance, p_values, read_by_tree
-from gpu_encode.leaks.signs import signs_of_key, signs_of_rows
 from gpu_encode.leaks.structure import UNREAD, Key, has_keys, read_keys, takes_groups
 from gpu_encode.leaks.trials import RowTargets, Trials, find_source, key_codes, same_bits
 from gpu_encode.leaks.verdicts import LEAKS, ColumnReport, advice, conclude
@@ -33,10 +33,10 @@ class LeakReport:
     encoder : str
     n_rows, n_shuffles, n_flips : int
     level : float
-        Chance that any column is called "readable" that is not.
+        Chance that any column is called "predictable" that is not.
     columns : tuple of ColumnReport
         One for each column of the output, in order.
-    signs : tuple of str
+    risks : tuple of str
         What is dangerous about the rows as they stand, and about groups.
     """
 
@@ -46,7 +46,7 @@ class LeakReport:
     n_flips: int
     level: float
     columns: tuple[ColumnReport, ...]
-    signs: tuple[str, ...]
+    risks: tuple[str, ...]
 
     @property
     def leaks(self) -> list[str]:
@@ -65,7 +65,7 @@ class LeakReport:
     def to_dict(self) -> dict[str, Any]:
         """Give all that was found as plain values, which JSON knows."""
         own = ("encoder", "n_rows", "n_shuffles", "n_flips", "level", "advice", "leaks")
-        return {name: getattr(self, name) for name in own} | {"signs": list(self.signs), "columns": self.as_dicts()}
+        return {name: getattr(self, name) for name in own} | {"risks": list(self.risks), "columns": self.as_dicts()}
 
     def to_html(self) -> str:
         """Give one page that needs no other file."""
@@ -85,7 +85,7 @@ class LeakReport:
         return body(self)
 
     def __repr__(self) -> str:
-        heads = ("column", "verdict", "training AUC", "new rows", "own target moved it", "rows see")
+        heads = ("column", "verdict", "training AUC", "new rows", "moved by its own target", "a row sees")
         rows: list[tuple[str, ...]] = [heads]
         for column in self.columns:
             scores = [
@@ -97,8 +97,8 @@ class LeakReport:
         widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
         lines = ["  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)).rstrip() for row in rows]
         told = dict.fromkeys(f"{column.verdict}: {column.words}" for column in self.columns)
-        signs = [*self.signs, *(f"{column.name}: {sign}" for column in self.columns for sign in column.signs)]
-        return "\n".join([f"{self.encoder}: {self.advice}", *lines, *told, *signs])
+        risks = [*self.risks, *(f"{column.name}: {risk}" for column in self.columns for risk in column.risks)]
+        return "\n".join([f"{self.encoder}: {self.advice}", *lines, *told, *risks])
 
 
 def leak_report(
@@ -137,7 +137,7 @@ def leak_report(
     n_flips : int, default=20
         Rows whose target is changed, one after the other.
     level : float, default=0.05
-        Largest chance that any column is called "readable" where nothing is.
+        Largest chance that any column is called "predictable" where nothing is.
     random_state : int, default=0
 
     Returns
@@ -198,7 +198,7 @@ def leak_report(
         len(rows),
         level,
         tuple(report_columns([*before], keys, scores, moves, targets, frame, level, random)),
-        (*signs_of_order(keys, targets), *signs_of_groups(groups, rows, moved)),
+        (*risks_of_order(keys, targets), *risks_of_groups(groups, rows, moved)),
     )
 
 
@@ -291,7 +291,7 @@ def report_columns(
         unread = found is None and (moved is None or not moved.own)
         chance = chances.get(name, 1.0)
         kind = None if moved is None else moved.kind
-        signs = () if key.codes is None or unread else signs_of_key(key.codes, targets, frame, key.members)
+        risks = () if key.codes is None or unread else risks_of_key(key.codes, targets, frame, key.members)
         yield ColumnReport(
             name,
             key.name,
@@ -302,17 +302,17 @@ def report_columns(
             None if found is None else Interval.of(found[:, 0].tolist(), level),
             None if found is None else Interval.of(found[:, 1].tolist(), level),
             chance,
-            tuple(signs),
+            tuple(risks),
         )
 
 
-def signs_of_order(keys: Mapping[str, Key], targets: RowTargets) -> list[str]:
+def risks_of_order(keys: Mapping[str, Key], targets: RowTargets) -> list[str]:
     """Tell whether rows are sorted by the target, unless it is known that their order plays no part."""
     matters = any(key.sight is None or key.sight.by_place for key in keys.values())
-    return signs_of_rows(targets) if matters else []
+    return risks_of_rows(targets) if matters else []
 
 
-def signs_of_groups(groups: Any, rows: Array, moved: Sequence[Array]) -> list[str]:
+def risks_of_groups(groups: Any, rows: Array, moved: Sequence[Array]) -> list[str]:
     """Tell in how many flips the target of a row moved encodings of other rows of its group."""
     if groups is None or not len(rows):
         return []

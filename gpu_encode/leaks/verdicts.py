@@ -11,19 +11,19 @@ from gpu_encode.leaks.structure import Sight
 MEANINGS = {
     "no target": "It does not follow from the target.",
     "own target": "A row's own target is in its training encoding: a leak. Take KFold or Ordered.",
-    "readable": "A tree reads the target of rows off their training encodings, and off no new rows': a leak. "
+    "predictable": "A small tree predicts shuffled targets from training encodings, and not from new rows': a leak. "
     "Of this library's encoders KFold of few folds and Ordered have none.",
     "prior": "A row's own target moves its training encoding as far as a mean over all rows carries it, no further: "
     "a small leak, of 1 / rows. Priors of the visible rows alone have none.",
     "left out": "A row's own target is not in its training encoding, which falls where that target rises, since the "
     "row alone is left out. It is no leak by the letter, and misleads learners that find it. Take KFold or Ordered.",
     "shared": "Its own target moves a row's training encoding through what all rows share (folds drawn by label, "
-    "ranks, borders), up or down alike; no tree read it.",
-    "not compared": "No tree read the target off it. Single targets were not compared, since two fits of the same rows "
-    "differ: give a random_state.",
+    "ranks, borders), up or down alike; no tree predicted the target from it.",
+    "not compared": "No tree predicted the target from it. Single targets were not compared: two fits of the same "
+    "rows differ: give a random_state.",
     "no leak": "No leak was found.",
 }
-LEAKS = ("own target", "readable", "prior")
+LEAKS = ("own target", "predictable", "prior")
 
 
 @dataclass(frozen=True)
@@ -35,16 +35,16 @@ class ColumnReport:
     name : str
     source : str or None
         The column or joint key that it is made of, where that is known.
-    verdict : {"no leak", "own target", "readable", "prior", "left out", "shared", "not compared", "no target"}
+    verdict : {"no leak", "own target", "predictable", "prior", "left out", "shared", "not compared", "no target"}
     sees : str
         Which rows a training row sees: read off the scheme, or unknown.
     own_moved, flips : int
         In how many trials the row's own target moved its encoding, of how many.
     training, new : Interval or None
-        ROC AUC of a tree under shuffled targets, on training encodings and on those of new rows.
+        ROC AUC of a small tree under shuffled targets, on training encodings and on those of new rows.
     p_value : float
         Of the difference, for all columns together.
-    signs : tuple of str
+    risks : tuple of str
         What is dangerous about its values.
     """
 
@@ -57,7 +57,7 @@ class ColumnReport:
     training: Interval | None
     new: Interval | None
     p_value: float
-    signs: tuple[str, ...]
+    risks: tuple[str, ...]
 
     @property
     def words(self) -> str:
@@ -83,7 +83,7 @@ class ColumnReport:
             "flips": self.flips,
             **scores,
             "p_value": self.p_value,
-            "signs": list(self.signs),
+            "risks": list(self.risks),
         }
 
 
@@ -105,7 +105,7 @@ def conclude(moves: str | None, sight: Sight | None, significant: bool) -> str:
     if "alone" in kinds and not kinds & {"prior", "shared"}:
         return "left out"
     if significant:
-        return "readable"
+        return "predictable"
     if "shared" in kinds:
         return "shared"
     if "prior" in kinds:

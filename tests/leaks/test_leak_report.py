@@ -173,12 +173,12 @@ def test_signs_of_columns():
             "patient": [f"{one}-{number % 30}" for number, one in enumerate(y)],
         }
     )
-    signs = {column.name: " ".join(column.signs) for column in leak_report(TargetEncoder(), X, y, **QUICK).columns}
-    assert "values are distinct" in signs["ticket"]
-    assert "one value" in signs["country"]
-    assert "a time" in signs["day"]
-    assert "Rows of one value share their target" in signs["patient"]
-    assert leak_report(TargetEncoder(columns=["city"]), rows()[0], y, **QUICK).columns[0].signs == ()
+    risks = {column.name: " ".join(column.risks) for column in leak_report(TargetEncoder(), X, y, **QUICK).columns}
+    assert "values are distinct" in risks["ticket"]
+    assert "one value" in risks["country"]
+    assert "a time" in risks["day"]
+    assert "Rows of one value share their target" in risks["patient"]
+    assert leak_report(TargetEncoder(columns=["city"]), rows()[0], y, **QUICK).columns[0].risks == ()
 
 
 def test_rows_sorted_by_the_target_are_told_where_their_order_matters():
@@ -190,15 +190,15 @@ def test_rows_sorted_by_the_target_are_told_where_their_order_matters():
         (MapOfMeans(), True),
         (TargetEncoder(), False),
     ):
-        assert any("sorted by the target" in sign for sign in leak_report(encoder, X, y, **QUICK).signs) is told
+        assert any("sorted by the target" in risk for risk in leak_report(encoder, X, y, **QUICK).risks) is told
 
 
 def test_groups_that_straddle_folds_are_told():
     X, y = rows()
     groups = np.arange(len(y)) // 8
     alike = pd.DataFrame({"patient": groups.astype(str), "city": X["city"]})
-    assert "Groups straddle folds" in leak_report(TargetEncoder(), alike, y, groups=groups, **QUICK).signs[0]
-    assert leak_report(TargetEncoder(cv=GroupKFold(4)), alike, y, groups=groups, **QUICK).signs == ()
+    assert "Groups straddle folds" in leak_report(TargetEncoder(), alike, y, groups=groups, **QUICK).risks[0]
+    assert leak_report(TargetEncoder(cv=GroupKFold(4)), alike, y, groups=groups, **QUICK).risks == ()
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Signs of columns, and of rows, that make even encodings without a leak dangerous."""
+"""What makes even encodings without a leak dangerous: of columns, and of rows."""
 
 from typing import Any
 
@@ -21,7 +21,7 @@ SORTED = 0.95
 FEWEST_TIMES = 20
 
 
-def signs_of_rows(targets: RowTargets) -> list[str]:
+def risks_of_rows(targets: RowTargets) -> list[str]:
     """Tell whether rows stand in the order of the target."""
     if order_by(targets.present, targets) < SORTED:
         return []
@@ -36,7 +36,7 @@ def order_by(numbers: Array, targets: RowTargets) -> float:
     return max(max(area, 1 - area) for area in areas)
 
 
-def signs_of_key(codes: NDArray[np.int64], targets: RowTargets, frame: Frame, members: tuple[int, ...]) -> list[str]:
+def risks_of_key(codes: NDArray[np.int64], targets: RowTargets, frame: Frame, members: tuple[int, ...]) -> list[str]:
     """Tell what is dangerous about the values of a column or joint key.
 
     Parameters
@@ -50,20 +50,20 @@ def signs_of_key(codes: NDArray[np.int64], targets: RowTargets, frame: Frame, me
     """
     sizes = np.bincount(codes)
     alone = float((sizes[codes] == 1).mean())
-    signs = []
+    risks = []
     if len(sizes) == 1:
-        signs.append("It has one value: under leave-one-out two encodings, one of each class, remain.")
+        risks.append("It has one value: under leave-one-out two encodings, one of each class, remain.")
     elif alone == 1:
-        signs.append("All its values are distinct: new rows bring others, and training encodings hold nothing of them.")
+        risks.append("All its values are distinct: new rows bring others, and training encodings hold nothing of them.")
     elif alone >= MANY_ALONE:
-        signs.append(f"{alone:.0%} of the rows have a value that no other row has, as new rows will.")
+        risks.append(f"{alone:.0%} of the rows have a value that no other row has, as new rows will.")
     if len(members) == 1 and is_time(codes, frame, members[0]):
-        signs.append("It is a time, or rises with the rows: new rows come later, with values that training has not.")
+        risks.append("It is a time, or rises with the rows: new rows come later, with values that training has not.")
     if shares_targets(codes, sizes, targets):
-        signs.append(
+        risks.append(
             "Rows of one value share their target: they may be one case several times. Give groups to GroupKFold."
         )
-    return signs
+    return risks
 
 
 def is_time(codes: NDArray[np.int64], frame: Frame, place: int) -> bool:
