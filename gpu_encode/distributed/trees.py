@@ -40,6 +40,11 @@ def add_in_tree(promises: Sequence[Any], total: Callable[[Sequence[Any]], Any]) 
     total : callable
         Gives the sum of a few, in the order of the promises.
 
+    Raises
+    ------
+    ValueError
+        If there is none.
+
     Examples
     --------
     >>> from dask import delayed
@@ -47,6 +52,8 @@ def add_in_tree(promises: Sequence[Any], total: Callable[[Sequence[Any]], Any]) 
     >>> add_in_tree([delayed(number) for number in range(100)], sum).compute()
     4950
     """
+    if not promises:
+        raise ValueError("There is nothing to add: the rows have no partition.")
 
     def tree(name: str) -> dict[str, Any]:
         graph: dict[str, Any] = {}

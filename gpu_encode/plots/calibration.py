@@ -11,6 +11,7 @@ from gpu_encode.annotations import Key, Table, Vector
 from gpu_encode.encoders.summaries import key_names, summarize
 from gpu_encode.encoders.target import TargetEncoder
 from gpu_encode.errors.parameters import check_count
+from gpu_encode.errors.targets import missing_targets
 from gpu_encode.plots.display import BLUE, Display, shorten
 from gpu_encode.plots.shrinkage import check_means
 
@@ -80,6 +81,8 @@ class CalibrationDisplay(Display):
             frames.read(cast(Any, estimator.transform(X))).values(key_names(estimator).index(name)).astype(np.float64)
         )
         target = frames.on_host(frames.read_targets(y, len(encoded)))
+        if len(missing := np.flatnonzero([value != value for value in target.tolist()])):  # noqa: PLR0124
+            raise missing_targets("y", missing, ". Drop these rows first.")
         if kind == "binary" and not np.isin(target, classes).all():
             other = target[~np.isin(target, classes)].tolist()[0]
             raise ValueError(f"y has labels that fit has not seen, such as {other!r}; those are {classes.tolist()}.")

@@ -65,8 +65,10 @@ class TrainingDisplay(Display):
         name = names[0] if output is None else output
         if name not in names:
             raise ValueError(f"There is no output {name!r}: there are {', '.join(names[:10])}.")
-        columns = (frame.values(names.index(name)).astype(np.float64) for frame in (training, new))
-        display = cls(name, *columns)
+        values = [frame.values(names.index(name)) for frame in (training, new)]
+        if any(column.dtype.kind not in "biuf" for column in values):
+            raise ValueError(f"The picture is of numbers, and {name!r} has others: name another column as output.")
+        display = cls(name, *(column.astype(np.float64) for column in values))
         return display if ax is None else display.plot(ax)
 
     def _draw(self, ax: Any) -> None:

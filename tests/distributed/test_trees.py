@@ -4,7 +4,7 @@ from itertools import accumulate
 
 import pytest
 
-from gpu_encode.distributed.trees import earlier_sums, plus, running_sums
+from gpu_encode.distributed.trees import add_in_tree, earlier_sums, plus, running_sums
 
 dask = pytest.importorskip("dask", reason="the extra dask has Dask")
 
@@ -31,3 +31,8 @@ def test_earlier_sums_are_of_those_before(number):
     items = [None if place == 1 else chr(97 + place) for place in range(number)]
     expected = [None, *accumulate(items, plus)][:number]
     assert list(dask.compute(*earlier_sums(list(map(dask.delayed, items))), scheduler="synchronous")) == expected
+
+
+def test_a_sum_of_nothing_is_refused():
+    with pytest.raises(ValueError, match="nothing to add"):
+        add_in_tree([], sum)

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 from sklearn.exceptions import NotFittedError
 
-from gpu_encode import CountEncoder, LeaveOneOut, Prefixes, TargetEncoder, leak_report, tune
+from gpu_encode import CountEncoder, LeaveOneOut, Prefixes, StatisticEncoder, TargetEncoder, leak_report, tune
 from gpu_encode.plots import (
     CalibrationDisplay,
     HierarchyDisplay,
@@ -125,6 +125,9 @@ def test_refusals(rows, encoder, monkeypatch):
         JointKeyDisplay.from_estimator(encoder, column="city")
     with pytest.raises(ValueError, match="no output 'shop'"):
         TrainingDisplay.from_estimator(TargetEncoder(columns=["city"]), X[["city"]], y, output="shop")
+    text = StatisticEncoder(statistics=["mode"], values=["zip"], columns=["city"])
+    with pytest.raises(ValueError, match="is of numbers, and 'city_zip_mode' has others: name"):
+        TrainingDisplay.from_estimator(text, X, y)
     with pytest.raises(ValueError, match="two classes"):
         CalibrationDisplay.from_estimator(TargetEncoder().fit(X[["city"]], np.arange(300) % 3), X[["city"]], y)
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
@@ -144,6 +147,11 @@ def test_calibration_compares_the_labels_of_fit(rows, encoder):
     X, y = rows
     with pytest.raises(ValueError, match=r"labels that fit has not seen, such as '(yes|no)'; those are \[0, 1\]"):
         CalibrationDisplay.from_estimator(encoder, X, np.where(y == 1, "yes", "no"))
+    numbers = np.arange(300) + 0.5
+    for encoded, target in ((encoder, y), (TargetEncoder(columns=["zip"]).fit(X, numbers), numbers)):
+        missing = np.where(np.arange(300) == 7, np.nan, target)
+        with pytest.raises(ValueError, match=r"y has 1 missing value, in row 7\. Drop"):
+            CalibrationDisplay.from_estimator(encoded, X, missing)
     with pytest.raises(ValueError, match="n_bins"):
         CalibrationDisplay.from_estimator(encoder, X, y, n_bins=1)
     with pytest.raises(NotFittedError):
