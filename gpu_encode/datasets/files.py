@@ -120,8 +120,10 @@ def find(source: Any) -> SourceFiles:
         return find_in_delta(source)
     if isinstance(source, (str, PathLike)):
         return find_at(os.fspath(source))
-    # A table is not a list of paths, though its columns' names may come one after another.
-    if not isinstance(source, Iterable) or getattr(source, "ndim", 1) != 1:
+    # A table is not a list of paths, though its columns, or their names, may come one after another.
+    if len(getattr(source, "shape", ())) > 1:
+        raise errors.table_as_source(type(source).__name__)
+    if not isinstance(source, Iterable):
         raise errors.not_a_source(type(source).__name__)
     paths = list(source)
     for path in paths:

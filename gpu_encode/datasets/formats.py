@@ -32,6 +32,8 @@ SETTING = "GPU_ENCODE_CSV_BLOCK"
 BLOCK = (number_from_environment(SETTING, "a number of MiB, 1 or more", 1) or 4) << 20
 # Bytes of text up to which a file is read whole for its types.
 SMALL = 1 << 26
+# What to do with a column of a type that text or Parquet cannot hold.
+OTHERWISE_ARROW = "write Arrow (.arrow), or leave it out"
 # An empty cell, and what R, SQL and pandas write for a missing value. Quoted, the same words are text.
 MISSING_IN_CSV = ["", "NA", "N/A", "n/a", "NaN", "nan", "NULL", "null", "#N/A"]
 # What Arrow tries on a column of a CSV file, one after the other, until one fits all its values.
@@ -175,6 +177,13 @@ class Parquet(Format):
                 for batch in reader.iter_batches(batch_rows, row_groups=[number], columns=columns):
                     yield batch.select(columns)
 
+    def file_schema(self, schema: pa.Schema) -> pa.Schema:
+        """Refuse what Parquet does not have."""
+        for column in schema:
+            if pa.types.is_interval(column.type) or pa.types.is_run_end_encoded(column.type):
+                raise errors.type_unknown_to(column.name, column.type, "Parquet", OTHERWISE_ARROW)
+        return schema
+
     def open_writer(self, stream: Any, schema: pa.Schema, _suffix: str, compression: str | None) -> Any:
         """Give a writer of tables, as a context."""
         return pyarrow.parquet.ParquetWriter(
@@ -295,10 +304,10 @@ class Csv(Format):
         columns = []
         for column in schema:
             kind = value_type(column.type)
+            if pa.types.is_interval(kind):
+                raise errors.type_unknown_to(column.name, kind, "CSV", OTHERWISE_ARROW)
             if pa.types.is_nested(kind):
-                raise ValueError(
-                    f"column {column.name!r} holds {kind!s}, which CSV cannot: write Parquet, or leave it out"
-                )
+                raise errors.type_unknown_to(column.name, kind, "CSV", "write Parquet, or leave it out")
             columns.append(column.with_type(pa.string() if pa.types.is_decimal(kind) else kind))
         return pa.schema(columns)
 

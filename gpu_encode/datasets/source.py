@@ -334,6 +334,10 @@ def find(source: Any) -> SourceFiles:
 def of_stream(stream: Stream, missing_text: Sequence[str]) -> Source:
     """Give a source of the columns of a query, before it has any rows."""
     file = SourceFile(stream.name, stream.name, ".parquet")
+    files.refuse_repeated(file, stream.schema)
+    for column in stream.schema:
+        if pa.types.is_union(column.type):
+            raise errors.type_unknown_to(column.name, column.type, "a table", "cast it in the query, or leave it out")
     schema = decode_text(stream.schema) if missing_text else stream.schema
     no_rows = [Contents(file, stream.schema, [0])]
     return Source([file], no_rows, schema, [(0, 0)], None, tuple(missing_text), stream=stream)

@@ -23,7 +23,8 @@ from gpu_encode.datasets.formats import SUFFIXES, suffix_of
 from gpu_encode.datasets.publishing import RECORD
 from gpu_encode.errors import datasets as errors
 
-URL = re.compile(r"([a-z][a-z0-9+.-]*)://", re.IGNORECASE)
+# A scheme, and before it those of fsspec that work on another: simplecache::s3://.
+URL = re.compile(r"([a-z0-9+.-]+::)*[a-z][a-z0-9+.-]*://", re.IGNORECASE)
 # Bytes of a file that is read at once.
 SMALL = 1 << 22
 # What stores say of an object that changes when it is written anew, by the names that they give it.
@@ -44,8 +45,25 @@ def is_url(text: Any) -> bool:
     return isinstance(text, str) and URL.match(text) is not None
 
 
+def with_lower_scheme(url: str) -> str:
+    """Give a URL whose scheme is written as libraries of stores know it.
+
+    Examples
+    --------
+    >>> with_lower_scheme("S3://Shop/Orders.parquet")
+    's3://Shop/Orders.parquet'
+    """
+    scheme, mark, rest = url.partition("://")
+    return f"{scheme.lower()}{mark}{rest}"
+
+
 def reach(url: str) -> tuple[Any, str]:
     """Give the file system of a URL, and the path in it."""
+    if "::" in url:
+        raise ValueError(
+            f"{url!r} is a chain of URLs, of which it cannot be told whether files change. Give a single URL, or, as "
+            "source, pyarrow.dataset.dataset(path, filesystem=fsspec.filesystem(...))."
+        )
     if urlsplit(url).scheme in ("file", "local"):
         raise ValueError(f"{url!r} is on this machine: give its path, without a scheme.")
     try:
@@ -119,6 +137,7 @@ def find(source: Any) -> SourceFiles:
     """
     if not is_url(source):
         return SourceFiles(check_same_format(describe_list(list(source))))
+    source = with_lower_scheme(source)
     filesystem, path = reach(source)
     with explained(source, "read"):
         found = list_keys(filesystem, path)
@@ -156,8 +175,11 @@ def describe_list(urls: Sequence[Any]) -> list[SourceFile]:
     for url in urls:
         if not is_url(url):
             raise ValueError(f"source lists URLs, and {str(url)!r}, which is none. Give files of one kind.")
+    urls = [with_lower_scheme(url) for url in urls]
     reached = [reach(url) for url in urls]
     for number, place in enumerate(reached):
+        if type(place[0]) is not type(reached[0][0]):
+            raise ValueError(f"source lists {urls[0]!r} and {urls[number]!r} of another store. Give files of one.")
         if place in reached[:number]:
             raise ValueError(
                 f"source lists {urls[number]!r} twice, and its rows would count twice. List each file once."
@@ -199,6 +221,7 @@ class Store:
         """Give the place of a URL; None for a path."""
         if not is_url(destination):
             return None
+        destination = with_lower_scheme(destination)
         if is_page(destination):
             raise ValueError(f"destination {destination!r} can only be read. Name a file, or a URL of a store.")
         filesystem, path = reach(destination)

@@ -11,6 +11,8 @@ from typing import Any
 
 import pyarrow as pa
 
+from gpu_encode.errors import datasets as errors
+
 # Rows that are asked for at a time.
 BATCH = 1 << 16
 
@@ -69,7 +71,14 @@ def of_polars(frame: Any) -> Stream:
     if not hasattr(frame, "collect_batches"):
         raise ImportError("source is a LazyFrame, which needs a newer polars: pip install 'polars>=1.34'")
     with naming(name):
-        schema = frame.clear().collect().to_arrow().schema
+        empty = frame.clear().collect()
+    for column in empty:
+        try:
+            column.to_arrow()
+        except pa.ArrowInvalid as error:
+            advice = "cast it in the query, or leave it out"
+            raise errors.type_unknown_to(column.name, column.dtype, "Arrow", advice) from error
+    schema = empty.to_arrow().schema
 
     def start() -> Iterator[Any]:
         return (batch.to_arrow() for batch in frame.collect_batches(chunk_size=BATCH, maintain_order=True))
@@ -83,7 +92,9 @@ def of_duckdb(relation: Any) -> Stream:
     # The older name warns where there is the newer one.
     method = "to_arrow_reader" if hasattr(relation, "to_arrow_reader") else "fetch_arrow_reader"
     with naming(name):
-        schema = getattr(relation.limit(0), method)(BATCH).schema
+        limited = getattr(relation.limit(0), method)(BATCH).schema
+        # The limit gives names that stand twice other ones.
+        schema = pa.schema([field.with_name(own) for field, own in zip(limited, relation.columns, strict=True)])
     return Stream(name, schema, lambda: getattr(relation, method)(BATCH))
 
 

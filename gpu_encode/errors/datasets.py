@@ -30,6 +30,15 @@ def not_a_source(type_name: str) -> TypeError:
     return TypeError(f"source is a {type_name}. Give {KINDS_OF_SOURCES}.")
 
 
+def table_as_source(type_name: str) -> TypeError:
+    """Error for a table, which encoders take as it is."""
+    return TypeError(
+        f"source is a table ({type_name}), which encoders take as it is: encoder.fit_transform(X, y), "
+        f"encoder.transform(X). Here give {KINDS_OF_SOURCES}, such as frame.lazy() of polars or table.to_reader() of "
+        "Arrow."
+    )
+
+
 def no_sources() -> ValueError:
     """Error for a list or dataset of no files."""
     return ValueError(f"source names no file. Give {KINDS_OF_SOURCES}.")
@@ -108,6 +117,11 @@ def source_changed(path: str) -> SourceChangedError:
         f"the source file {path!r} changed while it was read. Run again when nobody writes to it: from the start, "
         "since nothing that was finished fits it."
     )
+
+
+def type_unknown_to(column: object, kind: object, format_name: str, advice: str) -> ValueError:
+    """Error for a column that a format, or Arrow itself, cannot hold."""
+    return ValueError(f"column {column!r} holds {kind!s}, which {format_name} cannot: {advice}")
 
 
 def column_in_one_file(column: str, having: str, lacking: str) -> ValueError:

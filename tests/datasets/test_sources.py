@@ -202,7 +202,7 @@ def write_delta_log(folder: Path) -> Path:
             lambda folder: two_files(folder, pa.table({"a": [1]}), pa.table({"a": ["1"]})),
             "column 'a' is int64 in '.*0.parquet', but string in '.*1.parquet'",
         ),
-        (lambda _: pd.DataFrame({"a": [1]}), "source is a DataFrame. Give the path of a file"),
+        (lambda _: pd.DataFrame({"a": [1]}), r"source is a table \(DataFrame\).*Here give the path of a file"),
         (write_delta_log, r"'.*in' is a Delta table: its log says.*Give deltalake.DeltaTable\('.*in'\)"),
         (truncate_file, "cannot read '.*1.parquet': .*"),
         (lambda folder: pyarrow.dataset.dataset(pa.table({"a": [1]})), "source is a InMemoryDataset"),

@@ -83,7 +83,8 @@ def test_every_way_to_name_files(tmp_path: Path, orders: pa.Table, store: Any, s
     store.pipe_file(f"/deep/in/.hidden/x{suffix}", b"")
     expected = read_rows(tmp_path / "in")
     listed = [f"memory://deep/in/{number}{suffix}" for number in range(3)]
-    for source in ("memory://deep/in", "memory://deep/in/", f"memory://deep/*/*{suffix}", listed, tuple(listed)):
+    places = ("memory://deep/in", "memory://deep/in/", "MEMORY://deep/in", f"Memory://deep/*/*{suffix}")
+    for source in (*places, listed, tuple(listed), [listed[0], listed[1].upper()[:6] + listed[1][6:], listed[2]]):
         assert read_rows(source).equals(expected)
     assert read_rows(listed[1]).equals(read_rows(tmp_path / "in" / f"1{suffix}"))
 
@@ -110,6 +111,19 @@ def test_new_rows_and_the_command(tmp_path: Path, orders: pa.Table, rows: Path, 
             "memory://x.parquet",
             "lists 'memory:///in/a.parquet' twice",
         ),
+        (
+            ["memory://in/a.parquet", "Memory://in/a.parquet"],
+            "memory://x.parquet",
+            "lists 'memory://in/a.parquet' twice",
+        ),
+        (
+            ["memory://in/a.parquet", "http://127.0.0.1/a.parquet"],
+            "memory://x.parquet",
+            "lists 'memory://in/a.parquet' and 'http://127.0.0.1/a.parquet' of another store",
+        ),
+        ("simplecache::memory://in", "memory://x.parquet", "'simplecache::memory://in' is a chain of URLs"),
+        ("zip://a.csv::memory://a.zip", "memory://x.parquet", "is a chain of URLs.*Give a single URL, or, as source"),
+        ("memory://in", "simplecache::memory://x.parquet", "'simplecache::memory://x.parquet' is a chain of URLs"),
         (["memory://in/a.parquet", "b.parquet"], "memory://x.parquet", "lists URLs, and 'b.parquet', which is none"),
         ("memory://in/a.xlsx", "memory://x.parquet", "'memory://in/a.xlsx': no known format"),
         ("memory://broken.parquet", "memory://x.parquet", "cannot read 'memory://broken.parquet'"),
@@ -119,7 +133,7 @@ def test_new_rows_and_the_command(tmp_path: Path, orders: pa.Table, rows: Path, 
         ("memory://in", "memory://in", "'memory://in' is, or holds, a file of the source"),
         ("memory://in/a.parquet", "memory://in/a.parquet", "is, or holds, a file of the source"),
         ("memory://in", "memory://in/b.parquet", "'memory://in/b.parquet' is in the source folder 'memory://in'"),
-        ("memory://in", "memory://old.parquet", "'memory://old.parquet' is there already"),
+        ("memory://in", "MEMORY://old.parquet", "'memory://old.parquet' is there already"),
         ("memory://in", "memory://old.parquet/", "is to be a folder, and is a file"),
         ("memory://in", "memory://old/", "is there already"),
         ("memory://in", "memory://other/", "holds 'notes.txt', which is no file of rows"),

@@ -192,5 +192,44 @@ def test_a_folder_gets_parts_of_parquet(tmp_path: Path, orders: pa.Table) -> Non
 
 def test_tables_in_memory_are_no_streams(tmp_path: Path, orders: pa.Table) -> None:
     for table in (orders, pl.DataFrame(orders)):
-        with pytest.raises(TypeError, match="Give the path of a file or folder"):
+        with pytest.raises(TypeError, match=r"which encoders take as it is.*Here give the path of.*frame.lazy\(\)"):
             encode_dataset(table, tmp_path / "codes.parquet", TargetEncoder(), target="price")
+
+
+def twice_named(library: str) -> Any:
+    if library == "duckdb":
+        return pytest.importorskip("duckdb").sql("select 'a' as city, 1 as y, 'b' as city")
+    schema = pa.schema([("city", pa.string()), ("y", pa.int64()), ("city", pa.string())])
+    return pa.RecordBatchReader.from_batches(schema, [pa.record_batch([["a"], [1], ["b"]], schema=schema)])
+
+
+def wide_numbers() -> Any:
+    return pl.LazyFrame({"y": [0, 1]}).with_columns(pl.col("y").cast(pl.Int128).alias("key"))
+
+
+def one_of_several_types() -> Any:
+    return pytest.importorskip("duckdb").sql("select 1 as y, union_value(number := 2) as key")
+
+
+@pytest.mark.parametrize(
+    ("query", "message"),
+    [
+        (lambda: twice_named("arrow"), r"'stream of Arrow \(RecordBatchReader\)' has several columns named 'city'"),
+        (lambda: twice_named("duckdb"), "'relation of DuckDB' has several columns named 'city'"),
+        (wide_numbers, "column 'key' holds Int128, which Arrow cannot: cast it in the query"),
+        (one_of_several_types, "column 'key' holds sparse_union.*, which a table cannot: cast it in the query"),
+    ],
+)
+def test_columns_that_no_file_has_are_refused(tmp_path: Path, query: Callable[[], Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        encode_dataset(query(), tmp_path / "codes.arrow", TargetEncoder(columns=["city"]), target="y")
+
+
+@pytest.mark.parametrize(("suffix", "format_name"), [("parquet", "Parquet"), ("csv", "CSV")])
+def test_intervals_are_written_to_arrow_alone(tmp_path: Path, suffix: str, format_name: str) -> None:
+    table = pa.table({"city": ["a", "b"] * 5, "y": range(10), "wait": [pa.MonthDayNano([1, 2, 3])] * 10})
+    encoder = TargetEncoder(columns=["city"], target_type="continuous")
+    with pytest.raises(ValueError, match=rf"'wait' holds .*interval, which {format_name} cannot: write Arrow"):
+        encode_dataset(table.to_reader(), tmp_path / f"codes.{suffix}", encoder, target="y")
+    encode_dataset(table.to_reader(), tmp_path / "codes.arrow", encoder, target="y")
+    assert read_rows(tmp_path / "codes.arrow")["wait"].equals(table["wait"])
