@@ -152,7 +152,8 @@ def leak_report(
 
     Notes
     -----
-    It fits `n_shuffles + n_flips + 2` times.  Give large tables as a sample of rows.
+    It fits `n_shuffles + n_flips + 2` times, and grows two trees for each column and shuffle.  Give large tables as a
+    sample of rows.  Warnings of the encoder are those of its first fit, to the rows as they are.
 
     A shuffle's score is the ROC AUC of trees of 16 leaves, each grown on half of the training encodings and scored on
     the other half (of at most 20,000 rows), and, for comparison, on the encodings that the same rows would get as new
@@ -185,7 +186,7 @@ def leak_report(
     given = {"groups": groups if takes_groups(encoder) else None, "sample_weight": sample_weight}
     trials = Trials(encoder, X, targets, {name: vector for name, vector in given.items() if vector is not None})
     random = np.random.default_rng(random_state)
-    before, _ = trials.encode(targets.values)
+    before, _ = trials.encode(targets.values, warn=True)
     scores = shuffle_rows(trials, before, n_shuffles, random)
     keys = find_keys(trials, frame, [*before], [*scores])
     known = [key.codes for key in keys.values() if key.codes is not None and key.sight != UNREAD]

@@ -95,8 +95,8 @@ class Trials:
     targets: RowTargets
     vectors: Mapping[str, Any]
 
-    def encode(self, y: Array, with_new: bool = False) -> tuple[dict[str, Array], dict[str, Array]]:
-        """Fit a copy to the rows with some targets.
+    def encode(self, y: Array, with_new: bool = False, warn: bool = False) -> tuple[dict[str, Array], dict[str, Array]]:
+        """Fit a copy to the rows with some targets; of what it warns only if `warn`, since others may warn of anything.
 
         Returns
         -------
@@ -106,8 +106,9 @@ class Trials:
             Those that new rows of the same values get; empty unless asked for.
         """
         with warnings.catch_warnings():
-            # Of shuffled targets, encoders may warn of anything.
-            warnings.simplefilter("ignore")
+            # What a library says of its own future is not of the rows.
+            for category in (DeprecationWarning, FutureWarning) if warn else (Warning,):
+                warnings.simplefilter("ignore", category)
             copy = clone(self.encoder)
             training = read_columns(copy.fit_transform(self.X, y, **self.vectors))
             new = read_columns(copy.transform(self.X)) if with_new else {}

@@ -58,20 +58,19 @@ class PriorOfAllRows(TransformerMixin, BaseEstimator):
 
     def fit_transform(self, X, y):
         y, folds = np.asarray(y, float), np.arange(len(X)) % self.n_folds
-        self.mean_, self.all_ = y.mean(), {}
-        out = pd.DataFrame(index=range(len(X)), columns=list(X), dtype=float)
+        self.mean_, self.all_, out = y.mean(), {}, {}
         for name in X:
-            values = X[name].to_numpy()
-            self.all_[name] = self.shrink(values, y)
-            for fold in range(self.n_folds):
-                means = self.shrink(values[folds != fold], y[folds != fold])
-                mapped = pd.Series(values[folds == fold]).map(means).fillna(self.mean_)
-                out.loc[folds == fold, name] = mapped.to_numpy(float)
-        return out
+            values, codes = np.unique(X[name].to_numpy(), return_inverse=True)
+            sums, counts = np.zeros((2, self.n_folds, len(values)))
+            np.add.at(sums, (folds, codes), y)
+            np.add.at(counts, (folds, codes), 1)
+            others = 1 - np.eye(self.n_folds)
+            out[name] = self.shrink(others @ sums, others @ counts)[folds, codes]
+            self.all_[name] = pd.Series(self.shrink(sums.sum(axis=0), counts.sum(axis=0)), values)
+        return pd.DataFrame(out)
 
-    def shrink(self, values, y):
-        sums = pd.Series(y).groupby(values).agg(["sum", "count"])
-        return (sums["sum"] + self.smooth * self.mean_) / (sums["count"] + self.smooth)
+    def shrink(self, sums, counts):
+        return (sums + self.smooth * self.mean_) / (counts + self.smooth)
 
     def transform(self, X):
         return pd.DataFrame({name: X[name].map(self.all_[name]).fillna(self.mean_).to_numpy(float) for name in X})
