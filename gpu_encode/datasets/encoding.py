@@ -8,6 +8,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 from pyarrow.dataset import Dataset
 from sklearn.utils.validation import check_is_fitted
 
@@ -197,7 +198,8 @@ def run_encoding(
     end_publication(destination)
     output = choose_destination(rows, destination, options.compression, options.overwrite)
     column_roles = find_roles(rows.schema, choices["target"], choices["weight"], choices["groups"])
-    column_roles.selected(encoder, rows.schema)
+    passed = column_roles.selected(encoder, rows.schema).passed
+    output.check_types(pa.schema([rows.schema.field(column_roles.features[column]) for column in passed]))
     with (
         explain_full_disk(output.path),
         Staging(output, repeatable) as staging,
@@ -478,6 +480,7 @@ def run_transforming(rows: Source, destination: Any, encoder: Any, options: Opti
         return with_columns(plain.transform(table.select(features)), table.select(others))
 
     empty = encode_table(rows.schema.empty_table())
+    output.check_types(empty.schema)
     describable = is_describable([rule.statistic for rule in model.rules], options.resume)
     repeatable = describable and rows.stream is None
     with (

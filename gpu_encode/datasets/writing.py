@@ -166,6 +166,10 @@ class Destination:
             for number, start in enumerate(range(0, max(source.n_rows, 1), part_rows))
         ]
 
+    def check_types(self, schema: Any) -> None:
+        """Refuse columns of types that the files cannot hold."""
+        SUFFIXES[self.suffix].file_schema(schema)
+
     def left_out(self, source: Source) -> list[str]:
         """Columns that the names of the output's folders tell already."""
         return source.partition_names if self.is_folder else []

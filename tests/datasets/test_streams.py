@@ -226,10 +226,15 @@ def test_columns_that_no_file_has_are_refused(tmp_path: Path, query: Callable[[]
 
 
 @pytest.mark.parametrize(("suffix", "format_name"), [("parquet", "Parquet"), ("csv", "CSV")])
-def test_intervals_are_written_to_arrow_alone(tmp_path: Path, suffix: str, format_name: str) -> None:
+def test_intervals_are_written_to_arrow_alone_and_refused_before_a_query_runs(
+    tmp_path: Path, suffix: str, format_name: str
+) -> None:
     table = pa.table({"city": ["a", "b"] * 5, "y": range(10), "wait": [pa.MonthDayNano([1, 2, 3])] * 10})
-    encoder = TargetEncoder(columns=["city"], target_type="continuous")
-    with pytest.raises(ValueError, match=rf"'wait' holds .*interval, which {format_name} cannot: write Arrow"):
-        encode_dataset(table.to_reader(), tmp_path / f"codes.{suffix}", encoder, target="y")
-    encode_dataset(table.to_reader(), tmp_path / "codes.arrow", encoder, target="y")
-    assert read_rows(tmp_path / "codes.arrow")["wait"].equals(table["wait"])
+    encoder = TargetEncoder(columns=["city"], target_type="continuous").fit(table.select(["city"]), table["y"])
+    for call, options in ((encode_dataset, {"target": "y"}), (transform_dataset, {})):
+        query = table.to_reader()
+        with pytest.raises(ValueError, match=rf"'wait' holds .*interval, which {format_name} cannot: write Arrow"):
+            call(query, tmp_path / f"codes.{suffix}", encoder, **options)
+        assert query.read_all().equals(table), "the query ran"
+        call(table.to_reader(), tmp_path / "codes.arrow", encoder, **options, overwrite=True)
+        assert read_rows(tmp_path / "codes.arrow")["wait"].equals(table["wait"])

@@ -58,5 +58,5 @@ def test_real_tables(kind, name):
     tables = [read_rows(folder, table, 2000) for table in names_in(folder)]
     assert len(tables) >= 5
     for rows in tables:
-        X = rows.frame[rows.keys].astype(str)
+        X = rows.frame[rows.keys].astype(str).fillna("missing")
         assert find_verdicts(name, X, rows.targets[kind]) == {EXPECTED[name][1]}, rows.name
