@@ -162,7 +162,7 @@ def test_rows_without_a_target():
     assert verdicts(greedy, X, lacking)["shop"] == "own target"
 
 
-def test_signs_of_columns():
+def test_risks_of_columns():
     n = 240
     _, y = rows(n)
     X = pd.DataFrame(
