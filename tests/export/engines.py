@@ -41,6 +41,7 @@ class DuckDB:
     """DuckDB in memory."""
 
     dialect = "duckdb"
+    error = duckdb.Error
 
     def ask(self, table, *statements):
         """Run statements beside a table called rows, and give the rows of the last one."""
@@ -60,6 +61,7 @@ class SQLite:
     """SQLite in memory, with the types of columns that pandas gives it."""
 
     dialect = "sqlite"
+    error = sqlite3.Error
 
     def ask(self, table, *statements):
         """Run statements beside a table called rows, and give the rows of the last one."""
@@ -79,6 +81,7 @@ class Postgres:
     """A server of PostgreSQL of its own, which listens on a socket in its folder and on no port."""
 
     dialect = "postgres"
+    error = RuntimeError
 
     def __init__(self):
         self.home = Path(tempfile.mkdtemp(prefix="pg"))
@@ -143,8 +146,10 @@ class Spark:
     dialect = "spark"
 
     def __init__(self):
+        from pyspark.errors import PySparkException
         from pyspark.sql import SparkSession
 
+        self.error = PySparkException
         self.home = tempfile.mkdtemp(prefix="spark")
         builder = SparkSession.builder.master("local[1]")
         for name, value in SPARK.items():

@@ -5,9 +5,9 @@ from typing import Any
 
 from sqlglot import exp
 
+from gpu_encode.export.sql.columns import comparable
 from gpu_encode.export.sql.levels import LevelRows, is_null, write_answers
 from gpu_encode.export.sql.names import Place, column, identifier, level_table
-from gpu_encode.export.sql.values import comparable
 from gpu_encode.export.tables import EncoderTables, KeyTable, LevelTable
 
 # A condition, and what is given where it holds.
@@ -60,15 +60,11 @@ class Query:
             query.with_(identifier(rows.name), as_=rows.select(), copy=False)
         return query
 
-    def read_column(self, name: str, type_: Any = None, length: int | None = None) -> Any:
-        """Read a column of the table as it is, or to be compared with values of a type; a prefix where it is longer."""
+    def read_column(self, name: str, values: Any = None, length: int | None = None) -> Any:
+        """Read a column of the table as it is, or to be compared with values; by a prefix where there is a length."""
         value = column(name, TABLE)
-        if length is not None:
-            longer = exp.GT(this=exp.Length(this=value), expression=exp.convert(length))
-            first = exp.Substring(this=value.copy(), start=exp.convert(1), length=exp.convert(length))
-            value = exp.case().when(longer, first).else_(exp.null())
-        if type_ is not None:
-            value = comparable(value, type_, self.dialect)
+        if values is not None:
+            value = comparable(name, value, values, self.dialect, length)
         same = [known for known, one in self.read.items() if one == value]
         alias = same[0] if same else f"column_{len(self.read)}"
         self.read[alias] = value
@@ -79,10 +75,8 @@ class Query:
         number, depth = place
         key = self.tables.keys[number]
         length = key.rule.lengths[depth - 1] if key.rule is not None and depth else None
-        values = key.levels[depth].values
-        return [
-            self.read_column(name, type_, length) for name, type_ in zip(key.columns, values.schema.types, strict=False)
-        ]
+        columns = key.levels[depth].values.columns
+        return [self.read_column(name, values, length) for name, values in zip(key.columns, columns, strict=False)]
 
     def conditions(self, place: Place) -> list[Any]:
         """Give when a row is one of a level: equalities alone, by which every engine joins in one pass."""

@@ -1,4 +1,4 @@
-"""Values, and columns to compare them with, as each dialect has them: exact, and equal where `transform` says so.
+"""Values as each dialect has them, exactly.
 
 Numbers, dates and times are written as text and cast, since casts of text read every digit; SQLite reads some of them
 wrongly, and divides whole numbers instead.
@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import pyarrow as pa
+import pyarrow.compute as pc
 from sqlglot import exp
 
 from gpu_encode.errors import export as errors
@@ -26,6 +27,8 @@ COLLATIONS = {
 SUBSTITUTED = "${"
 BIGINT, BINARY, DOUBLE = map(exp.DataType.build, ("BIGINT", "BINARY", "DOUBLE"))
 LARGEST_INTEGER = 2**63 - 1
+# Floats tell whole numbers below it apart from all others.
+DOUBLES_END = 2**53
 MOST_DIGITS = 38
 
 
@@ -224,47 +227,26 @@ WRITERS: tuple[tuple[Callable[[Any], bool], Writer], ...] = (
 
 
 def write_comparable(array: Any, name: str, dialect: str) -> Written:
-    """Write values with which columns are compared: Spark compares the bytes of text."""
+    """Write values in the type in which columns are compared with them: Spark compares the bytes of text."""
     written = write(array, name, dialect)
-    is_text = pa.types.is_large_string(array.type) or pa.types.is_string(array.type)
-    return written._replace(type=BINARY) if is_text and dialect == "spark" else written
+    if is_text(array.type) and dialect == "spark":
+        return written._replace(type=BINARY)
+    if pa.types.is_integer(array.type) and dialect != "sqlite" and not is_wide(array):
+        return written._replace(type=DOUBLE)
+    return written
 
 
-def comparable(column: Any, type_: Any, dialect: str) -> Any:
-    """Give a column of a table so that it is equal to what `write` writes where `transform` says so.
-
-    Parameters
-    ----------
-    column : Expression
-    type_ : pyarrow.DataType
-        Of the values that it is compared with.
-    dialect : str
-
-    Examples
-    --------
-    >>> comparable(exp.column("shop"), pa.large_string(), "duckdb").sql("duckdb")
-    'shop COLLATE "C"'
-    >>> comparable(exp.column("size"), pa.int64(), "duckdb").sql("duckdb")
-    'CASE WHEN ISNAN(size) THEN NULL ELSE size END'
-    """
-    if dialect == "sqlite":
-        # A column has an affinity, by which text is equal to numbers; what a function gives has none.
-        column = exp.Coalesce(this=column, expressions=[exp.null()])
-    if pa.types.is_large_string(type_):
-        if dialect == "spark":
-            return cast(column, BINARY)
-        return exp.Collate(this=column, expression=COLLATIONS[dialect].copy())
-    if pa.types.is_timestamp(type_) and type_.tz is None and dialect == "spark":
-        # Where clocks are set forward, two times of day are one moment of a TIMESTAMP.
-        return exp.cast(column, "TIMESTAMPNTZ")
-    if dialect == "sqlite" or not (pa.types.is_integer(type_) or pa.types.is_floating(type_)):
-        return column
-    return without_nan(column, dialect)
+def is_text(type_: Any) -> bool:
+    """Whether values of a type are text."""
+    return bool(pa.types.is_large_string(type_) or pa.types.is_string(type_))
 
 
-def without_nan(column: Any, dialect: str) -> Any:
-    """Give a column of numbers with NULL in place of NaN, which is a missing value."""
-    is_nan = exp.IsNan(this=column)
-    if dialect in ("postgres", "snowflake"):
-        is_nan = exp.EQ(this=column, expression=cast(exp.Literal.string("NaN"), DOUBLE))
-    return exp.case().when(is_nan, exp.null()).else_(column.copy())
+def is_number(type_: Any) -> bool:
+    """Whether values of a type are whole numbers or floats."""
+    return bool(pa.types.is_integer(type_) or pa.types.is_floating(type_))
+
+
+def is_wide(numbers: Any) -> bool:
+    """Whether some of these are floats that other whole numbers are rounded to, or would be rounded themselves."""
+    ends = pc.min_max(numbers).as_py().values()
+    return any(end is not None and abs(end) >= DOUBLES_END for end in ends)
