@@ -48,8 +48,8 @@ def to_polars(encoder: Encoder, *, min_count: float = 0) -> "list[pl.Expr]":
     Notes
     -----
     Values are found as `transform` finds them: 2.0 is 2, dates of any unit are the same instant, categoricals are their
-    text, null and NaN are missing.  A column of another kind than at fit is polars' error.  An infinite number, which
-    `transform` refuses, is unknown.
+    text, null and NaN are missing.  A column of another kind than at fit is polars' error: no "text column x".
+    An infinite number, which `transform` refuses, is unknown.
 
     Examples
     --------
@@ -64,6 +64,7 @@ def to_polars(encoder: Encoder, *, min_count: float = 0) -> "list[pl.Expr]":
     """
     try:
         import polars as pl
+        import polars.selectors as cs
     except ImportError as error:
         raise ImportError("to_polars needs polars: pip install polars") from error
     tables = without_rare(tables_of(encoder), min_count)
@@ -71,7 +72,7 @@ def to_polars(encoder: Encoder, *, min_count: float = 0) -> "list[pl.Expr]":
     for number, key in enumerate(tables.keys):
         made |= key_expressions(key, outputs_of(encoder, tables, number), encoder._model.indicators)
     # A column that passes through may have the name of none of them.
-    return [*(made[name] for name in tables.names[: len(tables.order)]), *map(pl.col, tables.passed)]
+    return [*(made[name] for name in tables.names[: len(tables.order)]), *map(cs.by_name, tables.passed)]
 
 
 def key_expressions(key: KeyTable, outputs: Sequence[Output], indicators: Sequence[str]) -> "dict[str, pl.Expr]":
@@ -181,17 +182,23 @@ class Column:
         dtype = self.values.dtype
         if dtype == pl.Null:
             self.values = self.values.cast(pl.String)
-            dtype, allowed = pl.String(), cs.all()
-        elif dtype in (pl.String, pl.Binary):
-            allowed = cs.string(include_categorical=True) | cs.by_dtype(pl.Enum) if dtype == pl.String else cs.binary()
+            dtype, kind, allowed = pl.String(), "any", cs.all()
+        elif dtype == pl.String:
+            kind, allowed = "text", cs.string(include_categorical=True) | cs.by_dtype(pl.Enum)
+        elif dtype == pl.Binary:
+            kind, allowed = "bytes", cs.binary()
         elif dtype.is_integer() or dtype.is_float() or dtype == pl.Boolean:
-            allowed = cs.integer() | cs.float() | cs.boolean()
+            kind, allowed = "number", cs.integer() | cs.float() | cs.boolean()
         elif isinstance(dtype, pl.Date | pl.Datetime):
-            allowed = cs.datetime(time_zone="*") if zone_of(dtype) else cs.datetime(time_zone=None) | cs.date()
+            zoned = zone_of(dtype) is not None
+            kind, allowed = (
+                ("moment", cs.datetime(time_zone="*")) if zoned else ("date", cs.datetime(time_zone=None) | cs.date())
+            )
         else:
             raise errors.no_such_values("polars", name, dtype)
-        # No such field, of a column of another type, is polars' error.
-        given = pl.struct(cs.by_name(name) & allowed).struct.field(name)
+        # A column of another type is polars' error: no "text column x".  No name is read as a pattern.
+        found = (cs.by_name(name) & allowed).name.prefix(f"{kind} column ")
+        given = pl.struct(found, pl.lit(None).alias("other")).struct.field(f"{kind} column {name}")
         self.values = self.as_typed(self.values)
         wanted = self.values.dtype
         self.missing, self.typed = given.is_null(), given.cast(wanted, strict=False)

@@ -517,7 +517,10 @@ def _polars(frame: Frame, names: list[str], arrays: list[Array], passed: list[in
     encoded = pl.DataFrame(dict(zip(names, held, strict=True)))
     if not passed:
         return encoded
-    rest = frame.native[:, passed] if frame.kind == "polars" else _select(frame, passed, "polars").to_polars()
+    # Picked by an index in brackets, a column without a name would get one.
+    rest = (
+        frame.native.select(pl.nth(passed)) if frame.kind == "polars" else _select(frame, passed, "polars").to_polars()
+    )
     return encoded.hstack(rest) if names else rest
 
 

@@ -122,8 +122,15 @@ def test_columns_of_another_kind_are_an_error(fitted, given):
     rows = pl.DataFrame({"x": kinds[given]})
     with pytest.raises(ValueError, match="x"):
         encoder.transform(rows)
-    with pytest.raises(pl.exceptions.PolarsError, match="x"):
+    with pytest.raises(pl.exceptions.StructFieldNotFoundError, match=r"^(text|number|date) column x\n"):
         rows.lazy().select(to_polars(encoder)).collect()
+
+
+@pytest.mark.parametrize("name", ["*", "^a.*$", "", "^$", "text column x"])
+def test_names_are_no_patterns(name):
+    rows = pl.DataFrame({name: ["a", "b", "a"], "ab": ["a", "c", None], "a": [1, 2, 3]})
+    check(ge.CountEncoder(columns=[name, (name, "ab")], indicators=["missing"]).fit(rows), rows)
+    check(ge.CountEncoder(columns=["ab"]).fit(rows), rows)
 
 
 def test_what_polars_cannot_do():
