@@ -3,6 +3,23 @@
 from collections.abc import Mapping, Sequence
 
 
+def no_encoder(given: object) -> TypeError:
+    """Error for something else to be exported."""
+    return TypeError(
+        f"Exports take a fitted encoder of gpu_encode. Got {type(given).__name__} instead. Read a saved model first: "
+        "gpu_encode.load(path)."
+    )
+
+
+def same_names(first: str, second: str, dialect: str) -> ValueError:
+    """Error for two names that a dialect of SQL takes for one."""
+    law = "reads 63 bytes of a name" if dialect == "postgres" else "does not tell capitals from small letters in names"
+    return ValueError(
+        f"{dialect} {law}, so that {first!r} and {second!r} are one. Rename one of these columns before fit, or leave "
+        "it out of keep."
+    )
+
+
 def no_tables(owner: str) -> TypeError:
     """Error for an encoder whose encodings do not follow from single keys."""
     return TypeError(

@@ -1,7 +1,7 @@
 """Tables of Arrow encode rows again, with the bits of the encoder that they were made of."""
 
 import json
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Any, NamedTuple, Self
@@ -64,6 +64,8 @@ def from_arrow(tables: Any) -> "TableEncoder":
     0  0.500000
     1  0.666667
     """
+    if isinstance(tables, str | pa.Table) or not isinstance(tables, Iterable):
+        tables = [tables]
     try:
         model = make_model(*read_rules(list(tables.values() if isinstance(tables, Mapping) else tables)))
     except (LookupError, TypeError, AttributeError, pa.ArrowInvalid, json.JSONDecodeError) as error:

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
+from sklearn.utils.validation import check_is_fitted
 
 from cpu_fallback.exact import Floats
 from cpu_fallback.types import MISSING, UNKNOWN
@@ -23,6 +24,7 @@ from gpu_encode.categories.keys import CategoryIndex
 from gpu_encode.encoders.base import Encoder, names_at_fit
 from gpu_encode.encoders.row_encoder import Answers, answers_of, order_of
 from gpu_encode.errors import export as errors
+from gpu_encode.errors.parameters import check_number
 from gpu_encode.fitting.model import Model, weights_of
 from gpu_encode.frames.labels import in_arrow
 from gpu_encode.ops import host
@@ -114,7 +116,9 @@ def tables_of(encoder: Encoder) -> EncoderTables:
     Raises
     ------
     TypeError
-        If its encodings do not follow from single keys alone.
+        If it is no encoder, or its encodings do not follow from single keys alone.
+    NotFittedError
+        If it is not fitted.
 
     Examples
     --------
@@ -125,7 +129,10 @@ def tables_of(encoder: Encoder) -> EncoderTables:
     >>> tables.keys[0].levels[0].values["x0"].to_pylist()
     ['a', 'b']
     """
-    model: Model = encoder._fitted()
+    if not isinstance(encoder, Encoder):
+        raise errors.no_encoder(encoder)
+    check_is_fitted(encoder, "_model")
+    model = encoder._model
     if not model.statistics:
         raise errors.tables_cannot_learn()
     # Others hold more than the encodings of categories, or hash values.
@@ -157,6 +164,7 @@ def without_rare(tables: EncoderTables, min_count: float) -> EncoderTables:
     >>> without_rare(tables, 2).keys[0].levels[0].values["x0"].to_pylist()
     ['oak']
     """
+    check_number("an export", "min_count", min_count, low=0.0)
     return tables._replace(keys=[without_rare_levels(key, min_count) for key in tables.keys])
 
 

@@ -2,6 +2,7 @@
 
 import pickle
 from collections import defaultdict
+from pathlib import PurePosixPath
 
 import numpy as np
 import pandas as pd
@@ -234,6 +235,9 @@ def altered(table, **told):
         ([TABLES["city"], altered(TABLES["zip"], name=("TargetEncoder", "Other"))], "all tables of one encoder"),
         ([TABLES["city"], TABLES["zip"].replace_schema_metadata()], "schema's metadata hold 'gpu_encode'"),
         ([pl.from_arrow(TABLES["city"])], "Got a DataFrame without it"),
+        ("tables/city.arrow", "Got a str without it. Read files with pyarrow"),
+        (PurePosixPath("tables"), "Got a PurePosixPath without it. Read files with pyarrow"),
+        (TABLES["city"], "from_arrow takes all tables of one encoder"),
         ([altered(TABLES["city"], version=('"version": 1', '"version": 9'))], "newer gpu-encode .version 9"),
         ([altered(TABLES["city"], rules=("{", "["))], "do not fit their own rules"),
         ([TABLES["city"], pa.concat_tables([TABLES["zip"], TABLES["zip"].slice(0, 1)])], "holds a category twice"),

@@ -274,19 +274,24 @@ def test_refusals(parameters, error, says):
         to_sql(encoder, "rows")
 
 
-@pytest.mark.parametrize("table", ["", "a\0b", "read_csv('x')", "rows.x.y.z.w"])
+OTHER_WORDS = ["rows; DROP TABLE rows", "rows AS r", "(SELECT 1)", "rows -- x", '"rows" AS r', "my rows"]
+
+
+@pytest.mark.parametrize("table", ["", "a\0b", "read_csv('x')", "rows.x.y.z.w", *OTHER_WORDS])
 def test_names_that_are_no_tables(table):
     encoder = ge.CountEncoder().fit(pa.table({"x": ["a"]}))
-    with pytest.raises(ValueError, match="is no name of a table of duckdb"):
-        to_sql(encoder, table)
+    for tables in ({"table": table}, {"table": "rows", "category_tables": table}):
+        with pytest.raises(ValueError, match=r"is no name of a table of duckdb. Make a view of a query"):
+            to_sql(encoder, **tables)
 
 
-def test_words_beside_a_table_are_its_name():
+@pytest.mark.parametrize("table", [None, 3, b"rows"])
+def test_tables_are_named_by_text(table):
     encoder = ge.CountEncoder().fit(pa.table({"x": ["a"]}))
-    for table in ("rows; DROP TABLE rows", "rows AS r", "(SELECT 1)", "rows -- x"):
-        tree = sqlglot.parse_one(to_sql(encoder, table), dialect="duckdb")
-        assert {table, "rows"} & {one.name for one in tree.find_all(sqlglot.exp.Table)}
-        assert not tree.find(sqlglot.exp.Drop)
+    with pytest.raises(TypeError, match=r"table is the name of a table, as text. Got"):
+        to_sql(encoder, table)
+    with pytest.raises(TypeError, match=r"name is the name of a table, as text. Got"):
+        to_sql_tables(encoder, table)
 
 
 def test_a_table_called_as_a_part_of_the_statement(engine):
@@ -402,5 +407,51 @@ def test_what_a_call_is_told():
     encoder = ge.CountEncoder(columns=["x"]).fit(pa.table({"x": ["a"], "y": [1]}))
     with pytest.raises(ValueError, match="keep names 'y', which is the name of an output"):
         to_sql(encoder, "rows", keep=["y"])
+    with pytest.raises(ValueError, match="keep names 'id', which stands there already"):
+        to_sql(encoder, "rows", keep=["id", "id"])
+    with pytest.raises(TypeError, match=r"keep takes names of columns, as text. Got 3 among them"):
+        to_sql(encoder, "rows", keep=["id", 3])
+    assert to_sql(encoder, "rows", keep="id") == to_sql(encoder, "rows", keep=["id"])
     with pytest.raises(ValueError, match="dialect"):
         to_sql(encoder, "rows", "oracle")
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+@pytest.mark.parametrize(("names", "keep"), [("xX", ()), ("x", "X"), ("x", ("id", "ID")), ("ÄaÖä", ())])
+def test_names_that_differ_in_capitals_alone(names, keep, dialect):
+    # One of them is read.
+    encoder = ge.CountEncoder(columns=[names[0]]).fit(pa.table({name: ["a", "b"] for name in names}))
+    if dialect in ("postgres", "snowflake"):
+        to_sql(encoder, "rows", dialect, keep=keep)
+        return
+    with pytest.raises(ValueError, match=r"not tell capitals from .* so that '(X|id|ä)' and '(x|ID|Ä)' are one"):
+        to_sql(encoder, "rows", dialect, keep=keep)
+
+
+def test_outputs_that_differ_in_capitals_alone():
+    encoder = ge.TargetEncoder().fit(pa.table({"x": ["a", "b", "a"]}), ["p", "P", "q"])
+    with pytest.raises(ValueError, match="so that 'x_P' and 'x_p' are one"):
+        to_sql(encoder, "rows")
+    to_sql(encoder, "rows", "postgres")
+
+
+def test_names_that_postgres_cuts():
+    names = ["ä" * 31 + "ab", "ä" * 31 + "ac"]
+    encoder = ge.CountEncoder(columns=names[:1]).fit(pa.table({name: ["a", "b"] for name in names}))
+    with pytest.raises(ValueError, match="postgres reads 63 bytes of a name, so that"):
+        to_sql(encoder, "rows", "postgres")
+    to_sql(encoder, "rows", "snowflake")
+
+
+def test_as_many_tables_as_sqlite_joins():
+    table = pa.table({f"x{place}": ["a", "b"] for place in range(64)})
+    check(ge.CountEncoder(columns=table.column_names[:63]).fit(table), with_id(table), SQLite())
+    encoder = ge.CountEncoder().fit(table)
+    with pytest.raises(ValueError, match="SQLite joins up to 63 tables with that of the rows, and the encoder has 64"):
+        to_sql(encoder, "rows", "sqlite")
+    check(encoder, with_id(table), DuckDB())
+
+
+def test_columns_whose_names_are_numbers():
+    encoder = ge.CountEncoder().fit(pd.DataFrame({0: ["a", "b"], 1: [1, 1]}))
+    check(encoder, with_id(pa.table({"x0": ["b", "c"], "x1": [1, 2]})), DuckDB())

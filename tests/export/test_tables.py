@@ -3,8 +3,11 @@
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn import preprocessing
+from sklearn.exceptions import NotFittedError
 
 import gpu_encode as ge
+from gpu_encode import export
 from gpu_encode.export.tables import tables_of, without_rare
 
 FRAME = pd.DataFrame(
@@ -81,6 +84,32 @@ def test_others_are_refused(encoder):
     X = pd.DataFrame({"a": ["x", "y", "x", "z"], "b": ["p", "q", "q", "p"]})
     with pytest.raises(TypeError, match="cannot be exported"):
         tables_of(encoder.fit(X))
+
+
+EXPORTS = {
+    "to_arrow": ("pyarrow", {}),
+    "to_json": ("pyarrow", {}),
+    "to_onnx": ("onnx", {}),
+    "to_polars": ("polars", {}),
+    "to_sql": ("sqlglot", {"table": "rows"}),
+    "to_sql_tables": ("sqlglot", {"name": "rows"}),
+}
+
+
+@pytest.mark.parametrize("name", EXPORTS)
+def test_what_every_export_is_told(name):
+    needed, parameters = EXPORTS[name]
+    pytest.importorskip(needed)
+    write = getattr(export, name)
+    for other in ("returns.model", None, preprocessing.TargetEncoder(), ge.CountEncoder):
+        with pytest.raises(TypeError, match=r"Exports take a fitted encoder of gpu_encode. Got .* gpu_encode.load"):
+            write(other, **parameters)
+    with pytest.raises(NotFittedError, match="CountEncoder instance is not fitted yet"):
+        write(ge.CountEncoder(), **parameters)
+    encoder = ge.CountEncoder().fit(FRAME)
+    for least in (-1, np.nan, np.inf, "3", None, True):
+        with pytest.raises(ValueError, match=r"'min_count' parameter of an export must be a finite number of"):
+            write(encoder, **parameters, min_count=least)
 
 
 def test_rare_categories_are_left_out():

@@ -13,11 +13,11 @@ from typing import Any, Literal
 import sqlglot
 
 from gpu_encode.categories.hierarchy import Prefixes
-from gpu_encode.encoders.base import Encoder
+from gpu_encode.encoders.base import Encoder, names_at_fit
 from gpu_encode.errors import export as errors
 from gpu_encode.errors.parameters import bad_option
 from gpu_encode.export.sql.levels import LevelRows
-from gpu_encode.export.sql.names import level_table, named_table, prefix_beside
+from gpu_encode.export.sql.names import check_distinct, level_table, named_table, prefix_beside
 from gpu_encode.export.sql.query import Query, levels_of
 from gpu_encode.export.sql.values import DIALECTS, SUBSTITUTED
 from gpu_encode.export.tables import EncoderTables, tables_of, without_rare
@@ -25,6 +25,8 @@ from gpu_encode.export.tables import EncoderTables, tables_of, without_rare
 Dialect = Literal["duckdb", "postgres", "bigquery", "snowflake", "spark", "sqlite"]
 # Categories that one INSERT statement holds.
 INSERTED = 1_000
+# Tables that SQLite joins beside the first.
+MOST_JOINED = 63
 
 
 def to_sql(
@@ -32,7 +34,7 @@ def to_sql(
     table: str,
     dialect: Dialect = "duckdb",
     *,
-    keep: Sequence[str] = (),
+    keep: str | Sequence[str] = (),
     min_count: float = 0.0,
     category_tables: str | None = None,
 ) -> str:
@@ -44,9 +46,10 @@ def to_sql(
         Fitted; its encodings follow from the categories of single keys.
     table : str
         Name of the table, as the dialect writes it: ``orders``, ``sales.orders``, ``"My orders"``.  Its columns have
-        the names and the types of those at fit.
+        the names and the types of those at fit; x0, x1 and so on where names at fit were no text, integers for example.
+        Make a view of a query.
     dialect : {"duckdb", "postgres", "bigquery", "snowflake", "spark", "sqlite"}, default="duckdb"
-    keep : sequence of str, default=()
+    keep : str or sequence of str, default=()
         Further columns of the table, which stand first in the result: an id, since SQL promises no order of rows.
     min_count : float, default=0.0
         Categories of a smaller weight of training rows (their number, where they have no weights) are left out: their
@@ -65,7 +68,13 @@ def to_sql(
     TypeError
         If the encodings do not follow from single keys, or the dialect lacks the kind of a key's values.
     ValueError
-        If unknown or missing values are refused, or a value or a name is one that no statement can hold.
+        If unknown or missing values are refused, a value or a name is one that no statement can hold, or two names are
+        one to the dialect, as "Shop" and "shop" are to all but PostgreSQL and Snowflake.
+
+    Notes
+    -----
+    The statement ends in its engine's error where a column is of a type that does not hold the values of fit exactly,
+    and where a number is infinite.
 
     Examples
     --------
@@ -77,10 +86,8 @@ def to_sql(
     >>> duckdb.sql(to_sql(encoder, "trees", keep=["id"])).order("id").fetchall()
     [(1, 0.5), (2, 0.6666666666666666)]
     """
-    tables = exportable(encoder, dialect, min_count)
-    doubled = sorted({*keep} & {*tables.names})
-    if doubled:
-        raise ValueError(f"keep names {doubled[0]!r}, which is the name of an output. Leave it out.")
+    tables, keep = exportable(encoder, dialect, min_count), [keep] if isinstance(keep, str) else [*keep]
+    check_names(tables, keep, names_at_fit(encoder._model), dialect)
     source = named_table(table, dialect, "table")
     held = None if category_tables is None else named_table(category_tables, dialect, "category_tables")
     prefix = prefix_beside(source.sql() if held is None else f"{source.sql()} {held.sql()}")
@@ -132,11 +139,31 @@ def to_sql_tables(encoder: Encoder, name: str, dialect: Dialect = "duckdb", *, m
     return statements
 
 
+def check_names(tables: EncoderTables, keep: Sequence[str], at_fit: Sequence[str], dialect: str) -> None:
+    """Raise TypeError and ValueError of columns to keep that are none, and of names that are one to the dialect."""
+    if wrong := [name for name in keep if not isinstance(name, str)]:
+        raise TypeError(f"keep takes names of columns, as text. Got {wrong[0]!r} among them.")
+    for place, name in enumerate(keep):
+        if name in keep[:place] or name in tables.names:
+            where = "is the name of an output" if name in tables.names else "stands there already"
+            raise ValueError(f"keep names {name!r}, which {where}. Leave it out.")
+    read = [*keep, *tables.passed, *(name for key in tables.keys for name in key.columns)]
+    check_distinct([*keep, *at_fit], read, dialect)
+    results = [*keep, *tables.names]
+    check_distinct(results, results, dialect)
+
+
 def exportable(encoder: Encoder, dialect: str, min_count: float) -> EncoderTables:
     """Give the tables of an encoder that SQL can follow; raises TypeError and ValueError of others."""
     if dialect not in DIALECTS:
         raise bad_option("to_sql", "dialect", dialect, tuple(map(repr, DIALECTS)))
     tables = without_rare(tables_of(encoder), min_count)
+    n_joined = sum(1 for _ in levels_of(tables))
+    if dialect == "sqlite" and n_joined > MOST_JOINED:
+        raise ValueError(
+            f"SQLite joins up to {MOST_JOINED} tables with that of the rows, and the encoder has {n_joined}, one for "
+            "each key and level. Fit several encoders, each on some of the columns, and join what they give by an id."
+        )
     for key in tables.keys:
         name = ", ".join(key.columns)
         if not (key.rule is None or isinstance(key.rule, Prefixes)):
