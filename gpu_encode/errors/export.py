@@ -30,44 +30,20 @@ def no_tables(owner: str) -> TypeError:
     )
 
 
-def no_type_of_sql(column: str, what: str, dialect: str) -> TypeError:
-    """Error for values that a dialect of SQL cannot be given exactly."""
+def not_exact(what: str, column: str, target: str) -> TypeError:
+    """Error for categories, encodings or levels that another engine does not have, or not exactly."""
     return TypeError(
-        f"Column {column!r} holds {what}, which no statement of {dialect} is given: text, booleans, whole numbers of "
-        "64 bits, floats, and where the dialect has them decimals of 38 digits, dates and moments of microseconds are. "
-        "Convert the column before fit, for example to text."
+        f"{what} of column {column!r} cannot be exported to {target}. Make them text or numbers before fit, or encode "
+        "with gpu_encode where rows are."
     )
 
 
-def refused_values(column: str, which: str, parameter: str) -> ValueError:
-    """Error for policies that raise errors."""
+def cannot_refuse(target: str, columns: Sequence[str]) -> ValueError:
+    """Error for a policy "error" of an encoder that leaves for where nothing can be refused."""
+    key = repr(columns[0]) if len(columns) == 1 else repr(tuple(columns))
     return ValueError(
-        f"{which} values of {column!r} are refused by transform, and a statement of SQL cannot raise that error. Fit "
-        f'with another {parameter}, for example "nan" or a number.'
-    )
-
-
-def refused_rows(columns: Sequence[str]) -> ValueError:
-    """Error for policies that refuse rows, in a place that cannot refuse any."""
-    return ValueError(
-        f"transform refuses rows of {named(columns)} that have unknown or missing values, and a graph of ONNX has to "
-        "give a number. Fit with another handle_unknown and handle_missing than 'error'."
-    )
-
-
-def no_numbers(columns: Sequence[str]) -> TypeError:
-    """Error for encodings that are text or dates."""
-    return TypeError(
-        f"Encodings of {named(columns)} are text or dates, and the output of a graph of ONNX is one matrix of numbers. "
-        "Leave these statistics out."
-    )
-
-
-def no_graph_type(column: str, kind: str) -> TypeError:
-    """Error for a column of values that ONNX does not have."""
-    return TypeError(
-        f"Column {column!r} holds values of type {kind}, and ONNX compares text, whole numbers, floats and bool alone. "
-        "Fit on such a column instead, for example on dates as text."
+        f"{target} cannot refuse rows, and the encoder refuses unknown or missing values of {key}. Fit it with other "
+        "policies (handle_unknown, handle_missing), and look for such rows before."
     )
 
 
@@ -99,28 +75,6 @@ def other_tables() -> ValueError:
     return ValueError("from_arrow takes all tables of one encoder, each once, as one call of to_arrow gave them.")
 
 
-def cannot_refuse(target: str, columns: list[str]) -> ValueError:
-    """Error for a policy "error" of an encoder that leaves for where nothing can be refused."""
-    named = repr(columns[0]) if len(columns) == 1 else repr(tuple(columns))
-    return ValueError(
-        f"{target} cannot refuse rows, and the encoder refuses unknown or missing values of {named}. Fit it with other "
-        "policies (handle_unknown, handle_missing), and look for such rows before."
-    )
-
-
-def no_such_values(target: str, column: str, kind: object) -> TypeError:
-    """Error for categories, or rules of hierarchies, that another engine does not have."""
-    return TypeError(
-        f"Categories of the column {column!r} cannot be exported to {target}: they are of {kind!r}. Encode with "
-        "gpu_encode where rows are, or make them text or numbers before fit."
-    )
-
-
 def not_installed(module: str, extra: str) -> ImportError:
     """Error for a library that an export needs."""
     return ImportError(f"{module} is not installed: pip install '.[{extra}]' in a checkout.")
-
-
-def named(columns: Sequence[str]) -> str:
-    """Give a column, or the columns of a joint key, as they are written."""
-    return repr(columns[0]) if len(columns) == 1 else repr(tuple(columns))

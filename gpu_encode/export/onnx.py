@@ -171,7 +171,7 @@ def type_at_fit(label: str, values: Any, lacks: bool) -> np.dtype[Any]:
     if pa.types.is_null(kind) or (lacks and is_number(kind) and not pa.types.is_floating(kind) and are_doubles(values)):
         return np.dtype(np.float64)
     if not is_number(kind) or pa.types.is_uint64(kind):
-        raise errors.no_graph_type(label, str(kind))
+        raise errors.not_exact(f"Values of type {kind}", label, "ONNX")
     return np.dtype(kind.to_pandas_dtype())  # type: ignore[no-any-return]
 
 

@@ -167,9 +167,9 @@ def answer_tables(key: KeyTable, dtype: np.dtype[Any]) -> tuple[Array, Array]:
     present = [key.unknown[0], *(answer for level in levels for answer in level.present), key.missing]
     lacking = [key.unknown[1], *(answer for level in levels for answer in level.lacking), key.missing]
     if None in present or None in lacking:
-        raise errors.refused_rows(key.columns[key.n_above :])
+        raise errors.cannot_refuse("ONNX", key.columns[key.n_above :])
     if any(not isinstance(value, int | float) for answer in present if answer is not None for value in answer):
-        raise errors.no_numbers(key.columns[key.n_above :])
+        raise errors.not_exact("Text or dates as encodings", key.columns[-1], "ONNX")
     return np.array(present, dtype), np.array(lacking, dtype)
 
 
@@ -187,7 +187,7 @@ def write_codes(nodes: Nodes, column: InputColumn, values: Any, missing_text: st
     missing, kind = len(values) + 1, values.type
     is_text = pa.types.is_large_string(kind)
     if not (is_text or is_number(kind) or pa.types.is_null(kind)):
-        raise errors.no_graph_type(column.label, str(kind))
+        raise errors.not_exact(f"Values of type {kind}", column.label, "ONNX")
     if not pa.types.is_null(kind) and is_text != (column.type.kind == "O"):
         raise errors.other_kind(column.label, "text" if is_text else "numbers", column.type.name)
     if column.type.kind == "O":

@@ -195,7 +195,7 @@ class Column:
                 ("moment", cs.datetime(time_zone="*")) if zoned else ("date", cs.datetime(time_zone=None) | cs.date())
             )
         else:
-            raise errors.no_such_values("polars", name, dtype)
+            raise errors.not_exact(f"Values of type {dtype}", name, "polars")
         # A column of another type is polars' error: no "text column x".  No name is read as a pattern.
         found = (cs.by_name(name) & allowed).name.prefix(f"{kind} column ")
         given = pl.struct(found, pl.lit(None).alias("other")).struct.field(f"{kind} column {name}")
@@ -261,7 +261,7 @@ def label_of(key: KeyTable, depth: int, column: Column) -> "pl.Expr":
         return pl.when(parts.list.len() > kept).then(top.list.join(rule.separator))
     assert isinstance(rule, Bits)
     if not column.values.dtype.is_numeric() or rule.width > WIDEST:
-        raise errors.no_such_values("polars", key.columns[0], rule)
+        raise errors.not_exact(f"Levels by {rule}", key.columns[0], "polars")
     whole = value.cast(pl.Int64, strict=False)
     inside = whole.is_between(0, (1 << rule.width) - 1) & (whole == value)
     return pl.when(inside).then(whole // (1 << (rule.width - rule.lengths[depth - 1])))

@@ -170,14 +170,22 @@ def without_rare(tables: EncoderTables, min_count: float) -> EncoderTables:
 
 def without_rare_levels(key: KeyTable, min_count: float) -> KeyTable:
     """Give a key without its rare categories."""
-    levels = []
-    for level in key.levels:
-        kept = np.flatnonzero(level.weights >= min_count)
-        present, lacking = ([answers[place] for place in kept] for answers in (level.present, level.lacking))
-        levels.append(LevelTable(level.values.take(pa.array(kept)), present, lacking, level.weights[kept]))
+    levels = [some_rows(level, level.weights >= min_count) for level in key.levels]
     # A missing value that is no category has what the policy says, and tells nothing of its rows.
     is_rare = key.missing_is_category and key.missing_weight < min_count
     return key._replace(levels=levels, missing=key.unknown[1] if is_rare else key.missing)
+
+
+def without_refused(key: KeyTable) -> KeyTable:
+    """Give a key without the categories of which a policy refuses rows, as it refuses unknown ones."""
+    return key._replace(levels=[some_rows(level, [one is not None for one in level.present]) for level in key.levels])
+
+
+def some_rows(level: LevelTable, are_kept: Any) -> LevelTable:
+    """Give some rows of a level."""
+    kept = np.flatnonzero(are_kept)
+    present, lacking = ([answers[place] for place in kept] for answers in (level.present, level.lacking))
+    return LevelTable(level.values.take(pa.array(kept)), present, lacking, level.weights[kept])
 
 
 def key_table(model: Model, number: int, answers: Answers) -> KeyTable:

@@ -220,20 +220,25 @@ def test_all_values_missing():
 
 
 REFUSED = [
-    (ge.TargetEncoder(columns=["town"], handle_unknown="error"), {}, ValueError, "refuses rows of 'town'"),
+    (
+        ge.TargetEncoder(columns=["town"], handle_unknown="error"),
+        {},
+        ValueError,
+        "cannot refuse rows, .* values of 'town'",
+    ),
     (
         ge.TargetEncoder(columns=[("rank", "held")], handle_missing="error"),
         {},
         ValueError,
-        r"of \('rank', 'held'\) that have",
+        r"values of \('rank', 'held'\)",
     ),
-    (ge.OrdinalEncoder(columns=["town"]), {}, ValueError, "another handle_unknown and handle_missing than 'error'"),
+    (ge.OrdinalEncoder(columns=["town"]), {}, ValueError, r"with other policies \(handle_unknown"),
     (ge.SpectralEncoder(columns=["town", "land"], n_components=1), {}, TypeError, "SpectralEncoder cannot be exported"),
     (
         ge.StatisticEncoder(["mode"], values=["land"], columns=["town"]),
         {},
         TypeError,
-        "Encodings of 'town' are text or dates",
+        "Text or dates as encodings of column 'town'",
     ),
     (
         ge.TargetEncoder(columns=["town"], hierarchy={"town": ge.Prefixes(1)}),
@@ -241,8 +246,8 @@ REFUSED = [
         TypeError,
         r"levels above 'town' follow from its values by Prefixes.*hierarchy=\{'town': \[...\]\}",
     ),
-    (ge.TargetEncoder(columns=["day"]), {}, TypeError, "Column 'day' holds values of type timestamp"),
-    (ge.TargetEncoder(columns=["wide"]), {}, TypeError, "Column 'wide' holds values of type uint64"),
+    (ge.TargetEncoder(columns=["day"]), {}, TypeError, "Values of type timestamp.* of column 'day'"),
+    (ge.TargetEncoder(columns=["wide"]), {}, TypeError, "Values of type uint64 of column 'wide'"),
     (ge.TargetEncoder(columns=["town"]), {"types": {"town": "int64"}}, TypeError, "was fitted on text.*type 'int64'"),
     (ge.TargetEncoder(columns=["size"]), {"types": "str"}, TypeError, "was fitted on numbers.*type 'str'"),
     (ge.TargetEncoder(columns=["town"]), {"types": {"twon": "str"}}, ValueError, "Did you mean 'town'"),

@@ -135,9 +135,9 @@ def test_names_are_no_patterns(name):
 
 def test_what_polars_cannot_do():
     rows = pl.DataFrame({"x": [datetime.timedelta(1), datetime.timedelta(2)], "ip": ["10.1.2.3", "10.1.2.4"]})
-    with pytest.raises(TypeError, match="'x' cannot be exported to polars: they are of Duration"):
+    with pytest.raises(TypeError, match=r"Values of type Duration.* of column 'x' cannot be exported to polars"):
         to_polars(ge.CountEncoder(columns=["x"]).fit(rows))
-    with pytest.raises(TypeError, match="'ip' cannot be exported to polars: they are of Bits"):
+    with pytest.raises(TypeError, match=r"Levels by Bits.* of column 'ip' cannot be exported to polars"):
         to_polars(ge.TargetEncoder(columns=["ip"], hierarchy={"ip": ge.Bits(24)}, smooth=1.0).fit(rows, [0, 1]))
     with pytest.raises(ValueError, match=r"polars cannot refuse rows, .* of 'ip'"):
         to_polars(ge.TargetEncoder(columns=["ip"], handle_unknown="error").fit(rows, [0, 1]))

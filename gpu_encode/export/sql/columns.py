@@ -73,7 +73,7 @@ TYPES: dict[str, dict[str, Sequence[str]]] = {
 }  # fmt: skip
 # Of columns, and in SQLite of values, that are missing.
 NOTHING = {"duckdb": '"NULL"', "snowflake": "NULL%", "spark": "void", "sqlite": "null"}
-# By dialect: the function that raises an error; in others a cast of its text does.
+# By dialect: what raises an error.
 RAISE = {"duckdb": "error", "bigquery": "ERROR", "spark": "raise_error", "sqlite": "json_extract"}
 BOOLEAN, TEXT, NAIVE = map(exp.DataType.build, ("BOOLEAN", "TEXT", "TIMESTAMPNTZ"))
 
@@ -108,13 +108,12 @@ def comparable(name: str, column: Any, values: Any, dialect: str, length: int | 
     types = [one for kind in kinds for one in TYPES[dialect].get(kind, ())]
     of_type, accepted = type_name(column, dialect), [*types, *([NOTHING[dialect]] if dialect in NOTHING else [])]
     told = f"Column {name!r} has to be of type {', '.join(one.strip('%') for one in types)}, as at fit. It is of type "
-    told_type = exp.DPipe(this=exp.Literal.string(told), expression=of_type.copy())
-    none = exp.case().when(exp.not_(is_one_of(of_type, accepted)), raise_error(told_type, column, dialect))
+    none = exp.case().when(exp.not_(is_one_of(of_type, accepted)), raise_error(told, of_type, dialect))
     if "float" in kinds:
-        told = f"Column {name!r} holds an infinite number, which transform refuses."
+        told = f"Column {name!r} holds an infinite number, which transform refuses: "
         ends = [write(pa.array([end]), name, dialect).one() for end in (math.inf, -math.inf)]
         is_infinite = exp.In(this=value.copy(), expressions=ends)
-        none = none.when(is_infinite, raise_error(exp.Literal.string(told), column, dialect))
+        none = none.when(is_infinite, raise_error(told, column, dialect))
         none = none if dialect == "sqlite" else none.when(is_nan(value, dialect), exp.true())
     if length is not None:
         longer = exp.GT(this=exp.Length(this=value), expression=exp.convert(length))
@@ -171,14 +170,18 @@ def is_one_of(word: Any, patterns: Sequence[str]) -> Any:
     return exp.paren(exp.or_(*([exp.In(this=word.copy(), expressions=exact)] if exact else []), *alike))
 
 
-def raise_error(text: Any, column: Any, dialect: str) -> Any:
-    """Give a truth value of which the computation is an error with a text."""
-    if dialect in ("postgres", "snowflake"):
-        # The text is no truth value; with the column in it, no engine computes it before there is a row.
-        nothing = exp.Substring(this=cast(column.copy(), TEXT), start=exp.convert(1), length=exp.convert(0))
-        return cast(exp.DPipe(this=text, expression=nothing), BOOLEAN)
-    before = [exp.Literal.string("{}")] if dialect == "sqlite" else []
-    return cast(exp.Anonymous(this=RAISE[dialect], expressions=[*before, text]), BOOLEAN)
+def raise_error(told: str, shown: Any, dialect: str) -> Any:
+    """Give a truth value of which the computation is an error, with a text and a value of the row behind it.
+
+    The value also keeps engines from computing it before there is such a row.
+    """
+    value = exp.Coalesce(this=cast(shown.copy(), TEXT), expressions=[exp.Literal.string("NULL")])
+    text: Any = exp.DPipe(this=exp.Literal.string(told), expression=value)
+    if dialect in RAISE:
+        before = [exp.Literal.string("{}")] if dialect == "sqlite" else []
+        text = exp.Anonymous(this=RAISE[dialect], expressions=[*before, text])
+    # Where there is no such function, that the text is no truth value is the error.
+    return cast(text, BOOLEAN)
 
 
 def is_nan(value: Any, dialect: str) -> Any:

@@ -95,7 +95,7 @@ def write_answers(answers: Sequence[Any], name: str, dialect: str) -> Written:
     """Write encodings or indicators of one kind."""
     held = pa.array(answers)
     if pa.types.is_temporal(held.type):
-        raise errors.no_type_of_sql(name, "dates as encodings", dialect)
+        raise errors.not_exact("Dates as encodings", name, dialect)
     return write(held, name, dialect)
 
 

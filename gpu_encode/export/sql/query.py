@@ -5,10 +5,10 @@ from typing import Any
 
 from sqlglot import exp
 
-from gpu_encode.export.sql.columns import comparable
+from gpu_encode.export.sql.columns import comparable, raise_error
 from gpu_encode.export.sql.levels import LevelRows, is_null, write_answers
 from gpu_encode.export.sql.names import Place, column, identifier, level_table
-from gpu_encode.export.tables import EncoderTables, KeyTable, LevelTable
+from gpu_encode.export.tables import Answer, EncoderTables, KeyTable, LevelTable
 
 # A condition, and what is given where it holds.
 Case = tuple[Any, Any]
@@ -99,9 +99,8 @@ class Query:
         levels = [rows for place, rows in self.levels.items() if place[0] == number]
         missing_first = len(key.columns) == 1 or not key.missing_is_category
         found = []
-        # None of these is None: other policies are refused.
-        for place, (present, lacking, missing) in enumerate(zip(*key.unknown, key.missing, strict=True)):  # type: ignore[arg-type]
-            of_unknown, if_lacking, of_missing = (self.literal(key, one) for one in (present, lacking, missing))
+        for place in range(width_of(key)):
+            of_unknown, if_lacking, of_missing = (self.literal(key, one, place) for one in (*key.unknown, key.missing))
             cases = until_last([(rows.found, rows.answers[place][0]) for rows in levels], of_unknown)
             of_lacking = until_last([(rows.found, rows.answers[place][1]) for rows in levels], if_lacking)
             if missing_first:
@@ -109,22 +108,38 @@ class Query:
             elif (of_lacking, if_lacking) != (cases, of_unknown):
                 of_lacking = [(exp.and_(lacks, is_known), value) for is_known, value in of_lacking]
                 cases = [*of_lacking, (lacks, if_lacking), *cases]
-            found.append(choose(until_last(cases, of_unknown), of_unknown))
+            found.append(self.choose(until_last(cases, of_unknown), of_unknown, number))
         return found
 
-    def literal(self, key: KeyTable, answer: Any) -> Any:
-        """Write one encoding or indicator."""
-        return write_answers([answer], key.columns[-1], self.dialect).one()
+    def literal(self, key: KeyTable, answer: Answer, place: int) -> Any:
+        """Write one encoding or indicator; None where rows are refused."""
+        return None if answer is None else write_answers([answer[place]], key.columns[-1], self.dialect).one()
+
+    def choose(self, cases: Sequence[Case], default: Any, number: int) -> Any:
+        """Give the value of the first case that holds, in the order of rules that `tables` states; an error of none."""
+        if not cases and default is not None:
+            return default
+        whole, name = exp.case(), ", ".join(self.tables.keys[number].columns)
+        told = f"transform refuses this unknown or missing value of {name!r}: "
+        refused = raise_error(told, self.columns((number, 0))[-1], self.dialect)
+        for condition, value in cases:
+            if value is None:
+                whole.when(exp.case().when(condition.copy(), refused.copy()), exp.null(), copy=False)
+            else:
+                whole.when(condition.copy(), value.copy(), copy=False)
+        if default is None:
+            return whole.when(refused, exp.null(), copy=False).else_(exp.null(), copy=False)
+        return whole.else_(default, copy=False)
 
 
-def choose(cases: Sequence[Case], default: Any) -> Any:
-    """Give the value of the first case that holds, in the order of rules that `tables` states."""
-    if not cases:
-        return default
-    whole = exp.case()
-    for condition, value in cases:
-        whole.when(condition.copy(), value.copy(), copy=False)
-    return whole.else_(default, copy=False)
+def width_of(key: KeyTable) -> int:
+    """Give the number of encodings and indicators of a key."""
+    answers = [*(answer for level in key.levels for answer in level.present[:1]), *key.unknown, key.missing]
+    widths = [len(answer) for answer in answers if answer is not None]
+    if not widths:
+        name = ", ".join(key.columns)
+        raise ValueError(f"No category of {name!r} is left, and a policy refuses all other rows. Lower min_count.")
+    return widths[0]
 
 
 def until_last(cases: list[Case], default: Any) -> list[Case]:

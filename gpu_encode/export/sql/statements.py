@@ -20,7 +20,7 @@ from gpu_encode.export.sql.levels import LevelRows
 from gpu_encode.export.sql.names import check_distinct, level_table, named_table, prefix_beside
 from gpu_encode.export.sql.query import Query, levels_of
 from gpu_encode.export.sql.values import DIALECTS, SUBSTITUTED
-from gpu_encode.export.tables import EncoderTables, tables_of, without_rare
+from gpu_encode.export.tables import EncoderTables, tables_of, without_rare, without_refused
 
 Dialect = Literal["duckdb", "postgres", "bigquery", "snowflake", "spark", "sqlite"]
 # Categories that one INSERT statement holds.
@@ -68,13 +68,13 @@ def to_sql(
     TypeError
         If the encodings do not follow from single keys, or the dialect lacks the kind of a key's values.
     ValueError
-        If unknown or missing values are refused, a value or a name is one that no statement can hold, or two names are
-        one to the dialect, as "Shop" and "shop" are to all but PostgreSQL and Snowflake.
+        If a value or a name is one that no statement can hold, or two names are one to the dialect, as "Shop" and
+        "shop" are to all but PostgreSQL and Snowflake.
 
     Notes
     -----
     The statement ends in its engine's error where a column is of a type that does not hold the values of fit exactly,
-    and where a number is infinite.
+    where a number is infinite, and where a policy refuses a value that is unknown or missing.
 
     Examples
     --------
@@ -158,12 +158,6 @@ def exportable(encoder: Encoder, dialect: str, min_count: float) -> EncoderTable
     if dialect not in DIALECTS:
         raise bad_option("to_sql", "dialect", dialect, tuple(map(repr, DIALECTS)))
     tables = without_rare(tables_of(encoder), min_count)
-    n_joined = sum(1 for _ in levels_of(tables))
-    if dialect == "sqlite" and n_joined > MOST_JOINED:
-        raise ValueError(
-            f"SQLite joins up to {MOST_JOINED} tables with that of the rows, and the encoder has {n_joined}, one for "
-            "each key and level. Fit several encoders, each on some of the columns, and join what they give by an id."
-        )
     for key in tables.keys:
         name = ", ".join(key.columns)
         if not (key.rule is None or isinstance(key.rule, Prefixes)):
@@ -171,10 +165,15 @@ def exportable(encoder: Encoder, dialect: str, min_count: float) -> EncoderTable
                 f"The hierarchy of {name!r} follows from {type(key.rule).__name__}, which SQL cannot compute: Prefixes "
                 "can be exported, and levels that are columns of the table."
             )
-        if None in key.unknown or any(None in level.present for level in key.levels):
-            raise errors.refused_values(name, "unknown", "handle_unknown")
-        if key.missing is None:
-            raise errors.refused_values(name, "missing", "handle_missing")
+        if None not in key.unknown and any(None in level.present for level in key.levels):
+            raise errors.cannot_refuse("SQL", key.columns)
+    tables = tables._replace(keys=[without_refused(key) for key in tables.keys])
+    n_joined = sum(1 for _ in levels_of(tables))
+    if dialect == "sqlite" and n_joined > MOST_JOINED:
+        raise ValueError(
+            f"SQLite joins up to {MOST_JOINED} tables with that of the rows, and the encoder has {n_joined}, one for "
+            "each key and level. Fit several encoders, each on some of the columns, and join what they give by an id."
+        )
     return tables
 
 
