@@ -3,14 +3,6 @@
 from collections.abc import Mapping, Sequence
 
 
-def no_encoder(given: object) -> TypeError:
-    """Error for something else to be exported."""
-    return TypeError(
-        f"Exports take a fitted encoder of gpu_encode. Got {type(given).__name__} instead. Read a saved model first: "
-        "gpu_encode.load(path)."
-    )
-
-
 def same_names(first: str, second: str, dialect: str) -> ValueError:
     """Error for two names that a dialect of SQL takes for one."""
     law = "reads 63 bytes of a name" if dialect == "postgres" else "does not tell capitals from small letters in names"
@@ -25,8 +17,8 @@ def no_tables(owner: str) -> TypeError:
     return TypeError(
         f"{owner} cannot be exported: its encodings do not follow from the categories of single keys alone, as those "
         "of TargetEncoder, CatBoostEncoder, ImpactEncoder, WeightOfEvidenceEncoder, StatisticEncoder (but for "
-        "seconds_since_last), GradientEncoder, CountEncoder and OrdinalEncoder do. Save it with save(), and encode "
-        "with gpu_encode where rows are."
+        "seconds_since_last), GradientEncoder, CountEncoder, OrdinalEncoder and OneHotEncoder do. Save it with save(), "
+        "and encode with gpu_encode where rows are."
     )
 
 

@@ -98,6 +98,11 @@ def to_arrow(encoder: Encoder, *, min_count: float = 0, hash_key: bytes | None =
     {'x0': 'elm', 'x0_level': 0, 'x0_count': 1.0, 'x0_mean': 1.0, 'x0_encoding': 0.8333333333333334}
     """
     everything = tables_of(encoder)
+    if any(key.width is not None for key in everything.keys):
+        raise TypeError(
+            f"{type(encoder).__name__} cannot be exported to tables of encodings: its categories are columns. to_sql, "
+            "to_onnx and to_polars write these; save() keeps the encoder."
+        )
     tables = without_rare(everything, min_count)
     told = describe(encoder, tables)
     exported = {}

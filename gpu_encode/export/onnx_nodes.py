@@ -125,6 +125,17 @@ def write_key(
     nodes: Nodes, key: KeyTable, columns: Sequence[InputColumn], dtype: np.dtype[Any], missing_text: str | None
 ) -> str:
     """Write the encodings of one key: a matrix of shape (n_rows, n_outputs of the key)."""
+    if key.width is None:
+        return write_answers(nodes, key, columns, dtype, missing_text)
+    place = write_answers(nodes, key, columns, np.dtype(np.int64), missing_text)
+    ones = nodes.add("Equal", place, nodes.constant(np.arange(key.width)))
+    return cast(nodes, ones, np.dtype(bool), dtype)
+
+
+def write_answers(
+    nodes: Nodes, key: KeyTable, columns: Sequence[InputColumn], dtype: np.dtype[Any], missing_text: str | None
+) -> str:
+    """Write what rows get of one key, as the tables say it."""
     present, lacking = answer_tables(key, dtype)
     if key.rule is not None:
         label = columns[0].label

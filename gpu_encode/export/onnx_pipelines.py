@@ -18,6 +18,7 @@ ENCODERS = (
     "CountEncoder",
     "GradientEncoder",
     "ImpactEncoder",
+    "OneHotEncoder",
     "OrdinalEncoder",
     "StatisticEncoder",
     "TargetEncoder",

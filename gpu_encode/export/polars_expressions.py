@@ -10,7 +10,7 @@ from gpu_encode.categories.hierarchy import Bits, Parts, Prefixes
 from gpu_encode.encoders.base import Encoder
 from gpu_encode.errors import export as errors
 from gpu_encode.export.arrow import Output, as_array, as_json, outputs_of
-from gpu_encode.export.tables import KeyTable, LevelTable, tables_of, without_rare
+from gpu_encode.export.tables import KeyTable, LevelTable, some_rows, tables_of, without_rare
 
 if TYPE_CHECKING:
     import polars as pl
@@ -70,7 +70,10 @@ def to_polars(encoder: Encoder, *, min_count: float = 0) -> "list[pl.Expr]":
     tables = without_rare(tables_of(encoder), min_count)
     made: dict[str, pl.Expr] = {}
     for number, key in enumerate(tables.keys):
-        made |= key_expressions(key, outputs_of(encoder, tables, number), encoder._model.indicators)
+        if key.width is None:
+            made |= key_expressions(key, outputs_of(encoder, tables, number), encoder._model.indicators)
+        else:
+            made |= one_hot_expressions(key, tables.names[len(made) :], tables.dtype)
     # A column that passes through may have the name of none of them.
     return [*(made[name] for name in tables.names[: len(tables.order)]), *map(cs.by_name, tables.passed)]
 
@@ -80,11 +83,9 @@ def key_expressions(key: KeyTable, outputs: Sequence[Output], indicators: Sequen
     import polars as pl
 
     answers = [answer for level in key.levels for answer in level.present] + [key.unknown[0], key.missing]
-    if None in answers:
-        raise errors.cannot_refuse("polars", key.columns)
-    columns = [Column(name, column_values(key, place)) for place, name in enumerate(key.columns)]
-    lacks = pl.any_horizontal([column.missing for column in columns[key.n_above :]])
-    place = place_of_row(key, columns)
+    check_answers(key, answers)
+    columns = columns_of(key)
+    lacks, place = lacks_value(key, columns), place_of_row(key, columns)
     if len(columns) == 1 or not key.missing_is_category:
         place = pl.when(lacks).then(len(answers) - 1).otherwise(place)
     made = {}
@@ -93,6 +94,50 @@ def key_expressions(key: KeyTable, outputs: Sequence[Output], indicators: Sequen
     for name, output in zip(indicators, outputs[len(made) :], strict=True):
         flag = lacks.cast(chosen_type(output)) if name == "missing" else chosen(place, answers, output)
         made[output.name] = flag.alias(output.name)
+    return made
+
+
+def check_answers(key: KeyTable, answers: Sequence[Any]) -> None:
+    """Raise ValueError where some rows are refused."""
+    if None in answers:
+        raise errors.cannot_refuse("polars", key.columns)
+
+
+def columns_of(key: KeyTable) -> "list[Column]":
+    """Give the columns that a key reads."""
+    return [Column(name, column_values(key, place)) for place, name in enumerate(key.columns)]
+
+
+def lacks_value(key: KeyTable, columns: "Sequence[Column]") -> "pl.Expr":
+    """Give whether a row lacks a value of a key itself."""
+    import polars as pl
+
+    return pl.any_horizontal([column.missing for column in columns[key.n_above :]])
+
+
+def one_hot_expressions(key: KeyTable, names: Sequence[str], dtype: Any) -> "dict[str, pl.Expr]":
+    """Give an expression for each column of zeros and ones of a key; `names` begins with theirs."""
+    import polars as pl
+
+    kind = chosen_type(Output("", "", pa.from_numpy_dtype(dtype), 0))
+    (level,), made = key.levels, {}
+    check_answers(key, [*level.present, key.unknown[0], key.missing])
+    assert key.width is not None
+    for number, name in enumerate(names[: key.width]):
+        # Only the categories of this column, or of all others where unknown values are of this one.
+        own, of_unknown = [answer == (number,) for answer in level.present], key.unknown[0] == (number,)
+        of_column = key._replace(levels=[some_rows(level, np.array(own, bool) != of_unknown)])
+        columns = columns_of(of_column)
+        (known,) = of_column.levels
+        if len(columns) == 1:
+            # Ten times as quick as to look places up.
+            has_one = columns[0].typed.is_in(columns[0].values.implode()).fill_null(value=False)
+        else:
+            has_one = place_of_row(of_column, columns) < len(known.values)
+        has_one = has_one != of_unknown
+        if len(columns) == 1 or not key.missing_is_category:
+            has_one = pl.when(lacks_value(key, columns)).then(key.missing == (number,)).otherwise(has_one)
+        made[name] = has_one.cast(kind).alias(name)
     return made
 
 

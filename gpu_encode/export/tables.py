@@ -21,7 +21,9 @@ from cpu_fallback.exact import Floats
 from cpu_fallback.types import MISSING, UNKNOWN
 from gpu_encode.categories.hierarchy import Derived
 from gpu_encode.categories.keys import CategoryIndex
-from gpu_encode.encoders.base import Encoder, names_at_fit
+from gpu_encode.encoders.base import Encoder, check_unique, names_at_fit
+from gpu_encode.encoders.one_hot.row_encoder import places_of
+from gpu_encode.encoders.one_hot.rows import OneHotModel
 from gpu_encode.encoders.row_encoder import Answers, answers_of, order_of
 from gpu_encode.errors import export as errors
 from gpu_encode.errors.parameters import check_number
@@ -73,6 +75,8 @@ class KeyTable(NamedTuple):
         key, and of those that lack some.
     missing_weight : float
         Weight of the training rows that get `missing`.
+    width : int, optional
+        Number of columns of zeros and ones: what a row gets is then the place of its one, -1 where it has none.
     """
 
     columns: list[str]
@@ -83,6 +87,7 @@ class KeyTable(NamedTuple):
     unknown: tuple[Answer, Answer]
     missing: Answer
     missing_weight: float
+    width: int | None = None
 
 
 class EncoderTables(NamedTuple):
@@ -97,12 +102,15 @@ class EncoderTables(NamedTuple):
         Where each output that is no passed column stands among the answers of all keys, laid side by side.
     passed : list of str
         Columns that come out as they are.
+    dtype : numpy.dtype
+        Of outputs that are numbers.
     """
 
     keys: list[KeyTable]
     names: list[str]
     order: list[int]
     passed: list[str]
+    dtype: np.dtype[Any]
 
 
 def tables_of(encoder: Encoder) -> EncoderTables:
@@ -130,22 +138,28 @@ def tables_of(encoder: Encoder) -> EncoderTables:
     ['a', 'b']
     """
     if not isinstance(encoder, Encoder):
-        raise errors.no_encoder(encoder)
+        raise TypeError(
+            f"Exports take a fitted encoder of gpu_encode. Got {type(encoder).__name__} instead. Read a saved model "
+            "first: gpu_encode.load(path)."
+        )
     check_is_fitted(encoder, "_model")
     model = encoder._model
     if not model.statistics:
         raise errors.tables_cannot_learn()
-    # Others hold more than the encodings of categories, or hash values.
-    if not model.by_key or any(lookup.elapsed for lookup in model.lookups(host(0))):
-        raise errors.no_tables(type(encoder).__name__)
-    keys = [
-        key_table(model, number, answers_of(model, number, encoder._output_type)) for number in range(len(model.keys))
-    ]
+    dtype, numbers = encoder._output_type, range(len(model.keys))
     names = [str(name) for name in encoder.get_feature_names_out()]
+    if isinstance(model, OneHotModel):
+        check_unique(names)
+        keys = [one_hot_table(model, number) for number in numbers]
+    elif model.by_key and not any(lookup.elapsed for lookup in model.lookups(host(0))):
+        keys = [key_table(model, number, answers_of(model, number, dtype)) for number in numbers]
+    else:
+        # Others hold more than the encodings of categories, or hash values.
+        raise errors.no_tables(type(encoder).__name__)
     n_encoded = len(names) - len(model.selection.passed)
     order = list(order_of(model)([*range(n_encoded)])) if model.indicators else list(range(n_encoded))
     labels = names_at_fit(model)
-    return EncoderTables(keys, names, order, [labels[position] for position in model.selection.passed])
+    return EncoderTables(keys, names, order, [labels[position] for position in model.selection.passed], dtype)
 
 
 def without_rare(tables: EncoderTables, min_count: float) -> EncoderTables:
@@ -165,6 +179,8 @@ def without_rare(tables: EncoderTables, min_count: float) -> EncoderTables:
     ['oak']
     """
     check_number("an export", "min_count", min_count, low=0.0)
+    if min_count > 0 and any(key.width is not None for key in tables.keys):
+        raise ValueError("min_count leaves out categories, which are names of columns here. Fit with min_frequency.")
     return tables._replace(keys=[without_rare_levels(key, min_count) for key in tables.keys])
 
 
@@ -203,6 +219,15 @@ def key_table(model: Model, number: int, answers: Answers) -> KeyTable:
         lacking[MISSING],
         float(weights[MISSING]),
     )
+
+
+def one_hot_table(model: OneHotModel, number: int) -> KeyTable:
+    """Give which of its columns of zeros and ones rows get of one key."""
+    columns = model.columns
+    places = places_of(columns, model, number, columns.statistic.handle_unknown == "error")
+    start, stop = columns.starts[number : number + 2]
+    answers = [None if place is None else (place - start if place >= 0 else -1,) for place in places]
+    return key_table(model, number, (answers, answers))._replace(width=stop - start)
 
 
 def level_tables(key: CategoryIndex, columns: Sequence[str], answers: Answers, weights: Floats) -> list[LevelTable]:

@@ -65,6 +65,10 @@ ENCODERS = {
     "ordinal": ge.OrdinalEncoder(
         columns=KEYS, handle_unknown="use_encoded_value", unknown_value=-1, encoded_missing_value=-2, dtype="int32"
     ),
+    "one-hot": ge.OneHotEncoder(columns=KEYS, sparse_output=False, handle_unknown="ignore", dtype="bool"),
+    "one-hot, some": ge.OneHotEncoder(
+        columns=KEYS, sparse_output=False, handle_unknown="infrequent_if_exist", min_frequency=2, handle_missing="zero"
+    ),
 }
 
 

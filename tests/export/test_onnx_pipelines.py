@@ -51,7 +51,12 @@ def in_columns(encoder):
 @pytest.mark.parametrize("model", [LogisticRegression(), RandomForestClassifier(3, random_state=0)])
 @pytest.mark.parametrize(
     "encoder",
-    [ge.TargetEncoder(columns=KEYS, indicators=True), ge.CatBoostEncoder(columns=KEYS), ge.CountEncoder(columns=KEYS)],
+    [
+        ge.TargetEncoder(columns=KEYS, indicators=True),
+        ge.CatBoostEncoder(columns=KEYS),
+        ge.CountEncoder(columns=KEYS),
+        ge.OneHotEncoder(sparse_output=False, handle_unknown="ignore"),
+    ],
 )
 def test_predictions_of_a_pipeline(encoder, model):
     pipeline = make_pipeline(in_columns(encoder), model).fit(X, Y)

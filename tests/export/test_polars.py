@@ -80,9 +80,11 @@ def test_numbers_of_all_types(kind):
     rows = pl.DataFrame({"x": NUMBERS[kind]})
     single = ge.TargetEncoder(smooth=None, target_type="continuous").fit(rows, np.arange(len(rows)))
     joint = ge.CountEncoder(columns=[("x", "z")]).fit(rows.with_columns(z=pl.lit("z")))
+    ones = ge.OneHotEncoder(sparse_output=False, handle_unknown="ignore").fit(rows)
     for others in NUMBERS.values():
         new = pl.DataFrame({"x": others})
         check(single, new)
+        check(ones, new)
         check(joint, new.with_columns(z=pl.lit("z")))
 
 
@@ -131,6 +133,17 @@ def test_names_are_no_patterns(name):
     rows = pl.DataFrame({name: ["a", "b", "a"], "ab": ["a", "c", None], "a": [1, 2, 3]})
     check(ge.CountEncoder(columns=[name, (name, "ab")], indicators=["missing"]).fit(rows), rows)
     check(ge.CountEncoder(columns=["ab"]).fit(rows), rows)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "int8", "bool"])
+def test_columns_of_zeros_and_ones(dtype):
+    parameters = {"sparse_output": False, "dtype": dtype, "columns": ["city", "zip", ("city", "held")]}
+    for policy in ({"handle_unknown": "ignore", "drop": "first"}, {"handle_unknown": "warn", "min_frequency": 3}):
+        encoder = ge.OneHotEncoder(**parameters, **policy).fit(ROWS)
+        assert len(to_polars(encoder)) == encoder._columns.n_columns + len(encoder._model.selection.passed)
+        check(encoder, pl.from_pandas(NEW))
+    with pytest.raises(ValueError, match="polars cannot refuse rows"):
+        to_polars(ge.OneHotEncoder(**parameters).fit(ROWS))
 
 
 def test_what_polars_cannot_do():

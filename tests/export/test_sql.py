@@ -81,10 +81,11 @@ def check(encoder, table, engine, **options):
             assert same(row[1 + place], float("nan") if value is None and is_float else value), (name, row, value)
 
 
-NOT_BY_KEY = ("one-hot", "hashing", "clusters", "spectra", "neighbours")
+NOT_BY_KEY = ("hashing", "clusters", "spectra", "neighbours")
 OF_EVERY_KIND = (
     *("log", "glmm, classes", "class dropped, blow-up", "rare together", "missing, impact", "by column", "ordinal"),
     *("impact, classes, in rows", "evidence, classes", "statistics, columns, time folds", "pairs", "gradients"),
+    *("one-hot", "one-hot, few", "one-hot, rare", "one-hot, dropped by column", "one-hot, missing are zeros"),
     *("catboost, leave-one-out", "held out by a mask", *NOT_BY_KEY),
 )
 
@@ -96,8 +97,7 @@ def test_every_kind_of_encoder(name):
     if name in NOT_BY_KEY:
         with pytest.raises(TypeError, match="cannot be exported"):
             to_sql(encoder, "rows")
-    elif name == "ordinal":
-        # It refuses unknown values.
+    elif encoder.get_params().get("handle_unknown") == "error":
         check(encoder, with_id(SEEN), DuckDB())
     else:
         check(encoder, ASKED, DuckDB())
@@ -128,6 +128,15 @@ def test_other_encodings(engine):
     for make, y in (MEMBERS["order statistics, text"], MEMBERS["classes, window"], MEMBERS["class dropped"]):
         encoder = make().fit(TRAINED, y)
         check(encoder, ASKED, engine)
+    ones = ge.OneHotEncoder(
+        columns=["city", JOINT],
+        sparse_output=False,
+        handle_unknown="infrequent_if_exist",
+        min_frequency=3,
+        dtype="int32",
+    )
+    check(ones.fit(TRAINED), ASKED, engine)
+    check(ones.fit(TRAINED), ASKED, engine, category_tables="models")
     policy = {"handle_unknown": "use_encoded_value", "unknown_value": -1, "encoded_missing_value": -2}
     check(ge.OrdinalEncoder(dtype="int64", columns=["zip"], **policy).fit(TRAINED), ASKED, engine)
 
@@ -254,6 +263,18 @@ def test_what_cannot_be_written():
     encoder = ge.CountEncoder().fit(pa.table({"x": pa.array([1], pa.timestamp("ns"))}))
     with pytest.raises(TypeError, match="Moments finer than microseconds of column 'x'"):
         to_sql(encoder, "rows")
+
+
+@pytest.mark.parametrize("dtype", ["bool", "float32"])
+def test_columns_of_zeros_and_ones(dtype, engine):
+    rows = pa.table({"x": ["a", "b", None, "b"], "g": ["p", "p", "q", None]})
+    encoder = ge.OneHotEncoder(columns=["x", ("x", "g")], sparse_output=False, dtype=dtype).fit(rows)
+    # PostgreSQL spells truth values.
+    found = [[float({"t": 1, "f": 0}.get(one, one)) for one in row[1:]] for row in ask(encoder, with_id(rows), engine)]
+    expected = [column.to_pylist() for column in encoder.transform(rows).columns]
+    assert found == [list(row) for row in zip(*expected, strict=True)]
+    with pytest.raises(engine.error, match=r"transform refuses this unknown or missing value of '+x'"):
+        ask(encoder, with_id(pa.table({"x": ["c"], "g": ["p"]})), engine)
 
 
 REFUSING = [
@@ -395,6 +416,25 @@ def test_infinity_is_refused(fitted, engine):
     for number in (float("inf"), -float("inf")):
         with pytest.raises(engine.error, match=r"Column '+x'+ holds an infinite number, which transform refuses"):
             ask(encoder, with_id(pa.table({"x": [0.5, number]})), engine)
+
+
+WHOLE_OF_DUCKDB = ["TINYINT", "UTINYINT", "UBIGINT", "HUGEINT", "UHUGEINT"]
+
+
+@pytest.mark.parametrize("largest", [2**53 - 1, 2**62])
+def test_types_of_duckdb(largest):
+    encoder = ge.CountEncoder().fit(pa.table({"x": [1, 1, 7, largest]}))
+    served = WHOLE_OF_DUCKDB if largest > 2**53 else [*WHOLE_OF_DUCKDB, "FLOAT", "DOUBLE"]
+    with duckdb.connect() as connection:
+        for kind in (*WHOLE_OF_DUCKDB, "FLOAT", "DOUBLE", "DECIMAL(4, 0)", "BOOLEAN", "VARCHAR"):
+            connection.execute(f"CREATE OR REPLACE TABLE rows AS SELECT CAST(1 AS {kind}) AS x")
+            if kind in served:
+                assert connection.execute(to_sql(encoder, "rows")).fetchall() == [(2.0,)]
+            else:
+                with pytest.raises(
+                    duckdb.Error, match=r"Column 'x' has to be of type TINYINT, .*, as at fit. It is of"
+                ):
+                    connection.execute(to_sql(encoder, "rows")).fetchall()
 
 
 def test_enumerations_of_duckdb_are_text():

@@ -86,6 +86,15 @@ def test_others_are_refused(encoder):
         tables_of(encoder.fit(X))
 
 
+def test_columns_of_ones_are_no_tables():
+    encoder = ge.OneHotEncoder().fit(FRAME[["town"]])
+    assert tables_of(encoder).keys[0].levels[0].present == [(0,), (1,), (2,)]
+    with pytest.raises(TypeError, match=r"OneHotEncoder .* its categories are columns. to_sql, to_onnx and to_polars"):
+        export.to_arrow(encoder)
+    with pytest.raises(ValueError, match=r"min_count leaves out categories, .* Fit with min_frequency"):
+        without_rare(tables_of(encoder), 2)
+
+
 EXPORTS = {
     "to_arrow": ("pyarrow", {}),
     "to_json": ("pyarrow", {}),

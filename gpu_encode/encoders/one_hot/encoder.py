@@ -213,6 +213,10 @@ class OneHotEncoder(Encoder):
         return [entry.columns for entry in self._columns.entries]
 
     @property
+    def _output_type(self) -> np.dtype[Any]:
+        return checked_type(self.dtype)
+
+    @property
     def _columns(self) -> OneHotColumns:
         self._fitted()
         return self._model.columns

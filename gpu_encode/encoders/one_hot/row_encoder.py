@@ -29,7 +29,9 @@ class OneHotRowEncoder(RowEncoder):
         dtype = checked_type(self._encoder.dtype)
         self._zeros: list[Any] = np.zeros(columns.n_columns, dtype).tolist()
         self._one: Any = np.ones(1, dtype).tolist()[0]
-        return [(places, places) for places in (places_of(columns, model, n) for n in range(len(model.keys)))]
+        # Unknown values are refused, or warned of.
+        told = columns.statistic.handle_unknown in ("error", "warn") or columns.drops
+        return [(places, places) for places in (places_of(columns, model, n, told) for n in range(len(model.keys)))]
 
     def _look_up(self, row: Mapping[str, Any]) -> list[Any]:
         values = self._zeros.copy()
@@ -46,15 +48,13 @@ class OneHotRowEncoder(RowEncoder):
         return list(dense(arrays, checked_type(self._encoder.dtype)).T)
 
 
-def places_of(columns: OneHotColumns, model: Model, number: int) -> list[Any]:
+def places_of(columns: OneHotColumns, model: Model, number: int, unknown_is_told: bool) -> list[Any]:
     """Give the column of a one by the code of one key, negative where there is none, and None where policies speak."""
     key, statistic = model.keys[number], columns.statistic
     places: list[Any] = columns.table(number, key.n_categories, np.int64).tolist()
     if key.missing_is_unknown and model.rules[number].missing == "category":
         places[MISSING] = places[UNKNOWN]
-    # Unknown values are refused, or warned of.
-    told = statistic.handle_unknown in ("error", "warn") or columns.drops
-    of_unknown = None if told else columns.place_of_unknown(number)
+    of_unknown = None if unknown_is_told else columns.place_of_unknown(number)
     places = [of_unknown if place == UNKNOWN else place for place in places]
     if statistic.handle_missing == "error":
         places[MISSING] = None

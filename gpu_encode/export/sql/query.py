@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+import numpy as np
 from sqlglot import exp
 
 from gpu_encode.export.sql.columns import comparable, raise_error
@@ -109,7 +110,11 @@ class Query:
                 of_lacking = [(exp.and_(lacks, is_known), value) for is_known, value in of_lacking]
                 cases = [*of_lacking, (lacks, if_lacking), *cases]
             found.append(self.choose(until_last(cases, of_unknown), of_unknown, number))
-        return found
+        if key.width is None:
+            return found
+        zero, one = (write_answers([value], "", self.dialect).one() for value in np.arange(2, dtype=self.tables.dtype))
+        places = [exp.EQ(this=found[0].copy(), expression=exp.convert(place)) for place in range(key.width)]
+        return [exp.case().when(place, one.copy(), copy=False).else_(zero.copy(), copy=False) for place in places]
 
     def literal(self, key: KeyTable, answer: Answer, place: int) -> Any:
         """Write one encoding or indicator; None where rows are refused."""
