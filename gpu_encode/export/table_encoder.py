@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from cpu_fallback.exact import Floats
-from cpu_fallback.types import MISSING, UNKNOWN, Array
+from cpu_fallback.types import MISSING, Array
 from gpu_encode import frames
 from gpu_encode.annotations import Device
 from gpu_encode.categories import hierarchy
@@ -211,20 +211,19 @@ def read_key(
     described: Mapping[str, Any], columns: Sequence[str], tables: Sequence[Any], indicators: Sequence[str], dtype: str
 ) -> tuple[CategoryIndex, LookupTable, list[Labels]]:
     """Give the categories of a key, what rows are looked up in, and what its encodings are places among."""
-    key, places, sources = place_rows(read_entry(described), described, columns, tables)
+    key, rows = place_rows(read_entry(described), described, columns, tables)
     unknown, missing = (described[name] or {} for name in ("unknown", "missing"))
-    encodings = np.full((key.starts[-1] + 2, 1, len(described["encodings"])), np.nan, dtype)
+    encodings = np.empty((len(rows), 1, len(described["encodings"])), dtype)
     labels: list[Labels] = []
     for place, name in enumerate(described["encodings"]):
         values, of_values = read_output(tables, f"{name}_encoding", [unknown.get(name), missing.get(name)], name)
-        encodings[places, 0, place] = values[sources]
+        encodings[:, 0, place] = values[rows]
         labels.append(of_values)
     unseen = None
     if "unseen" in indicators:
         name = f"{described['name']}_unseen"
         values, _ = read_output(tables, name, [unknown.get(name), missing.get(name)], name)
-        unseen = np.zeros((len(encodings), 1), bool)
-        unseen[places, 0] = values[sources] == 1
+        unseen = values[rows, None] == 1
     return key, LookupTable(encodings, unseen), labels
 
 
@@ -253,8 +252,8 @@ def read_output(tables: Sequence[Any], column: str, others: Sequence[Any], name:
 
 def place_rows(
     entry: KeySpec, described: Mapping[str, Any], columns: Sequence[str], tables: Sequence[Any]
-) -> tuple[CategoryIndex, Array, Array]:
-    """Give the categories of a key; and places in its table of encodings, with the row of the tables that stands there.
+) -> tuple[CategoryIndex, Array]:
+    """Give the categories of a key; and for each place in its table of encodings the row of the tables for it.
 
     Rows are those of all tables, one after the other, then unknown and missing.
     """
@@ -270,33 +269,37 @@ def place_rows(
         labels = [frames.read(table.select(names)).keys(0, host(len(table))) for table in tables[1:]]
         key = replace(key, labels=[of_level.vocabulary for of_level in reversed(labels)])
         placed = [of_level.codes for of_level in labels]
+        sources = [np.arange(*ends) for ends in pairwise(starts[1:])]
     else:
-        nearest_first = zip(reversed(key.levels), leaves.below, strict=False)
-        placed = [level.of_leaf[codes[below]] for level, below in nearest_first]
+        nearest_first = zip(reversed(key.levels), leaves.levels, strict=False)
+        placed = [level.of_leaf[codes[below]] for level, (below, _) in nearest_first]
+        sources = [of_level for _, of_level in leaves.levels]
     above = [start + of_level for start, of_level in zip(reversed(key.starts[1:-1]), placed, strict=False)]
-    last = [UNKNOWN + key.starts[-1] + 2, MISSING + key.starts[-1] + 2]
-    sources = [leaves.sources, *(np.arange(*ends) for ends, _ in zip(pairwise(starts[1:]), above, strict=False))]
-    return key, np.concatenate([codes, *above, last]), np.concatenate([*sources, starts[-1] + np.arange(2)])
+    # A missing value at the top has a place, whether rows had one or not: there it is unknown, as others are.
+    rows = np.full(key.starts[-1] + 2, starts[-1])
+    rows[np.concatenate([codes, *above, [MISSING]])] = np.concatenate([leaves.sources, *sources, [starts[-1] + 1]])
+    return key, rows
 
 
 class Leaves(NamedTuple):
     """Categories of a key, and what stands for the categories of levels above that have none below them.
 
-    A level's category that has none below it, as they were taken out, gets one that lacks the values below: such rows
-    get what the level gives, with it or without.
+    A level's category that has none below it, as they were taken out, gets one that lacks the values below, and one at
+    each level between: such rows get what the level gives, with them or without.
 
     Parameters
     ----------
     values : pyarrow.Table
     sources : int64 array (rows,)
         Rows of the tables that hold what they get, of all tables, one after the other.
-    below : list of int64 array
-        For each level, the nearest first, a row below each of its categories.
+    levels : list of int64 array (2, categories)
+        For each level, the nearest first: a row below each of its categories, and the row of the tables that holds what
+        the category gets.
     """
 
     values: Any
     sources: Array
-    below: list[Array]
+    levels: list[Array]
 
     @classmethod
     def of(cls, tables: Sequence[Any], names: Sequence[str], *, with_childless: bool) -> Self:
@@ -309,17 +312,23 @@ class Leaves(NamedTuple):
         rows = [*zip(*(column.to_pylist() for column in values.columns), strict=True)]
         sources, start = [*range(len(rows))], 0
         first = {row[:width]: place for place, row in enumerate(rows) for width in widths[1:]}
-        below = []
+        levels: list[list[tuple[int, int]]] = [[] for _ in tables[1:]]
         for depth, table in enumerate(tables[1:], 1):
             start += len(tables[depth - 1])
-            own = list(zip(*(table[name].to_pylist() for name in names[: widths[depth]]), strict=True))
-            for place, row in enumerate(own):
+            own = zip(*(table[name].to_pylist() for name in names[: widths[depth]]), strict=True)
+            for source, row in enumerate(own, start):
                 if row not in first:
                     first |= {row[:width]: len(rows) for width in widths[depth:]}
+                    for between in levels[: depth - 1]:
+                        between.append((len(rows), source))
                     rows.append((*row, *[None] * (len(names) - len(row))))
-                    sources.append(start + place)
-            below.append(np.array([first[row] for row in own], np.int64))
+                    sources.append(source)
+                levels[depth - 1].append((first[row], source))
         columns = [
             pa.array([row[place] for row in rows], values.schema.field(name).type) for place, name in enumerate(names)
         ]
-        return cls(pa.table(dict(zip(names, columns, strict=True))), np.array(sources), below)
+        return cls(
+            pa.table(dict(zip(names, columns, strict=True))),
+            np.array(sources, np.int64),
+            [np.array(pairs, np.int64).reshape(-1, 2).T for pairs in levels],
+        )

@@ -341,7 +341,7 @@ def exact_prior(context: Context, prior: Floats) -> Ratio:
         assert context.total.sums is not None
         return context.total.sums.ratio
     # A prior that all categories share is one line.
-    line = prior[0] if prior.ndim > 2 and prior.strides[0] == 0 else prior
+    line = prior[0] if prior.ndim > 2 and len(prior) and prior.strides[0] == 0 else prior
     number = Limbs.of_floats(np.where(np.isfinite(line), line, 0.0))
     return Ratio(number, Limbs.of_integers(np.ones_like(line[..., :1], np.int64)))
 

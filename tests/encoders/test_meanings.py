@@ -120,6 +120,18 @@ def test_a_hierarchy_without_any_ancestor(backend):
         assert with_rule.equals(TargetEncoder().fit_transform(frame, y))
 
 
+@pytest.mark.parametrize("backend", ["numpy", "compiled"])
+@pytest.mark.parametrize("cv", [KFold(2), LeaveOneOut()], ids=str)
+def test_a_hierarchy_of_levels_below_which_all_values_are_missing(cv, backend):
+    frame = pd.DataFrame({"b": ["u", "u"], "c": ["x", "y"], "d": [None, None]}, dtype=object)
+    options = {"columns": ["d"], "cv": cv, "handle_missing": "prior", "smooth": 3.0}
+    with use_backend(backend):
+        expected = quantity(**options).fit_transform(frame, [0.0, 1.0])
+        encoder = quantity(hierarchy={"d": ["c", "b"]}, **options)
+        assert encoder.fit_transform(frame, [0.0, 1.0])["d"].tolist() == expected["d"].tolist()
+        assert encoder.transform(frame)["d"].tolist() == [0.5, 0.5]
+
+
 def test_one_class_of_a_multiclass_target(tmp_path):
     encoder = TargetEncoder(target_type="multiclass").fit([["a"], ["b"]], [1, 1])
     encoder.save(tmp_path / "model")

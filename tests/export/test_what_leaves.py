@@ -61,6 +61,41 @@ def test_rare_labels_of_a_rule():
         assert found["zip"].to_numpy().tolist() == never["zip"].tolist()
 
 
+def test_levels_whose_rows_below_all_left():
+    X = pd.DataFrame({"a": ["v", "w", "x"], "b": [1, None, 2], "c": [None] * 3})
+    encoder = ge.TargetEncoder(columns=["a"], hierarchy={"a": ["b", "c"]}, smooth=2.0, target_type="continuous")
+    encoder.fit(X, [0.0, 1.0, 2.0])
+    # Of three rows only the top level tells, of four nothing does.
+    for least in (2, 4):
+        assert from_arrow(to_arrow(encoder, min_count=least)).transform(X)["a"].tolist() == [1.0, 1.0, 1.0]
+
+
+def drawn_column(draw, n_rows):
+    """Give a column of few values, some or all of them missing."""
+    n_values, share = draw.integers(1, 4), draw.random()
+    codes = np.where(draw.random(n_rows) < share, 3, draw.integers(0, n_values, n_rows))
+    return pd.Series(np.array(["u", "v", "w", None], object)[codes], dtype=object)
+
+
+@pytest.mark.parametrize("seed", range(24))
+def test_small_trees_that_lose_rows(seed):
+    draw = np.random.default_rng(seed)
+    names, n_rows = [*"abcd"][: 3 + seed % 2], 1 + seed % 8
+    rows, new = (pd.DataFrame({name: drawn_column(draw, size) for name in names}) for size in (n_rows, 9))
+    key, levels = [("a", names[1:]), (("a", "b"), names[2:])][seed // 2 % 2]
+    policies = {"handle_missing": ["category", "prior", "nan"][seed % 3], "indicators": bool(seed % 2)}
+    encoder = ge.TargetEncoder(
+        columns=[key], hierarchy={key: levels}, smooth=2.0, target_type="continuous", handle_unknown=-3.0, **policies
+    )
+    encoder.fit(rows, draw.integers(0, 5, n_rows).astype(float))
+    asked = pd.concat([rows, new], ignore_index=True)
+    for least in range(5):
+        tables = without_rare(tables_of(encoder), least)
+        expected = np.array([follow(tables, row) for row in asked.to_dict("records")], object)[:, : len(tables.order)]
+        found = from_arrow(to_arrow(encoder, min_count=least)).transform(asked)[tables.names[: len(tables.order)]]
+        np.testing.assert_array_equal(found.to_numpy(float), expected.astype(float))
+
+
 def test_a_rare_missing_value():
     X = pd.DataFrame({"x": ["a", "a", None]})
     encoder = ge.TargetEncoder(smooth=0.0).fit(X, [0, 0, 1])
