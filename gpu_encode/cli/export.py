@@ -7,9 +7,23 @@ from tempfile import TemporaryDirectory
 from typing import Any
 from urllib.parse import quote
 
-from gpu_encode.cli.messages import refuse
+from gpu_encode.cli.messages import one_line, refuse
 
 DIALECTS = ("duckdb", "postgres", "bigquery", "snowflake", "spark", "sqlite")
+# What errors call parameters of the exports, and what the command line calls them.
+OPTIONS = {
+    "matrix=True": "--matrix",
+    "passed=False": "--drop-passed",
+    "types='float64'": "--types A=float64,B=float64",
+    "missing_text=": "--missing-text ",
+    "by min_count": "by --min-count",
+    "hash_key hides": "--hash-key-file hides",
+    "hash_key has": "--hash-key-file has",
+    "keep names": "--keep names",
+}
+
+# What every export takes: `min_count` and `hash_key`.
+Leaving = dict[str, Any]
 
 
 def run(options: argparse.Namespace) -> int:
@@ -20,13 +34,48 @@ def run(options: argparse.Namespace) -> int:
     path = Path(options.output)
     if path.exists() and not options.overwrite:
         refuse(f"{options.output!r} is there already: give --overwrite to replace it")
-    content = FORMATS[options.to](load(Path(options.model)), options)
+    refuse_options_of_others(options)
+    encoder = load(Path(options.model))
+    leaving = {"min_count": options.min_count, "hash_key": read_key(options.hash_key_file)}
+    try:
+        content = FORMATS[options.to](encoder, options, leaving)
+    except (TypeError, ValueError) as error:
+        refuse(in_options(one_line(error)))
     if isinstance(content, dict):
         write_folder(content, path)
     else:
         with whole_file(path) as file:
             file.write(content)
     return 0
+
+
+def refuse_options_of_others(options: argparse.Namespace) -> None:
+    """Refuse options that are for another format than the one asked for."""
+    from gpu_encode.cli.arguments import EXPORT
+
+    for title, group in EXPORT.items():
+        for option, *_ in group:
+            given = getattr(options, option.removeprefix("--").replace("-", "_"))
+            if title not in ("", options.to) and given not in (None, []):
+                refuse(f"{option} is for --to {title}, not {options.to}")
+
+
+def read_key(path: str | None) -> bytes | None:
+    """Read the key of hashes: all bytes of a file."""
+    return None if path is None else Path(path).read_bytes()
+
+
+def in_options(message: str) -> str:
+    """Give a message with options of the command line in place of parameters.
+
+    Examples
+    --------
+    >>> in_options("matrix=True makes all columns one input")
+    '--matrix makes all columns one input'
+    """
+    for parameter, option in OPTIONS.items():
+        message = message.replace(parameter, option)
+    return message
 
 
 def write_folder(files: dict[str, bytes], path: Path) -> None:
@@ -41,21 +90,21 @@ def write_folder(files: dict[str, bytes], path: Path) -> None:
         publish(Path(hidden), [(made, path)])
 
 
-def as_sql(encoder: Any, options: argparse.Namespace) -> bytes:
+def as_sql(encoder: Any, options: argparse.Namespace, leaving: Leaving) -> bytes:
     """Give the query, behind the statements that create the tables of categories where these are named."""
     from gpu_encode.cli.choices import split_names
     from gpu_encode.export import to_sql, to_sql_tables
 
     if options.table is None:
         refuse("--to sql needs the table that is encoded: --table orders")
-    shared = {"dialect": options.dialect or "duckdb", "min_count": options.min_count}
+    shared = {"dialect": options.dialect or "duckdb", **leaving}
     named = options.category_tables
     created = [] if named is None else to_sql_tables(encoder, named, **shared)
     query = to_sql(encoder, options.table, keep=split_names(options.keep), category_tables=named, **shared)
     return "".join(f"{statement};\n" for statement in [*created, query]).encode()
 
 
-def as_onnx(encoder: Any, options: argparse.Namespace) -> bytes:
+def as_onnx(encoder: Any, options: argparse.Namespace, leaving: Leaving) -> bytes:
     """Give the graph."""
     from gpu_encode.cli.choices import split_names
     from gpu_encode.export import to_onnx
@@ -72,27 +121,27 @@ def as_onnx(encoder: Any, options: argparse.Namespace) -> bytes:
         matrix=options.matrix,
         passed=not options.drop_passed,
         missing_text=options.missing_text,
-        min_count=options.min_count,
+        **leaving,
     )
     content: bytes = model.SerializeToString()
     return content
 
 
-def as_json(encoder: Any, options: argparse.Namespace) -> bytes:
+def as_json(encoder: Any, _: argparse.Namespace, leaving: Leaving) -> bytes:
     """Give tables and rules as one document."""
     from gpu_encode.export import to_json
 
-    return to_json(encoder, min_count=options.min_count).encode()
+    return to_json(encoder, **leaving).encode()
 
 
-def as_arrow(encoder: Any, options: argparse.Namespace) -> dict[str, bytes]:
+def as_arrow(encoder: Any, _: argparse.Namespace, leaving: Leaving) -> dict[str, bytes]:
     """Give a Feather file for each key and level, by its name."""
     import pyarrow as pa
 
     from gpu_encode.export import to_arrow
 
     files = {}
-    for name, table in to_arrow(encoder, min_count=options.min_count).items():
+    for name, table in to_arrow(encoder, **leaving).items():
         with pa.BufferOutputStream() as stream:
             with pa.ipc.new_file(stream, table.schema) as writer:
                 writer.write_table(table)
@@ -101,7 +150,7 @@ def as_arrow(encoder: Any, options: argparse.Namespace) -> dict[str, bytes]:
 
 
 # What a format is called on the command line, and what gives the content of a file, or of a folder of files.
-FORMATS: dict[str, Callable[[Any, argparse.Namespace], bytes | dict[str, bytes]]] = {
+FORMATS: dict[str, Callable[[Any, argparse.Namespace, Leaving], bytes | dict[str, bytes]]] = {
     "arrow": as_arrow,
     "json": as_json,
     "onnx": as_onnx,

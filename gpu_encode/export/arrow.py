@@ -12,8 +12,7 @@ import gpu_encode
 from cpu_fallback.exact import Floats
 from gpu_encode.encoders.base import Encoder, check_unique, names_at_fit
 from gpu_encode.encoders.row_encoder import kept_places
-from gpu_encode.export.hashed import hash_values
-from gpu_encode.export.tables import Answer, EncoderTables, KeyTable, LevelTable, tables_of, without_rare
+from gpu_encode.export.tables import Answer, EncoderTables, KeyTable, LevelTable, tables_to_leave
 from gpu_encode.fitting.model import Model, target_parts
 from gpu_encode.frames.labels import in_arrow
 from gpu_encode.ops import host
@@ -97,47 +96,33 @@ def to_arrow(encoder: Encoder, *, min_count: float = 0, hash_key: bytes | None =
     >>> to_arrow(encoder)["x0"].to_pylist()[0]
     {'x0': 'elm', 'x0_level': 0, 'x0_count': 1.0, 'x0_mean': 1.0, 'x0_encoding': 0.8333333333333334}
     """
-    everything = tables_of(encoder)
-    if any(key.width is not None for key in everything.keys):
+    tables = tables_to_leave(encoder, min_count, hash_key)
+    if any(key.width is not None for key in tables.keys):
         raise TypeError(
             f"{type(encoder).__name__} cannot be exported to tables of encodings: its categories are columns. to_sql, "
             "to_onnx and to_polars write these; save() keeps the encoder."
         )
-    tables = without_rare(everything, min_count)
     told = describe(encoder, tables)
     exported = {}
     for number, (key, described) in enumerate(zip(tables.keys, told["keys"], strict=True)):
         outputs, sums = outputs_of(encoder, tables, number), level_sums(encoder._model, number)
         for depth, level in enumerate(key.levels):
-            kept = np.flatnonzero(everything.keys[number].levels[depth].weights >= min_count)
-            columns = {name: hidden(level.values[name], hash_key, key) for name in level.values.column_names}
+            columns = dict(zip(level.values.column_names, level.values.columns, strict=True))
             measured = {
-                "level": pa.array(np.full(len(kept), depth, np.int8)),
+                "level": pa.array(np.full(len(level.numbers), depth, np.int8)),
                 "count": pa.array(level.weights),
-                **{name: pa.array(means[kept]) for name, means in means_of(encoder._model, sums[depth]).items()},
+                **{
+                    name: pa.array(means[level.numbers])
+                    for name, means in means_of(encoder._model, sums[depth]).items()
+                },
             }
             named = [(f"{described['name']}_{name}", values) for name, values in measured.items()]
             named += encoded_columns(key, level, depth, outputs)
             check_unique([*columns, *(name for name, _ in named)])
             metadata = {RULES: json.dumps(told | {"key": number, "level": depth}, allow_nan=False).encode()}
             table = pa.table(columns | dict(named)).replace_schema_metadata(metadata)
-            if hash_key is not None:
-                # Rows in the order of the values would tell their ranks.
-                table = table.sort_by([(name, "ascending") for name in columns])
             exported[described["name"] + (f".level{depth}" if depth else "")] = table
     return exported
-
-
-def hidden(values: Any, hash_key: bytes | None, key: KeyTable) -> Any:
-    """Give values, or their hashes where there is a key for these."""
-    if hash_key is None:
-        return values
-    if key.rule is not None:
-        raise ValueError(
-            f"hash_key hides the values of {key.columns[0]!r}, from which {key.rule!r} has to read the levels of its "
-            "hierarchy. Write the levels into columns, and fit with these."
-        )
-    return pa.array(hash_values(values, hash_key), pa.large_string())
 
 
 def describe(encoder: Encoder, tables: EncoderTables) -> dict[str, Any]:

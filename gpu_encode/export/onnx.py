@@ -13,7 +13,7 @@ from gpu_encode.errors.parameters import bad_option
 from gpu_encode.errors.tables import unknown_column
 from gpu_encode.export.onnx_graph import Graph
 from gpu_encode.export.onnx_nodes import InputColumn, is_number, needed_columns, write_encodings
-from gpu_encode.export.tables import EncoderTables, tables_of, without_rare
+from gpu_encode.export.tables import EncoderTables, tables_to_leave
 
 if TYPE_CHECKING:
     from onnx import ModelProto
@@ -30,6 +30,7 @@ def to_onnx(
     passed: bool = True,
     missing_text: str | None = None,
     min_count: float = 0,
+    hash_key: bytes | None = None,
 ) -> "ModelProto":
     """Give a fitted encoder as a graph of ONNX.
 
@@ -53,6 +54,9 @@ def to_onnx(
     min_count : float, default=0
         Categories whose training rows weigh less are left out, and their values are unknown: the file tells nothing of
         them.
+    hash_key : bytes, optional
+        The graph holds `hash_values` of the values by this key in their place; the inputs of keys are these hashes, as
+        text.  At least 16 bytes.
 
     Returns
     -------
@@ -71,7 +75,7 @@ def to_onnx(
         inputs that no category could equal.
     ValueError
         If a policy is "error", since a graph cannot refuse rows.  If a matrix would have several types.  If
-        `missing_text` is a category.
+        `missing_text` is a category.  Of `hash_key` as in `to_arrow`.
 
     Notes
     -----
@@ -93,7 +97,7 @@ def to_onnx(
     [[0.5, 0.0], [0.5, 1.0], [1.0, 1.0]]
     """
     require_onnx()
-    tables = without_rare(tables_of(encoder), min_count)
+    tables = tables_to_leave(encoder, min_count, hash_key)
     through = tables.passed if passed else []
     model = encoder._model
     labels, optional = names_at_fit(model), model.selection.optional

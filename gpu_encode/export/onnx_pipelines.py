@@ -11,7 +11,7 @@ from gpu_encode.errors import export as errors
 from gpu_encode.errors.parameters import bad_option
 from gpu_encode.errors.tables import other_width
 from gpu_encode.export.onnx_nodes import ML, ML_OPSET, InputColumn, needed_columns, write_encodings
-from gpu_encode.export.tables import tables_of, without_rare
+from gpu_encode.export.tables import EncoderTables, tables_to_leave
 
 ENCODERS = (
     "CatBoostEncoder",
@@ -27,7 +27,11 @@ ENCODERS = (
 
 
 def register_onnx_converters(
-    *, dtype: Literal["float32", "float64"] = "float32", missing_text: str | None = None, min_count: float = 0
+    *,
+    dtype: Literal["float32", "float64"] = "float32",
+    missing_text: str | None = None,
+    min_count: float = 0,
+    hash_key: bytes | None = None,
 ) -> None:
     """Let skl2onnx convert pipelines that encoders of this library are a part of.
 
@@ -40,7 +44,7 @@ def register_onnx_converters(
         Type of encodings, and of columns that pass through them.  "float32" is what skl2onnx computes in, wherever no
         input is float64.  In "float64" encodings are those of `transform`; classifiers then need
         ``options={"zipmap": False}``, since ONNX makes dicts of float32 alone, and skl2onnx lacks some models.
-    missing_text, min_count
+    missing_text, min_count, hash_key
         As in `to_onnx`.
 
     Raises
@@ -97,7 +101,8 @@ def register_onnx_converters(
         operator.outputs[0].type = tensor_type(shape)
 
     def convert(scope: Any, operator: Any, container: Any) -> None:
-        write_operator(scope, operator, container, np.dtype(dtype), missing_text, min_count)
+        tables = tables_to_leave(operator.raw_operator, min_count, hash_key)
+        write_operator(scope, operator, container, tables, np.dtype(dtype), missing_text)
 
     for name in ENCODERS:
         encoder = getattr(gpu_encode, name)
@@ -165,11 +170,10 @@ def places_of(operator: Any) -> dict[str, Place]:
 
 
 def write_operator(
-    scope: Any, operator: Any, container: Any, dtype: np.dtype[Any], missing_text: str | None, min_count: float
+    scope: Any, operator: Any, container: Any, tables: EncoderTables, dtype: np.dtype[Any], missing_text: str | None
 ) -> None:
     """Write an encoder's nodes into the graph of a pipeline."""
     nodes, places = PipelineNodes(scope, container), places_of(operator)
-    tables = without_rare(tables_of(operator.raw_operator), min_count)
     columns = {}
     for label in needed_columns(tables, tables.passed):
         matrix, column, of_column = places[label]

@@ -10,7 +10,7 @@ from gpu_encode.categories.hierarchy import Bits, Parts, Prefixes
 from gpu_encode.encoders.base import Encoder
 from gpu_encode.errors import export as errors
 from gpu_encode.export.arrow import Output, as_array, as_json, outputs_of
-from gpu_encode.export.tables import KeyTable, LevelTable, some_rows, tables_of, without_rare
+from gpu_encode.export.tables import KeyTable, LevelTable, some_rows, tables_to_leave
 
 if TYPE_CHECKING:
     import polars as pl
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 WIDEST = 63
 
 
-def to_polars(encoder: Encoder, *, min_count: float = 0) -> "list[pl.Expr]":
+def to_polars(encoder: Encoder, *, min_count: float = 0, hash_key: bytes | None = None) -> "list[pl.Expr]":
     """Give a fitted encoder as expressions of polars, one an output, that encode frames and lazy frames.
 
     Parameters
@@ -28,6 +28,9 @@ def to_polars(encoder: Encoder, *, min_count: float = 0) -> "list[pl.Expr]":
         Fitted; its encodings follow from single keys, of text, bytes, numbers or dates.
     min_count : float, default=0
         Categories, levels above and missing values of less weight leave as unknown.
+    hash_key : bytes, optional
+        The expressions hold `hash_values` of the values by this key in their place, and read columns of these hashes.
+        At least 16 bytes.
 
     Returns
     -------
@@ -41,7 +44,7 @@ def to_polars(encoder: Encoder, *, min_count: float = 0) -> "list[pl.Expr]":
     TypeError
         If encodings do not follow from single keys, or polars has no such categories or hierarchies.
     ValueError
-        If the encoder refuses unknown or missing values, which expressions cannot.
+        If the encoder refuses unknown or missing values, which expressions cannot.  Of `hash_key` as in `to_arrow`.
     ImportError
         If polars is not installed.
 
@@ -67,7 +70,7 @@ def to_polars(encoder: Encoder, *, min_count: float = 0) -> "list[pl.Expr]":
         import polars.selectors as cs
     except ImportError as error:
         raise ImportError("to_polars needs polars: pip install polars") from error
-    tables = without_rare(tables_of(encoder), min_count)
+    tables = tables_to_leave(encoder, min_count, hash_key)
     made: dict[str, pl.Expr] = {}
     for number, key in enumerate(tables.keys):
         if key.width is None:

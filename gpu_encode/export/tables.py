@@ -15,10 +15,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from sklearn.utils.validation import check_is_fitted
 
 from cpu_fallback.exact import Floats
-from cpu_fallback.types import MISSING, UNKNOWN
+from cpu_fallback.types import MISSING, UNKNOWN, Array
 from gpu_encode.categories.hierarchy import Derived
 from gpu_encode.categories.keys import CategoryIndex
 from gpu_encode.encoders.base import Encoder, check_unique, names_at_fit
@@ -27,6 +28,7 @@ from gpu_encode.encoders.one_hot.rows import OneHotModel
 from gpu_encode.encoders.row_encoder import Answers, answers_of, order_of
 from gpu_encode.errors import export as errors
 from gpu_encode.errors.parameters import check_number
+from gpu_encode.export.hashed import hash_values
 from gpu_encode.fitting.model import Model, weights_of
 from gpu_encode.frames.labels import in_arrow
 from gpu_encode.ops import host
@@ -48,12 +50,21 @@ class LevelTable(NamedTuple):
         in indicators alone.
     weights : float64 array
         For each category, the weight of its training rows: their number, where they have no weights.
+    numbers : int64 array
+        Which of the model's categories of the level these are.
     """
 
     values: Any
     present: list[Answer]
     lacking: list[Answer]
     weights: Floats
+    numbers: Array
+
+    def take(self, places: Array) -> "LevelTable":
+        """Give some of the categories, in an order."""
+        present, lacking = ([answers[place] for place in places] for answers in (self.present, self.lacking))
+        values = self.values.take(pa.array(places))
+        return LevelTable(values, present, lacking, self.weights[places], self.numbers[places])
 
 
 class KeyTable(NamedTuple):
@@ -162,6 +173,49 @@ def tables_of(encoder: Encoder) -> EncoderTables:
     return EncoderTables(keys, names, order, [labels[position] for position in model.selection.passed], dtype)
 
 
+def tables_to_leave(encoder: Encoder, min_count: float, hash_key: bytes | None) -> EncoderTables:
+    """Give of a fitted encoder what an export may tell: all but rare categories, and hashes where there is a key.
+
+    Parameters
+    ----------
+    encoder : Encoder
+        Fitted.
+    min_count : float
+        As in `without_rare`.
+    hash_key : bytes, optional
+        What stands in place of values are `hash_values` of them by this key.
+
+    Raises
+    ------
+    TypeError
+        If its encodings do not follow from single keys alone, or the key is no bytes.
+    ValueError
+        If the key is too short, or the levels of a hierarchy follow from the values that it would hide, or
+        names of outputs are made of these.
+    """
+    tables = without_rare(tables_of(encoder), min_count)
+    return tables if hash_key is None else tables._replace(keys=[hidden(key, hash_key) for key in tables.keys])
+
+
+def hidden(key: KeyTable, hash_key: bytes) -> KeyTable:
+    """Put hashes in place of all values of a key, and sort by these: the order of values would tell their ranks."""
+    if key.rule is not None:
+        raise ValueError(
+            f"hash_key hides the values of {key.columns[0]!r}, from which {key.rule!r} has to read the levels of its "
+            "hierarchy. Write the levels into columns, and fit with these."
+        )
+    if key.width is not None:
+        raise ValueError("hash_key hides values, and columns are named after them here: save() the encoder instead.")
+    levels = []
+    for level in key.levels:
+        names = level.values.column_names
+        hashes = [pa.array(hash_values(column, hash_key), pa.large_string()) for column in level.values.columns]
+        values = pa.table(dict(zip(names, hashes, strict=True)))
+        places = pc.sort_indices(values, [(name, "ascending") for name in names]).to_numpy().astype(np.int64)
+        levels.append(level._replace(values=values).take(places))
+    return key._replace(levels=levels)
+
+
 def without_rare(tables: EncoderTables, min_count: float) -> EncoderTables:
     """Leave out rare categories: their rows get what the level above says, or what unknown values get.
 
@@ -199,9 +253,7 @@ def without_refused(key: KeyTable) -> KeyTable:
 
 def some_rows(level: LevelTable, are_kept: Any) -> LevelTable:
     """Give some rows of a level."""
-    kept = np.flatnonzero(are_kept)
-    present, lacking = ([answers[place] for place in kept] for answers in (level.present, level.lacking))
-    return LevelTable(level.values.take(pa.array(kept)), present, lacking, level.weights[kept])
+    return level.take(np.flatnonzero(are_kept))
 
 
 def key_table(model: Model, number: int, answers: Answers) -> KeyTable:
@@ -243,7 +295,13 @@ def level_tables(key: CategoryIndex, columns: Sequence[str], answers: Answers, w
         parts.insert(1, (start, pa.table(values), total))
     present, lacking = answers
     return [
-        LevelTable(values, present[start : start + len(values)], lacking[start : start + len(values)], total)
+        LevelTable(
+            values,
+            present[start : start + len(values)],
+            lacking[start : start + len(values)],
+            total,
+            np.arange(len(values)),
+        )
         for start, values, total in parts
     ]
 

@@ -81,7 +81,24 @@ def test_onnx(run: Callable[[str], None], refused: Callable[[str], str]) -> None
     given = {"types": {"zip": "str"}, "passed": False, "missing_text": "none", "min_count": 3}
     assert found == to_onnx(encoder, **given)
     assert "--types 'float64' names no column: --types size=float64" in refused(f"{graph} --overwrite --types float64")
-    assert "matrix=True makes all columns one input" in refused(f"{graph} --overwrite --matrix")
+    assert "--matrix makes all columns one input" in refused(f"{graph} --overwrite --matrix")
+
+
+@pytest.mark.parametrize("to", ["arrow", "json", "onnx", "sql --table orders"])
+def test_values_are_hashed(to: str, run: Callable[[str], None], refused: Callable[[str], str]) -> None:
+    from gpu_encode.export import hash_values
+
+    run(FIT)
+    key = b"sixteen bytes and more\n"
+    Path("key").write_bytes(key)
+    run(f"export orders.model written --hash-key-file key --to {to}")
+    found = Path("written")
+    content = b"".join(file.read_bytes() for file in found.iterdir()) if found.is_dir() else found.read_bytes()
+    cities = pd.read_parquet("orders.parquet")["city"].dropna().unique()
+    assert not any(city.encode() in content for city in cities)
+    assert all(word.encode() in content for word in hash_values(cities, key))
+    Path("key").write_bytes(b"short")
+    assert "--hash-key-file has 5 bytes" in refused(f"export orders.model other --hash-key-file key --to {to}")
 
 
 def test_mistakes(run: Callable[[str], None], refused: Callable[[str], str], capsys: pytest.CaptureFixture) -> None:
@@ -94,6 +111,10 @@ def test_mistakes(run: Callable[[str], None], refused: Callable[[str], str], cap
     run(f"{QUERY} orders --overwrite")
     assert main(f"{QUERY} orders --dialect oracle".split()) == 2
     assert "invalid choice: 'oracle'" in capsys.readouterr().err
+    for option in ("--dialect sqlite", "--keep id"):
+        reason = f"{option.split()[0]} is for --to sql, not arrow"
+        assert reason in refused(f"export orders.model tables --to arrow {option}")
+    assert "--matrix is for --to onnx, not sql" in refused(f"{QUERY} orders --overwrite --matrix")
 
 
 def test_dialects_are_those_of_the_export() -> None:

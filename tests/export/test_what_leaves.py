@@ -13,7 +13,7 @@ import pyarrow as pa
 import pytest
 
 import gpu_encode as ge
-from gpu_encode.export import from_arrow, hash_values, to_arrow, to_json, to_polars
+from gpu_encode.export import from_arrow, hash_values, to_arrow, to_json, to_onnx, to_polars, to_sql, to_sql_tables
 from gpu_encode.export.tables import tables_of, without_rare
 from tests.export.test_arrow import NEW, TREES, encoded
 from tests.export.test_tables import follow
@@ -130,6 +130,48 @@ def test_hashed_values_are_looked_up_by_their_hashes(values):
     for kind in (pa.table, pd.DataFrame, pl.DataFrame):
         assert encoded(from_arrow(tables), kind(hidden)) == encoded(encoder, rows)
     assert expected["x"].sum() > 0
+
+
+def by_polars(encoder, asked):
+    """Encode by expressions of polars."""
+    return pl.from_arrow(asked).select(to_polars(encoder, hash_key=KEY)).to_pandas()
+
+
+def by_onnx(encoder, asked):
+    """Encode by a graph of ONNX; numbers that pass through are floats."""
+    pytest.importorskip("onnx", reason="the extra onnx has it")
+    from tests.export import graphs
+
+    return graphs.encodings(to_onnx(encoder, hash_key=KEY, missing_text=""), asked.to_pandas())
+
+
+def by_sql(encoder, asked):
+    """Encode by DuckDB."""
+    pytest.importorskip("sqlglot", reason="the extra sql has it")
+    duckdb = pytest.importorskip("duckdb")
+    with duckdb.connect() as connection:
+        connection.register("asked", asked)
+        created = to_sql_tables(encoder, "held", hash_key=KEY)
+        query = to_sql(encoder, "asked", hash_key=KEY, category_tables="held", keep=["id"])
+        for statement in [*created, query]:
+            assert "late" not in statement
+            connection.execute(statement)
+        by_tables = connection.df().sort_values("id", ignore_index=True)
+        once = connection.execute(to_sql(encoder, "asked", hash_key=KEY, keep=["id"])).df()
+    pd.testing.assert_frame_equal(once.sort_values("id", ignore_index=True), by_tables)
+    return by_tables
+
+
+@pytest.mark.parametrize("way", [by_polars, by_onnx, by_sql])
+def test_hashed_values_by_every_export(way):
+    options = {"hierarchy": {"zip": ["held"]}, "smooth": 2.0, "indicators": ["unseen", "missing"]}
+    encoder = ge.TargetEncoder(columns=["city", "zip", ("rank", "city")], target_type="continuous", **options)
+    encoder.fit(ROWS, ROWS["price"].fillna(0.0))
+    hidden = {name: hash_values(NEW[name], KEY) for name in ("city", "zip", "rank", "held")}
+    asked = pa.table({"price": pa.array(NEW["price"], from_pandas=True)} | hidden | {"id": np.arange(len(NEW))})
+    expected, found = encoder.transform(NEW), way(encoder, asked)
+    for name in encoder.get_feature_names_out():
+        np.testing.assert_array_equal(found[name].to_numpy(float), expected[name].to_numpy(float))
 
 
 def test_hashes_are_those_of_any_library():

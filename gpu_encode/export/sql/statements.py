@@ -20,7 +20,7 @@ from gpu_encode.export.sql.levels import LevelRows
 from gpu_encode.export.sql.names import check_distinct, level_table, named_table, prefix_beside
 from gpu_encode.export.sql.query import Query, levels_of
 from gpu_encode.export.sql.values import DIALECTS, SUBSTITUTED
-from gpu_encode.export.tables import EncoderTables, tables_of, without_rare, without_refused
+from gpu_encode.export.tables import EncoderTables, tables_to_leave, without_refused
 
 Dialect = Literal["duckdb", "postgres", "bigquery", "snowflake", "spark", "sqlite"]
 # Categories that one INSERT statement holds.
@@ -37,6 +37,7 @@ def to_sql(
     keep: str | Sequence[str] = (),
     min_count: float = 0.0,
     category_tables: str | None = None,
+    hash_key: bytes | None = None,
 ) -> str:
     """Write the statement that encodes the rows of a table as `transform` does, to the bit.
 
@@ -56,6 +57,9 @@ def to_sql(
         rows get what the level above says, or what unknown values get.
     category_tables : str, optional
         Beginning of the names of tables that `to_sql_tables` made; unless given, the statement holds all categories.
+    hash_key : bytes, optional
+        The statement holds `hash_values` of the values by this key in their place, and the columns of keys are these
+        hashes, as text.  At least 16 bytes.
 
     Returns
     -------
@@ -69,7 +73,7 @@ def to_sql(
         If the encodings do not follow from single keys, or the dialect lacks the kind of a key's values.
     ValueError
         If a value or a name is one that no statement can hold, or two names are one to the dialect, as "Shop" and
-        "shop" are to all but PostgreSQL and Snowflake.
+        "shop" are to all but PostgreSQL and Snowflake.  Of `hash_key` as in `to_arrow`.
 
     Notes
     -----
@@ -86,7 +90,8 @@ def to_sql(
     >>> duckdb.sql(to_sql(encoder, "trees", keep=["id"])).order("id").fetchall()
     [(1, 0.5), (2, 0.6666666666666666)]
     """
-    tables, keep = exportable(encoder, dialect, min_count), [keep] if isinstance(keep, str) else [*keep]
+    tables = exportable(encoder, dialect, min_count, hash_key)
+    keep = [keep] if isinstance(keep, str) else [*keep]
     check_names(tables, keep, names_at_fit(encoder._model), dialect)
     source = named_table(table, dialect, "table")
     held = None if category_tables is None else named_table(category_tables, dialect, "category_tables")
@@ -94,7 +99,14 @@ def to_sql(
     return finish(Query(tables, dialect, prefix, held).select(source, keep), dialect)
 
 
-def to_sql_tables(encoder: Encoder, name: str, dialect: Dialect = "duckdb", *, min_count: float = 0.0) -> list[str]:
+def to_sql_tables(
+    encoder: Encoder,
+    name: str,
+    dialect: Dialect = "duckdb",
+    *,
+    min_count: float = 0.0,
+    hash_key: bytes | None = None,
+) -> list[str]:
     """Write the statements that create the tables of categories which `to_sql` reads by ``category_tables=name``.
 
     Parameters
@@ -104,7 +116,7 @@ def to_sql_tables(encoder: Encoder, name: str, dialect: Dialect = "duckdb", *, m
     name : str
         Beginning of their names, as the dialect writes it: ``shops`` or ``models.shops``.
     dialect : {"duckdb", "postgres", "bigquery", "snowflake", "spark", "sqlite"}, default="duckdb"
-    min_count : float, default=0.0
+    min_count, hash_key
         As in `to_sql`.
 
     Returns
@@ -124,7 +136,7 @@ def to_sql_tables(encoder: Encoder, name: str, dialect: Dialect = "duckdb", *, m
     >>> to_sql_tables(CountEncoder().fit([["oak"], ["elm"], ["elm"]]), "trees")
     ['CREATE TABLE trees_0_0 AS SELECT "held"."column1" AS "value_0", CAST(...']
     """
-    tables, beginning = exportable(encoder, dialect, min_count), named_table(name, dialect, "name")
+    tables, beginning = exportable(encoder, dialect, min_count, hash_key), named_table(name, dialect, "name")
     statements = []
     for place, level in levels_of(tables):
         target = level_table(beginning, place)
@@ -153,11 +165,11 @@ def check_names(tables: EncoderTables, keep: Sequence[str], at_fit: Sequence[str
     check_distinct(results, results, dialect)
 
 
-def exportable(encoder: Encoder, dialect: str, min_count: float) -> EncoderTables:
+def exportable(encoder: Encoder, dialect: str, min_count: float, hash_key: bytes | None) -> EncoderTables:
     """Give the tables of an encoder that SQL can follow; raises TypeError and ValueError of others."""
     if dialect not in DIALECTS:
         raise bad_option("to_sql", "dialect", dialect, tuple(map(repr, DIALECTS)))
-    tables = without_rare(tables_of(encoder), min_count)
+    tables = tables_to_leave(encoder, min_count, hash_key)
     for key in tables.keys:
         name = ", ".join(key.columns)
         if not (key.rule is None or isinstance(key.rule, Prefixes)):
