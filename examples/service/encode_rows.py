@@ -24,6 +24,9 @@ app.state.encode = load(os.environ["MODEL"]).row_encoder()
 async def encode(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Encode rows; JSON has no NaN, and says null."""
     encoder = app.state.encode  # read once, so that all rows of a request are answered by one model
+    if wrong := [name for row in rows for name, value in row.items() if not is_plain(value)]:
+        # Python reads NaN, Infinity and 1e999, which the answer could not hold.
+        raise HTTPException(422, f"{wrong[0]!r}: values are text, finite numbers, true, false and null")
     try:
         encoded = encoder(rows)
     except (ValueError, TypeError) as error:
@@ -32,8 +35,17 @@ async def encode(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return [dict(zip(encoder.names, row, strict=True)) for row in plain]
 
 
+def is_plain(value: Any) -> bool:
+    """Tell whether a value is one that a row may have."""
+    return value is None or isinstance(value, str | int) or (isinstance(value, float) and math.isfinite(value))
+
+
 @app.post("/reload")
 def reload() -> list[str]:
-    """Read the file anew, in a thread of its own; a file that is no model changes nothing."""
-    app.state.encode = load(os.environ["MODEL"]).row_encoder()
-    return app.state.encode.names
+    """Read the file anew, in a thread of its own; where it is no model, say why, and go on with the old one."""
+    try:
+        encoder = load(os.environ["MODEL"]).row_encoder()
+    except Exception as error:
+        raise HTTPException(500, f"the old model stays: {type(error).__name__}: {error}") from error
+    app.state.encode = encoder
+    return encoder.names

@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import importlib
+import json
 import os
 import socket
 import sys
@@ -19,6 +20,7 @@ httpx = pytest.importorskip("httpx", reason="the extra service has httpx")
 
 FOLDER = Path(__file__).parents[2] / "examples" / "service"
 ROWS = [{"shop": "a", "size": 2}, {"shop": None, "size": 9}, {"shop": "never seen", "size": 1, "more": "ignored"}]
+JSON = {"content-type": "application/json"}
 N_CLIENTS, N_REQUESTS, N_MODELS = 4, 15, 4
 
 pytestmark = pytest.mark.host
@@ -131,12 +133,29 @@ def test_what_the_service_refuses(service, tmp_path):
             no_rows = await client.post("/encode", json={"shop": "a"})
             (tmp_path / "some.model").write_bytes(b"no model")
             broken = await client.post("/reload")
-            return lacking, no_rows, broken, await client.post("/encode", json=ROWS)
+            (tmp_path / "some.model").unlink()
+            gone = await client.post("/reload")
+            return lacking, no_rows, broken, gone, await client.post("/encode", json=ROWS)
 
-    lacking, no_rows, broken, afterwards = asyncio.run(run())
-    assert (lacking.status_code, no_rows.status_code, broken.status_code) == (422, 422, 500)
+    lacking, no_rows, broken, gone, afterwards = asyncio.run(run())
+    assert [each.status_code for each in (lacking, no_rows, broken, gone)] == [422, 422, 500, 500]
     assert "size" in lacking.json()["detail"]
+    assert "the old model stays: ValueError" in broken.json()["detail"]
+    assert "the old model stays: FileNotFoundError" in gone.json()["detail"]
     assert afterwards.json() == answer(0)
+
+
+def test_values_that_no_answer_could_hold(service):
+    wrong = [(name, value) for name in ROWS[2] for value in ("1e999", "-Infinity", "NaN", "[1]", "{}")]
+
+    async def run():
+        async with httpx.AsyncClient(base_url="http://service", transport=httpx.ASGITransport(service.app)) as client:
+            rows = [json.dumps([ROWS[2] | {name: "@"}]).replace('"@"', value) for name, value in wrong]
+            return [await client.post("/encode", content=row, headers=JSON) for row in rows]
+
+    for (name, _), refused in zip(wrong, asyncio.run(run()), strict=True):
+        assert refused.status_code == 422
+        assert refused.json()["detail"].startswith(f"{name!r}: values are text, finite numbers")
 
 
 def test_nan_is_null(service):
