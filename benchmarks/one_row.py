@@ -11,6 +11,8 @@ import gc
 import sys
 import tracemalloc
 from collections.abc import Callable
+from functools import partial
+from importlib.util import find_spec
 from pathlib import Path
 from time import process_time
 from typing import Any
@@ -45,6 +47,7 @@ def contenders(X: pd.DataFrame, y: np.ndarray) -> Callable[[int], Calls]:
     encode = ours.row_encoder()
     theirs = SklearnEncoder(target_type="binary").fit(X, y)
     others = category_encoders.TargetEncoder().fit(X, y)
+    more = of_feature_engine(X, y)
     graphs = [session_of(to_onnx(encoder, matrix=matrix)) for encoder, matrix in ((ours, False), (bare, True))]
     learned = zip(NAMES, ours.categories_, ours.encodings_, strict=True)
     places = [(name, dict(zip(values, codes.tolist(), strict=True))) for name, values, codes in learned]
@@ -70,9 +73,21 @@ def contenders(X: pd.DataFrame, y: np.ndarray) -> Callable[[int], Calls]:
             "`to_onnx` in ONNX runtime, columns": lambda: graphs[0].run(None, by_name)[0],
             "scikit-learn, pandas, objects": lambda: theirs.transform(frame),
             "category_encoders, pandas, objects": lambda: others.transform(frame),
+            **{name: partial(transform, frame) for name, transform in more.items()},
         }
 
     return calls
+
+
+def of_feature_engine(X: pd.DataFrame, y: np.ndarray) -> dict[str, Callable[[pd.DataFrame], Any]]:
+    """Fit feature-engine's encoder, where it is installed."""
+    if find_spec("feature_engine") is None:
+        return {}
+    from feature_engine.encoding import MeanEncoder
+
+    return {
+        "feature-engine, pandas, objects": MeanEncoder(variables=NAMES, smoothing="auto").fit(X, pd.Series(y)).transform
+    }
 
 
 def session_of(model: Any) -> Any:
@@ -141,7 +156,8 @@ def main() -> None:
         check(calls(n_rows))
     times = [time_all(calls(n_rows), options.seconds) for n_rows in numbers]
     versions = ", ".join(
-        f"{name} {installed(name)}" for name in ("scikit-learn", "category_encoders", "pandas", "polars", "onnxruntime")
+        f"{name} {installed(name)}"
+        for name in ("scikit-learn", "category_encoders", "feature-engine", "pandas", "polars", "onnxruntime")
     )
     lines = [
         f"`python -m benchmarks.one_row`: {processor()}, {cores()} cores; Python {sys.version.split()[0]}, {versions}.",
