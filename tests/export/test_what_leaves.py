@@ -190,6 +190,8 @@ def test_keys_that_hide_nothing():
         hash_values(["oak"], b"short")
     with pytest.raises(ValueError, match=r"hides the values of 'zip', from which Bits"):
         to_arrow(fitted("bits"), hash_key=KEY)
+    with pytest.raises(ValueError, match="columns are named after them here"):
+        to_polars(ge.OneHotEncoder(columns=["city"]).fit(ROWS), hash_key=KEY)
 
 
 def test_no_value_is_left_in_a_file():
