@@ -158,7 +158,7 @@ def encode_dataset(
     """
     # What is wrong with a parameter is said before files are looked at.
     if not isinstance(encoder, Encoder):
-        raise TypeError(f"encoder must be an encoder, such as TargetEncoder(). Got a {type(encoder).__name__} instead.")
+        raise errors.no_encoder(encoder)
     if target is None and encoder._parameters().reads_target:
         raise ValueError(f"{type(encoder).__name__} learns from a target: name its column, as in target='sold'.")
     options = Options(memory.limit_of(memory_limit), compression, overwrite, resume, progress)
@@ -513,6 +513,8 @@ def require_columns(encoder: Any, names: Sequence[str]) -> None:
 
 def fitted_text(encoder: Any) -> list[str]:
     """Return the columns that were text in training: a CSV file does not tell 02138 from 2138."""
+    if not isinstance(encoder, Encoder):
+        raise errors.no_encoder(encoder)
     check_is_fitted(encoder, "_model")
     model = encoder._model
     if model.feature_names is None:

@@ -137,8 +137,9 @@ def chunk_size(
     if rows < fewest_rows(n_rows):
         needed = held + least_bytes(row_bytes, n_columns, n_keys, output_row_bytes, n_rows)
         learned = ", what was learned of the categories included," if begun else ""
+        given = f"{limit / 2**20:,.0f} MiB" if limit >= 1 << 20 else f"{limit:,} bytes ('2GiB' has a unit)"
         raise ValueError(
-            f"memory_limit is {limit / 2**20:,.0f} MiB, of which this process holds {held / 2**20:,.0f} MiB{learned} "
+            f"memory_limit is {given}, of which this process holds {held / 2**20:,.0f} MiB{learned} "
             f"already, and the smallest chunk needs more than is left. Give at least {-(-needed // 2**20):,} MiB."
         )
     whole = max(FEWEST_ROWS, rows // FEWEST_ROWS * FEWEST_ROWS)

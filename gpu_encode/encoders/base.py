@@ -100,6 +100,8 @@ def dispatch(method: Method) -> Method:
 
     @wraps(method)
     def call(encoder: Any, X: Any, *vectors: Any, **named: Any) -> Any:
+        if method.__name__ == "transform" and (vectors or "y" in named):
+            raise TypeError("transform takes no y. For the encodings of rows to train on, call fit_transform(X, y).")
         engine = engine_of(X)
         if engine is not None:
             return getattr(engine, method.__name__)(encoder, X, *vectors, **named)

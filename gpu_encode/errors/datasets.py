@@ -17,6 +17,7 @@ KINDS_OF_SOURCES = (
     "the path of a file or folder, a glob, a list of paths, a URL, a pyarrow.dataset.Dataset of files, a "
     "deltalake.DeltaTable, or a query: a LazyFrame of polars, a relation of DuckDB, a stream of Arrow"
 )
+TABLES = ("DataFrame", "Table", "ndarray")
 
 
 def _near(word: str, known: Sequence[str]) -> str:
@@ -27,7 +28,19 @@ def _near(word: str, known: Sequence[str]) -> str:
 
 def not_a_source(type_name: str) -> TypeError:
     """Error for something that names no files."""
-    return TypeError(f"source is a {type_name}. Give {KINDS_OF_SOURCES}.")
+    held = " A table in memory goes to encoder.fit_transform(X, y)." if type_name in TABLES else ""
+    return TypeError(f"source is a {type_name}. Give {KINDS_OF_SOURCES}.{held}")
+
+
+def no_encoder(found: object) -> TypeError:
+    """Error for something else where an encoder belongs, such as its file or its class."""
+    hint = ""
+    if isinstance(found, type):
+        hint = f" Write {found.__name__}()."
+    elif isinstance(found, (str, PurePath)):
+        hint = f" Load a saved one, gpu_encode.load({str(found)!r})."
+    kind = type(found).__name__
+    return TypeError(f"encoder must be an encoder, such as TargetEncoder(). Got a {kind} instead.{hint}")
 
 
 def table_as_source(type_name: str) -> TypeError:

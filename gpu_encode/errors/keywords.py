@@ -20,6 +20,7 @@ INSTEAD = {
     "fold_permutation_block": "cv=Ordered(block=)",
     "split_method": "cv=KFold(order=)",
     "target_mean": "prior",
+    "groups": "cv=GroupKFold(groups=)",
     "a": "priors of CatBoostEncoder, or smooth=MEstimate(a)",
     "drop_first": "drop='first'",
     "cat_l2": "regularization",
@@ -39,6 +40,10 @@ IN_SCHEMES = {
     "min_samples_leaf": "k",
     "smoothing": "f",
 }
+# What options of category_encoders are called: the first that is allowed.
+OPTIONS = {"value": ("category", "prior"), "return_nan": ("nan",)}
+# The parameter of a scheme that names a column.
+OF_COLUMNS = {"KFold": "by", "GroupKFold": "groups", "TimeFolds": "time"}
 # What encoders have that learn from a target.
 OF_TARGETS = ("cv", "smooth", "target_type", "prior", "shuffle", "random_state")
 

@@ -5,7 +5,7 @@ import math
 from numbers import Integral, Real
 from typing import Any, Self
 
-from gpu_encode.errors.keywords import unknown_keyword
+from gpu_encode.errors.keywords import OF_COLUMNS, OPTIONS, unknown_keyword
 
 
 class Signature:
@@ -57,6 +57,14 @@ def check_count(
         raise bad_parameter(owner, name, value, f"must be {instead}an integer of at least {low}{upper}")
 
 
+def check_n_splits(owner: str, n_splits: object) -> None:
+    """Raise ValueError unless it is a number of folds; says by which parameter a column is named."""
+    if isinstance(n_splits, str):
+        named = f": name a column by {OF_COLUMNS[owner]}={n_splits!r}"
+        raise bad_parameter(owner, "n_splits", n_splits, f"must be an integer of at least 2{named}")
+    check_count(owner, "n_splits", n_splits, low=2)
+
+
 def check_option(owner: str, name: str, value: object, allowed: tuple[object, ...], *others: str) -> None:
     """Raise ValueError unless `value` is one of the allowed ones; `others` names what was checked for before."""
     if not any(type(value) is type(option) and value == option for option in allowed):
@@ -64,8 +72,11 @@ def check_option(owner: str, name: str, value: object, allowed: tuple[object, ..
 
 
 def bad_option(owner: str, name: str, value: object, allowed: tuple[str, ...]) -> ValueError:
-    """Error for an option that does not exist; names those that do."""
-    return bad_parameter(owner, name, value, f"must be one of {', '.join(allowed)}")
+    """Error for an option that does not exist; names those that do, and which of them another library calls so."""
+    named = OPTIONS.get(value, ()) if isinstance(value, str) else ()
+    here = [repr(option) for option in named if repr(option) in allowed]
+    instead = f": what category_encoders calls {value!r} is {here[0]} here" if here else ""
+    return bad_parameter(owner, name, value, f"must be one of {', '.join(allowed)}{instead}")
 
 
 def bad_parameter(owner: str, name: str, value: object, law: str) -> ValueError:

@@ -9,10 +9,12 @@ def not_two_dimensional(shape: tuple[int, ...], found: object) -> ValueError:
     if len(shape) > 2:
         return ValueError(f"Found array with dim {len(shape)}, while dim 2 is required: one row per sample.")
     what = "1D" if len(shape) == 1 else "scalar"
+    name = getattr(found, "name", None)
+    as_table = f" One column of a frame is a table as X[[{name!r}]]." if isinstance(name, str) and name else ""
     return ValueError(
         f"Expected 2D array, got {what} array instead:\narray={found}.\n"
         "Reshape your data either using array.reshape(-1, 1) if your data has a single feature or "
-        "array.reshape(1, -1) if it contains a single sample."
+        f"array.reshape(1, -1) if it contains a single sample.{as_table}"
     )
 
 
@@ -50,6 +52,17 @@ def inconsistent_lengths(role: str, lengths: list[int]) -> ValueError:
 def not_one_column(role: str, shape: tuple[int, ...]) -> ValueError:
     """Error for a vector that is a table."""
     return ValueError(f"{role} should be a 1d array, got an array of shape {shape} instead.")
+
+
+def no_column(role: str, found: object) -> ValueError:
+    """Error for what can be no name of a column; says how several columns and values are given."""
+    hint = (
+        f"Write a joint key as a tuple, {tuple(found)!r}."
+        if isinstance(found, list)
+        else "Put its values into X, and name their column; groups may be given to fit_transform instead."
+    )
+    kind = type(found).__name__
+    return ValueError(f"{role} must be the name or position of a column of X. Got a {kind} instead. {hint}")
 
 
 def unknown_column(role: str, name: object, present: Sequence[object]) -> ValueError:

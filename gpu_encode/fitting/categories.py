@@ -146,10 +146,12 @@ def given_categories(categories: Any, entries: Sequence[KeySpec]) -> list[Any]:
     """Categories that the user gave for each key, or None."""
     if isinstance(categories, str):
         return [None] * len(entries)
+    names = [given for given in categories if isinstance(given, str) and given != "auto"]
+    meant = f" If these are columns, pass columns={names!r}." if names else ""
     if len(categories) != len(entries):
         raise ValueError(
             "Shape mismatch: if categories is an array, it has to be of shape (n_features,). categories has "
-            f"{len(categories)} lists for {len(entries)} columns. Give one per column."
+            f"{len(categories)} lists for {len(entries)} columns. Give one per column.{meant}"
         )
     per_entry: list[Any] = []
     for given, entry in zip(categories, entries, strict=True):
@@ -157,7 +159,9 @@ def given_categories(categories: Any, entries: Sequence[KeySpec]) -> list[Any]:
             per_entry.append(None)
             continue
         if isinstance(given, (str, bytes)) or not hasattr(given, "__len__"):
-            raise ValueError(f"categories of {entry.name!r} must be a list of values or 'auto'. Got {given!r} instead.")
+            raise ValueError(
+                f"categories of {entry.name!r} must be a list of values or 'auto'. Got {given!r} instead.{meant}"
+            )
         if len(entry.columns) > 1 or entry.rule is not None:
             raise ValueError(
                 f"categories of {entry.name!r} cannot be given: it is a joint key or has a hierarchy. Put 'auto' in "

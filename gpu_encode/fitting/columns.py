@@ -14,7 +14,7 @@ from gpu_encode.categories.hierarchy import Derived
 from gpu_encode.categories.keys import Joined, KeySpec
 from gpu_encode.categories.vocabulary import FactorizedColumn, Vocabulary
 from gpu_encode.errors.parameters import check_count
-from gpu_encode.errors.tables import not_encoded, other_width, unknown_column
+from gpu_encode.errors.tables import no_column, not_encoded, other_width, unknown_column
 from gpu_encode.frames import Frame, Pieces
 from gpu_encode.frames.column_choice import is_choice, list_columns
 from gpu_encode.notices import UnseenWarning, warn
@@ -127,9 +127,7 @@ def locate(frame: Frame | Pieces, column: Any, role: str) -> int:
             )
         return int(column) % frame.n_columns
     if not isinstance(column, Hashable) or hasattr(column, "__array__"):
-        raise ValueError(
-            f"{role} must be the name or position of a column of X. Got a {type(column).__name__} instead."
-        )
+        raise no_column(role.rstrip(":"), column)
     if column not in labels:
         raise unknown_column(role, column, labels or list(range(frame.n_columns)))
     return labels.index(column)

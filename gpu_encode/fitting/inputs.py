@@ -110,8 +110,12 @@ class Inputs:
     def warn_of_groups(self, parameters: Parameters) -> None:
         """Warn of groups that a scheme does not ask for; scikit-learn's splitters say so themselves."""
         if self._vectors["groups"] is not None and not any(map(takes_groups, parameters.every_scheme)):
-            who = type(parameters.scheme).__name__ if parameters.trains_apart else parameters.owner
-            warn(f"groups are ignored: {who} takes none. GroupKFold keeps groups together.")
+            scheme = parameters.scheme if parameters.trains_apart else None
+            who = parameters.owner if scheme is None else type(scheme).__name__
+            column = getattr(scheme, "groups", None)
+            reads = f"reads those of its column {column!r}"
+            why = "takes none. GroupKFold keeps groups together" if column is None else reads
+            warn(f"groups are ignored: {who} {why}.")
 
     @contextmanager
     def naming_piece(self, role: str) -> Iterator[None]:

@@ -16,7 +16,14 @@ from gpu_encode import frames
 from gpu_encode.annotations import Column, Seed, Splitter, Vector
 from gpu_encode.categories.vocabulary import Vocabulary
 from gpu_encode.errors.folds import by_beside, empty_folds, nothing_to_stratify, splitter_without_targets
-from gpu_encode.errors.parameters import bad_option, bad_parameter, check_count, check_number, check_option
+from gpu_encode.errors.parameters import (
+    bad_option,
+    bad_parameter,
+    check_count,
+    check_n_splits,
+    check_number,
+    check_option,
+)
 from gpu_encode.errors.values import RowError
 from gpu_encode.schemes.ages import check_spans, folds_by_age, times_seen
 from gpu_encode.schemes.plans import (
@@ -144,7 +151,7 @@ class KFold(Scheme):
 
     def check(self) -> None:
         """Raise ValueError for parameters out of range."""
-        check_count("KFold", "n_splits", self.n_splits, low=2)
+        check_n_splits("KFold", self.n_splits)
         check_option("KFold", "order", self.order, ("random", "contiguous", "interleaved"))
         check_option("KFold", "stratify", self.stratify, (True, False))
         check_option("KFold", "blow_up", self.blow_up, (True, False))
@@ -234,7 +241,7 @@ class GroupKFold(Scheme):
 
     def check(self) -> None:
         """Raise ValueError for parameters out of range."""
-        check_count("GroupKFold", "n_splits", self.n_splits, low=2)
+        check_n_splits("GroupKFold", self.n_splits)
         check_random_state(self.random_state)
 
     def reads(self) -> list[tuple[Any, str]]:
@@ -319,7 +326,7 @@ class TimeFolds(Scheme):
 
     def check(self) -> None:
         """Raise ValueError for parameters out of range."""
-        check_count("TimeFolds", "n_splits", self.n_splits, low=2)
+        check_n_splits("TimeFolds", self.n_splits)
         check_count("TimeFolds", "gap", self.gap, low=0)
         if self.gap > self.n_splits - 2:
             most = f"n_splits - 2 = {self.n_splits - 2}"
@@ -514,6 +521,8 @@ class Splits(Scheme):
         try:
             return list(self.cv.split(request.X, request.y, **grouping))
         except (TypeError, ValueError) as error:
+            if request.groups is None and "groups" in str(error):
+                raise ValueError(f"{error} cv={self.cv!r} takes them from fit_transform(X, y, groups=...).") from error
             if request.lacking is None or self.by_row_number() is not None:
                 raise
             raise splitter_without_targets(self.cv, error, request.lacking) from error
@@ -561,6 +570,8 @@ def resolve(cv: Any, shuffle: Any, random_state: Any, owner: str = "TargetEncode
         cv = FoldNumbers(cv)
     elif is_vector(cv):
         cv = FoldNumbers(frames.read_grouping(cv, name))
+    elif isinstance(cv, type):
+        raise bad_parameter(owner, name, cv, f"must be a scheme, and not its class: write {cv.__name__}()")
     elif not isinstance(cv, Scheme):
         if not hasattr(cv, "split") and not isinstance(cv, Iterable):
             allowed = (

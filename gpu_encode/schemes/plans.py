@@ -16,7 +16,7 @@ from cpu_fallback.types import Array, Folds
 from gpu_encode.categories.hashes import hash_categories
 from gpu_encode.categories.keys import CategoryIndex
 from gpu_encode.categories.vocabulary import Vocabulary
-from gpu_encode.errors.parameters import KnownKeywords, check_count
+from gpu_encode.errors.parameters import KnownKeywords, check_n_splits
 from gpu_encode.frames import Frame, Pieces
 from gpu_encode.ops import Ops, device_of, tiles
 
@@ -105,7 +105,7 @@ def check_random_state(random_state: Any) -> None:
 
 def check_splits(owner: str, n_splits: Any, n_rows: int, noun: str = "samples") -> None:
     """Raise ValueError unless there are at least two splits and as many rows."""
-    check_count(owner, "n_splits", n_splits, low=2)
+    check_n_splits(owner, n_splits)
     if n_splits > n_rows:
         raise ValueError(
             f"Cannot have number of splits n_splits={n_splits} greater than the number of {noun}: n_{noun}={n_rows}. "

@@ -238,10 +238,20 @@ def test_refusals_come_before_any_work(
     assert not hasattr(encoder, "encodings_")
 
 
-@pytest.mark.parametrize("encoder", ["TargetEncoder", TargetEncoder, None])
-def test_what_is_no_encoder(tmp_path: Path, rows: Path, encoder: Any) -> None:
-    with pytest.raises(TypeError, match=r"encoder must be an encoder, such as TargetEncoder\(\). Got a "):
+@pytest.mark.parametrize(
+    ("encoder", "hint"),
+    [
+        ("a.model", r" instead. Load a saved one, gpu_encode.load\('a.model'\)\."),
+        (TargetEncoder, r" instead. Write TargetEncoder\(\)\."),
+        (None, " instead.$"),
+    ],
+)
+def test_what_is_no_encoder(tmp_path: Path, rows: Path, encoder: Any, hint: str) -> None:
+    message = rf"encoder must be an encoder, such as TargetEncoder\(\). Got a \w+{hint}"
+    with pytest.raises(TypeError, match=message):
         encode_dataset(rows, tmp_path / "codes.parquet", encoder, target="sold")
+    with pytest.raises(TypeError, match=message):
+        transform_dataset(rows, tmp_path / "codes.parquet", encoder)
 
 
 @pytest.mark.parametrize("size", [1, 3, 4, 10])

@@ -112,6 +112,8 @@ def test_few_rows_need_little_however_many_columns(monkeypatch: pytest.MonkeyPat
 def test_a_limit_that_is_too_small_says_what_is_enough() -> None:
     with pytest.raises(ValueError, match=r"Give at least [\d,]+ MiB") as caught:
         memory.chunk_size(100 << 20, 100.0, 10, 3, 24.0)
+    with pytest.raises(ValueError, match=r"memory_limit is 2 bytes \('2GiB' has a unit\), of which"):
+        memory.chunk_size(2, 100.0, 10, 3, 24.0)
     needed = int(str(caught.value).partition("at least ")[2].split()[0].replace(",", ""))
     assert memory.chunk_size((needed + 20) << 20, 100.0, 10, 3, 24.0).rows >= memory.FEWEST_ROWS
 

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.exceptions import NotFittedError
-from sklearn.model_selection import TimeSeriesSplit
+from sklearn.model_selection import GroupKFold, TimeSeriesSplit
 
 import gpu_encode as ge
 from gpu_encode import devices
@@ -79,6 +79,13 @@ PARAMETERS = [
     ({"cv": ge.GroupKFold(1, groups="shop")}, "'n_splits' parameter of GroupKFold must be an integer of at least 2"),
     ({"cv": ge.GroupKFold(groups="shp")}, "The scheme's column 'shp' is not a column of X. Did you mean 'shop'"),
     ({"cv": ge.GroupKFold(groups=pd.Series(range(12)))}, "must be the name or position of a column of X. Got a Series"),
+    ({"cv": ge.GroupKFold("shop")}, "integer of at least 2: name a column by groups='shop'. Got 'shop'"),
+    ({"cv": ge.KFold("shop")}, "integer of at least 2: name a column by by='shop'. Got 'shop'"),
+    ({"cv": ge.GroupKFold}, r"must be a scheme, and not its class: write GroupKFold\(\). Got <class"),
+    (
+        {"columns": [["city", "zip"]]},
+        r"columns must be .* Got a list instead. Write a joint key as a tuple, \('city",
+    ),
     ({"cv": ge.TimeFolds(1, time="day")}, "'n_splits' parameter of TimeFolds must be an integer of at least 2"),
     ({"cv": ge.TimeFolds(3, time="day", gap=-1)}, "'gap' parameter of TimeFolds must be an integer of at least 0. Got"),
     ({"cv": ge.TimeFolds(3, time="day", gap=2)}, "'gap' parameter of TimeFolds must be at most n_splits - 2 = 1, or"),
@@ -103,6 +110,8 @@ PARAMETERS = [
     ({"target_type": ["continuous"] * 2}, "target_type lists 2 kinds for 1 targets"),
     ({"target_type": "binary"}, 'needs at most 2 distinct labels in y. Got 12: .*"multiclass" for labels'),
     ({"handle_unknown": "value"}, "'handle_unknown' .* must be one of 'prior', 'nan', 'error', a number, a dict"),
+    ({"handle_unknown": "return_nan"}, "what category_encoders calls 'return_nan' is 'nan' here. Got 'return_nan'"),
+    ({"handle_missing": "value"}, "what category_encoders calls 'value' is 'category' here. Got 'value' instead"),
     ({"handle_unknown": float("inf")}, "'handle_unknown' parameter of TargetEncoder must not be infinite"),
     ({"handle_missing": "mean"}, "'handle_missing' .* one of 'category', 'prior', 'nan', 'error'. Got 'mean'"),
     ({"min_count": -1}, "'min_count' parameter of TargetEncoder must be a finite number of at least 0. Got -1"),
@@ -128,6 +137,7 @@ PARAMETERS = [
     ({"dtype": "float16"}, "'dtype' parameter of TargetEncoder must be one of 'float64', 'float32'. Got 'float16'"),
     ({"categories": "all"}, "'categories' .* one of 'auto', a list of one list of categories per column. Got 'all'"),
     ({"categories": [["a"]]}, "Shape mismatch: .* categories has 1 lists for 4 columns. Give one per column"),
+    ({"categories": ["city"]}, r"Give one per column. If these are columns, pass columns=\['city'\]"),
     ({"categories": [3], "columns": ["city"]}, "categories of 'city' must be a list of values or 'auto'. Got 3"),
     ({"categories": [["a"]], "columns": [("city", "zip")]}, "categories of 'city_x_zip' cannot be given: .* 'auto'"),
     ({"categories": [["a"]], "columns": ["city"], "handle_unknown": "error"}, "'city' during fit: 8 rows, .* row 2. A"),
@@ -191,6 +201,7 @@ SCHEMES = [
     ("more folds than groups", ge.GroupKFold(4, groups="shop"), "greater than the number of groups: n_groups=3"),
     ("more times than rows", ge.TimeFolds(13, time="day"), "n_splits=13 greater than the number of samples"),
     ("no groups", ge.GroupKFold(2), r"needs groups: name their column, .* or pass fit_transform\(X, y, groups"),
+    ("no groups for a splitter", GroupKFold(2), r"not be None. cv=GroupKFold\(.* takes them from fit_transform"),
     ("no labels to stratify", ge.KFold(2, stratify=True), "needs one classification target"),
     ("negative folds", np.array([0, 1, -1] * 4), "fold numbers must not be negative. Row 2 has -1"),
     ("fractional folds", np.array([0, 0.5, 1] * 4), "fold numbers must be integers. Row 1 has 0.5"),
@@ -279,6 +290,7 @@ CALLS = [
 OTHER_ERRORS = [
     ("labels that do not compare", fit_as("auto", MIXED), TypeError, "labels that cannot be compared: int, str. Conv"),
     ("such binary labels", fit_as("binary", MIXED), TypeError, "labels that cannot be compared: int, str. Convert"),
+    ("y for new rows", lambda encoder: encoder.transform(FRAME, Y), TypeError, r"no y. .* call fit_transform\(X, y\)"),
     ("no encoder", lambda encoder: encoder.merge(3), TypeError, r"Cannot merge int into TargetEncoder. Give fitted"),
     ("no fitted one", lambda encoder: encoder.merge(ge.TargetEncoder()), NotFittedError, "not fitted yet"),
     ("no device", lambda one: one.set_params(device="cuda").fit(FRAME, Y), RuntimeError, "'cuda' was asked for, but"),

@@ -19,6 +19,7 @@ ENCODERS = [one for one in PUBLIC if one.__name__.endswith("Encoder")]
     ("kind", "name", "message"),
     [
         (ge.TargetEncoder, "cols", "What takes its place here: columns"),
+        (ge.TargetEncoder, "groups", r"What takes its place here: cv=GroupKFold\(groups=\)"),
         (ge.TargetEncoder, "smoothing", r"smooth=Sigmoid\(k=min_samples_leaf, f=smoothing\)"),
         (ge.TargetEncoder, "min_samples_leaf", r"smooth=Sigmoid\(k=min_samples_leaf, f=smoothing\)"),
         (ge.TargetEncoder, "sigma", "place here: cv: training encodings need no noise"),

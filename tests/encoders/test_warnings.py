@@ -56,6 +56,8 @@ def test_groups_that_nobody_asks_for() -> None:
     for cv in (3, KFold(2), GroupKFold(2, groups="number"), split(0)):
         messages = caught(lambda cv=cv: TargetEncoder(columns=["shop"], cv=cv).fit_transform(X, Y, groups=groups))
         assert any("groups are ignored: " in message for message in messages)
+        reads = any("GroupKFold reads those of its column 'number'." in message for message in messages)
+        assert reads == isinstance(cv, GroupKFold)
     messages = caught(lambda: CountEncoder(columns=["shop"]).fit_transform(X, groups=groups))
     assert any("groups are ignored: CountEncoder takes none" in message for message in messages)
     for cv in (GroupKFold(2), ScikitGroupKFold(2)):

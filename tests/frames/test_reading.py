@@ -73,7 +73,7 @@ def test_kinds_and_names(data, kind, names):
         (["a", "b"], ValueError, "Expected 2D array, got 1D array instead"),
         ([[1], [1, 2]] * 6, ValueError, "rows have different lengths"),
         (object(), TypeError, "X of type object is not understood. Give a NumPy array"),
-        (FRAME["a"], ValueError, "Expected 2D array, got 1D array instead"),
+        (FRAME["a"], ValueError, r"Expected 2D array, got 1D array instead(.|\n)* One column .* X\[\['a'\]\]\."),
         (FRAME.columns, ValueError, "Expected 2D array, got 1D array instead"),
         (pl.Series([1]), ValueError, "Expected 2D array, got 1D array instead"),
         (pa.array([1]), ValueError, "Expected 2D array, got 1D array instead"),
