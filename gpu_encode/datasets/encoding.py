@@ -95,8 +95,10 @@ def encode_dataset(
         Is fitted when this returns.
     target : str or list of str, optional
         Column to learn from, or several; None for encoders that read no target.
-    weight, groups : str, optional
-        Columns of row weights, and of groups for a scheme that wants them.
+    weight : str, optional
+        Column of row weights.
+    groups : str, optional
+        Column of groups, for a scheme that wants them and names none.
     keep_target : bool, default=True
         Whether the target, weight and group columns pass through, last and in input order.
     drop_missing_target : bool, default=False

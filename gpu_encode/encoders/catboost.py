@@ -43,11 +43,13 @@ class CatBoostEncoder(SchemeEncoder):
         its median; these see the y of every row, its own included, as CatBoost's do, and need all rows in one call.
         With "mean", y becomes the number of its bucket over the number of borders (BinarizedTargetMeanValue).
     categories : "auto" or list, default="auto"
+        As in `TargetEncoder`.
     columns : list, "categorical", selector, pattern or function, optional
         Names (or positions) of the columns to encode; a tuple is a joint key.  Others pass through.
     handle_unknown : {"prior", "nan", "error"}, float or dict, default="prior"
         Encoding of categories that no visible row has.  "prior": that of n = 0, which is p itself but for the counts.
     handle_missing : {"category", "prior", "nan", "error"}, default="category"
+        As in `TargetEncoder`.
     min_count : float, default=0
         Categories of less visible weight are treated as unseen.
     min_frequency : int or float, optional
@@ -61,7 +63,9 @@ class CatBoostEncoder(SchemeEncoder):
         0/1 columns per encoded column, key_unseen and key_missing: no visible row has this category; the row has no
         value, of a joint key in any of its columns, whatever `handle_missing`.  True: ["unseen"].
     device : {"auto", "cpu", "cuda"}, default="auto"
+        As in `TargetEncoder`.
     dtype : {"float64", "float32"}, default="float64"
+        As in `TargetEncoder`.
     missing_target : {"error", "keep"}, default="error"
         Rows without a target (None, NaN).  "keep": their categories are known and they are encoded, and they count
         nowhere: neither in n, in the prior, nor in `min_count`.  They have a fold, or a place in an order, as other
@@ -71,6 +75,7 @@ class CatBoostEncoder(SchemeEncoder):
         order; for "counter" and "frequency", which read no target, all rows, as in CatBoost.  "counter" takes schemes
         with folds alone; `Ordered` counts the rows before with "frequency".
     target_type : {"auto", "continuous", "binary", "multiclass"} or list, default="auto"
+        As in `TargetEncoder`.
     shuffle : bool, default=True
         False makes the folds of an integer `cv` contiguous, and leaves rows in order for "auto" (CatBoost's has_time).
     random_state : int, RandomState, Generator or None, default=0

@@ -42,7 +42,9 @@ class CountEncoder(CategoryEncoder):
         0/1 columns per encoded column, key_unseen and key_missing: no training row has this category; the row has no
         value, of a joint key in any of its columns, whatever `handle_missing`.  True: ["unseen"].
     device : {"auto", "cpu", "cuda"}, default="auto"
+        As in `TargetEncoder`.
     dtype : {"float64", "float32"}, default="float64"
+        As in `TargetEncoder`.
 
     Attributes
     ----------

@@ -52,7 +52,9 @@ class GradientEncoder(SchemeEncoder):
         0/1 columns per encoded column, key_unseen and key_missing: no visible row has this category; the row has no
         value, whatever `handle_missing`.  True: ["unseen"].
     device : {"auto", "cpu", "cuda"}, default="auto"
+        As in `TargetEncoder`.
     dtype : {"float64", "float32"}, default="float64"
+        As in `TargetEncoder`.
     missing_target : {"error", "keep"}, default="error"
         Rows without a target (None, NaN).  "keep": their categories are known and they are encoded, and they count
         nowhere: neither in n, in the prior, nor in `min_count`.  They have a fold, or a place in an order, as other

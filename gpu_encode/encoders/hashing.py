@@ -48,7 +48,9 @@ class HashingEncoder(Encoder):
         None, NaN, pandas.NA, NaT and Arrow null are one and the same missing value: hashed as one more value, or
         counted nowhere.
     device : {"auto", "cpu", "cuda"}, default="auto"
+        As in `TargetEncoder`.
     dtype : {"float64", "float32"}, default="float64"
+        As in `TargetEncoder`.
 
     Attributes
     ----------

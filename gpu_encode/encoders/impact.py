@@ -33,11 +33,13 @@ class ImpactEncoder(SchemeEncoder):
     cv : int, None, scheme, splitter, iterable, str, array or dict, default=5
         Who may look at whom in training, as in `TargetEncoder`.
     categories : "auto" or list, default="auto"
+        As in `TargetEncoder`.
     columns : list, "categorical", selector, pattern or function, optional
         Names (or positions) of the columns to encode; a tuple is a joint key.  Others pass through.
     handle_unknown : {"prior", "nan", "error"}, float or dict, default="prior"
         Encoding of categories that no visible row has.  "prior": 0 in every part.
     handle_missing : {"category", "prior", "nan", "error"}, default="category"
+        As in `TargetEncoder`.
     min_count : float, default=0
         Categories of less visible weight are treated as unseen.
     min_frequency : int or float, optional
@@ -52,12 +54,15 @@ class ImpactEncoder(SchemeEncoder):
         value, of a joint key in any of its columns, whatever `handle_missing`.  True: ["unseen"].  With "missing" it is
         vtreat's isBAD.
     device : {"auto", "cpu", "cuda"}, default="auto"
+        As in `TargetEncoder`.
     dtype : {"float64", "float32"}, default="float64"
+        As in `TargetEncoder`.
     missing_target : {"error", "keep"}, default="error"
         Rows without a target (None, NaN).  "keep": their categories are known and they are encoded, and they count
         nowhere: neither in n, in the prior, nor in `min_count`.  They have a fold, or a place in an order, as other
         rows do, and get what the rows that they see say.
     target_type : {"auto", "continuous", "binary", "multiclass"} or list, default="auto"
+        As in `TargetEncoder`.
     shuffle : bool, default=True
         False makes the folds of an integer `cv` contiguous.
     random_state : int, RandomState, Generator or None, default=0

@@ -88,7 +88,9 @@ class SpectralEncoder(SummedEncoder):
     indicators : bool, default=False
         Whether each key has a 0/1 column key_unseen: fit has not seen the value.
     device : {"auto", "cpu", "cuda"}, default="auto"
+        As in `TargetEncoder`.
     dtype : {"float64", "float32"}, default="float64"
+        As in `TargetEncoder`.
 
     Attributes
     ----------

@@ -135,7 +135,9 @@ class FactorizationEncoder(CodesEncoder):
     target_type : {"auto", "continuous", "binary", "multiclass"} or list, default="auto"
         As in `TargetEncoder`; every class of "multiclass", and every target, has a factorisation of its own.
     device : {"auto", "cpu", "cuda"}, default="auto"
+        As in `TargetEncoder`.
     dtype : {"float64", "float32"}, default="float64"
+        As in `TargetEncoder`.
     shuffle : bool, default=True
         False makes the folds of an integer `cv` contiguous.
     random_state : int, RandomState, Generator or None, default=0

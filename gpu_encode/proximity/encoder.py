@@ -53,10 +53,12 @@ class ProximityEncoder(CodesEncoder):
     tuning_rows : int, optional
         Score so many training rows at most, chosen at random, while tuning.  None: all.
     target_type : {"auto", "binary", "multiclass", "continuous"}, default="auto"
+        As in `TargetEncoder`.
     cv : int, str, scheme or splitter, default=5
         Training rows are encoded by the rows that their fold sees, weights tuned on these alone; with LeaveOneOut, for
         weights that are given, by all other rows.
     shuffle : bool, default=True
+        As in `TargetEncoder`.
     random_state : int, NumPy generator or None, default=0
         Of folds, and of `tuning_rows`.
     columns : list, "categorical", selector, pattern or function, optional
@@ -65,7 +67,9 @@ class ProximityEncoder(CodesEncoder):
     handle_missing : {"category", "never", "error"}, default="category"
         A missing value agrees with a missing value, or with nothing.  A value that fit did not see never agrees.
     device : {"auto", "cpu", "cuda"}, default="auto"
+        As in `TargetEncoder`.
     dtype : {"float64", "float32"}, default="float64"
+        As in `TargetEncoder`.
 
     Attributes
     ----------

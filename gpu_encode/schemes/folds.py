@@ -75,6 +75,7 @@ class KFold(Scheme):
     Parameters
     ----------
     n_splits : int, default=5
+        Number of folds, at least 2.
     by : str, int or list of these, optional
         Columns of X whose values say which fold a row is in, wherever it lies: rows of equal values stay together, and
         a row keeps its fold when others are added, shuffled or cut into other parts.  Takes an integer as
@@ -89,6 +90,7 @@ class KFold(Scheme):
         models fitted on these columns lose about as much as on greedy encodings
         (benchmarks/results/comparison-2026-11-22).
     random_state : int, RandomState, Generator or None, default=0
+        Seed of the folds.
 
     Notes
     -----
@@ -222,9 +224,11 @@ class GroupKFold(Scheme):
     Parameters
     ----------
     n_splits : int, default=5
+        Number of folds, at least 2.
     groups : str or int, optional
         Column of X that holds the groups; else they are given to `fit_transform`.
     random_state : int, RandomState, Generator or None, default=0
+        Seed of the folds.
 
     Examples
     --------
@@ -372,6 +376,7 @@ class Holdout(Scheme):
         What calibration rows get: encodings by the rows that do not calibrate, or NaN, so that no model is trained on
         them by mistake.
     random_state : int, RandomState, Generator or None, default=0
+        Seed of the random subset.
 
     References
     ----------

@@ -65,6 +65,7 @@ class Ordered(Scheme):
     Parameters
     ----------
     n_permutations : int, default=1
+        Number of random orders.
     time : str or int, optional
         Column of X to order by, instead of random permutations.  Rows of equal time do not see each other; the first
         get NaN.
@@ -73,6 +74,7 @@ class Ordered(Scheme):
     burn_in : int or float, default=0
         The first rows of each order (a count, or a share below 1) get NaN.
     random_state : int, RandomState, Generator or None, default=0
+        Seed of the orders.
     shuffle : bool, default=True
         False for the rows in the order in which they stand (CatBoost's `has_time`): no permutation, and the first row,
         which sees nothing, gets NaN.

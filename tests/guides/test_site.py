@@ -8,23 +8,37 @@ from types import SimpleNamespace
 import pytest
 
 import gpu_encode
+from gpu_encode import export
 
 pytestmark = pytest.mark.host
 pytest.importorskip("mkdocs")
 DOCS = Path(__file__).parents[2] / "docs"
 
 
-@pytest.fixture(scope="module")
-def hook():
-    spec = importlib.util.spec_from_file_location("repository_pages", DOCS / "repository_pages.py")
+def load(name):
+    spec = importlib.util.spec_from_file_location(name, DOCS / f"{name}.py")
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
 
 
+@pytest.fixture(scope="module")
+def hook():
+    return load("repository_pages")
+
+
 def test_the_reference_has_every_public_name_once():
     pages = "".join(page.read_text() for page in DOCS.glob("api/*.md"))
     assert sorted(re.findall(r"^::: gpu_encode\.(\w+)$", pages, re.MULTILINE)) == sorted(gpu_encode.__all__)
+    exports = (DOCS / "api/exports.md").read_text()
+    assert sorted(re.findall(r"^::: gpu_encode\.export\.(\w+)$", exports, re.MULTILINE)) == sorted(export.__all__)
+
+
+def test_parameters_of_one_description_are_written_apart():
+    pytest.importorskip("griffe")
+    text = "Parameters\n----------\nX, y\n    As.\na, b : int\n    Two\n\nReturns\n-------\nu, v\n    Both"
+    apart = text.replace("X, y\n", "X\n    As.\ny\n")
+    assert load("grouped_parameters").write_apart(text) == apart
 
 
 @pytest.mark.parametrize(

@@ -132,6 +132,7 @@ class ClusterEncoder(SummedEncoder):
     handle_missing : {"category", "own", "error"}, default="category"
         A missing value is a category like others, or as unknown, or refused.
     dtype : {"float64", "float32"}, default="float64"
+        As in `TargetEncoder`.
     device : {"auto", "cpu", "cuda"}, default="auto"
         Where rows are summed and looked up; clusters are found on the host.
 

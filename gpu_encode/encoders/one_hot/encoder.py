@@ -74,6 +74,7 @@ class OneHotEncoder(Encoder):
         Names (or positions) of the columns to encode; a tuple is a joint key.  Others pass through, which only tables
         have a place for: sparse_output=False.  None: every column.
     device : {"auto", "cpu", "cuda"}, default="auto"
+        As in `TargetEncoder`.
 
     Attributes
     ----------

@@ -74,6 +74,7 @@ class OrdinalEncoder(Encoder):
         Names (or positions) of the columns to encode; a tuple is a joint key.  Others pass through.  None: every
         column.
     device : {"auto", "cpu", "cuda"}, default="auto"
+        As in `TargetEncoder`.
 
     Attributes
     ----------
