@@ -194,7 +194,8 @@ def find_column(columns: Sequence[str], name: str, option: str) -> str:
             close_match(name, columns)
             or f" (there are {', '.join(columns[:10])}{', ...' if len(columns) > 10 else ''})"
         )
-        refuse(f"{option}: there is no column {name!r}{hint}")
+        joined = "; a joint key is written shop+city" if name.startswith("(") else ""
+        refuse(f"{option}: there is no column {name!r}{hint}{joined}")
     return name
 
 

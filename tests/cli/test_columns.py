@@ -76,6 +76,7 @@ def test_labels_to_drop_have_the_type_of_the_target(target: str, label: object) 
     [
         (["--columns", "City,sity"], r"--columns: there is no column 'City'; did you mean 'city'\?"),
         (["--columns", "city+devise"], r"--columns: there is no column 'devise'; did you mean 'device'\?"),
+        (["--columns", "('city', 'device')"], r"did you mean 'city'\?; a joint key is written shop\+city"),
         (["--columns", "qqqqqq"], r"there is no column 'qqqqqq' \(there are city, device"),
         (["--columns", ","], "no text or boolean column to encode"),
         (["--columns", "city,y"], "column 'y' is the target or weight: it cannot be encoded too"),
