@@ -55,14 +55,14 @@ def not_one_column(role: str, shape: tuple[int, ...]) -> ValueError:
 
 
 def no_column(role: str, found: object) -> ValueError:
-    """Error for what can be no name of a column; says how several columns and values are given."""
-    hint = (
-        f"Write a joint key as a tuple, {tuple(found)!r}."
-        if isinstance(found, list)
-        else "Put its values into X, and name their column; groups may be given to fit_transform instead."
-    )
+    """Error for what can be no name of a column; says how joint keys and groups are given."""
+    hint = ""
+    if role == "columns" and isinstance(found, list):
+        hint = f" Write a joint key as a tuple, {tuple(found)!r}."
+    elif role.startswith("The scheme"):
+        hint = " It is one column, into which several are joined first; groups may be given to fit_transform instead."
     kind = type(found).__name__
-    return ValueError(f"{role} must be the name or position of a column of X. Got a {kind} instead. {hint}")
+    return ValueError(f"{role} must be the name or position of a column of X. Got a {kind} instead.{hint}")
 
 
 def unknown_column(role: str, name: object, present: Sequence[object]) -> ValueError:

@@ -78,7 +78,7 @@ PARAMETERS = [
     ({"cv": ge.KFold(random_state="7")}, "random_state must be an integer, None or a NumPy generator. Got '7'"),
     ({"cv": ge.GroupKFold(1, groups="shop")}, "'n_splits' parameter of GroupKFold must be an integer of at least 2"),
     ({"cv": ge.GroupKFold(groups="shp")}, "The scheme's column 'shp' is not a column of X. Did you mean 'shop'"),
-    ({"cv": ge.GroupKFold(groups=pd.Series(range(12)))}, "must be the name or position of a column of X. Got a Series"),
+    ({"cv": ge.GroupKFold(groups=pd.Series(range(12)))}, "column of X. Got a Series instead. It is one column, into"),
     ({"cv": ge.GroupKFold("shop")}, "integer of at least 2: name a column by groups='shop'. Got 'shop'"),
     ({"cv": ge.KFold("shop")}, "integer of at least 2: name a column by by='shop'. Got 'shop'"),
     ({"cv": ge.GroupKFold}, r"must be a scheme, and not its class: write GroupKFold\(\). Got <class"),
