@@ -95,7 +95,13 @@ def names_of(rows: Rows) -> list[str]:
 
 
 def learn(encoder: Encoder, asked: Encoder, rows: Rows, reading: Reading) -> EncodingTables:
-    """Fit an encoder in two passes; give the tables of training encodings.
+    """Fit an encoder in two passes; give the tables of training encodings.  The parameters are those of `make_plan`."""
+    encoding_plan, measured = make_plan(encoder, asked, rows, reading)
+    return parts.fit(encoder, encoding_plan, measured.add_up(measure_table, (encoding_plan, reading), PartialSums()))
+
+
+def make_plan(encoder: Encoder, asked: Encoder, rows: Rows, reading: Reading) -> tuple[EncodingPlan, Rows]:
+    """Decide in one pass what all rows decide together; give those columns, too, that are read to sum rows.
 
     Parameters
     ----------
@@ -108,17 +114,23 @@ def learn(encoder: Encoder, asked: Encoder, rows: Rows, reading: Reading) -> Enc
     roles, asked_parameters = reading.roles, asked._parameters()
     check_schemes(asked_parameters, rows.engine)
     selected = roles.selected(encoder, rows.schema)
-    of_scheme = [roles.features[column] for column in roles.selected(asked, rows.schema).training_only]
-    profiled = rows.pick([*of_scheme, *roles.aside] or roles.features[:1])
-    total = profiled.add_up(profile_table, reading._replace(parameters=asked_parameters), Profile())
+    total = beside_keys(asked, rows, reading).add_up(
+        profile_table, reading._replace(parameters=asked_parameters), Profile()
+    )
     blank = unfitted(encoder)
     if (chosen := roles.chosen(encoder, selected)) is not None:
         # Columns that are not read have no type to be chosen by.
         asked, blank = asked.set_params(columns=chosen), blank.set_params(columns=chosen)
     # The columns and outputs are always those of the encoder's own scheme.
     encoding_plan = replace(parts.plan(asked, total), encoder=blank, parameters=blank._parameters())
-    measured = rows.pick(roles.measured(selected))
-    return parts.fit(encoder, encoding_plan, measured.add_up(measure_table, (encoding_plan, reading), PartialSums()))
+    return encoding_plan, rows.pick(roles.measured(selected))
+
+
+def beside_keys(asked: Encoder, rows: Rows, reading: Reading) -> Rows:
+    """Give the columns that are read of rows whatever their categories: those of the scheme, y, weights and groups."""
+    roles = reading.roles
+    of_scheme = [roles.features[column] for column in roles.selected(asked, rows.schema).training_only]
+    return rows.pick([*of_scheme, *roles.aside] or roles.features[:1])
 
 
 def check_schemes(parameters: Parameters, engine: str) -> None:

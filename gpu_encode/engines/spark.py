@@ -125,7 +125,7 @@ class SparkRows:
 
     def pick(self, names: Sequence[str]) -> Self:
         """Give the same rows with some of the columns, so that no others are read."""
-        return type(self)(self._frame.select(*("`" + name.replace("`", "``") + "`" for name in names)))
+        return type(self)(self._frame.select(*map(quoted, names)))
 
     def add_up(self, function: Callable[[Any, Any], Any], shared: Any, nothing: Any) -> Any:
         """Add up what a function gives of all rows: where they lie, then by processor, then in a tree."""
@@ -226,6 +226,11 @@ class SparkGroups(SparkRows):
             return pa.Table.from_batches(list(function(iter([(places.pop(), states)]))), like)
 
         return self._dealt.groupBy("place").applyInArrow(of_group, schema)
+
+
+def quoted(name: str) -> str:
+    """Give a column's name as Spark reads it, whatever letters it has."""
+    return "`" + name.replace("`", "``") + "`"
 
 
 class Held:

@@ -25,3 +25,8 @@ def not_added(engine: str, call: str) -> TypeError:
         "forget": "Fit it anew to the rows that stay.",
     }
     return TypeError(f"{call} does not take rows of {engine}. {instead[call]}")
+
+
+def not_shuffled(reason: str) -> ValueError:
+    """Error for encodings that follow from more than an engine's sums of single categories."""
+    return ValueError(f'tables="shuffle": {reason}. Or pass tables="broadcast".')

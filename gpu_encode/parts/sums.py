@@ -94,26 +94,26 @@ def measure(encoding_plan: EncodingPlan, part: Part) -> PartialSums:
     """
     with part.named():
         context = prepare_part(encoding_plan, part)
-        if context is None:
-            return PartialSums()
-        labels = context.targets[0].labels
-        plans = encoding_plan.fold_plans(context.selection, context.rows, labels, part.first_row)
-        whole = encoding_plan.plan
-        weighed = [
-            [task.weighed(plan.weights) for task in tasks] for tasks, plan in zip(context.tasks, plans, strict=True)
-        ]
-        sums = [
-            [task.measure(plan.folds, plan.n_folds) for task in tasks]
-            for tasks, plan in zip(weighed, plans, strict=True)
-        ]
-        # In folds nothing is taken away from the sums, and no row is added to some of them.
-        by_age = isinstance(whole, OrderedPlan) and whole.new_rows is not None
-        by_row = [] if encoding_plan.by_folds else (weighed if by_age else context.tasks)[0]
-        reach = [DigitSpan.of(task.rows, task.spec.layout) for task in by_row]
-        segments = []
-        if isinstance(whole, OrderedPlan) and not by_age:
-            segments = segment_sums(encoding_plan, whole, context, part.first_row)
-        return PartialSums(context.rows.n_rows, make_model(context, sums), reach, segments)
+        return PartialSums() if context is None else sum_prepared(encoding_plan, context, part.first_row)
+
+
+def sum_prepared(encoding_plan: EncodingPlan, context: FitContext, first_row: int) -> PartialSums:
+    """Sum the rows of a part that has been read."""
+    labels = context.targets[0].labels
+    plans = encoding_plan.fold_plans(context.selection, context.rows, labels, first_row)
+    whole = encoding_plan.plan
+    weighed = [[task.weighed(plan.weights) for task in tasks] for tasks, plan in zip(context.tasks, plans, strict=True)]
+    sums = [
+        [task.measure(plan.folds, plan.n_folds) for task in tasks] for tasks, plan in zip(weighed, plans, strict=True)
+    ]
+    # In folds nothing is taken away from the sums, and no row is added to some of them.
+    by_age = isinstance(whole, OrderedPlan) and whole.new_rows is not None
+    by_row = [] if encoding_plan.by_folds else (weighed if by_age else context.tasks)[0]
+    reach = [DigitSpan.of(task.rows, task.spec.layout) for task in by_row]
+    segments = []
+    if isinstance(whole, OrderedPlan) and not by_age:
+        segments = segment_sums(encoding_plan, whole, context, first_row)
+    return PartialSums(context.rows.n_rows, make_model(context, sums), reach, segments)
 
 
 def prepare_part(

@@ -1,70 +1,19 @@
 """Encoders take frames of Spark: the bits of one table, wherever rows lie, and refusals that say what to write."""
 
 import os
-import re
 import signal
-import sys
-from pathlib import Path
-from shutil import which
 
 import numpy as np
 import pyarrow as pa
 import pytest
 
-from gpu_encode import GroupKFold, KFold, OneHotEncoder, Ordered, StatisticEncoder, TargetEncoder, devices, load
+from gpu_encode import GroupKFold, KFold, OneHotEncoder, Ordered, StatisticEncoder, TargetEncoder, load
 from gpu_encode.engines import orders
 from tests.engines.rows import ORDERS, SCHEMES, UNORDERED, counter, encoder, in_time, marked, rows, same
+from tests.engines.sessions import NEEDS_SPARK, code_of_page
 
-pyspark = pytest.importorskip("pyspark", reason="the extra engines has Spark")
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.host,
-    pytest.mark.skipif(devices.simulated(), reason="other processes know nothing of the simulator's arrays"),
-    pytest.mark.skipif(which("java") is None and "JAVA_HOME" not in os.environ, reason="Spark needs Java"),
-    # Of pandas, by Spark.
-    pytest.mark.filterwarnings("ignore::FutureWarning"),
-]
-ROOT = Path(__file__).parents[2]
+pytestmark = NEEDS_SPARK
 BY_ID = KFold(3, by="id")
-SETTINGS = {
-    "spark.ui.enabled": "false",
-    "spark.driver.host": "127.0.0.1",
-    "spark.driver.bindAddress": "127.0.0.1",
-    "spark.sql.shuffle.partitions": "3",
-    # So little that sums of some ten thousand categories are too much.
-    "spark.driver.maxResultSize": "1m",
-    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
-}
-
-
-@pytest.fixture(scope="module")
-def spark(tmp_path_factory):
-    from pyspark.sql import SparkSession
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("PYSPARK_PYTHON", sys.executable)
-        patch.setenv("PYTHONPATH", str(ROOT))
-        # Kernels would be loaded in each worker.
-        patch.setenv("GPU_ENCODE_COMPILE", "never")
-        patch.setenv("SPARK_LOCAL_DIRS", str(tmp_path_factory.mktemp("spark")))
-        # Two processors; a task may fail twice.
-        builder = SparkSession.builder.master("local[2,3]")
-        for name, value in SETTINGS.items():
-            builder = builder.config(name, value)
-        session = builder.getOrCreate()
-        session.sparkContext.setLogLevel("OFF")
-        yield session
-        session.stop()
-
-
-@pytest.fixture(scope="module")
-def frame(spark, tmp_path_factory):
-    """Rows of a file, in three partitions, of which one is empty and one has nearly all rows."""
-    path = str(tmp_path_factory.mktemp("rows") / "rows.parquet")
-    spark.createDataFrame(rows()).coalesce(1).write.parquet(path)
-    stored = spark.read.parquet(path)
-    few, none = stored.where("id < 5"), stored.where("id < 0")
-    return few.union(none).union(stored.where("id >= 5"))
 
 
 def in_memory(encoder, *aside, table=None, **vectors):
@@ -302,8 +251,7 @@ def test_sums_too_large_for_the_driver_name_its_setting(spark):
 
 
 def test_the_page_runs(spark, tmp_path, monkeypatch):
-    page = (ROOT / "docs/engines.md").read_text()
-    [code] = re.findall(r"^```python no-run \(needs Spark and Java\)\n(.*?)^```$", page, re.DOTALL | re.MULTILINE)
+    code = code_of_page()[0]
     monkeypatch.chdir(tmp_path)
     # Spark's folder is that in which Java began.
     exec(code.replace('.parquet("', f'.parquet("{tmp_path}/'), {})
