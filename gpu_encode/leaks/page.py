@@ -49,7 +49,7 @@ def body(report: "LeakReport") -> str:
         f"{1 - report.level:.0%}. 0.5 is chance. The chance that any column is called predictable where none is, is at "
         f"most {report.level:g}."
     )
-    told = dict.fromkeys((column.verdict, column.words) for column in report.columns)
+    told = dict.fromkeys((column.verdict, column.words) for column in report.learned)
     lines = [
         f"<style>\n{STYLE}\n</style>",
         '<div class="gpu-encode-leaks">',
@@ -58,8 +58,9 @@ def body(report: "LeakReport") -> str:
         *(f"<p>{escape(risk)}</p>" for risk in report.risks),
         "<table>",
         f"<tr>{''.join(f'<th>{head}</th>' for head in heads)}</tr>",
-        *(row(column, column.name in report.leaks) for column in report.columns),
+        *(row(column, column.name in report.leaks) for column in report.learned),
         "</table>",
+        f"<p>{escape(report.others)}</p>",
         "<dl>",
         *(f"<dt><strong>{escape(verdict)}</strong></dt><dd>{escape(words)}</dd>" for verdict, words in told),
         "</dl>",

@@ -58,6 +58,17 @@ class LeakReport:
         """What was found, in one line."""
         return advice(self.columns)
 
+    @property
+    def learned(self) -> tuple[ColumnReport, ...]:
+        """The columns that follow from the target; all, where none does."""
+        return tuple(column for column in self.columns if column.verdict != "no target") or self.columns
+
+    @property
+    def others(self) -> str:
+        """Names of the columns that do not follow from the target, beside some that do, in one line."""
+        names = [column.name for column in self.columns if column not in self.learned]
+        return f"Of no target: {', '.join(names)}." if names else ""
+
     def as_dicts(self) -> list[dict[str, Any]]:
         """Give a row for each column, for `pandas.DataFrame` or `polars.DataFrame`."""
         return [column.to_dict() for column in self.columns]
@@ -87,7 +98,7 @@ class LeakReport:
     def __repr__(self) -> str:
         heads = ("column", "verdict", "training AUC", "new rows", "moved by its own target", "a row sees")
         rows: list[tuple[str, ...]] = [heads]
-        for column in self.columns:
+        for column in self.learned:
             scores = [
                 "-" if one is None else f"{one.mean:.3f} ({one.low:.3f} to {one.high:.3f})"
                 for one in (column.training, column.new)
@@ -96,9 +107,10 @@ class LeakReport:
             rows.append((column.name, column.verdict, *scores, moved, column.sees))
         widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
         lines = ["  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)).rstrip() for row in rows]
-        told = dict.fromkeys(f"{column.verdict}: {column.words}" for column in self.columns)
+        told = dict.fromkeys(f"{column.verdict}: {column.words}" for column in self.learned)
         risks = [*self.risks, *(f"{column.name}: {risk}" for column in self.columns for risk in column.risks)]
-        return "\n".join([f"{self.encoder}: {self.advice}", *lines, *told, *risks])
+        others = [self.others] if self.others else []
+        return "\n".join([f"{self.encoder}: {self.advice}", *lines, *others, *told, *risks])
 
 
 def leak_report(

@@ -121,12 +121,13 @@ def advice(columns: Sequence[ColumnReport]) -> str:
     >>> advice([])
     'No column follows from the target.'
     """
+    learned = [column for column in columns if column.verdict != "no target"]
     leaking = [column.name for column in columns if column.verdict in LEAKS]
     left_out = [column.name for column in columns if column.verdict == "left out"]
     if leaking:
-        return f"Leaks in {len(leaking)} of {len(columns)} columns: {', '.join(leaking)}."
+        return f"Leaks in {len(leaking)} of {len(learned)} columns: {', '.join(leaking)}."
     if left_out:
         return f"No row's own target is used, but {', '.join(left_out)} may mislead learners: leave-one-out."
-    if all(column.verdict == "no target" for column in columns):
+    if not learned:
         return "No column follows from the target."
-    return f"No leak was found in {len(columns)} {'column' if len(columns) == 1 else 'columns'}."
+    return f"No leak was found in {len(learned)} {'column' if len(learned) == 1 else 'columns'}."

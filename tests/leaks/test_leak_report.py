@@ -286,6 +286,16 @@ def test_words_and_plain_values():
     assert lines[2].startswith("shop    own target")
 
 
+def test_columns_that_follow_from_no_target_are_named_in_one_line():
+    X, y = rows()
+    report = leak_report(TargetEncoder(columns=["shop"], cv=Greedy()), X, y, **QUICK)
+    assert [column.name for column in report.columns] == ["shop", "city"]
+    lines = repr(report).splitlines()
+    assert lines[0] == "TargetEncoder: Leaks in 1 of 1 columns: shop."
+    assert [line for line in lines if "city" in line] == ["Of no target: city."]
+    assert "<p>Of no target: city.</p>" in report.to_html()
+
+
 def at_most(number, level):
     """The count that is exceeded with a chance of less than one in a million, where each run has the chance `level`."""
     chance, count = 0.0, -1
