@@ -524,7 +524,7 @@ def with_columns(encoded: Any, others: Any) -> Any:
     """
     for field, column in zip(others.schema, others.columns, strict=True):
         if field.name in encoded.column_names:
-            raise ValueError(f"the output would have two columns named {field.name!r}: rename it in the input")
+            raise errors.repeated_output(field.name)
         encoded = encoded.append_column(field, column)
     return encoded
 

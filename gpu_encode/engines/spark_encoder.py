@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 from gpu_encode.encoders.target import TargetEncoder
 from gpu_encode.engines import calls, shuffle
 from gpu_encode.engines.spark import SparkRows, quoted
-from gpu_encode.errors.datasets import no_such_column
+from gpu_encode.errors.datasets import no_such_column, repeated_output
 from gpu_encode.errors.parameters import check_option
 from gpu_encode.errors.values import different_kinds
 from gpu_encode.fitting.model import encoded_names
@@ -336,7 +336,7 @@ def check_names(names: Sequence[str]) -> None:
     """Raise ValueError for an output with two columns of one name."""
     for name in names:
         if names.count(name) > 1:
-            raise ValueError(f"the output would have two columns named {name!r}: rename it in the input")
+            raise repeated_output(name)
 
 
 def check_types(rows: Any, encodings: Any, joined: Joined) -> None:

@@ -66,8 +66,8 @@ class LeakReport:
     @property
     def others(self) -> str:
         """Names of the columns that do not follow from the target, beside some that do, in one line."""
-        names = [column.name for column in self.columns if column not in self.learned]
-        return f"Of no target: {', '.join(names)}." if names else ""
+        names = [column.name for column in self.columns if column.verdict == "no target"]
+        return f"Of no target: {', '.join(names)}." if 0 < len(names) < len(self.columns) else ""
 
     def as_dicts(self) -> list[dict[str, Any]]:
         """Give a row for each column, for `pandas.DataFrame` or `polars.DataFrame`."""

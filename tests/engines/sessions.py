@@ -2,6 +2,7 @@
 
 import os
 import re
+import signal
 import sys
 from importlib.util import find_spec
 from pathlib import Path
@@ -10,7 +11,7 @@ from shutil import which
 import pytest
 
 from gpu_encode import devices
-from tests.engines.rows import rows
+from tests.engines.rows import rows, same
 
 ROOT = Path(__file__).parents[2]
 NEEDS_SPARK = [
@@ -67,3 +68,21 @@ def code_of_page():
     """Give the examples of the page of engines that need Spark."""
     page = (ROOT / "docs/engines.md").read_text()
     return re.findall(r"^```python no-run \(needs Spark and Java\)\n(.*?)^```$", page, re.DOTALL | re.MULTILINE)
+
+
+def check_killed_workers(frame, order, encoder, expected):
+    """Kill a worker in the passes of a fit, and one while encodings are computed; `order` is the path that says so."""
+
+    def die_if_told(batches):
+        if order.exists():
+            order.unlink()
+            os.kill(os.getpid(), signal.SIGKILL)
+        yield from batches
+
+    dying = frame.mapInArrow(die_if_told, frame.schema)
+    order.touch()
+    encodings = encoder.fit_transform(dying, "sold")
+    assert not order.exists()
+    order.touch()
+    assert same(encodings.toArrow(), expected, "sold")
+    assert not order.exists()

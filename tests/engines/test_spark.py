@@ -1,8 +1,5 @@
 """Encoders take frames of Spark: the bits of one table, wherever rows lie, and refusals that say what to write."""
 
-import os
-import signal
-
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -10,7 +7,7 @@ import pytest
 from gpu_encode import GroupKFold, KFold, OneHotEncoder, Ordered, StatisticEncoder, TargetEncoder, load
 from gpu_encode.engines import orders
 from tests.engines.rows import ORDERS, SCHEMES, UNORDERED, counter, encoder, in_time, marked, rows, same
-from tests.engines.sessions import NEEDS_SPARK, code_of_page
+from tests.engines.sessions import NEEDS_SPARK, check_killed_workers, code_of_page
 
 pytestmark = NEEDS_SPARK
 BY_ID = KFold(3, by="id")
@@ -128,21 +125,7 @@ def test_adaptive_execution_may_cut_each_pass_anew(spark, frame, size, make):
     "make", [pytest.param(lambda: encoder(BY_ID), marks=pytest.mark.daily), in_time], ids=["folds", "in time"]
 )
 def test_killed_workers_change_nothing(frame, tmp_path, make):
-    order = tmp_path / "die"
-
-    def die_if_told(batches):
-        if order.exists():
-            order.unlink()
-            os.kill(os.getpid(), signal.SIGKILL)
-        yield from batches
-
-    dying = frame.mapInArrow(die_if_told, frame.schema)
-    order.touch()
-    encodings = make().fit_transform(dying, "sold")
-    assert not order.exists()
-    order.touch()
-    assert same(encodings.toArrow(), in_memory(make(), "sold"), "sold")
-    assert not order.exists()
+    check_killed_workers(frame, tmp_path / "die", make(), in_memory(make(), "sold"))
 
 
 @pytest.mark.daily

@@ -1,8 +1,6 @@
 """Tables of categories that stay in Spark: the bits of one table, wherever rows lie, and clear refusals."""
 
 import math
-import os
-import signal
 import warnings
 
 import numpy as np
@@ -12,7 +10,7 @@ import pytest
 from gpu_encode import KFold, LeaveOneOut, MEstimate, TargetEncoder
 from gpu_encode.engines import SparkEncoder, spark_encoder
 from tests.engines.rows import encoder, marked, rows, same
-from tests.engines.sessions import NEEDS_SPARK, code_of_page
+from tests.engines.sessions import NEEDS_SPARK, check_killed_workers, code_of_page
 
 pytestmark = NEEDS_SPARK
 BY_ID = KFold(3, by="id")
@@ -157,21 +155,7 @@ def test_saved_and_loaded(spark, frame, tmp_path):
 
 
 def test_killed_workers_change_nothing(frame, tmp_path):
-    order = tmp_path / "die"
-
-    def die_if_told(batches):
-        if order.exists():
-            order.unlink()
-            os.kill(os.getpid(), signal.SIGKILL)
-        yield from batches
-
-    dying = frame.mapInArrow(die_if_told, frame.schema)
-    order.touch()
-    encodings = shuffled().fit_transform(dying, "sold")
-    assert not order.exists()
-    order.touch()
-    assert same(encodings.toArrow(), in_memory(), "sold")
-    assert not order.exists()
+    check_killed_workers(frame, tmp_path / "die", shuffled(), in_memory())
 
 
 def test_what_the_policies_refuse(spark, frame):
