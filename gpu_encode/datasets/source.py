@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from itertools import accumulate
 from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -23,6 +23,7 @@ from gpu_encode.errors.targets import DROP_OR_KEEP, stray_text, text_as_quantity
 from gpu_encode.errors.values import RowError
 from gpu_encode.fitting.columns import Selection
 from gpu_encode.fitting.fit import select_columns
+from gpu_encode.fitting.parameters import Parameters
 from gpu_encode.frames.column_choice import is_choice
 from gpu_encode.frames.columns import learn_types_of_pandas
 from gpu_encode.parts import Part
@@ -478,6 +479,26 @@ class Roles:
         """Columns that are read to sum rows."""
         positions = [*selected.needed, *selected.training_only]
         return [*(self.features[position] for position in positions), *self.aside]
+
+
+class Reading(NamedTuple):
+    """How tables of training rows are read.
+
+    Parameters
+    ----------
+    roles : Roles
+        What each column is for.
+    parameters : Parameters
+        Of the encoder, checked.
+    """
+
+    roles: Roles
+    parameters: Parameters
+
+    def part(self, table: Any) -> Part:
+        """Give a table, of which columns may be lacking that are not read, as the encoder takes it."""
+        columns = [table[name] if name in table.column_names else pa.nulls(len(table)) for name in self.roles.names]
+        return self.roles.part(Chunk(pa.table(columns, self.roles.names), 0, table.nbytes))
 
 
 def find_roles(schema: Any, target: Any, weight: Any, groups: Any) -> Roles:

@@ -11,12 +11,15 @@ from typing import Any, TypeVar
 from sklearn.utils.validation import check_is_fitted
 
 from gpu_encode import notices, parts
+from gpu_encode.datasets import shuffle
 from gpu_encode.datasets.encoding import plain_output, require_columns
-from gpu_encode.datasets.source import find_roles, with_columns
+from gpu_encode.datasets.shuffle import ShuffledSums
+from gpu_encode.datasets.source import Reading, find_roles, with_columns
 from gpu_encode.encoders.base import Encoder
 from gpu_encode.engines.orders import encode_in_time
-from gpu_encode.engines.rows import Reading, Rows
+from gpu_encode.engines.rows import Rows
 from gpu_encode.errors import engines as errors
+from gpu_encode.errors.pieces import rows_have_changed
 from gpu_encode.errors.targets import no_target
 from gpu_encode.errors.values import RowError
 from gpu_encode.fitting.drift import RowCounts
@@ -124,6 +127,39 @@ def make_plan(encoder: Encoder, asked: Encoder, rows: Rows, reading: Reading) ->
     # The columns and outputs are always those of the encoder's own scheme.
     encoding_plan = replace(parts.plan(asked, total), encoder=blank, parameters=blank._parameters())
     return encoding_plan, rows.pick(roles.measured(selected))
+
+
+def survey(encoder: Any, rows: Rows, reading: Reading, training: bool) -> tuple[ShuffledSums, Rows]:
+    """Find out in two passes what workers have to know that add up the sums of each category by themselves.
+
+    Parameters
+    ----------
+    encoder : TargetEncoder
+        Unfitted.
+    rows : Rows
+    reading : Reading
+    training : bool
+        Whether training encodings are asked for.
+
+    Returns
+    -------
+    ShuffledSums
+    Rows
+        Those columns that are read to sum rows.
+
+    Raises
+    ------
+    ValueError
+        For what follows from more than the sums of single categories.
+    """
+    rules = shuffle.rules_of(reading, rows.schema)
+    asked = unfitted(encoder) if training else for_new_rows(encoder)
+    encoding_plan, measured = make_plan(encoder, asked, rows, reading)
+    shared = shuffle.blind(encoding_plan), reading
+    total = beside_keys(asked, rows, reading).add_up(shuffle.total_table, shared, PartialSums())
+    if total.n_rows != encoding_plan.n_rows:
+        raise rows_have_changed("X has rows")
+    return shuffle.settle(encoding_plan, reading, rules, total, training), measured
 
 
 def beside_keys(asked: Encoder, rows: Rows, reading: Reading) -> Rows:

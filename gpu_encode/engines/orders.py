@@ -12,8 +12,8 @@ import pyarrow as pa
 
 from gpu_encode import parts
 from gpu_encode.datasets.encoding import plain_output
-from gpu_encode.datasets.source import with_columns
-from gpu_encode.engines.rows import Reading, Rows
+from gpu_encode.datasets.source import Reading, with_columns
+from gpu_encode.engines.rows import Rows
 from gpu_encode.parts import (
     CategoryMeanDeltas,
     CategoryMeanScan,

@@ -1,13 +1,7 @@
-"""What an engine has to offer of its rows, and how tables of them are read."""
+"""What an engine has to offer of its rows."""
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple, Protocol, Self
-
-import pyarrow as pa
-
-from gpu_encode.datasets.source import Chunk, Roles
-from gpu_encode.fitting.parameters import Parameters
-from gpu_encode.parts import Part
+from typing import Any, Protocol, Self
 
 
 class Rows(Protocol):
@@ -37,23 +31,3 @@ class Rows(Protocol):
         There are so many places at most.  A function of what comes back gets a place and the list of what it was given,
         in any order, instead of a table.
         """
-
-
-class Reading(NamedTuple):
-    """How tables of training rows are read.
-
-    Parameters
-    ----------
-    roles : Roles
-        What each column is for.
-    parameters : Parameters
-        Of the encoder, checked.
-    """
-
-    roles: Roles
-    parameters: Parameters
-
-    def part(self, table: Any) -> Part:
-        """Give a table, of which columns may be lacking that are not read, as the encoder takes it."""
-        columns = [table[name] if name in table.column_names else pa.nulls(len(table)) for name in self.roles.names]
-        return self.roles.part(Chunk(pa.table(columns, self.roles.names), 0, table.nbytes))

@@ -2,19 +2,20 @@
 
 import json
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from typing import Any, Literal, Self
 
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
+from gpu_encode.datasets import shuffle
+from gpu_encode.datasets.look_up import Joined, JoinedKey
 from gpu_encode.encoders.target import TargetEncoder
-from gpu_encode.engines import calls, shuffle
+from gpu_encode.engines import calls
 from gpu_encode.engines.spark import SparkRows, quoted
 from gpu_encode.errors.datasets import no_such_column, repeated_output
 from gpu_encode.errors.parameters import check_option
 from gpu_encode.errors.values import different_kinds
-from gpu_encode.fitting.model import encoded_names
 from gpu_encode.parts.plans import unfitted
 
 # From so many categories on, of all keys together, "auto" leaves them in Spark.
@@ -22,81 +23,6 @@ MANY_CATEGORIES = 200_000
 # Raised by Spark, where a row is looked up.
 CHANGED = "X has other rows than when they were summed: all passes must read the same."
 REFUSED = 'Columns {columns} have {what} that the policy "error" refuses.'
-
-
-@dataclass(frozen=True)
-class JoinedKey:
-    """How rows find the encodings of a key.
-
-    Parameters
-    ----------
-    columns, stored : list of str
-        Its columns, of rows and of the table of encodings.
-    outputs : list of str
-    unknown : list of float
-        Encodings of values that are not in the table.
-    missing : list of float
-        Those of rows without a value by view and output, those of new rows last.
-    policy : str
-        What missing values are.
-    refuses_unknown : bool
-    """
-
-    columns: list[str]
-    stored: list[str]
-    outputs: list[str]
-    unknown: list[float]
-    missing: list[float]
-    policy: str
-    refuses_unknown: bool
-
-    @property
-    def new_rows(self) -> int:
-        """The number of the view of new rows: so many views have training rows."""
-        return len(self.missing) // len(self.outputs) - 1
-
-
-@dataclass(frozen=True)
-class Joined:
-    """What is known beside the table of encodings.
-
-    Parameters
-    ----------
-    keys : list of JoinedKey
-    features : list of str
-        Columns that fit took for features.
-    passed : list of str
-        Those that pass through.
-    optional : list of str
-        Those that new rows may lack.
-    dtype : str
-    """
-
-    keys: list[JoinedKey]
-    features: list[str]
-    passed: list[str]
-    optional: list[str]
-    dtype: str
-
-    @property
-    def needed(self) -> set[str]:
-        """Columns that new rows have to have."""
-        return {*self.passed, *(name for key in self.keys for name in key.columns)} - {*self.optional}
-
-    @classmethod
-    def of(cls, shared: shuffle.ShuffledSums) -> Self:
-        """Give what is known of a fit."""
-        model, names = shared.model, shared.reading.roles.features
-        outputs, keys = encoded_names(model, names), []
-        for entry, (key, rule) in enumerate(zip(model.selection.entries, model.rules, strict=True)):
-            unknown, missing = shared.encode(entry, shuffle.no_categories(shared)).astype(float)
-            mine, outputs = outputs[: unknown.shape[1]], outputs[unknown.shape[1] :]
-            columns, stored = [names[place] for place in key.members], [shuffle.key_name(i) for i in key.members]
-            fallbacks = unknown[-1].tolist(), missing.ravel().tolist()
-            keys.append(JoinedKey(columns, stored, mine, *fallbacks, rule.missing, rule.refuses_unknown))
-        selection = model.selection
-        passed, optional = ([names[place] for place in places] for places in (selection.passed, selection.optional))
-        return cls(keys, names, passed, optional, model.dtype)
 
 
 class SparkEncoder(BaseEstimator):
@@ -300,7 +226,7 @@ class SparkEncoder(BaseEstimator):
         shuffle.check_parameters(encoder, training)
         rows.check_repeatable()
         reading = calls.read_training(encoder, rows, y, sample_weight, groups)
-        shared, measured = shuffle.survey(encoder, rows, reading, training)
+        shared, measured = calls.survey(encoder, rows, reading, training)
         lines = measured.map(shuffle.sum_table, shared)
         keys = [name for name in lines.columns if not name.startswith("digit")]
         digits = [name for name in lines.columns if name.startswith("digit")]

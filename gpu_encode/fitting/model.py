@@ -292,23 +292,8 @@ class Model:
 
     def _refuse(self, codes: Array, number: int, columns: ColumnMap) -> None:
         """Raise ValueError for values that the policies of a key refuse."""
-        key, missing, frame = self.keys[number], self.rules[number].missing, columns.frame
-        if missing != "error" and not self.rules[number].refuses_unknown:
-            return
-        labels = [frame.label(columns.places[position]) for position in key.entry.members]
-        named = repr(labels[0]) if len(labels) == 1 else repr(tuple(labels))
-        refuse_missing(codes, missing, named, frame)
-        if self.rules[number].refuses_unknown and len(codes):
-            known = (codes >= 0) & (codes < key.n_categories)
-            if missing != "category" or key.has_missing:
-                known |= codes == MISSING
-            if not bool(known.all()):
-                rows = np.flatnonzero(~known)
-                part, row = part_with(frame, int(rows[0]))
-                values = [part.values(columns.places[position])[row] for position in key.entry.members]
-                shown = values[0] if len(values) == 1 else tuple(values)
-                advice = f' ({shown!r}). Choose another handle_unknown than "error" to accept them.'
-                raise with_piece(frame, unknown_categories(named, rows, advice))
+        rule = self.rules[number]
+        refuse_values(codes, self.keys[number], rule.missing, rule.refuses_unknown, columns)
 
     def merge(self, other: "Model") -> "Model":
         """Give the model of the rows of both, its sums in canonical digits."""
@@ -359,6 +344,27 @@ class Model:
 def position_of(name: str | None, feature_names: Sequence[str] | None) -> int:
     """Give the position at fit of a column of values by its name, x0, x1 and so on where columns have none."""
     return int(str(name)[1:]) if feature_names is None else list(feature_names).index(str(name))
+
+
+def refuse_values(codes: Array, key: CategoryIndex, missing: str, refuses_unknown: bool, columns: ColumnMap) -> None:
+    """Raise ValueError for values of a key that its policies refuse."""
+    if missing != "error" and not refuses_unknown:
+        return
+    frame = columns.frame
+    labels = [frame.label(columns.places[position]) for position in key.entry.members]
+    named = repr(labels[0]) if len(labels) == 1 else repr(tuple(labels))
+    refuse_missing(codes, missing, named, frame)
+    if refuses_unknown and len(codes):
+        known = (codes >= 0) & (codes < key.n_categories)
+        if missing != "category" or key.has_missing:
+            known |= codes == MISSING
+        if not bool(known.all()):
+            rows = np.flatnonzero(~known)
+            part, row = part_with(frame, int(rows[0]))
+            values = [part.values(columns.places[position])[row] for position in key.entry.members]
+            shown = values[0] if len(values) == 1 else tuple(values)
+            advice = f' ({shown!r}). Choose another handle_unknown than "error" to accept them.'
+            raise with_piece(frame, unknown_categories(named, rows, advice))
 
 
 def refuse_missing(codes: Array, missing: str, named: str, frame: Frame | Pieces) -> None:

@@ -5,6 +5,7 @@ import pickle
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 
 from gpu_encode import (
@@ -22,8 +23,9 @@ from gpu_encode import (
     TargetEncoder,
     TimeFolds,
 )
-from gpu_encode.engines import calls, shuffle
-from gpu_encode.engines.spark_encoder import Joined
+from gpu_encode.datasets import shuffle
+from gpu_encode.datasets.look_up import Joined, PlaceTable, rows_by_place
+from gpu_encode.engines import calls
 from tests.engines.dealt import Dealt, dealt
 from tests.engines.rows import SCHEMES, encoder, rows, same
 
@@ -40,14 +42,14 @@ class Shuffled:
         shuffle.check_parameters(encoder, training)
         self.table = dealt(table)[0]
         reading = calls.read_training(encoder, self.table, y, weight, None)
-        self.shared, measured = shuffle.survey(encoder, self.table, reading, training)
+        self.shared, measured = calls.survey(encoder, self.table, reading, training)
         lines = measured.map(shuffle.sum_table, self.shared)
         names = lines.column_names
         keys, digits = names[: -self.shared.n_sums], names[-self.shared.n_sums :]
         added = lines.group_by(keys).aggregate([(name, "sum") for name in digits])
         added = added.select([*keys, *(f"{name}_sum" for name in digits)]).rename_columns(names)
         encoded = shuffle.encode_lines(self.shared, added)
-        self.joined = Joined.of(self.shared)
+        self.encoded, self.joined = encoded, Joined.of(self.shared)
         self.found = {
             (line["entry"], *(line[name] for name in self.joined.keys[line["entry"]].stored)): line["encodings"]
             for line in encoded.to_pylist()
@@ -59,6 +61,24 @@ class Shuffled:
         viewed = self.table.map(shuffle.add_views, (self.shared, "view"))
         aside = self.shared.reading.roles.aside
         return self.look_up(viewed, viewed["view"].to_pylist(), [*self.joined.passed, *aside])
+
+    def training_by_place(self, number=3):
+        """Give the encodings of training rows, each key looked up in places."""
+        viewed = self.table.map(shuffle.add_views, (self.shared, "view"))
+        return self.look_up_by_place(viewed, viewed["view"].to_numpy(), number)
+
+    def look_up_by_place(self, table, views, number=3):
+        columns = {}
+        for entry, key in enumerate(self.joined.keys):
+            lines = self.encoded.filter(pc.equal(self.encoded["entry"], entry))
+            lying = {place: lines.take(at) for place, at in rows_by_place(lines, key.stored, number).items()}
+            encodings = np.full((len(table), len(key.outputs)), -77.0, self.joined.dtype)
+            for place, at in rows_by_place(table, key.columns, number).items():
+                here = PlaceTable(key, lying.get(place, lines.slice(0, 0)), self.joined.dtype)
+                encodings[at] = here.look_up(table.take(at), None if views is None else views[at])
+            columns |= dict(zip(key.outputs, encodings.T, strict=True))
+        others = [*self.joined.passed, *(self.shared.reading.roles.aside if views is not None else [])]
+        return pa.table({**columns, **{name: table[name] for name in others}})
 
     def transform(self, table):
         """Give the encodings of new rows."""
@@ -92,10 +112,13 @@ def check(make, table, y="sold", weight=None):
     X, target = table.drop_columns(aside), table[y] if isinstance(y, str) else table.select(y)
     vectors = {} if weight is None else {"sample_weight": table[weight]}
     alone, there = make(), Shuffled(make(), table, y, weight)
-    assert same(there.training(), alone.fit_transform(X, target, **vectors), *aside)
+    training = alone.fit_transform(X, target, **vectors)
+    assert same(there.training(), training, *aside)
+    assert same(there.training_by_place(), training, *aside)
     new = targets(seed=4).select(X.column_names)
     expected = alone.transform(new)
     assert same(there.transform(new), expected)
+    assert same(there.look_up_by_place(new, None), expected)
     assert same(Shuffled(make(), table, y, weight, training=False).transform(new), expected)
 
 
@@ -125,8 +148,8 @@ def test_targets_of_all_kinds(y):
 @pytest.mark.parametrize("whole_pass", [2, 3])
 def test_digits_by_how_rows_are_cut(whole_pass, y, monkeypatch):
     """A bound on the sums of some rows may be past the limit of whole numbers, and that of all rows below it."""
-    table = targets()
-    sizes = pa.array([2**55 if row == 7 else (row % 4) << 32 for row in range(len(table))])
+    table = targets().slice(0, 40)
+    sizes = pa.array([2**57 if row == 7 else (row % 4) << 32 for row in range(len(table))])
     table = table.append_column("size", sizes)
 
     def tables(self):
@@ -208,7 +231,7 @@ def test_what_all_workers_know_does_not_grow_with_categories():
 def test_a_pass_reads_what_it_needs():
     table, passes = dealt()
     reading = calls.read_training(encoder(BY_ID), table, "sold", None, None)
-    shuffle.survey(encoder(BY_ID), table, reading, training=True)[1].map(lambda *_: rows(), None)
+    calls.survey(encoder(BY_ID), table, reading, training=True)[1].map(lambda *_: rows(), None)
     assert passes == [["id", "sold"], ["id", "sold"], ["customer", "color", "id", "sold"]]
 
 
@@ -254,4 +277,4 @@ def test_rows_that_change_between_passes():
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(calls, "beside_keys", lambda *given: next(passes)(*given))  # noqa: PLW0108
         with pytest.raises(ValueError, match="X has rows"):
-            shuffle.survey(encoder(BY_ID), dealt()[0], reading, training=True)
+            calls.survey(encoder(BY_ID), dealt()[0], reading, training=True)

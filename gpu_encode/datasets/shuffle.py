@@ -1,4 +1,4 @@
-"""Sums that an engine adds up itself: rows become digits by category, and encodings are made where these meet.
+"""Sums of categories that fit no process: rows become digits by category, and encodings are made where these meet.
 
 No process holds the sums of all categories.  All processes know the totals by fold.  A table of some categories has
 all other rows in a line that counts as no category, so that the steps of `gpu_encode.parts` make the same encodings of
@@ -18,18 +18,15 @@ from cpu_fallback.exact import Integers
 from cpu_fallback.types import Array, Layout, Window
 from cpu_fallback.types import Rows as CodedRows
 from gpu_encode import frames, ops
+from gpu_encode.datasets.source import Reading
 from gpu_encode.encoders.target import TargetEncoder
-from gpu_encode.engines import calls
-from gpu_encode.engines.rows import Reading, Rows
 from gpu_encode.errors.engines import not_shuffled
-from gpu_encode.errors.pieces import rows_have_changed
 from gpu_encode.fitting.fit import FitContext, select_columns
 from gpu_encode.fitting.inputs import TrainingRows, read_fixed_targets
 from gpu_encode.fitting.model import Model
 from gpu_encode.formulas.encoding_rule import EncodingRule, check_weights
 from gpu_encode.ops import host
 from gpu_encode.parts import EncodingPlan, PartialSums
-from gpu_encode.parts.plans import for_new_rows, unfitted
 from gpu_encode.parts.sums import prepare_part, sum_prepared
 from gpu_encode.parts.tables import TrainedKey, train_key, warn_of_plans, widen
 from gpu_encode.schemes import GroupKFold, Ordered
@@ -134,41 +131,24 @@ def by_class(model: Model) -> Array:
     return out.reshape(len(codes), n_classes, task.n_outputs)
 
 
-def survey(encoder: Any, rows: Rows, reading: Reading, training: bool) -> tuple[ShuffledSums, Rows]:
-    """Find out in two passes what every worker has to know; give those columns, too, that are read to sum rows.
-
-    Parameters
-    ----------
-    encoder : TargetEncoder
-        Unfitted.
-    rows : Rows
-    reading : Reading
-    training : bool
-        Whether training encodings are asked for.
-
-    Raises
-    ------
-    ValueError
-        For what follows from more than the sums of single categories.
-    """
-    bare = frames.read(pa.schema([rows.schema.field(name) for name in reading.roles.features]).empty_table())
+def rules_of(reading: Reading, schema: Any) -> list[EncodingRule]:
+    """Give the rule of each key of rows of some columns; ValueError for one that looks at all categories at once."""
+    bare = frames.read(pa.schema([schema.field(name) for name in reading.roles.features]).empty_table())
     rules = reading.parameters.rules(select_columns(reading.parameters, bare), bare)
-    check_rules(rules)
-    asked = unfitted(encoder) if training else for_new_rows(encoder)
-    encoding_plan, measured = calls.make_plan(encoder, asked, rows, reading)
-    # That no feature is read is no error.
-    blind = replace(encoding_plan, parameters=replace(encoding_plan.parameters, handle_missing="category"))
-    beside = calls.beside_keys(asked, rows, reading)
-    total = beside.add_up(total_table, (blind, reading), PartialSums())
-    if total.n_rows != encoding_plan.n_rows:
-        raise rows_have_changed("X has rows")
-    shared = share(encoding_plan, reading, rules, total, training)
-    check_sums(shared)
-    return learn_of_none(shared), measured
+    for rule in rules:
+        needs = rule.statistic.needs
+        if rule.needs_categories or needs.table or needs.distribution:
+            raise not_shuffled(f"{type(rule.statistic).__name__}, or its prior, looks at all categories at once")
+    return rules
+
+
+def blind(encoding_plan: EncodingPlan) -> EncodingPlan:
+    """Give the plan of `total_table`, which reads no feature: that none has a value is no error."""
+    return replace(encoding_plan, parameters=replace(encoding_plan.parameters, handle_missing="category"))
 
 
 def total_table(shared: tuple[EncodingPlan, Reading], table: Any) -> PartialSums:
-    """Sum some rows, whose features are not read, whatever their categories."""
+    """Sum some rows by a plan that is `blind`, whatever their categories; only the columns beside features are read."""
     encoding_plan, reading = shared
     context = prepare_part(encoding_plan, reading.part(table))
     if context is None:
@@ -177,16 +157,30 @@ def total_table(shared: tuple[EncodingPlan, Reading], table: Any) -> PartialSums
     return replace(sum_prepared(encoding_plan, context, 0), reach=reach)
 
 
-def share(
+def settle(
     encoding_plan: EncodingPlan, reading: Reading, rules: list[EncodingRule], total: PartialSums, training: bool
 ) -> ShuffledSums:
-    """Put together what workers have to know."""
+    """Put together what workers have to know; warns and raises as `parts.fit` does.
+
+    Parameters
+    ----------
+    encoding_plan : EncodingPlan
+    reading : Reading
+    rules : list of EncodingRule
+        As `rules_of` gives them.
+    total : PartialSums
+        What `total_table` gives of all rows, added up.
+    training : bool
+        Whether training encodings are asked for.
+    """
     assert total.model is not None
     reached = zip(total.model.statistics[0], total.reach, strict=True)
     wide = [widen(sums, with_whole_numbers(reach.layout)) for sums, reach in reached]
     totals = [sums.accumulators.sum(axis=0) for sums in wide]
     model = replace(total.model, rules=rules)
-    return ShuffledSums(encoding_plan, reading, model, totals, [sums.spec for sums in wide], training)
+    shared = ShuffledSums(encoding_plan, reading, model, totals, [sums.spec for sums in wide], training)
+    check_sums(shared)
+    return learn_of_none(shared)
 
 
 def with_whole_numbers(layout: Layout) -> Layout:
@@ -235,14 +229,6 @@ def check_parameters(encoder: Any, training: bool) -> None:
             f"{type(scheme).__name__} in an order, by age or by groups that are counted is not served so; "
             "KFold(by=...) is, and keeps rows of one value together"
         )
-
-
-def check_rules(rules: Sequence[EncodingRule]) -> None:
-    """Raise ValueError for rules by which encodings follow from all categories at once."""
-    for rule in rules:
-        needs = rule.statistic.needs
-        if rule.needs_categories or needs.table or needs.distribution:
-            raise not_shuffled(f"{type(rule.statistic).__name__}, or its prior, looks at all categories at once")
 
 
 def check_sums(shared: ShuffledSums) -> None:

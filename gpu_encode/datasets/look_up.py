@@ -1,0 +1,195 @@
+"""Tables of encodings in places by a hash of the category, and the rows that look their encodings up there.
+
+Lines of one category, and the rows that have it, find the same place by themselves, wherever they lie.  So a place
+holds all that its rows need, and no process holds all categories.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+
+from cpu_fallback.types import MISSING, Array
+from gpu_encode import frames
+from gpu_encode.categories.hashes import hash_categories
+from gpu_encode.categories.keys import CategoryIndex, KeySpec
+from gpu_encode.datasets import shuffle
+from gpu_encode.errors.pieces import rows_have_changed
+from gpu_encode.fitting.columns import map_columns
+from gpu_encode.fitting.model import encoded_names, refuse_values
+from gpu_encode.ops import host
+
+# Another seed than those that folds are likely to have, whose hashes would leave places empty.
+SEED = 0x9E3779B97F4A7C15
+
+
+@dataclass(frozen=True)
+class JoinedKey:
+    """How rows find the encodings of a key.
+
+    Parameters
+    ----------
+    columns, stored : list of str
+        Its columns, of rows and of the table of encodings.
+    outputs : list of str
+    unknown : list of float
+        Encodings of values that are not in the table.
+    missing : list of float
+        Those of rows without a value by view and output, those of new rows last.
+    policy : str
+        What missing values are.
+    refuses_unknown : bool
+    """
+
+    columns: list[str]
+    stored: list[str]
+    outputs: list[str]
+    unknown: list[float]
+    missing: list[float]
+    policy: str
+    refuses_unknown: bool
+
+    @property
+    def new_rows(self) -> int:
+        """The number of the view of new rows: so many views have training rows."""
+        return len(self.missing) // len(self.outputs) - 1
+
+
+@dataclass(frozen=True)
+class Joined:
+    """What is known beside the table of encodings.
+
+    Parameters
+    ----------
+    keys : list of JoinedKey
+    features : list of str
+        Columns that fit took for features.
+    passed : list of str
+        Those that pass through.
+    optional : list of str
+        Those that new rows may lack.
+    dtype : str
+    """
+
+    keys: list[JoinedKey]
+    features: list[str]
+    passed: list[str]
+    optional: list[str]
+    dtype: str
+
+    @property
+    def needed(self) -> set[str]:
+        """Columns that new rows have to have."""
+        return {*self.passed, *(name for key in self.keys for name in key.columns)} - {*self.optional}
+
+    @classmethod
+    def of(cls, shared: shuffle.ShuffledSums) -> Self:
+        """Give what is known of a fit."""
+        model, names = shared.model, shared.reading.roles.features
+        outputs, keys = encoded_names(model, names), []
+        for entry, (key, rule) in enumerate(zip(model.selection.entries, model.rules, strict=True)):
+            unknown, missing = shared.encode(entry, shuffle.no_categories(shared)).astype(float)
+            mine, outputs = outputs[: unknown.shape[1]], outputs[unknown.shape[1] :]
+            columns, stored = [names[place] for place in key.members], [shuffle.key_name(i) for i in key.members]
+            fallbacks = unknown[-1].tolist(), missing.ravel().tolist()
+            keys.append(JoinedKey(columns, stored, mine, *fallbacks, rule.missing, rule.refuses_unknown))
+        selection = model.selection
+        passed, optional = ([names[place] for place in places] for places in (selection.passed, selection.optional))
+        return cls(keys, names, passed, optional, model.dtype)
+
+
+def rows_by_place(table: Any, columns: Sequence[str], number: int) -> dict[int, Array]:
+    """Find the place of each row by the values of some columns.
+
+    Parameters
+    ----------
+    table : pyarrow.Table
+    columns : list of str
+        Those of one key; a missing value is a value like others.
+    number : int
+        Of places.
+
+    Returns
+    -------
+    dict of int to int64 array
+        Numbers of rows, rising, of each place that has any.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> places = rows_by_place(pa.table({"city": ["Rome", "Bonn", None, "Rome"]}), ["city"], 4)
+    >>> sorted(rows.tolist() for rows in places.values())
+    [[0, 3], [1], [2]]
+    """
+    if not len(table):
+        return {}
+    key, codes = index_of(table.select(list(columns)))
+    places = (hash_categories(key, SEED) % np.uint64(number)).astype(np.int64)[codes]
+    order = np.argsort(places, kind="stable")
+    found, starts = np.unique(places[order], return_index=True)
+    return dict(zip(found.tolist(), np.split(order, starts[1:]), strict=True))
+
+
+def index_of(table: Any) -> tuple[CategoryIndex, Array]:
+    """Give the categories of a key whose columns are those of a table, and the code of each row."""
+    columns = map_columns(frames.read(table))
+    return CategoryIndex.fit(KeySpec("", tuple(range(table.num_columns))), columns, host(len(table)), True)
+
+
+class PlaceTable:
+    """The encodings of the categories of one key that lie at one place.
+
+    Parameters
+    ----------
+    key : JoinedKey
+    lines : pyarrow.Table
+        Of this key, as `shuffle.encode_lines` gives them.
+    dtype : str
+        Of encodings.
+    """
+
+    def __init__(self, key: JoinedKey, lines: Any, dtype: str) -> None:
+        self._key = key
+        self._index, codes = index_of(lines.select(key.stored))
+        encodings = lines[shuffle.ENCODINGS].combine_chunks().flatten().to_numpy()
+        shape = len(lines), key.new_rows + 1, len(key.outputs)
+        # Behind the categories, unknown values have no line, and missing ones have that of the category.
+        self._lines = np.full(self._index.n_categories + 2, -1, np.int64)
+        self._lines[codes] = np.arange(len(lines))
+        self._encodings = encodings.astype(dtype, copy=False).reshape(shape)
+
+    def look_up(self, table: Any, views: Array | None) -> Array:
+        """Give the encodings of rows whose categories lie here.
+
+        Parameters
+        ----------
+        table : pyarrow.Table
+        views : int array (rows,), optional
+            The view of each training row; None of new rows.
+
+        Returns
+        -------
+        float array (rows, outputs)
+
+        Raises
+        ------
+        ValueError
+            For values that a policy refuses, and for training rows that were not summed.
+        """
+        key, columns = self._key, map_columns(frames.read(table.select(list(self._key.columns))))
+        codes = self._index.lookup(columns, host(len(table)), key.policy == "category")
+        lines = self._lines[codes]
+        if views is None:
+            refuse_values(codes, self._index, key.policy, key.refuses_unknown, columns)
+            views = np.full(len(table), key.new_rows)
+        elif bool(((lines < 0) & ((codes != MISSING) | (key.policy == "category"))).any()):
+            raise rows_have_changed(f"{' x '.join(map(repr, key.columns))}: X has values")
+        absent = np.full((len(table), len(key.outputs)), key.unknown)
+        if key.policy != "category":
+            missing = np.flatnonzero(codes == MISSING)
+            absent[missing] = np.reshape(key.missing, (-1, len(key.outputs)))[views[missing]]
+        encodings: Array = absent.astype(self._encodings.dtype)
+        found = np.flatnonzero(lines >= 0)
+        encodings[found] = self._encodings[lines[found], views[found]]
+        return encodings
