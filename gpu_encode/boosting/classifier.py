@@ -24,25 +24,36 @@ class OrderedBoostingClassifier(ClassifierMixin, OrderedBoosting):
     Parameters
     ----------
     mode : {"ordered", "plain", "exact"}, default="ordered"
+        How a row's gradient is kept from its own label, as `OrderedBoostingRegressor` says.
     iterations : int, default=100
+        Number of trees.
     depth : int, default=4
+        Levels of a tree, 10 at most; all leaves of a level have the same split.
     learning_rate : float, default=0.1
+        Part of each step that is taken.
     l2 : float, default=1.0
+        The mean of a leaf's n gradients is multiplied by n / (n + l2).
     permutations : int, default=4
+        Orders of which each tree takes one to choose its splits, beside the one of leaf values.
     subsample : float, default=1.0
+        Share of the rows by which the splits of a tree are chosen; values are those of all rows.
     borders : int, default=32
+        Most borders of a column, 254 at most.
     categorical : "auto" or list, default="auto"
+        Names or positions of the columns of categories.  "auto": those that do not hold numbers.
     random_state : int, RandomState, Generator or None, default=0
-        All as in `OrderedBoostingRegressor`.
+        Seed of the orders, and of the rows by which splits are chosen.
 
     Attributes
     ----------
     classes_ : ndarray of shape (2,)
         Sorted labels.
     trees_ : list
+        The trees, in the order in which they were added.
     training_predictions_ : ndarray of shape (n_rows,)
         As in `OrderedBoostingRegressor`, as log-odds of the second class.
     n_features_in_ : int
+        Number of columns of X.
     feature_names_in_ : ndarray of str
         Only where X had string column names.
 
@@ -104,6 +115,7 @@ class OrderedBoostingClassifier(ClassifierMixin, OrderedBoosting):
         Parameters
         ----------
         X : table of shape (n_rows, n_columns)
+            Rows, in the columns of fit.
 
         Returns
         -------
@@ -117,6 +129,7 @@ class OrderedBoostingClassifier(ClassifierMixin, OrderedBoosting):
         Parameters
         ----------
         X : table of shape (n_rows, n_columns)
+            Rows, in the columns of fit.
 
         Returns
         -------
@@ -131,6 +144,7 @@ class OrderedBoostingClassifier(ClassifierMixin, OrderedBoosting):
         Parameters
         ----------
         X : table of shape (n_rows, n_columns)
+            Rows, in the columns of fit.
 
         Returns
         -------

@@ -32,9 +32,11 @@ class OrderedBoostingRegressor(RegressorMixin, OrderedBoosting):
         encodings of the rows before.  "exact": the definition, a model for each number of first rows, each with trees
         of its own; 200 rows at most.
     iterations : int, default=100
+        Number of trees.
     depth : int, default=4
         Levels of a tree, 10 at most; all leaves of a level have the same split.
     learning_rate : float, default=0.1
+        Part of each step that is taken.
     l2 : float, default=1.0
         The mean of a leaf's n gradients is multiplied by n / (n + l2).
     permutations : int, default=4
@@ -46,6 +48,7 @@ class OrderedBoostingRegressor(RegressorMixin, OrderedBoosting):
     categorical : "auto" or list, default="auto"
         Names or positions of the columns of categories.  "auto": those that do not hold numbers.
     random_state : int, RandomState, Generator or None, default=0
+        Seed of the orders, and of the rows by which splits are chosen.
 
     Attributes
     ----------
@@ -55,6 +58,7 @@ class OrderedBoostingRegressor(RegressorMixin, OrderedBoosting):
         At the end, what each training row's gradient would be taken at: of "exact" and "ordered" by models that were
         not fitted to the row (of "ordered" in the first order; the splits have seen all rows).
     n_features_in_ : int
+        Number of columns of X.
     feature_names_in_ : ndarray of str
         Only where X had string column names.
 
@@ -99,6 +103,7 @@ class OrderedBoostingRegressor(RegressorMixin, OrderedBoosting):
         X : table of shape (n_rows, n_columns)
             NumPy array, pandas, polars, Arrow or cuDF table.
         y : array of shape (n_rows,)
+            The target of each row.
 
         Returns
         -------
@@ -120,6 +125,7 @@ class OrderedBoostingRegressor(RegressorMixin, OrderedBoosting):
         Parameters
         ----------
         X : table of shape (n_rows, n_columns)
+            Rows, in the columns of fit.
 
         Returns
         -------

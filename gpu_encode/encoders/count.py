@@ -49,9 +49,13 @@ class CountEncoder(CategoryEncoder):
     Attributes
     ----------
     categories_ : list of ndarray of shape (n_categories,)
+        Distinct values of each column, as `TargetEncoder` has them.
     encodings_ : list of float64 ndarray of shape (n_categories,)
+        Count, or share, of each category.
     device_ : {"cpu", "cuda"}
+        Where the last fit ran.
     n_features_in_ : int
+        Number of columns of X.
     feature_names_in_ : ndarray of str
         Only where X had string column names.
 

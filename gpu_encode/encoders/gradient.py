@@ -67,10 +67,13 @@ class GradientEncoder(SchemeEncoder):
     Attributes
     ----------
     categories_ : list of ndarray of shape (n_categories,)
+        Distinct values of each column, as `TargetEncoder` has them.
     encodings_ : list of float64 ndarray of shape (n_categories,)
         Encoding of each category, by column.
     device_ : {"cpu", "cuda"}
+        Where the last fit ran.
     n_features_in_ : int
+        Number of columns of X.
     feature_names_in_ : ndarray of str
         Only where X had string column names.
 

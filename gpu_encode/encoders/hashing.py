@@ -55,7 +55,9 @@ class HashingEncoder(Encoder):
     Attributes
     ----------
     device_ : {"cpu", "cuda"}
+        Where the last fit ran.
     n_features_in_ : int
+        Number of columns of X.
     feature_names_in_ : ndarray of str
         Only where X had string column names.
 

@@ -107,12 +107,15 @@ class StatisticEncoder(SchemeEncoder):
     Attributes
     ----------
     categories_ : list of ndarray of shape (n_categories,)
+        Distinct values of each column, as `TargetEncoder` has them.
     encodings_ : list of float64 ndarray of shape (n_categories,)
         Statistics of each category: by column, then column of values (or target, and class), then statistic.  Those
         that are text are arrays of objects, those that are dates of datetime64, in UTC; "seconds_since_last" is NaN,
         since it is a row's own.
     device_ : {"cpu", "cuda"}
+        Where the last fit ran.
     n_features_in_ : int
+        Number of columns of X.
     feature_names_in_ : ndarray of str
         Only where X had string column names.
 

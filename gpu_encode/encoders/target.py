@@ -109,6 +109,7 @@ class TargetEncoder(SchemeEncoder):
     device_ : {"cpu", "cuda"}
         Where the last fit ran.
     n_features_in_ : int
+        Number of columns of X.
     feature_names_in_ : ndarray of str
         Only where X had string column names.
 

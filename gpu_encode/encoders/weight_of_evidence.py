@@ -73,6 +73,7 @@ class WeightOfEvidenceEncoder(SchemeEncoder):
     Attributes
     ----------
     categories_ : list of ndarray of shape (n_categories,)
+        Distinct values of each column, as `TargetEncoder` has them.
     encodings_ : list of float64 ndarray of shape (n_categories,)
         Encoding of each category: by column, then target, then class, then fold of blow-up columns.
     information_value_ : float64 ndarray of shape (n_codes,)
@@ -84,7 +85,9 @@ class WeightOfEvidenceEncoder(SchemeEncoder):
     classes_ : ndarray of shape (n_classes,), or a list of them
         Sorted labels.
     device_ : {"cpu", "cuda"}
+        Where the last fit ran.
     n_features_in_ : int
+        Number of columns of X.
     feature_names_in_ : ndarray of str
         Only where X had string column names.
 

@@ -64,7 +64,9 @@ class CalibrationDisplay(Display):
         column : str or tuple, optional
             Column or joint key; the first unless given.
         n_bins : int, default=10
+            Number of bins of about as many rows.
         ax : matplotlib Axes, optional
+            Where to draw; a new figure by default.
 
         Returns
         -------

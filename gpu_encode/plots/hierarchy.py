@@ -25,7 +25,9 @@ class HierarchyDisplay(Display):
     name : str
         Of the column.
     categories : list
+        Those with the most rows.
     weights : float64 array (categories,)
+        Rows of each, or the sum of their weights.
     paths : float64 array (categories, levels + 2)
         The prior, the encodings of the levels above a category, the coarsest first, and its own.
 
@@ -55,6 +57,7 @@ class HierarchyDisplay(Display):
         column : str or tuple, optional
             The first unless given.
         ax : matplotlib Axes, optional
+            Where to draw; a new figure by default.
 
         Returns
         -------

@@ -54,6 +54,7 @@ class JointKeyDisplay(Display):
         column : tuple
             Both columns.
         ax : matplotlib Axes, optional
+            Where to draw; a new figure by default.
 
         Returns
         -------

@@ -24,8 +24,12 @@ class ShrinkageDisplay(Display):
     ----------
     name : str
         Of the column.
-    weights, means, encodings : float64 array (categories,)
+    weights : float64 array (categories,)
+        Rows of each, or the sum of their weights.
+    means, encodings : float64 array (categories,)
+        Of the target of these rows, and what new rows get.
     prior : float
+        What categories are drawn to.
 
     Examples
     --------
@@ -54,6 +58,7 @@ class ShrinkageDisplay(Display):
         column : str or tuple, optional
             Column or joint key; the first unless given.
         ax : matplotlib Axes, optional
+            Where to draw; a new figure by default.
 
         Returns
         -------

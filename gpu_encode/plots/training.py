@@ -23,6 +23,7 @@ class TrainingDisplay(Display):
     name : str
         Of the output column.
     training, new : float64 array (rows,)
+        Encodings of the same rows, in training and as if they were new.
 
     Examples
     --------
@@ -53,6 +54,7 @@ class TrainingDisplay(Display):
         output : str, optional
             Column of the output; the first unless given.
         ax : matplotlib Axes, optional
+            Where to draw; a new figure by default.
 
         Returns
         -------

@@ -36,7 +36,9 @@ class TuningDisplay(Display):
         Parameters
         ----------
         tuned : Tuned
+            What `tune` gave.
         ax : matplotlib Axes, optional
+            Where to draw; a new figure by default.
 
         Returns
         -------

@@ -76,13 +76,18 @@ class ProximityEncoder(CodesEncoder):
     subsets_ : list of tuple of str
         All subsets of up to `order` features.
     weights_ : float64 ndarray of shape (n_subsets,)
+        Weight of each subset of features.
     degree_ : float
+        Power of the summed weights.
     path_ : list of list of float
         Of each step of the tuning: the number of the subset (the last one is the degree), the step, and what was then
         reached: the area, or the mean squared error with its sign turned.
     classes_ : ndarray or None
+        Sorted labels of y.
     device_ : {"cpu", "cuda"}
+        Where the last fit ran.
     n_features_in_ : int
+        Number of columns of X.
     feature_names_in_ : ndarray of str
         Only where X had string column names.
 
@@ -226,6 +231,7 @@ class ProximityEncoder(CodesEncoder):
         Parameters
         ----------
         X : table of shape (n_rows, n_columns)
+            Rows, in the columns of fit.
 
         Returns
         -------

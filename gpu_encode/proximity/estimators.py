@@ -77,15 +77,18 @@ class ProximityClassifier(ClassifierMixin, Voting):
     columns : list, "categorical", selector, pattern or function, optional
         The features; others are not looked at.  None: every column.
     handle_missing : {"category", "never", "error"}, default="category"
+        A missing value agrees with a missing value, or with nothing.
     device : {"auto", "cpu", "cuda"}, default="auto"
         Where votes are counted; predictions are arrays of NumPy.
 
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
+        Sorted labels of y.
     encoder_ : ProximityEncoder
         Has `subsets_`, `weights_`, `degree_` and the tuning's `path_`.
     n_features_in_ : int
+        Number of columns of X.
     feature_names_in_ : ndarray of str
         Only where X had string column names.
 
@@ -111,8 +114,11 @@ class ProximityClassifier(ClassifierMixin, Voting):
         Parameters
         ----------
         X : table of shape (n_rows, n_columns)
+            Rows to learn from.
         y : array of shape (n_rows,)
+            The target of each row.
         sample_weight : array of shape (n_rows,), optional
+            How much each row counts; one each by default.
 
         Returns
         -------
@@ -132,6 +138,7 @@ class ProximityClassifier(ClassifierMixin, Voting):
         Parameters
         ----------
         X : table of shape (n_rows, n_columns)
+            Rows, in the columns of fit.
 
         Returns
         -------
@@ -150,6 +157,7 @@ class ProximityClassifier(ClassifierMixin, Voting):
         Parameters
         ----------
         X : table of shape (n_rows, n_columns)
+            Rows, in the columns of fit.
 
         Returns
         -------
@@ -163,6 +171,7 @@ class ProximityClassifier(ClassifierMixin, Voting):
         Parameters
         ----------
         X : table of shape (n_rows, n_columns)
+            Rows, in the columns of fit.
 
         Returns
         -------
@@ -183,6 +192,7 @@ class ProximityRegressor(RegressorMixin, Voting):
     degree : float or "tune", default="tune"
         Power of the summed weights of the subsets in which two rows agree.
     form : {"ratio"}, default="ratio"
+        Votes for, divided by all votes.
     weights : "tune", dict or array, default="tune"
         Weight of each subset; "tune" lowers the leave-one-out squared error, one number at a time.
     tol : float, default=0.125
@@ -194,6 +204,7 @@ class ProximityRegressor(RegressorMixin, Voting):
     columns : list, "categorical", selector, pattern or function, optional
         The features; others are not looked at.  None: every column.
     handle_missing : {"category", "never", "error"}, default="category"
+        A missing value agrees with a missing value, or with nothing.
     device : {"auto", "cpu", "cuda"}, default="auto"
         Where votes are counted; predictions are arrays of NumPy.
 
@@ -202,6 +213,7 @@ class ProximityRegressor(RegressorMixin, Voting):
     encoder_ : ProximityEncoder
         Has `subsets_`, `weights_`, `degree_` and the tuning's `path_`.
     n_features_in_ : int
+        Number of columns of X.
     feature_names_in_ : ndarray of str
         Only where X had string column names.
 
@@ -225,8 +237,11 @@ class ProximityRegressor(RegressorMixin, Voting):
         Parameters
         ----------
         X : table of shape (n_rows, n_columns)
+            Rows to learn from.
         y : array of shape (n_rows,)
+            The target of each row.
         sample_weight : array of shape (n_rows,), optional
+            How much each row counts; one each by default.
 
         Returns
         -------
@@ -241,6 +256,7 @@ class ProximityRegressor(RegressorMixin, Voting):
         Parameters
         ----------
         X : table of shape (n_rows, n_columns)
+            Rows, in the columns of fit.
 
         Returns
         -------

@@ -88,6 +88,7 @@ class ConvexBlend(BaseEstimator):
         y : array of shape (n_rows,)
             Two labels, of which the larger is the positive one.
         sample_weight : array of shape (n_rows,), optional
+            How much each row counts; one each by default.
 
         Returns
         -------
@@ -133,6 +134,7 @@ class ConvexBlend(BaseEstimator):
         Parameters
         ----------
         P : table of shape (n_rows, n_predictions)
+            Scores of the models of fit.
 
         Returns
         -------

@@ -47,6 +47,7 @@ class VoteClassifier(ClassifierMixin, Voter):
         One that encodes by the share of each class; it is cloned.  Its `columns` vote, joint keys among them.  None:
         ``TargetEncoder()``.
     rule : {"naive_bayes", "product", "linear", "weighted_mean"}, default="naive_bayes"
+        How votes make a score, by the formulas below.
     phi : {"identity", "log", "sqrt", "logit"} or float, default="identity"
         Scale on which votes are weighed, for "linear" and "weighted_mean": as they are, their logarithm, root or
         log-odds, or a power.
@@ -75,6 +76,7 @@ class VoteClassifier(ClassifierMixin, Voter):
     estimator_ : classifier
         For "linear".
     n_features_in_ : int
+        Number of columns of X.
     feature_names_in_ : ndarray of str
         Only where X had string column names.
 
@@ -175,6 +177,7 @@ class VoteClassifier(ClassifierMixin, Voter):
         Parameters
         ----------
         X : table of shape (n_rows, n_columns)
+            Rows, in the columns of fit.
 
         Returns
         -------
@@ -194,6 +197,7 @@ class VoteClassifier(ClassifierMixin, Voter):
         Parameters
         ----------
         X : table of shape (n_rows, n_columns)
+            Rows, in the columns of fit.
 
         Returns
         -------
@@ -214,6 +218,7 @@ class VoteClassifier(ClassifierMixin, Voter):
         Parameters
         ----------
         X : table of shape (n_rows, n_columns)
+            Rows, in the columns of fit.
 
         Returns
         -------

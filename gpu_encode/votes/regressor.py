@@ -37,6 +37,7 @@ class VoteRegressor(RegressorMixin, Voter):
         One that encodes by means of the target; it is cloned, and its target_type is "continuous".  None:
         ``TargetEncoder()``.
     rule : {"weighted_mean", "linear"}, default="weighted_mean"
+        How votes make a prediction, by the formulas below.
     phi : {"identity", "log", "sqrt", "logit"} or float, default="identity"
         Scale on which votes are weighed: as they are, their logarithm, root or log-odds, or a power.  All but
         "identity" need a y of at least 0, "logit" one of at most 1.
@@ -60,6 +61,7 @@ class VoteRegressor(RegressorMixin, Voter):
     estimator_ : regressor
         For "linear".
     n_features_in_ : int
+        Number of columns of X.
     feature_names_in_ : ndarray of str
         Only where X had string column names.
 
@@ -133,6 +135,7 @@ class VoteRegressor(RegressorMixin, Voter):
         Parameters
         ----------
         X : table of shape (n_rows, n_columns)
+            Rows, in the columns of fit.
 
         Returns
         -------

@@ -87,7 +87,9 @@ class OneHotEncoder(Encoder):
     encodings_ : list of int64 ndarray of shape (n_categories,)
         Column of each category among those of its column of X, -1 where it is dropped.
     device_ : {"cpu", "cuda"}
+        Where the last fit ran.
     n_features_in_ : int
+        Number of columns of X.
     feature_names_in_ : ndarray of str
         Only where X had string column names.
 

@@ -85,7 +85,9 @@ class OrdinalEncoder(Encoder):
     encodings_ : list of float64 ndarray of shape (n_categories,)
         Code of each of `categories_`, per output.
     device_ : {"cpu", "cuda"}
+        Where the last fit ran.
     n_features_in_ : int
+        Number of columns of X.
     feature_names_in_ : ndarray of str
         Only where X had string column names.
 
