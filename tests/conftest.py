@@ -3,7 +3,6 @@
 import json
 import os
 import signal
-import sys
 from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
@@ -37,8 +36,7 @@ LONGEST_SIMULATION = int(os.environ.get("LONGEST_SIMULATION", "0" if SIMULATE_AL
 # Compiling every kernel takes minutes and the CUDA wheels: `make ptx` asks for it; and `make rapids` for cuDF.
 collect_ignore = [folder for folder in ("ptx", "rapids") if not os.environ.get(folder.upper())]
 if "cuda-simulator" in ON_CUDA:
-    # The simulator waits for its threads without sleeping: they get their turn sooner.
-    sys.setswitchinterval(5e-5)
+    import_module("tests.cuda.turns").install()
     record_launches()
 
 

@@ -257,7 +257,6 @@ def main() -> None:
 if __name__ == "__main__":
     # Read when the backend is loaded, which nothing has done yet.
     os.environ.update(SETTINGS)
-    # The simulator waits for its threads without sleeping: they get their turn sooner.
-    sys.setswitchinterval(5e-5)
+    import_module("tests.cuda.turns").install()
     warnings.simplefilter("ignore")
     main()

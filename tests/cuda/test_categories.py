@@ -1,8 +1,6 @@
 """factorize, lookup and combine on the GPU: both ways, tables that grow, words that collide, ends of every type."""
 
-import sys
 import threading
-import time
 from importlib import import_module
 
 import numpy as np
@@ -142,16 +140,21 @@ def test_words_of_one_place(ops, small_tables, hashing, hashes):
 
 
 @pytest.fixture
-def taking_turns(ops):
+def taking_turns(ops, runtime, monkeypatch):
     """Let the simulator's threads give way to each other at every call and return: what may interleave does."""
     # What numba compiles for the CPU, it compiles now: that would take long.
     ops.factorize(words_of_hashes(range(3)))
-    usual = sys.getswitchinterval()
-    sys.setswitchinterval(1e-6)
-    threading.setprofile(lambda *event: time.sleep(0))
+    if runtime.SIMULATED:
+        turns = import_module("tests.cuda.turns")
+        monkeypatch.setattr(turns, "has_barrier", lambda kernel: True)
+
+        def give_way(_frame, event, _given):
+            if turns.DEVICE.block and event in ("call", "return"):
+                turns.DEVICE.block.give_way()
+
+        threading.setprofile(give_way)
     yield
     threading.setprofile(None)
-    sys.setswitchinterval(usual)
 
 
 def test_threads_that_want_one_place_get_one_each(ops, taking_turns):

@@ -1,7 +1,6 @@
 """Threads of a block share one memory, also those of the simulator, which run at any time."""
 
 import re
-import time
 from importlib import import_module
 from pathlib import Path
 
@@ -26,10 +25,12 @@ def test_threads_that_ask_at_one_moment_share_memory(monkeypatch, runtime):
     if not runtime.SIMULATED:
         pytest.skip("a GPU's threads share what a kernel declares")
 
+    turns = import_module("tests.cuda.turns")
+
     class Slow(dict):
         def get(self, *given):
             found = super().get(*given)
-            time.sleep(0.05)
+            turns.DEVICE.block.give_way()
             return found
 
     shared = import_module("numba.cuda.simulator.kernelapi").FakeCUDAShared
