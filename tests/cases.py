@@ -3,11 +3,16 @@
 Encoders do not change them, so that one of each serves all tests.
 """
 
+import os
+from itertools import combinations, product
 from typing import Any
 
 import pytest
 
 import gpu_encode as ge
+
+# .ci/long leaves nothing out.
+EVERY_COMBINATION = bool(os.environ.get("EVERY_COMBINATION"))
 
 SMOOTHINGS: dict[str, Any] = {
     "none": None,
@@ -79,4 +84,33 @@ def named(cases: dict[str, Any], simulated: tuple[str, ...] | None = None) -> li
     return [
         pytest.param(case, id=name, marks=() if simulated is None or name in simulated else pytest.mark.host)
         for name, case in cases.items()
+    ]
+
+
+def pairs(*parameters: Any) -> list[tuple[Any, ...]]:
+    """Give some combinations of parameters, in which each value meets each value of every other one.
+
+    What is wrong with one value, or with two together, is seen in them; EVERY_COMBINATION=1 gives all.
+    """
+    everything = list(product(*(range(len(values)) for values in map(list, parameters))))
+    values = [list(each) for each in parameters]
+    met: set[Any] = set()
+    chosen = everything if EVERY_COMBINATION else []
+    # Those first that bring the most together.
+    for least in range(0 if EVERY_COMBINATION else len(values) * (len(values) - 1) // 2, 0, -1):
+        for numbers in everything:
+            new = set(combinations(enumerate(numbers), 2)) - met
+            if len(new) >= least:
+                chosen.append(numbers)
+                met |= new
+    return [tuple(each[number] for each, number in zip(values, numbers, strict=True)) for numbers in sorted(chosen)]
+
+
+def some_of(names: Any, others: Any, every: int = 2) -> list[tuple[Any, Any]]:
+    """Give every second pair of names, so that each meets about half of the others; EVERY_COMBINATION=1 gives all."""
+    return [
+        (name, other)
+        for i, name in enumerate(names)
+        for j, other in enumerate(others)
+        if EVERY_COMBINATION or (i + j) % every == 0
     ]

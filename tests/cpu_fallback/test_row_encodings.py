@@ -19,7 +19,9 @@ from gpu_encode.sums import category_sums
 from gpu_encode.sums.category_sums import SumSpec
 from gpu_encode.training import encodings
 from gpu_encode.training.tasks import EncodingTask
+from tests import backends
 from tests.bits import assert_same_bits
+from tests.cases import pairs
 
 N_CATEGORIES = 6
 SMOOTHINGS = {
@@ -117,6 +119,13 @@ def assert_same(ops, plan, *description, dtype="float64"):
     assert learned.statistics.added == stated.statistics.added
 
 
+# NumPy is the definition.
+@pytest.fixture(scope="module", params=[name for name in backends.BACKENDS if name != "numpy"])
+def ops(request):
+    with backends.backend(request.param) as operations:
+        yield operations
+
+
 @pytest.fixture
 def small_tiles(monkeypatch):
     """Let tiles, and the room for priors, end often."""
@@ -127,8 +136,7 @@ def small_tiles(monkeypatch):
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("smoothing", SMOOTHINGS)
-@pytest.mark.parametrize(("target", "weight"), [*product(TARGETS, WEIGHTS)])
+@pytest.mark.parametrize(("target", "smoothing", "weight"), pairs(TARGETS, SMOOTHINGS, WEIGHTS))
 @pytest.mark.usefixtures("small_tiles")
 def test_every_order_and_leave_one_out(ops, target, weight, smoothing):
     for number, kind in enumerate(ORDERS):

@@ -7,13 +7,14 @@ from hypothesis import strategies as st
 
 from tests import naive, strategies
 from tests.bits import assert_same_bits
+from tests.cases import pairs
 from tests.laws import encoding
 from tests.strategies import examples
 
 
-@pytest.mark.parametrize("kind", strategies.KINDS)
-@pytest.mark.parametrize("smoothing", encoding.SMOOTHINGS)
-@pytest.mark.parametrize("scheme", encoding.SCHEMES)
+@pytest.mark.parametrize(
+    ("scheme", "smoothing", "kind"), pairs(encoding.SCHEMES, encoding.SMOOTHINGS, strategies.KINDS)
+)
 @examples(4)
 @given(data=st.data())
 def test_training_encodings(scheme, smoothing, kind, data):
@@ -23,7 +24,7 @@ def test_training_encodings(scheme, smoothing, kind, data):
 
 @pytest.mark.parametrize("kind", strategies.KINDS)
 @pytest.mark.parametrize("smoothing", encoding.SMOOTHINGS)
-@examples(10)
+@examples(5)
 @given(data=st.data())
 def test_training_encodings_of_given_folds(smoothing, kind, data):
     drawn = data.draw(strategies.drawn_rows(kind, largest_size=40, nulls=True))
@@ -35,9 +36,10 @@ def test_training_encodings_of_given_folds(smoothing, kind, data):
     encoding.check_encodings(expected, frame, drawn, np.array(folds), smoothing, columns=["key"])
 
 
-@pytest.mark.parametrize("kind", strategies.KINDS)
-@pytest.mark.parametrize("smoothing", encoding.SMOOTHINGS)
-@pytest.mark.parametrize("scheme", ["greedy", "k-fold", "holdout", "leave-one-out", "ordered"])
+NEW_ROWS = ["greedy", "k-fold", "holdout", "leave-one-out", "ordered"]
+
+
+@pytest.mark.parametrize(("scheme", "smoothing", "kind"), pairs(NEW_ROWS, encoding.SMOOTHINGS, strategies.KINDS))
 @examples(4)
 @given(data=st.data())
 def test_encodings_of_new_rows(scheme, smoothing, kind, data):

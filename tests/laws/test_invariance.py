@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from gpu_encode import ops
 from tests import strategies
 from tests.bits import assert_same_bits, assert_same_encoder
+from tests.cases import pairs
 from tests.laws import encoding
 from tests.strategies import examples
 
@@ -98,9 +99,9 @@ def test_partial_fits_and_merged_parts_equal_one_fit(backend, data):
             assert_same_bits(encodings.transform(asked), whole.transform(asked))
 
 
-@pytest.mark.parametrize("backend", encoding.BACKENDS)
-@pytest.mark.parametrize("smoothing", encoding.SMOOTHINGS)
-@pytest.mark.parametrize("scheme", encoding.SCHEMES)
+@pytest.mark.parametrize(
+    ("scheme", "smoothing", "backend"), pairs(encoding.SCHEMES, encoding.SMOOTHINGS, encoding.BACKENDS)
+)
 @examples(3)
 @given(data=st.data())
 def test_a_constant_target_is_its_own_encoding(scheme, smoothing, backend, data):

@@ -8,6 +8,7 @@ from sklearn.model_selection import KFold as ScikitKFold
 
 import gpu_encode
 from tests import strategies
+from tests.cases import pairs
 from tests.laws import encoding
 from tests.strategies import examples
 
@@ -36,9 +37,7 @@ def own_encodings(drawn, other, row, scheme, smooth, **choices):
     return [encoding.training_encodings(rows, scheme, smooth, **choices)[row] for rows in (drawn, other)]
 
 
-@pytest.mark.parametrize("kind", strategies.KINDS)
-@pytest.mark.parametrize("smoothing", encoding.SMOOTHINGS)
-@pytest.mark.parametrize("scheme", SAFE_SCHEMES)
+@pytest.mark.parametrize(("scheme", "smoothing", "kind"), pairs(SAFE_SCHEMES, encoding.SMOOTHINGS, strategies.KINDS))
 @examples(3)
 @given(data=st.data())
 def test_a_flipped_target_leaves_the_own_encoding_alone(scheme, smoothing, kind, data):

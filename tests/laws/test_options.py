@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 import gpu_encode
 from tests import naive, strategies
+from tests.cases import pairs
 from tests.laws import encoding
 from tests.strategies import examples
 
@@ -15,32 +16,28 @@ KIND = "continuous"
 SCHEMES = ["k-fold", "holdout", "leave-one-out", "ordered", "ordered-time", "time-folds"]
 
 
-@pytest.mark.parametrize("smoothing", encoding.SMOOTHINGS)
-@pytest.mark.parametrize("scheme", SCHEMES)
-@pytest.mark.parametrize(
-    "choice",
-    [
-        st.just({"prior": "category_mean"}),
-        st.fixed_dictionaries({"prior": strategies.finite_numbers()}),
-        # Rare categories count as unseen.
-        st.fixed_dictionaries({"min_count": st.sampled_from([1, 2, 3, 5])}),
-    ],
-    ids=["category mean", "number", "min_count"],
-)
+CHOICES = {
+    "category mean": st.just({"prior": "category_mean"}),
+    "number": st.fixed_dictionaries({"prior": strategies.finite_numbers()}),
+    # Rare categories count as unseen.
+    "min_count": st.fixed_dictionaries({"min_count": st.sampled_from([1, 2, 3, 5])}),
+}
+
+
+@pytest.mark.parametrize(("choice", "scheme", "smoothing"), pairs(CHOICES, SCHEMES, encoding.SMOOTHINGS))
 @examples(4)
 @given(data=st.data())
 def test_priors_and_rare_categories(choice, scheme, smoothing, data):
-    chosen = data.draw(choice)
+    chosen = data.draw(CHOICES[choice])
     kind = "continuous" if isinstance(chosen.get("prior"), float) else data.draw(st.sampled_from(strategies.KINDS))
     drawn = data.draw(encoding.sized_rows(kind, nulls=True))
     encoding.check_training_encodings(drawn, scheme, smoothing, **chosen)
 
 
-@pytest.mark.parametrize("missing", ["prior", "nan", "category"])
-@pytest.mark.parametrize(
-    "smoothing", ["auto", "between", "anova-pooled", "james-stein", "partial-pooling", "m-estimate"]
-)
-@pytest.mark.parametrize("scheme", SCHEMES)
+SOME = ["auto", "between", "anova-pooled", "james-stein", "partial-pooling", "m-estimate"]
+
+
+@pytest.mark.parametrize(("scheme", "smoothing", "missing"), pairs(SCHEMES, SOME, ["prior", "nan", "category"]))
 @examples(4)
 @given(data=st.data())
 def test_null_keys(scheme, smoothing, missing, data):
@@ -52,7 +49,7 @@ def test_null_keys(scheme, smoothing, missing, data):
 
 @pytest.mark.parametrize("smoothing", encoding.SMOOTHINGS)
 @pytest.mark.parametrize("scheme", SCHEMES)
-@examples(4)
+@examples(2)
 @given(data=st.data())
 def test_rows_outside_given_categories_get_the_prior(scheme, smoothing, data):
     admitted = data.draw(st.sampled_from([["a"], ["b", "c"], ["a", "c", "d", "e", "not there"]]))
@@ -82,7 +79,7 @@ def hierarchy_frame(columns):
 
 @pytest.mark.parametrize("smoothing", encoding.SMOOTHINGS)
 @pytest.mark.parametrize("scheme", ["k-fold", "holdout", "leave-one-out", "ordered", "ordered-time"])
-@examples(4)
+@examples(2)
 @given(data=st.data())
 def test_each_level_is_the_prior_of_the_next(scheme, smoothing, data):
     kind = data.draw(st.sampled_from(strategies.KINDS))
@@ -119,7 +116,7 @@ def split_key(key):
     ],
 )
 @pytest.mark.parametrize("smoothing", ["m-estimate", "between", "james-stein"])
-@examples(10)
+@examples(5)
 @given(data=st.data())
 def test_levels_cut_from_the_value(levels, pool, path, smoothing, data):
     drawn = data.draw(strategies.drawn_rows("continuous", 16))

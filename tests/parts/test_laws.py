@@ -1,7 +1,5 @@
 """Rows in parts, measured and added up in any order: every bit is that of the rows in one piece."""
 
-import itertools
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -9,7 +7,7 @@ import pytest
 from gpu_encode import GroupKFold, LeaveOneOut, Prefixes
 from gpu_encode.parts import PartialSums, Profile, fit, measure, plan, profile
 from tests.bits import assert_same_encoder
-from tests.cases import STRATIFIED, fold_schemes, named, some
+from tests.cases import STRATIFIED, fold_schemes, named, pairs, some
 from tests.encoders.pieces import TARGETS, WEIGHTS, WHOLE, encoder, saved
 from tests.parts.in_parts import encoded_in_parts, parts_of
 
@@ -36,15 +34,16 @@ def assert_alike(y=QUANTITY, weights=None, cuts=7, folder=None, **parameters):
     return other
 
 
-MANY = [*itertools.product(TARGETS, ["unweighted"], [1, 7]), *itertools.product(TARGETS, ["weighted"], [7])]
-MANY = [pytest.param(*data, marks=pytest.mark.long) for data in [*MANY, ("quantity", "unweighted", 64)]]
-
-
 # One of each way in which rows see others: the simulator of a GPU asks no more.
-@pytest.mark.parametrize(("target", "weight", "cuts"), [("quantity", "unweighted", 2), *MANY])
 @pytest.mark.parametrize("cv", named(SCHEMES, SOME_SCHEMES))
-def test_every_scheme_target_and_number_of_parts(cv, target, weight, cuts, tmp_path):
-    assert_alike(TARGETS[target], WEIGHTS[weight], cuts, folder=tmp_path, cv=cv)
+def test_every_scheme(cv, tmp_path):
+    assert_alike(cuts=2, folder=tmp_path, cv=cv)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(("cv", "target", "cuts", "weight"), pairs(SCHEMES, TARGETS, [1, 7, 64], WEIGHTS))
+def test_every_target_and_number_of_parts(cv, target, weight, cuts, tmp_path):
+    assert_alike(TARGETS[target], WEIGHTS[weight], cuts, folder=tmp_path, cv=SCHEMES[cv])
 
 
 @pytest.mark.long

@@ -1,6 +1,5 @@
 """Ordered schemes in parts: the bits of one piece, whether buckets follow one another or know sums of those before."""
 
-import itertools
 import warnings
 
 import numpy as np
@@ -20,7 +19,7 @@ from gpu_encode.parts import (
 )
 from gpu_encode.training.ordered import average
 from tests.backends import small_tiles
-from tests.cases import named, ordered_schemes, some
+from tests.cases import named, ordered_schemes, pairs, some, some_of
 from tests.encoders.pieces import TARGETS, WEIGHTS, WHOLE, encoder
 from tests.parts.in_parts import fitted_in_parts, parts_of, through_pickle
 from tests.parts.test_laws import CUTS
@@ -106,45 +105,46 @@ def tiles_within_buckets():
         yield
 
 
-MANY = [pytest.param(*data, marks=pytest.mark.long) for data in itertools.product(TARGETS, [1, 40])]
-
-
 # The simulator of a GPU takes seconds for an order.
 @pytest.mark.parametrize("way", WAYS)
-@pytest.mark.parametrize(("target", "n_buckets"), [("quantity", 3), *MANY])
 @pytest.mark.parametrize("cv", named(SCHEMES, ("ordered", "ordered-time-burn-in")))
-def test_every_order_target_and_number_of_buckets(cv, target, n_buckets, way):
-    assert_alike(TARGETS[target], n_buckets=n_buckets, way=way, cv=cv)
+def test_every_order(cv, way):
+    assert_alike(way=way, cv=cv)
 
 
 @pytest.mark.long
-@pytest.mark.parametrize(("cuts", "target"), [(1, "quantity"), (2, "classes"), (64, "binary")])
-@pytest.mark.parametrize("cv", named(SCHEMES))
-def test_parts_and_weights(cv, cuts, target):
-    assert_alike(TARGETS[target], WEIGHTS["weighted"], cuts, cv=cv)
+@pytest.mark.parametrize(("cv", "target", "n_buckets", "way"), pairs(SCHEMES, TARGETS, [1, 40], WAYS))
+def test_every_target_and_number_of_buckets(cv, target, n_buckets, way):
+    assert_alike(TARGETS[target], n_buckets=n_buckets, way=way, cv=SCHEMES[cv])
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize(("cv", "cuts"), some_of(SCHEMES, [(1, "quantity"), (2, "classes"), (64, "binary")]))
+def test_parts_and_weights(cv, cuts):
+    cuts, target = cuts
+    assert_alike(TARGETS[target], WEIGHTS["weighted"], cuts, cv=SCHEMES[cv])
+
+
+PARAMETERS = [
+    {"smooth": "auto"},
+    {"smooth": JamesStein()},
+    {"smooth": PartialPooling()},
+    {"smooth": EmpiricalBayes(tau="between")},
+    {"smooth": EmpiricalBayes("anova", pooled=True)},
+    {"prior": "category_mean"},
+    {"hierarchy": {"city": Prefixes(1)}, "prior": "category_mean"},
+    {"columns": ["city"], "hierarchy": {"city": ["zip", "shop"]}, "indicators": False},
+    {"handle_missing": "nan", "dtype": "float32"},
+    {"prior": 0.5, "min_count": 3},
+]
+
+
+@pytest.mark.long
 @pytest.mark.parametrize(
-    "parameters",
-    [
-        {"smooth": "auto"},
-        {"smooth": JamesStein()},
-        {"smooth": PartialPooling()},
-        {"smooth": EmpiricalBayes(tau="between")},
-        {"smooth": EmpiricalBayes("anova", pooled=True)},
-        {"prior": "category_mean"},
-        {"hierarchy": {"city": Prefixes(1)}, "prior": "category_mean"},
-        {"columns": ["city"], "hierarchy": {"city": ["zip", "shop"]}, "indicators": False},
-        {"handle_missing": "nan", "dtype": "float32"},
-        {"prior": 0.5, "min_count": 3},
-    ],
-    ids=str,
+    ("parameters", "cv", "way"), pairs(PARAMETERS, ["ordered-rows", "averaged", "ordered-time"], WAYS), ids=str
 )
-@pytest.mark.parametrize("cv", named(some(SCHEMES, "ordered-rows", "averaged", "ordered-time")))
 def test_parameters(cv, parameters, way):
-    assert_alike(TARGETS["quantity" if way == "side by side" else "binary"], way=way, cv=cv, **parameters)
+    assert_alike(TARGETS["quantity" if way == "side by side" else "binary"], way=way, cv=SCHEMES[cv], **parameters)
 
 
 @pytest.mark.long
