@@ -4,17 +4,22 @@ Lines of one category, and the rows that have it, find the same place by themsel
 holds all that its rows need, and no process holds all categories.
 """
 
+import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
+import pyarrow as pa
+from pyarrow import parquet
 
 from cpu_fallback.types import MISSING, Array
 from gpu_encode import frames
 from gpu_encode.categories.hashes import hash_categories
 from gpu_encode.categories.keys import CategoryIndex, KeySpec
-from gpu_encode.datasets import shuffle
+from gpu_encode.datasets import shuffle, stores
+from gpu_encode.errors.datasets import check_outputs, no_such_column
 from gpu_encode.errors.pieces import rows_have_changed
 from gpu_encode.fitting.columns import map_columns
 from gpu_encode.fitting.model import encoded_names, refuse_values
@@ -97,6 +102,93 @@ class Joined:
         selection = model.selection
         passed, optional = ([names[place] for place in places] for places in (selection.passed, selection.optional))
         return cls(keys, names, passed, optional, model.dtype)
+
+    @property
+    def outputs(self) -> list[str]:
+        """Names of all encodings."""
+        return [name for key in self.keys for name in key.outputs]
+
+    def beside_training(self, aside: Sequence[str]) -> list[str]:
+        """Give the columns of training rows that come behind encodings: those that pass through, then others."""
+        check_outputs([*self.outputs, *self.passed, *aside])
+        return [*self.passed, *aside]
+
+    def beside_new(self, names: Sequence[str]) -> list[str]:
+        """Give the columns of new rows that come behind encodings; ValueError for rows that lack one.
+
+        Parameters
+        ----------
+        names : list of str
+            All columns; those that fit has not seen come last.
+        """
+        for name in self.features:
+            if name in self.needed and name not in names:
+                raise no_such_column("the encoder", name, names)
+        passed = [name for name in self.passed if name in names]
+        others = [*passed, *(name for name in names if name not in self.features)]
+        check_outputs([*self.outputs, *others])
+        return others
+
+    def of_new_rows(self) -> Self:
+        """Give what new rows need of it."""
+        keys = [replace(key, missing=key.missing[-len(key.outputs) :]) for key in self.keys]
+        return replace(self, keys=keys)
+
+    def to_text(self) -> str:
+        """Give all of it as JSON."""
+        return json.dumps(asdict(self))
+
+    @classmethod
+    def from_text(cls, text: str) -> Self:
+        """Read what `to_text` gave."""
+        known = json.loads(text)
+        return cls(**known | {"keys": [JoinedKey(**key) for key in known["keys"]]})
+
+    def write(self, path: str) -> None:
+        """Write it to ``path/joined``, a folder of a Parquet file of one row and one column.
+
+        Parameters
+        ----------
+        path : str
+            A folder of this machine, or a URL that fsspec reaches.
+        """
+        filesystem, folder = folder_of(path)
+        if filesystem is None:
+            Path(folder, "joined").mkdir(parents=True, exist_ok=True)
+        table = pa.table({"joined": [self.to_text()]})
+        parquet.write_table(table, f"{folder}/joined/part-0.parquet", filesystem=filesystem)
+
+    @classmethod
+    def read(cls, path: str) -> Self:
+        """Read it from ``path/joined``, whichever engine wrote it."""
+        filesystem, folder = folder_of(path)
+        return cls.from_text(parquet.read_table(f"{folder}/joined", filesystem=filesystem)["joined"][0].as_py())
+
+
+def folder_of(path: str) -> tuple[Any, str]:
+    """Give the file system of a path, None for this machine's, and the path in it."""
+    return stores.reach(stores.with_lower_scheme(path)) if stores.is_url(path) else (None, str(path))
+
+
+def of_new_rows(joined: Joined, lines: Any) -> Any:
+    """Give lines of `shuffle.encode_lines` without the encodings of training rows.
+
+    Parameters
+    ----------
+    joined : Joined
+        As it was when they were made.
+    lines : pyarrow.Table
+    """
+    made = [lines.slice(0, 0)]
+    entries = lines[shuffle.ENTRY].to_numpy()
+    for entry, key in enumerate(joined.keys):
+        own, width = lines.filter(pa.array(entries == entry)), len(key.outputs)
+        cells = own[shuffle.ENCODINGS].combine_chunks().flatten().to_numpy().reshape(len(own), -1)[:, -width:]
+        starts = pa.array(np.arange(len(own) + 1) * width, pa.int32())
+        values = pa.array(cells.reshape(-1), lines.schema.field(shuffle.ENCODINGS).type.value_type)
+        place = own.column_names.index(shuffle.ENCODINGS)
+        made.append(own.set_column(place, shuffle.ENCODINGS, pa.ListArray.from_arrays(starts, values)))
+    return pa.concat_tables(made)
 
 
 def rows_by_place(table: Any, columns: Sequence[str], number: int) -> dict[int, Array]:

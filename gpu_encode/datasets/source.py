@@ -543,9 +543,9 @@ def with_columns(encoded: Any, others: Any) -> Any:
     >>> with_columns(pa.table({"city": [0.5]}), pa.table({"y": [1]})).column_names
     ['city', 'y']
     """
+    if {*encoded.column_names} & {*others.column_names}:
+        errors.check_outputs([*encoded.column_names, *others.column_names])
     for field, column in zip(others.schema, others.columns, strict=True):
-        if field.name in encoded.column_names:
-            raise errors.repeated_output(field.name)
         encoded = encoded.append_column(field, column)
     return encoded
 

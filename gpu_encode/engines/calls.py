@@ -162,6 +162,13 @@ def survey(encoder: Any, rows: Rows, reading: Reading, training: bool) -> tuple[
     return shuffle.settle(encoding_plan, reading, rules, total, training), measured
 
 
+def columns_of_keys(encoder: Any, rows: Rows, reading: Reading) -> list[list[str]]:
+    """Give the columns of each key."""
+    roles = reading.roles
+    entries = roles.selected(encoder, rows.schema).entries
+    return [[roles.features[position] for position in entry.columns] for entry in entries]
+
+
 def beside_keys(asked: Encoder, rows: Rows, reading: Reading) -> Rows:
     """Give the columns that are read of rows whatever their categories: those of the scheme, y, weights and groups."""
     roles = reading.roles

@@ -1,7 +1,10 @@
-"""What an engine has to offer of its rows."""
+"""What an engine has to offer of its rows, and to leave tables of categories in it."""
 
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol, Self
+
+from gpu_encode.datasets.look_up import Joined
+from gpu_encode.datasets.shuffle import ShuffledSums
 
 
 class Rows(Protocol):
@@ -31,3 +34,44 @@ class Rows(Protocol):
         There are so many places at most.  A function of what comes back gets a place and the list of what it was given,
         in any order, instead of a table.
         """
+
+
+class Shuffle(Protocol):
+    """What a call is given of an engine whose tables of categories may stay in it.
+
+    Encodings are a table of the engine's own kind, with the lines of `shuffle.encode_lines`.
+
+    Parameters
+    ----------
+    X : table of the engine
+    y, sample_weight, groups : optional
+        Of training rows, as the engine takes them.
+    """
+
+    def __init__(self, X: Any, y: Any = None, sample_weight: Any = None, groups: Any = None) -> None: ...
+
+    def count_categories(self, encoder: Any) -> int:
+        """Estimate how many categories all keys of an unfitted encoder have, now."""
+
+    def learn(self, encoder: Any, training: bool) -> tuple[ShuffledSums, Any]:
+        """Give what is known of all rows, and encodings, now; those of training rows, too, if these are asked for."""
+
+    def encode_training(self, shared: ShuffledSums, joined: Joined, encodings: Any) -> Any:
+        """Give the encodings of training rows, lazily."""
+
+    def encode_new(self, joined: Joined, encodings: Any) -> Any:
+        """Give the encodings of new rows, lazily."""
+
+    @staticmethod
+    def save(joined: Joined, encodings: Any, path: str) -> None:
+        """Write what new rows need to a new folder.
+
+        ``path/encodings`` has Parquet files of `look_up.of_new_rows`; ``path/joined`` is what `Joined.write` writes.
+        """
+
+    def read(self, path: str) -> tuple[Joined, Any]:
+        """Read what any engine has saved."""
+
+    @staticmethod
+    def release(encodings: Any) -> None:
+        """Let the engine forget encodings that it keeps."""

@@ -144,9 +144,11 @@ def column_in_one_file(column: str, having: str, lacking: str) -> ValueError:
     )
 
 
-def repeated_output(name: str) -> ValueError:
-    """Name that two columns of an output would have."""
-    return ValueError(f"the output would have two columns named {name!r}: rename it in the input")
+def check_outputs(names: Sequence[str]) -> None:
+    """Raise ValueError for an output with two columns of one name."""
+    for name in names:
+        if names.count(name) > 1:
+            raise ValueError(f"the output would have two columns named {name!r}: rename it in the input")
 
 
 def no_such_column(role: str, column: object, names: Sequence[str]) -> ValueError:

@@ -30,3 +30,10 @@ def not_added(engine: str, call: str) -> TypeError:
 def not_shuffled(reason: str) -> ValueError:
     """Error for encodings that follow from more than an engine's sums of single categories."""
     return ValueError(f'tables="shuffle": {reason}. Or pass tables="broadcast".')
+
+
+def not_of_an_engine(X: object) -> TypeError:
+    """Error for a table that lies in this process."""
+    return TypeError(
+        f"DistributedEncoder takes tables of Spark. Got a {type(X).__name__}: give it to the encoder itself."
+    )

@@ -71,7 +71,7 @@ HOMES = {
         "gpu_encode.categories",
         "gpu_encode.warm_up",
     ),
-    "pyspark": ("gpu_encode.engines.spark", "gpu_encode.engines.spark_encoder"),
+    "pyspark": ("gpu_encode.engines.spark", "gpu_encode.engines.spark_shuffle"),
     "ray": ("gpu_encode.engines.ray",),
     "fsspec": ("gpu_encode.datasets.stores",),
     "matplotlib": ("gpu_encode.plots",),

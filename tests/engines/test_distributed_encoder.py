@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 from gpu_encode import KFold, LeaveOneOut, MEstimate, TargetEncoder
-from gpu_encode.engines import SparkEncoder, spark_encoder
+from gpu_encode.engines import DistributedEncoder, distributed_encoder
 from tests.engines.rows import encoder, marked, rows, same
 from tests.engines.sessions import NEEDS_SPARK, check_killed_workers, code_of_page
 
@@ -18,7 +18,7 @@ BY_ID = KFold(3, by="id")
 
 def shuffled(cv=BY_ID, **parameters):
     """Make an encoder whose tables stay in Spark."""
-    return SparkEncoder(encoder(cv, **parameters), tables="shuffle")
+    return DistributedEncoder(encoder(cv, **parameters), tables="shuffle")
 
 
 def in_memory(cv=BY_ID, table=None, **parameters):
@@ -97,7 +97,7 @@ def test_missing_values_and_zeros_of_either_sign(spark, policy):
     def make(**tables):
         return encoder(BY_ID, handle_missing=policy).set_params(columns=["price", "customer", ("customer", "color")])
 
-    expected, there = make(), SparkEncoder(make(), tables="shuffle")
+    expected, there = make(), DistributedEncoder(make(), tables="shuffle")
     X = table.drop_columns(["sold"])
     assert same(there.fit_transform(frame, "sold").toArrow(), expected.fit_transform(X, table["sold"]), "sold")
     assert same(there.transform(frame).toArrow(), expected.transform(X), "sold")
@@ -117,7 +117,7 @@ def test_types_of_keys(spark):
         return TargetEncoder(columns=columns, cv=BY_ID, smooth=MEstimate(2.0), device="cpu")
 
     expected = make().fit_transform(table.drop_columns(["sold"]), table["sold"])
-    there = SparkEncoder(make(), tables="shuffle")
+    there = DistributedEncoder(make(), tables="shuffle")
     assert same(there.fit_transform(frame, "sold").toArrow(), expected, "sold")
     wider = frame.withColumn("short", frame["short"].cast("long"))
     assert same(there.transform(wider).toArrow(), there.transform(frame).toArrow())
@@ -147,7 +147,7 @@ def test_saved_and_loaded(spark, frame, tmp_path):
     new = spark.createDataFrame(rows(seed=4)).drop("day")
     expected = there.transform(new).toArrow()
     there.unpersist()
-    found = SparkEncoder.load(spark, path).transform(new).toArrow()
+    found = DistributedEncoder.load(path).transform(new).toArrow()
     assert found.schema == expected.schema
     assert same(found, expected)
     alone = encoder(by_day, dtype="float32", handle_missing="prior").fit(rows().drop_columns(["sold"]), rows()["sold"])
@@ -180,8 +180,8 @@ def test_more_categories_than_the_driver_takes(spark):
         return TargetEncoder(columns=["customer"], cv=BY_ID, device="cpu")
 
     with pytest.raises(MemoryError, match=r"spark\.driver\.maxResultSize"):
-        SparkEncoder(make(), tables="broadcast").fit(many, "sold")
-    encodings = SparkEncoder(make(), tables="shuffle").fit_transform(many, "sold")
+        DistributedEncoder(make(), tables="broadcast").fit(many, "sold")
+    encodings = DistributedEncoder(make(), tables="shuffle").fit_transform(many, "sold")
     table = many.where("id < 500 or (id >= 30000 and id < 30500)").toArrow()
     found = encodings.where("id < 500 or (id >= 30000 and id < 30500)").toArrow().sort_by("id")
     whole = pa.table(
@@ -192,17 +192,17 @@ def test_more_categories_than_the_driver_takes(spark):
 
 
 def test_where_tables_lie_by_the_number_of_categories(frame, monkeypatch):
-    few = SparkEncoder(encoder(BY_ID)).fit(frame, "sold")
+    few = DistributedEncoder(encoder(BY_ID)).fit(frame, "sold")
     assert few.tables_ == "broadcast"
     assert few.encoder_.transform(rows().drop_columns(["sold"])).num_rows == 203
-    monkeypatch.setattr(spark_encoder, "MANY_CATEGORIES", 100)
-    many = SparkEncoder(encoder(BY_ID)).fit(frame, "sold")
+    monkeypatch.setattr(distributed_encoder, "MANY_CATEGORIES", 100)
+    many = DistributedEncoder(encoder(BY_ID)).fit(frame, "sold")
     assert many.tables_ == "shuffle"
     assert same(many.transform(frame).toArrow(), few.transform(frame).toArrow())
     with pytest.raises(ValueError, match=r"encoder_\.save"):
         few.save("nowhere")
-    with pytest.raises(ValueError, match="'tables' parameter of SparkEncoder"):
-        SparkEncoder(encoder(BY_ID), tables="join").fit(frame, "sold")
+    with pytest.raises(ValueError, match="'tables' parameter of DistributedEncoder"):
+        DistributedEncoder(encoder(BY_ID), tables="join").fit(frame, "sold")
 
 
 def test_a_fit_alone_asks_for_no_folds_and_warns_of_nothing(frame):
