@@ -29,6 +29,11 @@ class DistinctCount:
     def __init__(self) -> None:
         self._most = np.zeros(1 << REGISTER_BITS, np.uint8)
 
+    def __add__(self, other: "DistinctCount") -> "DistinctCount":
+        both = DistinctCount()
+        both._most = np.maximum(self._most, other._most)
+        return both
+
     def add(self, key: CategoryIndex) -> None:
         """Add all categories of a key."""
         self.add_hashes(hash_categories(key, 0)[:-1])

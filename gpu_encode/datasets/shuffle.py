@@ -296,14 +296,16 @@ def lines(shared: ShuffledSums, entry: int, features: Any, rows: Array, digits: 
     for position in shared.positions:
         column = features.column(position)
         taken = in_one_form(column.take(pa.array(rows)))
-        columns[key_name(position)] = taken if position in members else pa.nulls(len(rows), column.type)
+        columns[key_name(position)] = taken if position in members else pa.nulls(len(rows), taken.type)
     for number in range(shared.n_sums):
         columns[digit_name(number)] = pa.array(np.ascontiguousarray(digits[:, number]))
     return pa.table(columns)
 
 
 def in_one_form(column: Any) -> Any:
-    """Give equal numbers as the same: null for NaN, which is the same missing value, and 0.0 for -0.0."""
+    """Give equal values as the same: null for NaN, which is the same missing value, 0.0 for -0.0, no dictionaries."""
+    if pa.types.is_dictionary(column.type):
+        column = column.cast(column.type.value_type)
     if not pa.types.is_floating(column.type):
         return column
     return pc.if_else(pc.is_nan(column), None, pc.add(column, pa.scalar(0.0, column.type)))

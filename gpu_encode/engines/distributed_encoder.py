@@ -20,6 +20,7 @@ MANY_CATEGORIES = 200_000
 # Each has a class Shuffle, loaded by the first call on a table of its own.
 ENGINES = {
     "spark": "gpu_encode.engines.spark_shuffle",
+    "ray": "gpu_encode.engines.ray_shuffle",
 }
 
 

@@ -6,6 +6,7 @@ from typing import Any
 from gpu_encode.datasets import shuffle
 from gpu_encode.datasets.look_up import Joined, JoinedKey
 from gpu_encode.engines import calls
+from gpu_encode.engines.places import unused_prefix
 from gpu_encode.engines.spark import SparkRows, quoted
 from gpu_encode.errors.values import different_kinds
 
@@ -83,14 +84,6 @@ class Shuffle:
     def release(encodings: Any) -> None:
         """Let the workers forget encodings, which are computed again from X if they are asked for."""
         encodings.unpersist()
-
-
-def unused_prefix(names: Sequence[str]) -> str:
-    """Give a beginning that no column's name has, whatever its case."""
-    prefix = "_"
-    while any(name.startswith(prefix) for name in names):
-        prefix += "_"
-    return prefix
 
 
 def check_types(rows: Any, encodings: Any, joined: Joined) -> None:

@@ -72,7 +72,7 @@ HOMES = {
         "gpu_encode.warm_up",
     ),
     "pyspark": ("gpu_encode.engines.spark", "gpu_encode.engines.spark_shuffle"),
-    "ray": ("gpu_encode.engines.ray",),
+    "ray": ("gpu_encode.engines.ray", "gpu_encode.engines.ray_shuffle"),
     "fsspec": ("gpu_encode.datasets.stores",),
     "matplotlib": ("gpu_encode.plots",),
     "sqlglot": ("gpu_encode.export.sql",),

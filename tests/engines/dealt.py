@@ -7,6 +7,7 @@ import numpy as np
 import pyarrow as pa
 
 from gpu_encode.engines import calls
+from gpu_encode.engines.places import PlaceShuffle
 from tests.engines.rows import rows
 
 
@@ -40,7 +41,7 @@ class Dealt:
         return total
 
     def map(self, function, shared):
-        return pa.concat_tables(function(shared, table) for table in self._tables())
+        return pa.concat_tables([function(shared, table) for table in self._tables()], promote_options="permissive")
 
     def deal(self, function, shared, number):
         places = {}
@@ -59,6 +60,25 @@ class Groups(Dealt):
 
     def _tables(self):
         return [(place, list(map(pickle.loads, states))) for place, states in self._places.items()]
+
+
+class Shuffle(PlaceShuffle):
+    """Tables of categories in this engine."""
+
+    def __init__(self, table, y=None, sample_weight=None, groups=None):
+        super().__init__(dealt(table)[0], y, sample_weight, groups)
+
+    def rows_of(self, table):
+        return dealt(table)[0]
+
+    def together(self, dealt, other):
+        places = {place: list(states) for place, states in dealt._places.items()}
+        for place, states in other._places.items():
+            places.setdefault(place, []).extend(states)
+        return Groups(places)
+
+    def keep(self, lines):
+        return lines
 
 
 def dealt(table=None):

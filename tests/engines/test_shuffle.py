@@ -5,7 +5,6 @@ import pickle
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 import pytest
 
 from gpu_encode import (
@@ -24,9 +23,9 @@ from gpu_encode import (
     TimeFolds,
 )
 from gpu_encode.datasets import shuffle
-from gpu_encode.datasets.look_up import Joined, PlaceTable, rows_by_place
-from gpu_encode.engines import calls
-from tests.engines.dealt import Dealt, dealt
+from gpu_encode.datasets.look_up import Joined
+from gpu_encode.engines import calls, places
+from tests.engines.dealt import Dealt, Shuffle, dealt
 from tests.engines.rows import SCHEMES, encoder, rows, same
 
 pytestmark = pytest.mark.host
@@ -62,24 +61,6 @@ class Shuffled:
         aside = self.shared.reading.roles.aside
         return self.look_up(viewed, viewed["view"].to_pylist(), [*self.joined.passed, *aside])
 
-    def training_by_place(self, number=3):
-        """Give the encodings of training rows, each key looked up in places."""
-        viewed = self.table.map(shuffle.add_views, (self.shared, "view"))
-        return self.look_up_by_place(viewed, viewed["view"].to_numpy(), number)
-
-    def look_up_by_place(self, table, views, number=3):
-        columns = {}
-        for entry, key in enumerate(self.joined.keys):
-            lines = self.encoded.filter(pc.equal(self.encoded["entry"], entry))
-            lying = {place: lines.take(at) for place, at in rows_by_place(lines, key.stored, number).items()}
-            encodings = np.full((len(table), len(key.outputs)), -77.0, self.joined.dtype)
-            for place, at in rows_by_place(table, key.columns, number).items():
-                here = PlaceTable(key, lying.get(place, lines.slice(0, 0)), self.joined.dtype)
-                encodings[at] = here.look_up(table.take(at), None if views is None else views[at])
-            columns |= dict(zip(key.outputs, encodings.T, strict=True))
-        others = [*self.joined.passed, *(self.shared.reading.roles.aside if views is not None else [])]
-        return pa.table({**columns, **{name: table[name] for name in others}})
-
     def transform(self, table):
         """Give the encodings of new rows."""
         passed = [name for name in self.joined.passed if name in table.column_names]
@@ -106,20 +87,40 @@ class Shuffled:
         return pa.table({**made, **{name: table[name] for name in others}})
 
 
+@pytest.fixture(autouse=True)
+def places_of_few_rows(monkeypatch):
+    monkeypatch.setattr(places, "CATEGORIES", 10)
+    monkeypatch.setattr(places, "ROWS_OF_PIECE", 30)
+
+
+class InPlaces:
+    """An encoder whose sums are added up in places of an engine, where rows find their encodings."""
+
+    def __init__(self, encoder, table, y="sold", weight=None, training=True):
+        self.rows = Shuffle(table, y, weight)
+        self.shared, self.encodings = self.rows.learn(encoder, training)
+        self.joined = Joined.of(self.shared)
+
+    def training(self):
+        return self.rows.encode_training(self.shared, self.joined, self.encodings)
+
+    def transform(self, table):
+        return Shuffle(table).encode_new(self.joined, self.encodings)
+
+
 def check(make, table, y="sold", weight=None):
     """Compare training rows and new rows with those of one table."""
     aside = [*([y] if isinstance(y, str) else y), *([] if weight is None else [weight])]
     X, target = table.drop_columns(aside), table[y] if isinstance(y, str) else table.select(y)
     vectors = {} if weight is None else {"sample_weight": table[weight]}
-    alone, there = make(), Shuffled(make(), table, y, weight)
-    training = alone.fit_transform(X, target, **vectors)
-    assert same(there.training(), training, *aside)
-    assert same(there.training_by_place(), training, *aside)
-    new = targets(seed=4).select(X.column_names)
+    alone = make()
+    training, new = alone.fit_transform(X, target, **vectors), targets(seed=4).select(X.column_names)
     expected = alone.transform(new)
-    assert same(there.transform(new), expected)
-    assert same(there.look_up_by_place(new, None), expected)
-    assert same(Shuffled(make(), table, y, weight, training=False).transform(new), expected)
+    for way in (Shuffled, InPlaces):
+        there = way(make(), table, y, weight)
+        assert same(there.training(), training, *aside)
+        assert same(there.transform(new), expected)
+        assert same(way(make(), table, y, weight, training=False).transform(new), expected)
 
 
 @pytest.mark.filterwarnings("ignore:.* rows see no rows", "ignore::gpu_encode.LeakWarning")

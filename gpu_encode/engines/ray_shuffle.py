@@ -1,0 +1,66 @@
+"""Ray: the sums of categories are added up in places of the object store, and rows come there for their encodings."""
+
+from typing import Any
+
+import numpy as np
+
+from gpu_encode.datasets.look_up import Joined, of_new_rows
+from gpu_encode.datasets.shuffle import ShuffledSums
+from gpu_encode.engines.places import Placed, PlaceShuffle, number_of_places
+from gpu_encode.engines.ray import BLOCKS, RayGroups, RayRows
+
+# Nothing says how many rows will be looked up in what was saved.
+LIKELY_ROWS = 1 << 24
+
+
+class Shuffle(PlaceShuffle):
+    """A dataset of Ray."""
+
+    def __init__(self, X: Any, y: Any = None, sample_weight: Any = None, groups: Any = None) -> None:
+        super().__init__(RayRows(X), y, sample_weight, groups)
+
+    def learn(self, encoder: Any, training: bool) -> tuple[ShuffledSums, Placed]:
+        """Add up the sums of each category at its place, and make encodings of them there, now."""
+        from ray.exceptions import RayError
+
+        try:
+            return super().learn(encoder, training)
+        except RayError as error:
+            cause: BaseException | None = error
+            while cause is not None and not isinstance(cause, (ValueError, TypeError)):
+                cause = cause.__cause__
+            if cause is None:
+                raise
+            raise cause from error
+
+    def rows_of(self, table: Any) -> RayRows:
+        """Give the rows of a dataset."""
+        return RayRows(table)
+
+    def together(self, dealt: RayGroups, other: RayGroups) -> RayGroups:
+        """Give together what was given for each place here and there."""
+        return dealt.beside(other)
+
+    def keep(self, lines: Any) -> Any:
+        """Compute a dataset now; the object store keeps it, and spills to disks what it has no room for."""
+        return lines.materialize()
+
+    @staticmethod
+    def save(joined: Joined, encodings: Placed, path: str) -> None:
+        """Write what new rows need, by Ray."""
+        encodings.lines.map_batches(lambda table: of_new_rows(joined, table), **BLOCKS).write_parquet(
+            f"{path}/encodings"
+        )
+        joined.of_new_rows().write(path)
+
+    def read(self, path: str) -> tuple[Joined, Placed]:
+        """Read what any engine has saved."""
+        import ray
+
+        joined, lines = Joined.read(path), ray.data.read_parquet(f"{path}/encodings")
+        pieces = np.ones(number_of_places(lines.count(), LIKELY_ROWS), np.int64)
+        return joined, Placed(lines, [pieces] * len(joined.keys))
+
+    @staticmethod
+    def release(encodings: Placed) -> None:
+        """Do nothing: the object store forgets what nobody holds."""
