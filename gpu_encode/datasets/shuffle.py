@@ -26,7 +26,8 @@ from gpu_encode.fitting.inputs import TrainingRows, read_fixed_targets
 from gpu_encode.fitting.model import Model
 from gpu_encode.formulas.encoding_rule import EncodingRule, check_weights
 from gpu_encode.ops import host
-from gpu_encode.parts import EncodingPlan, PartialSums
+from gpu_encode.parts import EncodingPlan, Part, PartialSums
+from gpu_encode.parts.encoding import labels_of
 from gpu_encode.parts.sums import prepare_part, sum_prepared
 from gpu_encode.parts.tables import TrainedKey, train_key, warn_of_plans, widen
 from gpu_encode.schemes import GroupKFold, Ordered
@@ -150,11 +151,12 @@ def blind(encoding_plan: EncodingPlan) -> EncodingPlan:
 def total_table(shared: tuple[EncodingPlan, Reading], table: Any) -> PartialSums:
     """Sum some rows by a plan that is `blind`, whatever their categories; only the columns beside features are read."""
     encoding_plan, reading = shared
-    context = prepare_part(encoding_plan, reading.part(table))
+    part = reading.part(table)
+    context = prepare_part(encoding_plan, part)
     if context is None:
         return PartialSums()
     reach = [DigitSpan.of(task.rows, task.spec.layout) for task in context.tasks[0]]
-    return replace(sum_prepared(encoding_plan, context, 0), reach=reach)
+    return replace(sum_prepared(encoding_plan, context, part.first_row), reach=reach)
 
 
 def settle(
@@ -251,11 +253,11 @@ def sum_table(shared: ShuffledSums, table: Any) -> Any:
         The number of the key, its values by the positions of features (others are null), and digits.
     """
     part = shared.reading.part(table)
-    context = prepare_part(shared.encoding_plan, part) if len(table) else None
+    context = prepare_part(shared.encoding_plan, part)
     if context is None:
         nothing = np.zeros(0, np.int32)
         return lines(shared, 0, part.X, nothing, np.zeros((0, shared.n_sums), np.int64))
-    sums = sum_prepared(shared.encoding_plan, context, 0).model
+    sums = sum_prepared(shared.encoding_plan, context, part.first_row).model
     assert sums is not None
     tables = []
     for entry, per_target in enumerate(sums.statistics):
@@ -321,6 +323,15 @@ def digit_name(number: int) -> str:
     return f"digit{number}"
 
 
+def add_lines(tables: Sequence[Any]) -> Any:
+    """Add up lines of `sum_table`: one for each category comes back."""
+    table = pa.concat_tables(tables, promote_options="permissive")
+    digits = [name for name in table.column_names if name.startswith("digit")]
+    keys = [name for name in table.column_names if name not in digits]
+    added = table.group_by(keys, use_threads=False).aggregate([(name, "sum") for name in digits])
+    return added.select([*keys, *(f"{name}_sum" for name in digits)]).rename_columns([*keys, *digits])
+
+
 def encode_lines(shared: ShuffledSums, table: Any) -> Any:
     """Give the encodings of some categories, from lines of `sum_table` that the engine has added up.
 
@@ -357,22 +368,22 @@ def by_target(shared: ShuffledSums, digits: Integers) -> list[Integers]:
 def add_views(shared: tuple[ShuffledSums, str], table: Any) -> Any:
     """Give some training rows with the number of the view in which each finds its encodings, in a column of a name."""
     summed, name = shared
-    views = view_of_rows(summed, table) if len(table) else np.zeros(0, np.int32)
+    views = view_of_rows(summed, summed.reading.part(table)) if len(table) else np.zeros(0, np.int32)
     return table.append_column(name, pa.array(views, pa.int32()))
 
 
-def view_of_rows(shared: ShuffledSums, table: Any) -> Array:
+def view_of_rows(shared: ShuffledSums, part: Part) -> Array:
     """Find the view of each row: its fold, or its class where each is left out."""
-    encoding_plan, part = shared.encoding_plan, shared.reading.part(table)
-    given = part.given()
+    encoding_plan, given = shared.encoding_plan, part.given()
     backend = ops.resolve(given.frame.n_rows, given.device(encoding_plan.parameters.device))
     if isinstance(encoding_plan.plan, LeaveOneOutPlan):
         [target] = read_fixed_targets(backend, given.targets(), encoding_plan.targets)
         labels: Array = backend.to_host(target.labels)
         return labels
     rows = TrainingRows(given, backend, None, given.groups())
-    [plan, *_] = encoding_plan.fold_plans(shared.model.selection, rows, np.zeros(0, np.int32), 0)
+    labels = labels_of(encoding_plan, given, rows)
+    [plan, *_] = encoding_plan.fold_plans(shared.model.selection, rows, labels, part.first_row)
     if plan.lookup_folds is None:
-        return np.zeros(len(table), np.int32)
+        return np.zeros(rows.n_rows, np.int32)
     folds: Array = backend.to_host(plan.lookup_folds)  # type: ignore[arg-type]
     return folds

@@ -1,13 +1,13 @@
 """Training encodings of ordered schemes: sums go from partition to partition, or from group to group of rows."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
 from gpu_encode.distributed import tasks
 from gpu_encode.distributed.partitions import Partitions
-from gpu_encode.distributed.trees import add_in_tree, earlier_sums, make_delayed
+from gpu_encode.distributed.trees import add_in_tree, earlier_sums, exchange
 from gpu_encode.parts import EncodingPlan, with_categories
 
 # Rows travel between all partitions and all groups: more groups are more tasks, fewer groups are larger tasks.
@@ -57,7 +57,10 @@ def encode_shuffled(partitions: Partitions, n_rows: int, learned: tasks.Learned,
     number = max(min(partitions.number, MOST_GROUPS), -(-n_rows // MOST_ROWS))
     shuffled = partitions.map(tasks.shuffle_partition, tables, number)
     orders = range(learned.n_orders)
-    groups = [collect_groups(shuffled, order, number) for order in orders]
+    groups = [
+        exchange("groups", shuffled, [(order, group) for group in range(number)], tasks.select_group, tasks.join_groups)
+        for order in orders
+    ]
     earlier = [earlier_sums([dask.delayed(tasks.sum_group)(rows, tables) for rows in of_order]) for of_order in groups]
 
     def scan_groups(function: Callable[..., Any], order: int, tables: Any) -> list[Any]:
@@ -67,44 +70,7 @@ def encode_shuffled(partitions: Partitions, n_rows: int, learned: tasks.Learned,
     if learned.needs_categories:
         deltas = [add_in_tree(scan_groups(tasks.mean_deltas_of_group, order, tables), tasks.add_up) for order in orders]
         tables = dask.delayed(with_categories)(tables, deltas)
-    encodings = [scan_groups(tasks.encode_group, order, tables) for order in orders]
-    by_partition = return_to_partitions(encodings, [*partitions.first_rows, n_rows])
-    return replace(partitions.without_target(), extra=by_partition).table(tasks.encode_by_place, meta, tables)
-
-
-def collect_groups(shuffled: Sequence[Any], order: int, number: int) -> list[Any]:
-    """Give a Delayed of each group of an order: its rows from all partitions."""
-
-    def graph(name: str) -> dict[str, Any]:
-        tasks_by_name: dict[str, Any] = {}
-        for group in range(number):
-            from_groups = {
-                f"{name}-{group}-{partition}": (tasks.select_group, rows.key, order, group)
-                for partition, rows in enumerate(shuffled)
-            }
-            tasks_by_name |= {**from_groups, f"{name}-{group}": (tasks.join_groups, list(from_groups))}
-        return tasks_by_name
-
-    return make_delayed("groups", graph, range(number), shuffled)
-
-
-def return_to_partitions(encodings: Sequence[Sequence[Any]], borders: Sequence[int]) -> list[Any]:
-    """Give a Delayed for each partition with the encodings of its rows: per order, those from every group."""
-
-    def graph(name: str) -> dict[str, Any]:
-        tasks_by_name: dict[str, Any] = {}
-        for partition, (start, stop) in enumerate(pairwise(borders)):
-            orders = []
-            for order, of_order in enumerate(encodings):
-                from_groups = {
-                    f"{name}-{partition}-{order}-{group}": (tasks.select_rows, rows.key, start, stop)
-                    for group, rows in enumerate(of_order)
-                }
-                tasks_by_name |= from_groups
-                orders.append(list(from_groups))
-            tasks_by_name[f"{name}-{partition}"] = (list, orders)
-        return tasks_by_name
-
-    return make_delayed(
-        "returned", graph, range(len(borders) - 1), [rows for of_order in encodings for rows in of_order]
-    )
+    encodings = [rows for order in orders for rows in scan_groups(tasks.encode_group, order, tables)]
+    borders = list(pairwise([*partitions.first_rows, n_rows]))
+    by_partition = exchange("returned", encodings, borders, tasks.select_rows, list)
+    return replace(partitions.without_target(), extra=by_partition).table(tasks.encode_by_place, meta, tables, number)

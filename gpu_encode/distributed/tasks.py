@@ -172,10 +172,12 @@ def select_rows(encodings: RowEncodings | None, start: int, stop: int) -> RowEnc
     return None if encodings is None else encodings.between(start, stop)
 
 
-def encode_by_place(part: Partition, by_order: Sequence[Sequence[RowEncodings | None]], tables: EncodingTables) -> Any:
-    """Give the training encodings of a partition, whose rows were encoded in groups."""
-    present = [[encodings for encodings in groups if encodings is not None] for groups in by_order]
-    return parts.encode(tables, part, present)
+def encode_by_place(
+    part: Partition, encodings: Sequence[RowEncodings | None], tables: EncodingTables, n_groups: int
+) -> Any:
+    """Give the training encodings of a partition, whose rows were encoded in groups: so many for each order."""
+    by_order = [encodings[start : start + n_groups] for start in range(0, len(encodings), n_groups)]
+    return parts.encode(tables, part, [[rows for rows in order if rows is not None] for order in by_order])
 
 
 def transform_partition(part: Partition, encoder: Any) -> Any:
