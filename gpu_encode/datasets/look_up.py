@@ -183,7 +183,8 @@ def of_new_rows(joined: Joined, lines: Any) -> Any:
     entries = lines[shuffle.ENTRY].to_numpy()
     for entry, key in enumerate(joined.keys):
         own, width = lines.filter(pa.array(entries == entry)), len(key.outputs)
-        cells = own[shuffle.ENCODINGS].combine_chunks().flatten().to_numpy().reshape(len(own), -1)[:, -width:]
+        cells = own[shuffle.ENCODINGS].combine_chunks().flatten().to_numpy()
+        cells = cells.reshape(len(own), key.new_rows + 1, width)[:, -1]
         starts = pa.array(np.arange(len(own) + 1) * width, pa.int32())
         values = pa.array(cells.reshape(-1), lines.schema.field(shuffle.ENCODINGS).type.value_type)
         place = own.column_names.index(shuffle.ENCODINGS)

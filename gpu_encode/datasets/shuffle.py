@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from cpu_fallback.exact import Integers
+from cpu_fallback.row_numbers import FoldPattern, fold_array
 from cpu_fallback.types import Array, Layout, Window
 from cpu_fallback.types import Rows as CodedRows
 from gpu_encode import frames, ops
@@ -383,7 +384,8 @@ def view_of_rows(shared: ShuffledSums, part: Part) -> Array:
     rows = TrainingRows(given, backend, None, given.groups())
     labels = labels_of(encoding_plan, given, rows)
     [plan, *_] = encoding_plan.fold_plans(shared.model.selection, rows, labels, part.first_row)
-    if plan.lookup_folds is None:
-        return np.zeros(rows.n_rows, np.int32)
-    folds: Array = backend.to_host(plan.lookup_folds)  # type: ignore[arg-type]
-    return folds
+    folds = plan.lookup_folds
+    if not (folds is None or isinstance(folds, FoldPattern)):
+        folds = backend.to_host(folds)
+    views = fold_array(folds, 0, rows.n_rows)
+    return np.zeros(rows.n_rows, np.int32) if views is None else views

@@ -31,6 +31,15 @@ def make_delayed(
     return [Delayed(f"{layer}-{name}", whole, layer=layer) for name in names]
 
 
+def map_delayed(title: str, function: Callable[[Any], Any], given: Sequence[Any]) -> list[Any]:
+    """Give a Delayed of what `function` makes of each."""
+
+    def graph(name: str) -> dict[str, Any]:
+        return {f"{name}-{number}": (function, one.key) for number, one in enumerate(given)}
+
+    return make_delayed(title, graph, range(len(given)), given)
+
+
 def exchange(
     title: str,
     given: Sequence[Any],
@@ -38,6 +47,7 @@ def exchange(
     select: Callable[..., Any],
     join: Callable[..., Any],
     *shared: Any,
+    own: Sequence[Any] = (),
 ) -> list[Any]:
     """Give a Delayed for each receiver of what it gets of everyone.
 
@@ -50,8 +60,10 @@ def exchange(
     select : callable
         ``select(given, *receiver)``: what a receiver gets of one.
     join : callable
-        ``join(list, *shared)``: what it makes of all that it gets, in the order of `given`.
+        ``join(list, *own, *shared)``: what it makes of all that it gets, in the order of `given`.
     *shared : Delayed
+    own : list of Delayed, optional
+        One for each receiver.
 
     Examples
     --------
@@ -63,13 +75,15 @@ def exchange(
     """
 
     def graph(name: str) -> dict[str, Any]:
-        others, tasks_by_name = [promise.key for promise in shared], {}
+        mine = [[one.key] for one in own] or [[] for _ in receivers]
+        others = [promise.key for promise in shared]
+        tasks_by_name: dict[str, Any] = {}
         for place, receiver in enumerate(receivers):
             parts = {f"{name}-{place}-{n}": (select, one.key, *receiver) for n, one in enumerate(given)}
-            tasks_by_name |= {**parts, f"{name}-{place}": (join, list(parts), *others)}
+            tasks_by_name |= {**parts, f"{name}-{place}": (join, list(parts), *mine[place], *others)}
         return tasks_by_name
 
-    return make_delayed(title, graph, range(len(receivers)), [*given, *shared])
+    return make_delayed(title, graph, range(len(receivers)), [*given, *own, *shared])
 
 
 def add_in_tree(promises: Sequence[Any], total: Callable[[Sequence[Any]], Any]) -> Any:

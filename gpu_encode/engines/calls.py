@@ -217,11 +217,16 @@ def add_tables(function: Callable[[Any, Any], Any], shared: Any, tables: Iterabl
     try:
         for table in tables:
             nothing = nothing + function(shared, table)
-    except RowError as error:
-        return RowError(error.before, error.row, f" of a batch of rows{error.after}")
     except (ValueError, TypeError) as error:
-        return error
+        return of_batch(error)
     return nothing
+
+
+def of_batch(error: Exception) -> Exception:
+    """Give the error of a table as one of rows that have no other number than that in their batch."""
+    if isinstance(error, RowError):
+        return RowError(error.before, error.row, f" of a batch of rows{error.after}")
+    return error
 
 
 def add_states(states: Iterable[Any], nothing: Any) -> Any:

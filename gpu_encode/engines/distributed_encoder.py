@@ -19,13 +19,14 @@ from gpu_encode.parts.plans import unfitted
 MANY_CATEGORIES = 200_000
 # Each has a class Shuffle, loaded by the first call on a table of its own.
 ENGINES = {
+    "dask": "gpu_encode.distributed.shuffle",
     "spark": "gpu_encode.engines.spark_shuffle",
     "ray": "gpu_encode.engines.ray_shuffle",
 }
 
 
 class DistributedEncoder(BaseEstimator):
-    """An encoder of frames of Spark whose tables of categories may stay there, however many categories there are.
+    """An encoder of frames of Spark or Dask whose tables of categories may stay there, however many these are.
 
     With ``tables="broadcast"`` it does what `encoder` does: the sums of all categories come to one process, and each
     worker holds all encodings.  With ``tables="shuffle"`` the engine adds the sums up by category in a shuffle of its

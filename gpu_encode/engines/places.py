@@ -190,10 +190,13 @@ class PlaceShuffle:
         return rows.map(select, named)
 
 
-def deal_sums(shared: tuple[ShuffledSums, int], table: Any) -> dict[int, list[Any]]:
-    """Give by place the lines of digits of some rows, a table for each key that has any there."""
+def deal_sums(shared: tuple[ShuffledSums, int], table: Any) -> dict[int, Any]:
+    """Give by place the lines of digits of some rows, a table for each key that has any there; or an error."""
     (summed, number), dealt = shared, dict[int, list[Any]]()
-    lines = shuffle.sum_table(summed, table)
+    try:
+        lines = shuffle.sum_table(summed, table)
+    except (ValueError, TypeError) as error:
+        return {0: calls.of_batch(error)}
     for entry, key in enumerate(summed.model.selection.entries):
         own = of_entry(lines, entry)
         for place, at in rows_by_place(own, [shuffle.key_name(i) for i in key.members], number).items():
@@ -203,6 +206,9 @@ def deal_sums(shared: tuple[ShuffledSums, int], table: Any) -> dict[int, list[An
 
 def add_sums(shared: ShuffledSums, group: Any) -> Any:
     """Add up the lines of digits at a place, and give encodings of them."""
+    for state in group[1]:
+        if isinstance(state, Exception):
+            raise state
     lines = join([table for tables in group[1] for table in tables])
     names = lines.column_names
     keys, digits = names[: -shared.n_sums], names[-shared.n_sums :]

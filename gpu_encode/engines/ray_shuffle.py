@@ -21,17 +21,14 @@ class Shuffle(PlaceShuffle):
 
     def learn(self, encoder: Any, training: bool) -> tuple[ShuffledSums, Placed]:
         """Add up the sums of each category at its place, and make encodings of them there, now."""
-        from ray.exceptions import RayError
+        from ray.exceptions import RayTaskError
 
         try:
             return super().learn(encoder, training)
-        except RayError as error:
-            cause: BaseException | None = error
-            while cause is not None and not isinstance(cause, (ValueError, TypeError)):
-                cause = cause.__cause__
-            if cause is None:
-                raise
-            raise cause from error
+        except RayTaskError as error:
+            if isinstance(error.cause, (ValueError, TypeError)):
+                raise error.cause from error
+            raise
 
     def rows_of(self, table: Any) -> RayRows:
         """Give the rows of a dataset."""

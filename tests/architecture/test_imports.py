@@ -66,6 +66,8 @@ HOMES = {
         "gpu_encode.cli",
         "gpu_encode.storage",
         "gpu_encode.datasets",
+        "gpu_encode.distributed.place_tasks",
+        "gpu_encode.distributed.shuffle",
         "gpu_encode.engines",
         "gpu_encode.export",
         "gpu_encode.categories",

@@ -10,6 +10,7 @@ import pytest
 from distributed import Client, LocalCluster, wait
 
 from gpu_encode import KFold, LeaveOneOut, Ordered, TargetEncoder
+from gpu_encode.engines import DistributedEncoder
 from tests.bits import assert_same_encoder
 from tests.distributed.cases import KEYS, assert_same, rows
 from tests.distributed.loading import lazy, visits
@@ -86,11 +87,29 @@ def test_a_worker_is_killed(client, tmp_path, visit, scheme):
     assert len(before.items() & client.run(os.getpid).items()) == 1
 
 
-def test_the_workers_that_hold_the_tables_are_killed(client):
+@pytest.mark.parametrize(
+    "visit",
+    [
+        pytest.param(visit, id=name, marks=() if name == "sum" else pytest.mark.long)
+        for visit, name in enumerate(["count", "profile", "total", "sum", "deal", "put together"], start=1)
+    ],
+)
+def test_a_worker_is_killed_while_tables_stay_there(client, tmp_path, visit):
+    _, encodings = wanted(KFold(4))
+    before = client.run(os.getpid)
+    cut, encoder = lazy(N_ROWS, tmp_path, dying=(3, visit)), DistributedEncoder(TargetEncoder(cv=KFold(4)), "shuffle")
+    assert_same(encoder.fit_transform(cut[KEYS], cut["amount"]).compute(), encodings)
+    assert visits(tmp_path)[3] >= 7
+    client.wait_for_workers(2, timeout=SECONDS)
+    assert len(before.items() & client.run(os.getpid).items()) == 1
+
+
+@pytest.mark.parametrize("make", [TargetEncoder, lambda cv: DistributedEncoder(TargetEncoder(cv=cv), "shuffle")])
+def test_the_workers_that_hold_the_tables_are_killed(client, make):
     """What the lazy encodings are made of is lost, and is made again."""
     _, encodings = wanted(KFold(4))
-    cut = lazy(N_ROWS)
-    training = TargetEncoder(cv=KFold(4)).fit_transform(cut[KEYS], cut["amount"])
+    cut, encoder = lazy(N_ROWS), make(cv=KFold(4))
+    training = encoder.fit_transform(cut[KEYS], cut["amount"])
     holders = [worker for worker, keys in client.has_what().items() if keys]
     assert holders
     for pid in client.run(os.getpid, workers=holders).values():
