@@ -5,7 +5,7 @@ holds all that its rows need, and no process holds all categories.
 """
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Self
@@ -222,6 +222,17 @@ def rows_by_place(table: Any, columns: Sequence[str], number: int) -> dict[int, 
     order = np.argsort(places, kind="stable")
     found, starts = np.unique(places[order], return_index=True)
     return dict(zip(found.tolist(), np.split(order, starts[1:]), strict=True))
+
+
+def lines_by_place(
+    lines: Any, keys: Sequence[Sequence[str]], numbers: Sequence[int]
+) -> Iterator[tuple[tuple[int, int], Any]]:
+    """Give lines by the number of their key, and the place that the values of the key's columns say."""
+    entries = lines[shuffle.ENTRY].to_numpy()
+    for entry, (columns, number) in enumerate(zip(keys, numbers, strict=True)):
+        own = lines.take(pa.array(np.flatnonzero(entries == entry)))
+        for place, rows in rows_by_place(own, columns, number).items():
+            yield (entry, place), own.take(pa.array(rows))
 
 
 def index_of(table: Any) -> tuple[CategoryIndex, Array]:

@@ -1,15 +1,10 @@
 """Ordered schemes over chunks: rows as they stand carry sums on; any other order sorts rows into files first."""
 
-from collections.abc import Callable, Iterator, Sequence
-from pathlib import Path
-from typing import Any
+from collections.abc import Callable, Iterator
 
-import numpy as np
-import pyarrow as pa
-
-from cpu_fallback.types import Array
 from gpu_encode.datasets.run import Run
 from gpu_encode.datasets.source import Roles, Size
+from gpu_encode.datasets.spilling import SpillFiles
 from gpu_encode.parts import (
     CategoryMeanDeltas,
     CategoryMeanScan,
@@ -21,54 +16,6 @@ from gpu_encode.parts import (
     shuffle,
     with_categories,
 )
-
-
-class SpillFiles:
-    """Pieces of arrays by number: each number has a file, to which pieces are added.
-
-    Parameters
-    ----------
-    folder : Path
-        Is made, and must not be there.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     files = SpillFiles(Path(folder, "spilled"))
-    ...     files.add(3, [np.array([1, 2]), None])
-    ...     files.add(3, [np.array([5]), None])
-    ...     list(files.read(3))
-    [[array([1, 2]), None], [array([5]), None]]
-    """
-
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
-        folder.mkdir()
-
-    def add(self, number: int, arrays: Sequence[Array | None]) -> None:
-        """Add a piece."""
-        # Arrow's files say so when the disk is full; NumPy's own way to write to Python's does not.
-        with pa.OSFile(str(self._folder / f"{number}"), "ab") as file:
-            np.save(file, np.array([array is not None for array in arrays]), allow_pickle=False)
-            for array in arrays:
-                if array is not None:
-                    np.save(file, np.ascontiguousarray(array), allow_pickle=False)
-
-    def read(self, number: int) -> Iterator[list[Any]]:
-        """Give the pieces of a number, in the order in which they were added."""
-        path = self._folder / f"{number}"
-        if not path.exists():
-            return
-        size = path.stat().st_size
-        with path.open("rb") as file:
-            while file.tell() < size:
-                present = np.load(file, allow_pickle=False)
-                yield [np.load(file, allow_pickle=False) if is_there else None for is_there in present]
-
-    def remove(self, number: int) -> None:
-        """Remove the pieces of a number."""
-        (self._folder / f"{number}").unlink(missing_ok=True)
 
 
 # Gives, per order, the encodings of the rows of a part; None where the scheme is not ordered.

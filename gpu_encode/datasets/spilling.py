@@ -1,0 +1,94 @@
+"""Pieces of rows that wait in files, by number: arrays of NumPy, or tables of Arrow."""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from cpu_fallback.types import Array
+
+
+class SpillFiles:
+    """Pieces by number: each number has a file, to which pieces are added.
+
+    Parameters
+    ----------
+    folder : Path
+        Is made, and must not be there.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     files = SpillFiles(Path(folder, "spilled"))
+    ...     files.add(3, [np.array([1, 2]), None])
+    ...     files.add(3, [np.array([5]), None])
+    ...     list(files.read(3))
+    [[array([1, 2]), None], [array([5]), None]]
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        folder.mkdir()
+
+    def add(self, number: int, piece: Any) -> None:
+        """Add a piece."""
+        # Arrow's files say so when the disk is full; NumPy's own way to write to Python's does not.
+        with pa.OSFile(str(self._folder / f"{number}"), "ab") as file:
+            self._write(file, piece)
+
+    def read(self, number: int) -> Iterator[Any]:
+        """Give the pieces of a number, in the order in which they were added."""
+        path = self._folder / f"{number}"
+        if not path.exists():
+            return
+        size = path.stat().st_size
+        with path.open("rb") as file:
+            while file.tell() < size:
+                yield self._read(file)
+
+    def remove(self, number: int) -> None:
+        """Remove the pieces of a number."""
+        (self._folder / f"{number}").unlink(missing_ok=True)
+
+    @staticmethod
+    def _write(file: Any, arrays: Sequence[Array | None]) -> None:
+        """Write a list of arrays, of which some may be None."""
+        np.save(file, np.array([array is not None for array in arrays]), allow_pickle=False)
+        for array in arrays:
+            if array is not None:
+                np.save(file, np.ascontiguousarray(array), allow_pickle=False)
+
+    @staticmethod
+    def _read(file: Any) -> list[Any]:
+        """Read a list of arrays."""
+        present = np.load(file, allow_pickle=False)
+        return [np.load(file, allow_pickle=False) if is_there else None for is_there in present]
+
+
+class SpillTables(SpillFiles):
+    """Pieces that are tables of Arrow.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     files = SpillTables(Path(folder, "spilled"))
+    ...     files.add(3, pa.table({"city": ["Bonn", None]}))
+    ...     [table["city"].to_pylist() for table in files.read(3)]
+    [['Bonn', None]]
+    """
+
+    @staticmethod
+    def _write(file: Any, table: Any) -> None:
+        """Write a table as a stream of its own, whose columns are compressed: most digits of a sum are zeros."""
+        with pa.ipc.new_stream(file, table.schema, options=pa.ipc.IpcWriteOptions(compression="lz4")) as stream:
+            stream.write_table(table)
+
+    @staticmethod
+    def _read(file: Any) -> Any:
+        """Read a table."""
+        with pa.ipc.open_stream(file) as stream:
+            return stream.read_all()
