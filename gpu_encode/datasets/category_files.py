@@ -1,12 +1,13 @@
 """Categories that have no room in memory: their sums and encodings lie in files, one for each place of a key.
 
-Rows become lines of digits, one a category, which are spilled by place; place by place they are added up, and become
-encodings.  Rows are spilled by the same places, looked up place by place, and their encodings are spilled by chunk.
+The rows of a chunk become lines, one a category, which are spilled by place, and beside them which line each row has.
+Place by place lines are added up and become encodings, and rows find these by their lines, so that no value of a row
+is written more than once a chunk.  Encodings are spilled by chunk of the output.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import pyarrow as pa
@@ -14,27 +15,29 @@ from pyarrow import parquet
 
 from cpu_fallback.types import Array
 from gpu_encode.datasets import memory, shuffle
-from gpu_encode.datasets.look_up import Joined, PlaceTable, lines_by_place, of_new_rows, rows_by_place
+from gpu_encode.datasets.look_up import Joined, PlaceTable, at_places, of_new_rows, places_of, rows_by_place
+from gpu_encode.datasets.shuffle import KeyLines
 from gpu_encode.datasets.spilling import SpillFiles, SpillTables
+from gpu_encode.errors.pieces import rows_have_changed
 from gpu_encode.errors.values import RowError
+from gpu_encode.fitting.model import unseen_counted
 
-# The number of a row among all rows, and its view.
-ROW, VIEW = "row", "view"
 # More places are smaller pieces.
-MOST_PLACES = 1 << 10
+LEAST_PLACES, MOST_PLACES = 1, 1 << 10
 # Lines that are gathered before they are added up, and that are encoded at a time.
 GATHERED, ENCODED = 1 << 17, 1 << 15
 # Bytes of a category beside its digits, values and encodings, while its place is looked through.
 WORK_OF_CATEGORY = 256
+# Lines of a saved table that are read at a time.
+READ = 1 << 16
 
 
-def number_of_places(n_rows: int, bytes_of_category: float, limit: int) -> int:
-    """Choose how many places the categories of so many rows, or lines, are dealt to.
+def number_of_places(n_categories: float, bytes_of_category: float, limit: int) -> int:
+    """Choose how many places the categories of a key are dealt to.
 
     Parameters
     ----------
-    n_rows : int
-        Each may have a category of its own.
+    n_categories : float
     bytes_of_category : float
         Its digits, values and encodings.
     limit : int
@@ -42,12 +45,12 @@ def number_of_places(n_rows: int, bytes_of_category: float, limit: int) -> int:
     """
     memory.release()
     free = max(limit - max(memory.resident_bytes(), memory.LOADED), 1)
-    places = -(-int(3 * n_rows * (3 * bytes_of_category + WORK_OF_CATEGORY)) // free)
-    return max(1, min(places, MOST_PLACES))
+    places = -(-int(3 * n_categories * (3 * bytes_of_category + WORK_OF_CATEGORY)) // free)
+    return max(LEAST_PLACES, min(places, MOST_PLACES))
 
 
 class CategoryFiles:
-    """Encodings of all categories in files, and the rows that are looked up in them.
+    """Sums or encodings of all categories in files, and the rows that look their encodings up there.
 
     Parameters
     ----------
@@ -58,110 +61,145 @@ class CategoryFiles:
         Of the places of each key.
     chunk_rows : int
         Rows are asked for between multiples of this number.
+    advance : callable
+        Is called with the number of rows that were looked up.
     """
 
-    def __init__(self, joined: Joined, folder: Path, number: int, chunk_rows: int) -> None:
-        self._joined, self._number, self._chunk_rows = joined, number, chunk_rows
+    def __init__(
+        self, joined: Joined, folder: Path, number: int, chunk_rows: int, advance: Callable[[int], object]
+    ) -> None:
+        self._joined, self._number, self._chunk_rows, self._advance = joined, number, chunk_rows, advance
         self._lines = SpillTables(folder / "lines")
         self._encodings = SpillTables(folder / "encodings")
-        self._rows = SpillTables(folder / "rows")
+        self._rows = SpillFiles(folder / "rows")
         self._by_chunk = SpillFiles(folder / "by-chunk")
-        self._empty: Any = None
 
-    def add_lines(self, lines: Any) -> None:
-        """Spill lines of `shuffle.sum_table` by place."""
-        for number, own in self._by_place(lines):
-            self._lines.add(number, own)
+    @property
+    def n_bytes(self) -> int:
+        """Bytes that were written."""
+        return sum(files.n_bytes for files in (self._lines, self._encodings, self._rows, self._by_chunk))
 
-    def add_rows(self, table: Any, first_row: int, views: Array | None) -> None:
-        """Spill what rows are looked up by: the values of their keys, and the view of each in training."""
-        numbers = pa.array(np.arange(first_row, first_row + len(table)))
-        for entry, key in enumerate(self._joined.keys):
-            values = [shuffle.in_one_form(table[name]) for name in key.columns]
-            rows = pa.table([*values, numbers], [*key.columns, f"{ROW} of {entry}"])
-            if views is not None:
-                rows = rows.append_column(f"{VIEW} of {entry}", pa.array(views))
-            for place, at in rows_by_place(rows, key.columns, self._number).items():
-                self._rows.add(entry * self._number + place, rows.take(pa.array(at)))
+    def add(self, entry: int, lines: KeyLines, first_row: int, views: Array | None) -> None:
+        """Spill the lines of some rows in a row, and which of them each row has.
 
-    def encode(self, shared: shuffle.ShuffledSums, no_rows: Any) -> None:
-        """Make the encodings of each place from its lines, which are then gone."""
-        self._empty = shuffle.encode_lines(shared, no_rows)
-        for number in range(len(self._joined.keys) * self._number):
-            lines = add_up(self._lines.read(number))
-            self._lines.remove(number)
-            for start in range(0, 0 if lines is None else len(lines), ENCODED):
-                self._encodings.add(number, shuffle.encode_lines(shared, lines.slice(start, ENCODED)))
-            del lines
-            memory.release()
+        Parameters
+        ----------
+        entry : int
+            Number of the key.
+        lines : KeyLines
+        first_row : int
+        views : int array (rows,), optional
+            Of training rows.
+        """
+        places, within = places_of(lines.hashes, self._number), np.zeros(len(lines.table), np.int32)
+        for place, at in at_places(places).items():
+            self._lines.add(self._file(entry, place), lines.table.take(pa.array(at)))
+            within[at] = np.arange(len(at))
+        rows = np.flatnonzero(lines.of_rows >= 0)
+        line = lines.of_rows[rows]
+        for place, at in at_places(places[line]).items():
+            here = rows[at]
+            of_view = None if views is None else views[here].astype(np.min_scalar_type(int(views.max())))
+            # Rows of a chunk are fewer than 2**31.
+            piece = [np.array(first_row), here.astype(np.int32), within[line[at]], of_view]
+            self._rows.add(self._file(entry, place), piece)
+        if len(rows) < len(lines.of_rows):
+            assert views is not None
+            missing = np.flatnonzero(lines.of_rows < 0)
+            key = self._joined.keys[entry]
+            encodings = np.reshape(key.missing, (-1, len(key.outputs)))[views[missing]].astype(self._joined.dtype)
+            self._add_encodings(entry, first_row + missing, encodings)
 
-    def read(self, path: Path) -> None:
-        """Take the encodings that `write` wrote, by whatever engine."""
+    def add_encodings(self, path: Path) -> None:
+        """Spill the encodings of a saved table, whichever engine wrote it, by place."""
         for name in sorted(Path(path, "encodings").glob("*.parquet")):
             with parquet.ParquetFile(name) as file:
-                self._empty = file.schema_arrow.empty_table() if self._empty is None else self._empty
-                for batch in file.iter_batches(1 << 16):
-                    for number, own in self._by_place(pa.Table.from_batches([batch])):
-                        self._encodings.add(number, own)
+                for batch in file.iter_batches(READ):
+                    self._add_saved(pa.Table.from_batches([batch]))
 
-    def write(self, path: Path) -> None:
-        """Write what new rows need to a folder: `encodings` and `joined`, as `DistributedEncoder` does."""
-        Path(path, "encodings").mkdir(parents=True)
-        schema = of_new_rows(self._joined, self._empty).schema
-        for number in range(len(self._joined.keys) * self._number):
-            pieces = list(self._encodings.read(number))
-            if pieces:
-                table = of_new_rows(self._joined, pa.concat_tables(pieces, promote_options="permissive"))
-                parquet.write_table(table.cast(schema), Path(path, "encodings", f"part-{number}.parquet"))
-        self._joined.of_new_rows().write(str(path))
+    def learn(self, shared: shuffle.ShuffledSums, use: Callable[[Any], None]) -> None:
+        """Make the encodings of each place from its lines, hand them over, and look the place's rows up in them."""
+        for entry in range(len(self._joined.keys)):
+            for place in range(self._number):
+                lines = add_up(self._lines.read(self._file(entry, place)))
+                if lines is not None:
+                    starts = range(0, len(lines), ENCODED)
+                    pieces = [shuffle.encode_lines(shared, lines.slice(start, ENCODED)) for start in starts]
+                    encodings = pa.concat_tables(pieces)
+                    del lines, pieces
+                    use(encodings)
+                    self._look_up(entry, place, encodings)
+                    del encodings
+                    memory.release()
 
-    def look_up(self) -> None:
-        """Look all rows up, place by place."""
-        for entry, key in enumerate(self._joined.keys):
-            for number in range(entry * self._number, (entry + 1) * self._number):
-                lines = pa.concat_tables([self._empty, *self._encodings.read(number)], promote_options="permissive")
-                table = PlaceTable(key, lines, self._joined.dtype)
-                del lines
-                for piece in self._rows.read(number):
-                    self._look_up_piece(entry, table, piece)
-                self._rows.remove(number)
+    def look_up(self, no_lines: Any) -> None:
+        """Look all rows up in the encodings that were added; `no_lines` has their columns."""
+        for entry in range(len(self._joined.keys)):
+            for place in range(self._number):
+                found = self._encodings.read(self._file(entry, place))
+                self._look_up(entry, place, pa.concat_tables([no_lines, *found]))
                 memory.release()
 
     def encodings_of(self, first_row: int, n_rows: int) -> Any:
         """Give the encodings of the rows of a chunk, as a table."""
-        columns = {}
+        columns: dict[str, Any] = {}
         for entry, key in enumerate(self._joined.keys):
             encodings = np.empty((n_rows, len(key.outputs)), self._joined.dtype, "F")
-            for rows, values in self._by_chunk.read(self._chunk_of(first_row) * len(self._joined.keys) + entry):
-                here = (rows >= first_row) & (rows < first_row + n_rows)
-                encodings[rows[here] - first_row] = values[here]
+            n_found = 0
+            for rows, values in self._by_chunk.read(first_row // self._chunk_rows * len(self._joined.keys) + entry):
+                start, stop = np.searchsorted(rows, [first_row, first_row + n_rows])
+                encodings[rows[start:stop] - first_row] = values[start:stop]
+                n_found += stop - start
+            if n_found != n_rows:
+                raise rows_have_changed("The source has rows")
             columns |= dict(zip(key.outputs, encodings.T, strict=True))
         return pa.table(columns)
 
-    def _by_place(self, lines: Any) -> Iterator[tuple[int, Any]]:
-        """Give lines by the number of their key and place."""
-        keys = [key.stored for key in self._joined.keys]
-        for (entry, place), own in lines_by_place(lines, keys, [self._number] * len(keys)):
-            yield entry * self._number + place, own
+    def _file(self, entry: int, place: int) -> int:
+        """Give the number of the file of a place of a key."""
+        return entry * self._number + place
 
-    def _chunk_of(self, row: Any) -> Any:
-        """Give the number of the chunk that has a row."""
-        return row // self._chunk_rows
+    def _add_saved(self, lines: Any) -> None:
+        """Spill some saved encodings by place."""
+        entries = lines[shuffle.ENTRY].to_numpy()
+        for entry, key in enumerate(self._joined.keys):
+            own = lines.take(pa.array(np.flatnonzero(entries == entry)))
+            for place, at in rows_by_place(own, key.stored, self._number).items():
+                self._encodings.add(self._file(entry, place), own.take(pa.array(at)))
 
-    def _look_up_piece(self, entry: int, table: PlaceTable, piece: Any) -> None:
-        """Look some rows of a place up, and spill their encodings by chunk."""
-        key, n_keys = self._joined.keys[entry], len(self._joined.keys)
-        rows = piece[f"{ROW} of {entry}"].to_numpy()
-        views = piece[f"{VIEW} of {entry}"].to_numpy() if f"{VIEW} of {entry}" in piece.column_names else None
-        try:
-            encodings = table.look_up(piece.select(key.columns), views)
-        except RowError as error:
-            raise RowError(error.before, int(rows[error.row]), error.after) from error
-        # Rows are in the order in which they were read.
-        chunks, starts = np.unique(self._chunk_of(rows), return_index=True)
+    def _look_up(self, entry: int, place: int, encodings: Any) -> None:
+        """Look the rows of a place up, and spill their encodings by chunk."""
+        key, number = self._joined.keys[entry], self._file(entry, place)
+        table = PlaceTable(key, encodings, self._joined.dtype)
+        pieces = zip(self._lines.read(number), self._rows.read(number), strict=True)
+        for lines, (first_row, rows, within, views) in pieces:
+            values = lines.select(key.stored).rename_columns(key.columns)
+            try:
+                found = table.look_up(values, views, within)
+            except RowError:
+                raise refused_row(table, values.take(pa.array(within)), int(first_row) + rows) from None
+            self._add_encodings(entry, first_row + rows.astype(np.int64), found)
+            self._advance(len(rows))
+        self._lines.remove(number)
+        self._rows.remove(number)
+        self._encodings.remove(number)
+
+    def _add_encodings(self, entry: int, rows: Array, encodings: Array) -> None:
+        """Spill encodings of rows, whose numbers rise, by chunk."""
+        chunks, starts = np.unique(rows // self._chunk_rows, return_index=True)
         pieces = zip(chunks.tolist(), np.split(rows, starts[1:]), np.split(encodings, starts[1:]), strict=True)
         for chunk, some, values in pieces:
-            self._by_chunk.add(chunk * n_keys + entry, [some, values])
+            self._by_chunk.add(chunk * len(self._joined.keys) + entry, [some, values])
+
+
+def refused_row(table: PlaceTable, values: Any, rows: Array) -> ValueError:
+    """Give the error of new rows of which a policy refuses some."""
+    try:
+        with unseen_counted():
+            table.look_up(values, None)
+    except RowError as error:
+        return RowError(error.before, int(rows[error.row]), error.after)
+    raise AssertionError("a value is refused where its rows are not")
 
 
 def add_up(pieces: Iterable[Any]) -> Any:
@@ -175,3 +213,32 @@ def add_up(pieces: Iterable[Any]) -> Any:
             gathered = [shuffle.add_lines(gathered)]
             n_lines = most = len(gathered[0])
     return shuffle.add_lines(gathered) if gathered else None
+
+
+class SavedTable:
+    """A folder of encodings of new rows, as `DistributedEncoder.save` writes it, that is written place by place.
+
+    Parameters
+    ----------
+    path : Path
+        Is made, and must not be there.
+    joined : Joined
+    no_lines : pyarrow.Table
+        Encodings of no categories.
+    """
+
+    def __init__(self, path: Path, joined: Joined, no_lines: Any) -> None:
+        Path(path, "encodings").mkdir(parents=True)
+        self._joined = joined
+        joined.of_new_rows().write(str(path))
+        self._writer = parquet.ParquetWriter(Path(path, "encodings", "part-0.parquet"), no_lines.schema)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._writer.close()
+
+    def add(self, encodings: Any) -> None:
+        """Write the encodings of some categories."""
+        self._writer.write_table(of_new_rows(self._joined, encodings))

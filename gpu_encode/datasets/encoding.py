@@ -5,22 +5,26 @@ import time
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import chain
+from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pyarrow as pa
 from pyarrow.dataset import Dataset
 from sklearn.utils.validation import check_is_fitted
 
 from cpu_fallback.cached import cached_property
-from gpu_encode import devices
+from gpu_encode import devices, notices, storage
 from gpu_encode.annotations import ArrowStream, FilePath, LazyFrame
 from gpu_encode.datasets import memory
+from gpu_encode.datasets.disk_tables import SavedEncodings, TrainingFiles, is_table, run_joining, survey
 from gpu_encode.datasets.orders import Orders, Placing
+from gpu_encode.datasets.publishing import place_of_model
 from gpu_encode.datasets.room import FEWEST_ROWS, Room, slice_of
 from gpu_encode.datasets.run import Options, Run, Summary, hold_stream
 from gpu_encode.datasets.source import (
     Chunk,
+    Reading,
     Roles,
     Size,
     Source,
@@ -44,6 +48,8 @@ from gpu_encode.datasets.staging import (
 from gpu_encode.datasets.writing import choose_destination
 from gpu_encode.encoders.base import Encoder
 from gpu_encode.errors import datasets as errors
+from gpu_encode.errors.engines import NotShuffledError
+from gpu_encode.errors.parameters import check_option
 from gpu_encode.fitting.model import unseen_counted, warn_of_share
 from gpu_encode.parts import EncodingPlan, Part, PartialSums, Profile, encode, fit, measure, plan
 from gpu_encode.parts.plans import carried
@@ -70,6 +76,8 @@ def encode_dataset(
     missing_text: Sequence[str] = (),
     text: Sequence[str] = (),
     memory_limit: int | str | None = None,
+    tables: Literal["auto", "memory", "disk"] = "auto",
+    model: FilePath | None = None,
     compression: str | None = None,
     overwrite: bool = False,
     resume: bool = False,
@@ -92,7 +100,7 @@ def encode_dataset(
         has its counterpart, and a single one is written in parts of one chunk.  It appears whole, at the end.
         Or a URL of these: what is finished on this machine is then put there (`docs/sources.md`).
     encoder : TargetEncoder
-        Is fitted when this returns.
+        Is fitted when this returns, unless its tables are on disk.
     target : str or list of str, optional
         Column to learn from, or several; None for encoders that read no target.
     weight : str, optional
@@ -110,10 +118,17 @@ def encode_dataset(
     memory_limit : int or str, optional
         Bytes that this process may have resident, such as "2GiB", Python and its libraries included; a quarter of what
         is free, beside what it holds, unless given.
+    tables : {"auto", "memory", "disk"}, default="auto"
+        Where categories, their sums and encodings are while rows are encoded.  "disk": in the hidden folder, a place
+        of the categories in memory at a time; `encoder` then stays unfitted.  "auto" takes the disk where
+        `memory_limit` has no room for them.
+    model : path, optional
+        What new rows need is saved here, and appears with the output, or neither does: the file of `encoder.save`; or
+        with tables on disk a folder, which `transform_dataset` takes in place of an encoder.
     compression : str, optional
         Of Parquet and Arrow files; that of the source unless given.
     overwrite : bool, default=False
-        Replace a file that is there, or a folder that holds nothing but files of rows, at the end.
+        Replace a file that is there, or a folder that holds nothing but files of rows, at the end; and a model.
     resume : bool, default=False
         Go on from what an interrupted run of the same call had finished, with the same bits at the end.  Not with
         statistics that are functions, which no file holds; and not from a query, which may give other rows.
@@ -136,8 +151,14 @@ def encode_dataset(
     -----
     Rows that fit in one chunk are read once.  Otherwise every pass reads them again, and beside the chunks memory holds
     the categories and their sums; and the distinct values of a column that the scheme reads, groups or times, 16 bytes
-    and more each.  Categories for which `memory_limit` has no room are refused while they are read, with a limit that
-    is enough: the rest of the rows, up to 67 million, is looked through to count them.  Random orders, and orders in
+    and more each.  Where `memory_limit` has no room for categories, which shows while they are read, the rest of the
+    rows, up to 67 million, is looked through to count them.  Then their sums go to files by a hash of the category,
+    are added up file by file, and rows find their encodings there, to the same bits: the disk has to have room for
+    the digits of as many sums as a chunk has categories, for each chunk.  `TargetEncoder` is served so, in folds of
+    any kind, and with each row left out for one target of classes without weights; not for what looks at all
+    categories at once (a hierarchy, infrequent categories, `categories` as a list, `JamesStein`, `GLMM`, the mean of
+    categories as prior), nor for orders and weights by age: there it is an error, with a limit that is enough.  An
+    interrupted run makes these files again.  Random orders, and orders in
     time, take two passes more over rows as small numbers, which lie in the hidden folder for as long.
 
     Splits, splitters of scikit-learn but `KFold` and `PredefinedSplit`, ``Ordered`` with `values` or in a dict as `cv`,
@@ -163,10 +184,15 @@ def encode_dataset(
         raise errors.no_encoder(encoder)
     if target is None and encoder._parameters().reads_target:
         raise ValueError(f"{type(encoder).__name__} learns from a target: name its column, as in target='sold'.")
-    options = Options(memory.limit_of(memory_limit), compression, overwrite, resume, progress)
+    check_option("encode_dataset", "tables", tables, ("auto", "memory", "disk"))
+    limit = memory.limit_of(memory_limit)
+    options = Options(limit, compression, overwrite, resume, progress, tables=tables)
+    place = None if model is None else place_of_model(model, overwrite)
     rows = open_source(source, missing_text, text)
     choices = {"target": target, "weight": weight, "groups": groups, "keep_target": keep_target}
-    return run_encoding(rows, destination, encoder, choices, options, drop_missing_target=drop_missing_target)
+    return run_encoding(
+        rows, destination, encoder, choices, options, drop_missing_target=drop_missing_target, model=place
+    )
 
 
 @devices.explain_memory()
@@ -214,10 +240,11 @@ def run_encoding(
             rows = rows.without_incomplete(column_roles.targets)
         description = describe_run(rows, output, choices | describe_parameters(encoder))
         run = Run(rows, output, staging, shown, options, begun)
-        encoding = Encoding(run, encoder, column_roles, choices["keep_target"], repeatable)
+        made = None if model is None else staging.model_path(model)
+        encoding = Encoding(run, encoder, column_roles, choices["keep_target"], repeatable, options.tables, made)
         encoding.encode(staging.begin(description, options.resume, encoding.plan_work))
-        if model is not None:
-            encoder.save(staging.model_path(model))
+        if made is not None and not encoding.on_disk:
+            encoder.save(made)
         staging.publish(model)
     return run.summary()
 
@@ -235,9 +262,19 @@ def asked_kinds(encoder: Any, targets: Sequence[str]) -> dict[str, Any]:
 class Encoding:
     """The passes of one run."""
 
-    def __init__(self, run: Run, encoder: Any, roles: Roles, keep_target: bool, repeatable: bool) -> None:
+    def __init__(
+        self,
+        run: Run,
+        encoder: Any,
+        roles: Roles,
+        keep_target: bool,
+        repeatable: bool,
+        tables: str = "memory",
+        model: Path | None = None,
+    ) -> None:
         self._run, self._encoder, self._roles = run, encoder, roles
         self._keep_target, self._repeatable = keep_target, repeatable
+        self._tables, self._model, self.on_disk = tables, model, False
         self._selected = roles.selected(encoder, run.source.schema)
         self._needed = {roles.features[column] for column in self._selected.needed}
         self._chosen = roles.chosen(encoder, self._selected)
@@ -255,6 +292,8 @@ class Encoding:
     def encode(self, work: dict[str, Any]) -> None:
         """Encode all rows: in several passes over chunks, or at once where that is asked for."""
         if needs_all_rows(self._encoder):
+            if self._tables == "disk":
+                raise errors.not_on_disk("this scheme, or these borders, take all rows at once")
             self._encode_at_once(work)
         else:
             self._encode_chunks(work)
@@ -289,8 +328,27 @@ class Encoding:
             encoder.columns = self._chosen
         encoding_plan = plan(encoder, self._profile(work))
         run.check_classes(roles.names, len(self._selected.entries), most_classes(encoding_plan.targets))
-        sums = [self._measure(encoding_plan, work)]
+        if self._tables == "disk":
+            self._encode_on_disk(encoding_plan, work, None)
+            return
+        sums: list[PartialSums] = []
+        refused = None
+        try:
+            sums.append(self._measure(encoding_plan, work))
+        except errors.CategoriesError as error:
+            if self._tables == "memory":
+                raise
+            # Without what its frames hold.
+            refused = error.with_traceback(None)
         memory.release()
+        if refused is None:
+            self._encode_in_memory(encoding_plan, work, sums)
+        else:
+            self._encode_on_disk(encoding_plan, work, refused)
+
+    def _encode_in_memory(self, encoding_plan: EncodingPlan, work: dict[str, Any], sums: list[PartialSums]) -> None:
+        """Make tables of the sums, which are taken from a list, and encode all rows chunk by chunk."""
+        run, roles = self._run, self._roles
         with run.timed("measuring"):
             # Nothing here holds the sums any more once they are tables.
             tables = fit(self._encoder, encoding_plan, sums.pop())
@@ -309,6 +367,36 @@ class Encoding:
         from_start = encoding_plan.order == "rows"
         run.write(work["part_rows"], self._needed, empty, encode_rows, size, from_start=from_start)
 
+    def _encode_on_disk(
+        self, encoding_plan: EncodingPlan, work: dict[str, Any], refused: errors.CategoriesError | None
+    ) -> None:
+        """Encode all rows chunk by chunk, with tables on disk; `refused` says why they are not in memory."""
+        run, roles = self._run, self._roles
+        reading, measured = Reading(roles, encoding_plan.parameters), roles.measured(self._selected)
+        beside = self._beside_keys()
+        try:
+            shared = survey(run, encoding_plan, reading, beside, self._pass_size(beside, work))
+        except NotShuffledError as error:
+            if refused is None:
+                raise errors.not_on_disk(error.reason) from None
+            refused.add_note(f"Tables on disk do not help: {error.reason}.")
+            raise refused from None
+        if self._model is None and refused is not None:
+            notices.warn(errors.not_fitted("model="), UserWarning)
+        size = self._pass_size(roles.names, work, len(self._selected.entries))
+        room = run.room(encoding_plan, measured, len(self._selected.entries))
+        counted = None if refused is None else refused.n_categories
+        files = TrainingFiles(run, shared, room, measured, counted, size.rows)
+        files.spill(self._pass_size(measured, work))
+        files.learn(self._model)
+        aside = roles.aside if self._keep_target else []
+
+        def encode_rows(chunk: Chunk) -> Any:
+            return files.encode(chunk, aside)
+
+        run.write(work["part_rows"], self._needed, encode_rows(Chunk(self._no_rows, 0, 0)), encode_rows, size)
+        self.on_disk = True
+
     def _add_aside(self, encoded: Any, table: Any) -> Any:
         """Give what is written of a chunk."""
         return with_columns(encoded, table.select(self._roles.aside)) if self._keep_target else encoded
@@ -320,11 +408,15 @@ class Encoding:
             return size
         return Size(work["grid"], batch_rows=min(size.batch_rows, work["grid"]))
 
+    def _beside_keys(self) -> list[str]:
+        """Columns that are read whatever the categories."""
+        used = [self._roles.features[column] for column in self._selected.training_only]
+        return [*self._roles.aside, *used]
+
     def _profile(self, work: dict[str, Any]) -> Profile:
         """Count rows, and what y and the scheme's columns hold."""
         run, total, parameters = self._run, Profile(), self._encoder._parameters()
-        used = [self._roles.features[column] for column in self._selected.training_only]
-        columns = [*self._roles.aside, *used]
+        columns = self._beside_keys()
         with run.reading("profiling", columns, self._pass_size(columns, work)) as chunks:
             for chunk in chunks:
                 with run.timed("profiling"):
@@ -418,7 +510,7 @@ def plain_output(encoder: Any) -> Any:
 def transform_dataset(
     source: FilePath | Sequence[FilePath] | Dataset | LazyFrame | ArrowStream,
     destination: FilePath,
-    encoder: Encoder,
+    encoder: Encoder | FilePath,
     *,
     missing_text: Sequence[str] = (),
     memory_limit: int | str | None = None,
@@ -433,8 +525,9 @@ def transform_dataset(
     ----------
     source, destination
         As in `encode_dataset`.
-    encoder : TargetEncoder
-        Fitted; columns that it never saw pass through, last.
+    encoder : TargetEncoder or path
+        Fitted; columns that it never saw pass through, last.  Or what `encode_dataset` saved as `model`: a file, or a
+        folder of tables, which stay on disk.
     missing_text, memory_limit, compression, overwrite, resume, progress
         As in `encode_dataset`.
 
@@ -461,6 +554,11 @@ def transform_dataset(
     ['"city"', '1', '0.5']
     """
     options = Options(memory.limit_of(memory_limit), compression, overwrite, resume, progress)
+    if isinstance(encoder, (str, PathLike)):
+        if is_table(encoder):
+            saved = SavedEncodings(Path(encoder))
+            return run_joining(open_source(source, missing_text, saved.text), destination, saved, options)
+        encoder = storage.load(encoder)
     return run_transforming(open_source(source, missing_text, fitted_text(encoder)), destination, encoder, options)
 
 

@@ -22,11 +22,8 @@ from gpu_encode.datasets import shuffle, stores
 from gpu_encode.errors.datasets import check_outputs, no_such_column
 from gpu_encode.errors.pieces import rows_have_changed
 from gpu_encode.fitting.columns import map_columns
-from gpu_encode.fitting.model import encoded_names, refuse_values
+from gpu_encode.fitting.model import count_unseen, encoded_names, refuse_values
 from gpu_encode.ops import host
-
-# Another seed than those that folds are likely to have, whose hashes would leave places empty.
-SEED = 0x9E3779B97F4A7C15
 
 
 @dataclass(frozen=True)
@@ -218,10 +215,30 @@ def rows_by_place(table: Any, columns: Sequence[str], number: int) -> dict[int, 
     if not len(table):
         return {}
     key, codes = index_of(table.select(list(columns)))
-    places = (hash_categories(key, SEED) % np.uint64(number)).astype(np.int64)[codes]
+    return at_places(places_of(hash_categories(key, shuffle.SEED), number)[codes])
+
+
+def places_of(hashes: Array, number: int) -> Array:
+    """Give the place, among so many, of each hash."""
+    places: Array = (hashes % np.uint64(number)).astype(np.uint16)
+    return places
+
+
+def at_places(places: Array) -> dict[int, Array]:
+    """Give the numbers of rows, rising, at each place that has any."""
     order = np.argsort(places, kind="stable")
     found, starts = np.unique(places[order], return_index=True)
     return dict(zip(found.tolist(), np.split(order, starts[1:]), strict=True))
+
+
+def distinct_rows(table: Any, key: JoinedKey) -> shuffle.KeyLines:
+    """Give the values that new rows have in a key, each once, by the names under which they are stored."""
+    index, codes = index_of(table.select(list(key.columns)))
+    rows = shuffle.first_rows(codes, index.n_categories, with_missing=True)
+    found = np.flatnonzero(rows >= 0)
+    columns = [shuffle.in_one_form(table[name].take(pa.array(rows[found]))) for name in key.columns]
+    hashes = hash_categories(index, shuffle.SEED)[found]
+    return shuffle.KeyLines(pa.table(columns, key.stored), hashes, shuffle.line_of_rows(codes, rows))
 
 
 def lines_by_place(
@@ -235,10 +252,10 @@ def lines_by_place(
             yield (entry, place), own.take(pa.array(rows))
 
 
-def index_of(table: Any) -> tuple[CategoryIndex, Array]:
+def index_of(table: Any, name: str = "") -> tuple[CategoryIndex, Array]:
     """Give the categories of a key whose columns are those of a table, and the code of each row."""
     columns = map_columns(frames.read(table))
-    return CategoryIndex.fit(KeySpec("", tuple(range(table.num_columns))), columns, host(len(table)), True)
+    return CategoryIndex.fit(KeySpec(name, tuple(range(table.num_columns))), columns, host(len(table)), True)
 
 
 class PlaceTable:
@@ -255,7 +272,7 @@ class PlaceTable:
 
     def __init__(self, key: JoinedKey, lines: Any, dtype: str) -> None:
         self._key = key
-        self._index, codes = index_of(lines.select(key.stored))
+        self._index, codes = index_of(lines.select(key.stored), "_x_".join(key.columns))
         encodings = lines[shuffle.ENCODINGS].combine_chunks().flatten().to_numpy()
         shape = len(lines), key.new_rows + 1, len(key.outputs)
         # Behind the categories, unknown values have no line, and missing ones have that of the category.
@@ -263,7 +280,7 @@ class PlaceTable:
         self._lines[codes] = np.arange(len(lines))
         self._encodings = encodings.astype(dtype, copy=False).reshape(shape)
 
-    def look_up(self, table: Any, views: Array | None) -> Array:
+    def look_up(self, table: Any, views: Array | None, of_rows: Array | None = None) -> Array:
         """Give the encodings of rows whose categories lie here.
 
         Parameters
@@ -271,6 +288,8 @@ class PlaceTable:
         table : pyarrow.Table
         views : int array (rows,), optional
             The view of each training row; None of new rows.
+        of_rows : int array (rows,), optional
+            Where the table has each category once: which of its lines each row has.
 
         Returns
         -------
@@ -283,13 +302,17 @@ class PlaceTable:
         """
         key, columns = self._key, map_columns(frames.read(table.select(list(self._key.columns))))
         codes = self._index.lookup(columns, host(len(table)), key.policy == "category")
-        lines = self._lines[codes]
         if views is None:
             refuse_values(codes, self._index, key.policy, key.refuses_unknown, columns)
-            views = np.full(len(table), key.new_rows)
+        if of_rows is not None:
+            codes = codes[of_rows]
+        lines = self._lines[codes]
+        if views is None:
+            count_unseen(self._index, codes)
+            views = np.full(len(codes), key.new_rows)
         elif bool(((lines < 0) & ((codes != MISSING) | (key.policy == "category"))).any()):
             raise rows_have_changed(f"{' x '.join(map(repr, key.columns))}: X has values")
-        absent = np.full((len(table), len(key.outputs)), key.unknown)
+        absent = np.full((len(codes), len(key.outputs)), key.unknown)
         if key.policy != "category":
             missing = np.flatnonzero(codes == MISSING)
             absent[missing] = np.reshape(key.missing, (-1, len(key.outputs)))[views[missing]]

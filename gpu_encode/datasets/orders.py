@@ -17,7 +17,6 @@ from gpu_encode.parts import (
     with_categories,
 )
 
-
 # Gives, per order, the encodings of the rows of a part; None where the scheme is not ordered.
 Placing = Callable[[Part], list[list[RowEncodings]] | None]
 

@@ -73,14 +73,35 @@ def beside(source: Path, place: Path) -> Path:
         return source
     # The same name in each run from this folder: what a killed run leaves is replaced by the next.
     mark = hashlib.sha256(str(source).encode()).hexdigest()[:8]
-    return Path(shutil.copyfile(source, place.with_name(f".{place.name[-80:]}.{mark}.gpu-encode")))
+    near = place.with_name(f".{place.name[-80:]}.{mark}.gpu-encode")
+    if source.is_dir():
+        shutil.copytree(source, near, dirs_exist_ok=True)
+    else:
+        shutil.copyfile(source, near)
+    return near
+
+
+def place_of_model(model: str | os.PathLike[str], overwrite: bool) -> Path:
+    """Give where a model is to be, without links; refuse before long work a place where it cannot be after it."""
+    place = Path(os.path.realpath(model))
+    if place.exists() and not (place.is_file() or (place / "joined").is_dir()):
+        raise FileExistsError(f"{str(model)!r} is there already and is no model")
+    if place.exists() and not overwrite:
+        raise FileExistsError(
+            f"the model {str(model)!r} is there already: overwrite=True replaces it at the end"
+        )
+    if not place.parent.is_dir():
+        raise FileNotFoundError(f"there is no folder {str(place.parent)!r} to write {place.name!r} to")
+    return place
 
 
 def sync_all(path: Path) -> None:
-    """See a file, or the names in a folder, onto the disk."""
+    """See a file, or a folder and all that it holds, onto the disk."""
     if path.is_file():
         sync_file(path)
-    for folder, _, _ in os.walk(path):
+    for folder, _, names in os.walk(path):
+        for name in names:
+            sync_file(Path(folder, name))
         sync_folder(Path(folder))
 
 

@@ -14,7 +14,7 @@ from gpu_encode.categories.distinct_counts import DistinctCount
 from gpu_encode.categories.keys import CategoryIndex
 from gpu_encode.datasets import memory
 from gpu_encode.datasets.source import Size
-from gpu_encode.errors.datasets import Need, categories_do_not_fit
+from gpu_encode.errors.datasets import CategoriesError, Need
 from gpu_encode.fitting.columns import map_columns
 from gpu_encode.parts import EncodingPlan, Part, PartialSums
 from gpu_encode.schemes.plans import FoldPlan
@@ -31,6 +31,8 @@ LIKELY_WIDTH = 20
 WORK_OF_ROW = 100
 # Of its sums, as many as there are at once: those of a thread, those of the piece, and room that is rounded up.
 SUMS_OF_ROW = 2.5
+# Of the lines of its sums, those that are made, in their places and compressed.
+LINES_OF_ROW = 5
 # The share of what is free that a chunk takes whose rows are summed in pieces.
 CHUNK_SHARE = 16
 # Fewer rows are not worth a piece.
@@ -128,6 +130,7 @@ class Room:
         self.views = max(plan.n_folds if isinstance(plan, FoldPlan) else 1 for plan in encoding_plan.plans)
         classes = [counted_classes(info.kind, info.classes) for info in encoding_plan.targets]
         width = sum(LIKELY_WIDTH if number == 1 else number for number in classes)
+        self._n_keys = n_keys
         self._row_bytes, self._row = row_bytes, 2 * row_bytes + WORK_OF_ROW * n_keys
         self._sums_of_row, self._read_ahead = 8.0 * self.views * width * n_keys, 0.0
 
@@ -148,6 +151,14 @@ class Room:
         rows = max(FEWEST_ROWS, rows)
         self._read_ahead = rows * self._row_bytes
         return Size(rows, int(rows * self._row_bytes) + 1, min(size.batch_rows, rows))
+
+    def shorten_spilled(self, size: Size, n_sums: int) -> Size:
+        """Give chunks whose rows fit beside a line of sums for each, and each key."""
+        of_row = self._row + self._row_bytes + LINES_OF_ROW * self._n_keys * (8 * n_sums + self._row_bytes)
+        rows = max(FEWEST_ROWS, int(0.8 * (self.limit - self.held) / of_row) // FEWEST_ROWS * FEWEST_ROWS)
+        if rows >= size.rows:
+            return size
+        return Size(rows, int(rows * self._row_bytes * 1.25) + 1, min(size.batch_rows, rows))
 
     def keys(self, sums: PartialSums) -> list[KeyBytes]:
         """Count what is held of each key."""
@@ -188,7 +199,7 @@ class Room:
         """Whether what has been learned so far fits."""
         return self.needed(self.keys(sums)) <= self.limit
 
-    def refuse(self, given_up: list[PartialSums], rest: Iterable[Part]) -> ValueError:
+    def refuse(self, given_up: list[PartialSums], rest: Iterable[Part]) -> CategoriesError:
         """Give the error that says which limit is enough; the rest of the rows is looked through for their categories.
 
         Parameters
@@ -229,11 +240,12 @@ class Room:
         # A limit that has room for all rows at once makes the first pass keep them.
         return enough + (self.kept_rows if enough - self.held > 2 * self.kept_rows else 0)
 
-    def too_small(self, keys: list[KeyBytes], exact: bool) -> ValueError:
+    def too_small(self, keys: list[KeyBytes], exact: bool) -> CategoriesError:
         """Give the error of keys that do not fit."""
         largest = max(keys, key=lambda key: key.words + key.sums)
         about = round(largest.n_categories / (1 + DOUBT))
-        return categories_do_not_fit(Need(self.limit, self.enough(keys), largest.name, about, exact))
+        need = Need(self.limit, self.enough(keys), largest.name, about, exact)
+        return CategoriesError(need, [key.n_categories for key in keys])
 
 
 def count_categories(

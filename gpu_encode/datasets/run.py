@@ -159,6 +159,9 @@ class Summary:
         encoder, None but of `transform_dataset`.  Those without such rows are left out.
     elapsed : float
         Seconds from the beginning to the end.
+    bytes_spilled : int
+        Of the sums, rows and encodings of categories that had no room in memory, written to disk on the way; 0 where
+        they had room.
 
     Examples
     --------
@@ -181,6 +184,7 @@ class Summary:
     missing: Mapping[str, int] = field(default_factory=dict)
     unseen: Mapping[str, int] | None = None
     elapsed: float = 0.0
+    bytes_spilled: int = 0
 
     def __repr__(self) -> str:
         shares = "".join(
@@ -193,7 +197,8 @@ class Summary:
         return (
             f"in {self.chunks:,} {'chunk' if self.chunks == 1 else 'chunks'} to {self.files:,} "
             f"{'file' if self.files == 1 else 'files'}, read {amount(self.bytes_read)}, "
-            f"written {amount(self.bytes_written)}, at most {amount(self.peak_bytes)} of memory\n"
+            f"written {amount(self.bytes_written)}, at most {amount(self.peak_bytes)} of memory"
+            f"{f', {amount(self.bytes_spilled)} of categories on disk' if self.bytes_spilled else ''}\n"
             f"seconds: {times}\n"
             f"{self.rows:,} rows of {self.columns} columns in {self.elapsed:.1f} s{shares}"
         )
@@ -234,6 +239,8 @@ class Options:
         As `encode_dataset` takes them.
     chunk_rows : int, optional
         Rows of a chunk, whatever the limit.
+    tables : str, default="auto"
+        As `encode_dataset` takes it.
     """
 
     limit: int
@@ -242,6 +249,7 @@ class Options:
     resume: bool = False
     progress: bool | Teller | None = None
     chunk_rows: int | None = None
+    tables: str = "auto"
 
 
 def hold_stream(source: Source, folder: Path, progress: Progress) -> Source:
@@ -288,6 +296,7 @@ class Run:
         self.begun = begun
         self.seconds: defaultdict[str, float] = defaultdict(float, opening=time.perf_counter() - begun)
         self.chunks = self.bytes_read = self.bytes_written = self.files = self.columns = self.encoded = 0
+        self.bytes_spilled = 0
         self.missing: Counter[str] = Counter()
         self._limit, self._chunk_rows = options.limit, options.chunk_rows
         self._row_bytes = source.row_bytes()
@@ -297,7 +306,7 @@ class Run:
         """Choose how much a chunk of these columns may hold."""
         if self._chunk_rows is not None:
             return Size(self._chunk_rows, batch_rows=min(self._chunk_rows, 1 << 16))
-        row_bytes = self._bytes_of_row(columns)
+        row_bytes = self.bytes_of_row(columns)
         begun, self._begun = self._begun, True
         n_rows = self.source.n_rows
         return memory.chunk_size(self._limit, row_bytes, len(columns), n_keys, 8 * n_outputs, begun, n_rows)
@@ -306,7 +315,7 @@ class Run:
         """Refuse a target of many classes, each a column of every key, whose encodings the limit has no room for."""
         if n_classes <= MANY_CLASSES or self._chunk_rows is not None:
             return
-        row_bytes, n_rows = self._bytes_of_row(columns), self.source.n_rows
+        row_bytes, n_rows = self.bytes_of_row(columns), self.source.n_rows
         try:
             memory.chunk_size(self._limit, row_bytes, len(columns), n_keys, 8 * n_keys * n_classes, False, n_rows)
         except ValueError as error:
@@ -315,26 +324,27 @@ class Run:
 
     def room(self, encoding_plan: EncodingPlan, columns: Sequence[str], n_keys: int) -> Room:
         """Say what room there is for categories."""
-        every, names = self._bytes_of_row(self.source.schema.names), self.source.schema.names
+        every, names = self.bytes_of_row(self.source.schema.names), self.source.schema.names
         smallest = memory.least_bytes(every, len(names), n_keys, 8 * n_keys, self.source.n_rows)
         limit = self._limit if self._chunk_rows is None else 1 << 62
         kept = (
             0 if self.source.loaded is not None or self.source.n_rows > memory.MOST_ROWS else self.source.n_rows * every
         )
-        return Room(limit, encoding_plan, smallest, self._bytes_of_row(columns), n_keys, int(kept))
+        return Room(limit, encoding_plan, smallest, self.bytes_of_row(columns), n_keys, int(kept))
 
-    def _bytes_of_row(self, columns: Sequence[str]) -> float:
+    def bytes_of_row(self, columns: Sequence[str]) -> float:
+        """Bytes of a row in memory, of some columns."""
         return max(1.0, sum(self._row_bytes[name] for name in columns))
 
     def keep_rows(self, size: Size) -> None:
         """Let the first pass keep all rows in memory, where they fit in one chunk of all columns."""
         n_rows = self.source.n_rows
-        needed = n_rows * self._bytes_of_row(self.source.schema.names)
+        needed = n_rows * self.bytes_of_row(self.source.schema.names)
         self._keeps_rows = n_rows <= size.rows and needed <= size.n_bytes
 
     def keep_all_rows(self, n_keys: int) -> None:
         """Let the first pass keep all rows in memory, or refuse where they do not fit."""
-        row_bytes = self._bytes_of_row(self.source.schema.names)
+        row_bytes = self.bytes_of_row(self.source.schema.names)
         memory.check_room_for_all(self._limit, self.source.n_rows, row_bytes, n_keys)
         self._keeps_rows = True
 
@@ -410,7 +420,7 @@ class Run:
             self.destination.compression,
             self.staging.partial_path,
             self.staging.keep_output,
-            memory.group_rows(self._bytes_of_row(self.source.schema.names)),
+            memory.group_rows(self.bytes_of_row(self.source.schema.names)),
         )
         # Chunks begin where they would without an interruption: some schemes count on that.
         start = 0 if from_start else first_row // size.rows * size.rows
@@ -464,6 +474,7 @@ class Run:
             dict(self.missing),
             None if unseen is None else dict(unseen),
             time.perf_counter() - self.begun,
+            self.bytes_spilled,
         )
 
 

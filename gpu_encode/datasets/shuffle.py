@@ -8,7 +8,7 @@ it as of a table of all categories, priors included.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate, repeat
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -19,10 +19,11 @@ from cpu_fallback.row_numbers import FoldPattern, fold_array
 from cpu_fallback.types import Array, Layout, Window
 from cpu_fallback.types import Rows as CodedRows
 from gpu_encode import frames, ops
+from gpu_encode.categories.hashes import hash_categories
 from gpu_encode.datasets.source import Reading
 from gpu_encode.encoders.target import TargetEncoder
-from gpu_encode.errors.engines import not_shuffled
-from gpu_encode.fitting.fit import FitContext, select_columns
+from gpu_encode.errors.engines import NotShuffledError
+from gpu_encode.fitting.fit import select_columns
 from gpu_encode.fitting.inputs import TrainingRows, read_fixed_targets
 from gpu_encode.fitting.model import Model
 from gpu_encode.formulas.encoding_rule import EncodingRule, check_weights
@@ -37,6 +38,8 @@ from gpu_encode.sums.category_sums import CategorySums, DigitSpan, SumSpec, carr
 from gpu_encode.training.leave_one_out import leave_one_out
 from gpu_encode.training.tasks import EncodingTask
 
+# Another seed than those that folds are likely to have, whose hashes would leave places empty.
+SEED = 0x9E3779B97F4A7C15
 # Sums of one category, each a column of the engine's.
 MOST_SUMS = 1000
 ENTRY, ENCODINGS = "entry", "encodings"
@@ -140,7 +143,7 @@ def rules_of(reading: Reading, schema: Any) -> list[EncodingRule]:
     for rule in rules:
         needs = rule.statistic.needs
         if rule.needs_categories or needs.table or needs.distribution:
-            raise not_shuffled(f"{type(rule.statistic).__name__}, or its prior, looks at all categories at once")
+            raise NotShuffledError(f"{type(rule.statistic).__name__}, or its prior, looks at all categories at once")
     return rules
 
 
@@ -152,7 +155,11 @@ def blind(encoding_plan: EncodingPlan) -> EncodingPlan:
 def total_table(shared: tuple[EncodingPlan, Reading], table: Any) -> PartialSums:
     """Sum some rows by a plan that is `blind`, whatever their categories; only the columns beside features are read."""
     encoding_plan, reading = shared
-    part = reading.part(table)
+    return total_part(encoding_plan, reading.part(table))
+
+
+def total_part(encoding_plan: EncodingPlan, part: Part) -> PartialSums:
+    """Do the same with a part."""
     context = prepare_part(encoding_plan, part)
     if context is None:
         return PartialSums()
@@ -209,10 +216,10 @@ def no_categories(shared: ShuffledSums) -> list[Integers]:
     return [np.zeros((0, *total.shape), np.int64) for total in shared.totals]
 
 
-def check_parameters(encoder: Any, training: bool) -> None:
+def check_parameters(encoder: Any, training: bool, refused_schemes: Any = (Ordered, GroupKFold)) -> None:
     """Raise ValueError for parameters that ask for more than the sums of single categories."""
     if not isinstance(encoder, TargetEncoder):
-        raise not_shuffled(f"of the encoders TargetEncoder is served so. Got {type(encoder).__name__} instead")
+        raise NotShuffledError(f"of the encoders TargetEncoder is served so. Got {type(encoder).__name__} instead")
     refused = {
         "categories": None if isinstance(encoder.categories, str) else "a list",
         "hierarchy": encoder.hierarchy,
@@ -225,10 +232,10 @@ def check_parameters(encoder: Any, training: bool) -> None:
     }
     for name, value in refused.items():
         if value is not None and value is not False:
-            raise not_shuffled(f"{name}={value!r} is not served so")
+            raise NotShuffledError(f"{name}={value!r} is not served so")
     scheme = encoder._parameters().scheme
-    if scheme.by_age or (training and isinstance(scheme, (Ordered, GroupKFold))):
-        raise not_shuffled(
+    if scheme.by_age or (training and isinstance(scheme, refused_schemes)):
+        raise NotShuffledError(
             f"{type(scheme).__name__} in an order, by age or by groups that are counted is not served so; "
             "KFold(by=...) is, and keeps rows of one value together"
         )
@@ -237,12 +244,12 @@ def check_parameters(encoder: Any, training: bool) -> None:
 def check_sums(shared: ShuffledSums) -> None:
     """Raise ValueError for too many sums a category, and for sums that each row is to be taken out of."""
     if shared.n_sums > MOST_SUMS:
-        raise not_shuffled(
+        raise NotShuffledError(
             f"a category has {shared.n_sums} sums here, by fold and class, {MOST_SUMS} at most; choose fewer folds"
         )
     of_classes = len(shared.specs) == 1 and shared.specs[0].classification and shared.reading.roles.weight is None
     if shared.training and isinstance(shared.encoding_plan.plan, LeaveOneOutPlan) and not of_classes:
-        raise not_shuffled("LeaveOneOut is served for one target of classes, without sample_weight")
+        raise NotShuffledError("LeaveOneOut is served for one target of classes, without sample_weight")
 
 
 def sum_table(shared: ShuffledSums, table: Any) -> Any:
@@ -254,21 +261,46 @@ def sum_table(shared: ShuffledSums, table: Any) -> Any:
         The number of the key, its values by the positions of features (others are null), and digits.
     """
     part = shared.reading.part(table)
+    nothing = lines(shared, 0, part.X, np.zeros(0, np.int32), np.zeros((0, shared.n_sums), np.int64))
+    return pa.concat_tables([nothing, *(of_key.table for of_key in sum_part(shared, part))])
+
+
+class KeyLines(NamedTuple):
+    """The categories of one key that some rows have.
+
+    Parameters
+    ----------
+    table : pyarrow.Table
+        A line for each.
+    hashes : uint64 array
+        Of each line, by the values of its columns alone.
+    of_rows : int array
+        The line of each row; -1 of missing values that are no category.
+    """
+
+    table: Any
+    hashes: Array
+    of_rows: Array
+
+
+def sum_part(shared: ShuffledSums, part: Part) -> list[KeyLines]:
+    """Give the lines of some rows, by key; none of no rows."""
     context = prepare_part(shared.encoding_plan, part)
     if context is None:
-        nothing = np.zeros(0, np.int32)
-        return lines(shared, 0, part.X, nothing, np.zeros((0, shared.n_sums), np.int64))
+        return []
     sums = sum_prepared(shared.encoding_plan, context, part.first_row).model
     assert sums is not None
-    tables = []
+    made = []
     for entry, per_target in enumerate(sums.statistics):
         digits = np.concatenate(
             [flat_digits(of_target, spec) for of_target, spec in zip(per_target, shared.specs, strict=True)], axis=1
         )
-        rows = first_rows(context, entry)
+        key, codes = context.keys[entry], context.rows.ops.to_host(context.categories[entry].codes)
+        rows = first_rows(codes, key.n_categories, context.rules[entry].missing == "category")
         found = np.flatnonzero(rows >= 0)
-        tables.append(lines(shared, entry, part.X, rows[found], digits[found]))
-    return pa.concat_tables(tables)
+        table = lines(shared, entry, part.X, rows[found], digits[found])
+        made.append(KeyLines(table, hash_categories(key, SEED)[found], line_of_rows(codes, rows)))
+    return made
 
 
 def flat_digits(sums: CategorySums, spec: SumSpec) -> Integers:
@@ -282,14 +314,21 @@ def flat_digits(sums: CategorySums, spec: SumSpec) -> Integers:
     return np.delete(digits, -2, axis=0).reshape(len(digits) - 1, -1)
 
 
-def first_rows(context: FitContext, entry: int) -> Array:
-    """Find a row of each category of a key, and of missing values last where these are a category; -1 of none."""
-    codes = context.rows.ops.to_host(context.categories[entry].codes)
-    rows = np.full(context.keys[entry].n_categories + 1, -1, np.int64)
+def first_rows(codes: Array, n_categories: int, with_missing: bool) -> Array:
+    """Find a row of each category, and of missing values last where these are a category; -1 of none."""
+    rows = np.full(n_categories + 1, -1, np.int64)
     rows[codes[::-1]] = np.arange(len(codes))[::-1]
-    if context.rules[entry].missing != "category":
+    if not with_missing:
         rows[-1] = -1
     return rows
+
+
+def line_of_rows(codes: Array, first: Array) -> Array:
+    """Find the line of each row, where categories of which a row was found have one."""
+    numbers = np.cumsum(first >= 0, dtype=np.int32) - 1
+    numbers[first < 0] = -1
+    found: Array = numbers[codes]
+    return found
 
 
 def lines(shared: ShuffledSums, entry: int, features: Any, rows: Array, digits: Integers) -> Any:

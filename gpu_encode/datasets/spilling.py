@@ -30,14 +30,16 @@ class SpillFiles:
     """
 
     def __init__(self, folder: Path) -> None:
-        self._folder = folder
-        folder.mkdir()
+        self._folder, self.n_bytes = folder, 0
+        folder.mkdir(parents=True)
 
     def add(self, number: int, piece: Any) -> None:
         """Add a piece."""
         # Arrow's files say so when the disk is full; NumPy's own way to write to Python's does not.
         with pa.OSFile(str(self._folder / f"{number}"), "ab") as file:
+            begun = file.tell()
             self._write(file, piece)
+            self.n_bytes += file.tell() - begun
 
     def read(self, number: int) -> Iterator[Any]:
         """Give the pieces of a number, in the order in which they were added."""

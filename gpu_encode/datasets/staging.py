@@ -183,12 +183,15 @@ class Staging:
         return list(dropwhile(lambda output: (self.finished / output.relative).is_file(), outputs))
 
     def model_path(self, place: Path) -> Path:
-        """Path at which the model that appears beside the output is written."""
-        return self.folder / f"model{place.suffix}"
+        """Path at which the model that appears beside the output is written; what an earlier run left there goes."""
+        path = self.folder / f"model{place.suffix}"
+        if path.is_dir():
+            shutil.rmtree(path)
+        return path
 
     def publish(self, model: Path | None = None) -> None:
         """Give what is finished, and the model, their final names."""
-        models = [] if model is None else [(self.model_path(model), model)]
+        models = [] if model is None else [(self.folder / f"model{model.suffix}", model)]
         finished = self.finished if self._is_folder else self.finished / self._path.name
         if self._store is None:
             models.append((finished, self._path))

@@ -200,11 +200,34 @@ class Need(NamedTuple):
     counted: bool
 
 
-def categories_do_not_fit(need: Need) -> ValueError:
-    """Categories that are more than the limit has room for."""
-    about = "about " if need.counted else "perhaps "
-    return ValueError(
-        f"memory_limit is {need.limit / 2**20:,.0f} MiB, and what is learned of the categories does not fit: "
-        f"{need.key!r} has {about}{need.n_categories:,} of them. Give at least {-(-need.enough // 2**20):,} MiB, "
-        "or encode fewer columns at a time."
+class CategoriesError(ValueError):
+    """Error for categories that are more than the limit has room for.
+
+    Parameters
+    ----------
+    need : Need
+    n_categories : list of int
+        Of each key.
+    """
+
+    def __init__(self, need: Need, n_categories: list[int]) -> None:
+        about = "about " if need.counted else "perhaps "
+        super().__init__(
+            f"memory_limit is {need.limit / 2**20:,.0f} MiB, and what is learned of the categories does not fit: "
+            f"{need.key!r} has {about}{need.n_categories:,} of them. Give at least {-(-need.enough // 2**20):,} MiB, "
+            "or encode fewer columns at a time."
+        )
+        self.n_categories = n_categories
+
+
+def not_on_disk(reason: str) -> ValueError:
+    """Error for encodings that do not come of tables on disk."""
+    return ValueError(f'tables="disk": {reason}. Or pass tables="memory".')
+
+
+def not_fitted(model: str) -> str:
+    """Words for an encoder that has no room for what it would have learned."""
+    return (
+        "The categories have no room in memory_limit, so that their tables are on disk and the encoder is not fitted: "
+        f"give {model} a path, for new rows."
     )

@@ -27,9 +27,18 @@ def not_added(engine: str, call: str) -> TypeError:
     return TypeError(f"{call} does not take rows of {engine}. {instead[call]}")
 
 
-def not_shuffled(reason: str) -> ValueError:
-    """Error for encodings that follow from more than an engine's sums of single categories."""
-    return ValueError(f'tables="shuffle": {reason}. Or pass tables="broadcast".')
+class NotShuffledError(ValueError):
+    """Error for encodings that follow from more than the sums of single categories.
+
+    Parameters
+    ----------
+    reason : str
+        Why; the message says it as engines do.
+    """
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(f'tables="shuffle": {reason}. Or pass tables="broadcast".')
+        self.reason = reason
 
 
 def not_of_an_engine(X: object) -> TypeError:

@@ -40,12 +40,14 @@ def encode(source: Any, destination: Any, encoder: Any, target: Any, **choices: 
     """Encode files, in chunks of a forced size if `chunk_rows` is among the choices."""
     given = {"target": target, "weight": None, "groups": None, "keep_target": True}
     given |= {name: choices.pop(name) for name in given.keys() & choices.keys()}
-    dropping = choices.pop("drop_missing_target", False)
+    dropping, model = choices.pop("drop_missing_target", False), choices.pop("model", None)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
         rows = open_source(source, choices.pop("missing_text", ()), choices.pop("text", ()))
         options = Options(memory.limit_of(choices.pop("memory_limit", None)), **choices)
-        return run_encoding(rows, destination, encoder, given, options, drop_missing_target=dropping)
+        return run_encoding(
+            rows, destination, encoder, given, options, drop_missing_target=dropping, model=model
+        )
 
 
 def assert_same_table(table: pa.Table, expected: pa.Table) -> None:
