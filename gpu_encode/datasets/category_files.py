@@ -101,7 +101,7 @@ class CategoryFiles:
             here = rows[at]
             of_view = None if views is None else views[here].astype(np.min_scalar_type(int(views.max())))
             # Rows of a chunk are fewer than 2**31.
-            piece = [np.array(first_row), here.astype(np.int32), within[line[at]], of_view]
+            piece = [np.array([first_row]), here.astype(np.int32), within[line[at]], of_view]
             self._rows.add(self._file(entry, place), piece)
         if len(rows) < len(lines.of_rows):
             assert views is not None
@@ -172,12 +172,12 @@ class CategoryFiles:
         key, number = self._joined.keys[entry], self._file(entry, place)
         table = PlaceTable(key, encodings, self._joined.dtype)
         pieces = zip(self._lines.read(number), self._rows.read(number), strict=True)
-        for lines, (first_row, rows, within, views) in pieces:
+        for lines, ((first_row,), rows, within, views) in pieces:
             values = lines.select(key.stored).rename_columns(key.columns)
             try:
                 found = table.look_up(values, views, within)
             except RowError:
-                raise refused_row(table, values.take(pa.array(within)), int(first_row) + rows) from None
+                raise refused_row(table, values.take(pa.array(within)), first_row + rows) from None
             self._add_encodings(entry, first_row + rows.astype(np.int64), found)
             self._advance(len(rows))
         self._lines.remove(number)

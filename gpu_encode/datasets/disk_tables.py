@@ -2,7 +2,7 @@
 
 import contextlib
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -95,7 +95,7 @@ class TrainingFiles:
             self._shared, shuffle.sum_table(self._shared, self._run.source.schema.empty_table())
         )
         with contextlib.ExitStack() as stack:
-            use = ignore
+            use: Callable[[Any], None] = ignore
             if model is not None:
                 use = stack.enter_context(SavedTable(model, self.joined, no_lines)).add
             stack.enter_context(placing(self._run, self.joined))

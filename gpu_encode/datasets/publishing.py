@@ -87,9 +87,7 @@ def place_of_model(model: str | os.PathLike[str], overwrite: bool) -> Path:
     if place.exists() and not (place.is_file() or (place / "joined").is_dir()):
         raise FileExistsError(f"{str(model)!r} is there already and is no model")
     if place.exists() and not overwrite:
-        raise FileExistsError(
-            f"the model {str(model)!r} is there already: overwrite=True replaces it at the end"
-        )
+        raise FileExistsError(f"the model {str(model)!r} is there already: overwrite=True replaces it at the end")
     if not place.parent.is_dir():
         raise FileNotFoundError(f"there is no folder {str(place.parent)!r} to write {place.name!r} to")
     return place

@@ -14,7 +14,15 @@ from cpu_fallback.types import Array
 from gpu_encode import frames
 from gpu_encode.categories.distinct_counts import DistinctCount
 from gpu_encode.datasets import memory, shuffle
-from gpu_encode.datasets.look_up import Joined, PlaceTable, folder_of, index_of, of_new_rows, rows_by_place
+from gpu_encode.datasets.look_up import (
+    Joined,
+    PlaceTable,
+    folder_of,
+    index_of,
+    lines_by_place,
+    of_new_rows,
+    rows_by_place,
+)
 from gpu_encode.datasets.shuffle import ShuffledSums
 from gpu_encode.datasets.source import Reading
 from gpu_encode.distributed.partitions import Partition
@@ -165,15 +173,6 @@ def deal_lines(part: Partition, shared: ShuffledSums, layout: Layout) -> dict[Pl
             for place, lines in lines_by_place(shuffle.sum_table(shared, piece), keys, layout.numbers):
                 dealt[place].append(lines)
     return {place: together(lines) for place, lines in dealt.items()}
-
-
-def lines_by_place(lines: Any, keys: Sequence[Sequence[str]], numbers: Sequence[int]) -> Iterator[tuple[Place, Any]]:
-    """Give lines by the place that the values of their key's columns say."""
-    entries = lines[shuffle.ENTRY].to_numpy()
-    for entry, (columns, number) in enumerate(zip(keys, numbers, strict=True)):
-        own = lines.take(pa.array(np.flatnonzero(entries == entry)))
-        for place, rows in rows_by_place(own, columns, number).items():
-            yield (entry, place), own.take(pa.array(rows))
 
 
 def together(tables: Sequence[Any]) -> Any:

@@ -16,7 +16,7 @@ from cpu_fallback.types import Array
 from gpu_encode.categories.distinct_counts import DistinctCount
 from gpu_encode.categories.hashes import hash_categories
 from gpu_encode.datasets import shuffle
-from gpu_encode.datasets.look_up import SEED, Joined, JoinedKey, PlaceTable, index_of, rows_by_place
+from gpu_encode.datasets.look_up import Joined, JoinedKey, PlaceTable, index_of, places_of, rows_by_place
 from gpu_encode.datasets.shuffle import ShuffledSums
 from gpu_encode.engines import calls
 from gpu_encode.engines.rows import Rows
@@ -52,10 +52,9 @@ class KeyCounts:
         distinct, by_place = [DistinctCount() for _ in keys], np.zeros((len(keys), MOST_PLACES), np.int64)
         for entry, columns in enumerate(keys if len(table) else ()):
             index, codes = index_of(table.select(list(columns)))
-            hashes = hash_categories(index, SEED)
+            hashes = hash_categories(index, shuffle.SEED)
             distinct[entry].add_hashes(hashes[:-1])
-            places = (hashes % np.uint64(MOST_PLACES)).astype(np.int64)[codes]
-            by_place[entry] = np.bincount(places, minlength=MOST_PLACES)
+            by_place[entry] = np.bincount(places_of(hashes, MOST_PLACES)[codes], minlength=MOST_PLACES)
         return cls(len(table), distinct, by_place)
 
     def __add__(self, other: "KeyCounts") -> "KeyCounts":
@@ -209,12 +208,7 @@ def add_sums(shared: ShuffledSums, group: Any) -> Any:
     for state in group[1]:
         if isinstance(state, Exception):
             raise state
-    lines = join([table for tables in group[1] for table in tables])
-    names = lines.column_names
-    keys, digits = names[: -shared.n_sums], names[-shared.n_sums :]
-    added = lines.group_by(keys).aggregate([(name, "sum") for name in digits])
-    added = added.select([*keys, *(f"{name}_sum" for name in digits)]).rename_columns(names)
-    return shuffle.encode_lines(shared, added)
+    return shuffle.encode_lines(shared, shuffle.add_lines([table for tables in group[1] for table in tables]))
 
 
 @dataclass(frozen=True)

@@ -45,9 +45,7 @@ def encode(source: Any, destination: Any, encoder: Any, target: Any, **choices: 
         warnings.simplefilter("ignore", UserWarning)
         rows = open_source(source, choices.pop("missing_text", ()), choices.pop("text", ()))
         options = Options(memory.limit_of(choices.pop("memory_limit", None)), **choices)
-        return run_encoding(
-            rows, destination, encoder, given, options, drop_missing_target=dropping, model=model
-        )
+        return run_encoding(rows, destination, encoder, given, options, drop_missing_target=dropping, model=model)
 
 
 def assert_same_table(table: pa.Table, expected: pa.Table) -> None:
