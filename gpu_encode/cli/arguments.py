@@ -46,6 +46,10 @@ MEMORY: list[Option] = [
     ("--overwrite", None, "replace the output, and the model, that are there already, at the end"),
     ("--resume", None, "go on from what an interrupted run of the same command had finished"),
 ]
+TABLES: Option = (
+    "--tables", ["auto", "memory", "disk"],
+    "where the categories are: on disk where they have no room in memory (auto); MODEL is then a folder",
+)  # fmt: skip
 MISSING_TEXT: Option = (
     "--missing-text", "TEXT", ("text that stands for a missing value, such as '?'; may be given several times. "
     "In CSV, unquoted empty cells, NA, N/A, NaN and NULL are always missing"), LIST,
@@ -64,7 +68,7 @@ FIT_TRANSFORM: dict[str, list[Option]] = {
         ("--target", "COL", "column to learn from, for encoders that learn from one; several: a,b"),
         ("--model", "MODEL", "save the fitted encoder here, for transform and inspect"),
     ],
-    "more than memory": MEMORY,
+    "more than memory": [*MEMORY, TABLES],
     "encoder: what a category becomes": [
         ("--encoder", list(ENCODERS), "target unless given", {"default": "target"}),
         ("--kind", "HOW", "count: count, frequency or log (count)"),

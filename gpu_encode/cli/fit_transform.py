@@ -13,6 +13,7 @@ from gpu_encode.cli.encoders import ENCODERS, check_parameters, encoder_choices
 from gpu_encode.cli.messages import on_terminal, refuse, say
 from gpu_encode.datasets import memory
 from gpu_encode.datasets.encoding import run_encoding
+from gpu_encode.datasets.publishing import is_model
 from gpu_encode.datasets.run import Options
 from gpu_encode.datasets.source import find, open_source
 from gpu_encode.datasets.staging import end_publication, is_begun, place_of
@@ -37,7 +38,11 @@ def run(options: argparse.Namespace) -> int:
     target = plan.targets if len(plan.targets) > 1 else next(iter(plan.targets), None)
     choices = {"target": target, "weight": plan.weight, "groups": None, "keep_target": options.keep_target}
     chosen = Options(
-        memory.limit_of(options.memory_limit), None, bool(options.overwrite), options.resume, on_terminal()
+        memory.limit_of(options.memory_limit),
+        overwrite=bool(options.overwrite),
+        resume=options.resume,
+        progress=on_terminal(),
+        tables=options.tables or "auto",
     )
     summary = run_encoding(
         rows, options.output, encoder, choices, chosen, drop_missing_target=options.drop_missing_target, model=model
@@ -65,8 +70,8 @@ def source_of(options: argparse.Namespace) -> str | list[str]:
 def model_place(options: argparse.Namespace) -> Path:
     """Return where the model is written to; refuse before long work a place where it cannot be after it."""
     place = Path(os.path.realpath(options.model))
-    if place.exists() and not place.is_file():
-        refuse(f"{options.model!r} is there already and is not a file")
+    if place.exists() and not is_model(place):
+        refuse(f"{options.model!r} is there already and is no model")
     if place.exists() and not options.overwrite:
         refuse(f"the model {options.model!r} is there already: give --overwrite to replace it at the end")
     if not place.parent.is_dir():

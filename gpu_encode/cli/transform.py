@@ -7,6 +7,7 @@ from typing import Any
 import gpu_encode
 from gpu_encode.cli.fit_transform import nothing_to_do, refuse_model_as_rows, source_of
 from gpu_encode.cli.messages import on_terminal, refuse, say
+from gpu_encode.datasets.disk_tables import is_table
 from gpu_encode.datasets.staging import end_publication
 
 
@@ -32,7 +33,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def load(path: Path) -> Any:
-    """Load a saved encoder."""
+    """Load a saved encoder; a folder of encodings is read while rows are encoded."""
     if not path.exists():
         refuse(f"there is no model {str(path)!r}: gpu-encode fit-transform --model {path} makes one")
-    return gpu_encode.load(path)
+    return path if is_table(path) else gpu_encode.load(path)

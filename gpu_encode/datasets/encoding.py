@@ -382,7 +382,7 @@ class Encoding:
             refused.add_note(f"Tables on disk do not help: {error.reason}.")
             raise refused from None
         if self._model is None and refused is not None:
-            notices.warn(errors.not_fitted("model="), UserWarning)
+            notices.warn(errors.not_fitted(), UserWarning)
         size = self._pass_size(roles.names, work, len(self._selected.entries))
         room = run.room(encoding_plan, measured, len(self._selected.entries))
         counted = None if refused is None else refused.n_categories

@@ -81,10 +81,15 @@ def beside(source: Path, place: Path) -> Path:
     return near
 
 
+def is_model(path: Path) -> bool:
+    """Whether a model may be at a path: a file, or a folder of encodings."""
+    return path.is_file() or (path / "joined").is_dir()
+
+
 def place_of_model(model: str | os.PathLike[str], overwrite: bool) -> Path:
     """Give where a model is to be, without links; refuse before long work a place where it cannot be after it."""
     place = Path(os.path.realpath(model))
-    if place.exists() and not (place.is_file() or (place / "joined").is_dir()):
+    if place.exists() and not is_model(place):
         raise FileExistsError(f"{str(model)!r} is there already and is no model")
     if place.exists() and not overwrite:
         raise FileExistsError(f"the model {str(model)!r} is there already: overwrite=True replaces it at the end")

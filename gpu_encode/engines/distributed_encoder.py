@@ -26,7 +26,7 @@ ENGINES = {
 
 
 class DistributedEncoder(BaseEstimator):
-    """An encoder of frames of Spark or Dask whose tables of categories may stay there, however many these are.
+    """An encoder of tables of Spark, Ray or Dask whose categories may stay there, however many these are.
 
     With ``tables="broadcast"`` it does what `encoder` does: the sums of all categories come to one process, and each
     worker holds all encodings.  With ``tables="shuffle"`` the engine adds the sums up by category in a shuffle of its
@@ -37,8 +37,8 @@ class DistributedEncoder(BaseEstimator):
     encoder : TargetEncoder
         Its parameters; it is not fitted.
     tables : {"auto", "broadcast", "shuffle"}, default="auto"
-        "auto" estimates the number of categories of all keys in a pass (Spark's ``approx_count_distinct``, within
-        15 %) and shuffles from 200,000 on.
+        "auto" estimates the number of categories of all keys in a pass (by HyperLogLog; in Spark within 15 %) and
+        shuffles from 200,000 on.
 
     Attributes
     ----------
@@ -46,10 +46,11 @@ class DistributedEncoder(BaseEstimator):
         "broadcast" or "shuffle".
     encoder_ : TargetEncoder
         Fitted; with "broadcast" alone.
-    encodings_ : pyspark.sql.DataFrame
-        With "shuffle" alone, one row a category: the number of its key (``entry``), its values by the positions of
-        features (``key0``, ``key1``...), and a list of encodings: of each fold's training rows (of each class', under
-        `LeaveOneOut`), then of new rows.
+    encodings_ : tables of the engine
+        With "shuffle" alone, not after `load`.  In Spark a frame with one row a category: the number of its key
+        (``entry``), its values by the positions of features (``key0``, ``key1``...), and a list of encodings: of each
+        fold's training rows (of each class', under `LeaveOneOut`), then of new rows.  In Ray and Dask the same by
+        place.
 
     Raises
     ------
@@ -59,8 +60,9 @@ class DistributedEncoder(BaseEstimator):
     Notes
     -----
     One process gets what says how rows are encoded (classes of y, values that a scheme reads), the totals by fold, and
-    nothing of a category.  `encodings_` is kept on the workers' disks (``persist``) until `unpersist`; what is lost
-    with a worker is computed again from X.  `save` keeps what new rows need.
+    nothing of a category.  The engine keeps `encodings_`: Spark on the workers' disks (``persist``) until `unpersist`,
+    Ray in its object store, Dask on its workers, or in this process without any.  What is lost with a worker is
+    computed again from X.  `save` keeps what new rows need.
 
     Examples
     --------
@@ -88,11 +90,11 @@ class DistributedEncoder(BaseEstimator):
 
         Parameters
         ----------
-        X : pyspark.sql.DataFrame
+        X : pyspark.sql.DataFrame, ray.data.Dataset, dask.dataframe.DataFrame or list of Delayed
         y : str or list of str
-            Columns of X that are learned from.
+            Columns of X that are learned from; of Dask a collection in line with X, as `TargetEncoder` takes it.
         sample_weight, groups : str, optional
-            Columns of X.
+            Columns of X; of Dask collections.
 
         Returns
         -------
@@ -116,7 +118,7 @@ class DistributedEncoder(BaseEstimator):
 
         Returns
         -------
-        pyspark.sql.DataFrame
+        table of the engine
             As `TargetEncoder.fit_transform` gives it of X.
         """
         rows = shuffle_of(X)(X, y, sample_weight, groups)
@@ -133,11 +135,11 @@ class DistributedEncoder(BaseEstimator):
 
         Parameters
         ----------
-        X : pyspark.sql.DataFrame
+        X : table of an engine
 
         Returns
         -------
-        pyspark.sql.DataFrame
+        table of the engine
         """
         check_is_fitted(self, "tables_")
         if self.tables_ == "broadcast":

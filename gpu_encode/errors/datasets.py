@@ -225,9 +225,9 @@ def not_on_disk(reason: str) -> ValueError:
     return ValueError(f'tables="disk": {reason}. Or pass tables="memory".')
 
 
-def not_fitted(model: str) -> str:
+def not_fitted() -> str:
     """Words for an encoder that has no room for what it would have learned."""
     return (
         "The categories have no room in memory_limit, so that their tables are on disk and the encoder is not fitted: "
-        f"give {model} a path, for new rows."
+        "give model= (--model) a path, for new rows."
     )
