@@ -24,6 +24,9 @@ from gpu_encode.progress import Progress
 from gpu_encode.schemes import Ordered
 from gpu_encode.storage.archive import explain_full_disk
 
+# Copies of a new row's values while these are told apart, hashed and spilled.
+VALUES_AT_WORK = 3
+
 
 def survey(run: Run, encoding_plan: EncodingPlan, reading: Reading, columns: Sequence[str], size: Size) -> ShuffledSums:
     """Learn what is known of all rows, in a pass over columns beside the keys.
@@ -205,7 +208,9 @@ def look_up_rows(run: Run, saved: SavedEncodings, limit: int, size: Size) -> Cat
     files = CategoryFiles(joined, folder, number, size.rows, run.progress.advance)
     columns = sorted({name for key in joined.keys for name in key.columns})
     files.add_encodings(saved.path)
-    with run.reading("measuring", columns, run.size(columns, len(joined.keys), 0)) as chunks:
+    # As if each were as many outputs of 8 bytes.
+    at_work = int(VALUES_AT_WORK * run.bytes_of_row(columns) / 8)
+    with run.reading("measuring", columns, run.size(columns, len(joined.keys), at_work)) as chunks:
         for chunk in chunks:
             with run.timed("measuring"):
                 for entry, key in enumerate(joined.keys):
