@@ -17,11 +17,13 @@ from cpu_fallback.types import Array
 from gpu_encode.datasets import memory, shuffle
 from gpu_encode.datasets.look_up import Joined, PlaceTable, at_places, of_new_rows, places_of, rows_by_place
 from gpu_encode.datasets.shuffle import KeyLines
-from gpu_encode.datasets.spilling import SpillFiles, SpillTables
+from gpu_encode.datasets.spilling import SpillTables
 from gpu_encode.errors.pieces import rows_have_changed
 from gpu_encode.errors.values import RowError
 from gpu_encode.fitting.model import unseen_counted
 
+# The number of a row among all rows, that of its line among those of its chunk and place, and its view.
+ROW, LINE, VIEW = "row", "line", "view"
 # More places are smaller pieces.
 LEAST_PLACES, MOST_PLACES = 1, 1 << 10
 # Lines that are gathered before they are added up, and that are encoded at a time.
@@ -71,8 +73,8 @@ class CategoryFiles:
         self._joined, self._number, self._chunk_rows, self._advance = joined, number, chunk_rows, advance
         self._lines = SpillTables(folder / "lines")
         self._encodings = SpillTables(folder / "encodings")
-        self._rows = SpillFiles(folder / "rows")
-        self._by_chunk = SpillFiles(folder / "by-chunk")
+        self._rows = SpillTables(folder / "rows")
+        self._by_chunk = SpillTables(folder / "by-chunk")
 
     @property
     def n_bytes(self) -> int:
@@ -99,10 +101,10 @@ class CategoryFiles:
         line = lines.of_rows[rows]
         for place, at in at_places(places[line]).items():
             here = rows[at]
-            of_view = None if views is None else views[here].astype(np.min_scalar_type(int(views.max())))
-            # Rows of a chunk are fewer than 2**31.
-            piece = [np.array([first_row]), here.astype(np.int32), within[line[at]], of_view]
-            self._rows.add(self._file(entry, place), piece)
+            columns = {ROW: here + first_row, LINE: within[line[at]]}
+            if views is not None:
+                columns[VIEW] = views[here].astype(np.min_scalar_type(int(views.max())))
+            self._rows.add(self._file(entry, place), pa.table(columns))
         if len(rows) < len(lines.of_rows):
             assert views is not None
             missing = np.flatnonzero(lines.of_rows < 0)
@@ -146,9 +148,11 @@ class CategoryFiles:
         for entry, key in enumerate(self._joined.keys):
             encodings = np.empty((n_rows, len(key.outputs)), self._joined.dtype, "F")
             n_found = 0
-            for rows, values in self._by_chunk.read(first_row // self._chunk_rows * len(self._joined.keys) + entry):
+            for piece in self._by_chunk.read(first_row // self._chunk_rows * len(self._joined.keys) + entry):
+                rows, *values = (column.to_numpy() for column in piece.columns)
                 start, stop = np.searchsorted(rows, [first_row, first_row + n_rows])
-                encodings[rows[start:stop] - first_row] = values[start:stop]
+                for number, column in enumerate(values):
+                    encodings[rows[start:stop] - first_row, number] = column[start:stop]
                 n_found += stop - start
             if n_found != n_rows:
                 raise rows_have_changed("The source has rows")
@@ -172,13 +176,14 @@ class CategoryFiles:
         key, number = self._joined.keys[entry], self._file(entry, place)
         table = PlaceTable(key, encodings, self._joined.dtype)
         pieces = zip(self._lines.read(number), self._rows.read(number), strict=True)
-        for lines, ((first_row,), rows, within, views) in pieces:
+        for lines, piece in pieces:
             values = lines.select(key.stored).rename_columns(key.columns)
+            rows, within, *views = (column.to_numpy() for column in piece.columns)
             try:
-                found = table.look_up(values, views, within)
+                found = table.look_up(values, views[0] if views else None, within)
             except RowError:
-                raise refused_row(table, values.take(pa.array(within)), first_row + rows) from None
-            self._add_encodings(entry, first_row + rows.astype(np.int64), found)
+                raise refused_row(table, values.take(pa.array(within)), rows) from None
+            self._add_encodings(entry, rows, found)
             self._advance(len(rows))
         self._lines.remove(number)
         self._rows.remove(number)
@@ -186,10 +191,12 @@ class CategoryFiles:
 
     def _add_encodings(self, entry: int, rows: Array, encodings: Array) -> None:
         """Spill encodings of rows, whose numbers rise, by chunk."""
+        key = self._joined.keys[entry]
+        table = pa.table([rows, *np.asfortranarray(encodings).T], [ROW, *key.outputs])
         chunks, starts = np.unique(rows // self._chunk_rows, return_index=True)
-        pieces = zip(chunks.tolist(), np.split(rows, starts[1:]), np.split(encodings, starts[1:]), strict=True)
-        for chunk, some, values in pieces:
-            self._by_chunk.add(chunk * len(self._joined.keys) + entry, [some, values])
+        ends = [*starts[1:].tolist(), len(rows)]
+        for chunk, start, end in zip(chunks.tolist(), starts.tolist(), ends, strict=True):
+            self._by_chunk.add(chunk * len(self._joined.keys) + entry, table.slice(start, end - start))
 
 
 def refused_row(table: PlaceTable, values: Any, rows: Array) -> ValueError:

@@ -9,6 +9,10 @@ import pyarrow as pa
 
 from cpu_fallback.types import Array
 
+# Pieces are small: threads would wait for one another.
+WRITING = pa.ipc.IpcWriteOptions(compression="lz4", use_threads=False)
+READING = pa.ipc.IpcReadOptions(use_threads=False)
+
 
 class SpillFiles:
     """Pieces by number: each number has a file, to which pieces are added.
@@ -47,7 +51,7 @@ class SpillFiles:
         if not path.exists():
             return
         size = path.stat().st_size
-        with path.open("rb") as file:
+        with pa.OSFile(str(path), "rb") as file:
             while file.tell() < size:
                 yield self._read(file)
 
@@ -86,11 +90,11 @@ class SpillTables(SpillFiles):
     @staticmethod
     def _write(file: Any, table: Any) -> None:
         """Write a table as a stream of its own, whose columns are compressed: most digits of a sum are zeros."""
-        with pa.ipc.new_stream(file, table.schema, options=pa.ipc.IpcWriteOptions(compression="lz4")) as stream:
+        with pa.ipc.new_stream(file, table.schema, options=WRITING) as stream:
             stream.write_table(table)
 
     @staticmethod
     def _read(file: Any) -> Any:
         """Read a table."""
-        with pa.ipc.open_stream(file) as stream:
+        with pa.ipc.open_stream(file, options=READING) as stream:
             return stream.read_all()
