@@ -51,10 +51,10 @@ class Ended(NamedTuple):
     most: float
 
 
-def watch(source: Path, destination: Path, scheme: str, limit: str) -> Ended:
+def watch(source: Path, destination: Path, scheme: str, limit: str, tables: str = "memory") -> Ended:
     encoder, target = SCHEMES[scheme]
     asked = {"source": str(source), "destination": str(destination), "encoder": encoder, "target": target}
-    asked |= {"memory_limit": limit, "overwrite": True}
+    asked |= {"memory_limit": limit, "tables": tables, "overwrite": True}
     most = 0
     command = [sys.executable, "-c", PROGRAM, json.dumps(asked)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as child:
@@ -100,6 +100,11 @@ def hold_limits(folder: Path, n_categories: int, scheme: str, small: int) -> Non
     assert encoded.words == ""
     assert encoded.most <= 1.02 * limit
     assert output.read_bytes() == (folder / "whole.parquet").read_bytes()
+    if scheme != "orders":
+        on_disk = watch(source, output, scheme, f"{small}MiB", "auto")
+        assert on_disk.words == ""
+        assert on_disk.most <= 1.02 * small
+        assert output.read_bytes() == (folder / "whole.parquet").read_bytes()
 
 
 @pytest.mark.long
