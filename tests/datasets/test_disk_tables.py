@@ -48,6 +48,8 @@ SCHEMES = {
 @pytest.fixture(autouse=True)
 def few_places(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(category_files, "LEAST_PLACES", 3)
+    monkeypatch.setattr(category_files, "GATHERED", 9)
+    monkeypatch.setattr(category_files, "ENCODED", 4)
 
 
 def on_disk(source: Any, destination: Path, encoder: Any, target: Any, **choices: Any) -> Any:
