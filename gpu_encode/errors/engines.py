@@ -44,5 +44,6 @@ class NotShuffledError(ValueError):
 def not_of_an_engine(X: object) -> TypeError:
     """Error for a table that lies in this process."""
     return TypeError(
-        f"DistributedEncoder takes tables of Spark, Ray or Dask. Got a {type(X).__name__}: give it to the encoder itself."
+        f"DistributedEncoder takes tables of Spark, Ray or Dask. Got a {type(X).__name__}: give it to the encoder "
+        "itself."
     )
