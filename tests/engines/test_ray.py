@@ -8,8 +8,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from gpu_encode import KFold, devices, load
-from gpu_encode.engines import orders
+from gpu_encode import KFold, LeaveOneOut, Ordered, devices, load
+from gpu_encode.engines import DistributedEncoder, orders, places
 from tests.engines.rows import ORDERS, SCHEMES, UNORDERED, counter, encoder, in_time, marked, rows, same
 
 ray = pytest.importorskip("ray.data", reason="the extra engines has Ray")
@@ -134,3 +134,33 @@ def test_errors_of_rows_come_as_they_are():
     table = rows().append_column("gap", pa.array([None, *range(202)], pa.float64()))
     with pytest.raises(ValueError, match=r"1 missing value, in row \d+ of a batch of rows"):
         encoder(BY_ID).fit(dataset(table=table), "gap")
+
+
+def shuffled(cv=BY_ID, **parameters):
+    """Make an encoder whose tables stay in Ray."""
+    return DistributedEncoder(encoder(cv, **parameters), tables="shuffle")
+
+
+@pytest.mark.parametrize("n_blocks", [1, pytest.param(3, marks=pytest.mark.daily), 8])
+def test_tables_that_stay_in_ray(n_blocks, tmp_path):
+    there = shuffled()
+    assert same(collect(there.fit_transform(dataset(n_blocks), "sold")), in_memory(encoder(BY_ID), "sold"), "sold")
+    alone, new = encoder(BY_ID).fit(rows().drop_columns(["sold"]), rows()["sold"]), rows(seed=4).drop_columns(["sold"])
+    assert same(collect(there.transform(dataset(n_blocks, new))), alone.transform(new))
+    there.save(str(tmp_path / "tables"))
+    again = DistributedEncoder.load(str(tmp_path / "tables"))
+    assert same(collect(again.transform(dataset(n_blocks, new))), alone.transform(new))
+
+
+def test_rows_of_a_large_place_are_looked_up_in_pieces(monkeypatch):
+    monkeypatch.setattr(places, "ROWS_OF_PIECE", 20)
+    found = shuffled(LeaveOneOut()).fit_transform(dataset(5), "sold")
+    assert same(collect(found), in_memory(encoder(LeaveOneOut()), "sold"), "sold")
+
+
+def test_values_that_are_refused_while_tables_stay_in_ray():
+    missing = rows().set_column(6, "color", pa.array([None] * len(rows()), pa.string()))
+    with pytest.raises(ValueError, match=r"'color'.* holds"):
+        shuffled(handle_missing="error").fit(dataset(table=missing), "sold")
+    with pytest.raises(ValueError, match='tables="shuffle"'):
+        shuffled(Ordered(time="day")).fit_transform(dataset(), "sold")
