@@ -3,6 +3,7 @@
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
 from gpu_encode.datasets.look_up import Joined, of_new_rows
 from gpu_encode.datasets.shuffle import ShuffledSums
@@ -18,6 +19,7 @@ class Shuffle(PlaceShuffle):
 
     def __init__(self, X: Any, y: Any = None, sample_weight: Any = None, groups: Any = None) -> None:
         super().__init__(RayRows(X), y, sample_weight, groups)
+        self._dataset = X
 
     def learn(self, encoder: Any, training: bool) -> tuple[ShuffledSums, Placed]:
         """Add up the sums of each category at its place, and make encodings of them there, now."""
@@ -29,6 +31,19 @@ class Shuffle(PlaceShuffle):
             if isinstance(error.cause, (ValueError, TypeError)):
                 raise error.cause from error
             raise
+
+    def encode_new(self, joined: Joined, encodings: Placed) -> Any:
+        """Give the encodings of new rows, lazily."""
+        import ray
+        from ray.data.dataset import MaterializedDataset
+
+        if isinstance(self._dataset, MaterializedDataset) and not self._dataset.count():
+            # Ray's shuffle finds no columns in blocks that have had no rows from the first.
+            schema = self._rows.schema
+            fields = [pa.field(name, pa.from_numpy_dtype(np.dtype(joined.dtype))) for name in joined.outputs]
+            fields += [schema.field(name) for name in joined.beside_new(schema.names)]
+            return ray.data.from_arrow(pa.schema(fields).empty_table())
+        return super().encode_new(joined, encodings)
 
     def rows_of(self, table: Any) -> RayRows:
         """Give the rows of a dataset."""

@@ -1,5 +1,7 @@
 """Encoders take datasets of Ray: the bits of one table, however blocks are cut, and refusals that say what to write."""
 
+import os
+import signal
 import tempfile
 from itertools import pairwise
 from pathlib import Path
@@ -163,3 +165,49 @@ def test_values_that_are_refused_while_tables_stay_in_ray():
         shuffled(handle_missing="error").fit(dataset(), "sold")
     with pytest.raises(ValueError, match='tables="shuffle"'):
         shuffled(Ordered(time="day")).fit_transform(dataset(), "sold")
+
+
+def by_color():
+    """Make an encoder of one key whose tables stay in Ray."""
+    return DistributedEncoder(encoder(BY_ID).set_params(columns=["color"]), tables="shuffle")
+
+
+def test_no_new_rows_have_the_columns_of_some():
+    there = by_color().fit(dataset(), "sold")
+    none, some = (there.transform(dataset(2, rows().slice(0, n_rows))) for n_rows in (0, 9))
+    assert (none.count(), none.schema()) == (0, some.schema())
+
+
+def test_dictionaries_that_differ_and_tensors_beside_them():
+    from ray.data.extensions import ArrowTensorArray
+
+    blocks = []
+    for part in (rows().slice(0, 90), rows().slice(90)):
+        tensors = ArrowTensorArray.from_numpy(part["id"].to_numpy()[:, None, None] * np.ones((1, 2, 2), np.int64))
+        table = part.set_column(6, "color", part["color"].combine_chunks().dictionary_encode())
+        blocks.append(table.append_column("tensor", tensors))
+    assert blocks[0]["color"].chunk(0).dictionary != blocks[1]["color"].chunk(0).dictionary
+    found = collect(by_color().fit(ray.from_arrow(blocks), "sold").transform(ray.from_arrow(blocks)))
+    shown = np.concatenate([chunk.to_numpy_ndarray() for chunk in found["tensor"].chunks])
+    assert np.array_equal(shown[:, 0, 1], found["id"].to_numpy())
+    alone = encoder(BY_ID).set_params(columns=["color"]).fit(rows().drop_columns(["sold"]), rows()["sold"])
+    assert same(found.drop_columns(["tensor"]), alone.transform(rows().drop_columns(["sold"])), "sold")
+
+
+def test_killed_workers_change_nothing(tmp_path):
+    order = tmp_path / "die"
+
+    def die_if_told(table):
+        if order.exists():
+            order.unlink()
+            os.kill(os.getpid(), signal.SIGKILL)
+        return table
+
+    dying = dataset(4).map_batches(die_if_told, batch_size=None, batch_format="pyarrow")
+    order.touch()
+    encodings = by_color().fit_transform(dying, "sold")
+    assert not order.exists()
+    order.touch()
+    expected = in_memory(encoder(BY_ID).set_params(columns=["color"]), "sold")
+    assert same(collect(encodings), expected, "sold")
+    assert not order.exists()
