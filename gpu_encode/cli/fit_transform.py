@@ -1,8 +1,6 @@
 """``gpu-encode fit-transform``: learn encodings from files of rows, and write the rows encoded."""
 
 import argparse
-import os
-import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +11,7 @@ from gpu_encode.cli.encoders import ENCODERS, check_parameters, encoder_choices
 from gpu_encode.cli.messages import on_terminal, refuse, say
 from gpu_encode.datasets import memory
 from gpu_encode.datasets.encoding import run_encoding
-from gpu_encode.datasets.publishing import is_model
+from gpu_encode.datasets.publishing import place_of_model
 from gpu_encode.datasets.run import Options
 from gpu_encode.datasets.source import find, open_source
 from gpu_encode.datasets.staging import end_publication, is_begun, place_of
@@ -68,19 +66,11 @@ def source_of(options: argparse.Namespace) -> str | list[str]:
 
 
 def model_place(options: argparse.Namespace) -> Path:
-    """Return where the model is written to; refuse before long work a place where it cannot be after it."""
-    place = Path(os.path.realpath(options.model))
-    if place.exists() and not is_model(place):
-        refuse(f"{options.model!r} is there already and is no model")
-    if place.exists() and not options.overwrite:
-        refuse(f"the model {options.model!r} is there already: give --overwrite to replace it at the end")
-    if not place.parent.is_dir():
-        refuse(f"there is no folder {str(place.parent)!r} to write {place.name!r} to")
+    """Return where the model is written to; refuse a place where it cannot be."""
     try:
-        with tempfile.TemporaryFile(dir=place.parent):
-            return place
-    except PermissionError:
-        refuse(f"no permission to write to the folder {str(place.parent)!r}")
+        return place_of_model(options.model, bool(options.overwrite), "give --overwrite to replace it at the end")
+    except OSError as error:
+        refuse(str(error))
 
 
 def nothing_to_do(options: argparse.Namespace) -> bool:

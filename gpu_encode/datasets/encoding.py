@@ -187,7 +187,7 @@ def encode_dataset(
     check_option("encode_dataset", "tables", tables, ("auto", "memory", "disk"))
     limit = memory.limit_of(memory_limit)
     options = Options(limit, compression, overwrite, resume, progress, tables=tables)
-    place = None if model is None else place_of_model(model, overwrite)
+    place = None if model is None else place_of_model(model, overwrite, "overwrite=True replaces it at the end")
     rows = open_source(source, missing_text, text)
     choices = {"target": target, "weight": weight, "groups": groups, "keep_target": keep_target}
     return run_encoding(

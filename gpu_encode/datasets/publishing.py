@@ -10,6 +10,7 @@ import json
 import os
 import shutil
 import signal
+import tempfile
 import threading
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -81,21 +82,28 @@ def beside(source: Path, place: Path) -> Path:
     return near
 
 
-def is_model(path: Path) -> bool:
-    """Whether a model may be at a path: a file, or a folder of encodings."""
-    return path.is_file() or (path / "joined").is_dir()
+def place_of_model(model: str | os.PathLike[str], overwrite: bool, advice: str) -> Path:
+    """Give where a model is to be, without links; refuse before long work a place where it cannot be after it.
 
-
-def place_of_model(model: str | os.PathLike[str], overwrite: bool) -> Path:
-    """Give where a model is to be, without links; refuse before long work a place where it cannot be after it."""
+    Parameters
+    ----------
+    model : path
+    overwrite : bool
+    advice : str
+        How a caller asks for what is there to be replaced.
+    """
     place = Path(os.path.realpath(model))
-    if place.exists() and not is_model(place):
+    if place.exists() and not (place.is_file() or (place / "joined").is_dir()):
         raise FileExistsError(f"{str(model)!r} is there already and is no model")
     if place.exists() and not overwrite:
-        raise FileExistsError(f"the model {str(model)!r} is there already: overwrite=True replaces it at the end")
+        raise FileExistsError(f"the model {str(model)!r} is there already: {advice}")
     if not place.parent.is_dir():
         raise FileNotFoundError(f"there is no folder {str(place.parent)!r} to write {place.name!r} to")
-    return place
+    try:
+        with tempfile.TemporaryFile(dir=place.parent):
+            return place
+    except PermissionError:
+        raise PermissionError(f"no permission to write to the folder {str(place.parent)!r}") from None
 
 
 def sync_all(path: Path) -> None:
