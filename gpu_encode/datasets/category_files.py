@@ -15,7 +15,7 @@ from pyarrow import parquet
 
 from cpu_fallback.types import Array
 from gpu_encode.datasets import memory, shuffle
-from gpu_encode.datasets.look_up import Joined, PlaceTable, at_places, of_new_rows, places_of, rows_by_place
+from gpu_encode.datasets.look_up import Joined, PlaceTable, at_places, lines_by_place, of_new_rows, places_of
 from gpu_encode.datasets.shuffle import KeyLines
 from gpu_encode.datasets.spilling import SpillTables
 from gpu_encode.errors.pieces import rows_have_changed
@@ -112,12 +112,14 @@ class CategoryFiles:
             encodings = np.reshape(key.missing, (-1, len(key.outputs)))[views[missing]].astype(self._joined.dtype)
             self._add_encodings(entry, first_row + missing, encodings)
 
-    def add_encodings(self, path: Path) -> None:
-        """Spill the encodings of a saved table, whichever engine wrote it, by place."""
-        for name in sorted(Path(path, "encodings").glob("*.parquet")):
-            with parquet.ParquetFile(name) as file:
+    def add_encodings(self, paths: Iterable[Path]) -> None:
+        """Spill the encodings of the files of a saved table, whichever engine wrote them, by place."""
+        keys, numbers = [key.stored for key in self._joined.keys], [self._number] * len(self._joined.keys)
+        for path in paths:
+            with parquet.ParquetFile(path) as file:
                 for batch in file.iter_batches(READ):
-                    self._add_saved(pa.Table.from_batches([batch]))
+                    for where, own in lines_by_place(pa.Table.from_batches([batch]), keys, numbers):
+                        self._encodings.add(self._file(*where), own)
 
     def learn(self, shared: shuffle.ShuffledSums, use: Callable[[Any], None]) -> None:
         """Make the encodings of each place from its lines, hand them over, and look the place's rows up in them."""
@@ -162,14 +164,6 @@ class CategoryFiles:
     def _file(self, entry: int, place: int) -> int:
         """Give the number of the file of a place of a key."""
         return entry * self._number + place
-
-    def _add_saved(self, lines: Any) -> None:
-        """Spill some saved encodings by place."""
-        entries = lines[shuffle.ENTRY].to_numpy()
-        for entry, key in enumerate(self._joined.keys):
-            own = lines.take(pa.array(np.flatnonzero(entries == entry)))
-            for place, at in rows_by_place(own, key.stored, self._number).items():
-                self._encodings.add(self._file(entry, place), own.take(pa.array(at)))
 
     def _look_up(self, entry: int, place: int, encodings: Any) -> None:
         """Look the rows of a place up, and spill their encodings by chunk."""

@@ -3,6 +3,7 @@
 import contextlib
 import time
 from collections.abc import Callable, Iterator, Sequence
+from os import PathLike
 from pathlib import Path
 from typing import Any
 
@@ -130,9 +131,9 @@ def bytes_of_category(run: Run, joined: Joined, n_sums: int) -> float:
     return 8 * n_sums + max(run.bytes_of_row(key.columns) + 8 * len(key.missing) for key in joined.keys)
 
 
-def is_table(path: Any) -> bool:
+def is_table(path: str | PathLike[str]) -> bool:
     """Whether a path is a folder of encodings."""
-    return isinstance(path, (str, Path)) and Path(path, "joined").is_dir()
+    return Path(path, "joined").is_dir()
 
 
 class SavedEncodings:
@@ -144,12 +145,12 @@ class SavedEncodings:
     """
 
     def __init__(self, path: str | Path) -> None:
-        self.path, self.joined = Path(path), Joined.read(str(path))
-        self._files = sorted((self.path / "encodings").glob("*.parquet"))
-        if not self._files:
+        self._path, self.joined = Path(path), Joined.read(str(path))
+        self.files = sorted((self._path / "encodings").glob("*.parquet"))
+        if not self.files:
             raise FileNotFoundError(f"{str(path)!r} is no folder of encodings: there is no encodings/*.parquet in it.")
-        self.no_lines = parquet.read_schema(self._files[0]).empty_table()
-        self.n_categories = sum(parquet.read_metadata(file).num_rows for file in self._files)
+        self.no_lines = parquet.read_schema(self.files[0]).empty_table()
+        self.n_categories = sum(parquet.read_metadata(file).num_rows for file in self.files)
 
     @property
     def text(self) -> list[str]:
@@ -160,7 +161,7 @@ class SavedEncodings:
 
     def describe(self) -> dict[str, Any]:
         """Tell it from others."""
-        states = [path.stat() for path in [*self._files, *sorted((self.path / "joined").glob("*.parquet"))]]
+        states = [path.stat() for path in [*self.files, *sorted((self._path / "joined").glob("*.parquet"))]]
         return {"the folder of encodings": [[state.st_size, state.st_mtime_ns] for state in states]}
 
 
@@ -207,7 +208,7 @@ def look_up_rows(run: Run, saved: SavedEncodings, limit: int, size: Size) -> Cat
     folder = run.staging.partial / "categories"
     files = CategoryFiles(joined, folder, number, size.rows, run.progress.advance)
     columns = sorted({name for key in joined.keys for name in key.columns})
-    files.add_encodings(saved.path)
+    files.add_encodings(saved.files)
     # As if each were as many outputs of 8 bytes.
     at_work = int(VALUES_AT_WORK * run.bytes_of_row(columns) / 8)
     with run.reading("measuring", columns, run.size(columns, len(joined.keys), at_work)) as chunks:

@@ -176,16 +176,13 @@ def of_new_rows(joined: Joined, lines: Any) -> Any:
         As it was when they were made.
     lines : pyarrow.Table
     """
-    made = [lines.slice(0, 0)]
-    entries = lines[shuffle.ENTRY].to_numpy()
+    made, dtype = [lines.slice(0, 0)], lines.schema.field(shuffle.ENCODINGS).type.value_type
     for entry, key in enumerate(joined.keys):
-        own, width = lines.filter(pa.array(entries == entry)), len(key.outputs)
+        own = shuffle.of_entry(lines, entry)
         cells = own[shuffle.ENCODINGS].combine_chunks().flatten().to_numpy()
-        cells = cells.reshape(len(own), key.new_rows + 1, width)[:, -1]
-        starts = pa.array(np.arange(len(own) + 1) * width, pa.int32())
-        values = pa.array(cells.reshape(-1), lines.schema.field(shuffle.ENCODINGS).type.value_type)
+        cells = cells.reshape(len(own), key.new_rows + 1, len(key.outputs))[:, -1]
         place = own.column_names.index(shuffle.ENCODINGS)
-        made.append(own.set_column(place, shuffle.ENCODINGS, pa.ListArray.from_arrays(starts, values)))
+        made.append(own.set_column(place, shuffle.ENCODINGS, shuffle.as_lists(cells, dtype)))
     return pa.concat_tables(made)
 
 
@@ -231,6 +228,12 @@ def at_places(places: Array) -> dict[int, Array]:
     return dict(zip(found.tolist(), np.split(order, starts[1:]), strict=True))
 
 
+def dealt_lines(lines: shuffle.KeyLines, number: int) -> Iterator[tuple[int, Any]]:
+    """Give the lines of a key that some rows have by their place, among so many."""
+    for place, at in at_places(places_of(lines.hashes, number)).items():
+        yield place, lines.table.take(pa.array(at))
+
+
 def distinct_rows(table: Any, key: JoinedKey) -> shuffle.KeyLines:
     """Give the values that new rows have in a key, each once, by the names under which they are stored."""
     index, codes = index_of(table.select(list(key.columns)))
@@ -245,9 +248,8 @@ def lines_by_place(
     lines: Any, keys: Sequence[Sequence[str]], numbers: Sequence[int]
 ) -> Iterator[tuple[tuple[int, int], Any]]:
     """Give lines by the number of their key, and the place that the values of the key's columns say."""
-    entries = lines[shuffle.ENTRY].to_numpy()
     for entry, (columns, number) in enumerate(zip(keys, numbers, strict=True)):
-        own = lines.take(pa.array(np.flatnonzero(entries == entry)))
+        own = shuffle.of_entry(lines, entry)
         for place, rows in rows_by_place(own, columns, number).items():
             yield (entry, place), own.take(pa.array(rows))
 

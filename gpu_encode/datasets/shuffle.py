@@ -365,11 +365,28 @@ def digit_name(number: int) -> str:
 
 def add_lines(tables: Sequence[Any]) -> Any:
     """Add up lines of `sum_table`: one for each category comes back."""
+    # Not copied to one piece, as `join_tables` does: memory may be short.
     table = pa.concat_tables(tables, promote_options="permissive")
     digits = [name for name in table.column_names if name.startswith("digit")]
     keys = [name for name in table.column_names if name not in digits]
     added = table.group_by(keys, use_threads=False).aggregate([(name, "sum") for name in digits])
     return added.select([*keys, *(f"{name}_sum" for name in digits)]).rename_columns([*keys, *digits])
+
+
+def join_tables(tables: Sequence[Any]) -> Any:
+    """Give one table of several, whose types may differ by the values that each happens to have."""
+    return pa.concat_tables(tables, promote_options="permissive").combine_chunks()
+
+
+def of_entry(lines: Any, entry: int) -> Any:
+    """Give the lines of one key."""
+    return lines.filter(pa.array(lines[ENTRY].to_numpy() == entry))
+
+
+def as_lists(encodings: Array, dtype: Any) -> Any:
+    """Give the encodings of each line (lines, encodings) as a column of lists of a type of Arrow's."""
+    starts = pa.array(np.arange(len(encodings) + 1) * encodings.shape[1], pa.int32())
+    return pa.ListArray.from_arrays(starts, pa.array(encodings.reshape(-1), dtype))
 
 
 def encode_lines(shared: ShuffledSums, table: Any) -> Any:
@@ -381,21 +398,14 @@ def encode_lines(shared: ShuffledSums, table: Any) -> Any:
         The number of the key, its values, and a list of encodings: by view, and of each view by output.
     """
     names = [ENTRY, *map(key_name, shared.positions)]
-    entries = table[ENTRY].to_numpy()
-    made = [table.select(names).slice(0, 0).append_column(ENCODINGS, pa.array([], pa.list_(dtype_of(shared))))]
-    for entry in np.unique(entries):
-        own = table.filter(pa.array(entries == entry))
+    dtype = pa.from_numpy_dtype(shared.model.dtype)
+    made = [table.select(names).slice(0, 0).append_column(ENCODINGS, pa.array([], pa.list_(dtype)))]
+    for entry in np.unique(table[ENTRY].to_numpy()):
+        own = of_entry(table, entry)
         digits = np.column_stack([own[digit_name(number)].to_numpy() for number in range(shared.n_sums)])
         encodings = shared.encode(int(entry), by_target(shared, digits))[:-2].reshape(len(own), -1)
-        starts = pa.array(np.arange(len(own) + 1) * encodings.shape[1], pa.int32())
-        cells = pa.ListArray.from_arrays(starts, pa.array(encodings.reshape(-1), dtype_of(shared)))
-        made.append(own.select(names).append_column(ENCODINGS, cells))
+        made.append(own.select(names).append_column(ENCODINGS, as_lists(encodings, dtype)))
     return pa.concat_tables(made)
-
-
-def dtype_of(shared: ShuffledSums) -> Any:
-    """Give the type of the encodings."""
-    return pa.from_numpy_dtype(shared.model.dtype)
 
 
 def by_target(shared: ShuffledSums, digits: Integers) -> list[Integers]:

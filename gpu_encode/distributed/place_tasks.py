@@ -17,6 +17,7 @@ from gpu_encode.datasets import memory, shuffle
 from gpu_encode.datasets.look_up import (
     Joined,
     PlaceTable,
+    dealt_lines,
     folder_of,
     index_of,
     lines_by_place,
@@ -24,7 +25,6 @@ from gpu_encode.datasets.look_up import (
     rows_by_place,
 )
 from gpu_encode.datasets.shuffle import ShuffledSums
-from gpu_encode.datasets.source import Reading
 from gpu_encode.distributed.partitions import Partition
 from gpu_encode.errors.pieces import rows_have_changed
 from gpu_encode.errors.values import RowError
@@ -37,14 +37,6 @@ Task = TypeVar("Task", bound=Callable[..., Any])
 ROW, VIEW, ALIKE = "row", "view", "alike"
 # The number of a key, and of a place of its categories.
 Place = tuple[int, int]
-
-
-class PartReading(Reading):
-    """Reads parts, which are what they should be."""
-
-    def part(self, table: Any) -> Part:
-        """Give the part as it is."""
-        return table  # type: ignore[no-any-return]
 
 
 def released(task: Task) -> Task:
@@ -154,30 +146,25 @@ def add_counts(counts: Sequence[Sequence[DistinctCount]]) -> list[DistinctCount]
     return [sum(of_key[1:], of_key[0]) for of_key in zip(*counts, strict=True)]
 
 
-def total_partition(part: Partition, shared: tuple[EncodingPlan, Reading], layout: Layout) -> PartialSums:
+def total_partition(part: Partition, blind: EncodingPlan, layout: Layout) -> PartialSums:
     """Sum the rows of a partition, whatever their categories."""
     with part.named():
-        return shuffle.total_table(shared, as_part(part, layout))
+        return shuffle.total_part(blind, as_part(part, layout))
 
 
 @released
 def deal_lines(part: Partition, shared: ShuffledSums, layout: Layout) -> dict[Place, Any]:
     """Give the digits of the categories of a partition, by place."""
     dealt = defaultdict(list)
-    keys = [[shuffle.key_name(position) for position in key.members] for key in shared.model.selection.entries]
     with part.named():
         whole = as_part(part, layout)
         # Folds within classes are dealt out by where a part begins.
         at_once = max(layout.lengths[part.number], 1) if shared.encoding_plan.needs_labels else ROWS_AT_ONCE
         for piece in in_pieces(whole, at_once):
-            for place, lines in lines_by_place(shuffle.sum_table(shared, piece), keys, layout.numbers):
-                dealt[place].append(lines)
-    return {place: together(lines) for place, lines in dealt.items()}
-
-
-def together(tables: Sequence[Any]) -> Any:
-    """Give one table of several whose types may differ by the values that each happens to have."""
-    return pa.concat_tables(tables, promote_options="permissive").combine_chunks()
+            for entry, lines in enumerate(shuffle.sum_part(shared, piece)):
+                for place, own in dealt_lines(lines, layout.numbers[entry]):
+                    dealt[entry, place].append(own)
+    return {place: shuffle.join_tables(lines) for place, lines in dealt.items()}
 
 
 def select_place(dealt: dict[Place, Any], entry: int, place: int) -> Any:
@@ -221,7 +208,7 @@ def read_places(
 def join_lines(dealt: Sequence[Any]) -> Any:
     """Give the lines of a place; None if there are none."""
     lines = [table for table in dealt if table is not None]
-    return together(lines) if lines else None
+    return shuffle.join_tables(lines) if lines else None
 
 
 @released
@@ -280,7 +267,7 @@ def look_up_place(
     found: list[tuple[Array, Array] | None] = [None] * len(dealt)
     if not there:
         return found
-    key, table = joined.keys[entry], together([dealt[number] for number in there])
+    key, table = joined.keys[entry], shuffle.join_tables([dealt[number] for number in there])
     rows, ends = table[ROW].to_numpy(), np.cumsum([len(dealt[number]) for number in there])
     views = table[VIEW].to_numpy() if VIEW in table.column_names else None
     values = table.select(key.columns)

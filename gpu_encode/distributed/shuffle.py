@@ -13,7 +13,7 @@ from gpu_encode import frames
 from gpu_encode.datasets import shuffle
 from gpu_encode.datasets.look_up import Joined, folder_of
 from gpu_encode.datasets.shuffle import ShuffledSums
-from gpu_encode.datasets.source import Roles
+from gpu_encode.datasets.source import Reading, Roles
 from gpu_encode.distributed import place_tasks as tasks
 from gpu_encode.distributed.partitions import Partitions, read
 from gpu_encode.distributed.sequence import plan_encoding, read_training
@@ -154,7 +154,7 @@ class Shuffle:
         # A name that no column has.
         weight = None if self._given[2] is None else "_" * (max(map(len, names)) + 1)
         roles = Roles(names if weight is None else [*names, weight], [], False, weight, None)
-        reading = tasks.PartReading(roles, encoder._parameters())
+        reading = Reading(roles, encoder._parameters())
         rules = shuffle.rules_of(reading, sample.schema)
         counts = self._counts(encoder)
         given = read_training(encoder, *self._given)
@@ -164,7 +164,7 @@ class Shuffle:
         ends = [*self._partitions.first_rows[1:], encoding_plan.n_rows]
         lengths = [end - start for start, end in zip(self._partitions.first_rows, ends, strict=True)]
         layout = tasks.Layout(names, of_scheme, lengths, [])
-        known = (shuffle.blind(encoding_plan), reading), layout
+        known = shuffle.blind(encoding_plan), layout
         sent = [dask.delayed(what, traverse=False) for what in known]
         totals = pick(self._partitions, of_scheme, vectors=True).map(tasks.total_partition, *sent)
         (total,) = dask.compute(add_in_tree(totals, add_up))

@@ -16,7 +16,7 @@ from cpu_fallback.types import Array
 from gpu_encode.categories.distinct_counts import DistinctCount
 from gpu_encode.categories.hashes import hash_categories
 from gpu_encode.datasets import shuffle
-from gpu_encode.datasets.look_up import Joined, JoinedKey, PlaceTable, index_of, places_of, rows_by_place
+from gpu_encode.datasets.look_up import Joined, JoinedKey, PlaceTable, dealt_lines, index_of, places_of, rows_by_place
 from gpu_encode.datasets.shuffle import ShuffledSums
 from gpu_encode.engines import calls
 from gpu_encode.engines.rows import Rows
@@ -193,13 +193,12 @@ def deal_sums(shared: tuple[ShuffledSums, int], table: Any) -> dict[int, Any]:
     """Give by place the lines of digits of some rows, a table for each key that has any there; or an error."""
     (summed, number), dealt = shared, dict[int, list[Any]]()
     try:
-        lines = shuffle.sum_table(summed, table)
+        of_keys = shuffle.sum_part(summed, summed.reading.part(table))
     except (ValueError, TypeError) as error:
         return {0: calls.of_batch(error)}
-    for entry, key in enumerate(summed.model.selection.entries):
-        own = of_entry(lines, entry)
-        for place, at in rows_by_place(own, [shuffle.key_name(i) for i in key.members], number).items():
-            dealt.setdefault(place, []).append(own.take(at))
+    for lines in of_keys:
+        for place, own in dealt_lines(lines, number):
+            dealt.setdefault(place, []).append(own)
     return dealt
 
 
@@ -245,7 +244,7 @@ class LookUp:
 
     def encode(self, lines: Sequence[Any], rows: Any) -> Any:
         """Give rows of a piece with their encodings."""
-        of_place = join(lines) if lines else no_lines(self.key, self.dtype, rows)
+        of_place = shuffle.join_tables(lines) if lines else no_lines(self.key, self.dtype, rows)
         views = None if self.view is None else rows[self.view].to_numpy()
         encodings = PlaceTable(self.key, of_place, self.dtype).look_up(rows, views)
         for name, column in zip(self.names, encodings.T, strict=True):
@@ -266,7 +265,7 @@ def deal_rows(how: LookUp, table: Any) -> dict[int, tuple[bool, Any]]:
 
 def deal_lines(how: LookUp, table: Any) -> dict[int, tuple[bool, Any]]:
     """Give lines by piece, those of a place to each of its pieces."""
-    dealt, own = {}, of_entry(table, how.entry)
+    dealt, own = {}, shuffle.of_entry(table, how.entry)
     for place, at in rows_by_place(own, how.key.stored, len(how.pieces)).items():
         first, of_place = how.first_piece(place), own.take(at)
         for piece in range(how.pieces[place]):
@@ -278,7 +277,7 @@ def encode_piece(shared: tuple[LookUp, Any], group: Any) -> Any:
     """Give the rows of a piece with their encodings."""
     how, nothing = shared
     lines, rows = ([table for is_line, table in group[1] if is_line is wanted] for wanted in (True, False))
-    return how.encode(lines, join(rows) if rows else nothing)
+    return how.encode(lines, shuffle.join_tables(rows) if rows else nothing)
 
 
 def select(named: dict[str, str], table: Any) -> Any:
@@ -286,20 +285,10 @@ def select(named: dict[str, str], table: Any) -> Any:
     return pa.table({name: table[column] for name, column in named.items()})
 
 
-def of_entry(lines: Any, entry: int) -> Any:
-    """Give the lines of one key."""
-    return lines.filter(pa.array(lines[shuffle.ENTRY].to_numpy() == entry))
-
-
 def no_lines(key: JoinedKey, dtype: str, rows: Any) -> Any:
     """Give the lines of a place that has none, with the types of rows."""
     encodings = pa.array([], pa.list_(pa.from_numpy_dtype(np.dtype(dtype))))
     return rows.select(key.columns).slice(0, 0).rename_columns(key.stored).append_column(shuffle.ENCODINGS, encodings)
-
-
-def join(tables: Sequence[Any]) -> Any:
-    """Join tables, of which some may have narrower types, or none where they have no values."""
-    return pa.concat_tables(tables, promote_options="permissive").combine_chunks()
 
 
 def unused_prefix(names: Sequence[str]) -> str:
