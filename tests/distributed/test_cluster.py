@@ -29,7 +29,7 @@ def client():
     with (
         # Dask gives a worker up that is away when so much time has passed since any of its deaths.
         dask.config.set({"distributed.deploy.lost-worker-timeout": "1h"}),
-        LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None) as cluster,
+        LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address="127.0.0.1:0") as cluster,
         Client(cluster, timeout=SECONDS) as connected,
     ):
         yield connected
