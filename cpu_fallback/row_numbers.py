@@ -3,7 +3,7 @@
 Nothing is stored per row, no row count need be known for folds, and any chunking gives the same answer.
 """
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from math import gcd
 from typing import TYPE_CHECKING
 
@@ -67,13 +67,12 @@ class FoldPattern:
     seed: int = 0
     n_rows: int = 0
     first_row: int = 0
-    units: NDArray[np.int64] = field(init=False, repr=False)
 
-    def __post_init__(self) -> None:
-        units = (
-            [a for a in range(1, self.n_splits + 1) if gcd(a, self.n_splits) == 1] if self.order == "random" else [1]
-        )
-        object.__setattr__(self, "units", np.array(units, dtype=np.int64))
+    @cached_property
+    def units(self) -> NDArray[np.int64]:
+        """What a map of a block may multiply by: all that is coprime to K."""
+        numbers = range(1, self.n_splits + 1) if self.order == "random" else [1]
+        return np.array([a for a in numbers if gcd(a, self.n_splits) == 1], dtype=np.int64)
 
     def at(self, first_row: int) -> "FoldPattern":
         """Give the same pattern for a chunk that begins at another global row."""

@@ -72,6 +72,8 @@ class Joined:
     optional : list of str
         Those that new rows may lack.
     dtype : str
+    n_rows : int
+        Training rows.
     """
 
     keys: list[JoinedKey]
@@ -79,6 +81,7 @@ class Joined:
     passed: list[str]
     optional: list[str]
     dtype: str
+    n_rows: int
 
     @property
     def needed(self) -> set[str]:
@@ -98,7 +101,7 @@ class Joined:
             keys.append(JoinedKey(columns, stored, mine, *fallbacks, rule.missing, rule.refuses_unknown))
         selection = model.selection
         passed, optional = ([names[place] for place in places] for places in (selection.passed, selection.optional))
-        return cls(keys, names, passed, optional, model.dtype)
+        return cls(keys, names, passed, optional, model.dtype, shared.encoding_plan.n_rows)
 
     @property
     def outputs(self) -> list[str]:

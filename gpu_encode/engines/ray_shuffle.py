@@ -10,9 +10,6 @@ from gpu_encode.datasets.shuffle import ShuffledSums
 from gpu_encode.engines.places import Placed, PlaceShuffle, number_of_places
 from gpu_encode.engines.ray import BLOCKS, RayGroups, RayRows
 
-# Nothing says how many rows will be looked up in what was saved.
-LIKELY_ROWS = 1 << 24
-
 
 class Shuffle(PlaceShuffle):
     """A dataset of Ray."""
@@ -70,7 +67,8 @@ class Shuffle(PlaceShuffle):
         import ray
 
         joined, lines = Joined.read(path), ray.data.read_parquet(f"{path}/encodings")
-        pieces = np.ones(number_of_places(lines.count(), LIKELY_ROWS), np.int64)
+        # As many places as for training rows: nobody has counted the new ones.
+        pieces = np.ones(number_of_places(lines.count(), joined.n_rows), np.int64)
         return joined, Placed(lines, [pieces] * len(joined.keys))
 
     @staticmethod

@@ -10,6 +10,8 @@ from gpu_encode.engines.places import unused_prefix
 from gpu_encode.engines.spark import SparkRows, quoted
 from gpu_encode.errors.values import different_kinds
 
+# A setting of Spark's, read when a frame is persisted.
+JOINS_PARTITIONS = "spark.sql.optimizer.canChangeCachedPlanOutputPartitioning"
 # Raised by Spark, where a row is looked up.
 CHANGED = "X has other rows than when they were summed: all passes must read the same."
 REFUSED = 'Columns {columns} have {what} that the policy "error" refuses.'
@@ -32,7 +34,6 @@ class Shuffle:
 
     def learn(self, encoder: Any, training: bool) -> tuple[shuffle.ShuffledSums, Any]:
         """Have Spark add up the sums of each category, and make encodings of them, which its workers' disks keep."""
-        from pyspark import StorageLevel
         from pyspark.sql import functions
 
         shuffle.check_parameters(encoder, training)
@@ -43,7 +44,7 @@ class Shuffle:
         keys = [name for name in lines.columns if not name.startswith("digit")]
         digits = [name for name in lines.columns if name.startswith("digit")]
         added = lines.groupBy(*keys).agg(*(functions.sum(name).alias(name) for name in digits))
-        encodings = SparkRows(added).map(shuffle.encode_lines, shared).persist(StorageLevel.DISK_ONLY)
+        encodings = keep(SparkRows(added).map(shuffle.encode_lines, shared))
         try:
             encodings.count()
         except Exception:
@@ -84,6 +85,22 @@ class Shuffle:
     def release(encodings: Any) -> None:
         """Let the workers forget encodings, which are computed again from X if they are asked for."""
         encodings.unpersist()
+
+
+def keep(frame: Any) -> Any:
+    """Have what is computed of a frame kept on disks, in as few partitions as Spark joins those of its shuffle to.
+
+    Unless it is told so, Spark keeps a frame in as many partitions as its settings say, each of which starts Python.
+    """
+    from pyspark import StorageLevel
+
+    settings = frame.sparkSession.conf
+    before = settings.get(JOINS_PARTITIONS, "false")
+    settings.set(JOINS_PARTITIONS, "true")
+    try:
+        return frame.persist(StorageLevel.DISK_ONLY)
+    finally:
+        settings.set(JOINS_PARTITIONS, before)
 
 
 def check_types(rows: Any, encodings: Any, joined: Joined) -> None:

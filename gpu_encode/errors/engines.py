@@ -9,12 +9,13 @@ def repeated_names(engine: str, names: list[str]) -> ValueError:
 
 def no_row_numbers(engine: str, scheme: object) -> ValueError:
     """Error for a scheme that asks for the numbers of rows, which have none."""
+    or_dask = " Or give X.to_dask(), whose partitions have an order, to Dask on Ray." if engine == "Ray" else ""
     return ValueError(
         f"cv is {type(scheme).__name__}, which tells rows apart by their numbers, and rows of {engine} have none that "
         "would last: each pass may read them in other partitions. Say by which columns a row is known, one that is "
         'unique to each row best: cv=KFold(5, by="order_id"). Or name a column of fold numbers that is stored with the '
         'rows, cv="fold"; or take GroupKFold(groups=...), TimeFolds(time=...), Ordered(time=...), Holdout(mask=...) or '
-        "LeaveOneOut()."
+        f"LeaveOneOut().{or_dask}"
     )
 
 

@@ -64,10 +64,10 @@ def frame(spark, tmp_path_factory):
     return few.union(none).union(stored.where("id >= 5"))
 
 
-def code_of_page():
-    """Give the examples of the page of engines that need Spark."""
+def code_of_page(needed="Spark and Java"):
+    """Give the examples of the page of engines that need one."""
     page = (ROOT / "docs/engines.md").read_text()
-    return re.findall(r"^```python no-run \(needs Spark and Java\)\n(.*?)^```$", page, re.DOTALL | re.MULTILINE)
+    return re.findall(rf"^```python no-run \(needs {needed}\)\n(.*?)^```$", page, re.DOTALL | re.MULTILINE)
 
 
 def check_killed_workers(frame, order, encoder, expected):

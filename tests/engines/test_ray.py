@@ -7,12 +7,14 @@ from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pytest
 
-from gpu_encode import KFold, LeaveOneOut, Ordered, devices, load
+from gpu_encode import Holdout, KFold, LeaveOneOut, Ordered, devices, load
 from gpu_encode.engines import DistributedEncoder, orders, places
 from tests.engines.rows import ORDERS, SCHEMES, UNORDERED, counter, encoder, in_time, marked, rows, same
+from tests.engines.sessions import code_of_page
 
 ray = pytest.importorskip("ray.data", reason="the extra engines has Ray")
 pytestmark = [
@@ -119,6 +121,30 @@ def test_new_rows_keep_columns_that_fit_has_not_seen(tmp_path):
 def test_schemes_that_number_rows_say_what_to_write(cv):
     with pytest.raises(ValueError, match=r'rows of Ray .* cv=KFold\(5, by="order_id"\)'):
         encoder(cv).fit_transform(dataset(), "sold")
+
+
+@pytest.mark.daily
+@pytest.mark.parametrize("n_blocks", [3, 8])
+@pytest.mark.parametrize("cv", [5, KFold(3, stratify=True), Holdout(0.3), Ordered(), Ordered(2)], ids=str)
+def test_blocks_that_stay_number_their_rows_as_partitions_of_dask(cv, n_blocks):
+    import dask
+    from ray.util.dask import ray_dask_get
+
+    frame = dataset(n_blocks).to_dask()
+    with dask.config.set(scheduler=ray_dask_get):
+        found = ray.from_dask(encoder(cv).fit_transform(frame.drop(columns="sold"), frame["sold"])).to_pandas()
+    pd.testing.assert_frame_equal(found, in_memory(encoder(cv), "sold").to_pandas(), check_dtype=False, rtol=0, atol=0)
+
+
+@pytest.mark.daily
+def test_example_of_the_page(tmp_path, monkeypatch):
+    [code] = code_of_page("Ray")
+    monkeypatch.chdir(tmp_path)
+    visits = rows().select(["id", "shop", "sold"]).rename_columns(["visit_id", "shop", "bought"])
+    ray.from_arrow(visits).write_parquet(f"{tmp_path}/visits")
+    exec(code.replace('parquet("', f'parquet("{tmp_path}/'), {})
+    found = ray.read_parquet(f"{tmp_path}/training")
+    assert (found.count(), found.columns()) == (len(visits), ["shop", "visit_id"])
 
 
 def test_what_rows_without_order_cannot_do():
