@@ -2,12 +2,12 @@
 
 from collections.abc import Callable
 from dataclasses import replace
-from itertools import pairwise
 from typing import Any
 
 from gpu_encode.distributed import tasks
+from gpu_encode.distributed.exchange import exchange
 from gpu_encode.distributed.partitions import Partitions
-from gpu_encode.distributed.trees import add_in_tree, earlier_sums, exchange
+from gpu_encode.distributed.trees import add_in_tree, earlier_sums
 from gpu_encode.parts import EncodingPlan, with_categories
 
 # Rows travel between all partitions and all groups: more groups are more tasks, fewer groups are larger tasks.
@@ -57,10 +57,8 @@ def encode_shuffled(partitions: Partitions, n_rows: int, learned: tasks.Learned,
     number = max(min(partitions.number, MOST_GROUPS), -(-n_rows // MOST_ROWS))
     shuffled = partitions.map(tasks.shuffle_partition, tables, number)
     orders = range(learned.n_orders)
-    groups = [
-        exchange("groups", shuffled, [(order, group) for group in range(number)], tasks.select_group, tasks.join_groups)
-        for order in orders
-    ]
+    met = exchange("groups", shuffled, number * learned.n_orders, tasks.join_groups)
+    groups = [met[order * number : (order + 1) * number] for order in orders]
     earlier = [earlier_sums([dask.delayed(tasks.sum_group)(rows, tables) for rows in of_order]) for of_order in groups]
 
     def scan_groups(function: Callable[..., Any], order: int, tables: Any) -> list[Any]:
@@ -71,6 +69,7 @@ def encode_shuffled(partitions: Partitions, n_rows: int, learned: tasks.Learned,
         deltas = [add_in_tree(scan_groups(tasks.mean_deltas_of_group, order, tables), tasks.add_up) for order in orders]
         tables = dask.delayed(with_categories)(tables, deltas)
     encodings = [rows for order in orders for rows in scan_groups(tasks.encode_group, order, tables)]
-    borders = list(pairwise([*partitions.first_rows, n_rows]))
-    by_partition = exchange("returned", encodings, borders, tasks.select_rows, list)
+    select, borders = dask.delayed(tasks.select_rows), dask.delayed([*partitions.first_rows, n_rows], traverse=False)
+    selected = [select(place, rows, borders) for place, rows in enumerate(encodings)]
+    by_partition = exchange("returned", selected, partitions.number, tasks.receive_rows)
     return replace(partitions.without_target(), extra=by_partition).table(tasks.encode_by_place, meta, tables, number)

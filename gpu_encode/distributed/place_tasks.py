@@ -1,6 +1,6 @@
 """Tasks of Dask for categories that fit no process: lines and rows find places by a hash, and encodings come back."""
 
-from collections import defaultdict
+from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import wraps
@@ -25,6 +25,7 @@ from gpu_encode.datasets.look_up import (
     rows_by_place,
 )
 from gpu_encode.datasets.shuffle import ShuffledSums
+from gpu_encode.distributed.exchange import pack
 from gpu_encode.distributed.partitions import Partition
 from gpu_encode.errors.pieces import rows_have_changed
 from gpu_encode.errors.values import RowError
@@ -34,9 +35,7 @@ from gpu_encode.parts import EncodingPlan, Part, PartialSums
 # Rows that are summed at once: each may be a category of its own, whose digits are there a few times.
 ROWS_AT_ONCE = 1 << 18
 Task = TypeVar("Task", bound=Callable[..., Any])
-ROW, VIEW, ALIKE = "row", "view", "alike"
-# The number of a key, and of a place of its categories.
-Place = tuple[int, int]
+ROW, VIEW = "row", "view"
 
 
 def released(task: Task) -> Task:
@@ -63,13 +62,22 @@ class Layout(NamedTuple):
     lengths : list of int
         Rows of each partition.
     numbers : list of int
-        Of each key, the number of its places.
+        Of each key, the number of its places; places of all keys are counted one after the other.
     """
 
     names: list[str]
     wanted: list[str]
     lengths: list[int]
     numbers: list[int]
+
+    @property
+    def first(self) -> list[int]:
+        """The first place of each key."""
+        return [sum(self.numbers[:entry]) for entry in range(len(self.numbers))]
+
+    def key_of(self, place: int) -> int:
+        """Give the number of the key that has a place."""
+        return bisect_right(self.first, place) - 1
 
 
 def names_of(frame: Frame) -> list[str]:
@@ -153,30 +161,27 @@ def total_partition(part: Partition, blind: EncodingPlan, layout: Layout) -> Par
 
 
 @released
-def deal_lines(part: Partition, shared: ShuffledSums, layout: Layout) -> dict[Place, Any]:
-    """Give the digits of the categories of a partition, by place."""
-    dealt = defaultdict(list)
-    with part.named():
+def deal_lines(part: Partition, shared: ShuffledSums, layout: Layout) -> Any:
+    """Pack the digits of the categories of a partition for their places."""
+
+    def lines() -> Iterator[tuple[int, Any]]:
         whole = as_part(part, layout)
         # Folds within classes are dealt out by where a part begins.
         at_once = max(layout.lengths[part.number], 1) if shared.encoding_plan.needs_labels else ROWS_AT_ONCE
         for piece in in_pieces(whole, at_once):
-            for entry, lines in enumerate(shuffle.sum_part(shared, piece)):
-                for place, own in dealt_lines(lines, layout.numbers[entry]):
-                    dealt[entry, place].append(own)
-    return {place: shuffle.join_tables(lines) for place, lines in dealt.items()}
+            # There are no lines of no rows.
+            for entry, of_key in enumerate(shuffle.sum_part(shared, piece)):
+                start = layout.first[entry]
+                yield from ((start + place, own) for place, own in dealt_lines(of_key, layout.numbers[entry]))
 
-
-def select_place(dealt: dict[Place, Any], entry: int, place: int) -> Any:
-    """Give what a partition has for one place; None if that is nothing."""
-    return dealt.get((entry, place))
+    with part.named():
+        return pack(part.number, lines())
 
 
 @released
-def encode_place(dealt: Sequence[Any], shared: ShuffledSums) -> Any:
+def encode_place(_: int, dealt: Sequence[tuple[int, Any]], shared: ShuffledSums) -> Any:
     """Add up the digits of the categories of a place, and encode these; None if there are none."""
-    lines = join_lines(dealt)
-    return None if lines is None else shuffle.encode_lines(shared, shuffle.add_lines([lines]))
+    return shuffle.encode_lines(shared, shuffle.add_lines([lines for _, lines in dealt])) if dealt else None
 
 
 def schema_of(lines: Any) -> Any:
@@ -197,23 +202,21 @@ def write_place(lines: Any, joined: Joined, schema: Any, path: str, number: int)
         parquet.write_table(table, f"{folder}/encodings/part-{number}.parquet", filesystem=filesystem)
 
 
-def read_places(
-    path: str, name: str, group: int, keys: Sequence[Sequence[str]], numbers: Sequence[int]
-) -> dict[Place, Any]:
-    """Read lines of a row group of a file, and give them by place."""
+def read_places(path: str, name: str, group: int, number: int, keys: Sequence[Sequence[str]], layout: Layout) -> Any:
+    """Read lines of a row group of a file, and pack them for their places."""
     with parquet.ParquetFile(name, filesystem=folder_of(path)[0]) as file:
-        return dict(lines_by_place(file.read_row_group(group), keys, numbers))
+        by_place = lines_by_place(file.read_row_group(group), keys, layout.numbers)
+        return pack(number, ((layout.first[entry] + place, lines) for (entry, place), lines in by_place))
 
 
-def join_lines(dealt: Sequence[Any]) -> Any:
+def join_lines(_: int, dealt: Sequence[tuple[int, Any]]) -> Any:
     """Give the lines of a place; None if there are none."""
-    lines = [table for table in dealt if table is not None]
-    return shuffle.join_tables(lines) if lines else None
+    return shuffle.join_tables([lines for _, lines in dealt]) if dealt else None
 
 
 @released
-def deal_rows(part: Partition, joined: Joined, shared: ShuffledSums | None, layout: Layout) -> dict[Any, Any]:
-    """Give what rows of a partition are looked up by, by place; of rows of one category and view, the first.
+def deal_rows(part: Partition, joined: Joined, shared: ShuffledSums | None, layout: Layout) -> tuple[Any, list[Array]]:
+    """Pack what rows of a partition are looked up by, for places; of rows of one category and view, the first.
 
     Parameters
     ----------
@@ -225,17 +228,18 @@ def deal_rows(part: Partition, joined: Joined, shared: ShuffledSums | None, layo
 
     Returns
     -------
-    dict
-        By place, a table of row numbers, views and values; and under `ALIKE`, by key, for each row the first of those
-        that have its category and view.
+    pandas.DataFrame
+        For each place a table of row numbers, views and values, packed.
+    list of int32 array
+        By key, for each row the first of those that have its category and view.
     """
     views, n_rows = None, frames.read(part.X).n_rows
     if shared is not None:
         with part.named():
             given = as_part(part, layout)
             views = shuffle.view_of_rows(shared, given) if n_rows else np.zeros(0, np.int32)
-    table, dealt, alike = in_arrow(part.X, layout.wanted), {}, []
-    for entry, (key, number) in enumerate(zip(joined.keys, layout.numbers, strict=True)):
+    table, dealt, alike = in_arrow(part.X, layout.wanted), list[tuple[int, Any]](), []
+    for key, start, number in zip(joined.keys, layout.first, layout.numbers, strict=True):
         values = table.select(key.columns)
         first, same = first_rows(values, views)
         alike.append(first[same])
@@ -243,8 +247,8 @@ def deal_rows(part: Partition, joined: Joined, shared: ShuffledSums | None, layo
         if views is not None:
             firsts = firsts.append_column(VIEW, pa.array(views[first]))
         for place, rows in rows_by_place(firsts, key.columns, number).items():
-            dealt[entry, place] = firsts.take(pa.array(rows))
-    return {**dealt, ALIKE: alike}
+            dealt.append((start + place, firsts.take(pa.array(rows))))
+    return pack(part.number, dealt), alike
 
 
 def first_rows(values: Any, views: Array | None) -> tuple[Array, Array]:
@@ -260,39 +264,26 @@ def first_rows(values: Any, views: Array | None) -> tuple[Array, Array]:
 
 @released
 def look_up_place(
-    joined: Joined, entry: int, dealt: Sequence[Any], lines: Any, empty: Any
-) -> list[tuple[Array, Array] | None]:
-    """Look rows up in the encodings of a place; gives numbers of rows and their encodings by partition."""
-    there = [number for number, table in enumerate(dealt) if table is not None]
-    found: list[tuple[Array, Array] | None] = [None] * len(dealt)
-    if not there:
-        return found
-    key, table = joined.keys[entry], shuffle.join_tables([dealt[number] for number in there])
-    rows, ends = table[ROW].to_numpy(), np.cumsum([len(dealt[number]) for number in there])
+    place: int, dealt: Sequence[tuple[int, Any]], lines: Any, joined: Joined, layout: Layout, empty: Any
+) -> Any:
+    """Look rows up in the encodings of a place; packs numbers of rows and their encodings for their partitions."""
+    if not dealt:
+        return pack(place, ())
+    partitions, tables = zip(*dealt, strict=True)
+    key, table = joined.keys[layout.key_of(place)], shuffle.join_tables(tables)
+    rows, ends = table[ROW].to_numpy(), np.cumsum([len(own) for own in tables])
     views = table[VIEW].to_numpy() if VIEW in table.column_names else None
     values = table.select(key.columns)
     try:
         encodings = PlaceTable(key, empty if lines is None else lines, joined.dtype).look_up(values, views)
     except RowError as error:
-        number = there[int(np.searchsorted(ends, error.row, side="right"))]
+        number = partitions[int(np.searchsorted(ends, error.row, side="right"))]
         raise RowError(error.before, int(rows[error.row]), f" of partition {number}{error.after}") from error
     pieces = zip(np.split(rows, ends[:-1]), np.split(encodings, ends[:-1]), strict=True)
-    for number, piece in zip(there, pieces, strict=True):
-        found[number] = piece
-    return found
+    return pack(place, zip(partitions, pieces, strict=True))
 
 
-def select_partition(found: Sequence[tuple[Array, Array] | None], number: int) -> tuple[Array, Array] | None:
-    """Give what a place has found for one partition."""
-    return found[number]
-
-
-def select_alike(dealt: dict[Any, Any]) -> list[Array]:
-    """Give for each row of a partition the first that has its category and view, by key."""
-    return dealt[ALIKE]  # type: ignore[no-any-return]
-
-
-def pair(found: Sequence[Any], alike: list[Array]) -> tuple[list[Array], Sequence[Any]]:
+def pair(_: int, found: Sequence[tuple[int, Any]], alike: list[Array]) -> tuple[list[Array], Sequence[Any]]:
     """Give what `put_together` asks for of a partition."""
     return alike, found
 
@@ -300,23 +291,20 @@ def pair(found: Sequence[Any], alike: list[Array]) -> tuple[list[Array], Sequenc
 @released
 def put_together(
     part: Partition,
-    returned: tuple[list[Array], Sequence[tuple[Array, Array] | None]],
+    returned: tuple[list[Array], Sequence[tuple[int, tuple[Array, Array]]]],
     joined: Joined,
-    numbers: Sequence[int],
+    layout: Layout,
     others: Sequence[str],
 ) -> Any:
-    """Give the encodings of a partition that came back from all places, key by key, and other columns behind them."""
+    """Give the encodings of a partition that came back from all places, and other columns behind them."""
     alike, found = returned
-    frame, arrays, start = frames.read(part.X), [], 0
-    for key, number, first in zip(joined.keys, numbers, alike, strict=True):
-        if len(first) != frame.n_rows:
-            raise rows_have_changed(f"{part.name} has rows")
-        encodings = np.empty((frame.n_rows, len(key.outputs)), joined.dtype, "F")
-        for piece in found[start : start + number]:
-            if piece is not None:
-                encodings[piece[0]] = piece[1]
-        arrays += list(encodings[first].T)
-        start += number
+    frame = frames.read(part.X)
+    if any(len(first) != frame.n_rows for first in alike):
+        raise rows_have_changed(f"{part.name} has rows")
+    by_key = [np.empty((frame.n_rows, len(key.outputs)), joined.dtype, "F") for key in joined.keys]
+    for place, (rows, encodings) in found:
+        by_key[layout.key_of(place)][rows] = encodings
+    arrays = [column for encodings, first in zip(by_key, alike, strict=True) for column in encodings[first].T]
     known = names_of(frame)
     return frame.assemble(joined.outputs, arrays, [known.index(name) for name in others])
 
@@ -324,4 +312,4 @@ def put_together(
 def meta_of(frame: Frame, joined: Joined, others: Sequence[str]) -> Any:
     """Give an output without rows for a table without rows."""
     alike = [np.zeros(0, np.int32) for _ in joined.keys]
-    return put_together(Partition(frame.as_given()), (alike, []), joined, [0] * len(alike), others)
+    return put_together(Partition(frame.as_given()), (alike, []), joined, Layout([], [], [], []), others)

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -15,10 +15,11 @@ from gpu_encode.datasets.look_up import Joined, folder_of
 from gpu_encode.datasets.shuffle import ShuffledSums
 from gpu_encode.datasets.source import Reading, Roles
 from gpu_encode.distributed import place_tasks as tasks
+from gpu_encode.distributed.exchange import exchange
 from gpu_encode.distributed.partitions import Partitions, read
 from gpu_encode.distributed.sequence import plan_encoding, read_training
 from gpu_encode.distributed.tasks import add_up
-from gpu_encode.distributed.trees import add_in_tree, exchange, map_delayed
+from gpu_encode.distributed.trees import add_in_tree, map_delayed
 from gpu_encode.fitting.fit import select_columns
 from gpu_encode.parts.plans import for_new_rows, unfitted
 
@@ -70,8 +71,7 @@ class Shuffle:
         self._layout = layout
         sent = [dask.delayed(what, traverse=False) for what in (shared, layout)]
         lines = pick(self._partitions, layout.wanted, vectors=True).map(tasks.deal_lines, *sent)
-        receivers = places_of(layout.numbers)
-        places = exchange("places", lines, receivers, tasks.select_place, tasks.encode_place, sent[0])
+        places = exchange("places", lines, sum(layout.numbers), tasks.encode_place, sent[0])
         return shared, settle(places, layout.numbers)
 
     def encode_training(self, shared: ShuffledSums, joined: Joined, encodings: Placed) -> Any:
@@ -112,12 +112,10 @@ class Shuffle:
         n_bytes = 8 * max(len(key.outputs) for key in joined.keys)
         numbers = [places_for(sum(head.num_rows for head in heads.values()), n_bytes)] * len(joined.keys)
         read_places, keys = dask.delayed(tasks.read_places), [key.stored for key in joined.keys]
-        dealt = [
-            read_places(path, name, group, keys, numbers)
-            for name, head in heads.items()
-            for group in range(head.num_row_groups)
-        ]
-        places = exchange("places", dealt, places_of(numbers), tasks.select_place, tasks.join_lines)
+        layout = tasks.Layout([], [], [], numbers)
+        groups = [(name, group) for name, head in heads.items() for group in range(head.num_row_groups)]
+        dealt = [read_places(path, *place, number, keys, layout) for number, place in enumerate(groups)]
+        places = exchange("places", dealt, sum(numbers), tasks.join_lines)
         return joined, settle(places, numbers)
 
     @staticmethod
@@ -188,17 +186,12 @@ class Shuffle:
         sent = [dask.delayed(what, traverse=False) for what in (joined, shared, layout)]
         dealt = pick(partitions, layout.wanted, vectors=True).map(tasks.deal_rows, *sent)
         empty = dask.delayed(encodings.schema.empty_table(), traverse=False)
-        found, start = [], 0
-        for entry, number in enumerate(encodings.numbers):
-            lines, join = encodings.places[start : start + number], partial(tasks.look_up_place, joined, entry)
-            receivers = [(entry, place) for place in range(number)]
-            found += exchange("found", dealt, receivers, tasks.select_place, join, empty, own=lines)
-            start += number
-        alike = map_delayed("alike", tasks.select_alike, dealt)
-        numbers = [(number,) for number in range(partitions.number)]
-        extra = exchange("returned", found, numbers, tasks.select_partition, tasks.pair, own=alike)
+        packed, alike = (map_delayed("dealt", itemgetter(place), dealt) for place in (0, 1))
+        places, known = encodings.places, (sent[0], sent[2], empty)
+        found = exchange("found", packed, len(places), tasks.look_up_place, *known, own=places)
+        extra = exchange("returned", found, partitions.number, tasks.pair, own=alike)
         passed = replace(pick(partitions, others), extra=extra)
-        return passed.table(tasks.put_together, meta, sent[0], encodings.numbers, others)
+        return passed.table(tasks.put_together, meta, sent[0], sent[2], others)
 
 
 def sample_of(partitions: Partitions) -> Any:
@@ -222,11 +215,6 @@ def pick(partitions: Partitions, names: Sequence[str], vectors: bool = False) ->
 def in_order(keys: Sequence[Sequence[str]]) -> list[str]:
     """Give all names, each once."""
     return list(dict.fromkeys(name for key in keys for name in key))
-
-
-def places_of(numbers: Sequence[int]) -> list[tuple[int, int]]:
-    """Give the key and the number of each place, by the number of places of each key."""
-    return [(entry, place) for entry, number in enumerate(numbers) for place in range(number)]
 
 
 def number_of_places(n_categories: int, lengths: Sequence[int], n_sums: int) -> int:

@@ -2,10 +2,12 @@
 
 from collections.abc import Callable, Sequence
 from functools import reduce
+from itertools import pairwise
 from operator import add
 from typing import Any, NamedTuple
 
 from gpu_encode import frames, notices, parts
+from gpu_encode.distributed.exchange import pack
 from gpu_encode.distributed.partitions import Partition
 from gpu_encode.errors.distributed import RowInPartitionError
 from gpu_encode.errors.values import RowError
@@ -128,21 +130,24 @@ def encode_in_sequence(part: Partition, earlier: PrecedingSums | None, tables: E
     return parts.encode(tables, part, [[] if encodings is None else [encodings]])
 
 
-def shuffle_partition(part: Partition, tables: EncodingTables, n_groups: int) -> list[list[OrderedRows]]:
-    """Sort the rows of a partition into groups of neighbouring places, for every order."""
-    return parts.shuffle(tables, part, n_groups)
+def shuffle_partition(part: Partition, tables: EncodingTables, n_groups: int) -> Any:
+    """Sort the rows of a partition into groups of neighbouring places, for every order, and pack those that have rows.
+
+    The groups of all orders are counted one after the other.
+    """
+    by_order = parts.shuffle(tables, part, n_groups)
+    numbered = [
+        (order * n_groups + number, rows)
+        for order, groups in enumerate(by_order)
+        for number, rows in enumerate(groups)
+        if len(rows)
+    ]
+    return pack(part.number, numbered)
 
 
-def select_group(shuffled: Sequence[Sequence[OrderedRows]], order: int, number: int) -> OrderedRows | None:
-    """Give one group of a partition; None if it has no rows."""
-    groups = shuffled[order]
-    return groups[number] if groups and len(groups[number]) else None
-
-
-def join_groups(groups: Sequence[OrderedRows | None]) -> OrderedRows | None:
+def join_groups(_: int, groups: Sequence[tuple[int, OrderedRows]]) -> OrderedRows | None:
     """Join the rows of a group from all partitions; None if there are none."""
-    filled = [rows for rows in groups if rows is not None]
-    return OrderedRows.join(filled) if filled else None
+    return OrderedRows.join([rows for _, rows in groups]) if groups else None
 
 
 def sum_group(rows: OrderedRows | None, tables: EncodingTables) -> PrecedingSums | None:
@@ -167,17 +172,25 @@ def encode_group(
     return None if rows is None else OrderedScan(tables, order, earlier).encode(rows)
 
 
-def select_rows(encodings: RowEncodings | None, start: int, stop: int) -> RowEncodings | None:
-    """Select the rows of a group that lie in one partition."""
-    return None if encodings is None else encodings.between(start, stop)
+def select_rows(place: int, encodings: RowEncodings | None, borders: Sequence[int]) -> Any:
+    """Pack the rows of a group for the partitions that they lie in."""
+    rows = [] if encodings is None else [encodings.between(*between) for between in pairwise(borders)]
+    return pack(place, ((number, own) for number, own in enumerate(rows) if len(own.rows)))
+
+
+def receive_rows(_: int, found: Sequence[tuple[int, RowEncodings]]) -> Sequence[tuple[int, RowEncodings]]:
+    """Give what came to a partition."""
+    return found
 
 
 def encode_by_place(
-    part: Partition, encodings: Sequence[RowEncodings | None], tables: EncodingTables, n_groups: int
+    part: Partition, encodings: Sequence[tuple[int, RowEncodings]], tables: EncodingTables, n_groups: int
 ) -> Any:
     """Give the training encodings of a partition, whose rows were encoded in groups: so many for each order."""
-    by_order = [encodings[start : start + n_groups] for start in range(0, len(encodings), n_groups)]
-    return parts.encode(tables, part, [[rows for rows in order if rows is not None] for order in by_order])
+    by_order: list[list[RowEncodings]] = [[] for _ in tables.before]
+    for place, rows in encodings:
+        by_order[place // n_groups].append(rows)
+    return parts.encode(tables, part, by_order)
 
 
 def transform_partition(part: Partition, encoder: Any) -> Any:

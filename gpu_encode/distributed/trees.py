@@ -40,52 +40,6 @@ def map_delayed(title: str, function: Callable[[Any], Any], given: Sequence[Any]
     return make_delayed(title, graph, range(len(given)), given)
 
 
-def exchange(
-    title: str,
-    given: Sequence[Any],
-    receivers: Sequence[tuple[Any, ...]],
-    select: Callable[..., Any],
-    join: Callable[..., Any],
-    *shared: Any,
-    own: Sequence[Any] = (),
-) -> list[Any]:
-    """Give a Delayed for each receiver of what it gets of everyone.
-
-    Parameters
-    ----------
-    title : str
-        What the tasks' names begin with.
-    given : list of Delayed
-    receivers : list of tuple
-    select : callable
-        ``select(given, *receiver)``: what a receiver gets of one.
-    join : callable
-        ``join(list, *own, *shared)``: what it makes of all that it gets, in the order of `given`.
-    *shared : Delayed
-    own : list of Delayed, optional
-        One for each receiver.
-
-    Examples
-    --------
-    >>> from dask import compute, delayed
-    >>> from gpu_encode.distributed.trees import exchange
-    >>> rows = [delayed("ab"), delayed("cd")]
-    >>> compute(*exchange("letters", rows, [(0,), (1,)], lambda word, place: word[place], "".join))
-    ('ac', 'bd')
-    """
-
-    def graph(name: str) -> dict[str, Any]:
-        mine = [[one.key] for one in own] or [[] for _ in receivers]
-        others = [promise.key for promise in shared]
-        tasks_by_name: dict[str, Any] = {}
-        for place, receiver in enumerate(receivers):
-            parts = {f"{name}-{place}-{n}": (select, one.key, *receiver) for n, one in enumerate(given)}
-            tasks_by_name |= {**parts, f"{name}-{place}": (join, list(parts), *mine[place], *others)}
-        return tasks_by_name
-
-    return make_delayed(title, graph, range(len(receivers)), [*given, *own, *shared])
-
-
 def add_in_tree(promises: Sequence[Any], total: Callable[[Sequence[Any]], Any]) -> Any:
     """Give a Delayed of the sum of what at least one Delayed stands for; neighbours are added first.
 

@@ -54,8 +54,13 @@ HOMES = {
     "numba": ("cpu_fallback.compiled", "gpu_encode.cuda.runtime"),
     "llvmlite": ("cpu_fallback.compiled",),
     "cupy": ("gpu_encode.cuda.runtime",),
-    # Categories that are intervals or periods are shown as its objects.
-    "pandas": ("gpu_encode.frames", "gpu_encode.cli", "gpu_encode.categories.intervals"),
+    # Categories that are intervals or periods are shown as its objects; Dask shuffles its frames.
+    "pandas": (
+        "gpu_encode.frames",
+        "gpu_encode.cli",
+        "gpu_encode.categories.intervals",
+        "gpu_encode.distributed.exchange",
+    ),
     "polars": ("gpu_encode.frames", "gpu_encode.cli", "gpu_encode.export"),
     "narwhals": ("gpu_encode.frames", "gpu_encode.cli"),
     "cudf": ("gpu_encode.frames", "gpu_encode.cli"),
@@ -66,6 +71,7 @@ HOMES = {
         "gpu_encode.cli",
         "gpu_encode.storage",
         "gpu_encode.datasets",
+        "gpu_encode.distributed.exchange",
         "gpu_encode.distributed.place_tasks",
         "gpu_encode.distributed.shuffle",
         "gpu_encode.engines",
@@ -81,8 +87,8 @@ HOMES = {
     "onnx": ("gpu_encode.export",),
     "skl2onnx": ("gpu_encode.export.onnx_pipelines",),
     "rich": ("gpu_encode.cli", "gpu_encode.progress"),
-    # Numba pickles machine code; models are never pickled.
-    "pickle": ("cpu_fallback.compiled.kernel_files",),
+    # Numba pickles machine code, and Dask all that its tasks are given; models are never pickled.
+    "pickle": ("cpu_fallback.compiled.kernel_files", "gpu_encode.distributed.exchange"),
 }
 HEAVY = ("numba", "cupy", "cudf", "dask", "distributed", "pandas", "polars", "pyarrow", "narwhals", "sklearn", "scipy")
 

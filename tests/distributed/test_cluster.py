@@ -10,6 +10,7 @@ import pytest
 from distributed import Client, LocalCluster, wait
 
 from gpu_encode import KFold, LeaveOneOut, Ordered, TargetEncoder
+from gpu_encode.distributed.exchange import exchange, pack
 from gpu_encode.engines import DistributedEncoder
 from tests.bits import assert_same_encoder
 from tests.distributed.cases import KEYS, assert_same, rows
@@ -27,8 +28,9 @@ pytestmark = pytest.mark.filterwarnings(
 @pytest.fixture(scope="module")
 def client():
     with (
-        # Dask gives a worker up that is away when so much time has passed since any of its deaths.
-        dask.config.set({"distributed.deploy.lost-worker-timeout": "1h"}),
+        # Dask gives a worker up that is away when so much time has passed since any of its deaths, and a shuffle when a
+        # dead one has not answered.
+        dask.config.set({"distributed.deploy.lost-worker-timeout": "1h", "distributed.comm.timeouts.connect": "5s"}),
         LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address="127.0.0.1:0") as cluster,
         Client(cluster, timeout=SECONDS) as connected,
     ):
@@ -119,6 +121,14 @@ def test_the_workers_that_hold_the_tables_are_killed(client, make):
         assert time.monotonic() < deadline
         time.sleep(0.05)
     assert_same(training.compute(), encodings)
+
+
+@pytest.mark.usefixtures("client")
+def test_there_is_no_task_for_each_pair_of_a_partition_and_a_place():
+    given = [dask.delayed(pack)(sender, enumerate(range(50))) for sender in range(50)]
+    received = exchange("pieces", given, 50, lambda _, pieces: sum(piece for _, piece in pieces))
+    assert len(dict(received[0].__dask_graph__())) < 10 * 50
+    assert dask.compute(*received) == tuple(50 * piece for piece in range(50))
 
 
 def test_errors_come_back_from_workers(client):

@@ -1,0 +1,105 @@
+"""Everyone gives something to everyone: pieces find their receivers by Dask's own shuffle.
+
+With workers that is its P2P shuffle, whose pieces wait on disks: no task for each pair, and no worker holds them all.
+"""
+
+import pickle
+from collections.abc import Callable, Iterable, Sequence
+from operator import itemgetter
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from gpu_encode.distributed.trees import make_delayed
+
+RECEIVER, SENDER, PIECE = "receiver", "sender", "piece"
+
+
+def pack(sender: int, pieces: Iterable[tuple[int, Any]]) -> Any:
+    """Give what one sender has for others, as `exchange` takes it.
+
+    Parameters
+    ----------
+    sender : int
+    pieces : iterable of (int, object)
+        Numbers of receivers, and what each is to get, which has to be pickled.
+
+    Returns
+    -------
+    pandas.DataFrame
+        A row for each piece.
+    """
+    import pandas as pd
+
+    receivers, contents = [], []
+    for receiver, piece in pieces:
+        receivers.append(receiver)
+        contents.append(pickle.dumps(piece, protocol=pickle.HIGHEST_PROTOCOL))
+    column = pd.arrays.ArrowExtensionArray(pa.array(contents, pa.large_binary()))
+    numbers = np.array(receivers, np.int64)
+    return pd.DataFrame({RECEIVER: numbers, SENDER: np.full_like(numbers, sender), PIECE: column})
+
+
+def unpack(packed: Any) -> list[tuple[int, Any]]:
+    """Give the numbers of senders, rising, and the pieces in what came to one receiver."""
+    senders, contents = packed[SENDER].to_numpy(), pa.chunked_array(pa.array(packed[PIECE]))
+    pieces = [pickle.loads(cell.as_buffer()) for cell in contents]
+    return sorted(zip(senders.tolist(), pieces, strict=True), key=itemgetter(0))
+
+
+def exchange(
+    title: str, given: Sequence[Any], number: int, join: Callable[..., Any], *shared: Any, own: Sequence[Any] = ()
+) -> list[Any]:
+    """Give a Delayed for each of so many receivers of what it makes of all that it gets.
+
+    Parameters
+    ----------
+    title : str
+        What the tasks' names begin with.
+    given : list of Delayed
+        Of each, what `pack` gives.
+    number : int
+        Of receivers.
+    join : callable
+        ``join(receiver, pieces, *own, *shared)``, where pieces are pairs of a sender and what it gave, by sender.
+    *shared : Delayed
+    own : list of Delayed, optional
+        One for each receiver.
+
+    Examples
+    --------
+    >>> from dask import compute, delayed
+    >>> from gpu_encode.distributed.exchange import exchange, pack
+    >>> rows = [delayed(pack)(sender, enumerate(word)) for sender, word in enumerate(["ab", "cd"])]
+    >>> compute(*exchange("letters", rows, 2, lambda receiver, pieces: (receiver, pieces)))
+    ((0, [(0, 'a'), (1, 'c')]), (1, [(0, 'b'), (1, 'd')]))
+    """
+    from dask.dataframe import from_delayed
+
+    # Dask chooses among its shuffles by whether a client was ever there, which may not compute this.
+    method = None if has_workers() else "tasks"
+    frame = from_delayed(given, meta=pack(0, ()), verify_meta=False)
+    met = frame.set_index(RECEIVER, divisions=list(range(number + 1)), shuffle_method=method).to_delayed()
+
+    def graph(name: str) -> dict[str, Any]:
+        mine = [[one.key] for one in own] or [[]] * number
+        others = [promise.key for promise in shared]
+        return {
+            f"{name}-{place}": (join_pieces, join, place, packed.key, *mine[place], *others)
+            for place, packed in enumerate(met)
+        }
+
+    return make_delayed(title, graph, range(number), [*met, *own, *shared])
+
+
+def has_workers() -> bool:
+    """Say whether workers of a cluster are to compute what is asked for."""
+    from dask.base import get_scheduler
+
+    return type(getattr(get_scheduler(), "__self__", None)).__module__.startswith("distributed")
+
+
+def join_pieces(join: Callable[..., Any], receiver: int, packed: Any, *others: Any) -> Any:
+    """Give what a receiver makes of what came to it."""
+    return join(receiver, unpack(packed), *others)
