@@ -8,8 +8,8 @@
 The first writes rows of one text key, a target of two classes, and a number by which `KFold` knows its folds.  Each of
 the others writes training encodings to a folder of its own, and prints seconds, the most memory of any process, and a
 hash of all encodings in the order of the rows: it has to be the same for all.  `--limit` is `memory_limit` of files and
-of each of two workers of Dask, and what Spark's driver has, in whose process its two threads work; Spark comes with
-1 GiB.
+of each of two workers of Dask, what Spark's driver has, in whose process its two threads work (it comes with 1 GiB),
+and what Ray's object store has.
 """
 
 import argparse
@@ -87,11 +87,26 @@ def encode_in_spark(source: Path, destination: Path, limit: str) -> None:
     spark.stop()
 
 
+def encode_in_ray(source: Path, destination: Path, limit: str) -> None:
+    """Encode on two processors."""
+    import ray
+    from dask.utils import parse_bytes
+
+    from gpu_encode.engines import DistributedEncoder
+
+    ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False, object_store_memory=parse_bytes(limit))
+    ray.data.DataContext.get_current().enable_progress_bars = False
+    rows = ray.data.read_parquet(str(source))
+    DistributedEncoder(make_encoder(), tables="shuffle").fit_transform(rows, "bought").write_parquet(str(destination))
+    ray.shutdown()
+
+
 CONTENDERS: dict[str, Callable[[Path, Path, str], None]] = {
     "memory": lambda source, destination, limit: encode_files(source, destination, limit, "memory"),
     "files": lambda source, destination, limit: encode_files(source, destination, limit, "disk"),
     "dask": encode_in_dask,
     "spark": encode_in_spark,
+    "ray": encode_in_ray,
 }
 
 
