@@ -24,7 +24,7 @@ SIMULATOR = NUMBA_ENABLE_CUDASIM=1 GPU_ENCODE_SIMULATED_ARRAYS=tests.cuda.stand_
 RAPIDS_VENV ?= $(VENV)-rapids
 # Spark and Ray are large, and Ray pins other libraries: an environment of their own, too.
 ENGINES_VENV ?= $(VENV)-engines
-# ENGINE_ARGS= runs all tests of engines, which take half an hour.
+# ENGINE_ARGS= runs all tests of engines, which take ten minutes.
 ENGINE_ARGS ?= -m daily
 # What has the CUDA backend compute.  Tests marked `host` or `long` are left out of the simulator; LONG=1 runs them too.
 SIM_TESTS ?= tests/cpu_fallback tests/cuda tests/encoders tests/family tests/factors tests/votes tests/proximity tests/parts \

@@ -169,7 +169,7 @@ def shuffled(cv=BY_ID, **parameters):
     return DistributedEncoder(encoder(cv, **parameters), tables="shuffle")
 
 
-@pytest.mark.parametrize("n_blocks", [1, 3, 8])
+@pytest.mark.parametrize("n_blocks", marked([1, 3, 8], 3))
 def test_tables_that_stay_in_ray(n_blocks, tmp_path):
     there = shuffled()
     assert same(collect(there.fit_transform(dataset(n_blocks), "sold")), in_memory(encoder(BY_ID), "sold"), "sold")
