@@ -1,4 +1,4 @@
-"""More categories than fit one process: do files, Spark and Dask give the same bits, in which time and memory?
+"""More categories than fit one process: do files and engines give the same bits, in which time and memory?
 
     python -m benchmarks.many_categories rows --rows 6e7 --categories 2e7 --folder /mnt/large
     python -m benchmarks.many_categories files --folder /mnt/large --limit 1GiB

@@ -73,7 +73,7 @@ class Joined:
         Those that new rows may lack.
     dtype : str
     n_rows : int
-        Training rows.
+        Training rows; 0 where nobody has counted them.
     """
 
     keys: list[JoinedKey]
@@ -81,7 +81,7 @@ class Joined:
     passed: list[str]
     optional: list[str]
     dtype: str
-    n_rows: int
+    n_rows: int = 0
 
     @property
     def needed(self) -> set[str]:
@@ -226,6 +226,8 @@ def places_of(hashes: Array, number: int) -> Array:
 
 def at_places(places: Array) -> dict[int, Array]:
     """Give the numbers of rows, rising, at each place that has any."""
+    if not len(places):
+        return {}
     order = np.argsort(places, kind="stable")
     found, starts = np.unique(places[order], return_index=True)
     return dict(zip(found.tolist(), np.split(order, starts[1:]), strict=True))

@@ -1,9 +1,11 @@
 """Everyone gives something to everyone: pieces find their receivers by Dask's own shuffle.
 
-With workers that is its P2P shuffle, whose pieces wait on disks: no task for each pair, and no worker holds them all.
+With workers that is its P2P shuffle, unless Dask is set to another: pieces wait on the workers' disks, there is no task
+for each pair, and no worker holds them all.
 """
 
 import pickle
+import sys
 from collections.abc import Callable, Iterable, Sequence
 from operator import itemgetter
 from typing import Any
@@ -81,10 +83,9 @@ def exchange(
     """
     from dask.dataframe import from_delayed
 
-    # Dask chooses among its shuffles by whether a client was ever there, which may not compute this.
-    method = None if has_workers() else "tasks"
     frame = from_delayed(given, meta=pack(0, ()), verify_meta=False)
-    met = frame.set_index(RECEIVER, divisions=list(range(number + 1)), shuffle_method=method).to_delayed()
+    divisions = list(range(number + 1))
+    met = frame.set_index(RECEIVER, divisions=divisions, shuffle_method=choose_shuffle()).to_delayed()
 
     def graph(name: str) -> dict[str, Any]:
         mine = [[one.key] for one in own] or [[]] * number
@@ -97,11 +98,17 @@ def exchange(
     return make_delayed(title, graph, range(number), [*met, *own, *shared])
 
 
-def has_workers() -> bool:
-    """Say whether workers of a cluster are to compute what is asked for."""
+def choose_shuffle() -> str:
+    """Give the name of the shuffle of Dask that serves whoever is to compute what is asked for.
+
+    Never "disk": its files are those of one machine, and another machine would find none, without a word.
+    """
+    from dask import config
     from dask.base import get_scheduler
 
-    return type(getattr(get_scheduler(), "__self__", None)).__module__.startswith("distributed")
+    distributed = sys.modules.get("distributed")
+    has_workers = distributed is not None and isinstance(getattr(get_scheduler(), "__self__", None), distributed.Client)
+    return "p2p" if has_workers and config.get("dataframe.shuffle.method", None) != "tasks" else "tasks"
 
 
 def join_pieces(join: Callable[..., Any], receiver: int, packed: Any, *others: Any) -> Any:

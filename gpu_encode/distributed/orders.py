@@ -10,7 +10,7 @@ from gpu_encode.distributed.partitions import Partitions
 from gpu_encode.distributed.trees import add_in_tree, earlier_sums
 from gpu_encode.parts import EncodingPlan, with_categories
 
-# Rows travel between all partitions and all groups: more groups are more tasks, fewer groups are larger tasks.
+# Rows travel between all partitions and all groups: more groups are smaller pieces, fewer groups are larger tasks.
 MOST_GROUPS = 64
 MOST_ROWS = 1 << 26
 

@@ -1,6 +1,7 @@
 """Tasks of Dask for categories that fit no process: lines and rows find places by a hash, and encodings come back."""
 
 from bisect import bisect_right
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import wraps
@@ -163,19 +164,17 @@ def total_partition(part: Partition, blind: EncodingPlan, layout: Layout) -> Par
 @released
 def deal_lines(part: Partition, shared: ShuffledSums, layout: Layout) -> Any:
     """Pack the digits of the categories of a partition for their places."""
-
-    def lines() -> Iterator[tuple[int, Any]]:
+    dealt = defaultdict(list)
+    with part.named():
         whole = as_part(part, layout)
         # Folds within classes are dealt out by where a part begins.
         at_once = max(layout.lengths[part.number], 1) if shared.encoding_plan.needs_labels else ROWS_AT_ONCE
         for piece in in_pieces(whole, at_once):
             # There are no lines of no rows.
-            for entry, of_key in enumerate(shuffle.sum_part(shared, piece)):
-                start = layout.first[entry]
-                yield from ((start + place, own) for place, own in dealt_lines(of_key, layout.numbers[entry]))
-
-    with part.named():
-        return pack(part.number, lines())
+            for entry, lines in enumerate(shuffle.sum_part(shared, piece)):
+                for place, own in dealt_lines(lines, layout.numbers[entry]):
+                    dealt[layout.first[entry] + place].append(own)
+    return pack(part.number, ((place, shuffle.join_tables(lines)) for place, lines in dealt.items()))
 
 
 @released
@@ -302,8 +301,12 @@ def put_together(
     if any(len(first) != frame.n_rows for first in alike):
         raise rows_have_changed(f"{part.name} has rows")
     by_key = [np.empty((frame.n_rows, len(key.outputs)), joined.dtype, "F") for key in joined.keys]
+    missing = [np.ones(frame.n_rows, bool) for _ in joined.keys]
     for place, (rows, encodings) in found:
         by_key[layout.key_of(place)][rows] = encodings
+        missing[layout.key_of(place)][rows] = False
+    if any(none[first].any() for none, first in zip(missing, alike, strict=True)):
+        raise RuntimeError(f"Dask's shuffle has lost encodings of {part.name}.")
     arrays = [column for encodings, first in zip(by_key, alike, strict=True) for column in encodings[first].T]
     known = names_of(frame)
     return frame.assemble(joined.outputs, arrays, [known.index(name) for name in others])

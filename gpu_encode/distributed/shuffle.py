@@ -23,8 +23,9 @@ from gpu_encode.distributed.trees import add_in_tree, map_delayed
 from gpu_encode.fitting.fit import select_columns
 from gpu_encode.parts.plans import for_new_rows, unfitted
 
-# Bytes of the lines that a place adds up, about: a few times as much is in memory meanwhile.
-PLACE_BYTES = 1 << 26
+# Bytes of the lines that a place adds up, about, until there are so many places: a few times as much is in memory
+# meanwhile, and each partition has a piece for each place.
+PLACE_BYTES, MOST_PLACES = 1 << 26, 1 << 14
 # Of a line beside its digits: values of a key.
 VALUE_BYTES = 48
 
@@ -225,7 +226,7 @@ def number_of_places(n_categories: int, lengths: Sequence[int], n_sums: int) -> 
 
 def places_for(n_lines: int, n_bytes: int) -> int:
     """Say in how many places so many lines are to lie, each with so many bytes beside its values."""
-    return max(1, -(-n_lines * (n_bytes + VALUE_BYTES) // PLACE_BYTES))
+    return min(max(1, -(-n_lines * (n_bytes + VALUE_BYTES) // PLACE_BYTES)), MOST_PLACES)
 
 
 def settle(places: list[Any], numbers: list[int]) -> Placed:

@@ -95,12 +95,15 @@ def keep(frame: Any) -> Any:
     from pyspark import StorageLevel
 
     settings = frame.sparkSession.conf
-    before = settings.get(JOINS_PARTITIONS, "false")
+    before = settings.get(JOINS_PARTITIONS, None)
     settings.set(JOINS_PARTITIONS, "true")
     try:
         return frame.persist(StorageLevel.DISK_ONLY)
     finally:
-        settings.set(JOINS_PARTITIONS, before)
+        if before is None:
+            settings.unset(JOINS_PARTITIONS)
+        else:
+            settings.set(JOINS_PARTITIONS, before)
 
 
 def check_types(rows: Any, encodings: Any, joined: Joined) -> None:

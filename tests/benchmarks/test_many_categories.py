@@ -17,7 +17,8 @@ pytestmark = [
     pytest.mark.skipif(devices.simulated(), reason="other processes know nothing of the simulator's arrays"),
 ]
 SPARK = pytest.mark.skipif(find_spec("pyspark") is None or which("java") is None, reason="Spark and Java are needed")
-# Python and libraries are up to 450 MiB of it; Dask stops a worker at 80 %, Spark begins below no less than 450 MiB.
+# Python and libraries are about 350 MiB of it, which files count as 450; Dask pauses a worker at 80 %, and Spark begins
+# below no less than 450 MiB.
 LIMITS = [("files", "512MiB"), ("dask", "640MiB"), pytest.param("spark", "512MiB", marks=SPARK)]
 
 

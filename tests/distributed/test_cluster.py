@@ -10,7 +10,7 @@ import pytest
 from distributed import Client, LocalCluster, wait
 
 from gpu_encode import KFold, LeaveOneOut, Ordered, TargetEncoder
-from gpu_encode.distributed.exchange import exchange, pack
+from gpu_encode.distributed.exchange import choose_shuffle, exchange, pack
 from gpu_encode.engines import DistributedEncoder
 from tests.bits import assert_same_encoder
 from tests.distributed.cases import KEYS, assert_same, rows
@@ -129,6 +129,17 @@ def test_there_is_no_task_for_each_pair_of_a_partition_and_a_place():
     received = exchange("pieces", given, 50, lambda _, pieces: sum(piece for _, piece in pieces))
     assert len(dict(received[0].__dask_graph__())) < 10 * 50
     assert dask.compute(*received) == tuple(50 * piece for piece in range(50))
+
+
+@pytest.mark.parametrize(("method", "chosen"), [(None, "p2p"), ("disk", "p2p"), ("p2p", "p2p"), ("tasks", "tasks")])
+def test_pieces_never_go_through_files_of_one_machine(client, method, chosen):
+    """Wherever the client is said to be the one that computes."""
+    with Client(client.cluster, set_as_default=False) as another, dask.config.set({"dataframe.shuffle.method": method}):
+        for config in ({}, {"scheduler": another}):
+            with dask.config.set(config):
+                assert choose_shuffle() == chosen
+        with dask.config.set(scheduler="synchronous"):
+            assert choose_shuffle() == "tasks"
 
 
 def test_errors_come_back_from_workers(client):

@@ -26,7 +26,7 @@ from gpu_encode import (
     TimeFolds,
 )
 from gpu_encode.datasets import shuffle as sums
-from gpu_encode.distributed import place_tasks, shuffle
+from gpu_encode.distributed import exchange, place_tasks, shuffle
 from gpu_encode.engines import DistributedEncoder
 from tests.distributed.cases import KEYS, assert_same, partitioned, pieces, rows
 
@@ -131,6 +131,34 @@ def test_partitions_without_rows_or_values():
     frame = rows(30)
     frame["shop"] = frame["shop"].where(np.arange(30) < 12)
     check(24, frame=frame)
+
+
+@pytest.mark.parametrize("policy", ["prior", "nan"])
+def test_a_partition_whose_values_are_all_missing(policy):
+    frame = WHOLE.assign(shop=WHOLE["shop"].mask(WHOLE["city"] < 4)).sort_values("city", kind="stable")
+    missing = int(frame["shop"].isna().to_numpy().argmin())
+    assert missing > 1
+    cut = dd.from_delayed([delayed(frame[:missing]), delayed(frame[missing:])], meta=frame[:0], verify_meta=False)
+    there = DistributedEncoder(TargetEncoder(columns=["shop"], handle_missing=policy), tables="shuffle")
+    found = there.fit_transform(cut[["shop"]], cut["sold"]).compute()
+    whole = TargetEncoder(columns=["shop"], handle_missing=policy)
+    assert_same(found, whole.fit_transform(frame[["shop"]], frame["sold"]))
+
+
+def test_encodings_that_a_shuffle_has_lost_are_no_encodings(monkeypatch):
+    there = DistributedEncoder(TargetEncoder(columns=["shop"]), tables="shuffle")
+    cut = partitioned(WHOLE, 3)
+    training = there.fit_transform(cut[["shop"]], cut["sold"])
+    whole = exchange.unpack
+    monkeypatch.setattr(exchange, "unpack", lambda packed: whole(packed)[:-1])
+    with pytest.raises(RuntimeError, match="shuffle has lost"):
+        training.compute()
+
+
+@pytest.mark.parametrize("method", ["disk", "p2p", "tasks", None])
+def test_pieces_never_go_through_files_of_one_machine(method):
+    with dask.config.set({"dataframe.shuffle.method": method}):
+        assert exchange.choose_shuffle() == "tasks"
 
 
 def test_a_row_never_sees_its_own_target():

@@ -154,6 +154,17 @@ def test_saved_and_loaded(spark, frame, tmp_path):
     assert same(found, alone.transform(rows(seed=4).drop_columns(["sold", "day"])), "sold")
 
 
+def test_a_setting_is_put_back(spark, frame):
+    name = "spark.sql.optimizer.canChangeCachedPlanOutputPartitioning"
+    for before in (None, "false"):
+        if before is not None:
+            spark.conf.set(name, before)
+        found = spark.conf.get(name)
+        shuffled().fit(frame, "sold").unpersist()
+        assert spark.conf.get(name) == found
+    spark.conf.unset(name)
+
+
 def test_killed_workers_change_nothing(frame, tmp_path):
     check_killed_workers(frame, tmp_path / "die", shuffled(), in_memory())
 
