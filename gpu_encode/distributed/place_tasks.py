@@ -51,6 +51,27 @@ def released(task: Task) -> Task:
     return releasing  # type: ignore[return-value]
 
 
+class Places(NamedTuple):
+    """Places of all keys, counted one after the other.
+
+    Parameters
+    ----------
+    numbers : list of int
+        Of each key, how many it has.
+    """
+
+    numbers: list[int]
+
+    @property
+    def first(self) -> list[int]:
+        """The first place of each key."""
+        return [sum(self.numbers[:entry]) for entry in range(len(self.numbers))]
+
+    def key_of(self, place: int) -> int:
+        """Give the number of the key that has a place."""
+        return bisect_right(self.first, place) - 1
+
+
 class Layout(NamedTuple):
     """Where rows and categories lie.
 
@@ -62,23 +83,13 @@ class Layout(NamedTuple):
         Those that are read.
     lengths : list of int
         Rows of each partition.
-    numbers : list of int
-        Of each key, the number of its places; places of all keys are counted one after the other.
+    places : Places
     """
 
     names: list[str]
     wanted: list[str]
     lengths: list[int]
-    numbers: list[int]
-
-    @property
-    def first(self) -> list[int]:
-        """The first place of each key."""
-        return [sum(self.numbers[:entry]) for entry in range(len(self.numbers))]
-
-    def key_of(self, place: int) -> int:
-        """Give the number of the key that has a place."""
-        return bisect_right(self.first, place) - 1
+    places: Places
 
 
 def names_of(frame: Frame) -> list[str]:
@@ -172,8 +183,8 @@ def deal_lines(part: Partition, shared: ShuffledSums, layout: Layout) -> Any:
         for piece in in_pieces(whole, at_once):
             # There are no lines of no rows.
             for entry, lines in enumerate(shuffle.sum_part(shared, piece)):
-                for place, own in dealt_lines(lines, layout.numbers[entry]):
-                    dealt[layout.first[entry] + place].append(own)
+                for place, own in dealt_lines(lines, layout.places.numbers[entry]):
+                    dealt[layout.places.first[entry] + place].append(own)
     return pack(part.number, ((place, shuffle.join_tables(lines)) for place, lines in dealt.items()))
 
 
@@ -201,11 +212,11 @@ def write_place(lines: Any, joined: Joined, schema: Any, path: str, number: int)
         parquet.write_table(table, f"{folder}/encodings/part-{number}.parquet", filesystem=filesystem)
 
 
-def read_places(path: str, name: str, group: int, number: int, keys: Sequence[Sequence[str]], layout: Layout) -> Any:
+def read_places(path: str, name: str, group: int, number: int, keys: Sequence[Sequence[str]], places: Places) -> Any:
     """Read lines of a row group of a file, and pack them for their places."""
     with parquet.ParquetFile(name, filesystem=folder_of(path)[0]) as file:
-        by_place = lines_by_place(file.read_row_group(group), keys, layout.numbers)
-        return pack(number, ((layout.first[entry] + place, lines) for (entry, place), lines in by_place))
+        by_place = lines_by_place(file.read_row_group(group), keys, places.numbers)
+        return pack(number, ((places.first[entry] + place, lines) for (entry, place), lines in by_place))
 
 
 def join_lines(_: int, dealt: Sequence[tuple[int, Any]]) -> Any:
@@ -238,7 +249,7 @@ def deal_rows(part: Partition, joined: Joined, shared: ShuffledSums | None, layo
             given = as_part(part, layout)
             views = shuffle.view_of_rows(shared, given) if n_rows else np.zeros(0, np.int32)
     table, dealt, alike = in_arrow(part.X, layout.wanted), list[tuple[int, Any]](), []
-    for key, start, number in zip(joined.keys, layout.first, layout.numbers, strict=True):
+    for key, start, number in zip(joined.keys, layout.places.first, layout.places.numbers, strict=True):
         values = table.select(key.columns)
         first, same = first_rows(values, views)
         alike.append(first[same])
@@ -263,13 +274,13 @@ def first_rows(values: Any, views: Array | None) -> tuple[Array, Array]:
 
 @released
 def look_up_place(
-    place: int, dealt: Sequence[tuple[int, Any]], lines: Any, joined: Joined, layout: Layout, empty: Any
+    place: int, dealt: Sequence[tuple[int, Any]], lines: Any, joined: Joined, places: Places, empty: Any
 ) -> Any:
     """Look rows up in the encodings of a place; packs numbers of rows and their encodings for their partitions."""
     if not dealt:
         return pack(place, ())
     partitions, tables = zip(*dealt, strict=True)
-    key, table = joined.keys[layout.key_of(place)], shuffle.join_tables(tables)
+    key, table = joined.keys[places.key_of(place)], shuffle.join_tables(tables)
     rows, ends = table[ROW].to_numpy(), np.cumsum([len(own) for own in tables])
     views = table[VIEW].to_numpy() if VIEW in table.column_names else None
     values = table.select(key.columns)
@@ -292,7 +303,7 @@ def put_together(
     part: Partition,
     returned: tuple[list[Array], Sequence[tuple[int, tuple[Array, Array]]]],
     joined: Joined,
-    layout: Layout,
+    places: Places,
     others: Sequence[str],
 ) -> Any:
     """Give the encodings of a partition that came back from all places, and other columns behind them."""
@@ -303,8 +314,9 @@ def put_together(
     by_key = [np.empty((frame.n_rows, len(key.outputs)), joined.dtype, "F") for key in joined.keys]
     missing = [np.ones(frame.n_rows, bool) for _ in joined.keys]
     for place, (rows, encodings) in found:
-        by_key[layout.key_of(place)][rows] = encodings
-        missing[layout.key_of(place)][rows] = False
+        entry = places.key_of(place)
+        by_key[entry][rows] = encodings
+        missing[entry][rows] = False
     if any(none[first].any() for none, first in zip(missing, alike, strict=True)):
         raise RuntimeError(f"Dask's shuffle has lost encodings of {part.name}.")
     arrays = [column for encodings, first in zip(by_key, alike, strict=True) for column in encodings[first].T]
@@ -315,4 +327,4 @@ def put_together(
 def meta_of(frame: Frame, joined: Joined, others: Sequence[str]) -> Any:
     """Give an output without rows for a table without rows."""
     alike = [np.zeros(0, np.int32) for _ in joined.keys]
-    return put_together(Partition(frame.as_given()), (alike, []), joined, Layout([], [], [], []), others)
+    return put_together(Partition(frame.as_given()), (alike, []), joined, Places([]), others)

@@ -72,8 +72,8 @@ class Shuffle:
         self._layout = layout
         sent = [dask.delayed(what, traverse=False) for what in (shared, layout)]
         lines = pick(self._partitions, layout.wanted, vectors=True).map(tasks.deal_lines, *sent)
-        places = exchange("places", lines, sum(layout.numbers), tasks.encode_place, sent[0])
-        return shared, settle(places, layout.numbers)
+        places = exchange("places", lines, sum(layout.places.numbers), tasks.encode_place, sent[0])
+        return shared, settle(places, layout.places.numbers)
 
     def encode_training(self, shared: ShuffledSums, joined: Joined, encodings: Placed) -> Any:
         """Give the encodings of training rows lazily, with the partitions of X."""
@@ -86,7 +86,7 @@ class Shuffle:
         """Give the encodings of new rows lazily, with the partitions of X."""
         others = joined.beside_new(self._names)
         wanted = in_order([key.columns for key in joined.keys])
-        layout = tasks.Layout(self._names, wanted, [], encodings.numbers)
+        layout = tasks.Layout(self._names, wanted, [], tasks.Places(encodings.numbers))
         return self._look_up(self._partitions, joined, encodings, layout, others)
 
     @staticmethod
@@ -113,9 +113,8 @@ class Shuffle:
         n_bytes = 8 * max(len(key.outputs) for key in joined.keys)
         numbers = [places_for(sum(head.num_rows for head in heads.values()), n_bytes)] * len(joined.keys)
         read_places, keys = dask.delayed(tasks.read_places), [key.stored for key in joined.keys]
-        layout = tasks.Layout([], [], [], numbers)
         groups = [(name, group) for name, head in heads.items() for group in range(head.num_row_groups)]
-        dealt = [read_places(path, *place, number, keys, layout) for number, place in enumerate(groups)]
+        dealt = [read_places(path, *place, number, keys, tasks.Places(numbers)) for number, place in enumerate(groups)]
         places = exchange("places", dealt, sum(numbers), tasks.join_lines)
         return joined, settle(places, numbers)
 
@@ -162,14 +161,15 @@ class Shuffle:
         of_scheme = [names[place] for place in select_columns(asked._parameters(), frames.read(sample)).training_only]
         ends = [*self._partitions.first_rows[1:], encoding_plan.n_rows]
         lengths = [end - start for start, end in zip(self._partitions.first_rows, ends, strict=True)]
-        layout = tasks.Layout(names, of_scheme, lengths, [])
+        layout = tasks.Layout(names, of_scheme, lengths, tasks.Places([]))
         known = shuffle.blind(encoding_plan), layout
         sent = [dask.delayed(what, traverse=False) for what in known]
         totals = pick(self._partitions, of_scheme, vectors=True).map(tasks.total_partition, *sent)
         (total,) = dask.compute(add_in_tree(totals, add_up))
         shared = shuffle.settle(encoding_plan, reading, rules, total, training)
         numbers = [number_of_places(count, lengths, shared.n_sums) for count in counts]
-        return shared, layout._replace(wanted=in_order([*self._keys(encoder), of_scheme]), numbers=numbers)
+        wanted = in_order([*self._keys(encoder), of_scheme])
+        return shared, layout._replace(wanted=wanted, places=tasks.Places(numbers))
 
     def _look_up(
         self,
@@ -186,13 +186,15 @@ class Shuffle:
         meta = tasks.meta_of(frames.read(self._table), joined, others)
         sent = [dask.delayed(what, traverse=False) for what in (joined, shared, layout)]
         dealt = pick(partitions, layout.wanted, vectors=True).map(tasks.deal_rows, *sent)
-        empty = dask.delayed(encodings.schema.empty_table(), traverse=False)
+        placing, empty = (
+            dask.delayed(what, traverse=False) for what in (layout.places, encodings.schema.empty_table())
+        )
         packed, alike = (map_delayed("dealt", itemgetter(place), dealt) for place in (0, 1))
-        places, known = encodings.places, (sent[0], sent[2], empty)
-        found = exchange("found", packed, len(places), tasks.look_up_place, *known, own=places)
+        places = encodings.places
+        found = exchange("found", packed, len(places), tasks.look_up_place, sent[0], placing, empty, own=places)
         extra = exchange("returned", found, partitions.number, tasks.pair, own=alike)
         passed = replace(pick(partitions, others), extra=extra)
-        return passed.table(tasks.put_together, meta, sent[0], sent[2], others)
+        return passed.table(tasks.put_together, meta, sent[0], placing, others)
 
 
 def sample_of(partitions: Partitions) -> Any:
