@@ -36,7 +36,6 @@ LONGEST_SIMULATION = int(os.environ.get("LONGEST_SIMULATION", "0" if SIMULATE_AL
 # Compiling every kernel takes minutes and the CUDA wheels: `make ptx` asks for it; and `make rapids` for cuDF.
 collect_ignore = [folder for folder in ("ptx", "rapids") if not os.environ.get(folder.upper())]
 if "cuda-simulator" in ON_CUDA:
-    import_module("tests.cuda.turns").install()
     record_launches()
 
 

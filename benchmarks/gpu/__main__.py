@@ -102,7 +102,7 @@ def main(arguments: list[str] | None = None) -> int:
     options = parse(arguments)
     device = device_name()
     if device is None:
-        print("No NVIDIA GPU and driver found; NUMBA_ENABLE_CUDASIM=1 and --tiny run this without.", file=sys.stderr)
+        print("No NVIDIA GPU and driver found; benchmarks/README.md says how --tiny runs without.", file=sys.stderr)
         return 2
     folder = (options.out or folder_for(device, datetime.now(UTC).date().isoformat())).resolve()
     if options.step is None:

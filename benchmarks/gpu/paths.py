@@ -3,7 +3,6 @@
 import sys
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from importlib import import_module
 from typing import Any, NamedTuple
 from unittest import mock
 
@@ -68,63 +67,47 @@ def trace_launches() -> Iterator[list[str]]:
         yield names
 
 
-def ways_to_count(table_bytes: int, more: Settings, suffix: str) -> list[Path]:
-    """Ways of counting rows, for kernels with so much shared memory."""
-    work, label = of(accumulate, "rows"), suffix or ", numba"
-    buckets = {f"{name}{suffix}" for name in ("measure_buckets", "fill_buckets", "count_buckets")}
-    tables, memory = {f"count_rows{suffix}"}, {f"count_in_memory{suffix}"}
-    return [
-        Path(f"count in tables of 32 bits{label}", work, table_bytes // 4 - 2, more, tables),
-        Path(f"count in tables of 16 bits{label}", work, table_bytes // 2 - 2, more, tables),
-        Path(f"count in buckets{label}", work, table_bytes, {**more, "buckets.FEWEST_ROWS": 0}, buckets),
-        Path(f"count in memory{label}", work, table_bytes, {**more, "buckets.FEWEST_ROWS": NEVER}, memory),
-    ]
-
-
 def list_counts() -> list[Path]:
-    """Ways of counting, in numba and in CUDA C++ where that runs."""
-    ways = ways_to_count(counting.compiled_engine().table_bytes, {"counting.engine": counting.compiled_engine}, "")
+    """Ways of counting."""
+    work, folds, table_bytes = of(accumulate, "rows"), of(accumulate, "0/1", "random"), counting.engine().table_bytes
+    sorted_first, never = {"buckets.FEWEST_ROWS": 0}, {"buckets.FEWEST_ROWS": NEVER}
+    buckets = {"measure_buckets.cu", "fill_buckets.cu", "count_buckets.cu"}
+    tables, memory = {"count_rows.cu"}, {"count_in_memory.cu"}
+    ways = [
+        Path("count in tables of 32 bits", work, table_bytes // 4 - 2, {}, tables),
+        Path("count in tables of 16 bits", work, table_bytes // 2 - 2, {}, tables),
+        Path("count in buckets", work, table_bytes, sorted_first, buckets),
+        Path("count in memory", work, table_bytes, never, memory),
+    ]
     if runtime.SIMULATED:
         return ways
-    work = of(accumulate, "0/1", "random")
     return [
         *ways,
-        *ways_to_count(counting.engine().table_bytes, {}, ".cu"),
-        Path("count 1e6 x 5 folds in buckets", work, 10**6, {"buckets.FEWEST_ROWS": 0}, {"count_buckets.cu"}),
-        Path("count 1e6 x 5 folds in memory", work, 10**6, {"buckets.FEWEST_ROWS": NEVER}, {"count_in_memory.cu"}),
-    ]
-
-
-def ways_to_add(table_bytes: int, more: Settings, suffix: str) -> list[Path]:
-    """Ways of adding real targets, for kernels with so much shared memory."""
-    real, label = of(accumulate, "real"), suffix or ", numba"
-    # More categories than one table has lines: a line of a real target's sums takes about 28 bytes.
-    many = 3 * table_bytes // 28
-    hot, cells = ({**more, "sums.SAMPLED_ROWS": rows} for rows in (0, NEVER))
-    return [
-        Path(f"add in tables{label}", real, 8, more, {f"add_in_tables{suffix}"}),
-        Path(f"add hot categories in tables{label}", real, many, hot, {f"add_hot_in_tables{suffix}"}),
-        Path(f"add in memory{label}", real, many, cells, {f"add_in_cells{suffix}"}),
+        Path("count 1e6 x 5 folds in buckets", folds, 10**6, sorted_first, {"count_buckets.cu"}),
+        Path("count 1e6 x 5 folds in memory", folds, 10**6, never, memory),
     ]
 
 
 def list_sums() -> list[Path]:
-    """Ways of adding, in numba and in CUDA C++ where that runs."""
-    ways = ways_to_add(sums.compiled_engine().table_bytes, {"sums.engine": sums.compiled_engine}, "")
-    return ways if runtime.SIMULATED else [*ways, *ways_to_add(sums.engine().table_bytes, {}, ".cu")]
+    """Ways of adding real targets."""
+    real = of(accumulate, "real")
+    # More categories than one table has lines: a line of a real target's sums takes about 28 bytes.
+    many = 3 * sums.engine().table_bytes // 28
+    hot, cells = ({"sums.SAMPLED_ROWS": rows} for rows in (0, NEVER))
+    return [
+        Path("add in tables", real, 8, {}, {"add_in_tables.cu"}),
+        Path("add hot categories in tables", real, many, hot, {"add_hot_in_tables.cu"}),
+        Path("add in memory", real, many, cells, {"add_in_cells.cu"}),
+    ]
 
 
 def list_gathers() -> list[Path]:
-    """Ways of looking rows up, in numba and in CUDA C++ where that runs."""
+    """Ways of looking rows up."""
     works = {
         ("gather_one", 32): of(gather, "float32", 1, "random"),
         ("gather_several", 64): of(gather, "float64", 3, "random"),
     }
-    numba = {"gather.fastest": lambda: import_module(f"{PACKAGE}.gather").launch_compiled}
-    ways = [Path(f"{name}, numba", work, 50, numba, {name}) for (name, _), work in works.items()]
-    if not runtime.SIMULATED:
-        ways += [Path(name, work, 50, {}, {f"{name}_{bits}.cu"}) for (name, bits), work in works.items()]
-    return ways
+    return [Path(name, work, 50, {}, {f"{name}_{bits}.cu"}) for (name, bits), work in works.items()]
 
 
 def list_paths() -> list[Path]:

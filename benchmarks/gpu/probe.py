@@ -14,8 +14,6 @@ from benchmarks.gpu.encoders import CASES, call_of
 from benchmarks.gpu.report import Run
 from benchmarks.gpu.timing import host_seconds_of, measure, seconds_of, wait
 from gpu_encode.cuda import casting, counting, memory, raw
-from gpu_encode.cuda.folds import fold_source
-from gpu_encode.cuda.indexed import source_of
 from gpu_encode.cuda.runtime import kernel, launch, xp
 
 # Cases of the step encoders, and milliseconds that 1,000 rows may take.
@@ -55,18 +53,6 @@ def counts_in_cuda() -> None:
     """Kernels in CUDA C++ compile, and count with all shared memory."""
     n = raw.table_bytes() // 4
     counts_of(n, 10_000_001, lambda numbers, cells: counting.count(numbers, None, None, n, 1, 1, cells))
-
-
-def counts_in_numba() -> None:
-    """Kernels of numba count with 48 KiB of dynamic shared memory."""
-    n = 12_000
-
-    def count(numbers: Any, cells: Any) -> None:
-        source = source_of(numbers)
-        rows = (source, source.ranks, 0, *fold_source(None), n, 1, 1)
-        counting.count_in_tables(counting.compiled_engine(), rows, cells)
-
-    counts_of(n, 5_000_000, count)
 
 
 def streams() -> None:
@@ -178,7 +164,7 @@ def launches() -> str:
 
 
 ANYWHERE = (threads, nan_extremes, nan_bits, shifts)
-ON_A_GPU = (imports, shared_memory, counts_in_cuda, counts_in_numba, streams, arithmetic, transfers, sorts, launches)
+ON_A_GPU = (imports, shared_memory, counts_in_cuda, streams, arithmetic, transfers, sorts, launches)
 
 
 def few_rows(step: Run) -> None:

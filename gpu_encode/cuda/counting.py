@@ -5,10 +5,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from cpu_fallback.compiled.border import Array
-from gpu_encode.cuda import buckets, counters, raw
+from gpu_encode.cuda import buckets, raw
 from gpu_encode.cuda.folds import fold_source
 from gpu_encode.cuda.indexed import CodeSource, source_of
-from gpu_encode.cuda.runtime import MOST_BLOCKS, SHARED_BYTES, SIMULATED, THREADS, launch
 
 if TYPE_CHECKING:
     from cpu_fallback.types import Folds
@@ -33,24 +32,9 @@ class Engine:
         return max(1, min(-(-n_rows // (4 * self.threads)), self.blocks))
 
 
-def run_compiled(name: str, blocks: int, threads: int, *arguments: Any, shared: int = 0) -> None:
-    """Launch a kernel of numba."""
-    launch(getattr(counters, name), blocks, threads, *arguments, shared=shared)
-
-
-def compiled_engine() -> Engine:
-    """Give the kernels of numba: the definition, which the simulator runs."""
-    # Four blocks of 48 KiB and 512 threads fill a multiprocessor; each block more is a table more to add up.
-    return (
-        Engine(run_compiled, THREADS, MOST_BLOCKS, SHARED_BYTES)
-        if SIMULATED
-        else Engine(run_compiled, 2 * THREADS, MOST_BLOCKS // 4, SHARED_BYTES)
-    )
-
-
 def engine() -> Engine:
-    """Give the fastest kernels there are: CUDA C++ was measured at 625-776 G rows/s where numba reached 450-500."""
-    return compiled_engine() if SIMULATED else Engine(raw.run, raw.THREADS, MOST_BLOCKS // 8, raw.table_bytes())
+    """Give the kernels and the sizes of their launches."""
+    return Engine(raw.run, raw.THREADS, raw.BLOCKS, raw.table_bytes())
 
 
 def count(

@@ -3,8 +3,8 @@
 Numba compiles a kernel once for each list of types and each architecture, and its machine code is kept on disk beside
 that of the CPU's kernels.  CuPy loads and launches it: numba's own launch takes ten times as long.
 
-In numba's simulator (NUMBA_ENABLE_CUDASIM=1) NumPy stands in for CuPy, and blocks are tiny, so that several blocks,
-partial blocks and several turns of every loop occur on small data.
+In numba's simulator (NUMBA_ENABLE_CUDASIM=1) the suite's arrays stand in for CuPy's, and blocks are tiny, so that
+several blocks, partial blocks and several turns of every loop occur on small data.
 """
 
 import os
@@ -46,7 +46,7 @@ __all__ = [
 ]
 
 SIMULATED = bool(config.ENABLE_CUDASIM)
-# The suite may stand another library in for CuPy, stricter than NumPy.
+# The suite stands another library in for CuPy, stricter than NumPy, which compiles CUDA C++ for a CPU.
 xp: Any = import_module(os.environ.get("GPU_ENCODE_SIMULATED_ARRAYS", "numpy") if SIMULATED else "cupy")
 
 if not SIMULATED:

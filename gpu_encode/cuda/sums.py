@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from cpu_fallback.types import SumsByNumber
-from gpu_encode.cuda import counting, raw, sum_kernels
+from gpu_encode.cuda import counting, raw
 from gpu_encode.cuda.addition import MOST_ADDED, plan_of
 from gpu_encode.cuda.categories import base_and_mask, factorize, index_numbers, numbers_at, spans_of, words_of
 from gpu_encode.cuda.counting import Engine, count
@@ -16,7 +16,7 @@ from gpu_encode.cuda.digits import number_words
 from gpu_encode.cuda.folds import fold_source
 from gpu_encode.cuda.indexed import WORDS, CodeSource, Index, codes_by, source_of
 from gpu_encode.cuda.memory import empty, to_device, to_host, zeros
-from gpu_encode.cuda.runtime import MOST_BLOCKS, SHARED_BYTES, SIMULATED, THREADS, launch, xp
+from gpu_encode.cuda.runtime import xp
 
 if TYPE_CHECKING:
     from cpu_fallback.types import Array, Folds, Layout, Rows
@@ -31,23 +31,11 @@ SAMPLED_ROWS = 1 << 18
 # Copies of a table take half of what a block may have at most: a multiprocessor's cache needs memory, too.
 COPIED_SHARE = 2
 MOST_COPIES = 8
-# What registers leave room for in CUDA C++: one block on a multiprocessor.
-RAW_THREADS = 768
-
-
-def run_compiled(name: str, blocks: int, threads: int, *arguments: Any, shared: int = 0) -> None:
-    """Launch a kernel of numba."""
-    launch(getattr(sum_kernels, name), blocks, threads, *arguments, shared=shared)
-
-
-def compiled_engine() -> Engine:
-    """Give the kernels of numba: the definition, which the simulator runs."""
-    return Engine(run_compiled, THREADS, MOST_BLOCKS, SHARED_BYTES)
 
 
 def engine() -> Engine:
-    """Give the kernels that have most shared memory: in CUDA C++, the definition's in the simulator."""
-    return compiled_engine() if SIMULATED else Engine(raw.run, RAW_THREADS, MOST_BLOCKS // 8, raw.table_bytes())
+    """Give the kernels and the sizes of their launches: registers leave room for 768 threads on a multiprocessor."""
+    return Engine(raw.run, min(raw.THREADS, 768), raw.BLOCKS, raw.table_bytes())
 
 
 def accumulate(

@@ -21,7 +21,8 @@ def no_gpu(missing: Sequence[str], has_driver: bool, held: bool) -> RuntimeError
 def backend_cannot_run(name: str) -> RuntimeError:
     """Error for a backend that was chosen by name and cannot start."""
     needs = (
-        "NUMBA_ENABLE_CUDASIM=1 in the environment before Python starts, and numba-cuda installed"
+        "NUMBA_ENABLE_CUDASIM=1 and GPU_ENCODE_SIMULATED_ARRAYS=tests.cuda.stand_in in the environment before Python "
+        "starts in a checkout, and numba-cuda and CuPy installed"
         if name == "cuda-simulator"
         else "a CUDA GPU, the CUDA extra, and NUMBA_ENABLE_CUDASIM not set"
     )

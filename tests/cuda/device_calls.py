@@ -257,6 +257,5 @@ def main() -> None:
 if __name__ == "__main__":
     # Read when the backend is loaded, which nothing has done yet.
     os.environ.update(SETTINGS)
-    import_module("tests.cuda.turns").install()
     warnings.simplefilter("ignore")
     main()

@@ -1,11 +1,12 @@
-"""CUDA C++ kernels, compiled for the CPU (emulator.h) and called with NumPy arrays."""
+"""CUDA C++ kernels, compiled for the CPU (emulator.h): what CuPy's RawModule is on a GPU, on the stand-in's arrays."""
 
 import ctypes
+import hashlib
 import os
 import re
 import shutil
 import subprocess
-from collections.abc import Callable, Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -15,61 +16,91 @@ import pytest
 import gpu_encode
 
 RAW = Path(gpu_encode.__file__).parent / "cuda" / "raw"
-KERNEL = re.compile(r'extern "C" __global__ void __launch_bounds__\(\d+\)\s+(\w+)\(')
-INCLUDE = re.compile(r'^#include "(.+)"\n', re.MULTILINE)
+HEADER = Path(__file__).parent / "emulator.h"
+# Libraries lie here by the hash of what they are made of, so that processes share them.
+FOLDER = Path("build") / "emulated"
+KERNEL = re.compile(r'extern "C" __global__ void\s+(?:__launch_bounds__\([^)]*\)\s+)?(\w+)\(')
 # Vectors that do not lie on a vector, shifts too far: the program stops where a GPU would go wrong.
 CHECKS = ("alignment", "bounds", "shift", "signed-integer-overflow", "null", "integer-divide-by-zero")
-WRONG = {-1: "another number of arguments", -2: "writes beyond the shared memory asked for"}
+OPTIONS = (
+    *("-std=c++20", "-O1", "-shared", "-fPIC", "-ffp-contract=off", "-Wall", "-Werror", "-Wno-unknown-pragmas"),
+    *(f"-fsanitize={','.join(CHECKS)}", "-fsanitize-undefined-trap-on-error"),
+)
+WRONG = {
+    -1: "another number of arguments",
+    -2: "writes beyond the shared memory asked for",
+    -3: "a barrier that not all threads reach",
+}
 
 
-def kernels_of(source: Path) -> list[str]:
-    return KERNEL.findall(source.read_text())
+def kernels_of(text: str) -> list[str]:
+    """Give the names of the kernels in a text."""
+    return KERNEL.findall(text)
 
 
-def threads_of(source: Path) -> list[int]:
-    """Threads of a block, at most, that each kernel is compiled for."""
-    return [int(number) for number in re.findall(r"__launch_bounds__\((\d+)\)", source.read_text())]
+def words_of(arguments: tuple[Any, ...]) -> np.ndarray[Any, Any]:
+    """Arguments as the kernels take them, in 64 bits: of an array its address."""
+    held = [getattr(argument, "held", argument) for argument in arguments]
+    assert all(array.flags.c_contiguous for array in held if isinstance(array, np.ndarray))
+    return np.array([word_of(each) for each in held], np.uint64)
 
 
-def text_of(source: Path) -> str:
-    """Text of a source with that of the files that it includes."""
-    return INCLUDE.sub(lambda name: text_of(source.parent / name[1]), source.read_text())
+def word_of(argument: Any) -> int:
+    """Address of an array, bits of a float, or a whole number."""
+    if isinstance(argument, np.ndarray):
+        return argument.ctypes.data
+    return int(argument.view(np.uint64)) if isinstance(argument, np.float64) else int(argument) % 2**64
 
 
-def words_of(arguments: tuple[Any, ...]) -> Iterator[int]:
-    """Arguments as the kernels take them, in 64 bits: an array is its address and its length, a tuple what it holds."""
-    for argument in arguments:
-        # The simulator's device arrays may be wrapped ones.
-        array = getattr(argument, "held", argument)
-        if isinstance(argument, tuple):
-            yield from words_of(argument)
-        elif isinstance(array, np.ndarray):
-            assert array.flags.c_contiguous
-            yield from (array.ctypes.data, array.size)
-        else:
-            yield int(argument) % 2**64
-
-
-def emulate(name: str, folder: Path) -> Callable[..., None]:
-    """Compile a source; gives what launches its kernels: run(kernel, blocks, threads, *arguments, shared=0)."""
+@cache
+def load(text: str, definitions: tuple[str, ...]) -> ctypes.CDLL:
+    """Compile a text, unless that was done before, and load it."""
     compiler = shutil.which("g++")
     if compiler is None:
         # Continuous integration must have one: a test that is left out there is no test.
         (pytest.fail if os.environ.get("CI") else pytest.skip)("no g++ to run CUDA C++ on the CPU")
-    source = RAW / name
-    program, library = folder / f"{source.stem}.cpp", folder / f"{source.stem}.so"
-    wrappers = "".join(f"EMULATE({kernel})\n" for kernel in kernels_of(source))
-    program.write_text(f'#include "emulator.h"\n#include "{source}"\n{wrappers}')
-    options = ["-std=c++20", "-O1", "-shared", "-fPIC", "-pthread", "-Wall", "-Werror", "-Wno-unknown-pragmas"]
-    checks = [f"-fsanitize={','.join(CHECKS)}", "-fsanitize-undefined-trap-on-error"]
-    include = f"-I{Path(__file__).parent}"
-    subprocess.run([compiler, *options, *checks, include, "-o", str(library), str(program)], check=True)
-    loaded = ctypes.CDLL(str(library))
+    wrappers = "".join(f"EMULATE({kernel})\n" for kernel in kernels_of(text))
+    program, options = f'#include "{HEADER}"\n{text}\n{wrappers}', (*OPTIONS, *definitions)
+    name = hashlib.sha256("\n".join([HEADER.read_text(), program, *options]).encode()).hexdigest()[:32]
+    library = (FOLDER / f"{name}.so").absolute()
+    if not library.exists():
+        FOLDER.mkdir(parents=True, exist_ok=True)
+        own = FOLDER / f"{name}.{os.getpid()}"
+        source, made = own.with_suffix(f"{own.suffix}.cpp"), own.with_suffix(f"{own.suffix}.so")
+        source.write_text(program)
+        subprocess.run([compiler, *options, "-o", str(made), str(source)], check=True)
+        source.unlink()
+        # Another process may have made the same.
+        made.replace(library)
+    return ctypes.CDLL(str(library))
 
-    def run(kernel: str, blocks: int, threads: int, *arguments: Any, shared: int = 0) -> None:
-        words = np.array(list(words_of(arguments)), np.uint64)
-        address = ctypes.c_void_p(words.ctypes.data)
-        wrong = getattr(loaded, f"emulate_{kernel}")(blocks, threads, shared, address, len(words))
-        assert not wrong, f"{kernel}: {WRONG[wrong]}"
 
-    return run
+class RawModule:
+    """What CuPy's class of this name is: a text, and its kernels by name."""
+
+    def __init__(self, code: str, options: tuple[str, ...] = ()) -> None:
+        self.code = code
+        self.definitions = tuple(option for option in options if option.startswith("-D"))
+
+    def get_function(self, name: str) -> "Function":
+        """Give a kernel."""
+        return Function(self, name)
+
+
+class Function:
+    """A kernel; compiled with its text at the first launch, as CuPy does."""
+
+    def __init__(self, module: RawModule, name: str) -> None:
+        assert name in kernels_of(module.code), f"no kernel {name}"
+        self.module, self.name = module, name
+        self.max_dynamic_shared_size_bytes = 48 * 1024
+
+    def __call__(self, grid: tuple[int], block: tuple[int], args: tuple[Any, ...], *, shared_mem: int = 0) -> None:
+        assert 1 <= grid[0] < 2**31
+        assert 1 <= block[0] <= 1024
+        assert block[0] % 32 == 0, "whole warps"
+        assert shared_mem <= self.max_dynamic_shared_size_bytes
+        words = words_of(args)
+        run = getattr(load(self.module.code, self.module.definitions), f"emulate_{self.name}")
+        wrong = run(grid[0], block[0], shared_mem, ctypes.c_void_p(words.ctypes.data), len(words))
+        assert not wrong, f"{self.name}: {WRONG[wrong]}"

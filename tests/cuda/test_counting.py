@@ -1,4 +1,4 @@
-"""Counts without weights: every strategy, forced, in numba and in CUDA C++, against the definition."""
+"""Counts without weights: every strategy, forced, against the definition."""
 
 from dataclasses import replace
 from importlib import import_module
@@ -143,12 +143,11 @@ def test_more_buckets_than_there_is_room_for(counting, use, small_buckets):
         assert set(launched) == set(names)
 
 
-def test_the_most_rows_of_16_bit_counts(counting, kernels, runtime, use):
+def test_the_most_rows_of_16_bit_counts(counting, use):
     # One cell takes them all: one row too many in a piece would be a row of the next cell.
     buckets = import_module("gpu_encode.cuda.buckets")
     assert max(counting.PACKED_PIECE, buckets.PIECE) < 2**16
-    # As Python this takes a minute; the twin in C++ takes the same pieces.
-    for n_rows in () if runtime.SIMULATED and kernels.run is counting.run_compiled else (2**16, buckets.FEWEST_ROWS):
+    for n_rows in (2**16, buckets.FEWEST_ROWS):
         use(256)
         check(counting, Rows(np.full(n_rows, 4, np.int32)), 90, None, 1, 1)
         check(counting, Rows(np.full(n_rows, 4, np.int32)), 1000, None, 1, 1)

@@ -1,6 +1,4 @@
-"""Look-ups of rows by kernels in numba and in CUDA C++, against the definition: folds, sizes, views and entries."""
-
-from importlib import import_module
+"""Look-ups of rows against the definition: folds, sizes, views and entries."""
 
 import numpy as np
 import pytest
@@ -8,7 +6,6 @@ import pytest
 import cpu_fallback
 from cpu_fallback.row_numbers import FoldPattern
 from tests.backends import memory
-from tests.cuda.emulated import RAW, kernels_of, text_of
 
 pytestmark = [pytest.mark.cuda, pytest.mark.filterwarnings("ignore:overflow encountered:RuntimeWarning")]
 
@@ -112,23 +109,3 @@ def test_codes_of_any_type(gathering, dtype):
 @pytest.mark.parametrize("n_outputs", [1, 2])
 def test_entries_of_any_type(gathering, dtype, n_outputs):
     check(gathering, make_table(9, 2, n_outputs, np.dtype(dtype)), draw_codes(30, 9), folds_of("random", 30, 2))
-
-
-def test_kernels_of_the_size_of_an_entry(gathering, monkeypatch):
-    launched = []
-    for name in ("launch_raw", "launch_compiled"):
-        monkeypatch.setattr(gathering, name, lambda *given, name=name: launched.append((name, given[0])))
-    monkeypatch.setattr(gathering, "fastest", lambda: gathering.launch_raw)
-    for dtype in ("f4", "f8", "f2"):
-        table, out = memory.zeros((3, 1, 2), dtype), memory.zeros((5, 2), dtype)
-        gathering.gather(table, memory.zeros(5, np.int32), None, out)
-    assert launched == [("launch_raw", "gather_several")] * 2 + [("launch_compiled", "gather_several")]
-
-
-def test_sources_are_given_with_what_they_include():
-    raw = import_module("gpu_encode.cuda.raw")
-    sources = sorted(RAW.glob("*.cu"))
-    assert {name: source.name for source in sources for name in kernels_of(source)} == raw.FILES
-    for source in sources:
-        assert raw.source_of(source.name) == text_of(source)
-        assert "#include" not in raw.source_of(source.name)

@@ -1,29 +1,40 @@
 """Kernels in CUDA C++ on a machine without a GPU: compiled by NVRTC.  Tests beside this one run them all."""
 
 import re
+from importlib import import_module
+from pathlib import Path
 
 import numpy as np
 import pytest
 
+import gpu_encode
 from cpu_fallback.compiled.border import GIVEN
-from tests.cuda.emulated import RAW, emulate, kernels_of, text_of, threads_of
+from tests.cuda.emulated import RawModule, kernels_of
 
 # The emulator is a CPU.
 pytestmark = pytest.mark.host
 
-SOURCES = sorted(RAW.glob("*.cu"))
-OPTIONS = ("--std=c++17", "--fmad=false")
+pytest.importorskip("cupy")
+raw = import_module("gpu_encode.cuda.raw")
+
+SOURCES = sorted(path.name for path in (Path(gpu_encode.__file__).parent / "cuda" / "raw").glob("*.cu"))
+VARIANTS = [(source, variant) for source in SOURCES for variant in raw.VARIANTS.get(source, [{}])]
 # CuPy adds this to what it is given: whatever computes or converts floats takes the smallest ones for zero.
 OF_CUPY = "-ftz=true"
 # What follows codes that are written.
 NO_INDEX = 0, 0, 0, np.zeros(0, np.int32)
 
 
-def compile_source(code, architecture):
+def bounds_of(text):
+    """Threads of a block, at most, that each kernel is compiled for."""
+    return {name: int(threads) for threads, name in re.findall(r"__launch_bounds__\((\d+)[^)]*\)\s+(\w+)\(", text)}
+
+
+def compile_source(code, architecture, variant=None):
     """PTX of a source, and what the compiler and the assembler say."""
     nvrtc = pytest.importorskip("cuda.bindings.nvrtc")
     _, program = nvrtc.nvrtcCreateProgram(code.encode(), b"source.cu", 0, [], [])
-    options = [*OPTIONS, OF_CUPY, f"--gpu-architecture={architecture}", "--ptxas-options=-v"]
+    options = [*raw.options_of(variant or {}), OF_CUPY, f"--gpu-architecture={architecture}", "--ptxas-options=-v"]
     (error,) = nvrtc.nvrtcCompileProgram(program, len(options), [option.encode() for option in options])
     _, size = nvrtc.nvrtcGetProgramLogSize(program)
     log = b" " * size
@@ -37,18 +48,33 @@ def compile_source(code, architecture):
 
 
 @pytest.mark.parametrize("architecture", ["sm_80", "sm_90", "sm_100"])
-@pytest.mark.parametrize("source", SOURCES, ids=lambda source: source.stem)
-def test_sources_compile(source, architecture):
-    ptx, log = compile_source(text_of(source), architecture)
-    assert re.findall(r"\.entry (\w+)\(", ptx) == kernels_of(source)
-    assert "fma" not in ptx
-    assert ".ftz" not in ptx
+@pytest.mark.parametrize(("source", "variant"), VARIANTS, ids=str)
+def test_sources_compile(source, variant, architecture):
+    text = raw.source_of(source)
+    ptx, log = compile_source(text, architecture, variant)
+    assert sorted(re.findall(r"\.entry (\w+)\(", ptx)) == sorted(kernels_of(text))
+    # Only what a kernel asks for is fused; and what it rounds to floats, it knows to be no small ones.
+    assert ("fma" in ptx) <= ("__fma_rn(" in text)
+    assert set(re.findall(r"\S+\.ftz\S*", ptx)) <= ({"cvt.rn.ftz.f32.f64"} if "__double2float_rn(" in text else set())
     assert "warning" not in log
     # A block's threads share 65,536 registers.
-    registers = [int(number) for number in re.findall(r"Used (\d+) registers", log)]
-    assert len(registers) == len(kernels_of(source))
-    assert max(registers) <= 65_536 // max(threads_of(source))
+    entries = dict(re.findall(r"Compiling entry function '(\w+)'.*?Used (\d+) registers", log, re.DOTALL))
+    assert sorted(entries) == sorted(kernels_of(text))
+    assert all(int(registers) <= 65_536 // bounds_of(text)[name] for name, registers in entries.items())
     assert set(re.findall(r"(\d+) bytes spill stores", log)) == {"0"}
+
+
+def test_every_kernel_has_its_file():
+    found = {name: source for source in SOURCES for name in kernels_of(raw.source_of(source))}
+    assert found == raw.FILES
+    assert raw.VARIANTS.keys() <= set(SOURCES)
+
+
+def test_sources_hold_what_they_include_once():
+    for source in SOURCES:
+        text = raw.source_of(source)
+        assert '#include "' not in text
+        assert text.count("typedef long long Long;") == 1
 
 
 def test_wrong_sources_do_not_compile():
@@ -56,12 +82,13 @@ def test_wrong_sources_do_not_compile():
         compile_source('extern "C" __global__ void kernel(int *at) { *at = wrong_name; }', "sm_90")
 
 
-def test_options_are_those_of_the_package():
-    assert f"OPTIONS = {OPTIONS!r}".replace("'", '"') in (RAW / "__init__.py").read_text()
+def run(name, blocks, threads, *arguments):
+    """Launch a kernel on the CPU; an array is its address and its length."""
+    words = [word for each in arguments for word in ((each, each.size) if isinstance(each, np.ndarray) else (each,))]
+    RawModule(raw.source_of(raw.FILES[name])).get_function(name)((blocks,), (threads,), tuple(words))
 
 
-def test_cells_beyond_32_bits(tmp_path):
-    run = emulate("counting.cu", tmp_path)
+def test_cells_beyond_32_bits():
     n_lines, n_folds, n_classes = 3, 2**31 - 1, 2
     codes, labels, folds = np.ones(5, np.int32), np.ones(5, np.int32), np.full(5, 2**31 - 2, np.int32)
     cell = (n_folds + 2**31 - 2) * n_classes + 1
@@ -77,8 +104,7 @@ def test_cells_beyond_32_bits(tmp_path):
 
 
 @pytest.mark.parametrize("bits", [32, 64])
-def test_entries_beyond_32_bits(tmp_path, bits):
-    run = emulate("gather.cu", tmp_path)
+def test_entries_beyond_32_bits(bits):
     n_lines, n_folds, n_outputs = 3, 2**31 - 1, 3
     codes, folds = np.array([1, -2, 1, -2], np.int32), np.full(4, 2**31 - 2, np.int32)
     entry = (n_folds + 2**31 - 2) * n_outputs
@@ -88,3 +114,51 @@ def test_entries_beyond_32_bits(tmp_path, bits):
     source = GIVEN, folds, 1, 0, 0, 0, np.ones(1, np.int64)
     run(f"gather_several_{bits}", 1, 32, *table, n_lines, n_folds, n_outputs, codes, *NO_INDEX, *source, 1, 4, out)
     assert out.tolist() == [[5] * 4, [6] * 4, [7] * 4]
+
+
+@pytest.mark.parametrize(
+    ("body", "wrong"),
+    [
+        ("if (threadIdx.x < 40) __syncthreads();", "a barrier that not all threads reach"),
+        ("if (threadIdx.x & 1) __syncwarp();", "a barrier that not all threads reach"),
+        ("table[2] = 1;", "writes beyond the shared memory asked for"),
+    ],
+)
+def test_the_emulator_sees_what_a_gpu_would_not_forgive(body, wrong):
+    text = f'extern "C" __global__ void kernel() {{ extern __shared__ unsigned table[]; {body} (void)table; }}'
+    with pytest.raises(AssertionError, match=wrong):
+        RawModule(text).get_function("kernel")((1,), (64,), (), shared_mem=8)
+
+
+def test_the_emulator_lets_what_lacks_a_barrier_go_wrong():
+    text = """
+    extern "C" __global__ void shift(const int *from, long long from_size, int *to, long long to_size) {
+        extern __shared__ unsigned table[];
+        for (int turn = 0; turn < 3; ++turn) {
+            table[threadIdx.x] = from[threadIdx.x] + turn;
+            __syncthreads();
+            to[threadIdx.x] += table[(threadIdx.x + 1) % blockDim.x];
+            BARRIER
+        }
+    }"""
+    numbers, expected = np.arange(64, dtype=np.int32), 3 * ((np.arange(64) + 1) % 64 + 1)
+    for barrier, right in (("__syncthreads();", True), ("", False)):
+        found = np.zeros(64, np.int32)
+        kernel = RawModule(text.replace("BARRIER", barrier)).get_function("shift")
+        kernel((1,), (64,), (numbers, 64, found, 64), shared_mem=256)
+        assert np.array_equal(found, expected) == right
+
+
+def test_an_atomic_lets_others_go_on():
+    # What is read and written apart loses some of what others add.
+    text = """
+    extern "C" __global__ void add(unsigned *at, long long size) {
+        atomicAdd(at, 1u);
+        unsigned before = at[1];
+        atomicAdd(at + 2, 1u);
+        at[1] = before + 1;
+    }"""
+    sums = np.zeros(3, np.uint32)
+    RawModule(text).get_function("add")((2,), (64,), (sums, 3))
+    assert sums[0] == sums[2] == 128
+    assert sums[1] < 128

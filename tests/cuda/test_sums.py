@@ -12,7 +12,6 @@ from cpu_fallback.row_numbers import FoldPattern
 from cpu_fallback.types import Layout, Rows, Window
 from tests.backends import memory
 from tests.cpu_fallback.definitions import N_CATEGORIES, Drawn, digit_window
-from tests.cuda.emulated import emulate
 
 pytestmark = pytest.mark.cuda
 
@@ -25,7 +24,7 @@ STRATEGIES = {
     "one copy": ({"MOST_COPIES": 1}, None, "add_in_tables"),
     "hot": (HOT, 2, "add_hot_in_tables"),
     "all hot": ({**HOT, "HOT_SHARE": 0}, 4, "add_hot_in_tables"),
-    "cells": ({"SHARED_BYTES": 0}, None, "add_in_cells"),
+    "cells": ({}, None, "add_in_cells"),
     "none hot": ({**HOT, "HOT_SHARE": 1}, 2, "add_in_cells"),
     "too few to look for hot ones": ({}, 2, "add_in_cells"),
 }
@@ -36,38 +35,30 @@ def sums():
     return import_module("gpu_encode.cuda.sums")
 
 
-@pytest.fixture(scope="module", params=["numba", "CUDA C++"])
-def kernels(request, sums, runtime, tmp_path_factory):
-    """Both sets of kernels that add; in the simulator CUDA C++ runs on the CPU as well."""
-    if request.param == "numba":
-        return sums.compiled_engine()
-    return (
-        replace(sums.engine(), run=emulate("sums.cu", tmp_path_factory.mktemp("raw")))
-        if runtime.SIMULATED
-        else sums.engine()
-    )
+@pytest.fixture
+def limits(sums):
+    """Blocks and bytes of shared memory that the kernels have: what a test sets."""
+    kernels = sums.engine()
+    return {"blocks": kernels.blocks, "table_bytes": kernels.table_bytes}
 
 
 @pytest.fixture
-def launched(sums, kernels, monkeypatch):
+def launched(sums, limits, monkeypatch):
     """Names of the kernels launched, with their number of blocks and bytes of shared memory."""
-    names = []
+    names, kernels = [], sums.engine()
 
     def record(name, blocks, threads, *arguments, shared=0):
         names.append((name, blocks, shared))
         kernels.run(name, blocks, threads, *arguments, shared=shared)
 
-    def engine():
-        return replace(kernels, run=record, blocks=sums.MOST_BLOCKS, table_bytes=sums.SHARED_BYTES)
-
-    monkeypatch.setattr(sums, "engine", engine)
+    monkeypatch.setattr(sums, "engine", lambda: replace(kernels, run=record, **limits))
     return names
 
 
-def choose(sums, monkeypatch, strategy, drawn):
+def choose(sums, limits, monkeypatch, strategy, drawn):
     """Force a strategy; gives the name of its kernel."""
     constants, n_lines, kernel = STRATEGIES[strategy]
-    monkeypatch.setattr(sums, "SHARED_BYTES", LARGEST if n_lines is None else n_lines * bytes_of_line(drawn))
+    limits["table_bytes"] = (LARGEST if n_lines is None else n_lines * bytes_of_line(drawn)) * (strategy != "cells")
     for name, value in constants.items():
         monkeypatch.setattr(sums, name, value)
     return kernel
@@ -161,9 +152,9 @@ def check(ops, drawn, folds):
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("strategy", STRATEGIES)
-def test_every_strategy_gives_the_digits_of_the_definition(ops, sums, launched, monkeypatch, strategy, kind):
+def test_every_strategy_gives_the_digits_of_the_definition(ops, sums, limits, launched, monkeypatch, strategy, kind):
     drawn = rows_of(kind, 61)
-    kernel = choose(sums, monkeypatch, strategy, drawn)
+    kernel = choose(sums, limits, monkeypatch, strategy, drawn)
     check(ops, drawn, FoldPattern("random", N_FOLDS, seed=1, first_row=7))
     assert {name for name, _, _ in launched} == {kernel}
     assert max(shared for _, _, shared in launched) <= LARGEST
@@ -171,18 +162,18 @@ def test_every_strategy_gives_the_digits_of_the_definition(ops, sums, launched, 
 
 @pytest.mark.parametrize("strategy", STRATEGIES)
 @pytest.mark.parametrize("size", [1, 3, 4, 5, 11, 12, 13, 25])
-def test_numbers_of_rows_around_the_edges_of_blocks(ops, sums, launched, monkeypatch, strategy, size):
+def test_numbers_of_rows_around_the_edges_of_blocks(ops, sums, limits, launched, monkeypatch, strategy, size):
     drawn = rows_of("weighted", size, 1)
-    choose(sums, monkeypatch, strategy, drawn)
+    choose(sums, limits, monkeypatch, strategy, drawn)
     check(ops, drawn, np.random.default_rng(0).integers(0, N_FOLDS, size).astype(np.int32))
 
 
 @pytest.mark.parametrize("strategy", ["tables", "hot", "cells"])
 @pytest.mark.parametrize("offsets", [(1, 0, 0), (3, 1, 0), (0, 1, 1), (2, 0, 1), (1, 1, 1)])
-def test_views_that_begin_between_vectors(ops, sums, launched, monkeypatch, strategy, offsets):
+def test_views_that_begin_between_vectors(ops, sums, limits, launched, monkeypatch, strategy, offsets):
     # A vector read from elsewhere than from a multiple of its size would stop the program here, as it does a GPU.
     drawn = rows_of("weighted", 61, 3)
-    choose(sums, monkeypatch, strategy, drawn)
+    choose(sums, limits, monkeypatch, strategy, drawn)
     columns = drawn.rows.codes, drawn.rows.target, drawn.rows.weight
     codes, target, weight = (
         memory.to_device(np.concatenate([column[:offset], column]))[offset:]
@@ -197,14 +188,14 @@ def test_views_that_begin_between_vectors(ops, sums, launched, monkeypatch, stra
 @pytest.mark.parametrize("strategy", ["tables", "hot", "cells"])
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("offset", [0, 1, 3])
-def test_targets_of_32_bits_are_read_as_they_are(ops, sums, launched, monkeypatch, strategy, weighted, offset):
+def test_targets_of_32_bits_are_read_as_they_are(ops, sums, limits, launched, monkeypatch, strategy, weighted, offset):
     drawn = rows_of("weighted" if weighted else "real", 61, 4)
     narrow = np.float32([1.5, -0.0, 1e-45, -1e-38, 3e38, -1.1754944e-38])[np.arange(61) % 6]
     powers = (0, 1, 2) if weighted else (1, 2)
     windows = map(types.digit_window, cpu_fallback.extents(narrow.astype(np.float64), drawn.rows.weight, powers))
     layout = Layout(*([] if weighted else [Window()]), *windows)
     drawn = replace(drawn, rows=replace(drawn.rows, target=narrow.astype(np.float64)), layout=layout)
-    choose(sums, monkeypatch, strategy, drawn)
+    choose(sums, limits, monkeypatch, strategy, drawn)
     expected = cpu_fallback.accumulate(drawn.rows, N_CATEGORIES, None, 1, 1, layout)
     target = memory.to_device(np.concatenate([narrow[:offset], narrow]))[offset:]
     weight = None if drawn.rows.weight is None else memory.to_device(drawn.rows.weight)
@@ -214,18 +205,18 @@ def test_targets_of_32_bits_are_read_as_they_are(ops, sums, launched, monkeypatc
 
 @pytest.mark.parametrize("strategy", ["tables", "hot"])
 @pytest.mark.parametrize("most_added", [1, 3, 4, 7, 20])
-def test_tables_are_flushed_and_used_again(ops, sums, launched, monkeypatch, strategy, most_added):
+def test_tables_are_flushed_and_used_again(ops, sums, limits, launched, monkeypatch, strategy, most_added):
     drawn = rows_of("weighted", 61, 2)
-    choose(sums, monkeypatch, strategy, drawn)
+    choose(sums, limits, monkeypatch, strategy, drawn)
     monkeypatch.setattr(sums, "MOST_ADDED", most_added)
-    monkeypatch.setattr(sums, "MOST_BLOCKS", 2)
+    limits["blocks"] = 2
     check(ops, drawn, None)
     assert {blocks for _, blocks, _ in launched} == {2}
 
 
 @pytest.mark.slow
-def test_words_of_a_table_hold_as_many_rows_as_a_block_adds(ops, sums, launched, monkeypatch):
-    monkeypatch.setattr(sums, "MOST_BLOCKS", 1)
+def test_words_of_a_table_hold_as_many_rows_as_a_block_adds(ops, sums, limits, launched, monkeypatch):
+    limits["blocks"] = 1
     monkeypatch.setattr(sums, "MOST_COPIES", 1)
     # Halves of 2**16 - 1 each, the largest that there are.
     target = np.full(sums.MOST_ADDED + 5, -(2**32) + 1)
@@ -238,33 +229,32 @@ def test_words_of_a_table_hold_as_many_rows_as_a_block_adds(ops, sums, launched,
 @pytest.mark.parametrize("words", [1, 40, 12_000])
 @pytest.mark.parametrize("n_rows", [1, 7, 10**4, 10**6, 10**8, 2**31, 10**11])
 def test_no_block_adds_more_rows_than_its_words_hold(sums, n_rows, words):
-    kernels = import_module("gpu_encode.cuda.sum_kernels")
     assert sums.MOST_ADDED * (2**16 - 1) < 2**31
     launches = []
-    engine = sums.Engine(lambda *given, shared: launches.append((given, shared)), sums.THREADS, 2112, LARGEST)
-    sums.launch_tables(engine, "", sums.Addition((), [0] * kernels.IN_TABLE, n_rows, 1, 1, words, None, None), 1)
+    engine = sums.Engine(lambda *given, shared: launches.append((given, shared)), 256, 2112, LARGEST)
+    sums.launch_tables(engine, "", sums.Addition((), [], n_rows, 1, 1, words, None, None), 1)
     ((_, blocks, _, plan, _), shared) = launches[0]
-    chunk, copies, size = (int(plan[place]) for place in (kernels.CHUNK, kernels.COPIES, kernels.SIZE))
+    _, copies, size, chunk = map(int, plan)
     assert 1 <= chunk <= sums.MOST_ADDED
     assert 1 <= blocks <= 2112
     assert blocks * chunk >= min(n_rows, 2112 * sums.MOST_ADDED)
     assert shared == 4 * copies * size <= LARGEST
 
 
-def test_a_table_may_fill_shared_memory_to_the_last_word(ops, sums, launched, monkeypatch):
+def test_a_table_may_fill_shared_memory_to_the_last_word(ops, sums, limits, launched, monkeypatch):
     drawn = rows_of("real", 30)
     words = (N_CATEGORIES + 2) * bytes_of_line(drawn)
-    monkeypatch.setattr(sums, "SHARED_BYTES", words)
+    limits["table_bytes"] = words
     check(ops, drawn, None)
     assert [shared for _, _, shared in launched] == [words]
 
 
 @pytest.mark.parametrize(("room", "copies"), [(1, 1), (2, 2), (3, 2), (4, 4), (7, 4), (100, 8)])
-def test_small_tables_have_copies(ops, sums, launched, monkeypatch, room, copies):
+def test_small_tables_have_copies(ops, sums, limits, launched, monkeypatch, room, copies):
     drawn = rows_of("large integers", 40)
     size = (N_CATEGORIES + 2) * bytes_of_line(drawn) // 4
     distance = size + (copies > 1 and size % 2 == 0)
-    monkeypatch.setattr(sums, "SHARED_BYTES", sums.COPIED_SHARE * 4 * room * (size + 1))
+    limits["table_bytes"] = sums.COPIED_SHARE * 4 * room * (size + 1)
     check(ops, drawn, None)
     assert [shared for _, _, shared in launched] == [4 * copies * distance]
 
@@ -306,9 +296,9 @@ def test_a_sample_reaches_over_all_rows(sums, monkeypatch):
     assert hot_lines_of(sums, [1] * 90 + [3] * 15, 4) == [1, 3]
 
 
-def test_more_hot_lines_than_ranks(ops, sums, launched, monkeypatch):
+def test_more_hot_lines_than_ranks(ops, sums, limits, launched, monkeypatch):
     drawn = rows_of("real", 61)
-    choose(sums, monkeypatch, "all hot", drawn)
+    choose(sums, limits, monkeypatch, "all hot", drawn)
     monkeypatch.setattr(sums, "MOST_RANKS", 1)
     check(ops, drawn, None)
     assert [name for name, _, _ in launched] == ["add_hot_in_tables"]

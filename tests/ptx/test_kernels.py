@@ -141,25 +141,26 @@ def device(monkeypatch, tmp_path):
 
 
 @pytest.fixture
-def gather():
-    variant = next(variant for variant in VARIANTS if variant.name.startswith("gather.gather_one(float32"))
+def wide():
+    """A kernel with many arguments, and these."""
+    variant = next(variant for variant in VARIANTS if variant.name.startswith("gather.gather_ranked("))
     return variant.kernel, tuple(map(argument_of, variant.signature))
 
 
-def test_a_second_process_compiles_nothing(device, monkeypatch, gather):
-    kernel, arguments = gather
+def test_a_second_process_compiles_nothing(device, monkeypatch, wide):
+    kernel, arguments = wide
     runtime.launch(kernel, 3, 256, *arguments, shared=8)
     runtime.function_of.cache_clear()
     monkeypatch.setattr(runtime, "compile_kernel", None)
     runtime.launch(kernel, 3, 256, *arguments, shared=8)
     first, second = Loaded.launches
     assert first == second == (first[0], ((3,), (256,), first[1][2]), {"shared_mem": 8})
-    assert "gather_one" in first[0]
+    assert "gather_ranked" in first[0]
 
 
-def test_a_launch_is_short(device, gather):
+def test_a_launch_is_short(device, wide):
     """About as many Python calls as microseconds: 300 and more as numba's own launch has it, with as many arrays."""
-    kernel, arguments = gather
+    kernel, arguments = wide
     runtime.launch(kernel, 3, 256, *arguments)
     calls = 0
 

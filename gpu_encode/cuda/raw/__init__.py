@@ -1,61 +1,90 @@
-"""Kernels in CUDA C++ beside their twins in numba: more shared memory, vector loads, launches at a tenth of the cost.
+"""Kernels in CUDA C++, which CuPy compiles: more shared memory than numba asks for, vector loads, types of one's own.
 
-They have the names and arguments of the kernels in `gpu_encode.cuda.counters`, `gather` and `sum_kernels`, which define
-them; where a kernel is there for several sizes of an entry, its name says how many bits.
+Where a kernel is there for several sizes of an entry, its name says how many bits.  Types and other choices that are
+fixed when a kernel is compiled are its variant: definitions of the preprocessor, by name.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import cache
 from importlib.resources import files
 from typing import Any
 
 import numpy as np
 
-from gpu_encode.cuda.runtime import is_device_array, xp
+from gpu_encode.cuda.runtime import SHARED_BYTES, SIMULATED, is_device_array, xp
 
-# What the kernels that count are compiled for at most; two such blocks fill a multiprocessor.
-THREADS = 1024
+# Threads and blocks of kernels that fill the GPU: two such blocks fill a multiprocessor.
+THREADS = 64 if SIMULATED else 1024
+BLOCKS = 3 if SIMULATED else 132 * 2
+# Of kernels that look rows up, six blocks fill a multiprocessor, by their registers.
+GATHER_THREADS = 32 if SIMULATED else 256
+GATHER_BLOCKS = 3 if SIMULATED else 132 * 6
 # No product is fused with a sum, as in every kernel of the backend.
 OPTIONS = ("--std=c++17", "--fmad=false")
-# The file of each kernel, and what all files include.
+# The file of each kernel.
 FILES = {
     "count_rows": "counting.cu",
     "count_in_memory": "counting.cu",
     "measure_buckets": "counting.cu",
     "fill_buckets": "counting.cu",
     "count_buckets": "counting.cu",
+    "gather_one_8": "gather.cu",
+    "gather_one_16": "gather.cu",
     "gather_one_32": "gather.cu",
     "gather_one_64": "gather.cu",
+    "gather_several_8": "gather.cu",
+    "gather_several_16": "gather.cu",
     "gather_several_32": "gather.cu",
     "gather_several_64": "gather.cu",
     "add_in_cells": "sums.cu",
     "add_in_tables": "sums.cu",
     "add_hot_in_tables": "sums.cu",
 }
-SHARED_FILE = "rows.cuh"
+# The variants that the library asks for, by file; of a file that is not named here, only the plain one.
+VARIANTS: dict[str, list[dict[str, str]]] = {}
 
 
 def source_of(file: str) -> str:
     """Give a file with the text that it includes: CuPy keeps kernels by the text that it gets, and sees no folder."""
     folder = files(__name__)
-    shared = folder.joinpath(SHARED_FILE).read_text()
-    return folder.joinpath(file).read_text().replace(f'#include "{SHARED_FILE}"\n', shared)
+    lines, included = [], set()
+
+    def read(name: str) -> None:
+        for line in folder.joinpath(name).read_text().splitlines(keepends=True):
+            if not line.startswith('#include "'):
+                lines.append(line)
+            elif (other := line.split('"')[1]) not in included:
+                included.add(other)
+                read(other)
+
+    read(file)
+    return "".join(lines)
+
+
+def options_of(variant: Mapping[str, str]) -> tuple[str, ...]:
+    """Give the compiler's options for a variant."""
+    return (*OPTIONS, *(f"-D{name}={value}" for name, value in sorted(variant.items())))
 
 
 @cache
-def module(file: str) -> Any:
+def module(file: str, options: tuple[str, ...]) -> Any:
     """Give the kernels of a file; CuPy compiles them at the first launch on a device, and keeps them on disk."""
-    return xp.RawModule(code=source_of(file), options=OPTIONS)
+    if not hasattr(xp, "RawModule"):
+        message = "The simulator runs CUDA C++ in a checkout, with GPU_ENCODE_SIMULATED_ARRAYS=tests.cuda.stand_in."
+        raise RuntimeError(message)
+    return xp.RawModule(code=source_of(file), options=options)
 
 
 @cache
-def function(name: str) -> Any:
+def function(name: str, options: tuple[str, ...]) -> Any:
     """Give a kernel by name."""
-    return module(FILES[name]).get_function(name)
+    return module(FILES[name], options).get_function(name)
 
 
 def table_bytes() -> int:
     """Shared memory that a block may ask for on the current device: 227 KiB on an H200, where numba stops at 48."""
+    if SIMULATED:
+        return SHARED_BYTES
     wanted = xp.cuda.runtime.cudaDevAttrMaxSharedMemoryPerBlockOptin
     return int(xp.cuda.runtime.deviceGetAttribute(wanted, xp.cuda.Device().id))
 
@@ -68,15 +97,32 @@ def flatten(arguments: tuple[Any, ...]) -> Iterator[Any]:
         elif is_device_array(each):
             yield each
             yield np.int64(each.size)
+        elif isinstance(each, float):
+            yield np.float64(each)
         else:
             yield each if isinstance(each, np.uint64) else np.int64(each)
 
 
-def run(name: str, blocks: int, threads: int, *arguments: Any, shared: int = 0) -> None:
-    """Launch a kernel on CuPy's current stream."""
-    kernel = function(name)
+def run(
+    name: str, blocks: int, threads: int, *arguments: Any, shared: int = 0, variant: Mapping[str, str] | None = None
+) -> None:
+    """Launch a kernel on CuPy's current stream.
+
+    Parameters
+    ----------
+    name : str
+    blocks, threads : int
+        Blocks of the grid and threads of a block.
+    *arguments
+        Device arrays in one piece, numbers, and tuples of these.
+    shared : int
+        Bytes of dynamic shared memory.
+    variant : mapping of str to str, optional
+        Definitions of the preprocessor that the kernel is compiled with, one of `VARIANTS`.
+    """
+    kernel = function(name, options_of(variant or {}))
     if shared:
         # A setting of the function on the current device; beyond 48 KiB no launch succeeds without it.  The largest,
         # since another thread may set it, too, before this one launches.
-        kernel.max_dynamic_shared_size_bytes = table_bytes()
+        kernel.max_dynamic_shared_size_bytes = max(table_bytes(), shared)
     kernel((blocks,), (threads,), tuple(flatten(arguments)), shared_mem=shared)

@@ -1,6 +1,4 @@
-// Kernels that count rows per (line, fold, class) cell: those of gpu_encode/cuda/counters.py, with the same names and
-// arguments; an array is passed as a pointer and its length.  Each thread reads four neighbouring rows as one vector.
-// Compiled by NVRTC; tests/cuda/emulator.h runs this file on a CPU.
+// Kernels that count rows per (line, fold, class) cell.  Each thread reads four neighbouring rows as one vector.
 
 #include "rows.cuh"
 

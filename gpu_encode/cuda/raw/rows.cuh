@@ -1,5 +1,6 @@
 // What kernels that read rows share: vectors of four neighbouring rows, quotients by products, fold numbers.
-// The package puts this text where a file includes it, since NVRTC knows no folders.
+// An array is passed as a pointer and its length.  The package puts this text where a file includes it, since NVRTC
+// knows no folders; tests/cuda/emulator.h runs all files on a CPU.
 
 typedef long long Long;
 typedef unsigned long long Word;

@@ -1,6 +1,4 @@
-// Kernels that add rows to cells: those of gpu_encode/cuda/sum_kernels.py, with the same names and arguments; an array
-// is passed as a pointer and its length.  Each thread reads four neighbouring rows as vectors, and adds one by one.
-// Compiled by NVRTC; tests/cuda/emulator.h runs this file on a CPU.
+// Kernels that add rows to cells.  Each thread reads four neighbouring rows as vectors, and adds one by one.
 
 #include "rows.cuh"
 
