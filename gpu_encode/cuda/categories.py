@@ -9,22 +9,12 @@ from cpu_fallback.compiled.border import Array
 from cpu_fallback.compiled.categories import VALUES_PER_CATEGORY
 from cpu_fallback.compiled.ranges import range_around
 from cpu_fallback.types import written
+from gpu_encode.cuda import raw
 from gpu_encode.cuda.casting import cast
 from gpu_encode.cuda.hashing import UNKNOWN, Words, codes_in, distinct, number_places, place_words, rank_places
 from gpu_encode.cuda.indexed import Index, codes_by, offset_at, rank_rows
 from gpu_encode.cuda.memory import empty, to_device, to_host, wait_for_stream, zeros
-from gpu_encode.cuda.runtime import (
-    THREADS,
-    blocks_for,
-    cuda,
-    current_device,
-    is_device_array,
-    kernel,
-    launch,
-    launch_rows,
-    types,
-    xp,
-)
+from gpu_encode.cuda.runtime import cuda, current_device, is_device_array, kernel, launch_rows, xp
 
 # A direct index may be longer than the rows that use it by this much.  Each of its places takes nine bytes for a time.
 SMALL_RANGE = 1 << 16
@@ -67,35 +57,24 @@ def bounds(numbers: Array, n_rows: int, *, is_sorted: bool) -> tuple[int, int] |
     return (low, size) if size <= n_rows + SMALL_RANGE else None
 
 
-@kernel
-def measure_blocks(words: Array, flipped: np.uint64, ends: Array) -> None:
-    """Write the smallest and the largest word of each block's share, as they compare with a bit flipped."""
-    shared = cuda.shared.array(0, types.uint64)
-    thread, threads = np.int64(cuda.threadIdx.x), np.int64(cuda.blockDim.x)
-    low, high = ~np.uint64(0), np.uint64(0)
-    for i in range(cuda.grid(1), len(words), cuda.gridsize(1)):
-        word = np.uint64(words[i]) ^ flipped
-        low, high = min(low, word), max(high, word)
-    shared[thread], shared[threads + thread] = low, high
-    half = threads // 2
-    while half:
-        cuda.syncthreads()
-        if thread < half:
-            shared[thread] = min(shared[thread], shared[thread + half])
-            shared[threads + thread] = max(shared[threads + thread], shared[threads + thread + half])
-        half //= 2
-    if thread == 0:
-        ends[2 * cuda.blockIdx.x], ends[2 * cuda.blockIdx.x + 1] = shared[0], shared[threads]
+# CUDA C++ calls words of so many bytes thus.
+WORD_TYPES = {1: "unsigned char", 2: "unsigned short", 4: "unsigned", 8: "Word"}
+
+
+def launch_on(name: str, words: Array, *arguments: object, shared: int = 0) -> int:
+    """Launch a kernel that reads words of any width; gives its number of blocks."""
+    blocks = max(1, min(-(-words.nbytes // (16 * raw.THREADS)), raw.BLOCKS))
+    raw.run(name, blocks, raw.THREADS, words, *arguments, shared=shared, variant={"NUMBER": WORD_TYPES[words.itemsize]})
+    return blocks
 
 
 def ends_of(numbers: Array) -> tuple[int, int]:
     """Give the smallest and the largest of some integers, in one pass; waits for them."""
-    words, n_blocks, bits = words_of(numbers).words, blocks_for(len(numbers)), 8 * numbers.dtype.itemsize
     # Signed words compare as unsigned ones do once the sign is flipped.
-    flipped = 1 << (bits - 1) if numbers.dtype.kind == "i" else 0
-    ends = empty(2 * n_blocks, np.uint64)
-    launch(measure_blocks, n_blocks, THREADS, words, np.uint64(flipped), ends, shared=16 * THREADS)
-    found = to_host(ends)
+    flipped = 1 << (8 * numbers.dtype.itemsize - 1) if numbers.dtype.kind == "i" else 0
+    ends, shared = empty(2 * raw.BLOCKS, np.uint64), raw.THREADS // 2
+    n_blocks = launch_on("measure_range", words_of(numbers).words, np.uint64(flipped), ends, shared=shared)
+    found = to_host(ends[: 2 * n_blocks])
     return int(found[::2].min()) - flipped, int(found[1::2].max()) - flipped
 
 
@@ -103,16 +82,6 @@ def base_and_mask(lowest: int, dtype: np.dtype[np.generic]) -> tuple[np.uint64, 
     """Word that a direct index counts from, and the bits of a word: differences wrap around in the words' width."""
     mask = (1 << 8 * dtype.itemsize) - 1
     return np.uint64(lowest & mask), np.uint64(mask)
-
-
-@kernel
-def mark_rows(words: Array, base: np.uint64, mask: np.uint64, present: Array) -> None:
-    """Mark the numbers that occur; the last mark is that of all numbers outside."""
-    for i in range(cuda.grid(1), len(words), cuda.gridsize(1)):
-        offset = np.int64(min(offset_at(words, i, base, mask), np.uint64(len(present) - 1)))
-        # Threads may mark the same number: all of them write a one.  Most find it marked.
-        if not present[offset]:
-            present[offset] = 1
 
 
 @kernel
@@ -179,7 +148,7 @@ def index_range(numbers: Array, lowest: int, size: int) -> tuple[Array, Array] |
     """Number the values of a range of whole numbers; None where some lie outside."""
     words, (base, mask) = words_of(numbers).words, base_and_mask(lowest, numbers.dtype)
     present = zeros(size + 1, np.uint8)
-    launch_rows(mark_rows, len(words), words, base, mask, present)
+    launch_on("mark_numbers", words, base, present)
     ranks = xp.cumsum(present, dtype=np.int32)
     # Of a short index the host knows the numbers sooner than of a list that is made of them.
     marks = to_host(present) if size <= SHORT_INDEX else present

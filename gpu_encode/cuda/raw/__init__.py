@@ -36,12 +36,16 @@ FILES = {
     "gather_several_16": "gather.cu",
     "gather_several_32": "gather.cu",
     "gather_several_64": "gather.cu",
+    "measure_range": "ranges.cu",
+    "mark_numbers": "ranges.cu",
     "add_in_cells": "sums.cu",
     "add_in_tables": "sums.cu",
     "add_hot_in_tables": "sums.cu",
 }
 # The variants that the library asks for, by file; of a file that is not named here, only the plain one.
-VARIANTS: dict[str, list[dict[str, str]]] = {}
+VARIANTS: dict[str, list[dict[str, str]]] = {
+    "ranges.cu": [{"NUMBER": number} for number in ("unsigned char", "unsigned short", "unsigned", "Word")],
+}
 
 
 def source_of(file: str) -> str:
