@@ -4,9 +4,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from cpu_fallback.compiled.border import ABSENT
+from cpu_fallback.compiled.border import ABSENT, REAL
 from cpu_fallback.compiled.digits import ONE, parts
 from cpu_fallback.compiled.extents import NOWHERE, bit_length
+from gpu_encode.cuda import raw
 from gpu_encode.cuda.digits import bits_at, number_words
 from gpu_encode.cuda.memory import empty, to_host
 from gpu_encode.cuda.runtime import THREADS, blocks_for, cuda, device_function, kernel, launch, types, xp
@@ -38,7 +39,7 @@ def reduce_block(power: int, low: int, high: int, ends: "Array") -> None:
 
 
 @kernel
-def measure_blocks(
+def measure_products(
     n_rows: int, target: "Array", target_kind: int, weight: "Array", weight_kind: int, lowest: "Array", highest: "Array"
 ) -> None:
     """Lowest and highest place of weight * target**power in the rows of each block, for powers 0, 1 and 2."""
@@ -72,12 +73,29 @@ def extents(target: "Array | None", weight: "Array | None", powers: tuple[int, .
     n_rows = len(target) if target is not None else 0 if weight is None else len(weight)
     if not n_rows:
         return [(0, 0)] * len(powers)
+    found = extents_of_target(target) if weight is None else extents_of_products(n_rows, target, weight)
+    return [found[power] if found[power][0] <= found[power][1] else (0, 0) for power in powers]
+
+
+def extents_of_target(target: "Array | None") -> list[tuple[int, int]]:
+    """Lowest and highest place of target**power, for powers 0, 1 and 2; the first is above the second for zeros."""
+    words, kind = number_words(target)
+    numbers = "FLOAT32" if words.itemsize == 4 else "FLOAT64" if kind == REAL else "INT64"
+    threads = min(raw.THREADS, 512)
+    blocks = max(1, min(-(-words.nbytes // (16 * threads)), raw.BLOCKS))
+    ends, variant = empty(2 * raw.BLOCKS, np.int64), {"NUMBERS": numbers}
+    raw.run("measure_extents", blocks, threads, words.view(np.uint32), ends, shared=16 * threads, variant=variant)
+    found = to_host(ends[: 2 * blocks])
+    low, high = int(found[::2].min()), int(found[1::2].max())
+    return [(power * low, power * high) for power in range(POWERS)]
+
+
+def extents_of_products(n_rows: int, target: "Array | None", weight: "Array") -> list[tuple[int, int]]:
+    """Lowest and highest place of weight * target**power, for powers 0, 1 and 2."""
     blocks = blocks_for(n_rows)
     lowest, highest = empty(POWERS * blocks, np.int64), empty(POWERS * blocks, np.int64)
     numbers = (*number_words(target), *number_words(weight))
-    launch(measure_blocks, blocks, THREADS, n_rows, *numbers, lowest, highest, shared=2 * POWERS * 8)
+    launch(measure_products, blocks, THREADS, n_rows, *numbers, lowest, highest, shared=2 * POWERS * 8)
     lows, highs = lowest.reshape(blocks, POWERS).min(axis=0), highest.reshape(blocks, POWERS).max(axis=0)
-    found = to_host(xp.concatenate([lows, highs])).tolist()
-    return [
-        (found[power], found[POWERS + power]) if found[power] <= found[POWERS + power] else (0, 0) for power in powers
-    ]
+    found: list[int] = to_host(xp.concatenate([lows, highs])).tolist()
+    return list(zip(found[:POWERS], found[POWERS:], strict=True))

@@ -1,4 +1,4 @@
-"""Ends of whole numbers, and which of them occur, read as vectors: any width, any number of rows, any begin in memory."""
+"""Ends of whole numbers, and which of them occur: of any width, any number of rows, any begin in memory."""
 
 from importlib import import_module
 

@@ -44,4 +44,4 @@ def test_threads_that_ask_at_one_moment_share_memory(monkeypatch, runtime):
     target = np.array([0.5, 1.25, 2.0**40, 2.0**-30])
     on_device = import_module("gpu_encode.cuda.memory").to_device(target)
     extents = import_module("gpu_encode.cuda.extents").extents
-    assert extents(on_device, None, (1, 2)) == cpu_fallback.extents(target, None, (1, 2))
+    assert extents(on_device, on_device, (1, 2)) == cpu_fallback.extents(target, target, (1, 2))

@@ -36,6 +36,7 @@ FILES = {
     "gather_several_16": "gather.cu",
     "gather_several_32": "gather.cu",
     "gather_several_64": "gather.cu",
+    "measure_extents": "extents.cu",
     "measure_range": "ranges.cu",
     "mark_numbers": "ranges.cu",
     "add_in_cells": "sums.cu",
@@ -44,6 +45,7 @@ FILES = {
 }
 # The variants that the library asks for, by file; of a file that is not named here, only the plain one.
 VARIANTS: dict[str, list[dict[str, str]]] = {
+    "extents.cu": [{"NUMBERS": numbers} for numbers in ("FLOAT32", "FLOAT64", "INT64")],
     "ranges.cu": [{"NUMBER": number} for number in ("unsigned char", "unsigned short", "unsigned", "Word")],
 }
 
