@@ -34,6 +34,7 @@ from cpu_fallback.compiled.shrinkage import (
     unseen_encoding,
     weights_of,
 )
+from cpu_fallback.compiled.ties import decide_estimate
 from cpu_fallback.compiled.views import CHOSEN, LESS_ONE, OTHERS, OWN, Views, see_all, see_others, views_of
 from cpu_fallback.exact import Ratio
 from cpu_fallback.fused_rules import (
@@ -285,15 +286,18 @@ def estimate_block(block: CountBlock, n: int, m: float, least: float, values: Ar
 
 @stage
 def settle_block(block: CountBlock, n: int, m: float, least: float, around: Around, values: Array) -> None:
-    """Round the m-estimates of a block by digits, where need be."""
+    """Round the m-estimates of a block that are in doubt: by exact pairs, else by digits."""
     n_views, n_outputs = around.prior.shape
     for k in range(n):
         weight = np.float64(block.seen[k])
-        _, doubtful = near_estimate(np.float64(block.own[k]), 0.0, weight, 0.0, m, block.high[k], block.lower[k])
+        pairs = np.float64(block.own[k]), 0.0, weight, 0.0, m, block.high[k], block.lower[k]
+        _, doubtful = near_estimate(*pairs)
         if doubtful and weight >= max(least, 1.0):
+            values[k], doubtful = decide_estimate(*pairs)
             view = k // n_outputs % n_views
             at = view * n_outputs + k % n_outputs
-            values[k] = settle_count(block.own[k], block.seen[k], around.exact, at, view, m)
+            if doubtful:
+                values[k] = settle_count(block.own[k], block.seen[k], around.exact, at, view, m)
 
 
 @kernel
@@ -397,8 +401,8 @@ def estimate_lines(
         for i in range(len(found_at)):
             at = np.uint64(found_at[i])
             hidden = not (weight[at] > 0 and weight[at] >= least)
-            pairs = total[k, at], total_rest[k, at], weight[at], rest[at]
-            near, doubtful = near_estimate(*pairs, m, high[view, k], lower[view, k])
+            given = total[k, at], total_rest[k, at], weight[at], rest[at], m, high[view, k], lower[view, k]
+            near, doubtful = near_estimate(*given)
             flags[i], lines[i, k] = hidden, unseen_encoding(prior[view, k], blend) if hidden else near
             sure &= hidden | ~doubtful
             view = view + 1 if view + 1 < n_views else 0
@@ -406,11 +410,13 @@ def estimate_lines(
         # Settled apart: a call among the loop's numbers would cost each of them.
         for i in range(0 if sure else len(found_at)):
             at = np.uint64(found_at[i])
-            pairs = total[k, at], total_rest[k, at], weight[at], rest[at]
-            _, doubtful = near_estimate(*pairs, m, high[view, k], lower[view, k])
+            given = total[k, at], total_rest[k, at], weight[at], rest[at], m, high[view, k], lower[view, k]
+            _, doubtful = near_estimate(*given)
             if doubtful and not flags[i]:
+                lines[i, k], doubtful = decide_estimate(*given)
                 line, place = start + found_at[i] * length, view * n_outputs + k
-                lines[i, k] = settle_line(seen, line, first + k, shape, around.exact, place, view, m)
+                if doubtful:
+                    lines[i, k] = settle_line(seen, line, first + k, shape, around.exact, place, view, m)
             view = view + 1 if view + 1 < n_views else 0
 
 

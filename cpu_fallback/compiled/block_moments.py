@@ -11,7 +11,14 @@ import numpy as np
 
 from cpu_fallback.compiled.border import Array, counting, set_all, stage
 from cpu_fallback.compiled.digits import HALF, SIGN, ZERO
-from cpu_fallback.compiled.estimates import mean_pair, near_estimate, settle_estimate, weigh_prior
+from cpu_fallback.compiled.estimates import (
+    is_all,
+    marked,
+    mean_pair,
+    near_estimate,
+    settle_estimate,
+    weigh_prior,
+)
 from cpu_fallback.compiled.kernel_parts import for_any_number
 from cpu_fallback.compiled.moments import (
     SAFE,
@@ -28,6 +35,7 @@ from cpu_fallback.compiled.moments import (
 from cpu_fallback.compiled.rounding import WORD_DIGITS, absolute, join_words, power_of_two, round_words
 from cpu_fallback.compiled.row_encodings import encoding_without, has_category
 from cpu_fallback.compiled.shrinkage import HEAVY, LIGHT, bayes_weight, blend_one, unseen_encoding, weights_of
+from cpu_fallback.compiled.ties import decide_estimate
 from cpu_fallback.fused_rules import EMPIRICAL_BAYES, M_ESTIMATE, PLAIN, SIGMOID, Blend, FusedRule
 
 BLOCK = 256
@@ -209,7 +217,8 @@ def plain_pairs(n: int, high: Array, lower: Array, power: Array, plain_high: Arr
     for i in range(n):
         near = -250 < power[i] < 250
         scale = power_of_two(power[i] if near else 0)
-        plain_high[i], plain_lower[i] = high[i] * scale, lower[i] * scale if near else math.nan
+        plain_high[i], rest = high[i] * scale, marked(lower[i] * scale, is_all(lower[i]))
+        plain_lower[i] = rest if near else math.nan
 
 
 @stage
@@ -385,15 +394,18 @@ def settle_estimates(
     values: Array,
     counted: Array,
 ) -> None:
-    """Round the m-estimates of one output of a block by their digits, where need be."""
+    """Round the m-estimates of one output of a block that are in doubt: by exact pairs, else by their digits."""
     length, m = cell_width(sums.shape) * sums.shape.n_classes, rule.blend.shrinkage.first
     weight, rest, high, lower = number.weight, number.rest, own.high[output], own.lower[output]
     prior, prior_rest = around.high[output], around.lower[output]
     for i in range(len(counted)):
-        _, doubtful = near_estimate(high[i], lower[i], weight[i], rest[i], m, prior[i], prior_rest[i])
+        pairs = high[i], lower[i], weight[i], rest[i], m, prior[i], prior_rest[i]
+        _, doubtful = near_estimate(*pairs)
         if counted[i] and doubtful:
+            values[i], doubtful = decide_estimate(*pairs)
             at, above = sums.start + i * length, sums.line[i] * length
-            values[i] = settle_estimate(sums.seen, at, sums.first + output, sums.around, above, sums.shape, rule)
+            if doubtful:
+                values[i] = settle_estimate(sums.seen, at, sums.first + output, sums.around, above, sums.shape, rule)
 
 
 @stage

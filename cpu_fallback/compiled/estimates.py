@@ -2,7 +2,9 @@
 
 With mu = T / N an estimate is (S * N + m * T) / ((n + m) * N): of small counts and an m of few bits only the quotient
 is rounded.  Else it is taken as (S + p) / (n + m) with p = m * mu, all of them as pairs of floats; nearly always that
-tells which float is nearest.  Where it does not, the digits of the first form do.
+tells which float is nearest.  Where it does not, exact pairs do (`ties`), and else the digits of the first form.
+
+Pairs are exact or say that they are not, by the last bit of their lower number, which is set then (`marked`).
 """
 
 import math
@@ -12,6 +14,7 @@ import numpy as np
 
 from cpu_fallback.compiled import threads
 from cpu_fallback.compiled.border import Array, counting, freeze, inlined, kernel, stage
+from cpu_fallback.compiled.digits import ONE, ZERO
 from cpu_fallback.compiled.moments import (
     Shape,
     add_product,
@@ -31,8 +34,9 @@ from cpu_fallback.fused_rules import FusedRule
 if TYPE_CHECKING:
     from cpu_fallback.types import Layout
 
-# Farther than the error of the pairs from the middle of two floats, an estimate is rounded correctly as it is.
-DOUBT = 1.0 + 2.0**-16
+# Farther than the error of the pairs from the middle of two floats, an estimate is rounded correctly as it is.  S and p
+# are known within 2**-100 of themselves, and of what is left of both within 2**-84: 2**-30 of half a unit.
+DOUBT = 1.0 + 2.0**-24
 # Where S and p cancel to less than that, the pairs say too little.
 LEFT = 2.0**-16
 # Powers of two between which neither squares nor remainders leave the normal numbers.
@@ -61,11 +65,38 @@ def in_range(value: float) -> bool:
 
 
 @inlined
+def marked(rest: float, exact: bool) -> float:
+    """Give the lower number of a pair, its last bit set where it is not all that is left.
+
+    What a product of two floats leaves, or digits do, is even by itself where it is all.
+    """
+    return np.uint64(np.float64(rest).view(np.uint64) | np.uint64(not exact)).view(np.float64)
+
+
+@inlined
+def is_all(rest: float) -> bool:
+    """Say whether the lower number of a pair is all that is left."""
+    return np.float64(rest).view(np.uint64) & ONE == ZERO
+
+
+@inlined
 def weigh_prior(mu: float, rest: float, m: float) -> tuple[float, float]:
     """Give m * (mu + rest) as a pair; with NaN as the second number where the digits have to tell."""
     high = m * mu
     sure = in_range(mu) and in_range(m) and in_range(high)
-    return high, (product_error(high, m, mu) + m * rest) if sure else math.nan
+    return high, marked(product_error(high, m, mu) + m * rest, rest == 0.0) if sure else math.nan
+
+
+@inlined
+def divide_pairs(top: float, rest: float, bottom: float, bottom_rest: float) -> tuple[float, float]:
+    """Give the quotient of two pairs, the second not zero: the nearest float, nearly always, and how far it is off."""
+    share = 1.0 / bottom
+    first = top * share
+    product = first * bottom
+    left = (top - product) - product_error(product, first, bottom)
+    change = (left + (rest - first * bottom_rest)) * share
+    near = first + change
+    return near, change - (near - first)
 
 
 @inlined
@@ -79,13 +110,7 @@ def near_estimate(
     bottom = count + m
     virtual = bottom - count
     bottom_rest = ((count - (bottom - virtual)) + (m - virtual)) + count_rest
-    share = 1.0 / bottom
-    first = top * share
-    product = first * bottom
-    left = (top - product) - product_error(product, first, bottom)
-    change = (left + (rest - first * bottom_rest)) * share
-    near = first + change
-    off = change - (near - first)
+    near, off = divide_pairs(top, rest, bottom, bottom_rest)
     # Of numbers that are not known, too.
     return near, (near + off * DOUBT != near) | (abs(top) < LEFT * abs(total))
 
@@ -180,18 +205,20 @@ def settle_estimate(seen: Array, at: int, output: int, line: Array, above: int, 
 def plain_pair(high: float, lower: float, exponent: int) -> tuple[float, float]:
     """Give a pair as plain numbers; with NaN as the second one where the digits have to tell."""
     value = plain(high, exponent)
-    return value, plain(lower, exponent) if in_range(value) else math.nan
+    # Of a lower number that vanishes the mark stays.
+    return value, marked(plain(lower, exponent), is_all(lower)) if in_range(value) else math.nan
 
 
 @inlined
 def mean_pair(total: float, total_rest: float, count: float, count_rest: float) -> tuple[float, float]:
-    """Give total / count as a pair, from plain pairs."""
+    """Give total / count as a pair, from plain pairs; exact only where it is a float."""
     first = total / count
     product = first * count
     left = (total - product) - product_error(product, first, count)
     change = (left + (total_rest - first * count_rest)) / count
     near = first + change
-    return near, change - (near - first)
+    exact = (left == 0.0) & (total_rest == 0.0) & (count_rest == 0.0)
+    return near, marked(change - (near - first), exact)
 
 
 @stage

@@ -21,6 +21,7 @@ from cpu_fallback.compiled.row_encodings import (
     write,
 )
 from cpu_fallback.compiled.shrinkage import bayes_weight_of_count, blend_near, unseen_encoding, weights_of
+from cpu_fallback.compiled.ties import decide_estimate
 from cpu_fallback.fused_rules import AS_CATEGORY, EMPIRICAL_BAYES, M_ESTIMATE, PLAIN, Blend, FusedRule
 from cpu_fallback.memory import zeros
 
@@ -176,14 +177,17 @@ def estimate_block(
 def settle_block(
     count: Array, own: Array, high: float, lower: float, totals: Array, label: int, rule: FusedRule, value: Array
 ) -> None:
-    """Round the m-estimates of one class by digits, where need be."""
+    """Round the m-estimates of one class that are in doubt: by exact pairs, else by digits."""
     least, m = max(rule.blend.least, 1.0), rule.blend.shrinkage.first
-    prior = prior_of_line(totals, 0, label, shape_of_counts(len(totals)), rule)
     for i in range(len(count)):
         weight = np.float64(count[i])
-        _, doubtful = near_estimate(np.float64(own[i]), 0.0, weight, 0.0, m, high, lower)
+        pairs = np.float64(own[i]), 0.0, weight, 0.0, m, high, lower
+        _, doubtful = near_estimate(*pairs)
         if doubtful and weight >= least:
-            value[i] = settle_count(own[i], count[i], prior, 0, 0, m)
+            value[i], doubtful = decide_estimate(*pairs)
+            if doubtful:
+                prior = prior_of_line(totals, 0, label, shape_of_counts(len(totals)), rule)
+                value[i] = settle_count(own[i], count[i], prior, 0, 0, m)
 
 
 @stage

@@ -27,10 +27,10 @@ JOINT = b"j"
 def spell_categories(key: CategoryIndex) -> list[bytes]:
     """Spell every category of a key, and a missing value last."""
     words = [[*spell(vocabulary.values), MISSING_VALUE] for vocabulary in key.vocabularies]
-    if key.members is None:
+    if key.tuples is None:
         return words[0]
     assert MISSING == -1  # the place of a missing value among the words
-    rows = key.members.tolist()
+    rows = key.tuples.members.tolist()
     spelled = [spell_side_by_side([column[code] for column, code in zip(words, row, strict=True)]) for row in rows]
     return [*spelled, MISSING_VALUE]
 

@@ -50,7 +50,7 @@ def hash_categories(key: CategoryIndex, seed: int) -> Words:
     >>> [hex(number) for number in hash_categories(key, 0).tolist()]
     ['0x44bc2cf5ad770999', '0x0']
     """
-    members = np.arange(key.n_categories)[:, None] if key.members is None else key.members
+    members = np.arange(key.n_categories)[:, None] if key.tuples is None else key.tuples.members
     hashes = np.full(len(members) + 1, seed % 2**64, np.uint64)
     for vocabulary, places in zip(key.vocabularies, members.T, strict=True):
         present = np.flatnonzero(places != MISSING)

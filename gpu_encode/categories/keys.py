@@ -11,6 +11,7 @@ from cpu_fallback.cached import cached_property
 from cpu_fallback.types import MISSING, UNKNOWN, Array, Codes
 from gpu_encode.categories.hierarchy import Derived
 from gpu_encode.categories.levels import Level, level_of_labels, levels_by_rule, link, positions_of_labels
+from gpu_encode.categories.tuples import Tuples, code_missing
 from gpu_encode.categories.vocabulary import FactorizedColumn, Vocabulary
 from gpu_encode.ops import Ops, through
 
@@ -71,8 +72,8 @@ class CategoryIndex:
     entry : KeySpec
     vocabularies : list of Vocabulary
         Distinct values of each column read.
-    members : int32 array (n_categories, columns), optional
-        Value numbers that make up each category of a joint key, -1 for missing; sorted.  None for a single column.
+    tuples : Tuples, optional
+        What makes up each category of a joint key.  None for a single column.
     has_missing : bool
         Whether the missing category was seen.
     given : bool
@@ -83,7 +84,7 @@ class CategoryIndex:
 
     entry: KeySpec
     vocabularies: list[Vocabulary]
-    members: Codes | None = None
+    tuples: Tuples | None = None
     has_missing: bool = False
     given: bool = False
     labels: list[Vocabulary] | None = None
@@ -110,14 +111,14 @@ class CategoryIndex:
         columns = [column.codes for column in factorized]
         whole = None if missing_is_category else all_present(columns[len(entry.above) :])
         if whole is not None and not bool(whole.all()):
-            dense, members = join_columns(entry.columns, [codes[whole] for codes in columns], vocabularies, ops, {})
+            dense, tuples = join_columns(entry.columns, [codes[whole] for codes in columns], vocabularies, ops, {})
             codes = ops.empty((frame.n_rows,), np.int32)
             codes[...] = MISSING
             # CuPy's assignment to rows by number counts in 32 bits, its `put` in 64.
             codes.put(np.flatnonzero(whole), dense)
         else:
-            codes, members = join_columns(entry.columns, columns, vocabularies, ops, {} if joined is None else joined)
-        return cls(entry, vocabularies, members), codes
+            codes, tuples = join_columns(entry.columns, columns, vocabularies, ops, {} if joined is None else joined)
+        return cls(entry, vocabularies, tuples), codes
 
     @classmethod
     def fit_given(
@@ -138,20 +139,21 @@ class CategoryIndex:
         """Give the key without its categories: only the kinds of values stay."""
         vocabularies = [Vocabulary(vocabulary.values.take(np.zeros(0, np.int64))) for vocabulary in self.vocabularies]
         n_columns = len(vocabularies)
-        return CategoryIndex(self.entry, vocabularies, np.zeros((0, n_columns), np.int32) if n_columns > 1 else None)
+        nothing = Tuples([0] * n_columns, np.zeros((0, n_columns), np.int32)) if n_columns > 1 else None
+        return CategoryIndex(self.entry, vocabularies, nothing)
 
     def pick(self, kept: NDArray[np.int64]) -> "CategoryIndex":
         """Give the key of some of its categories, with those values alone that make them up."""
-        if self.members is None:
+        if self.tuples is None:
             return replace(self, vocabularies=[Vocabulary(self.vocabularies[0].values.take(kept))])
-        members, vocabularies, places = self.members[kept], [], []
+        members, vocabularies, places = self.tuples.members[kept], [], []
         for column, vocabulary in zip(members.T, self.vocabularies, strict=True):
             used = np.unique(column[column >= 0]).astype(np.int64)
             vocabularies.append(Vocabulary(vocabulary.values.take(used)))
             place = np.full(len(vocabulary), MISSING, np.int32)
             place[used] = np.arange(len(used))
             places.append(place)
-        return replace(self, vocabularies=vocabularies, members=renumber(members, places))
+        return replace(self, vocabularies=vocabularies, tuples=tuples_of(renumber(members, places), vocabularies))
 
     @property
     def missing_is_unknown(self) -> bool:
@@ -161,20 +163,12 @@ class CategoryIndex:
     @cached_property
     def n_categories(self) -> int:
         """Number of categories, the missing one not counted."""
-        return len(self.vocabularies[0]) if self.members is None else len(self.members)
+        return len(self.vocabularies[0]) if self.tuples is None else len(self.tuples)
 
-    @cached_property
+    @property
     def stages(self) -> list[NDArray[np.int64]]:
         """Sorted joint keys of the first 2, 3, ... columns; a joint code is a place in the last."""
-        stages: list[NDArray[np.int64]] = []
-        if self.members is not None:
-            codes = code_missing(self.members[:, 0], len(self.vocabularies[0]))
-            for number in range(1, self.members.shape[1]):
-                size = len(self.vocabularies[number])
-                keys = codes.astype(np.int64) * (size + 1) + code_missing(self.members[:, number], size)
-                stage, codes = np.unique(keys, return_inverse=True)
-                stages.append(stage)
-        return stages
+        return [] if self.tuples is None else self.tuples.stages
 
     @cached_property
     def levels(self) -> list[Level]:
@@ -265,15 +259,16 @@ class CategoryIndex:
         ]
         words = [vocabulary for vocabulary, _, _ in joined]
         missing = self.has_missing or other.has_missing
-        if self.members is None or other.members is None:
+        if self.tuples is None or other.tuples is None:
             return replace(self, vocabularies=words, has_missing=missing), joined[0][1], joined[0][2]
-        mine = renumber(self.members, [places for _, places, _ in joined])
-        theirs = renumber(other.members, [places for _, _, places in joined])
+        mine = renumber(self.tuples.members, [places for _, places, _ in joined])
+        theirs = renumber(other.tuples.members, [places for _, _, places in joined])
         both = np.concatenate([mine, theirs])
         filled = np.column_stack([code_missing(both[:, i], len(word)) for i, word in enumerate(words)])
         _, first, inverse = np.unique(filled, axis=0, return_index=True, return_inverse=True)
         places: Codes = inverse.reshape(-1).astype(np.int32)
-        return replace(self, vocabularies=words, members=both[first]), places[: len(mine)], places[len(mine) :]
+        key = replace(self, vocabularies=words, tuples=tuples_of(both[first], words))
+        return key, places[: len(mine)], places[len(mine) :]
 
 
 def all_present(columns: Sequence[Codes]) -> NDArray[np.bool_]:
@@ -284,11 +279,6 @@ def all_present(columns: Sequence[Codes]) -> NDArray[np.bool_]:
     return whole
 
 
-def code_missing(codes: Codes, size: int) -> Codes:
-    """Codes in which missing is one more value, after the others."""
-    return np.where(codes == MISSING, np.int32(size), codes)
-
-
 def renumber(members: Codes, places: Sequence[Codes]) -> Codes:
     """Members under new value numbers; missing stays."""
     return np.column_stack(
@@ -296,7 +286,12 @@ def renumber(members: Codes, places: Sequence[Codes]) -> Codes:
     ).astype(np.int32)
 
 
-# Codes of the combinations of some columns, and the value number of each column in each of them, missing the last.
+def tuples_of(members: Codes, vocabularies: Sequence[Vocabulary]) -> Tuples:
+    """Give combinations of values by their numbers."""
+    return Tuples([len(words) for words in vocabularies], members)
+
+
+# Codes of the combinations of some columns, and the sorted joint keys of the first two, three ... of these columns.
 Joined = tuple[Array, list[Array]]
 
 
@@ -306,30 +301,29 @@ def join_columns(
     vocabularies: list[Vocabulary],
     ops: Ops,
     joined: dict[tuple[Any, ...], Joined],
-) -> tuple[Codes, Codes]:
-    """Dense codes of the combinations that occur, in lexicographic order; and their value numbers, on the host."""
+) -> tuple[Codes, Tuples]:
+    """Dense codes of the combinations that occur, in lexicographic order; and these, where `ops` computes."""
     codes: Array = code_missing(columns[0], len(vocabularies[0]))
-    parts: list[Array] = [np.arange(len(vocabularies[0]) + 1)]
+    stages: list[Array] = []
     for number in range(1, len(columns)):
         first = names[: number + 1]
         if first not in joined:
             size = len(vocabularies[number])
             codes, distinct = ops.factorize(ops.combine(codes, code_missing(columns[number], size), size + 1))
-            stage = ops.to_host(distinct)
-            joined[first] = codes, [*(part[stage // (size + 1)] for part in parts), stage % (size + 1)]
-        codes, parts = joined[first]
-    members = [np.where(part == len(words), MISSING, part) for part, words in zip(parts, vocabularies, strict=True)]
-    return codes, np.column_stack(members).astype(np.int32)
+            joined[first] = codes, [*stages, distinct]
+        codes, stages = joined[first]
+    return codes, Tuples([len(words) for words in vocabularies], stages=stages)
 
 
 def categories_as_numpy(key: CategoryIndex) -> Array:
     """Values of a key's categories."""
-    if key.members is None:
+    if key.tuples is None:
         values = key.vocabularies[0].to_numpy()
         return append_missing(values) if key.has_missing else values
     words = [np.append(vocabulary.to_numpy().astype(object), [None]) for vocabulary in key.vocabularies]
-    out = np.empty(len(key.members), dtype=object)
-    out[:] = list(zip(*(word[key.members[:, i]] for i, word in enumerate(words)), strict=True))
+    members = key.tuples.members
+    out = np.empty(len(members), dtype=object)
+    out[:] = list(zip(*(word[members[:, i]] for i, word in enumerate(words)), strict=True))
     return out
 
 

@@ -122,8 +122,8 @@ class JointLookup:
 
 def joint_places(key: CategoryIndex) -> dict[tuple[int, ...], int]:
     """Place of each category by the codes of its columns, and of each ancestor by the first of them."""
-    assert key.members is not None
-    members = key.members.tolist()
+    assert key.tuples is not None
+    members = key.tuples.members.tolist()
     places = {tuple(codes): place for place, codes in enumerate(members)}
     for depth, (start, level) in enumerate(zip(key.starts[1:], key.levels, strict=False)):
         if not depth:

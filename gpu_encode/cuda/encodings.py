@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from cpu_fallback.compiled.blending import encode_counts
-from cpu_fallback.compiled.estimates import mean_pair, near_estimate, plain_pair, weigh_prior, whole_estimate
+from cpu_fallback.compiled.estimates import mean_pair, plain_pair, weigh_prior, whole_estimate
 from cpu_fallback.compiled.moments import Shape
 from cpu_fallback.compiled.shrinkage import HEAVY, LIGHT, bayes_weight, blend_one, weights_of
+from cpu_fallback.compiled.ties import rounded_estimate
 from cpu_fallback.fused_rules import EMPIRICAL_BAYES, M_ESTIMATE, Blend, FusedRule
 from gpu_encode.cuda.memory import empty, zeros
 from gpu_encode.cuda.moments import NARROW, class_width, divide, pair, spread_of, width_of_class
@@ -23,9 +24,10 @@ MOST_CELL = 24
 # What is counted: encodings that the output's type cannot hold, estimates that the digits have to round, and cells
 # that are too large.
 LOST, DOUBTFUL, TOO_LARGE = 0, 1, 2
-# Estimates in doubt are one in tens of thousands, unless their sums are beyond all bounds.
+# Estimates that only the digits can round are one in ten million, unless sums, m or the prior are beyond all bounds, or
+# means of a power of two of rows, as priors, make ties.
 ROOM_FOR_DOUBTS = 1 << 10
-ROWS_OF_A_DOUBT = 1 << 9
+ROWS_OF_A_DOUBT = 1 << 14
 
 
 class Doubts(NamedTuple):
@@ -113,7 +115,7 @@ def encode_count(own: int, count: int, blend: Blend, priors: Priors, at: int, be
         near, whole = whole_estimate(float(own), weight, m, priors.weighed[at], priors.number[at], below)
         if whole:
             return near, False
-        return near_estimate(float(own), 0.0, weight, 0.0, m, around.high, around.rest)
+        return rounded_estimate(float(own), 0.0, weight, 0.0, m, around.high, around.rest)
     bayes, weights = blend.shrinkage.kind == EMPIRICAL_BAYES, (1.0, 0.0)
     if not bayes:
         weights = weights_of(weight, blend.shrinkage)
@@ -145,7 +147,8 @@ def encode_digits(
     if blend.shrinkage.kind == M_ESTIMATE:
         total, total_rest = plain_pair(high, lower, exponent)
         number, number_rest = plain_pair(n_high, n_lower, n_exponent)
-        return near_estimate(total, total_rest, number, number_rest, blend.shrinkage.first, around.high, around.rest)
+        m = blend.shrinkage.first
+        return rounded_estimate(total, total_rest, number, number_rest, m, around.high, around.rest)
     mean = divide(seen, cell, s_at, shape, high, lower, exponent - n_exponent, n_high, n_lower)
     mine, other = 1.0, 0.0
     if blend.shrinkage.kind == EMPIRICAL_BAYES:

@@ -9,6 +9,7 @@ from cpu_fallback.compiled.moments import Shape, shape_of
 from cpu_fallback.fused_rules import FusedRule
 from gpu_encode.cuda.digits import add_row, measures_of
 from gpu_encode.cuda.encodings import MOST_CELL, Doubts, fits, room_for_doubts
+from gpu_encode.cuda.fallbacks import WIDE, leave_to_arrays
 from gpu_encode.cuda.indexed import CodeSource, code_at, source_of
 from gpu_encode.cuda.memory import empty, to_device
 from gpu_encode.cuda.moments import ROOM, class_width
@@ -110,6 +111,7 @@ def leave_one_out_encodings(
     n_lines, n_classes, width = accumulators.shape
     shape, n_rows, to = shape_of(layout, n_classes), len(rows), destination_of(out, unseen)
     if to is None or not fits(shape):
+        leave_to_arrays("leave_one_out_encodings", WIDE)
         return None
     doubts = room_for_doubts(n_rows * out.shape[1], n_classes * width, rule.blend.shrinkage.kind)
     sums = to_device(accumulators).reshape(-1), to_device(total).reshape(-1)

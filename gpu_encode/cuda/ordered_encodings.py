@@ -24,6 +24,7 @@ from gpu_encode.cuda.encodings import (
     place_of_total,
     room_for_doubts,
 )
+from gpu_encode.cuda.fallbacks import TIES, WIDE, leave_to_arrays
 from gpu_encode.cuda.indexed import CodeSource, code_at, source_of
 from gpu_encode.cuda.memory import empty, to_device, zeros
 from gpu_encode.cuda.moments import ROOM, class_width, pair, width_of_class
@@ -329,6 +330,7 @@ def ordered_encodings(
     """Write the encoding of every row from the rows before it; see `gpu_encode.ops.FusedOps`."""
     shape, to, n_rows = shape_of(layout, n_classes), destination_of(out, unseen), len(rows)
     if ties is not None or to is None or not fits(shape):
+        leave_to_arrays("ordered_encodings", WIDE if ties is None else TIES)
         return None
     length, n_lines = n_classes * width_of_class(shape), n_categories + 2
     doubts = room_for_doubts(n_rows * (n_classes - first_output), length, rule.blend.shrinkage.kind)

@@ -19,6 +19,7 @@ from gpu_encode.cuda.encodings import (
     place_of_total,
     see_around,
 )
+from gpu_encode.cuda.fallbacks import DOUBTS, leave_to_arrays
 from gpu_encode.cuda.gather import flatten
 from gpu_encode.cuda.memory import to_host, zeros
 from gpu_encode.cuda.moments import class_width, pair
@@ -120,6 +121,7 @@ def settle_rows(
     """
     lost, doubtful, _ = to_host(doubts.counters).tolist()
     if doubtful > len(doubts.places):
+        leave_to_arrays("encodings of rows", DOUBTS)
         return None
     if doubtful:
         n_outputs, places = shape.n_classes - first, doubts.places[:doubtful]

@@ -25,6 +25,7 @@ from gpu_encode.cuda.encodings import (
     place_of_total,
     room_for_doubts,
 )
+from gpu_encode.cuda.fallbacks import DOUBTS, LARGE, WIDE, leave_to_arrays
 from gpu_encode.cuda.memory import empty, to_device, to_host
 from gpu_encode.cuda.moments import ROOM, class_width, pair
 from gpu_encode.cuda.rounding import scale
@@ -223,6 +224,7 @@ def encode_categories(
     shape, views = shape_of(layout, n_classes), views_of(visibility, n_folds, n_classes, less_one)
     counts = layout.count.whole and shape.by_class
     if not counts and not fits(shape):
+        leave_to_arrays("encode_categories", WIDE)
         return None
     n_outputs, n_views = n_classes - first_output, views.n_views
     wanted = np.dtype(dtype) if np.dtype(dtype) in NAN_WORDS else np.dtype(np.float64)
@@ -239,6 +241,7 @@ def encode_categories(
         launch_rows(blend_digits, unseen.size, *given, threads=FEW_THREADS)
     lost, doubtful, too_large = to_host(counters).tolist()
     if too_large or doubtful > len(doubts.places):
+        leave_to_arrays("encode_categories", LARGE if too_large else DOUBTS)
         return None
     if doubtful and exact is not None:
         seen, at = cells_at(accumulators, visibility, less_one, doubts.places[:doubtful] // n_outputs, n_views)

@@ -81,7 +81,8 @@ class KeyBytes:
             fused = rule.describe_fused() is not None and sums.distribution is None and not key.levels
             work.append((IN_ONE_PASS if fused else IN_ARRAYS) * cells + IN_ARRAYS * cells / views)
         words = sum(vocabulary.values.array.nbytes for vocabulary in key.vocabularies)
-        words += 0 if key.members is None else 3 * key.members.nbytes
+        # Combinations by value numbers, and twice as much by joint keys.
+        words += 0 if key.tuples is None else 3 * 4 * len(key.vocabularies) * n_categories
         return cls(key.entry.name, n_categories, words, sum(held), max(held), sum(tables), max(work))
 
     def grown(self, n_categories: int) -> "KeyBytes":

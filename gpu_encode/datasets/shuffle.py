@@ -20,6 +20,7 @@ from cpu_fallback.types import Array, Layout, Window
 from cpu_fallback.types import Rows as CodedRows
 from gpu_encode import frames, ops
 from gpu_encode.categories.hashes import hash_categories
+from gpu_encode.categories.tuples import Tuples
 from gpu_encode.datasets.source import Reading
 from gpu_encode.encoders.target import TargetEncoder
 from gpu_encode.errors.engines import NotShuffledError
@@ -84,7 +85,7 @@ class ShuffledSums:
         """Learn from the sums of some categories of a key, as `parts.fit` learns from those of all of them."""
         rule, key = self.model.rules[entry], self.model.keys[entry]
         # Only the number of categories matters, not what they are.
-        key = replace(key, members=np.zeros((len(categories[0]), 1), np.int32))
+        key = replace(key, tuples=Tuples([1], np.zeros((len(categories[0]), 1), np.int32)))
         sums = [
             beside_others(digits, total, spec, rule)
             for digits, total, spec in zip(categories, self.totals, self.specs, strict=True)

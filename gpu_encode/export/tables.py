@@ -309,11 +309,10 @@ def level_tables(key: CategoryIndex, columns: Sequence[str], answers: Answers, w
 def category_values(key: CategoryIndex, columns: Sequence[str]) -> Any:
     """Give the values of a key's categories: a row each."""
     arrays = [in_arrow(vocabulary, column) for vocabulary, column in zip(key.vocabularies, columns, strict=True)]
-    if key.members is None:
+    if key.tuples is None:
         return pa.table(dict(zip(columns, arrays, strict=True)))
-    return pa.table(
-        {column: taken(array, codes) for column, array, codes in zip(columns, arrays, key.members.T, strict=True)}
-    )
+    members = key.tuples.members.T
+    return pa.table({column: taken(*given) for column, *given in zip(columns, arrays, members, strict=True)})
 
 
 def ancestor_values(key: CategoryIndex, columns: Sequence[str], of_leaf: Any, n: int) -> dict[str, Any]:
@@ -321,10 +320,10 @@ def ancestor_values(key: CategoryIndex, columns: Sequence[str], of_leaf: Any, n:
     if len(columns) == 1:
         # All values of the column, whether a category has them or not; a missing one comes last.
         return {columns[0]: taken(in_arrow(key.vocabularies[0], columns[0]), np.array([*range(n - 1), MISSING]))}
-    assert key.members is not None
+    assert key.tuples is not None
     leaf = np.zeros(n, np.int64)
     leaf[of_leaf] = np.arange(len(of_leaf))
-    codes = key.members[leaf]
+    codes = key.tuples.members[leaf]
     arrays = [in_arrow(vocabulary, column) for vocabulary, column in zip(key.vocabularies, columns, strict=False)]
     return {column: taken(arrays[place], codes[:, place]) for place, column in enumerate(columns)}
 

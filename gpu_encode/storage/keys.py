@@ -8,7 +8,8 @@ import pyarrow as pa
 
 from cpu_fallback.types import Array
 from gpu_encode.categories.hierarchy import Derived
-from gpu_encode.categories.keys import CategoryIndex, KeySpec, code_missing
+from gpu_encode.categories.keys import CategoryIndex, KeySpec
+from gpu_encode.categories.tuples import Tuples, code_missing
 from gpu_encode.categories.vocabulary import Vocabulary
 from gpu_encode.storage.archive import Reader, Writer
 from gpu_encode.storage.json_fields import pair, read_counts, read_field, read_list
@@ -33,7 +34,7 @@ def describe_key(key: CategoryIndex, writer: Writer) -> dict[str, Any]:
     """Give the categories of an entry as JSON."""
     return {
         "vocabularies": [{"array": writer.add(values.to_arrow()), **values.metadata()} for values in key.vocabularies],
-        "members": None if key.members is None else encode_array(key.members, writer),
+        "members": None if key.tuples is None else encode_array(key.tuples.members, writer),
         "has_missing": key.has_missing,
         "given": key.given,
     }
@@ -65,9 +66,8 @@ def read_key(document: dict[str, Any], entry: KeySpec, reader: Reader) -> Catego
         return CategoryIndex(entry, vocabularies, None, has_missing, given)
     if has_missing or given:
         raise ValueError(f"{entry.name!r} is a joint key with categories of a single column")
-    return CategoryIndex(
-        entry, vocabularies, read_members(described, [len(vocabulary) for vocabulary in vocabularies], reader)
-    )
+    sizes = [len(vocabulary) for vocabulary in vocabularies]
+    return CategoryIndex(entry, vocabularies, Tuples(sizes, read_members(described, sizes, reader)))
 
 
 def read_vocabulary(document: dict[str, Any], reader: Reader) -> Vocabulary:

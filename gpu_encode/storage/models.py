@@ -8,7 +8,8 @@ import numpy as np
 
 from cpu_fallback.exact import Limbs
 from cpu_fallback.types import MISSING, Layout, Window
-from gpu_encode.categories.keys import CategoryIndex, code_missing
+from gpu_encode.categories.keys import CategoryIndex
+from gpu_encode.categories.tuples import code_missing
 from gpu_encode.categories.vocabulary import Vocabulary
 from gpu_encode.fitting.columns import Selection
 from gpu_encode.fitting.model import Model, TargetInfo, position_of

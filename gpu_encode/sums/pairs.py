@@ -9,7 +9,8 @@ from scipy import sparse
 
 from cpu_fallback.exact import Floats
 from cpu_fallback.types import MISSING, Array, Codes, Layout, Rows
-from gpu_encode.categories.keys import CategoryIndex, code_missing
+from gpu_encode.categories.keys import CategoryIndex
+from gpu_encode.categories.tuples import code_missing
 from gpu_encode.ops import Ops, host
 from gpu_encode.sums.category_sums import CategorySums, SumSpec
 from gpu_encode.sums.moments import Moments

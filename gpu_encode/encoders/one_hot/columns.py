@@ -239,13 +239,13 @@ def dropped_columns(entries: list[EntryColumns], keys: list[CategoryIndex], drop
 
 def row_of(key: CategoryIndex, value: Any) -> int:
     """Row of a category in the table of a key's codes; UNKNOWN where it is none."""
-    if key.members is None:
+    if key.tuples is None:
         position = position_of(key.vocabularies[0], value)
         return key.n_categories + 1 if position == MISSING else position
     if not isinstance(value, tuple) or len(value) != len(key.vocabularies):
         return UNKNOWN
     positions = [position_of(*pair) for pair in zip(key.vocabularies, value, strict=True)]
-    rows = np.flatnonzero((key.members == np.array(positions)).all(axis=1))
+    rows = np.flatnonzero((key.tuples.members == np.array(positions)).all(axis=1))
     return int(rows[0]) if len(rows) else UNKNOWN
 
 
@@ -261,7 +261,7 @@ def position_of(vocabulary: Vocabulary, value: Any) -> int:
 
 def other_kind(key: CategoryIndex, value: Any) -> str | None:
     """Name the kind of a column's values where a value is of another."""
-    if key.members is not None or is_null(value):
+    if key.tuples is not None or is_null(value):
         return None
     held = key.vocabularies[0].values.title
     return None if Vocabulary.from_values([value], None)[0].values.title == held else held

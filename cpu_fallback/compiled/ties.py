@@ -1,0 +1,122 @@
+"""m-estimates that lie in the middle of two floats, or beside it, decided by an exact sum of a few floats.
+
+With a prior that the user gives, such ties are no accidents: n + m has few bits, S + m * mu has some more than a float
+has, and where n + m is even, many quotients end half a unit behind a float.
+
+Proof that `decide_estimate` rounds (total + total_rest + prior + prior_rest) / (count + count_rest + m) to the nearest
+float, ties to even, wherever it claims to:
+
+The pairs are exact, since their lower numbers are even (`marked`).  `sum_pairs` makes of them, by two-sums alone,
+S + m * mu = top + rest and n + m = bottom + bottom_rest, exactly; or it says that two floats do not hold one of these.
+`divide_pairs` gives the quotient as near + off within 2**-90 of itself, near being the float next to near + off.  So
+the nearest float is `near` or `other`, its neighbour on the side of `off`: where the quotient lies on the other side of
+near, off is next to nothing, and so is the distance from near.  The middle near + half of the two decides.  As n + m is
+above zero, the quotient lies above the middle, on it or below as the sign is of
+
+    D = (top + rest) - (near + half) * (bottom + bottom_rest).
+
+near * bottom = product + error and near * bottom_rest = below + error, exactly (Dekker).  half is a power of two, and
+products with it are exact.  product is within four units of top, so that top - product is exact (Sterbenz).  Thus D is
+the exact sum of seven floats, three of which are zero with bottom_rest, as it is for counts.  `sign_of_sum` replaces
+seven floats by seven of the same sum (two-sums are exact) until the last of them outweighs all others.
+
+No number overflows, and no product leaves the normal numbers: total, count, m, mu and m * mu are zero or between
+2**-280 and 2**280 (else a lower number is NaN, and so is near), and near has to be.  Digits of a pair reach 160 bits
+below it: all of these numbers are multiples of 2**-440, near is one of 2**-333, products are of 2**-773, and none is
+above 2**562.  What lies outside is left to the digits.
+"""
+
+import numpy as np
+
+from cpu_fallback.compiled.border import inlined, stage
+from cpu_fallback.compiled.digits import ONE, ZERO
+from cpu_fallback.compiled.estimates import divide_pairs, in_range, is_all, near_estimate
+from cpu_fallback.compiled.product_errors import product_error
+
+# Two nearly always do.  A sum that takes more than these is left to the digits.
+TURNS = 8
+
+
+@inlined
+def two_sum(left: float, right: float) -> tuple[float, float]:
+    """Give a sum, and what rounding takes from it, exactly (Knuth)."""
+    total = left + right
+    virtual = total - left
+    return total, (left - (total - virtual)) + (right - virtual)
+
+
+@inlined
+def sum_pairs(left: float, left_rest: float, right: float, right_rest: float) -> tuple[float, float, bool]:
+    """Give the sum of two pairs as a pair, and whether that is exact."""
+    total, error = two_sum(left, right)
+    below, deep = two_sum(left_rest, right_rest)
+    below, over = two_sum(error, below)
+    deep, lost = two_sum(over, deep)
+    total, error = two_sum(total, below)
+    rest, lost_too = two_sum(error, deep)
+    high, lower = two_sum(total, rest)
+    return high, lower, (lost == 0.0) & (lost_too == 0.0)
+
+
+@inlined
+def sign_of_sum(a: float, b: float, c: float, d: float, e: float, f: float, g: float) -> tuple[float, bool]:
+    """Give a number with the sign of a sum of seven, the largest best last; and whether it was found."""
+    for _ in range(TURNS):
+        b, a = two_sum(a, b)
+        c, b = two_sum(b, c)
+        d, c = two_sum(c, d)
+        e, d = two_sum(d, e)
+        f, e = two_sum(e, f)
+        g, f = two_sum(f, g)
+        rest = abs(a) + abs(b) + abs(c) + abs(d) + abs(e) + abs(f)
+        if rest == 0.0 or abs(g) > 2.0 * rest:
+            return g, True
+    return 0.0, False
+
+
+@inlined
+def neighbour(value: float, upwards: bool) -> float:
+    """Give the next float above a normal number, or below it."""
+    step = ONE if upwards == (value > 0.0) else ~ZERO
+    return np.uint64(np.float64(value).view(np.uint64) + step).view(np.float64)
+
+
+@stage
+def decide_estimate(
+    total: float, total_rest: float, count: float, count_rest: float, m: float, prior: float, prior_rest: float
+) -> tuple[float, bool]:
+    """Give (total + prior) / (count + m) by an exact sum, and whether it may be rounded wrongly all the same."""
+    top, rest, known = sum_pairs(total, total_rest, prior, prior_rest)
+    bottom, bottom_rest, all_known = sum_pairs(count, count_rest, m, 0.0)
+    known = known & all_known & is_all(total_rest) & is_all(count_rest) & is_all(prior_rest)
+    near, off = divide_pairs(top, rest, bottom, bottom_rest)
+    if not (known and in_range(near)):
+        return near, True
+    if near == 0.0:
+        return 0.0, top != 0.0
+    other = neighbour(near, off > 0.0)
+    half = (other - near) * 0.5
+    product, below = near * bottom, near * bottom_rest
+    sign, found = sign_of_sum(
+        -half * bottom_rest,
+        -product_error(below, near, bottom_rest),
+        -below,
+        -product_error(product, near, bottom),
+        rest,
+        -half * bottom,
+        top - product,
+    )
+    if sign == 0.0:
+        return near if is_all(near) else other, not found
+    return other if (sign > 0.0) == (half > 0.0) else near, False
+
+
+@inlined
+def rounded_estimate(
+    total: float, total_rest: float, count: float, count_rest: float, m: float, prior: float, prior_rest: float
+) -> tuple[float, bool]:
+    """Give (total + prior) / (count + m), and whether only the digits can round it."""
+    near, doubtful = near_estimate(total, total_rest, count, count_rest, m, prior, prior_rest)
+    if doubtful:
+        return decide_estimate(total, total_rest, count, count_rest, m, prior, prior_rest)
+    return near, False

@@ -1,0 +1,15 @@
+"""What fused passes have left to array expressions, which give the same bits and take many times as long."""
+
+from collections import Counter
+
+# How often, by reason.  A test asks that no benchmark is among them.
+FALLBACKS: Counter[str] = Counter()
+WIDE = "cells of more digits than a thread keeps, or an output that kernels do not write"
+DOUBTS = "more estimates in doubt than there is room for"
+TIES = "rows of one time"
+LARGE = "counts of 2**31 rows or more"
+
+
+def leave_to_arrays(fused_pass: str, reason: str) -> None:
+    """Note that a fused pass serves a call no further."""
+    FALLBACKS[f"{fused_pass}: {reason}"] += 1
