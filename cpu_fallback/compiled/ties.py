@@ -13,12 +13,13 @@ the nearest float is `near` or `other`, its neighbour on the side of `off`: wher
 near, off is next to nothing, and so is the distance from near.  The middle near + half of the two decides.  As n + m is
 above zero, the quotient lies above the middle, on it or below as the sign is of
 
-    D = (top + rest) - (near + half) * (bottom + bottom_rest).
+    D = top + rest - (near + half) * (bottom + bottom_rest).
 
-near * bottom = product + error and near * bottom_rest = below + error, exactly (Dekker).  half is a power of two, and
-products with it are exact.  product is within four units of top, so that top - product is exact (Sterbenz).  Thus D is
-the exact sum of seven floats, three of which are zero with bottom_rest, as it is for counts.  `sign_of_sum` replaces
-seven floats by seven of the same sum (two-sums are exact) until the last of them outweighs all others.
+With bottom_rest the product of a middle has more than 106 bits, so that S + m * mu hardly ever is one: what is in doubt
+then is left to the digits.  Without, near * bottom = product + error exactly (Dekker), half is a power of two, so that
+half * bottom is exact, and product is within four units of top, so that top - product is exact (Sterbenz).  D is the
+exact sum of top - product, rest, -error and -half * bottom.  `sign_of_sum` replaces four floats by four of the same
+sum (two-sums are exact) until the last of them outweighs all others.
 
 No number overflows, and no product leaves the normal numbers: total, count, m, mu and m * mu are zero or between
 2**-280 and 2**280 (else a lower number is NaN, and so is near), and near has to be.  Digits of a pair reach 160 bits
@@ -30,7 +31,7 @@ import numpy as np
 
 from cpu_fallback.compiled.border import inlined, stage
 from cpu_fallback.compiled.digits import ONE, ZERO
-from cpu_fallback.compiled.estimates import divide_pairs, in_range, is_all, near_estimate
+from cpu_fallback.compiled.estimates import DOUBT, divide_pairs, in_range, is_all, near_estimate
 from cpu_fallback.compiled.product_errors import product_error
 
 # Two nearly always do.  A sum that takes more than these is left to the digits.
@@ -59,18 +60,15 @@ def sum_pairs(left: float, left_rest: float, right: float, right_rest: float) ->
 
 
 @inlined
-def sign_of_sum(a: float, b: float, c: float, d: float, e: float, f: float, g: float) -> tuple[float, bool]:
-    """Give a number with the sign of a sum of seven, the largest best last; and whether it was found."""
+def sign_of_sum(a: float, b: float, c: float, d: float) -> tuple[float, bool]:
+    """Give a number with the sign of a sum of four, the largest best last; and whether it was found."""
     for _ in range(TURNS):
         b, a = two_sum(a, b)
         c, b = two_sum(b, c)
         d, c = two_sum(c, d)
-        e, d = two_sum(d, e)
-        f, e = two_sum(e, f)
-        g, f = two_sum(f, g)
-        rest = abs(a) + abs(b) + abs(c) + abs(d) + abs(e) + abs(f)
-        if rest == 0.0 or abs(g) > 2.0 * rest:
-            return g, True
+        rest = abs(a) + abs(b) + abs(c)
+        if rest == 0.0 or abs(d) > 2.0 * rest:
+            return d, True
     return 0.0, False
 
 
@@ -92,20 +90,14 @@ def decide_estimate(
     near, off = divide_pairs(top, rest, bottom, bottom_rest)
     if not (known and in_range(near)):
         return near, True
-    if near == 0.0:
-        return 0.0, top != 0.0
-    other = neighbour(near, off > 0.0)
+    if near + off * DOUBT == near:
+        # Beside a sum that nearly cancels, only what is left of it was too little known.
+        return near, False
+    if bottom_rest != 0.0:
+        return near, True
+    other, product = neighbour(near, off > 0.0), near * bottom
     half = (other - near) * 0.5
-    product, below = near * bottom, near * bottom_rest
-    sign, found = sign_of_sum(
-        -half * bottom_rest,
-        -product_error(below, near, bottom_rest),
-        -below,
-        -product_error(product, near, bottom),
-        rest,
-        -half * bottom,
-        top - product,
-    )
+    sign, found = sign_of_sum(-product_error(product, near, bottom), rest, -half * bottom, top - product)
     if sign == 0.0:
         return near if is_all(near) else other, not found
     return other if (sign > 0.0) == (half > 0.0) else near, False

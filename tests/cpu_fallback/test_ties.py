@@ -65,6 +65,15 @@ def test_middles_and_what_lies_beside_them(drawn):
         assert_decided((*pairs, high, rest), must=split(prior + Fraction(pairs[0]))[2])
 
 
+def test_ties_of_which_the_float_at_hand_is_odd():
+    for count, m, high, rest in ((81, 10.0, 7.214850245843455e17, -41.5), (823, 1.0, 4.2373042112654495e18, 36.0)):
+        tie = exact(0.0, 0.0, count, 0.0, m, high, rest)
+        assert (2 * tie).denominator == 1
+        assert near_estimate(0.0, 0.0, float(count), 0.0, m, high, rest)[0] % 2 == 1
+        for sign in (1, -1):
+            assert_decided((0.0, 0.0, float(count), 0.0, m, sign * high, sign * rest))
+
+
 @examples(300)
 @given(COUNTS, st.floats(0, 1), WEIGHTS, st.floats(-2, 2) | st.sampled_from([0.3, 0.5, -0.5, -1.0, 0.0, 2.0**-30]))
 @example(5, 1.0, 10.0, -0.5)
@@ -105,17 +114,16 @@ def test_sums_of_reals_and_weights(values, mu, m, weighted):
 
 
 @examples(300)
-@given(st.lists(st.floats(-(2.0**300), 2.0**300), min_size=7, max_size=7), st.booleans(), st.integers(-3, 3))
+@given(st.lists(st.floats(-(2.0**300), 2.0**300), min_size=4, max_size=4), st.booleans(), st.integers(-3, 3))
 def test_the_sign_of_a_sum(numbers, cancel, beside):
     numbers = [number if number == 0 or abs(number) > 2.0**-700 else 0.0 for number in numbers]
     if cancel:
-        # Half of them take away what the others add, but for a last bit.
-        numbers[3:6] = [-number for number in numbers[:3]]
-        numbers[6] = beside * 2.0**-700
+        # One takes away what another adds, up to a last bit.
+        numbers[2:] = [-numbers[0], beside * 2.0**-700]
     sign, found = sign_of_sum(*numbers)
     total = sum(map(Fraction, numbers), Fraction())
-    assert not found or (sign > 0) - (sign < 0) == (total > 0) - (total < 0)
     assert found
+    assert (sign > 0) - (sign < 0) == (total > 0) - (total < 0)
 
 
 def test_neighbours():
@@ -144,6 +152,10 @@ def test_pairs_that_are_not_exact_are_left_to_the_digits():
         high_of, lower_of = plain_pair(*pair(digits, 0, 9, low))
         assert not is_all(lower_of)
         assert decide_estimate(high_of, lower_of, *tie[2:])[1]
+    # Where nothing is between the pair and that digit, not even a lower number is left of it.
+    digits[7] = 0
+    for low in (-7, -9, -4):
+        assert not is_all(plain_pair(*pair(digits, 0, 9, low))[1])
     for lower in (marked(1.0, False), np.nan):
         assert decide_estimate(tie[0], lower, *tie[2:])[1]
 
