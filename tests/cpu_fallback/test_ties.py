@@ -158,6 +158,11 @@ def test_pairs_that_are_not_exact_are_left_to_the_digits():
         assert not is_all(plain_pair(*pair(digits, 0, 9, low))[1])
     for lower in (marked(1.0, False), np.nan):
         assert decide_estimate(tie[0], lower, *tie[2:])[1]
+    # So is what only a prior's or a count's lower number says; also where nothing but a sum that cancels is in doubt.
+    assert decide_estimate(0.0, 0.0, 2.0, 0.0, 2.0, 2.0**54, 2.0) == (2.0**52, False)
+    assert decide_estimate(0.0, 0.0, 2.0, 0.0, 2.0, 2.0**54, marked(2.0, False))[1]
+    assert not decide_estimate(-3.0, 0.0, 7.0, 2.0**-60, 10.0, 3.0, 2.0**-55)[1]
+    assert decide_estimate(-3.0, 0.0, 7.0, marked(2.0**-60, False), 10.0, 3.0, 2.0**-55)[1]
 
 
 @pytest.mark.parametrize("scale", [2.0**-290, 2.0**290, 2.0**-1000, 5e-324])
