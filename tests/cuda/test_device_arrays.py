@@ -1,6 +1,7 @@
 """TargetEncoder on arrays in a GPU's memory: read there, computed there, given back there, with the bits of the CPU."""
 
 import pickle
+from importlib import import_module
 
 import numpy as np
 import pandas as pd
@@ -19,6 +20,7 @@ from gpu_encode import (
     Sigmoid,
     TargetEncoder,
 )
+from gpu_encode.categories import tuples
 from tests.cases import STRATIFIED, fold_schemes, ordered_schemes
 from tests.family.drawn import quietly
 
@@ -242,3 +244,17 @@ def test_integers_that_codes_would_round(xp):
     big = X.astype(np.int64) + (1 << 60)
     with pytest.raises(ValueError, match="cannot hold exactly"):
         encoder(columns=[0]).fit_transform(xp.asarray(big), xp.asarray(QUANTITY))
+
+
+def test_combinations_of_a_joint_key_stay_on_the_device_until_asked_for(xp, monkeypatch):
+    # Of a short range the host knows the keys at once.
+    monkeypatch.setattr(import_module("gpu_encode.cuda.categories"), "SHORT_INDEX", 0)
+    asked, own = [], tuples.on_host
+    monkeypatch.setattr(tuples, "on_host", lambda keys: asked.append(keys) or own(keys))
+    here, there = (encoder(device=device, cv=KFold(3), columns=[(0, 1, 2)]) for device in ("cpu", "auto"))
+    found = there.fit_transform(xp.asarray(X), xp.asarray(QUANTITY))
+    assert asked == []
+    same(found, here.fit_transform(X, QUANTITY), xp)
+    np.testing.assert_array_equal(there.categories_[0], here.categories_[0], strict=True)
+    # Keys of two columns, and of all three.
+    assert [isinstance(keys, xp.ndarray) for keys in asked[:2]] == [True, True]
