@@ -11,7 +11,7 @@ from cpu_fallback.compiled.border import ABSENT, REAL, WHOLE
 from cpu_fallback.compiled.border import measures_of as host_measures_of
 from cpu_fallback.compiled.digits import FIELD, FRACTION, HALF, MASK, ONE, SIGN, ZERO, parts, product
 from cpu_fallback.compiled.extents import bit_length
-from gpu_encode.cuda.memory import to_device, zeros
+from gpu_encode.cuda.memory import empty, to_device
 from gpu_encode.cuda.runtime import device_function
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ SINGLE_SHIFT, SINGLE_BIAS, SINGLE_LOWEST = np.uint64(29), np.uint64((1023 - 127)
 def number_words(array: "Array | None") -> "tuple[Array, int]":
     """Raw words of numbers on the device, of 32 bits for float32 and of 64 for int64 and float64, and their kind."""
     if array is None:
-        return zeros(1, np.uint64), ABSENT
+        return empty(1, np.uint64), ABSENT
     if array.dtype == np.float32:
         return to_device(array).view(np.uint32), REAL
     real = array.dtype.kind not in "ib"

@@ -1,4 +1,4 @@
-"""What fused passes have left to array expressions, which give the same bits and take many times as long."""
+"""What fused passes have left to array expressions or exact code: the same bits, which take many times as long."""
 
 from collections import Counter
 
@@ -8,6 +8,7 @@ WIDE = "cells of more digits than a thread keeps, or an output that kernels do n
 DOUBTS = "more estimates in doubt than there is room for"
 TIES = "rows of one time"
 LARGE = "counts of 2**31 rows or more"
+OPEN = "more rows that closed forms leave open than there is room for: exact code encodes all"
 
 
 def leave_to_arrays(fused_pass: str, reason: str) -> None:

@@ -7,18 +7,34 @@ import numpy as np
 from cpu_fallback.compiled.digits import MOST_DIGITS
 from cpu_fallback.compiled.moments import Shape, shape_of
 from cpu_fallback.fused_rules import FusedRule
+from gpu_encode.cuda.closed_forms import encode_by_closed_forms, has_closed_forms, make_lines
 from gpu_encode.cuda.digits import add_row, measures_of
 from gpu_encode.cuda.encodings import MOST_CELL, Doubts, fits, room_for_doubts
-from gpu_encode.cuda.fallbacks import WIDE, leave_to_arrays
+from gpu_encode.cuda.fallbacks import OPEN, WIDE, leave_to_arrays
 from gpu_encode.cuda.indexed import CodeSource, code_at, source_of
-from gpu_encode.cuda.memory import empty, to_device
+from gpu_encode.cuda.memory import empty, to_device, to_host, zeros
 from gpu_encode.cuda.moments import ROOM, class_width
 from gpu_encode.cuda.row_encodings import Destination, destination_of, settle_rows, write_row
-from gpu_encode.cuda.row_parts import line_of, parts_of
-from gpu_encode.cuda.runtime import FEW_THREADS, cuda, kernel, launch_rows, types
+from gpu_encode.cuda.row_parts import RowParts, line_of, parts_of
+from gpu_encode.cuda.runtime import (
+    FEW_THREADS,
+    MOST_BLOCKS,
+    blocks_for,
+    cuda,
+    device_function,
+    kernel,
+    launch,
+    launch_rows,
+    types,
+)
 
 if TYPE_CHECKING:
     from cpu_fallback.types import Array, Layout, Rows
+
+# The counter of rows that closed forms leave open, behind those of `Doubts`, and room for their numbers.
+LISTED = 3
+ROOM_FOR_OPEN = 1 << 10
+ROWS_OF_AN_OPEN = 1 << 6
 
 
 @kernel
@@ -57,6 +73,13 @@ def leave_one_out(accumulators: "Array", rows: "Rows", layout: "Layout", /) -> "
     return seen
 
 
+@device_function
+def rows_open(n_rows: int, listed: "Array", every: bool, counters: "Array") -> int:
+    """How many rows a list names; all of them where there is no list, or it had no room."""
+    n_listed = counters[LISTED]
+    return n_rows if every or n_listed > len(listed) else n_listed
+
+
 @kernel
 def leave_row_out_and_encode(
     codes: CodeSource,
@@ -73,19 +96,22 @@ def leave_row_out_and_encode(
     shape: Shape,
     first: int,
     rule: FusedRule,
+    listed: "Array",
+    every: bool,
     to: Destination,
     doubts: Doubts,
 ) -> None:
-    """Write the encodings of each row from all other rows."""
+    """Write the encodings of the rows that are listed, each from all other rows."""
     digits = cuda.local.array(MOST_DIGITS, types.int64)
     seen = cuda.local.array(MOST_CELL, types.int64)
     others = cuda.local.array(MOST_CELL, types.int64)
     n_room = cuda.local.array(ROOM, types.int64)
     s_room = cuda.local.array(ROOM, types.int64)
     q_room = cuda.local.array(ROOM, types.int64)
-    width = class_width(shape)
-    length = shape.n_classes * width
-    for row in range(cuda.grid(1), len(codes.words), cuda.gridsize(1)):
+    width, n_rows = class_width(shape), len(codes.words)
+    length, n_open = shape.n_classes * width, rows_open(n_rows, listed, every, doubts.counters)
+    for i in range(cuda.grid(1), n_open, cuda.gridsize(1)):
+        row = i if n_open == n_rows else listed[i]
         code = code_at(codes, row)
         source = line_of(code, n_lines) * length
         for k in range(length):
@@ -94,6 +120,18 @@ def leave_row_out_and_encode(
         add_row(row, -1, target, target_kind, weight, weight_kind, measures, digits, seen, own)
         add_row(row, -1, target, target_kind, weight, weight_kind, measures, digits, others, own)
         write_row(code, row, seen, others, shape, first, rule, n_room, s_room, q_room, to, doubts)
+
+
+def list_open_rows(
+    parts: RowParts, sums: "tuple[Array, Array]", n_lines: int, shape: Shape, rule: FusedRule, to: Destination
+) -> "tuple[Array, bool, Array]":
+    """Write encodings that closed forms decide; gives a list of the other rows, whether that is all, and counters."""
+    n_rows, counters = len(parts.codes.words), zeros(LISTED + 1, np.int64)
+    if not has_closed_forms(parts, n_lines, shape, rule):
+        return empty(1, np.int64), True, counters
+    listed = empty(ROOM_FOR_OPEN + n_rows // ROWS_OF_AN_OPEN, np.int64)
+    encode_by_closed_forms(parts, make_lines(*sums, n_lines, shape, rule, to), rule, to, listed, counters[LISTED:])
+    return listed, False, counters
 
 
 def leave_one_out_encodings(
@@ -113,20 +151,13 @@ def leave_one_out_encodings(
     if to is None or not fits(shape):
         leave_to_arrays("leave_one_out_encodings", WIDE)
         return None
-    doubts = room_for_doubts(n_rows * out.shape[1], n_classes * width, rule.blend.shrinkage.kind)
     sums = to_device(accumulators).reshape(-1), to_device(total).reshape(-1)
     parts = parts_of(rows, measures_of(layout), source_of)
-    launch_rows(
-        leave_row_out_and_encode,
-        n_rows,
-        *parts,
-        *sums,
-        n_lines,
-        shape,
-        first_output,
-        rule,
-        to,
-        doubts,
-        threads=FEW_THREADS,
-    )
-    return settle_rows(doubts, shape, layout, first_output, rule, to)
+    listed, every, counters = list_open_rows(parts, sums, n_lines, shape, rule, to)
+    doubts = room_for_doubts(n_rows * out.shape[1], n_classes * width, rule.blend.shrinkage.kind, counters)
+    given = *parts, *sums, n_lines, shape, first_output, rule, listed, every, to, doubts
+    launch(leave_row_out_and_encode, min(blocks_for(n_rows, FEW_THREADS), MOST_BLOCKS), FEW_THREADS, *given)
+    counted = to_host(doubts.counters).tolist()
+    if not every and counted[LISTED] > len(listed):
+        leave_to_arrays("leave_one_out_encodings", OPEN)
+    return settle_rows(doubts, shape, layout, first_output, rule, to, counted=counted)

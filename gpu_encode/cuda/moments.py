@@ -213,8 +213,8 @@ def product_column(left: "Array", n_left: int, right: "Array", n_right: int, k: 
 @device_function
 def difference(
     sign: int, n_room: "Array", n: int, q_room: "Array", q: int, s_room: "Array", s: int, left: int, right: int
-) -> tuple[float, int]:
-    """Sign * N * Q - S**2, whose lowest digits lie at `left` and `right`, rounded once: fraction and exponent."""
+) -> tuple[float, float, int]:
+    """Sign * N * Q - S**2, whose lowest digits lie at `left` and `right`, as `round_columns` gives it."""
     low = min(left, right)
     digits, passed = no_digits(), np.int64(0)
     end = max(left + n + q, right + 2 * s)
@@ -223,8 +223,7 @@ def difference(
         s_below, s_above = product_column(s_room, s, s_room, s, place - right)
         digits = push(digits, sign * below - s_below + passed, place)
         passed = sign * above - s_above
-    fraction, _, exponent = round_columns(digits, end)
-    return fraction, exponent
+    return round_columns(digits, end)
 
 
 @device_function
@@ -244,7 +243,9 @@ def spread_of(
     n_sign, n = magnitude(accumulators, cell, line, shape.n_classes, shape.n_width, n_room)
     _, n_s = magnitude(accumulators, s_at, line, 1, shape.s_width, s_room)
     q_sign, n_q = magnitude(accumulators, q_at, line, 1, shape.q_width, q_room)
-    return difference(n_sign * q_sign, n_room, n, q_room, n_q, s_room, n_s, shape.n_low + shape.q_low, 2 * shape.s_low)
+    left, right = shape.n_low + shape.q_low, 2 * shape.s_low
+    fraction, _, exponent = difference(n_sign * q_sign, n_room, n, q_room, n_q, s_room, n_s, left, right)
+    return fraction, exponent
 
 
 @device_function

@@ -21,7 +21,7 @@ from gpu_encode.cuda.encodings import (
 )
 from gpu_encode.cuda.fallbacks import DOUBTS, leave_to_arrays
 from gpu_encode.cuda.gather import flatten
-from gpu_encode.cuda.memory import to_host, zeros
+from gpu_encode.cuda.memory import empty, to_host
 from gpu_encode.cuda.moments import class_width, pair
 from gpu_encode.cuda.rounding import scale
 from gpu_encode.cuda.runtime import cuda, device_function, xp
@@ -52,7 +52,7 @@ def destination_of(out: "Array", unseen: "Array | None") -> Destination | None:
         return None
     flat, by_row, by_output = memory
     words = flat.view(xp.uint64 if flat.itemsize == 8 else xp.uint32)
-    flags = zeros(1, np.bool_) if unseen is None else unseen
+    flags = empty(1, np.bool_) if unseen is None else unseen
     return Destination(flat, words, by_row, by_output, NAN_WORDS[out.dtype], unseen is not None, flags)
 
 
@@ -114,12 +114,14 @@ def settle_rows(
     rule: FusedRule,
     to: Destination,
     sums: "Array | None" = None,
+    counted: list[int] | None = None,
 ) -> int | None:
     """Round the estimates in doubt by their digits; gives how many encodings are lost, None with too many doubts.
 
     Where `sums` (segments, classes, width) are given, each doubt has kept the number of the one that lies around it.
+    `counted`: the counters, if the host has them already.
     """
-    lost, doubtful, _ = to_host(doubts.counters).tolist()
+    lost, doubtful, *_ = counted or to_host(doubts.counters).tolist()
     if doubtful > len(doubts.places):
         leave_to_arrays("encodings of rows", DOUBTS)
         return None

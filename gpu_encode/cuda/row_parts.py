@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from gpu_encode.cuda.digits import number_words, term
-from gpu_encode.cuda.memory import to_device, zeros
+from gpu_encode.cuda.memory import empty, to_device
 from gpu_encode.cuda.runtime import device_function
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ class RowParts(NamedTuple):
 
 def parts_of(rows: "Rows", measures: "Array", read_codes: "Callable[[Array], Any]" = to_device) -> RowParts:
     """Bring rows to the device; `measures` is what `measures_of` a layout gives."""
-    classes = zeros(1, np.int32) if rows.classes is None else to_device(rows.classes)
+    classes = empty(1, np.int32) if rows.classes is None else to_device(rows.classes)
     numbers = *number_words(rows.target), *number_words(rows.weight)
     return RowParts(read_codes(rows.codes), classes, rows.classes is not None, *numbers, measures)
 

@@ -53,9 +53,10 @@ def test_sources_compile(source, variant, architecture):
     text = raw.source_of(source)
     ptx, log = compile_source(text, architecture, variant)
     assert sorted(re.findall(r"\.entry (\w+)\(", ptx)) == sorted(kernels_of(text))
-    # Only what a kernel asks for is fused; and what it rounds to floats, it knows to be no small ones.
+    # Only what a kernel asks for is fused; and what it rounds to floats, or widens, it knows to be no small ones.
     assert ("fma" in ptx) <= ("__fma_rn(" in text)
-    assert set(re.findall(r"\S+\.ftz\S*", ptx)) <= ({"cvt.rn.ftz.f32.f64"} if "__double2float_rn(" in text else set())
+    known = {"cvt.rn.ftz.f32.f64": "__double2float_rn(", "cvt.ftz.f64.f32": "is_double(", "abs.ftz.f32": "is_double("}
+    assert set(re.findall(r"\S+\.ftz\S*", ptx)) <= {name for name, check in known.items() if check in text}
     assert "warning" not in log
     # A block's threads share 65,536 registers.
     entries = dict(re.findall(r"Compiling entry function '(\w+)'.*?Used (\d+) registers", log, re.DOTALL))

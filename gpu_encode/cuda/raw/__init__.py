@@ -39,6 +39,8 @@ FILES = {
     "measure_extents": "extents.cu",
     "measure_range": "ranges.cu",
     "mark_numbers": "ranges.cu",
+    "leave_out_estimate": "leave_out.cu",
+    "leave_out_blend": "leave_out.cu",
     "add_in_cells": "sums.cu",
     "add_in_tables": "sums.cu",
     "add_hot_in_tables": "sums.cu",
@@ -47,6 +49,12 @@ FILES = {
 VARIANTS: dict[str, list[dict[str, str]]] = {
     "extents.cu": [{"NUMBERS": numbers} for numbers in ("FLOAT32", "FLOAT64", "INT64")],
     "ranges.cu": [{"NUMBER": number} for number in ("unsigned char", "unsigned short", "unsigned", "Word")],
+    "leave_out.cu": [
+        {"KEY": key, "TARGET": target, "ENCODING": encoding}
+        for key in ("unsigned", "Word")
+        for target in ("float", "double", "Long")
+        for encoding in ("float", "double")
+    ],
 }
 
 

@@ -1,0 +1,401 @@
+"""Leave-one-out by closed forms: formulas, bounds of their errors, and the numbers of each category that they take.
+
+A row with target v sees of its category n - 1 rows, whose sum is S - v and whose sum of squares is Q - v**2, and of
+all rows N - 1, with T - v and TQ - v**2.  Its encoding is a function of v and of a few numbers of its category, its
+line.  gpu_encode/cuda/raw/closed_forms.cuh evaluates it as q, and with it an e of which is proven below that the
+definition's float64 encoding F lies in [q - e, q + e].  Rounding is monotone: where both ends round to one number, F
+does.  All other rows are listed, and exact code encodes them.
+
+**Estimates** (m-estimates; means, with m = 0): the prior is the mean of the others, or a number p.
+
+    encoding = (A - K v) R,    A = S (N - 1) + m T,  K = N - 1 + m,  R = 1 / ((n - 1 + m) (N - 1))
+                          or   A = S + m p,          K = 1,          R = 1 / (n - 1 + m)
+
+F is that quotient, rounded once.  Rows whose category does not count have the mean of all others, A = K T and R = 1 /
+(K (N - 1)), or a number.
+
+**Blends** (empirical Bayes, sigmoid): with mean M = (S - v) / (n - 1), prior U = (T - v) / (N - 1) or p, the sums of
+squares V = (n - 1)(Q - v**2) - (S - v)**2 = c0 + v (c1 - n v), c0 = (n - 1) Q - S**2, c1 = 2 S, and W likewise of all
+rows,
+
+    encoding = X = M + s (U - M),    s = O / (W + O),  O = V a,  a = (N - 1)**2 / (n - 1)**3.
+
+F takes M, U, V and W, each rounded once, through the steps of `blend_one`.  By a sigmoid O is a number and W is 1.
+
+Errors
+------
+u is 2**-53.  "Within k g" stands for an error of at most k u g, g a sum of magnitudes; every k is rounded up by more
+than what terms of u**2 add.  Numbers of lines are correctly rounded but for a few u**2: within 1 of themselves.  Sums
+(A, S, T) are rounded to odd if they are not exact, within 2, or their low parts are odd: an even one is all of it.
+
+*Estimates as floats.*  With G = abs(A) + abs(K v): K v is within 2.1 G (K, product), A - K v within 3.2 G (A: 2;
+difference), times R within 5.3 G R (R, product).  e = 8 u G R = 2**-50 G R.
+
+*Blends as floats.*  Y = (abs(S) + abs(v)) / (n - 1) + (abs(T) + abs(v)) / (N - 1), or with abs(p) as its second term.
+M and U are within 5.01 of their part of Y (sum: 2; difference, share, product).  With H = abs(c0) + abs(v) (abs(c1) +
+n abs(v)) V is within 4.1 H; a, of four steps, is within 4, so O is within 9.2 H a.  W is within 4.1 H'.  Z = H a + H'
+bounds O + W and abs(O) and abs(W), and B, the computed W + O, is within 10.3 Z.  A row counts only if Z <= 2**40 B,
+so that B is right to one part in 700; then s is within 22 Z / B (O: 9.2, B: 10.3 since s <= 1, reciprocal and
+product: 2), and below 1.01.  Hence q is within 5.01 Y + 1.01 (5.01 Y + Y) + 1.02 Y + Y <= 13.2 Y (M; U - M, rounded;
+product; sum) and 22.1 D Z / B, D = abs(U - M), of X.  F is within 2.01 Y (M, U, the last sum) and 12 s D of X: O / W
+is within 8 (V and W rounded, two divisions each, a product, a division), which moves s by 8 s (1 - s), and 4 more
+steps follow, with parts of at most one half; s <= Z / B (1 + 1/700).  So e = 16 u Y + 64 u D Z / B.
+
+*Pairs.*  A pair (h, l) that stands for x, abs(x) <= g, is [c, k] where abs(l) <= c u g and abs(h + l - x) <= k u**2 g:
+
+    plus:                 [c1, k1] and [c2, k2] give [1 + c, k + 1 + 2 c], of the larger c and k, for the sum of both g
+    times a double:       [1 + c, k + 1 + c]
+    times a pair [1, r]: [2 + c, k + r + 3 + 3 c]
+
+since `two_sum` and `two_product` are exact, and each rounding of a low part is at most u times that part.  Sums of
+digits are [1, 2] (`round_columns`), 1 / (n - 1) is [1, 3], K is exact.
+
+*Estimates as pairs.*  A is computed by `weigh` and `two_sum` within 9 u**2 of its parts' sum; where that cancels to
+less than 2**-16 of it, there is no line, so A is [1, 2**20].  R is [1, 20].  K v is [2, 3], the difference [3, 2**20
++ 6], times R [5, 2**20 + 38]; rounding the low part takes 5 more.  e = 2**26 u**2 G R = 2**-80 G R.
+
+*Moments as pairs.*  S - v is [2, 5], times 1 / (n - 1) [4, 17]; n v is [1, 0], 2 S - n v [2, 5], times v [3, 8], plus
+c0 [4, 15]; rounding the low part takes 4 more.  e is 64 u**2 = 2**-100 of the magnitudes.  What both ends round to is
+the moment, rounded once, and the steps of `blend_one` follow as they are; V and W are doubles there, where
+`blend_one` has a power of two apart, which is the same as long as no quotient leaves the normal numbers: O / W must
+lie in [2**-1000, 2**1000].
+
+*The ends of the range.*  Products below 2**-1022 add at most 2**-1074 each.  Every factor that follows is at most 1
+(R, shares and s), or a <= 2**106 after V, so such errors are below 2**-960 in O, where B >= 2**-900, and below
+2**-1070 in M, U and q.  Floats count from 2**-126 on, where e >= 2**-177; pairs from 2**-900 on, where e >= 2**-1000.
+An e that is infinite or NaN decides nothing.
+
+*Ties.*  The mean of a few doubles is often exactly between two others.  `round_tie` compares S - v, if all of S is
+known, with n - 1 times the middle in steps that lose nothing where both are equal, and says if they are.
+
+*What is exactly zero.*  S - v = 0 where all of S is known, or A = 0 (it is never rounded to zero) and v = 0, make an
+encoding or a mean of +0.0.  Of two rows one is left, and rows that are all alike (n Q = S**2, by digits) are so
+without one: V is zero, which lines say by c0 = c1 = n = 0, and F is M.  Where all rows of all categories are alike,
+any W will do, as 1.
+"""
+
+import math
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from cpu_fallback.compiled.border import ABSENT, REAL
+from cpu_fallback.compiled.estimates import in_range, plain_pair
+from cpu_fallback.compiled.moments import Shape
+from cpu_fallback.compiled.product_errors import product_error
+from cpu_fallback.compiled.row_encodings import encoding_without, has_category
+from cpu_fallback.compiled.shrinkage import weights_of
+from cpu_fallback.fused_rules import EMPIRICAL_BAYES, M_ESTIMATE, SIGMOID, FusedRule
+from gpu_encode.cuda import raw
+from gpu_encode.cuda.memory import empty
+from gpu_encode.cuda.moments import ROOM, class_width, difference, magnitude, pair
+from gpu_encode.cuda.row_encodings import Destination
+from gpu_encode.cuda.row_parts import RowParts
+from gpu_encode.cuda.runtime import blocks_for, cuda, device_function, kernel, launch_rows, types
+from gpu_encode.cuda.table_encodings import code_of
+
+if TYPE_CHECKING:
+    from cpu_fallback.types import Array
+
+# First words of lines that are no closed forms: NaN.
+LISTED = np.int64(0x7FF8 << 48)
+CONSTANT, OF_ALL = LISTED + 1, LISTED + 2
+# Doubles of a line, by the bytes of an encoding.
+ESTIMATE_WIDTHS, BLEND_WIDTHS = {4: 2, 8: 4}, {4: 6, 8: 8}
+# Where sums cancel to less than that, estimates have no closed form.
+CANCELLED = 2.0**-16
+# A line takes as long as the exact encodings of some rows.
+ROWS_OF_A_LINE = 4
+
+
+class Lines(NamedTuple):
+    """What the rows of a category share: a line of doubles, as words, each, and a last one of all rows.
+
+    Parameters
+    ----------
+    words : int64 array ((categories + 3) * doubles of a line)
+    uncounted : uint8 array (categories + 2)
+        Whether rows do not see enough of their own category.
+    """
+
+    words: "Array"
+    uncounted: "Array"
+
+
+@device_function
+def put(words: "Array", at: int, first: float, second: float) -> None:
+    """Write two doubles."""
+    words[at] = np.float64(first).view(np.int64)
+    words[at + 1] = np.float64(second).view(np.int64)
+
+
+@device_function
+def put_pair(words: "Array", at: int, wide: bool, high: float, low: float) -> None:
+    """Write a pair, rounded to one double unless lines are wide."""
+    total = high + low
+    words[at] = np.float64(total).view(np.int64)
+    if wide:
+        words[at + 1] = np.float64(low - (total - high)).view(np.int64)
+
+
+@device_function
+def put_sum(words: "Array", at: int, wide: bool, high: float, low: float, exact: bool) -> None:
+    """Write a sum: that of digits is exact, or its low part odd. One double is rounded to an odd one unless exact."""
+    total = high + low
+    rest = low - (total - high)
+    bits = np.float64(total).view(np.int64)
+    if wide:
+        words[at + 1] = np.float64(rest).view(np.int64) | (total != 0.0 and not exact)
+    elif total != 0.0 and not (exact and rest == 0.0):
+        bits = (bits - ((rest < 0.0) != (total < 0.0) and rest != 0.0)) | 1
+    words[at] = bits
+
+
+@device_function
+def two_sum(left: float, right: float) -> tuple[float, float]:
+    """Give left + right, exactly."""
+    total = left + right
+    of_right = total - left
+    return total, (left - (total - of_right)) + (right - of_right)
+
+
+@device_function
+def weigh(high: float, low: float, factor: float) -> tuple[float, float]:
+    """Give a pair times a number."""
+    product = high * factor
+    return product, product_error(product, high, factor) + low * factor
+
+
+@device_function
+def invert(high: float, low: float) -> tuple[float, float]:
+    """Give one over a pair."""
+    first = 1.0 / high
+    product = first * high
+    rest = ((1.0 - product) - product_error(product, first, high)) - first * low
+    return first, rest * first
+
+
+@device_function
+def total_pair(sums: "Array", at: int, shape: Shape) -> tuple[float, float]:
+    """Give S of a cell as a pair of plain numbers; NaN as the second where they are too large or small."""
+    high, lower, exponent = pair(sums, at + shape.n_width, class_width(shape), 1, shape.s_width, shape.s_low, 0)
+    return plain_pair(high, lower, exponent)
+
+
+@device_function
+def without_category(code: int, rule: FusedRule, words: "Array", at: int) -> bool:
+    """Write the line of a category that does not count, unless its rows have the mean of all others: say whether."""
+    if rule.by_mean and encoding_without(code, 1.0, rule) == 1.0 and encoding_without(code, 2.0, rule) == 2.0:
+        return True
+    words[at] = CONSTANT
+    words[at + 1] = np.float64(encoding_without(code, rule.prior, rule)).view(np.int64)
+    return False
+
+
+@device_function
+def write_estimate(
+    words: "Array", at: int, wide: bool, top: tuple[float, float], bottom: tuple[float, float], size: float, exact: bool
+) -> None:
+    """Write A and 1 / bottom of a category, where the parts of A sum to `size`."""
+    known = top[1] == top[1] and in_range(top[0]) and in_range(bottom[0])
+    if known and abs(top[0]) >= CANCELLED * size:
+        share = invert(bottom[0], bottom[1])
+        put_sum(words, at, wide, top[0], top[1], exact)
+        put_pair(words, at + (2 if wide else 1), wide, share[0], share[1])
+    else:
+        words[at] = LISTED
+
+
+@kernel
+def make_estimates(
+    accumulators: "Array",
+    total: "Array",
+    n_lines: int,
+    shape: Shape,
+    rule: FusedRule,
+    wide: bool,
+    words: "Array",
+    uncounted: "Array",
+) -> None:
+    """Write the lines of m-estimates, or means, of every category."""
+    cell, width, m = class_width(shape), 4 if wide else 2, rule.blend.shrinkage.first
+    if rule.blend.shrinkage.kind != M_ESTIMATE:
+        m = 0.0
+    above = float(total[0] - 1)
+    for i in range(cuda.grid(1), n_lines + 1, cuda.gridsize(1)):
+        at = i * width
+        # The weight of a row: N - 1 + m where the prior is the mean of the others.
+        weight = (1.0, 0.0)
+        if rule.by_mean and m > 0.0:
+            weight = two_sum(above, m)
+        if i == n_lines:
+            put_pair(words, at, wide, weight[0], weight[1])
+            continue
+        code, fewer = code_of(i, n_lines), float(accumulators[i * cell] - 1)
+        counts = has_category(code, rule) and fewer > 0.0 and fewer >= rule.blend.least
+        uncounted[i] = not counts
+        s_high, s_low = total_pair(accumulators, i * cell, shape)
+        t_high, t_low = total_pair(total, 0, shape)
+        if not above > 0.0:
+            words[at] = LISTED
+        elif not counts:
+            if without_category(code, rule, words, at):
+                # (T - v) / (N - 1), in a form that has the weight of a row.
+                high, low = weigh(t_high, t_low, weight[0])
+                bottom = weigh(weight[0], weight[1], above)
+                write_estimate(words, at, wide, (high, low + t_high * weight[1]), bottom, 0.0, m == 0.0)
+        else:
+            own, bottom = (s_high, s_low), two_sum(fewer, m)
+            prior = weigh(rule.prior, 0.0, m)
+            if rule.by_mean and m > 0.0:
+                own, bottom = weigh(s_high, s_low, above), weigh(bottom[0], bottom[1], above)
+                prior = weigh(t_high, t_low, m)
+            top, rest = two_sum(own[0], prior[0])
+            size = abs(own[0]) + abs(prior[0])
+            write_estimate(words, at, wide, (top, rest + (own[1] + prior[1])), bottom, size, m == 0.0)
+
+
+@device_function
+def count_digits(count: np.int64, room: "Array") -> int:
+    """Write the digits of a count, not negative; gives their number."""
+    room[0], room[1] = count & np.int64(0xFFFFFFFF), count >> np.int64(32)
+    return 2 if room[1] else (1 if room[0] else 0)
+
+
+@device_function
+def spread_around(
+    sums: "Array", at: int, shape: Shape, n_room: "Array", s_room: "Array", q_room: "Array"
+) -> tuple[float, float, int, bool]:
+    """Give (n - 1) * Q - S**2 of a cell as (hi, lo, exponent), and whether all of its rows are alike."""
+    s_at, line = at + shape.n_width, class_width(shape)
+    q_at, count = s_at + shape.s_width, sums[at]
+    _, n_s = magnitude(sums, s_at, line, 1, shape.s_width, s_room)
+    sign, n_q = magnitude(sums, q_at, line, 1, shape.q_width, q_room)
+    left, right = shape.n_low + shape.q_low, 2 * shape.s_low
+    n = count_digits(count - 1, n_room)
+    high, lower, exponent = difference(sign, n_room, n, q_room, n_q, s_room, n_s, left, right)
+    alike = False
+    if high <= 0.0:
+        n = count_digits(count, n_room)
+        whole, _, _ = difference(sign, n_room, n, q_room, n_q, s_room, n_s, left, right)
+        alike = whole == 0.0
+    return high, lower, exponent, alike
+
+
+@device_function
+def write_sums(
+    words: "Array",
+    at: int,
+    wide: bool,
+    sums: tuple[float, float],
+    spread: tuple[float, float],
+    count: float,
+    slope: float,
+    n: float,
+    weight: float,
+) -> None:
+    """Write S, 1 / (n - 1), the variance as c0, c1 = slope * S and n, and its weight."""
+    share = invert(n - 1.0, 0.0)
+    if not (sums[1] == sums[1] and spread[1] == spread[1] and spread[0] < math.inf):
+        words[at] = LISTED
+        return
+    step = 2 if wide else 1
+    put_sum(words, at, wide, sums[0], sums[1], True)
+    put_pair(words, at + step, wide, share[0], share[1])
+    put_pair(words, at + 2 * step, wide, spread[0], spread[1])
+    if wide:
+        put(words, at + 6, count, slope)
+    else:
+        words[at + 3] = np.float64(slope * (sums[0] + sums[1])).view(np.int64)
+        put(words, at + 4, count, weight)
+
+
+@kernel
+def make_blends(
+    accumulators: "Array",
+    total: "Array",
+    n_lines: int,
+    shape: Shape,
+    rule: FusedRule,
+    wide: bool,
+    words: "Array",
+    uncounted: "Array",
+) -> None:
+    """Write the lines of blends of every category, and of all rows."""
+    n_room = cuda.local.array(ROOM, types.int64)
+    s_room = cuda.local.array(ROOM, types.int64)
+    q_room = cuda.local.array(ROOM, types.int64)
+    cell, width, above = class_width(shape), 8 if wide else 6, float(total[0] - 1)
+    bayes = rule.blend.shrinkage.kind == EMPIRICAL_BAYES
+    for i in range(cuda.grid(1), n_lines + 1, cuda.gridsize(1)):
+        at, all_rows, code = i * width, i == n_lines, code_of(i, n_lines)
+        n = float(total[0]) if all_rows else float(accumulators[i * cell])
+        if not all_rows:
+            counts = has_category(code, rule) and n > 1.0 and n - 1.0 >= rule.blend.least
+            uncounted[i] = not counts
+            if not counts and above > 0.0:
+                if without_category(code, rule, words, at):
+                    words[at] = OF_ALL
+                continue
+        if not above > 0.0:
+            words[at] = LISTED
+            continue
+        source, begin = (total, 0) if all_rows else (accumulators, i * cell)
+        sums, spread, count, slope, weight = total_pair(source, begin, shape), (1.0, 0.0), 0.0, 0.0, 1.0
+        if bayes:
+            high, low, exponent, alike = spread_around(source, begin, shape, n_room, s_room, q_room)
+            # Of two rows one is left, and rows that are alike are so without one of them: there is no variance.
+            if alike or n == 2.0:
+                spread = (1.0, 0.0) if all_rows else (0.0, 0.0)
+            else:
+                spread, count, slope = plain_pair(high, low, exponent), n, 2.0
+            ratio = above / (n - 1.0)
+            weight = 1.0 if all_rows else ratio * ratio / (n - 1.0)
+        elif not all_rows:
+            spread = (weights_of(n - 1.0, rule.blend.shrinkage)[1], 0.0)
+            if spread[0] == math.inf and rule.by_mean:
+                words[at] = OF_ALL
+                continue
+        write_sums(words, at, wide, sums, spread, count, slope, n, weight)
+
+
+def has_closed_forms(parts: RowParts, n_lines: int, shape: Shape, rule: FusedRule) -> bool:
+    """Say whether rows have closed forms: targets without weights, many to a category, of numbers that are no extremes.
+
+    The numbers of a category take as long as exact encodings of some rows.
+    """
+    plain_rows = not (parts.labelled or shape.by_class) and parts.weight_kind == ABSENT and parts.target_kind != ABSENT
+    counted = shape.n_classes == shape.n_width == 1 and shape.n_low == 0
+    m, prior = rule.blend.shrinkage.first, 0.0 if rule.by_mean else rule.prior
+    known = in_range(prior) and (prior != 0.0 or math.copysign(1.0, prior) > 0.0)
+    if rule.blend.shrinkage.kind == M_ESTIMATE:
+        known = known and in_range(m)
+    return plain_rows and counted and known and len(parts.codes.words) >= ROWS_OF_A_LINE * n_lines
+
+
+def make_lines(
+    accumulators: "Array", total: "Array", n_lines: int, shape: Shape, rule: FusedRule, to: Destination
+) -> Lines:
+    """Make the lines of all categories, from flat sums."""
+    blends = rule.blend.shrinkage.kind in (EMPIRICAL_BAYES, SIGMOID)
+    width = (BLEND_WIDTHS if blends else ESTIMATE_WIDTHS)[to.out.itemsize]
+    lines = Lines(empty((n_lines + 1) * width, np.int64), empty(n_lines, np.uint8))
+    given = accumulators, total, n_lines, shape, rule, to.out.itemsize == 8, *lines
+    launch_rows(make_blends if blends else make_estimates, n_lines + 1, *given)
+    return lines
+
+
+def encode_by_closed_forms(
+    parts: RowParts, lines: Lines, rule: FusedRule, to: Destination, listed: "Array", count: "Array"
+) -> None:
+    """Write the encodings that lines decide; all other rows are listed, and counted."""
+    target = "float" if parts.target.itemsize == 4 else "double" if parts.target_kind == REAL else "Long"
+    key = "Word" if parts.codes.words.itemsize == 8 else "unsigned"
+    variant = {"KEY": key, "TARGET": target, "ENCODING": "float" if to.out.itemsize == 4 else "double"}
+    blocks = min(blocks_for(-(-len(to.out) // 4), raw.GATHER_THREADS), raw.GATHER_BLOCKS)
+    given = blocks, raw.GATHER_THREADS, parts.codes, parts.target, *lines
+    output = to.out, to.flagged, to.unseen, listed, count
+    if rule.blend.shrinkage.kind in (EMPIRICAL_BAYES, SIGMOID):
+        raw.run("leave_out_blend", *given, rule.by_mean, rule.prior, *output, variant=variant)
+    else:
+        raw.run("leave_out_estimate", *given, *output, variant=variant)
