@@ -74,8 +74,8 @@ def list_counts() -> list[Path]:
     buckets = {"measure_buckets.cu", "fill_buckets.cu", "count_buckets.cu"}
     tables, memory = {"count_rows.cu"}, {"count_in_memory.cu"}
     ways = [
-        Path("count in tables of 32 bits", work, table_bytes // 4 - 2, {}, tables),
-        Path("count in tables of 16 bits", work, table_bytes // 2 - 2, {}, tables),
+        Path("count in two tables a multiprocessor", work, table_bytes // 5, {}, tables),
+        Path("count in one table a multiprocessor", work, table_bytes // 3, {}, tables),
         Path("count in buckets", work, table_bytes, sorted_first, buckets),
         Path("count in memory", work, table_bytes, never, memory),
     ]
@@ -103,11 +103,8 @@ def list_sums() -> list[Path]:
 
 def list_gathers() -> list[Path]:
     """Ways of looking rows up."""
-    works = {
-        ("gather_one", 32): of(gather, "float32", 1, "random"),
-        ("gather_several", 64): of(gather, "float64", 3, "random"),
-    }
-    return [Path(name, work, 50, {}, {f"{name}_{bits}.cu"}) for (name, bits), work in works.items()]
+    works = {"one": of(gather, "float32", 1, "random"), "several": of(gather, "float64", 3, "random")}
+    return [Path(f"gather {name}", work, 50, {}, {"gather_rows.cu"}) for name, work in works.items()]
 
 
 def list_paths() -> list[Path]:

@@ -2,20 +2,16 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from cpu_fallback.compiled.border import Array
-from gpu_encode.cuda import buckets, raw
+from gpu_encode.cuda import buckets, raw, tiles
 from gpu_encode.cuda.folds import fold_source
 from gpu_encode.cuda.indexed import CodeSource, source_of
+from gpu_encode.cuda.tiles import slots_of
 
 if TYPE_CHECKING:
     from cpu_fallback.types import Folds
-
-# A table of two counts a word must be added to the cells before either can overflow; of one count a word, long before.
-# Multiples of four, so that every piece begins at a vector.
-PACKED_PIECE = 2**16 - 4
-PLAIN_PIECE = 2**32 - 4
 
 
 @dataclass(frozen=True)
@@ -51,7 +47,7 @@ def count(
     Parameters
     ----------
     codes : int32 device array, UnwrittenCodes or CodeSource
-        Negative ones count from the end of the table.
+        Unknown ones, -2, and missing ones, -1, have the last two lines.
     classes : int32 device array, optional
     folds : FoldPattern, int32 array or None
     n_lines, n_folds, n_classes : int
@@ -63,27 +59,46 @@ def count(
     n_rows = len(source.words)
     if not n_rows:
         return
-    found = (source, source.ranks, 0) if classes is None else (source, classes, 1)
-    rows = (*found, *fold_source(folds), n_lines, n_folds, n_classes)
     chosen = engine()
     # Measured, Zipf or uniform: shared memory 520-790 G rows/s, buckets 43-85.  Global atomics do 98 at best, but 4.4
     # under Zipf, where rows wait for each other at one cell.
-    if len(accumulators) <= chosen.table_bytes // 2:
-        count_in_tables(chosen, rows, accumulators)
-    elif n_rows >= buckets.FEWEST_ROWS and buckets.fits(chosen, len(accumulators)):
+    slots = slots_of(source, n_lines)
+    extents = n_folds, n_classes
+    for by_rank in (False, True) if len(source.ranks) else (False,):
+        n_cells = (n_lines - 1 if by_rank else slots.last + 1) * n_folds * n_classes
+        if table_size(n_cells) <= chosen.table_bytes:
+            count_in_tables(chosen, slots, classes, folds, extents, by_rank, n_cells, accumulators)
+            return
+    found = (source, source.ranks, 0) if classes is None else (source, classes, 1)
+    rows = (*found, *fold_source(folds), n_lines, n_folds, n_classes)
+    if n_rows >= buckets.FEWEST_ROWS and buckets.fits(chosen, len(accumulators)):
         buckets.count(chosen, rows, accumulators)
     else:
         chosen.run("count_in_memory", chosen.blocks_for(n_rows), chosen.threads, *rows, accumulators)
 
 
-def count_in_tables(chosen: Engine, rows: tuple[Any, ...], accumulators: Array) -> None:
-    """Count in tables of 32-bit counts, one for each block, or of 16-bit counts where those do not fit."""
-    n_rows, n_cells = len(rows[0].words), len(accumulators)
-    halves = int(4 * n_cells > chosen.table_bytes)
-    blocks = chosen.blocks_for(n_rows)
-    # Adding up a table must not cost more than counting its rows.
-    piece = PACKED_PIECE if halves else min(max(-(-n_rows // blocks), n_cells), PLAIN_PIECE)
-    piece = -(-piece // 4) * 4
-    shared = 4 * (-(-n_cells // 2) if halves else n_cells)
-    blocks = min(blocks, -(-n_rows // piece))
-    chosen.run("count_rows", blocks, chosen.threads, *rows, piece, halves, accumulators, shared=shared)
+def table_size(n_cells: int) -> int:
+    """Bytes of shared memory that a block counts cells in, two of them a word."""
+    return tiles.PLAN_BYTES + 4 * -(-n_cells // 2)
+
+
+def count_in_tables(
+    chosen: Engine,
+    slots: tiles.Slots,
+    classes: Array | None,
+    folds: "Folds",
+    extents: tuple[int, int],
+    by_rank: bool,
+    n_cells: int,
+    accumulators: Array,
+) -> None:
+    """Count in a table of each block, by slot or by rank."""
+    n_classes = extents[1]
+    labels = "1" if classes is None else "2" if n_classes == 2 else "0"
+    source, turns = tiles.walk_of(folds)
+    variant = {"KEY": slots.key_type, "LABEL": "int", "SOURCE": source}
+    variant["CLASSES"] = labels if source != "ComputedFolds" or labels == "1" else "0"
+    shared = table_size(n_cells)
+    blocks = tiles.blocks_for(len(slots.keys), turns, n_cells, shared, chosen.blocks, chosen.table_bytes)
+    given = slots, slots.ranks if classes is None else classes, *fold_source(folds), *extents, by_rank, accumulators
+    chosen.run("count_rows", blocks, min(chosen.threads, tiles.THREADS), *given, shared=shared, variant=variant)

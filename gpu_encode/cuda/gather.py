@@ -1,6 +1,6 @@
 """The encoding of each row: a look-up by category and fold, which the kernel computes."""
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -9,13 +9,14 @@ from gpu_encode.cuda import raw
 from gpu_encode.cuda.casting import cast
 from gpu_encode.cuda.categories import index_for, lookup, words_of
 from gpu_encode.cuda.folds import fold_source
-from gpu_encode.cuda.indexed import offset_at, source_of
+from gpu_encode.cuda.indexed import CodeSource, source_of
 from gpu_encode.cuda.memory import empty, to_device
-from gpu_encode.cuda.runtime import blocks_for, cuda, kernel, launch_rows
+from gpu_encode.cuda.tiles import KEY_TYPES, MOST_SLOTS, PLAN_BYTES, THREADS, blocks_for, slots_of, walk_of
 
 if TYPE_CHECKING:
     from cpu_fallback.types import Array, Folds
 
+VECTOR_BYTES = 16
 FLOATS = (np.dtype(np.float32), np.dtype(np.float64))
 
 
@@ -29,14 +30,8 @@ def flatten(out: "Array") -> "tuple[Array, int, int] | None":
     return (out.reshape(-1), n_outputs, 1) if out.flags.c_contiguous else None
 
 
-def launch(name: str, n_rows: int, table: "Array", *more: Any) -> None:
-    """Launch the kernel for entries of this size; its threads work on four rows at a time."""
-    blocks = min(blocks_for(-(-n_rows // 4), raw.GATHER_THREADS), raw.GATHER_BLOCKS)
-    raw.run(f"{name}_{8 * table.itemsize}", blocks, raw.GATHER_THREADS, table, *more)
-
-
 def gather(table: "Array", codes: "Array", folds: "Folds", out: "Array", /) -> None:
-    """Write table[code, fold] of each row to `out` (rows, outputs); negative codes count from the end of the table."""
+    """Write table[code, fold] of each row to `out` (rows, outputs); the last two lines are those of codes -2 and -1."""
     if not out.size:
         return
     memory = flatten(out)
@@ -46,37 +41,32 @@ def gather(table: "Array", codes: "Array", folds: "Folds", out: "Array", /) -> N
         out[...] = found
         return
     piece, by_row, by_output = memory
-    n_lines, n_folds, n_outputs = table.shape
-    lines = cast(to_device(table), piece.dtype).reshape(-1)
     # Of entries of other types there are few.
-    floats = piece.dtype in FLOATS
-    rows = source_of(codes if floats else written(codes)), *fold_source(folds)
-    if n_outputs == 1:
-        launch("gather_one", len(out), lines, n_lines, n_folds, *rows, piece)
-    else:
-        launch("gather_several", len(out), lines, n_lines, n_folds, n_outputs, *rows, by_row, by_output, piece)
+    source = source_of(codes if piece.dtype in FLOATS else written(codes))
+    if source.size >= MOST_SLOTS:
+        source = source_of(written(codes))
+    gather_by_slot(table, source, folds, piece, by_row, by_output)
 
 
-@kernel
-def gather_ranked(
-    words: "Array",
-    base: np.uint64,
-    mask: np.uint64,
-    ranks: "Array",
-    table: "Array",
-    n_lines: int,
-    n_outputs: int,
-    by_row: int,
-    by_output: int,
-    out: "Array",
+def gather_by_slot(
+    table: "Array", source: CodeSource, folds: "Folds", piece: "Array", by_row: int, by_output: int
 ) -> None:
-    """Write the line of the rank that a direct index has of each row's number; of none the line before the last."""
-    for row in range(cuda.grid(1), len(words), cuda.gridsize(1)):
-        offset = offset_at(words, row, base, mask)
-        rank = ranks[np.int64(offset)] if offset < np.uint64(len(ranks)) else 0
-        line = np.int64(rank - 1 if rank else n_lines - 2)
-        for output in range(n_outputs):
-            out[row * by_row + output * by_output] = table[line * n_outputs + output]
+    """Look all rows up, in a table of each block if it is small: entries of several outputs take whole vectors."""
+    n_lines, n_folds, n_outputs = table.shape
+    slots, n_rows = slots_of(source, n_lines), len(source.words)
+    name, turns = walk_of(folds)
+    narrow = min(slots.keys.itemsize, piece.itemsize) < 4
+    variant = {"KEY": slots.key_type, "ENTRY": KEY_TYPES[piece.itemsize], "SOURCE": "ComputedFolds" if narrow else name}
+    variant["OUTPUTS"] = "1" if n_outputs == 1 and variant["SOURCE"] != "ComputedFolds" else "0"
+    in_vector = 1 if variant["OUTPUTS"] == "1" else VECTOR_BYTES // piece.itemsize
+    n_entries = (slots.last + 1) * n_folds * -(-n_outputs // in_vector) * in_vector
+    shared, most = PLAN_BYTES + n_entries * piece.itemsize, raw.table_bytes()
+    blocks = blocks_for(n_rows, turns, 1, shared if shared <= most else 0, raw.BLOCKS, most)
+    # A table that costs more than it saves stays in memory.
+    in_table = shared <= most and n_entries * blocks <= n_rows
+    entries = cast(to_device(table), piece.dtype).reshape(-1)
+    given = slots, *fold_source(folds), n_folds, n_outputs, in_table, entries, by_row, by_output, piece
+    raw.run("gather_rows", blocks, THREADS, *given, shared=shared if in_table else PLAN_BYTES, variant=variant)
 
 
 def gather_numbers(table: "Array", values: "Array", categories: "Array", out: "Array", /) -> None:
@@ -84,9 +74,8 @@ def gather_numbers(table: "Array", values: "Array", categories: "Array", out: "A
     memory, index = flatten(out), None
     if isinstance(categories, np.ndarray) and memory is not None and out.size:
         index = index_for(categories, values.dtype, len(values))
-    if index is None or memory is None:
+    if index is None or memory is None or len(index.ranks) >= MOST_SLOTS:
         gather(table, lookup(values, categories), None, out)
         return
-    piece, by_row, by_output = memory
-    lines, words = cast(to_device(table), piece.dtype).reshape(-1), words_of(to_device(values)).words
-    launch_rows(gather_ranked, len(out), words, *index, lines, len(table), out.shape[1], by_row, by_output, piece)
+    words, (base, mask, ranks) = words_of(to_device(values)).words, index
+    gather_by_slot(table, CodeSource(words, base, mask, np.uint64(len(ranks)), ranks), None, *memory)

@@ -24,10 +24,10 @@ def use(counting, kernels, monkeypatch):
     def chosen(table_bytes):
         launched = []
 
-        def run(name, *arguments, shared=0):
+        def run(name, *arguments, shared=0, **variant):
             assert shared <= table_bytes
             launched.append(name)
-            kernels.run(name, *arguments, shared=shared)
+            kernels.run(name, *arguments, shared=shared, **variant)
 
         monkeypatch.setattr(counting, "engine", lambda: replace(kernels, run=run, table_bytes=table_bytes))
         return launched
@@ -65,16 +65,14 @@ def check(counting, rows, n_categories, folds, n_folds, n_classes, begun=0):
 
 
 # Bytes of shared memory, under which 258 cells and more need one strategy or the other.
-FORCED = {"tables": (2048, TABLES), "halves": (1024, TABLES), "buckets": (256, BUCKETS), "memory": (256, MEMORY)}
+FORCED = {"tables": (2048, TABLES), "buckets": (256, BUCKETS), "memory": (256, MEMORY)}
 
 
 @pytest.fixture(params=FORCED)
-def forced(request, use, small_buckets, counting, monkeypatch):
+def forced(request, use, small_buckets, monkeypatch):
     table_bytes, names = FORCED[request.param]
     if request.param == "memory":
         monkeypatch.setattr(small_buckets, "FEWEST_ROWS", 1 << 60)
-    monkeypatch.setattr(counting, "PACKED_PIECE", 20)
-    monkeypatch.setattr(counting, "PLAIN_PIECE", 400)
     return use(table_bytes), names
 
 
@@ -99,14 +97,14 @@ def test_classes(counting, forced, n_classes):
     assert set(forced[0]) == set(forced[1])
 
 
-# 256 bytes are 64 32-bit counts or 128 16-bit counts; two lines are for missing and unknown.
-@pytest.mark.parametrize("n_categories", [1, 2, 62, 63, 126, 127, 128, 129, 300])
+# 512 bytes are the plan of a block and 128 counts; four lines and slots are for missing and unknown.
+@pytest.mark.parametrize("n_categories", [1, 2, 123, 124, 125, 126, 300])
 def test_cardinalities_choose_for_themselves(counting, use, small_buckets, n_categories):
-    launched = use(256)
+    launched = use(512)
     rows = rows_of(300, n_categories, 1)
     rows.codes[-3:] = n_categories - 1, -1, -2
     check(counting, rows, n_categories, None, 1, 1)
-    assert set(launched) == set(TABLES if n_categories <= 126 else BUCKETS)
+    assert set(launched) == set(TABLES if n_categories <= 124 else BUCKETS)
 
 
 def test_each_row_its_category(counting, forced):
@@ -143,14 +141,41 @@ def test_more_buckets_than_there_is_room_for(counting, use, small_buckets):
         assert set(launched) == set(names)
 
 
-def test_the_most_rows_of_16_bit_counts(counting, use):
+def test_the_most_rows_of_16_bit_counts_of_buckets(counting, use):
     # One cell takes them all: one row too many in a piece would be a row of the next cell.
     buckets = import_module("gpu_encode.cuda.buckets")
-    assert max(counting.PACKED_PIECE, buckets.PIECE) < 2**16
+    assert buckets.PIECE < 2**16
     for n_rows in (2**16, buckets.FEWEST_ROWS):
         use(256)
-        check(counting, Rows(np.full(n_rows, 4, np.int32)), 90, None, 1, 1)
         check(counting, Rows(np.full(n_rows, 4, np.int32)), 1000, None, 1, 1)
+
+
+@pytest.mark.parametrize("n_classes", [1, 2, 3])
+@pytest.mark.parametrize("skewed", [False, True])
+def test_words_that_get_full_are_taken_out(counting, use, n_classes, skewed):
+    # More rows of one cell than 16 bits hold, in one block; and of others whose halves share a word with a full one.
+    launched, n_rows = use(2048), 5 * 2**15 + 77
+    codes = np.full(n_rows, 4, np.int32)
+    if skewed:
+        codes[::3], codes[:2000:7] = 5, -1
+    classes = None if n_classes == 1 else (np.arange(n_rows) % 11 % n_classes).astype(np.int32)
+    check(counting, Rows(codes, classes), 90, None, 1, n_classes, begun=3)
+    assert launched == list(TABLES)
+
+
+@pytest.mark.parametrize("label", [-1, 2, 77, 2**31 - 1])
+def test_labels_beyond_harm_no_other_category(counting, use, label):
+    use(2048)
+    for n_classes in (2, 3):
+        rows = rows_of(9000, 30, n_classes)
+        right = cpu_fallback.accumulate(rows, 30, None, 1, n_classes, Layout())[:, 0, :, 0]
+        classes = np.where(rows.codes == 7, label, rows.classes).astype(np.int32)
+        accumulators = memory.zeros(32 * n_classes, np.int64)
+        given = memory.to_device(rows.codes), memory.to_device(classes)
+        counting.count(*given, None, 32, 1, n_classes, accumulators)
+        found = memory.to_host(accumulators).reshape(32, n_classes)
+        assert np.array_equal(np.delete(found, 7, 0), np.delete(right, 7, 0))
+        assert found[7].sum() == right[7].sum()
 
 
 @pytest.mark.parametrize("offsets", [(1, 0, 0), (2, 0, 0), (3, 0, 0), (0, 2, 0), (0, 0, 3), (3, 2, 1)])

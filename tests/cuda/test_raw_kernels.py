@@ -83,10 +83,11 @@ def test_wrong_sources_do_not_compile():
         compile_source('extern "C" __global__ void kernel(int *at) { *at = wrong_name; }', "sm_90")
 
 
-def run(name, blocks, threads, *arguments):
+def run(name, blocks, threads, *arguments, variant=None, shared=0):
     """Launch a kernel on the CPU; an array is its address and its length."""
     words = [word for each in arguments for word in ((each, each.size) if isinstance(each, np.ndarray) else (each,))]
-    RawModule(raw.source_of(raw.FILES[name])).get_function(name)((blocks,), (threads,), tuple(words))
+    module = RawModule(raw.source_of(raw.FILES[name]), raw.options_of(variant or {}))
+    module.get_function(name)((blocks,), (threads,), tuple(words), shared_mem=shared)
 
 
 def test_cells_beyond_32_bits():
@@ -107,14 +108,22 @@ def test_cells_beyond_32_bits():
 @pytest.mark.parametrize("bits", [32, 64])
 def test_entries_beyond_32_bits(bits):
     n_lines, n_folds, n_outputs = 3, 2**31 - 1, 3
-    codes, folds = np.array([1, -2, 1, -2], np.int32), np.full(4, 2**31 - 2, np.int32)
+    codes, folds = np.array([1, -2, 1, -2] * 1030, np.int32), np.full(4120, 2**31 - 2, np.int32)
     entry = (n_folds + 2**31 - 2) * n_outputs
     # Of all the entries only the last ones of this line are there.
-    held, out = np.arange(5, 8).astype(f"u{bits // 8}"), np.zeros((3, 4), f"u{bits // 8}")
+    held, out = np.arange(5, 8).astype(f"u{bits // 8}"), np.zeros((3, 4120), f"u{bits // 8}")
     table = held.ctypes.data - held.itemsize * entry, n_lines * n_folds * n_outputs
+    slots = codes, 2**64 - 2, n_lines + 1, 1, np.zeros(0, np.int32), n_lines
     source = GIVEN, folds, 1, 0, 0, 0, np.ones(1, np.int64)
-    run(f"gather_several_{bits}", 1, 32, *table, n_lines, n_folds, n_outputs, codes, *NO_INDEX, *source, 1, 4, out)
-    assert out.tolist() == [[5] * 4, [6] * 4, [7] * 4]
+    variant = {
+        "KEY": "unsigned",
+        "ENTRY": {32: "unsigned", 64: "Word"}[bits],
+        "OUTPUTS": "0",
+        "SOURCE": "StraightFolds",
+    }
+    given = *slots, *source, n_folds, n_outputs, 0, *table, 1, 4120, out
+    run("gather_rows", 1, 64, *given, variant=variant, shared=256)
+    assert (out == np.array([[5], [6], [7]])).all()
 
 
 @pytest.mark.parametrize(

@@ -16,26 +16,16 @@ from gpu_encode.cuda.runtime import SHARED_BYTES, SIMULATED, is_device_array, xp
 # Threads and blocks of kernels that fill the GPU: two such blocks fill a multiprocessor.
 THREADS = 64 if SIMULATED else 1024
 BLOCKS = 3 if SIMULATED else 132 * 2
-# Of kernels that look rows up, six blocks fill a multiprocessor, by their registers.
-GATHER_THREADS = 32 if SIMULATED else 256
-GATHER_BLOCKS = 3 if SIMULATED else 132 * 6
 # No product is fused with a sum, as in every kernel of the backend.
 OPTIONS = ("--std=c++17", "--fmad=false")
 # The file of each kernel.
 FILES = {
-    "count_rows": "counting.cu",
+    "count_rows": "count_rows.cu",
     "count_in_memory": "counting.cu",
     "measure_buckets": "counting.cu",
     "fill_buckets": "counting.cu",
     "count_buckets": "counting.cu",
-    "gather_one_8": "gather.cu",
-    "gather_one_16": "gather.cu",
-    "gather_one_32": "gather.cu",
-    "gather_one_64": "gather.cu",
-    "gather_several_8": "gather.cu",
-    "gather_several_16": "gather.cu",
-    "gather_several_32": "gather.cu",
-    "gather_several_64": "gather.cu",
+    "gather_rows": "gather.cu",
     "measure_extents": "extents.cu",
     "measure_range": "ranges.cu",
     "mark_numbers": "ranges.cu",
@@ -45,13 +35,34 @@ FILES = {
     "add_in_tables": "sums.cu",
     "add_hot_in_tables": "sums.cu",
 }
+# Types of numbers by their bytes, as raw/rows.cuh calls them.
+NARROW, WORDS = ("unsigned char", "unsigned short"), ("unsigned", "Word")
+NUMBERS = (*NARROW, *WORDS)
 # The variants that the library asks for, by file; of a file that is not named here, only the plain one.
 VARIANTS: dict[str, list[dict[str, str]]] = {
+    "count_rows.cu": [
+        {"KEY": key, "LABEL": "int", "CLASSES": classes, "SOURCE": source}
+        for key in WORDS
+        for source, numbers in (("HashedFolds", "012"), ("StraightFolds", "012"), ("ComputedFolds", "01"))
+        for classes in numbers
+    ],
+    "gather.cu": [
+        {"KEY": key, "ENTRY": entry, "OUTPUTS": outputs, "SOURCE": source}
+        for sources, keys, entries, numbers in (
+            (("HashedFolds", "StraightFolds"), WORDS, WORDS, "01"),
+            (("ComputedFolds",), NUMBERS, WORDS, "0"),
+            (("ComputedFolds",), ("unsigned",), NARROW, "0"),
+        )
+        for source in sources
+        for key in keys
+        for entry in entries
+        for outputs in numbers
+    ],
     "extents.cu": [{"NUMBERS": numbers} for numbers in ("FLOAT32", "FLOAT64", "INT64")],
-    "ranges.cu": [{"NUMBER": number} for number in ("unsigned char", "unsigned short", "unsigned", "Word")],
+    "ranges.cu": [{"NUMBER": number} for number in NUMBERS],
     "leave_out.cu": [
         {"KEY": key, "TARGET": target, "ENCODING": encoding}
-        for key in ("unsigned", "Word")
+        for key in WORDS
         for target in ("float", "double", "Long")
         for encoding in ("float", "double")
     ],

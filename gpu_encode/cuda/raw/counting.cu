@@ -59,27 +59,6 @@ __device__ inline void flush(unsigned *table, Long size, unsigned halves, Long *
     }
 }
 
-extern "C" __global__ void __launch_bounds__(1024) count_rows(ROWS, Long piece, Long halves, ARRAY(Long, cells)) {
-    extern __shared__ unsigned table[];
-    Rows rows = GIVEN_ROWS;
-    Long size = (cells_size + halves) >> halves;
-    clear(table, size);
-    for (Long begin = blockIdx.x * piece; begin < codes_size; begin += gridDim.x * piece) {
-        __syncthreads();
-        Long end = min(begin + piece, codes_size);
-        for (Long row = begin + 4 * threadIdx.x; row < end; row += 4 * blockDim.x) {
-            unsigned cell[4];
-            int n = four_cells(rows, row, end, cell);
-#pragma unroll
-            for (int k = 0; k < 4; ++k)
-                if (k < n)
-                    add(table, unsigned(halves), cell[k]);
-        }
-        __syncthreads();
-        flush(table, size, unsigned(halves), cells);
-    }
-}
-
 // Rows of a warp that share a cell are added at once.
 extern "C" __global__ void __launch_bounds__(1024) count_in_memory(ROWS, ARRAY(Long, cells)) {
     Rows rows = GIVEN_ROWS;

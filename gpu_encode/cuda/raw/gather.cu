@@ -1,110 +1,149 @@
-// Kernels that look the encodings of rows up by category and fold, for entries of 8 to 64 bits.  Each thread reads and
-// writes four neighbouring rows as one vector.
+// Encodings of rows, looked up by category and fold; compiled for a type of keys, a size of entries, folds, and one
+// output or several.  Tables that fit lie in shared memory by slot, by line in memory otherwise.
 
-#include "rows.cuh"
+#include "tiles.cuh"
 
-__device__ inline void store_four(unsigned char *to, const unsigned char (&values)[4]) {
-    *reinterpret_cast<uchar4 *>(to) = uchar4{values[0], values[1], values[2], values[3]};
-}
+extern __shared__ __align__(16) unsigned table[];
 
-__device__ inline void store_four(unsigned short *to, const unsigned short (&values)[4]) {
-    *reinterpret_cast<ushort4 *>(to) = ushort4{values[0], values[1], values[2], values[3]};
-}
+// Registers hold one turn of 64-bit keys, or of several outputs.
+enum : unsigned { TURNS_AT_ONCE = sizeof(KEY) == 8 || OUTPUTS != 1 ? 1 : 2 };
 
-__device__ inline void store_four(unsigned *to, const unsigned (&values)[4]) {
-    *reinterpret_cast<uint4 *>(to) = uint4{values[0], values[1], values[2], values[3]};
-}
+// What all look-ups are given.
+struct Given {
+    Slots<KEY> slots;
+    const ENTRY *entries;
+    ENTRY *out;
+    Long by_row, by_output;
+    unsigned n_folds, n_outputs;
+    bool keys_aligned, out_aligned;
 
-__device__ inline void store_four(Word *to, const Word (&values)[4]) {
-    reinterpret_cast<ulonglong2 *>(to)[0] = ulonglong2{values[0], values[1]};
-    reinterpret_cast<ulonglong2 *>(to)[1] = ulonglong2{values[2], values[3]};
-}
-
-// Bytes of a vector of entries: four, or two of 64 bits.
-template <typename Entry> __device__ inline Word vector_bytes() { return sizeof(Entry) == 8 ? 16 : 4 * sizeof(Entry); }
-
-// Write the first n of four values, some places apart.
-template <typename Entry> __device__ inline void store(Entry *to, Long step, int n, const Entry (&values)[4]) {
-    if (n == 4 && step == 1 && reinterpret_cast<Word>(to) % vector_bytes<Entry>() == 0) {
-        store_four(to, values);
-    } else {
-#pragma unroll
-        for (int k = 0; k < 4; ++k)
-            if (k < n)
-                to[k * step] = values[k];
+    __device__ ENTRY *at(Long row, unsigned output) const {
+        return OUTPUTS == 1 ? out + row : out + row * by_row + output * by_output;
     }
-}
-
-// Line of a category; a negative code counts from the end.
-__device__ inline Long line_of(int code, unsigned n_lines) { return unsigned(code) + (code < 0 ? n_lines : 0); }
-
-// Look up all outputs of every row; `by_row` and `by_output`: distance of two rows and of two outputs.
-template <typename Entry>
-__device__ inline void gather(const Entry *__restrict__ table, Long n_lines, Long n_folds, Long n_outputs,
-                              Codes codes, Long size, Folds folds, Long by_row, Long by_output,
-                              Entry *__restrict__ out) {
-    // What is written begins at a vector, but for the first rows of an output that does not.
-    Long before = Long(reinterpret_cast<Word>(out) % vector_bytes<Entry>()) / Long(sizeof(Entry));
-    Long thread = Long(blockIdx.x) * blockDim.x + threadIdx.x, turn = 4 * Long(gridDim.x) * blockDim.x;
-    for (Long begin = 4 * thread - before; begin < size; begin += turn) {
-        Long row = max(begin, Long(0));
-        int code[4], n = int(min(begin + 4, size) - row);
-        unsigned fold[4] = {0, 0, 0, 0};
-        codes.of_four(row, n, code);
-        folds.of_four(row, n, fold);
-        // Rows beyond the last one read the first entry, so that no branch stands between the loads.
-        Long places[4] = {0, 0, 0, 0};
+    // Write an output of four rows.
+    __device__ void write(ENTRY *to, const ENTRY (&values)[4]) const {
+        if (OUTPUTS == 1 || out_aligned) {
+            write_four(to, out_aligned, values);
+        } else {
 #pragma unroll
-        for (int k = 0; k < 4; ++k)
-            if (k < n)
-                places[k] = (line_of(code[k], unsigned(n_lines)) * unsigned(n_folds) + fold[k]) * n_outputs;
-#pragma unroll 1
-        for (Long output = 0; output < n_outputs; ++output) {
-            Entry found[4];
-#pragma unroll
-            for (int k = 0; k < 4; ++k)
-                found[k] = table[places[k] + output];
-            store(out + row * by_row + output * by_output, by_row, n, found);
+            for (int j = 0; j < 4; ++j, to += by_row)
+                *to = values[j];
         }
     }
-}
+};
 
-#define TABLE(Entry) ARRAY(const Entry, table), Long n_lines, Long n_folds
-#define ROWS CODES, FOLDS
-#define OUT(Entry) Long by_row, Long by_output, ARRAY(Entry, out)
+struct FromMemory {
+    struct Rows {
+        KEY keys[4];
+    };
+    enum : unsigned { AT_ONCE = TURNS_AT_ONCE };
+    Given given;
 
-extern "C" __global__ void __launch_bounds__(256) gather_one_8(TABLE(unsigned char), ROWS, ARRAY(unsigned char, out)) {
-    gather(table, n_lines, n_folds, 1, GIVEN_CODES, codes_size, GIVEN_FOLDS, 1, 0, out);
-}
+    __device__ void read(Long row, Rows &into) const {
+        read_four(given.slots.keys + row, given.keys_aligned, into.keys);
+    }
+    __device__ const ENTRY *entry_of(KEY key, unsigned fold) const {
+        Word line = given.slots.line_of(given.slots.of(key));
+        return given.entries + (line * given.n_folds + fold) * (OUTPUTS == 1 ? 1 : given.n_outputs);
+    }
+    __device__ void use(Long row, const Rows &rows, const unsigned (&folds)[4]) const {
+        const ENTRY *at[4];
+#pragma unroll
+        for (int j = 0; j < 4; ++j)
+            at[j] = entry_of(rows.keys[j], folds[j]);
+        ENTRY *to = given.at(row, 0);
+#pragma unroll 1
+        for (unsigned output = 0; output < (OUTPUTS == 1 ? 1 : given.n_outputs); ++output, to += given.by_output) {
+            ENTRY values[4] = {at[0][output], at[1][output], at[2][output], at[3][output]};
+            given.write(to, values);
+        }
+    }
+    __device__ void use_one(Long row, unsigned fold) const {
+        const ENTRY *entry = entry_of(given.slots.keys[row], fold);
+#pragma unroll 1
+        for (unsigned output = 0; output < (OUTPUTS == 1 ? 1 : given.n_outputs); ++output)
+            given.out[row * given.by_row + output * given.by_output] = entry[output];
+    }
+};
 
-extern "C" __global__ void __launch_bounds__(256) gather_one_16(TABLE(unsigned short), ROWS, ARRAY(unsigned short, out)) {
-    gather(table, n_lines, n_folds, 1, GIVEN_CODES, codes_size, GIVEN_FOLDS, 1, 0, out);
-}
+// Several outputs of an entry take whole vectors.
+struct FromTable {
+    struct Rows {
+        KEY keys[4];
+    };
+    enum : unsigned { AT_ONCE = TURNS_AT_ONCE };
+    enum : unsigned { IN_VECTOR = OUTPUTS == 1 ? 1 : 16 / sizeof(ENTRY) };
+    struct alignas(IN_VECTOR * sizeof(ENTRY)) Vector {
+        ENTRY values[IN_VECTOR];
+    };
+    Given given;
 
-extern "C" __global__ void __launch_bounds__(256) gather_one_32(TABLE(unsigned), ROWS, ARRAY(unsigned, out)) {
-    gather(table, n_lines, n_folds, 1, GIVEN_CODES, codes_size, GIVEN_FOLDS, 1, 0, out);
-}
+    __device__ static Vector *vectors() { return reinterpret_cast<Vector *>(table + PLAN_WORDS); }
+    __device__ unsigned width() const { return OUTPUTS == 1 ? 1 : (given.n_outputs + IN_VECTOR - 1) / IN_VECTOR; }
 
-extern "C" __global__ void __launch_bounds__(256) gather_one_64(TABLE(Word), ROWS, ARRAY(Word, out)) {
-    gather(table, n_lines, n_folds, 1, GIVEN_CODES, codes_size, GIVEN_FOLDS, 1, 0, out);
-}
+    // Copy the entries of all slots; neighbouring threads copy neighbouring ones.
+    __device__ void fill() const {
+        unsigned n_outputs = given.n_outputs, in_line = given.n_folds * n_outputs, line_inverse = ~0u / in_line;
+        unsigned inverse = ~0u / n_outputs;
+        for (unsigned i = threadIdx.x; i < (given.slots.last + 1) * in_line; i += blockDim.x) {
+            unsigned rest = remainder(i, in_line, line_inverse), output = remainder(rest, n_outputs, inverse);
+            unsigned line = given.slots.line_of((i - rest) / in_line), vector = (i - output) / n_outputs * width();
+            // Of fewer than two lines none is for what is missing or unknown.
+            if (line < given.slots.n_lines)
+                vectors()[vector + output / IN_VECTOR].values[output % IN_VECTOR] = given.entries[line * in_line + rest];
+        }
+    }
+    __device__ void read(Long row, Rows &into) const {
+        read_four(given.slots.keys + row, given.keys_aligned, into.keys);
+    }
+    __device__ void use(Long row, const Rows &rows, const unsigned (&folds)[4]) const {
+        unsigned at[4];
+#pragma unroll
+        for (int j = 0; j < 4; ++j)
+            at[j] = (given.slots.of(rows.keys[j]) * given.n_folds + folds[j]) * width();
+#pragma unroll 1
+        for (unsigned vector = 0, output = 0; vector < width(); ++vector) {
+            Vector found[4];
+#pragma unroll
+            for (int j = 0; j < 4; ++j)
+                found[j] = vectors()[at[j] + vector];
+#pragma unroll
+            for (unsigned i = 0; i < IN_VECTOR; ++i, ++output)
+                if (OUTPUTS == 1 || output < given.n_outputs) {
+                    ENTRY values[4] = {found[0].values[i], found[1].values[i], found[2].values[i], found[3].values[i]};
+                    given.write(given.at(row, output), values);
+                }
+        }
+    }
+};
 
-extern "C" __global__ void __launch_bounds__(256)
-    gather_several_8(TABLE(unsigned char), Long n_outputs, ROWS, OUT(unsigned char)) {
-    gather(table, n_lines, n_folds, n_outputs, GIVEN_CODES, codes_size, GIVEN_FOLDS, by_row, by_output, out);
-}
-
-extern "C" __global__ void __launch_bounds__(256)
-    gather_several_16(TABLE(unsigned short), Long n_outputs, ROWS, OUT(unsigned short)) {
-    gather(table, n_lines, n_folds, n_outputs, GIVEN_CODES, codes_size, GIVEN_FOLDS, by_row, by_output, out);
-}
-
-extern "C" __global__ void __launch_bounds__(256)
-    gather_several_32(TABLE(unsigned), Long n_outputs, ROWS, OUT(unsigned)) {
-    gather(table, n_lines, n_folds, n_outputs, GIVEN_CODES, codes_size, GIVEN_FOLDS, by_row, by_output, out);
-}
-
-extern "C" __global__ void __launch_bounds__(256)
-    gather_several_64(TABLE(Word), Long n_outputs, ROWS, OUT(Word)) {
-    gather(table, n_lines, n_folds, n_outputs, GIVEN_CODES, codes_size, GIVEN_FOLDS, by_row, by_output, out);
+extern "C" __global__ void __launch_bounds__(512, SOURCE::BLOCKS)
+    gather_rows(KEYS, FOLDS, Long n_folds, Long n_outputs, Long in_table, ARRAY(const ENTRY, entries), Long by_row,
+                Long by_output, ARRAY(ENTRY, out)) {
+    Plan<SOURCE> &plan = *reinterpret_cast<Plan<SOURCE> *>(table);
+    static_assert(sizeof plan <= 4 * PLAN_WORDS);
+    if (!threadIdx.x)
+        plan.make(GIVEN_FOLDS, keys_size, by_row == 1 ? ahead_of_four(out) : ahead_of_four(keys));
+    __syncthreads();
+    bool out_aligned = by_row == 1 && !ahead_of_four(out + plan.tiles.begin) && (n_outputs == 1 || !(by_output & 3));
+    Slots<KEY> slots = GIVEN_SLOTS;
+    Given given{slots,
+                entries,
+                out,
+                by_row,
+                by_output,
+                unsigned(n_folds),
+                unsigned(n_outputs),
+                !ahead_of_four(slots.keys + plan.tiles.begin),
+                out_aligned};
+    // What has been read last lies in the cache.
+    if (in_table) {
+        FromTable look_up{given};
+        look_up.fill();
+        __syncthreads();
+        walk(plan, look_up, true);
+    } else {
+        walk(plan, FromMemory{given}, true);
+    }
+    walk_others(plan.tiles, keys_size, GIVEN_FOLDS, FromMemory{given});
 }
