@@ -57,14 +57,10 @@ def bounds(numbers: Array, n_rows: int, *, is_sorted: bool) -> tuple[int, int] |
     return (low, size) if size <= n_rows + SMALL_RANGE else None
 
 
-# CUDA C++ calls words of so many bytes thus.
-WORD_TYPES = {1: "unsigned char", 2: "unsigned short", 4: "unsigned", 8: "Word"}
-
-
 def launch_on(name: str, words: Array, *arguments: object, shared: int = 0) -> int:
     """Launch a kernel that reads words of any width; gives its number of blocks."""
     blocks = max(1, min(-(-words.nbytes // (16 * raw.THREADS)), raw.BLOCKS))
-    raw.run(name, blocks, raw.THREADS, words, *arguments, shared=shared, variant={"NUMBER": WORD_TYPES[words.itemsize]})
+    raw.run(name, blocks, raw.THREADS, words, *arguments, shared=shared, variant={"NUMBER": raw.TYPES[words.itemsize]})
     return blocks
 
 

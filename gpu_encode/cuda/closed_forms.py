@@ -91,7 +91,7 @@ from gpu_encode.cuda.memory import empty
 from gpu_encode.cuda.moments import ROOM, class_width, difference, magnitude, pair
 from gpu_encode.cuda.row_encodings import Destination
 from gpu_encode.cuda.row_parts import RowParts
-from gpu_encode.cuda.runtime import blocks_for, cuda, device_function, kernel, launch_rows, types
+from gpu_encode.cuda.runtime import SIMULATED, blocks_for, cuda, device_function, kernel, launch_rows, types
 from gpu_encode.cuda.table_encodings import code_of
 
 if TYPE_CHECKING:
@@ -104,6 +104,8 @@ CONSTANT, OF_ALL = LISTED + 1, LISTED + 2
 ESTIMATE_WIDTHS, BLEND_WIDTHS = {4: 2, 8: 4}, {4: 6, 8: 8}
 # Where sums cancel to less than that, estimates have no closed form.
 CANCELLED = 2.0**-16
+# Threads of a block: registers leave room for two or three of these.
+THREADS = 32 if SIMULATED else 256
 # A line takes as long as the exact encodings of some rows.
 ROWS_OF_A_LINE = 4
 
@@ -392,8 +394,8 @@ def encode_by_closed_forms(
     target = "float" if parts.target.itemsize == 4 else "double" if parts.target_kind == REAL else "Long"
     key = "Word" if parts.codes.words.itemsize == 8 else "unsigned"
     variant = {"KEY": key, "TARGET": target, "ENCODING": "float" if to.out.itemsize == 4 else "double"}
-    blocks = min(blocks_for(-(-len(to.out) // 4), raw.GATHER_THREADS), raw.GATHER_BLOCKS)
-    given = blocks, raw.GATHER_THREADS, parts.codes, parts.target, *lines
+    blocks = min(blocks_for(-(-len(to.out) // 4), THREADS), 3 * raw.BLOCKS)
+    given = blocks, THREADS, parts.codes, parts.target, *lines
     output = to.out, to.flagged, to.unseen, listed, count
     if rule.blend.shrinkage.kind in (EMPIRICAL_BAYES, SIGMOID):
         raw.run("leave_out_blend", *given, rule.by_mean, rule.prior, *output, variant=variant)

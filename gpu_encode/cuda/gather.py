@@ -11,7 +11,7 @@ from gpu_encode.cuda.categories import index_for, lookup, words_of
 from gpu_encode.cuda.folds import fold_source
 from gpu_encode.cuda.indexed import CodeSource, source_of
 from gpu_encode.cuda.memory import empty, to_device
-from gpu_encode.cuda.tiles import KEY_TYPES, MOST_SLOTS, PLAN_BYTES, THREADS, blocks_for, slots_of, walk_of
+from gpu_encode.cuda.tiles import MOST_SLOTS, PLAN_BYTES, THREADS, blocks_for, slots_of, walk_of
 
 if TYPE_CHECKING:
     from cpu_fallback.types import Array, Folds
@@ -56,7 +56,7 @@ def gather_by_slot(
     slots, n_rows = slots_of(source, n_lines), len(source.words)
     name, turns = walk_of(folds)
     narrow = min(slots.keys.itemsize, piece.itemsize) < 4
-    variant = {"KEY": slots.key_type, "ENTRY": KEY_TYPES[piece.itemsize], "SOURCE": "ComputedFolds" if narrow else name}
+    variant = {"KEY": slots.key_type, "ENTRY": raw.TYPES[piece.itemsize], "SOURCE": "ComputedFolds" if narrow else name}
     variant["OUTPUTS"] = "1" if n_outputs == 1 and variant["SOURCE"] != "ComputedFolds" else "0"
     in_vector = 1 if variant["OUTPUTS"] == "1" else VECTOR_BYTES // piece.itemsize
     n_entries = (slots.last + 1) * n_folds * -(-n_outputs // in_vector) * in_vector

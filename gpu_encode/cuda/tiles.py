@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from cpu_fallback.row_numbers import FoldPattern
+from gpu_encode.cuda import raw
 from gpu_encode.cuda.runtime import SIMULATED
 
 if TYPE_CHECKING:
@@ -19,7 +20,6 @@ PLAN_BYTES = 256
 KEPT_BYTES = 1024
 # Of random folds a tile has a turn for each; of others so many.
 MOST_TURNS, STRAIGHT_TURNS = 64, 4
-KEY_TYPES = {1: "unsigned char", 2: "unsigned short", 4: "unsigned", 8: "Word"}
 # Slots are numbered in 32 bits.
 MOST_SLOTS = 1 << 31
 
@@ -51,7 +51,7 @@ class Slots(NamedTuple):
     @property
     def key_type(self) -> str:
         """Type of a key."""
-        return KEY_TYPES[self.keys.dtype.itemsize]
+        return raw.TYPES[self.keys.dtype.itemsize]
 
 
 def slots_of(source: "CodeSource", n_lines: int) -> Slots:

@@ -35,9 +35,10 @@ FILES = {
     "add_in_tables": "sums.cu",
     "add_hot_in_tables": "sums.cu",
 }
-# Types of numbers by their bytes, as raw/rows.cuh calls them.
-NARROW, WORDS = ("unsigned char", "unsigned short"), ("unsigned", "Word")
-NUMBERS = (*NARROW, *WORDS)
+# Types of unsigned words by their bytes, as raw/rows.cuh calls them.
+TYPES = {1: "unsigned char", 2: "unsigned short", 4: "unsigned", 8: "Word"}
+NUMBERS = tuple(TYPES.values())
+NARROW, WORDS = NUMBERS[:2], NUMBERS[2:]
 # The variants that the library asks for, by file; of a file that is not named here, only the plain one.
 VARIANTS: dict[str, list[dict[str, str]]] = {
     "count_rows.cu": [
