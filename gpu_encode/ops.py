@@ -321,6 +321,19 @@ class FusedOps(Protocol):
         """
 
 
+class DeferredCopy(Protocol):
+    """The copy of an array on the host, which a GPU holds until somebody asks for it."""
+
+    shape: tuple[int, ...]
+
+    def on_device(self) -> Array | None:
+        """Give the array, where the current GPU still holds it."""
+
+    @property
+    def on_host(self) -> Array:
+        """The copy."""
+
+
 class DeviceOps(Ops, Protocol):
     """What the backend of a GPU does beside the operations: arrays and text that lie in its memory.
 
@@ -341,6 +354,9 @@ class DeviceOps(Ops, Protocol):
         Where they are of that type and lie in one piece, they are written over.  Arithmetic on a CPU keeps the bits of
         a NaN that it is given; a GPU's gives others.
         """
+
+    def defer_copy(self, array: Array, /) -> DeferredCopy:
+        """Promise the copy of an array on the host."""
 
     def free_bytes(self) -> tuple[int, int]:
         """Give the free and the total bytes of its memory."""

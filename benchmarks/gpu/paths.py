@@ -70,20 +70,20 @@ def trace_launches() -> Iterator[list[str]]:
 def list_counts() -> list[Path]:
     """Ways of counting."""
     work, folds, table_bytes = of(accumulate, "rows"), of(accumulate, "0/1", "random"), counting.engine().table_bytes
-    sorted_first, never = {"buckets.FEWEST_ROWS": 0}, {"buckets.FEWEST_ROWS": NEVER}
-    buckets = {"measure_buckets.cu", "fill_buckets.cu", "count_buckets.cu"}
+    partitioned, never = {"partition.FEWEST_ROWS": 0}, {"partition.FEWEST_ROWS": NEVER}
+    buckets = {"partition_rows.cu", "count_buckets.cu"}
     tables, memory = {"count_rows.cu"}, {"count_in_memory.cu"}
     ways = [
         Path("count in two tables a multiprocessor", work, table_bytes // 5, {}, tables),
         Path("count in one table a multiprocessor", work, table_bytes // 3, {}, tables),
-        Path("count in buckets", work, table_bytes, sorted_first, buckets),
+        Path("count in buckets", work, table_bytes, partitioned, buckets),
         Path("count in memory", work, table_bytes, never, memory),
     ]
     if runtime.SIMULATED:
         return ways
     return [
         *ways,
-        Path("count 1e6 x 5 folds in buckets", folds, 10**6, sorted_first, {"count_buckets.cu"}),
+        Path("count 1e6 x 5 folds in buckets", folds, 10**6, partitioned, buckets),
         Path("count 1e6 x 5 folds in memory", folds, 10**6, never, memory),
     ]
 

@@ -105,7 +105,9 @@ def factorize(values: Array, /) -> tuple[Array, Array]:
     if span[1] <= 2:
         return factorize_ends(numbers, *span)
     codes, distinct = index_range(numbers, *span) or factorize_hashed(numbers)
-    return written(codes), distinct
+    # Numbers from zero on that all occur are their own codes.
+    are_codes = numbers.dtype == np.int32 and span == (0, len(distinct))
+    return (numbers if are_codes else written(codes)), distinct
 
 
 def index_numbers(values: Array, /) -> tuple[Array, Array]:
@@ -150,7 +152,8 @@ def index_range(numbers: Array, lowest: int, size: int) -> tuple[Array, Array] |
     marks = to_host(present) if size <= SHORT_INDEX else present
     if marks[-1]:
         return None
-    return codes_by(words, Index(base, mask, ranks[:-1])), numbers_at(np.flatnonzero(marks), base, numbers.dtype)
+    places = np.flatnonzero(marks)
+    return codes_by(words, Index(base, mask, ranks[:-1]), places), numbers_at(places, base, numbers.dtype)
 
 
 def numbers_at(places: Array, base: np.uint64, dtype: np.dtype[np.generic]) -> Array:

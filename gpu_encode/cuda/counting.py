@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from cpu_fallback.compiled.border import Array
-from gpu_encode.cuda import buckets, raw, tiles
+from gpu_encode.cuda import partition, raw, tiles
 from gpu_encode.cuda.folds import fold_source
 from gpu_encode.cuda.indexed import CodeSource, source_of
 from gpu_encode.cuda.tiles import slots_of
@@ -71,8 +71,8 @@ def count(
             return
     found = (source, source.ranks, 0) if classes is None else (source, classes, 1)
     rows = (*found, *fold_source(folds), n_lines, n_folds, n_classes)
-    if n_rows >= buckets.FEWEST_ROWS and buckets.fits(chosen, len(accumulators)):
-        buckets.count(chosen, rows, accumulators)
+    if n_rows >= partition.FEWEST_ROWS and partition.fits(chosen, len(accumulators)):
+        partition.count(chosen, rows, accumulators)
     else:
         chosen.run("count_in_memory", chosen.blocks_for(n_rows), chosen.threads, *rows, accumulators)
 

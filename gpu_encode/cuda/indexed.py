@@ -78,11 +78,14 @@ class IndexedCodes(UnwrittenCodes):
     words : uint array of the device
         The numbers, as unsigned words.
     index : Index
+    span : tuple of int, optional
+        First of the index's places that hold a number, and how many, where these are neighbours: kernels then need no
+        index.
     """
 
-    def __init__(self, words: Array, index: Index) -> None:
+    def __init__(self, words: Array, index: Index, span: tuple[int, int] | None = None) -> None:
         super().__init__(len(words))
-        self.words, self.index = words, index
+        self.words, self.index, self.span = words, index, span
 
     def __getitem__(self, chosen: "slice | Array") -> Array:
         if "written" in vars(self):
@@ -102,12 +105,17 @@ class IndexedCodes(UnwrittenCodes):
         if "written" in vars(self) or self.words.dtype not in WORDS:
             return source_of(self.written)
         base, mask, ranks = self.index
-        return CodeSource(self.words, base, mask, np.uint64(len(ranks)), ranks)
+        if self.span is None:
+            return CodeSource(self.words, base, mask, np.uint64(len(ranks)), ranks)
+        first, size = self.span
+        return CodeSource(self.words, np.uint64(int(base) + first & int(mask)), mask, np.uint64(size), ranks[:0])
 
 
-def codes_by(words: Array, index: Index) -> Array:
-    """Give the codes of numbers that all stand in a direct index, unwritten."""
-    return cast(Array, IndexedCodes(words, index))
+def codes_by(words: Array, index: Index, places: Array) -> Array:
+    """Give the codes of numbers that all stand in a direct index, unwritten; `places`: those that hold a number."""
+    known = isinstance(places, np.ndarray) and len(places) > 0
+    are_neighbours = known and places[-1] - places[0] + 1 == len(places)
+    return cast(Array, IndexedCodes(words, index, (int(places[0]), len(places)) if are_neighbours else None))
 
 
 def source_of(codes: "Array | CodeSource") -> CodeSource:

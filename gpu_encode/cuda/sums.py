@@ -145,7 +145,7 @@ def count_numbers(numbers: "Array", classes: "Array | None", n_classes: int) -> 
             places = np.flatnonzero(cells.any(axis=1))
             accumulators, ranks = np.zeros((len(places) + 2, 1, n_classes, 1), np.int64), np.zeros(size, np.int32)
             accumulators[:-2, 0, :, 0], ranks[places] = cells[places], np.arange(1, len(places) + 1)
-            codes = codes_by(words, Index(base, mask, to_device(ranks)))
+            codes = codes_by(words, Index(base, mask, to_device(ranks)), places)
             return SumsByNumber(to_device(accumulators), numbers_at(places, base, numbers.dtype), codes)
     return None
 

@@ -385,7 +385,7 @@ def make_model(context: FitContext, sums: Sequence[Sequence[CategorySums]], most
         frame.names,
         [TargetInfo(target.name, target.kind, target.classes, target.vocabulary) for target in context.targets],
         context.keys if parameters.statistic.needs.sums else [key.without_categories() for key in context.keys],
-        [[target_sums.on_host(ops) for target_sums in per_target] for per_target in sums],
+        [[target_sums.kept(ops) for target_sums in per_target] for per_target in sums],
         context.rules,
         parameters.indicators,
         parameters.dtype,

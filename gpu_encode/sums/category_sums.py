@@ -7,19 +7,25 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from cpu_fallback.cached import cached_property
 from cpu_fallback.exact import Integers, Limbs, peak, widen
 from cpu_fallback.row_numbers import FoldPattern
 from cpu_fallback.types import Array, Folds, Layout, Rows, Window, digit_window
+from gpu_encode import devices
 from gpu_encode.ops import Ops, device_of, host
 from gpu_encode.sums.targets import LABELLED, NO_TARGET, WHOLE_LIMIT, Target, backend_for, check_room
 
 if TYPE_CHECKING:
+    from gpu_encode.ops import DeferredCopy
     from gpu_encode.sums.distributions import Distribution
 
 # Digits below 2**32 leave an int64 room for this many additions between carries.
 CARRY_AFTER = 1 << 30
 # Sums that a GPU's host adds up: to launch a kernel takes longer.
 FEW_BYTES = 1 << 20
+# A copy of fewer bytes is made at once: an estimate, by the 0.4 milliseconds a megabyte that a model of calls on an
+# H200 was fitted to.
+FEWEST_DEFERRED = 1 << 18
 # Sums over all categories and views are added up in one int64 as well.
 MOST_WHOLE = 1 << 61
 # Categories whose digits are worked on at a time: large tables are not held several times over.
@@ -98,14 +104,19 @@ class CategorySums:
         return cls(np.zeros((2, 1, 1, 1), np.int64), SumSpec(Layout(), True, 1))
 
     @property
+    def shape(self) -> tuple[int, ...]:
+        """Extents of the accumulators."""
+        return self.accumulators.shape
+
+    @property
     def n_categories(self) -> int:
         """The number of categories, without the rows for unknown and missing."""
-        return len(self.accumulators) - 2
+        return self.shape[0] - 2
 
     @property
     def n_views(self) -> int:
         """The number of views (or folds) of each category."""
-        return int(self.accumulators.shape[1])
+        return int(self.shape[1])
 
     def part(self, start: int, stop: int) -> "CategorySums":
         """Give rows [start, stop) of the table, as sums alone."""
@@ -135,6 +146,12 @@ class CategorySums:
     def on_host(self, ops: Ops) -> "CategorySums":
         """Give the same sums in the host's memory, where models are kept."""
         return replace(self, accumulators=ops.to_host(self.accumulators))
+
+    def kept(self, ops: Ops) -> "CategorySums":
+        """Give the same sums as models keep them: on the host; where a GPU has many, once somebody asks for them."""
+        digits = self.accumulators
+        many = not isinstance(digits, np.ndarray) and digits.nbytes >= FEWEST_DEFERRED
+        return DeferredSums.of(self) if many and device_of(ops) == "cuda" else self.on_host(ops)
 
     def few_on_host(self, ops: Ops) -> "tuple[CategorySums, Ops]":
         """Give the same sums and the backend that adds them up: few go from a GPU to the host."""
@@ -257,6 +274,45 @@ class CategorySums:
             else:
                 canonical[..., columns] = part
         return CategorySums(canonical, replace(self.spec, layout=layout), 0, self.distribution)
+
+
+class DeferredSums(CategorySums):
+    """Sums whose copy on the host is made when somebody asks for it."""
+
+    _copy: "DeferredCopy"
+
+    def __new__(cls, *args: Any, **kwargs: Any) -> Any:
+        """Give plain sums: whatever is made of these, as by `replace`, is not deferred."""
+        return CategorySums(*args, **kwargs)
+
+    @classmethod
+    def of(cls, sums: CategorySums) -> Self:
+        """Leave sums where they are."""
+        made = object.__new__(cls)
+        kept = {name: value for name, value in vars(sums).items() if name != "accumulators"}
+        vars(made).update(kept, _copy=devices.cuda().defer_copy(sums.accumulators))
+        return made
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Extents of the accumulators, for which nothing is copied."""
+        return self._copy.shape
+
+    @cached_property
+    def accumulators(self) -> Integers:
+        """Digits on the host."""
+        found: Integers = self._copy.on_host
+        return found
+
+    def to_device(self, ops: Ops) -> CategorySums:
+        """Give the same sums where a backend computes, without a copy where they still are."""
+        there = None if device_of(ops) == "cpu" else self._copy.on_device()
+        return (
+            super().to_device(ops) if there is None else CategorySums(there, self.spec, self.added, self.distribution)
+        )
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return CategorySums, (self.accumulators, self.spec, self.added, self.distribution)
 
 
 @dataclass(frozen=True)

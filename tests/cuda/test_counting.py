@@ -13,7 +13,7 @@ from tests.backends import memory
 
 pytestmark = pytest.mark.cuda
 
-TABLES, BUCKETS, MEMORY = ("count_rows",), ("measure_buckets", "fill_buckets", "count_buckets"), ("count_in_memory",)
+TABLES, BUCKETS, MEMORY = ("count_rows",), ("partition_rows", "count_buckets"), ("count_in_memory",)
 ORDERS = ("random", "interleaved", "contiguous")
 
 
@@ -25,7 +25,8 @@ def use(counting, kernels, monkeypatch):
         launched = []
 
         def run(name, *arguments, shared=0, **variant):
-            assert shared <= table_bytes
+            # Bringing rows together takes the same whatever a table may take.
+            assert name in BUCKETS or shared <= table_bytes
             launched.append(name)
             kernels.run(name, *arguments, shared=shared, **variant)
 
@@ -37,12 +38,11 @@ def use(counting, kernels, monkeypatch):
 
 @pytest.fixture
 def small_buckets(monkeypatch):
-    """Set slabs and pieces so small that there are several; any number of rows is sorted."""
-    buckets = import_module("gpu_encode.cuda.buckets")
-    monkeypatch.setattr(buckets, "FEWEST_ROWS", 0)
-    monkeypatch.setattr(buckets, "SLAB", 200)
-    monkeypatch.setattr(buckets, "PIECE", 12)
-    return buckets
+    """Set slabs so small that there are several, of two tiles; any number of rows is brought together."""
+    partition = import_module("gpu_encode.cuda.partition")
+    monkeypatch.setattr(partition, "FEWEST_ROWS", 0)
+    monkeypatch.setattr(partition, "SLAB", 2 * partition.TILE)
+    return partition
 
 
 def rows_of(n_rows, n_categories, n_classes, hot=0.0, seed=0):
@@ -80,7 +80,7 @@ def forced(request, use, small_buckets, monkeypatch):
 @pytest.mark.parametrize("hot", [0.0, 0.9])
 def test_every_strategy(counting, forced, order, hot):
     launched, names = forced
-    n_folds, n_rows = (1 if order is None else 3), 300
+    n_folds, n_rows = (1 if order is None else 3), 2500
     rows = rows_of(n_rows, 420 // n_folds, 1, hot)
     if order == "given":
         folds = np.arange(n_rows, dtype=np.int32) % 7 % 3
@@ -119,35 +119,78 @@ def test_edges_of_blocks(counting, forced, kernels, turns, side):
     check(counting, rows_of(rows, 260, 1), 260, FoldPattern("random", 1, 3), 1, 1)
 
 
-@pytest.mark.parametrize("n_rows", [0, 1, 199, 200, 201, 601])
-def test_edges_of_slabs(counting, use, small_buckets, n_rows):
-    launched = use(256)
+@pytest.mark.parametrize("side", [-1, 0, 1])
+@pytest.mark.parametrize("tiles", [0, 1, 2, 3, 4])
+def test_edges_of_tiles_and_slabs(counting, use, small_buckets, tiles, side):
+    launched, tile = use(256), small_buckets.TILE
+    n_rows = max(tiles * tile + side, 0)
     check(counting, rows_of(n_rows, 150, 2, 0.5), 150, FoldPattern("random", 3, 2), 3, 2)
-    assert launched == list(BUCKETS) * -(-n_rows // 200)
+    assert launched == list(BUCKETS) * -(-n_rows // (2 * tile))
 
 
-@pytest.mark.parametrize("piece", [1, 2, 7, 1000])
-def test_pieces_of_buckets(counting, use, small_buckets, monkeypatch, piece):
-    monkeypatch.setattr(small_buckets, "PIECE", piece)
-    use(64)
-    check(counting, rows_of(230, 200, 1, 0.9), 200, None, 1, 1)
+# The largest share of the rows in one category: as many pieces as there are tiles, or one for all buckets.
+@pytest.mark.parametrize("hot", [0.0, 0.5, 0.99, 1.0])
+@pytest.mark.parametrize("n_categories", [130, 400, 3000])
+def test_pieces_of_buckets(counting, use, small_buckets, monkeypatch, n_categories, hot):
+    monkeypatch.setattr(small_buckets, "SLAB", 1 << 20)
+    use(256)
+    check(counting, rows_of(9000, n_categories, 1, hot), n_categories, None, 1, 1)
+
+
+@pytest.mark.parametrize("period", [1, 2, 1024, 3000])
+def test_neighbouring_rows_of_one_bucket(counting, use, small_buckets, monkeypatch, period):
+    # Sorted rows, so that most tiles have no row of most buckets, in few slabs and in many.
+    codes = (np.arange(9000) // period % 700).astype(np.int32)
+    for slab in (small_buckets.SLAB, 1 << 20):
+        monkeypatch.setattr(small_buckets, "SLAB", slab)
+        use(256)
+        check(counting, Rows(codes), 700, None, 1, 1)
 
 
 def test_more_buckets_than_there_is_room_for(counting, use, small_buckets):
-    # 32 bytes: 16 cells in each of 8 buckets.
-    for n_categories, names in [(126, BUCKETS), (127, MEMORY)]:
+    # 32 bytes: 16 cells in each bucket.
+    most = 16 * small_buckets.MOST_BUCKETS
+    for n_categories, names in [(most - 2, BUCKETS), (most - 1, MEMORY)]:
         launched = use(32)
-        check(counting, rows_of(60, n_categories, 1), n_categories, None, 1, 1)
+        check(counting, rows_of(1500, n_categories, 1), n_categories, None, 1, 1)
         assert set(launched) == set(names)
 
 
-def test_the_most_rows_of_16_bit_counts_of_buckets(counting, use):
-    # One cell takes them all: one row too many in a piece would be a row of the next cell.
-    buckets = import_module("gpu_encode.cuda.buckets")
-    assert buckets.PIECE < 2**16
-    for n_rows in (2**16, buckets.FEWEST_ROWS):
-        use(256)
-        check(counting, Rows(np.full(n_rows, 4, np.int32)), 1000, None, 1, 1)
+def test_wide_buckets_where_there_would_be_many(counting, use, small_buckets, monkeypatch):
+    monkeypatch.setattr(small_buckets, "TABLE_BYTES", 64)
+    monkeypatch.setattr(small_buckets, "WIDE_TABLE_BYTES", 128)
+    monkeypatch.setattr(small_buckets, "FEW_BUCKETS", 8)
+    # What tables may take at most is never exceeded.
+    for n_cells, table_bytes, expected in [
+        (256, 128, 64),
+        (257, 128, 128),
+        (257, 96, 96),
+        (256, 32, 32),
+        (999, 32, 32),
+    ]:
+        use(table_bytes)
+        assert small_buckets.table_for(counting.engine(), n_cells) == expected
+        check(counting, rows_of(3000, n_cells - 2, 1, 0.2), n_cells - 2, None, 1, 1)
+
+
+def test_cells_beyond_the_words_of_a_slab_go_elsewhere(counting, kernels, small_buckets):
+    # A word holds a cell: no bucket is ever asked to lie beyond.
+    for table_bytes in (48 << 10, 99 << 10, 227 << 10):
+        chosen = replace(kernels, table_bytes=table_bytes)
+        assert not small_buckets.fits(chosen, 2**31)
+        assert not small_buckets.fits(chosen, 2**32 + 5)
+
+
+@pytest.mark.parametrize("hot", [(4,), (5,), (4, 5), (5, 900)])
+def test_more_rows_of_a_cell_than_16_bits_hold(counting, use, small_buckets, monkeypatch, hot):
+    monkeypatch.setattr(small_buckets, "SLAB", 1 << 20)
+    # A single block counts half of the rows at a time.
+    codes = np.resize(np.array(hot, np.int32), len(hot) * 2**18)
+    launched = use(256)
+    engine = replace(counting.engine(), blocks=1)
+    monkeypatch.setattr(counting, "engine", lambda: engine)
+    check(counting, Rows(codes), 1000, None, 1, 1)
+    assert set(launched) == set(BUCKETS)
 
 
 @pytest.mark.parametrize("n_classes", [1, 2, 3])
@@ -190,10 +233,14 @@ def test_views_that_begin_between_vectors(counting, forced, offsets):
     assert np.array_equal(memory.to_host(accumulators), expected.ravel())
 
 
-def test_memory_does_not_grow_with_rows(counting, use, small_buckets, monkeypatch):
+# Slabs of two tiles; of more than eight tiles, a quarter of the rows.
+@pytest.mark.parametrize(("n_rows", "tiles"), [(2000, 2), (8000, 2), (8192, 2), (8193, 3), (13000, 4)])
+def test_slabs_take_a_share_of_the_rows(counting, use, small_buckets, monkeypatch, n_rows, tiles):
     asked = []
     real = small_buckets.empty
     monkeypatch.setattr(small_buckets, "empty", lambda size, dtype: asked.append(size) or real(size, dtype))
-    use(256)
-    check(counting, rows_of(1000, 300, 1), 300, None, 1, 1)
-    assert max(asked) == 200
+    launched = use(256)
+    check(counting, rows_of(n_rows, 300, 1), 300, None, 1, 1)
+    # 302 cells in three buckets, each with a run in every tile of a slab.
+    assert asked == [tiles * small_buckets.TILE, 3 * tiles]
+    assert len(launched) <= 2 * small_buckets.MOST_SLABS

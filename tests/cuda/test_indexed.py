@@ -114,6 +114,29 @@ def test_counts_by_unwritten_codes(categories, counting, kernels, monkeypatch, d
     assert ("written" in vars(unwritten)) == (dtype == "int16")
 
 
+@pytest.mark.parametrize("dtype", ["int32", "uint32", "int64", "uint64"])
+@pytest.mark.parametrize("place", ["low", "zero", "high"])
+@pytest.mark.parametrize("gap", [None, 1, 98])
+def test_numbers_that_are_neighbours_need_no_index(categories, counting, dtype, place, gap):
+    # As many as nearly fill what the guess has room for, or with one missing.
+    held = np.iinfo(dtype)
+    lowest = {"low": held.min, "zero": max(held.min, -50), "high": held.max - 99}[place]
+    offsets = np.random.default_rng(2).permutation(3 * N) % 100
+    numbers = np.array([lowest + int(offset) for offset in offsets[offsets != gap]], dtype)
+    codes, distinct = cpu_fallback.factorize(numbers)
+    unwritten, _ = categories.index_numbers(memory.to_device(numbers))
+    source = unwritten.source
+    assert len(source.ranks) == 0 if gap is None else len(source.ranks) >= 100
+    accumulators = memory.zeros(len(distinct) + 2, np.int64)
+    counting.count(unwritten, None, None, len(distinct) + 2, 1, 1, accumulators)
+    assert memory.to_host(accumulators).tolist() == [*np.bincount(codes, minlength=len(distinct)), 0, 0]
+    found, table = memory.zeros((len(codes), 1), np.float32), np.arange(len(distinct) + 2, dtype=np.float32)
+    import_module("gpu_encode.cuda.gather").gather(memory.to_device(table[:, None, None]), unwritten, None, found)
+    assert memory.to_host(found)[:, 0].tolist() == codes.tolist()
+    assert "written" not in vars(unwritten)
+    assert memory.to_host(unwritten).tolist() == codes.tolist()
+
+
 @pytest.mark.parametrize("dtype", ["int16", "int32", "int64", "uint64"])
 @pytest.mark.parametrize("out", ["f4", "f8", "i4"])
 @pytest.mark.parametrize("n_outputs", [1, 3])

@@ -11,6 +11,7 @@ import os
 import re
 import sys
 import weakref
+from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
 
@@ -343,3 +344,41 @@ def test_a_model_keeps_what_rows_are_looked_up_in(bytes_a_category):
     # An encoding, and of whole numbers a place in the index.
     assert bytes_a_category("kept", "transform") == 4 + 4
     assert bytes_a_category("kept", "transform", indicators=True) == 4 + 1
+
+
+# What 1e8 rows of 1e6 categories take, the same for fewer of both: folds, sums of buckets and the slabs of rows that
+# are brought together are shares of the rows.
+SCALE, ROWS_A_CATEGORY = 10_240, 100
+MANY_CATEGORIES = {
+    "5 folds, int64": ("int64", 2, lambda: KFold(5), 8),
+    "5 folds, ten classes": ("int32", 10, lambda: KFold(5), 8),
+    "5 folds, int32": ("int32", 2, lambda: KFold(5), 4),
+    "leave-one-out, int32": ("int32", 2, LeaveOneOut, 4),
+}
+
+
+@pytest.mark.parametrize("case", MANY_CATEGORIES)
+def test_many_categories(count, monkeypatch, case):
+    dtype, n_classes, scheme, most = MANY_CATEGORIES[case]
+    memory, counting, partition = (
+        import_module(f"gpu_encode.cuda.{name}") for name in ("memory", "counting", "partition")
+    )
+    engine = counting.engine()
+    monkeypatch.setattr(partition, "FEWEST_ROWS", 0)
+    monkeypatch.setattr(partition, "SLAB", round(partition.SLAB * SCALE / 1e8))
+    rows = np.arange(SCALE)
+    X = memory.to_device((rows * 7 % (SCALE // ROWS_A_CATEGORY)).astype(dtype)[:, None])
+    y = memory.to_device((rows // 3 % n_classes).astype(dtype))
+    launched, run = [], counting.raw.run
+    monkeypatch.setattr(counting, "engine", lambda: replace(engine, run=launch, table_bytes=128))
+
+    def launch(name, *given, **more):
+        launched.append(name)
+        run(name, *given, **more)
+
+    encoder = TargetEncoder(cv=scheme(), smooth=10.0, dtype="float32", device="cuda")
+    before, count.peaks = count.bytes, {}
+    out = encoder.fit_transform(X, y)
+    assert "partition_rows" in launched
+    line, peak = max(count.peaks.items(), key=lambda each: each[1])
+    assert (peak - before - out.nbytes) / SCALE <= most, [code.co_name for code, _ in line]

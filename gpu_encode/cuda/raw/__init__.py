@@ -22,9 +22,10 @@ OPTIONS = ("--std=c++17", "--fmad=false")
 FILES = {
     "count_rows": "count_rows.cu",
     "count_in_memory": "counting.cu",
-    "measure_buckets": "counting.cu",
-    "fill_buckets": "counting.cu",
-    "count_buckets": "counting.cu",
+    "partition_rows": "partition.cu",
+    "partition_pairs_32": "partition.cu",
+    "partition_pairs_64": "partition.cu",
+    "count_buckets": "partition.cu",
     "gather_rows": "gather.cu",
     "measure_extents": "extents.cu",
     "measure_range": "ranges.cu",
