@@ -7,6 +7,7 @@ fixed when a kernel is compiled are its variant: definitions of the preprocessor
 from collections.abc import Iterator, Mapping
 from functools import cache
 from importlib.resources import files
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -34,6 +35,7 @@ FILES = {
     "add_in_cells": "sums.cu",
     "add_in_tables": "sums.cu",
     "add_hot_in_tables": "sums.cu",
+    "add_in_windows": "windows.cu",
 }
 # Types of numbers by their bytes, as raw/rows.cuh calls them.
 NARROW, WORDS = ("unsigned char", "unsigned short"), ("unsigned", "Word")
@@ -65,6 +67,12 @@ VARIANTS: dict[str, list[dict[str, str]]] = {
         for key in WORDS
         for target in ("float", "double", "Long")
         for encoding in ("float", "double")
+    ],
+    "windows.cu": [
+        {"VALUE": value, "SQUARES": squares, "SOURCE": source}
+        for value, squares, source in product(
+            ("float", "double", "Long"), "01", ("StraightFolds", "ComputedFolds", "HashedFolds")
+        )
     ],
 }
 
