@@ -90,7 +90,10 @@ class Ops(Protocol):
     def accumulate(
         self, rows: Rows, n_categories: int, folds: Folds, n_folds: int, n_classes: int, layout: Layout, /
     ) -> Array:
-        """Exact counts and sums: (n_categories + 2, n_folds, n_classes, layout.width) int64 digits, in one pass."""
+        """Exact counts and sums: (n_categories + 2, n_folds, n_classes, layout.width) int64 digits, in one pass.
+
+        What the digits of a window make is the sum; how it is spread over them may differ from backend to backend.
+        """
 
     def accumulate_numbers(self, rows: Rows, n_classes: int, layout: Layout, /) -> SumsByNumber:
         """Factorize numbers and sum their rows in one pass, for one fold: rows.codes are the numbers themselves."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from cpu_fallback.types import SumsByNumber
-from gpu_encode.cuda import counting, raw
+from gpu_encode.cuda import counting, raw, windows
 from gpu_encode.cuda.addition import MOST_ADDED, plan_of
 from gpu_encode.cuda.categories import base_and_mask, factorize, index_numbers, numbers_at, spans_of, words_of
 from gpu_encode.cuda.counting import Engine, count
@@ -17,6 +17,7 @@ from gpu_encode.cuda.folds import fold_source
 from gpu_encode.cuda.indexed import WORDS, CodeSource, Index, codes_by, source_of
 from gpu_encode.cuda.memory import empty, to_device, to_host, zeros
 from gpu_encode.cuda.runtime import xp
+from gpu_encode.cuda.windows import COPIED_SHARE, MOST_COPIES
 
 if TYPE_CHECKING:
     from cpu_fallback.types import Array, Folds, Layout, Rows
@@ -28,9 +29,6 @@ SAMPLE = 1 << 12
 MOST_RANKS = 255
 # Looking for hot categories is estimated to cost as much as adding this many rows, all to one cell.
 SAMPLED_ROWS = 1 << 18
-# Copies of a table take half of what a block may have at most: a multiprocessor's cache needs memory, too.
-COPIED_SHARE = 2
-MOST_COPIES = 8
 
 
 def engine() -> Engine:
@@ -77,6 +75,8 @@ class Addition(NamedTuple):
     accumulators : int64 device array
     codes : int32 device array
         As they were given.
+    variant : dict, optional
+        What the kernel that adds in windows is compiled for, where it serves.
     """
 
     rows: tuple[Any, ...]
@@ -87,6 +87,7 @@ class Addition(NamedTuple):
     words: int
     accumulators: "Array"
     codes: "Array"
+    variant: dict[str, str] | None = None
 
 
 def job_of(
@@ -111,6 +112,7 @@ def job_of(
         words,
         accumulators,
         rows.codes,
+        windows.variant_of(rows, folds, layout, target, target_kind),
     )
 
 
@@ -151,12 +153,14 @@ def count_numbers(numbers: "Array", classes: "Array | None", n_classes: int) -> 
 
 
 def add_rows(job: Addition) -> None:
-    """Choose where to add: in tables if all cells fit; else hot categories there, and others in memory.
+    """Choose where to add: in windows or tables if all cells fit; else hot categories in tables, and others in memory.
 
     Measured on an H200 for 2**26 rows: one pass over tables 1.4 to 3.2 ms, cells in memory 1.6 to 6.5 ms for thousands
     of categories alike; tables filled one part after the other took 11 ms and more.
     """
     chosen = engine()
+    if windows.add(chosen, job):
+        return
     most_lines = chosen.table_bytes // (4 * job.words * job.in_line)
     if job.n_lines <= most_lines:
         launch_tables(chosen, "add_in_tables", job, job.n_lines)

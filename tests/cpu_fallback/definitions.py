@@ -98,6 +98,17 @@ def sum_rows(drawn: Drawn, folds: Any, n_folds: int = 1) -> np.ndarray[Any, Any]
     return sums
 
 
+def carried(sums: np.ndarray[Any, Any], layout: Layout) -> np.ndarray[Any, Any]:
+    """The same sums in one form: all digits of a window but the highest are in [0, 2**32)."""
+    sums = sums.copy()
+    for window, _, columns in layout.measures():
+        for column in range(columns.start, columns.start + window.width - 1):
+            above = sums[..., column] // DIGIT
+            sums[..., column] -= above * DIGIT
+            sums[..., column + 1] += above
+    return sums
+
+
 def reals() -> st.SearchStrategy[float]:
     return st.sampled_from(REALS) | st.floats(-1e6, 1e6) | st.floats(-LARGEST, LARGEST)
 

@@ -7,6 +7,7 @@ fixed when a kernel is compiled are its variant: definitions of the preprocessor
 from collections.abc import Iterator, Mapping
 from functools import cache
 from importlib.resources import files
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -35,6 +36,7 @@ FILES = {
     "add_in_cells": "sums.cu",
     "add_in_tables": "sums.cu",
     "add_hot_in_tables": "sums.cu",
+    "add_in_windows": "windows.cu",
 }
 # Types of unsigned words by their bytes, as raw/rows.cuh calls them.
 TYPES = {1: "unsigned char", 2: "unsigned short", 4: "unsigned", 8: "Word"}
@@ -67,6 +69,12 @@ VARIANTS: dict[str, list[dict[str, str]]] = {
         for key in WORDS
         for target in ("float", "double", "Long")
         for encoding in ("float", "double")
+    ],
+    "windows.cu": [
+        {"VALUE": value, "SQUARES": squares, "SOURCE": source}
+        for value, squares, source in product(
+            ("float", "double", "Long"), "01", ("StraightFolds", "ComputedFolds", "HashedFolds")
+        )
     ],
 }
 

@@ -295,11 +295,13 @@ __device__ inline void take_turns(const Plan<Source> &plan, Source &source, cons
 // Give each four rows of whole tiles to work.read(row, into) and then to work.use(row, read, folds), the last tiles first
 // where the rows have just been read from the first on.  `AT_ONCE`: turns whose loads are under way together.
 template <typename Source, typename Work>
-__device__ inline void walk(const Plan<Source> &plan, const Work &work, bool backwards) {
+__device__ inline void walk(const Plan<Source> &plan, const Work &work, bool backwards,
+                            unsigned thread = blockIdx.x * blockDim.x + threadIdx.x,
+                            unsigned threads = gridDim.x * blockDim.x) {
     constexpr unsigned AT_ONCE = Work::AT_ONCE;
     Source source(plan.fixed);
-    unsigned thread = blockIdx.x * blockDim.x + threadIdx.x, n_items = plan.tiles.n_tiles * FOURS;
-    for (unsigned item = thread; item < n_items; item += gridDim.x * blockDim.x) {
+    unsigned n_items = plan.tiles.n_tiles * FOURS;
+    for (unsigned item = thread; item < n_items; item += threads) {
         unsigned tile = item / FOURS, four = item % FOURS;
         if (backwards)
             tile = plan.tiles.n_tiles - 1 - tile;
