@@ -1,4 +1,4 @@
-"""Counts of many cells: rows come together by buckets of neighbouring cells, whose counts fit shared memory.
+"""Counts and sums of many cells: rows come together by buckets of neighbouring cells, which fit shared memory.
 
 A tile of rows is sorted by bucket in one pass, where it lies, and a bucket's rows are read from all tiles: there is no
 sort, no pass that only measures, and nothing for the host to wait for.
@@ -10,11 +10,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from cpu_fallback.compiled.border import Array
-from gpu_encode.cuda.memory import empty, zeros
+from gpu_encode.cuda import windows
+from gpu_encode.cuda.memory import empty, to_device, zeros
 from gpu_encode.cuda.runtime import SIMULATED
 
 if TYPE_CHECKING:
     from gpu_encode.cuda.counting import Engine
+    from gpu_encode.cuda.sums import Addition
 
 # Below this, an estimate, three launches and clearing and adding up the tables take longer than waiting for the atomics
 # of a hot cell at 4.4 G rows/s.
@@ -118,3 +120,31 @@ def count(engine: "Engine", rows: tuple[Any, ...], accumulators: Array) -> None:
         shared = (2 << shift) + 4 * (len(slab.sizes) + MOST_WARPS)
         arguments = slab.words, slab.runs, slab.sizes, TILE, shift, target, accumulators
         engine.run("count_buckets", blocks, threads, *arguments, shared=shared)
+
+
+def bytes_beside(engine: "Engine", n_buckets: int) -> int:
+    """Shared memory of a block that adds numbers beside its cells: what its warps keep, and the ends of pieces."""
+    warps = min(engine.threads, windows.THREADS) // windows.LANES
+    return windows.BLOCK_BYTES + windows.WARP_BYTES * warps + 4 * (n_buckets + MOST_WARPS)
+
+
+def add(engine: "Engine", job: "Addition") -> bool:
+    """Add all rows in windows, unless they are few or cells too many; says whether that was done."""
+    if job.variant is None or job.n_rows < FEWEST_ROWS:
+        return False
+    n_cells, slot_bytes = job.n_lines * job.in_line, windows.SLOT_BYTES[int(job.variant["SQUARES"])]
+    shift = shift_of(engine.table_bytes - bytes_beside(engine, MOST_BUCKETS), slot_bytes)
+    if buckets_of(n_cells, shift) > MOST_BUCKETS:
+        return False
+    codes, classes, target, _, *folds = job.rows
+    rows, plan = (codes, classes, 0, *folds, job.n_lines, job.in_line, 1), to_device(np.array(job.plan, np.int64))
+    # Registers leave room for one block on a multiprocessor.
+    threads, blocks = min(engine.threads, windows.THREADS), -(-engine.blocks // 2)
+    variant = {name: job.variant[name] for name in ("VALUE", "SQUARES")}
+    for slab in sorted_slabs(engine, rows, n_cells, shift, target):
+        # As in `count`, but that a cell's sum takes longer to move than a count.
+        wanted = max(slab.n_rows // (2 * blocks), 4 << shift)
+        shared = bytes_beside(engine, len(slab.sizes)) + (slot_bytes << shift)
+        arguments = slab.words, *slab.values, slab.runs, slab.sizes, slab.n_rows, TILE, shift, wanted, plan
+        engine.run("add_buckets", blocks, threads, *arguments, job.accumulators, shared=shared, variant=variant)
+    return True

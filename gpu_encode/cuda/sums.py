@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from cpu_fallback.types import SumsByNumber
-from gpu_encode.cuda import counting, raw, windows
+from gpu_encode.cuda import counting, partition, raw, windows
 from gpu_encode.cuda.addition import MOST_ADDED, plan_of
 from gpu_encode.cuda.categories import base_and_mask, factorize, index_numbers, numbers_at, spans_of, words_of
 from gpu_encode.cuda.counting import Engine, count
@@ -159,7 +159,7 @@ def add_rows(job: Addition) -> None:
     of categories alike; tables filled one part after the other took 11 ms and more.
     """
     chosen = engine()
-    if windows.add(chosen, job):
+    if windows.add(chosen, job) or partition.add(chosen, job):
         return
     most_lines = chosen.table_bytes // (4 * job.words * job.in_line)
     if job.n_lines <= most_lines:

@@ -346,39 +346,51 @@ def test_a_model_keeps_what_rows_are_looked_up_in(bytes_a_category):
     assert bytes_a_category("kept", "transform", indicators=True) == 4 + 1
 
 
-# What 1e8 rows of 1e6 categories take, the same for fewer of both: folds, sums of buckets and the slabs of rows that
-# are brought together are shares of the rows.
+# What 1e8 rows of 1e6 categories take, the same for fewer of both: codes, sums and the slabs of rows that are brought
+# together are shares of the rows.  Types of the keys and of the target, the number of its classes, the scheme, and the
+# most bytes a row.
 SCALE, ROWS_A_CATEGORY = 10_240, 100
 MANY_CATEGORIES = {
-    "5 folds, int64": ("int64", 2, lambda: KFold(5), 8),
-    "5 folds, ten classes": ("int32", 10, lambda: KFold(5), 8),
-    "5 folds, int32": ("int32", 2, lambda: KFold(5), 4),
-    "leave-one-out, int32": ("int32", 2, LeaveOneOut, 4),
+    "5 folds, int64": ("int64", "int64", 2, lambda: KFold(5), 8),
+    "5 folds, ten classes": ("int32", "int32", 10, lambda: KFold(5), 8),
+    "5 folds, int32": ("int32", "int32", 2, lambda: KFold(5), 4),
+    "leave-one-out, int32": ("int32", "int32", 2, LeaveOneOut, 4),
+    "5 folds, float32": ("int32", "float32", None, lambda: KFold(5), 5),
+    "5 folds, float64, empirical Bayes": ("int32", "float64", None, lambda: KFold(5), 8),
 }
 
 
-@pytest.mark.parametrize("case", MANY_CATEGORIES)
-def test_many_categories(count, monkeypatch, case):
-    dtype, n_classes, scheme, most = MANY_CATEGORIES[case]
-    memory, counting, partition = (
-        import_module(f"gpu_encode.cuda.{name}") for name in ("memory", "counting", "partition")
-    )
-    engine = counting.engine()
+@pytest.fixture
+def small_tables(monkeypatch):
+    """Let blocks have few cells, and slabs the same share of the rows; gives the names of the kernels launched."""
+    sums, counting, partition = (import_module(f"gpu_encode.cuda.{name}") for name in ("sums", "counting", "partition"))
     monkeypatch.setattr(partition, "FEWEST_ROWS", 0)
-    monkeypatch.setattr(partition, "SLAB", round(partition.SLAB * SCALE / 1e8))
-    rows = np.arange(SCALE)
-    X = memory.to_device((rows * 7 % (SCALE // ROWS_A_CATEGORY)).astype(dtype)[:, None])
-    y = memory.to_device((rows // 3 % n_classes).astype(dtype))
+    monkeypatch.setattr(partition.windows, "add", lambda engine, job: False)
+    for name in ("SLAB", "SLAB_OF_PAIRS"):
+        monkeypatch.setattr(partition, name, round(getattr(partition, name) * SCALE / 1e8))
     launched, run = [], counting.raw.run
-    monkeypatch.setattr(counting, "engine", lambda: replace(engine, run=launch, table_bytes=128))
 
     def launch(name, *given, **more):
         launched.append(name)
         run(name, *given, **more)
 
-    encoder = TargetEncoder(cv=scheme(), smooth=10.0, dtype="float32", device="cuda")
+    sums_bytes = partition.bytes_beside(sums.engine(), partition.MOST_BUCKETS) + 8 * max(partition.windows.SLOT_BYTES)
+    for module, table_bytes in ((counting, 128), (sums, sums_bytes)):
+        engine = replace(module.engine(), run=launch, table_bytes=table_bytes)
+        monkeypatch.setattr(module, "engine", lambda engine=engine: engine)
+    return launched
+
+
+@pytest.mark.parametrize("case", MANY_CATEGORIES)
+def test_many_categories(count, small_tables, case):
+    keys, dtype, n_classes, scheme, most = MANY_CATEGORIES[case]
+    memory, rows = import_module("gpu_encode.cuda.memory"), np.arange(SCALE)
+    X = memory.to_device((rows * 7 % (SCALE // ROWS_A_CATEGORY)).astype(keys)[:, None])
+    y = rows // 3 % n_classes if n_classes else np.random.default_rng(0).standard_normal(SCALE)
+    y, smooth = memory.to_device(y.astype(dtype)), "auto" if "Bayes" in case else 10.0
+    encoder = TargetEncoder(cv=scheme(), smooth=smooth, dtype="float32", device="cuda")
     before, count.peaks = count.bytes, {}
     out = encoder.fit_transform(X, y)
-    assert "partition_rows" in launched
+    assert {"count_buckets", "add_buckets"}.intersection(small_tables)
     line, peak = max(count.peaks.items(), key=lambda each: each[1])
     assert (peak - before - out.nbytes) / SCALE <= most, [code.co_name for code, _ in line]

@@ -27,6 +27,7 @@ FILES = {
     "partition_pairs_32": "partition.cu",
     "partition_pairs_64": "partition.cu",
     "count_buckets": "partition.cu",
+    "add_buckets": "bucket_sums.cu",
     "gather_rows": "gather.cu",
     "measure_extents": "extents.cu",
     "measure_range": "ranges.cu",
@@ -75,6 +76,9 @@ VARIANTS: dict[str, list[dict[str, str]]] = {
         for value, squares, source in product(
             ("float", "double", "Long"), "01", ("StraightFolds", "ComputedFolds", "HashedFolds")
         )
+    ],
+    "bucket_sums.cu": [
+        {"VALUE": value, "SQUARES": squares} for value, squares in product(("float", "double", "Long"), "01")
     ],
 }
 
