@@ -162,10 +162,10 @@ def count(monkeypatch):
     del known
     monkeypatch.setattr(import_module("gpu_encode.cuda"), "TILE", TILE)
     monkeypatch.setattr(import_module("gpu_encode.fitting.model"), "SAMPLE", TILE)
-    monkeypatch.setattr(import_module("gpu_encode.cuda.order_tiles"), "TILE", TILE)
+    monkeypatch.setattr(import_module("gpu_encode.cuda.ordered_encodings"), "TILE", TILE)
+    monkeypatch.setattr(import_module("gpu_encode.cuda.order_tiles"), "PLACES", TILE)
     segments = import_module("gpu_encode.cuda.order_segments")
     monkeypatch.setattr(segments, "CHECKPOINT_BITS", 1)
-    monkeypatch.setattr(segments, "HALF_OF_THEM", 1)
     scans = import_module("gpu_encode.training.scans")
     monkeypatch.setattr(scans, "CHECKPOINT_BITS", 1)
     monkeypatch.setattr(scans, "EXACT_PLACES", 2)

@@ -34,6 +34,13 @@ FILES = {
     "add_in_cells": "sums.cu",
     "add_in_tables": "sums.cu",
     "add_hot_in_tables": "sums.cu",
+    "count_chunks": "ordered.cu",
+    "scan_chunks": "ordered.cu",
+    "walk_chunks": "ordered.cu",
+    "walk_rows_32": "permutation.cu",
+    "walk_rows_64": "permutation.cu",
+    "walk_blocks": "permutation.cu",
+    "shuffle_blocks": "permutation.cu",
 }
 # Types of numbers by their bytes, as raw/rows.cuh calls them.
 NARROW, WORDS = ("unsigned char", "unsigned short"), ("unsigned", "Word")
@@ -66,6 +73,7 @@ VARIANTS: dict[str, list[dict[str, str]]] = {
         for target in ("float", "double", "Long")
         for encoding in ("float", "double")
     ],
+    "ordered.cu": [{"OUT": out, "ESTIMATES": estimates} for out in ("float", "double") for estimates in ("0", "1")],
 }
 
 
