@@ -162,6 +162,10 @@ class Segments:
         given = self.sums, self.running, self.shape, self.first, self.rule, self.priors
         launch_rows(see_segments, last - first + 1, first, last, *given, threads=FEW_THREADS)
 
+    def by_class(self) -> "Array":
+        """Give the sums so far: (segments, classes, width)."""
+        return self.sums.reshape(self.n, self.shape.n_classes, -1)
+
     def before(self) -> "Array":
         """Give the sums of all rows before each segment, once all have been added: (segments, classes, width)."""
         return (self.running - self.sums).reshape(self.n, self.shape.n_classes, -1)

@@ -8,6 +8,7 @@ import numpy as np
 from cpu_fallback.compiled.moments import Shape, shape_of
 from cpu_fallback.compiled.row_encodings import encoding_without, has_category
 from cpu_fallback.fused_rules import FusedRule, Written
+from cpu_fallback.sums import CARRY_AFTER, carry
 from cpu_fallback.types import Carry, Rows
 from gpu_encode.cuda import ordered_counts
 from gpu_encode.cuda.digits import measures_of
@@ -47,6 +48,9 @@ from gpu_encode.cuda.runtime import (
 if TYPE_CHECKING:
     from cpu_fallback.row_numbers import Permutation
     from cpu_fallback.types import Array, Layout
+
+# Places have as many bits as a sign leaves.
+MOST_ROWS = 2**62
 
 
 @kernel
@@ -118,7 +122,7 @@ def encode_digits_by_tile(
     doubts: Doubts,
 ) -> "Array":
     """Write the encodings of any rows; gives their sums (categories + 2, classes, width)."""
-    carry = Carry.empty(n_categories, segments.shape.n_classes, layout.width, False, xp)
+    state = Carry.empty(n_categories, segments.shape.n_classes, layout.width, False, xp)
     measures, fixed = measures_of(layout), (segments.shape, segments.first, segments.rule, segments.priors)
     for start in range(0, len(rows), TILE):
         stop = min(start + TILE, len(rows))
@@ -128,10 +132,18 @@ def encode_digits_by_tile(
         given = start, layout.width, segments.length, BLOCK_ROWS, segments.sums
         launch(sum_segments, n_blocks, THREADS, *parts, *given, shared=8 * segments.length)
         segments.find_priors(start, stop)
-        seen = ordered(here, None, layout, carry).reshape(-1)
+        seen = ordered(here, None, layout, state).reshape(-1)
         where = parts.codes, seen, numbers, start, burned
         launch_rows(encode_seen, stop - start, *where, *fixed, to, doubts, threads=FEW_THREADS)
-    return carry.sums
+        if start // CARRY_AFTER < stop // CARRY_AFTER:
+            for sums in (state.sums, segments.by_class()):
+                carry(sums, layout)
+    return state.sums
+
+
+def most_ordered_rows(_layout: "Layout", /) -> int:
+    """Give how many rows there may be: digits are carried on the way; see `gpu_encode.ops.FusedOps`."""
+    return MOST_ROWS
 
 
 def ordered_encodings(

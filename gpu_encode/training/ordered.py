@@ -7,11 +7,12 @@ import numpy as np
 
 from cpu_fallback.exact import Floats, Integers
 from cpu_fallback.row_numbers import Permutation
+from cpu_fallback.sums import CARRY_AFTER, carry
 from cpu_fallback.types import MISSING, Array, Rows
 from gpu_encode.formulas.encoding_rule import Mask
 from gpu_encode.ops import host, tiles
 from gpu_encode.schemes.plans import Order, OrderedPlan, RowOrder, TimeOrder
-from gpu_encode.sums.category_sums import CARRY_AFTER, CategorySums, carry
+from gpu_encode.sums.category_sums import CategorySums
 from gpu_encode.training.ageing import AgeingScan, signed
 from gpu_encode.training.outputs import TiledOutput
 from gpu_encode.training.scans import (
@@ -96,8 +97,7 @@ def in_one_pass(
 ) -> CategorySums | None:
     """Encode the rows in one order in one pass of the backend, with the same bits; None where it has no such pass."""
     fused, fused_rule = task.ops.fused, task.fused_rule()
-    # The sums of more rows have to be carried on the way.
-    if fused is None or fused_rule is None or len(task.rows) > CARRY_AFTER:
+    if fused is None or fused_rule is None or len(task.rows) > fused.most_ordered_rows(task.spec.layout):
         return None
     numbers = order.rows if isinstance(order, TimeOrder) else order if isinstance(order, Permutation) else None
     ties = (order.ties, order.starts) if isinstance(order, TimeOrder) else None
