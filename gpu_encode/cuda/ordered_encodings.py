@@ -1,7 +1,7 @@
 """Encodings of all rows from the rows before them: from counts in one go, from digits tile by tile."""
 
 import math
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -9,10 +9,12 @@ from cpu_fallback.compiled.moments import Shape, shape_of
 from cpu_fallback.compiled.row_encodings import encoding_without, has_category
 from cpu_fallback.fused_rules import FusedRule, Written
 from cpu_fallback.sums import CARRY_AFTER, carry
-from cpu_fallback.types import Carry, Rows
-from gpu_encode.cuda import ordered_counts
+from cpu_fallback.types import Rows
+from gpu_encode.cuda import chunks, ordered_counts
+from gpu_encode.cuda.chunks import Walked, seen_before
 from gpu_encode.cuda.digits import measures_of
 from gpu_encode.cuda.encodings import (
+    MOST_CELL,
     Doubts,
     Priors,
     around_of,
@@ -24,14 +26,14 @@ from gpu_encode.cuda.encodings import (
     room_for_doubts,
 )
 from gpu_encode.cuda.fallbacks import TIES, WIDE, leave_to_arrays
-from gpu_encode.cuda.memory import empty
+from gpu_encode.cuda.memory import empty, zeros
 from gpu_encode.cuda.moments import ROOM, class_width, pair, width_of_class
 from gpu_encode.cuda.order_segments import BLOCK_ROWS, Segments, segment_of, sum_segments
-from gpu_encode.cuda.ordered import ordered
+from gpu_encode.cuda.ordered import counts_rows
 from gpu_encode.cuda.permutations import walk_rows
 from gpu_encode.cuda.rounding import scale
 from gpu_encode.cuda.row_encodings import Destination, destination_of, settle_rows, store
-from gpu_encode.cuda.row_parts import parts_of
+from gpu_encode.cuda.row_parts import RowParts, line_of, parts_of
 from gpu_encode.cuda.runtime import (
     FEW_THREADS,
     THREADS,
@@ -42,8 +44,8 @@ from gpu_encode.cuda.runtime import (
     launch,
     launch_rows,
     types,
-    xp,
 )
+from gpu_encode.cuda.segments import Sorted, carry_sums, first_equal, sort_by_code, write_sums
 
 if TYPE_CHECKING:
     from cpu_fallback.row_numbers import Permutation
@@ -51,12 +53,58 @@ if TYPE_CHECKING:
 
 # Places have as many bits as a sign leaves.
 MOST_ROWS = 2**62
+# What a tile may keep for each of all rows, and what a row of it needs beside digits: its number, category, target,
+# weight, and place among sorted rows.
+BYTES_A_ROW = 6
+BYTES_OF_TILE = 48
+
+
+@device_function
+def encode_row(
+    seen: "Array",
+    code: int,
+    place: int,
+    numbers: "Array",
+    i: int,
+    burned: int,
+    shape: Shape,
+    first: int,
+    rule: FusedRule,
+    priors: Priors,
+    rooms: "tuple[Array, Array, Array]",
+    to: Destination,
+    doubts: Doubts,
+) -> None:
+    """Write the encodings of a row, the i-th of a tile and numbered unless rows stand in order, from what it sees."""
+    line, n_outputs, segment = class_width(shape), shape.n_classes - first, segment_of(place)
+    row, length = np.int64(numbers[i]) if len(numbers) else np.int64(place), shape.n_classes * line
+    count = pair(seen, 0, line, shape.n_classes, shape.n_width, shape.n_low, 0)
+    weight = scale(count[0], count[2])
+    counts = has_category(code, rule) and weight > 0.0 and weight >= rule.blend.least
+    for output in range(n_outputs):
+        s_at, value = place_of_total(shape, output, first), math.nan
+        around = around_of(priors, segment * n_outputs + output, rule.blend)
+        if place >= burned and counts:
+            value, doubtful = encode_digits(
+                seen, 0, s_at, shape, rule.blend, around, count, rooms[0], rooms[1], rooms[2]
+            )
+            if doubtful:
+                number = keep_doubt(doubts, row * n_outputs + output)
+                keep_cell(doubts.seen, number, seen, 0, length)
+                keep_segment(doubts, number, segment, length)
+        elif place >= burned:
+            value = encoding_without(code, around.mu, rule)
+        store(value, row * to.by_row + output * to.by_output, to, doubts)
+    if to.flagged:
+        to.unseen[row] = to.unseen[row] and not counts
 
 
 @kernel
-def encode_seen(
+def encode_walked(
     codes: "Array",
-    seen: "Array",
+    n_lines: int,
+    walked: Walked,
+    sums: "Array",
     numbers: "Array",
     start: int,
     burned: int,
@@ -67,34 +115,48 @@ def encode_seen(
     to: Destination,
     doubts: Doubts,
 ) -> None:
-    """Write the encodings of a tile's rows, numbered unless they stand in order, from the digits of what each sees."""
+    """Write the encodings of a tile's rows, of which each has seen its own chunk."""
+    seen = cuda.local.array(MOST_CELL, types.int64)
     n_room = cuda.local.array(ROOM, types.int64)
     s_room = cuda.local.array(ROOM, types.int64)
     q_room = cuda.local.array(ROOM, types.int64)
-    line, n_outputs = class_width(shape), shape.n_classes - first
-    length = shape.n_classes * line
+    length = shape.n_classes * class_width(shape)
     for i in range(cuda.grid(1), len(codes), cuda.gridsize(1)):
-        place, cell, code = start + i, i * length, codes[i]
-        row = np.int64(numbers[i]) if len(numbers) else np.int64(place)
-        count, segment = pair(seen, cell, line, shape.n_classes, shape.n_width, shape.n_low, 0), segment_of(place)
-        weight = scale(count[0], count[2])
-        counts = has_category(code, rule) and weight > 0.0 and weight >= rule.blend.least
-        for output in range(n_outputs):
-            s_at, value = cell + place_of_total(shape, output, first), math.nan
-            around = around_of(priors, segment * n_outputs + output, rule.blend)
-            if place >= burned and counts:
-                value, doubtful = encode_digits(
-                    seen, cell, s_at, shape, rule.blend, around, count, n_room, s_room, q_room
-                )
-                if doubtful:
-                    number = keep_doubt(doubts, row * n_outputs + output)
-                    keep_cell(doubts.seen, number, seen, cell, length)
-                    keep_segment(doubts, number, segment, length)
-            elif place >= burned:
-                value = encoding_without(code, around.mu, rule)
-            store(value, row * to.by_row + output * to.by_output, to, doubts)
-        if to.flagged:
-            to.unseen[row] = to.unseen[row] and not counts
+        cell = line_of(codes[i], n_lines) * length
+        for k in range(length):
+            before = seen_before(walked.running, walked.n_chunks, sums, cell + k, i // walked.chunk_rows)
+            seen[k] = walked.seen[i * length + k] + before
+        where = seen, codes[i], start + i, numbers, i, burned
+        encode_row(*where, shape, first, rule, priors, (n_room, s_room, q_room), to, doubts)
+
+
+@kernel
+def encode_sorted(
+    rows: Sorted,
+    sums: "Array",
+    numbers: "Array",
+    start: int,
+    burned: int,
+    shape: Shape,
+    first: int,
+    rule: FusedRule,
+    priors: Priors,
+    to: Destination,
+    doubts: Doubts,
+) -> None:
+    """Write the encodings of a tile's rows, which stand in the order of their categories."""
+    seen = cuda.local.array(MOST_CELL, types.int64)
+    n_room = cuda.local.array(ROOM, types.int64)
+    s_room = cuda.local.array(ROOM, types.int64)
+    q_room = cuda.local.array(ROOM, types.int64)
+    length, n_rows = rows.n_classes * rows.width, len(rows.order)
+    for at in range(cuda.grid(1), n_rows, cuda.gridsize(1)):
+        i, code = np.int64(rows.order[at]), rows.codes[at]
+        begin, source = first_equal(rows.codes, 0, at), line_of(code, rows.n_lines) * length
+        columns = rows.counted, rows.n_classes, rows.width
+        write_sums(rows.running, n_rows, *columns, begin, at, sums, source, seen, 0)
+        where = seen, code, start + i, numbers, i, burned
+        encode_row(*where, shape, first, rule, priors, (n_room, s_room, q_room), to, doubts)
 
 
 @device_function
@@ -111,6 +173,24 @@ def numbers_of(order: "Permutation | None", start: int, stop: int) -> "Array":
     return walk_rows(order, start, stop, False, np.int32 if order.n_rows < 2**31 else np.int64)
 
 
+def tile_size(n_rows: int, length: int) -> int:
+    """Rows of a tile: what is kept of each, its digits among it, is to be a small part of what all rows are."""
+    return min(TILE, max(TILE // 8, BYTES_A_ROW * n_rows // (8 * length + BYTES_OF_TILE)))
+
+
+def encode_tile(parts: RowParts, shape: tuple[int, int, int], counted: bool, sums: "Array", *given: Any) -> None:
+    """Write the encodings of a tile's rows, and bring the sums so far, flat, up to date."""
+    n_rows = len(parts.codes)
+    if chunks.fits(shape):
+        walked, gained = chunks.walk(parts, shape, sums, empty(n_rows * shape[1] * shape[2], np.int64))
+        launch_rows(encode_walked, n_rows, parts.codes, shape[0], walked, sums, *given, threads=FEW_THREADS)
+        sums += gained
+    else:
+        found = sort_by_code(parts, shape, counted)
+        launch_rows(encode_sorted, n_rows, found, sums, *given, threads=FEW_THREADS)
+        launch_rows(carry_sums, n_rows, *found, sums)
+
+
 def encode_digits_by_tile(
     rows: Rows,
     order: "Permutation | None",
@@ -122,23 +202,23 @@ def encode_digits_by_tile(
     doubts: Doubts,
 ) -> "Array":
     """Write the encodings of any rows; gives their sums (categories + 2, classes, width)."""
-    state = Carry.empty(n_categories, segments.shape.n_classes, layout.width, False, xp)
+    shape = n_categories + 2, segments.shape.n_classes, layout.width
+    sums, counted = zeros(shape, np.int64), counts_rows(rows, layout, shape[1])
     measures, fixed = measures_of(layout), (segments.shape, segments.first, segments.rule, segments.priors)
-    for start in range(0, len(rows), TILE):
-        stop = min(start + TILE, len(rows))
+    size = tile_size(len(rows), segments.length)
+    for start in range(0, len(rows), size):
+        stop = min(start + size, len(rows))
         numbers = numbers_of(order, start, stop)
         here = rows.block(start, stop) if order is None else rows.pick(numbers)
         parts, n_blocks = parts_of(here, measures), -(-(stop - start) // BLOCK_ROWS)
         given = start, layout.width, segments.length, BLOCK_ROWS, segments.sums
         launch(sum_segments, n_blocks, THREADS, *parts, *given, shared=8 * segments.length)
         segments.find_priors(start, stop)
-        seen = ordered(here, None, layout, state).reshape(-1)
-        where = parts.codes, seen, numbers, start, burned
-        launch_rows(encode_seen, stop - start, *where, *fixed, to, doubts, threads=FEW_THREADS)
+        encode_tile(parts, shape, counted, sums.reshape(-1), numbers, start, burned, *fixed, to, doubts)
         if start // CARRY_AFTER < stop // CARRY_AFTER:
-            for sums in (state.sums, segments.by_class()):
-                carry(sums, layout)
-    return state.sums
+            for digits in (sums, segments.by_class()):
+                carry(digits, layout)
+    return sums
 
 
 def most_ordered_rows(_layout: "Layout", /) -> int:

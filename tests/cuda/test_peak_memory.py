@@ -162,7 +162,9 @@ def count(monkeypatch):
     del known
     monkeypatch.setattr(import_module("gpu_encode.cuda"), "TILE", TILE)
     monkeypatch.setattr(import_module("gpu_encode.fitting.model"), "SAMPLE", TILE)
-    monkeypatch.setattr(import_module("gpu_encode.cuda.ordered_encodings"), "TILE", TILE)
+    ordered = import_module("gpu_encode.cuda.ordered_encodings")
+    monkeypatch.setattr(ordered, "TILE", TILE)
+    monkeypatch.setattr(ordered, "BYTES_A_ROW", 1 << 20)
     monkeypatch.setattr(import_module("gpu_encode.cuda.order_tiles"), "PLACES", TILE)
     segments = import_module("gpu_encode.cuda.order_segments")
     monkeypatch.setattr(segments, "CHECKPOINT_BITS", 1)
