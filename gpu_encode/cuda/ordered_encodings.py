@@ -52,7 +52,7 @@ if TYPE_CHECKING:
     from cpu_fallback.types import Array, Layout
 
 # Places have as many bits as a sign leaves.
-MOST_ROWS = 2**62
+MOST_PLACES = 2**62
 # What a tile may keep for each of all rows, and what a row of it needs beside digits: its number, category, target,
 # weight, and place among sorted rows.
 BYTES_A_ROW = 6
@@ -223,7 +223,7 @@ def encode_digits_by_tile(
 
 def most_ordered_rows(_layout: "Layout", /) -> int:
     """Give how many rows there may be: digits are carried on the way; see `gpu_encode.ops.FusedOps`."""
-    return MOST_ROWS
+    return MOST_PLACES
 
 
 def ordered_encodings(

@@ -1,7 +1,8 @@
 """Encodings from ordered counts on a GPU, against the array expressions on NumPy, bit for bit."""
 
+from fractions import Fraction
 from importlib import import_module
-from itertools import product
+from itertools import islice, product
 
 import numpy as np
 import pytest
@@ -157,6 +158,30 @@ def test_ties_are_decided_where_they_are_found(device, counted, monkeypatch, pri
     for dtype, rule in product(["float32", "float64"], ["given", "plain"]):
         assert_same(device, RowOrder(), 0, dtype, codes, classes, 2, "m", rule)
     assert counted == [0] * 4
+
+
+def middles_of_float32():
+    """Priors and m for which a row that sees one row of the second class gets the middle of two float32 numbers.
+
+    The product of the sum and the inverse of the divisor, both rounded, is another number, on the wrong side.
+    """
+    random = np.random.default_rng(0)
+    while True:
+        m, middle = float(random.integers(2, 60)), (2.0**24 + 2 * float(random.integers(2**22)) + 1) / 2.0**25
+        prior = (middle * (1 + m) - 1) / m
+        if (1 + Fraction(m) * Fraction(prior)) / (1 + Fraction(m)) == Fraction(middle):
+            near = (1 + m * prior) * (1 / (1 + m))
+            if np.float32(near) != np.float32(middle):
+                yield m, prior
+
+
+def test_middles_of_float32_numbers_are_rounded_as_the_float64_numbers_are(device, counted, monkeypatch):
+    for m, prior in islice(middles_of_float32(), 6):
+        monkeypatch.setitem(SMOOTHINGS, "m", MEstimate(m))
+        monkeypatch.setitem(RULES, "given", {"prior": prior})
+        for label in (0, 1):
+            classes = np.array([1, label, 1], np.int32)
+            assert_same(device, RowOrder(), 0, "float32", np.zeros(3, np.int32), classes, 2, "m", "given")
 
 
 def test_more_categories_than_a_warp_has_room_for_go_the_other_way(device, monkeypatch):

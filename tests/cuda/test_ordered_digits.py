@@ -25,6 +25,7 @@ def tiled(request, monkeypatch):
     """Rows go one way only, and a few at a time."""
     module = import_module("gpu_encode.cuda.ordered_encodings")
     monkeypatch.setattr(module, "TILE", 48)
+    monkeypatch.setattr(module, "BYTES_A_ROW", 1 << 20)
     if request.param == "sorting":
         monkeypatch.setattr(import_module("gpu_encode.cuda.chunks"), "fits", lambda shape: False)
     return module

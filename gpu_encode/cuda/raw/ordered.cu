@@ -365,8 +365,8 @@ __device__ inline bool quickly(unsigned own, unsigned count, const Rule &rule, c
     double share = __drcp_rn(double(count) + rule.first), top = double(own) + prior.high, value = top * share;
     double error = (fabs(top) + fabs(prior.high)) * (share * 0x1p-50);
     found = __double2float_rn(value - error);
-    return prior.rest == prior.rest &&
-           ((found == __double2float_rn(value + error) && normal(found)) || (top == 0 && prior.mu == 0));
+    bool alike = __float_as_uint(found) == __float_as_uint(__double2float_rn(value + error));
+    return prior.rest == prior.rest && ((alike && normal(found)) || (top == 0 && prior.mu == 0));
 }
 
 __device__ inline bool quickly(unsigned own, unsigned count, const Rule &rule, const Prior &prior, double &found) {
@@ -406,7 +406,7 @@ struct Output {
         else
             *to = __uint_as_float(unsigned((fabs(value) * 0x1p149 + 0x1p52) - 0x1p52) |
                                   (__double_as_longlong(value) < 0 ? 1u << 31 : 0));
-        if (fabsf(*to) > 0x1.fffffep127f && fabs(value) <= 0x1.fffffffffffffp1023)
+        if ((__float_as_uint(*to) & 0x7FFFFFFF) == 0x7F800000 && fabs(value) <= 0x1.fffffffffffffp1023)
             atomicAdd(counters + LOST, Word(1));
     }
     __device__ void put(double value, Word row, unsigned output) const {
