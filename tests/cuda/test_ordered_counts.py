@@ -160,6 +160,17 @@ def test_ties_are_decided_where_they_are_found(device, counted, monkeypatch, pri
     assert counted == [0] * 4
 
 
+def test_ties_go_to_the_even_number(device, counted, monkeypatch):
+    monkeypatch.setitem(SMOOTHINGS, "m", MEstimate(1.0))
+    for number in range(8):
+        # (1 + prior) / 2, and (2 + prior) / 4 after one row more, lie between two float64 numbers.
+        prior = 0.5 + (2 * number + 1) * 2.0**-53
+        monkeypatch.setitem(RULES, "given", {"prior": prior})
+        known = np.zeros(4, np.int32), np.array([1, 0, 1, 0], np.int32)
+        assert_same(device, RowOrder(), 0, "float64", *known, 2, "m", "given")
+    assert not any(counted)
+
+
 def middles_of_float32():
     """Priors and m for which a row that sees one row of the second class gets the middle of two float32 numbers.
 
