@@ -161,12 +161,13 @@ def test_ties_are_decided_where_they_are_found(device, counted, monkeypatch, pri
 
 
 def test_ties_go_to_the_even_number(device, counted, monkeypatch):
-    monkeypatch.setitem(SMOOTHINGS, "m", MEstimate(1.0))
-    for number in range(8):
-        # (1 + prior) / 2, and (2 + prior) / 4 after one row more, lie between two float64 numbers.
-        prior = 0.5 + (2 * number + 1) * 2.0**-53
-        monkeypatch.setitem(RULES, "given", {"prior": prior})
-        known = np.zeros(4, np.int32), np.array([1, 0, 1, 0], np.int32)
+    monkeypatch.setitem(SMOOTHINGS, "m", MEstimate(5.0))
+    for number in range(2**52 + 1, 2**52 + 49, 6):
+        # The sixth part of one and five priors is an odd number of 2**-54, and lies between two float64 numbers.
+        whole, left = divmod(2**53 + 5 * number, 3)
+        assert (left, whole % 2) == (0, 1)
+        monkeypatch.setitem(RULES, "given", {"prior": number * 2.0**-53})
+        known = np.zeros(3, np.int32), np.array([1, 0, 1], np.int32)
         assert_same(device, RowOrder(), 0, "float64", *known, 2, "m", "given")
     assert not any(counted)
 
