@@ -8,6 +8,7 @@ import numpy as np
 from cpu_fallback.compiled.moments import Shape, shape_of
 from cpu_fallback.compiled.row_encodings import encoding_without, has_category
 from cpu_fallback.fused_rules import FusedRule, Written
+from cpu_fallback.row_numbers import Permutation
 from cpu_fallback.sums import CARRY_AFTER, carry
 from cpu_fallback.types import Rows
 from gpu_encode.cuda import chunks, ordered_counts
@@ -48,7 +49,6 @@ from gpu_encode.cuda.runtime import (
 from gpu_encode.cuda.segments import Sorted, carry_sums, first_equal, sort_by_code, write_sums
 
 if TYPE_CHECKING:
-    from cpu_fallback.row_numbers import Permutation
     from cpu_fallback.types import Array, Layout
 
 # Places have as many bits as a sign leaves.
@@ -243,7 +243,7 @@ def ordered_encodings(
     """Write the encoding of every row from the rows before it; see `gpu_encode.ops.FusedOps`."""
     shape, to, n_rows = shape_of(layout, n_classes), destination_of(out, unseen), len(rows)
     # Only orders in time, which have ties, say which row stands at each place.
-    if ties is not None or to is None or not fits(shape):
+    if ties is not None or to is None or not fits(shape) or not isinstance(order, Permutation | None):
         leave_to_arrays("ordered_encodings", WIDE if ties is None else TIES)
         return None
     length, n_lines = n_classes * width_of_class(shape), n_categories + 2
