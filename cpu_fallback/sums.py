@@ -21,8 +21,6 @@ LARGEST_SUMMED = 1 << 32
 LINES_AT_ONCE = 64
 # Rows at a time: what is computed of them stays in the processor's cache.
 TILE = 1 << 14
-# Digits below 2**32 leave an int64 room for this many additions between carries.
-CARRY_AFTER = 1 << 30
 # Digits that are summed in one call.
 FEW_DIGITS = 1 << 14
 # Products of two numbers between these, and what rounding takes from them, are neither too large nor too small.
@@ -31,16 +29,6 @@ SMALLEST_FACTOR = 2.0**-200
 # Windows within these places are reached by one multiplication.
 FARTHEST = 960
 WIDEST = 24
-
-
-def carry(accumulators: "Array", layout: "Layout") -> None:
-    """Carry digits in place, inside of their windows: all but the highest of each are then below 2**32."""
-    for window, _, columns in layout.measures():
-        # The highest digit keeps what is carried into it, and the sign of the number.
-        for column in range(columns.start, columns.start if window.whole else columns.stop - 1):
-            over = accumulators[..., column] >> 32
-            accumulators[..., column] -= over << 32
-            accumulators[..., column + 1] += over
 
 
 def factors_of(target: "Array | None", weight: "Array | None", power: int) -> "list[Array]":

@@ -16,7 +16,7 @@ from cpu_fallback.compiled.ordered_counts import encode_from_counts, table_of
 from cpu_fallback.compiled.ordered_digits import MOST_NUMBERS, encode_from_digits, tile_of
 from cpu_fallback.compiled.row_encodings import destination
 from cpu_fallback.fused_rules import FusedRule, Written
-from cpu_fallback.sums import CARRY_AFTER
+from cpu_fallback.types import CARRY_AFTER
 
 if TYPE_CHECKING:
     from cpu_fallback.row_numbers import Permutation

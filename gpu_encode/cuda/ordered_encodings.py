@@ -9,8 +9,7 @@ from cpu_fallback.compiled.moments import Shape, shape_of
 from cpu_fallback.compiled.row_encodings import encoding_without, has_category
 from cpu_fallback.fused_rules import FusedRule, Written
 from cpu_fallback.row_numbers import Permutation
-from cpu_fallback.sums import CARRY_AFTER, carry
-from cpu_fallback.types import Rows
+from cpu_fallback.types import CARRY_AFTER, Rows, carry
 from gpu_encode.cuda import chunks, ordered_counts
 from gpu_encode.cuda.chunks import Walked, seen_before
 from gpu_encode.cuda.digits import measures_of

@@ -16,8 +16,7 @@ import pyarrow.compute as pc
 
 from cpu_fallback.exact import Integers
 from cpu_fallback.row_numbers import FoldPattern, fold_array
-from cpu_fallback.sums import carry
-from cpu_fallback.types import Array, Layout, Window
+from cpu_fallback.types import Array, Layout, Window, carry
 from cpu_fallback.types import Rows as CodedRows
 from gpu_encode import frames, ops
 from gpu_encode.categories.hashes import hash_categories

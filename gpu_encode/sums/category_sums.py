@@ -9,8 +9,7 @@ from numpy.typing import NDArray
 
 from cpu_fallback.exact import Integers, Limbs, peak, widen
 from cpu_fallback.row_numbers import FoldPattern
-from cpu_fallback.sums import CARRY_AFTER, carry
-from cpu_fallback.types import Array, Folds, Layout, Rows, Window, digit_window
+from cpu_fallback.types import CARRY_AFTER, Array, Folds, Layout, Rows, Window, carry, digit_window
 from gpu_encode.ops import Ops, device_of, host
 from gpu_encode.sums.targets import LABELLED, NO_TARGET, WHOLE_LIMIT, Target, backend_for, check_room
 

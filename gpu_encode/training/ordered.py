@@ -7,8 +7,7 @@ import numpy as np
 
 from cpu_fallback.exact import Floats, Integers
 from cpu_fallback.row_numbers import Permutation
-from cpu_fallback.sums import CARRY_AFTER, carry
-from cpu_fallback.types import MISSING, Array, Rows
+from cpu_fallback.types import CARRY_AFTER, MISSING, Array, Rows, carry
 from gpu_encode.formulas.encoding_rule import Mask
 from gpu_encode.ops import host, tiles
 from gpu_encode.schemes.plans import Order, OrderedPlan, RowOrder, TimeOrder

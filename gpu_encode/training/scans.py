@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 
 from cpu_fallback.exact import Floats, Integers, Limbs, stack
 from cpu_fallback.fused_rules import CHECKPOINT_BITS
-from cpu_fallback.sums import CARRY_AFTER, carry
-from cpu_fallback.types import Array, Carry, Layout, Rows, Window, digit_window
+from cpu_fallback.types import CARRY_AFTER, Array, Carry, Layout, Rows, Window, carry, digit_window
 from gpu_encode.formulas.encoding_rule import EncodingRule, Mask
 from gpu_encode.ops import Ops
 from gpu_encode.sums.category_sums import CategorySums, SumSpec
