@@ -19,6 +19,8 @@ Codes = NDArray[np.int32]
 MISSING = -1
 UNKNOWN = -2
 Folds = FoldPattern | Array | None
+# Digits below 2**32 leave an int64 room for this many additions between carries.
+CARRY_AFTER = 1 << 30
 
 
 @dataclass(frozen=True)
@@ -60,6 +62,16 @@ class Layout:
                 measures.append((window, power, slice(start, start + window.width)))
                 start += window.width
         return measures
+
+
+def carry(accumulators: Array, layout: Layout) -> None:
+    """Carry digits in place, inside of their windows: all but the highest of each are then below 2**32."""
+    for window, _, columns in layout.measures():
+        # The highest digit keeps what is carried into it, and the sign of the number.
+        for column in range(columns.start, columns.start if window.whole else columns.stop - 1):
+            over = accumulators[..., column] >> 32
+            accumulators[..., column] -= over << 32
+            accumulators[..., column + 1] += over
 
 
 class UnwrittenCodes:

@@ -297,8 +297,11 @@ class FusedOps(Protocol):
         """Write the encoding of every row from the rows before it; the first row sees nothing, and its prior is NaN.
 
         The order is random, the row at each place, or None: as rows stand.  `ties` are the number of each place's time
-        and the place at which each time begins.  At most 2**30 rows.  Otherwise as `leave_one_out_encodings`.
+        and the place at which each time begins.  At most `most_ordered_rows`.  Otherwise as `leave_one_out_encodings`.
         """
+
+    def most_ordered_rows(self, layout: Layout, /) -> int:
+        """Give how many rows `ordered_encodings` takes, whose sums have such a layout."""
 
     def encodings_by_age(
         self,

@@ -8,7 +8,7 @@ from cpu_fallback.compiled.encodings_by_age import encodings_by_age
 from cpu_fallback.compiled.factors import descend_rows
 from cpu_fallback.compiled.leave_one_out_encodings import leave_one_out_encodings
 from cpu_fallback.compiled.log_odds import log_odds_moments
-from cpu_fallback.compiled.ordered_encodings import ordered_encodings
+from cpu_fallback.compiled.ordered_encodings import most_ordered_rows, ordered_encodings
 
 __all__ = [
     "conjunction_gains",
@@ -18,6 +18,7 @@ __all__ = [
     "encodings_by_age",
     "leave_one_out_encodings",
     "log_odds_moments",
+    "most_ordered_rows",
     "number_in_order",
     "ordered_encodings",
     "seen_from",

@@ -16,6 +16,7 @@ from cpu_fallback.compiled.ordered_counts import encode_from_counts, table_of
 from cpu_fallback.compiled.ordered_digits import MOST_NUMBERS, encode_from_digits, tile_of
 from cpu_fallback.compiled.row_encodings import destination
 from cpu_fallback.fused_rules import FusedRule, Written
+from cpu_fallback.types import CARRY_AFTER
 
 if TYPE_CHECKING:
     from cpu_fallback.row_numbers import Permutation
@@ -24,6 +25,13 @@ if TYPE_CHECKING:
 # Rows whose numbers in a random order are known at a time.
 TILE = 1 << 16
 LEAST_TILE = 1 << 10
+# Blocks count in 32 bits, with a sign.
+MOST_COUNTED = 2**31 - 1
+
+
+def most_ordered_rows(layout: "Layout", /) -> int:
+    """Give how many rows need no carry on the way; see `gpu_encode.ops.FusedOps`."""
+    return MOST_COUNTED if all(window.whole for window, _, _ in layout.measures()) else CARRY_AFTER
 
 
 def tile_size(length: int) -> int:

@@ -1,7 +1,7 @@
 """Passes that do at once what takes several: see `gpu_encode.ops.FusedOps`."""
 
 from gpu_encode.cuda.leave_one_out import leave_one_out_encodings
-from gpu_encode.cuda.ordered_encodings import ordered_encodings
+from gpu_encode.cuda.ordered_encodings import most_ordered_rows, ordered_encodings
 from gpu_encode.cuda.table_encodings import encode_categories
 
-__all__ = ["encode_categories", "leave_one_out_encodings", "ordered_encodings"]
+__all__ = ["encode_categories", "leave_one_out_encodings", "most_ordered_rows", "ordered_encodings"]

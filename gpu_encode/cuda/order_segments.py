@@ -24,21 +24,20 @@ if TYPE_CHECKING:
 
 # Rows that a block sums up: nearly all blocks lie in one segment then, and have one sum to add to it.
 BLOCK_ROWS = 8 if SIMULATED else 1 << 12
-HALF_OF_THEM = 1 << (CHECKPOINT_BITS - 1)
 
 
 @device_function
 def segment_of(place: int) -> int:
     """Give the number of the segment that a place lies in."""
     extra = bit_length(np.uint64(place)) - CHECKPOINT_BITS
-    return place if extra <= 0 else HALF_OF_THEM * extra + (place >> extra)
+    return place if extra <= 0 else (extra << (CHECKPOINT_BITS - 1)) + (place >> extra)
 
 
 def count_segments(n_rows: int) -> int:
     """Give the number of segments of an order."""
     last = max(n_rows, 1) - 1
     extra = max(last.bit_length() - CHECKPOINT_BITS, 0)
-    return (HALF_OF_THEM * extra + (last >> extra)) + 1
+    return (extra << (CHECKPOINT_BITS - 1)) + (last >> extra) + 1
 
 
 @device_function
@@ -148,6 +147,7 @@ class Segments:
 
     def __init__(self, n_rows: int, shape: Shape, first: int, rule: FusedRule) -> None:
         self.shape, self.first, self.rule, self.n = shape, first, rule, count_segments(n_rows)
+        self.bits = CHECKPOINT_BITS
         self.length = width_of_class(shape) * shape.n_classes
         n_priors = self.n * (shape.n_classes - first)
         room = empty((6, n_priors), np.float64)
@@ -161,6 +161,10 @@ class Segments:
         first, last = count_segments(start + 1) - 1, count_segments(stop) - 1
         given = self.sums, self.running, self.shape, self.first, self.rule, self.priors
         launch_rows(see_segments, last - first + 1, first, last, *given, threads=FEW_THREADS)
+
+    def by_class(self) -> "Array":
+        """Give the sums so far: (segments, classes, width)."""
+        return self.sums.reshape(self.n, self.shape.n_classes, -1)
 
     def before(self) -> "Array":
         """Give the sums of all rows before each segment, once all have been added: (segments, classes, width)."""

@@ -1,22 +1,23 @@
-"""Encodings of all rows from the rows before them: tile by tile, in few kernels each."""
+"""Encodings of all rows from the rows before them: from counts in one go, from digits tile by tile."""
 
 import math
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from cpu_fallback.compiled.estimates import exact_below
 from cpu_fallback.compiled.moments import Shape, shape_of
 from cpu_fallback.compiled.row_encodings import encoding_without, has_category
-from cpu_fallback.fused_rules import M_ESTIMATE, FusedRule, Written
+from cpu_fallback.fused_rules import FusedRule, Written
 from cpu_fallback.row_numbers import Permutation
-from cpu_fallback.types import Carry, Rows
+from cpu_fallback.types import CARRY_AFTER, Rows, carry
+from gpu_encode.cuda import chunks, ordered_counts
+from gpu_encode.cuda.chunks import Walked, seen_before
 from gpu_encode.cuda.digits import measures_of
 from gpu_encode.cuda.encodings import (
+    MOST_CELL,
     Doubts,
     Priors,
     around_of,
-    encode_count,
     encode_digits,
     fits,
     keep_cell,
@@ -25,51 +26,87 @@ from gpu_encode.cuda.encodings import (
     room_for_doubts,
 )
 from gpu_encode.cuda.fallbacks import TIES, WIDE, leave_to_arrays
-from gpu_encode.cuda.indexed import CodeSource, code_at, source_of
-from gpu_encode.cuda.memory import empty, to_device, zeros
+from gpu_encode.cuda.memory import empty, zeros
 from gpu_encode.cuda.moments import ROOM, class_width, pair, width_of_class
 from gpu_encode.cuda.order_segments import BLOCK_ROWS, Segments, segment_of, sum_segments
-from gpu_encode.cuda.order_tiles import AS_NUMBERED, Course, Tiles, row_at
-from gpu_encode.cuda.ordered import ordered
+from gpu_encode.cuda.ordered import counts_rows
+from gpu_encode.cuda.permutations import walk_rows
 from gpu_encode.cuda.rounding import scale
 from gpu_encode.cuda.row_encodings import Destination, destination_of, settle_rows, store
-from gpu_encode.cuda.row_parts import line_of, parts_of
-from gpu_encode.cuda.running import sum_between
+from gpu_encode.cuda.row_parts import RowParts, line_of, parts_of
 from gpu_encode.cuda.runtime import (
     FEW_THREADS,
-    MOST_BLOCKS,
-    SHARED_BYTES,
-    SIMULATED,
     THREADS,
+    TILE,
     cuda,
     device_function,
     kernel,
     launch,
     launch_rows,
     types,
-    xp,
 )
+from gpu_encode.cuda.segments import Sorted, carry_sums, first_equal, sort_by_code, write_sums
 
 if TYPE_CHECKING:
     from cpu_fallback.types import Array, Layout
 
-LANES = 2 if SIMULATED else 32
-# Threads that walk over a chunk.  Tables leave room for few blocks, of which one warp each was measured to wait most of
-# the time: for rows of memory, and for quotients.
-WALKERS = 4 if SIMULATED else 128
-# A table of counts must leave room for what the rows of a turn are.
-MOST_CELLS = SHARED_BYTES // 4 - WALKERS
-# Counts that a thread keeps.
-MOST_CLASSES = 16
-# Blocks that have room side by side on 132 multiprocessors; more would wait for the slowest of these.
-BLOCKS_AT_WORK = MOST_BLOCKS if SIMULATED else 132 * 4
+# Places have as many bits as a sign leaves.
+MOST_PLACES = 2**62
+# What a tile may keep for each of all rows, and what a row of it needs beside digits: its number, category, target,
+# weight, and place among sorted rows.
+BYTES_A_ROW = 6
+BYTES_OF_TILE = 48
+
+
+@device_function
+def encode_row(
+    seen: "Array",
+    code: int,
+    place: int,
+    numbers: "Array",
+    i: int,
+    burned: int,
+    shape: Shape,
+    first: int,
+    rule: FusedRule,
+    priors: Priors,
+    rooms: "tuple[Array, Array, Array]",
+    to: Destination,
+    doubts: Doubts,
+) -> None:
+    """Write the encodings of a row, the i-th of a tile and numbered unless rows stand in order, from what it sees."""
+    line, n_outputs, segment = class_width(shape), shape.n_classes - first, segment_of(place)
+    row, length = np.int64(numbers[i]) if len(numbers) else np.int64(place), shape.n_classes * line
+    count = pair(seen, 0, line, shape.n_classes, shape.n_width, shape.n_low, 0)
+    weight = scale(count[0], count[2])
+    counts = has_category(code, rule) and weight > 0.0 and weight >= rule.blend.least
+    for output in range(n_outputs):
+        s_at, value = place_of_total(shape, output, first), math.nan
+        around = around_of(priors, segment * n_outputs + output, rule.blend)
+        if place >= burned and counts:
+            value, doubtful = encode_digits(
+                seen, 0, s_at, shape, rule.blend, around, count, rooms[0], rooms[1], rooms[2]
+            )
+            if doubtful:
+                number = keep_doubt(doubts, row * n_outputs + output)
+                keep_cell(doubts.seen, number, seen, 0, length)
+                keep_segment(doubts, number, segment, length)
+        elif place >= burned:
+            value = encoding_without(code, around.mu, rule)
+        store(value, row * to.by_row + output * to.by_output, to, doubts)
+    if to.flagged:
+        to.unseen[row] = to.unseen[row] and not counts
 
 
 @kernel
-def encode_seen(
+def encode_walked(
     codes: "Array",
-    seen: "Array",
-    course: Course,
+    n_lines: int,
+    walked: Walked,
+    sums: "Array",
+    numbers: "Array",
+    start: int,
+    burned: int,
     shape: Shape,
     first: int,
     rule: FusedRule,
@@ -77,33 +114,48 @@ def encode_seen(
     to: Destination,
     doubts: Doubts,
 ) -> None:
-    """Write the encodings of a tile's rows from the digits of what each sees of its category."""
+    """Write the encodings of a tile's rows, of which each has seen its own chunk."""
+    seen = cuda.local.array(MOST_CELL, types.int64)
     n_room = cuda.local.array(ROOM, types.int64)
     s_room = cuda.local.array(ROOM, types.int64)
     q_room = cuda.local.array(ROOM, types.int64)
-    line, n_outputs = class_width(shape), shape.n_classes - first
-    length = shape.n_classes * line
+    length = shape.n_classes * class_width(shape)
     for i in range(cuda.grid(1), len(codes), cuda.gridsize(1)):
-        place, row, cell, code = course.start + i, row_at(course, i), i * length, codes[i]
-        count, segment = pair(seen, cell, line, shape.n_classes, shape.n_width, shape.n_low, 0), segment_of(place)
-        weight = scale(count[0], count[2])
-        counts = has_category(code, rule) and weight > 0.0 and weight >= rule.blend.least
-        for output in range(n_outputs):
-            s_at, value = cell + place_of_total(shape, output, first), math.nan
-            around = around_of(priors, segment * n_outputs + output, rule.blend)
-            if place >= course.burned and counts:
-                value, doubtful = encode_digits(
-                    seen, cell, s_at, shape, rule.blend, around, count, n_room, s_room, q_room
-                )
-                if doubtful:
-                    number = keep_doubt(doubts, row * n_outputs + output)
-                    keep_cell(doubts.seen, number, seen, cell, length)
-                    keep_segment(doubts, number, segment, length)
-            elif place >= course.burned:
-                value = encoding_without(code, around.mu, rule)
-            store(value, row * to.by_row + output * to.by_output, to, doubts)
-        if to.flagged:
-            to.unseen[row] = to.unseen[row] and not counts
+        cell = line_of(codes[i], n_lines) * length
+        for k in range(length):
+            before = seen_before(walked.running, walked.n_chunks, sums, cell + k, i // walked.chunk_rows)
+            seen[k] = walked.seen[i * length + k] + before
+        where = seen, codes[i], start + i, numbers, i, burned
+        encode_row(*where, shape, first, rule, priors, (n_room, s_room, q_room), to, doubts)
+
+
+@kernel
+def encode_sorted(
+    rows: Sorted,
+    sums: "Array",
+    numbers: "Array",
+    start: int,
+    burned: int,
+    shape: Shape,
+    first: int,
+    rule: FusedRule,
+    priors: Priors,
+    to: Destination,
+    doubts: Doubts,
+) -> None:
+    """Write the encodings of a tile's rows, which stand in the order of their categories."""
+    seen = cuda.local.array(MOST_CELL, types.int64)
+    n_room = cuda.local.array(ROOM, types.int64)
+    s_room = cuda.local.array(ROOM, types.int64)
+    q_room = cuda.local.array(ROOM, types.int64)
+    length, n_rows = rows.n_classes * rows.width, len(rows.order)
+    for at in range(cuda.grid(1), n_rows, cuda.gridsize(1)):
+        i, code = np.int64(rows.order[at]), rows.codes[at]
+        begin, source = first_equal(rows.codes, 0, at), line_of(code, rows.n_lines) * length
+        columns = rows.counted, rows.n_classes, rows.width
+        write_sums(rows.running, n_rows, *columns, begin, at, sums, source, seen, 0)
+        where = seen, code, start + i, numbers, i, burned
+        encode_row(*where, shape, first, rule, priors, (n_room, s_room, q_room), to, doubts)
 
 
 @device_function
@@ -113,204 +165,64 @@ def keep_segment(doubts: Doubts, number: int, segment: int, length: int) -> None
         doubts.around[number * length] = segment
 
 
-@kernel
-def count_chunks(
-    codes: CodeSource,
-    classes: "Array",
-    course: Course,
-    n_places: int,
-    n_lines: int,
-    n_classes: int,
-    chunk_rows: int,
-    table: "Array",
-    segments: "Array",
-    cell_of_place: "Array",
-) -> None:
-    """Count the rows of each chunk of places by category and class, and add them to the sums of their segments.
-
-    The cell of the row at each place is written down: rows are drawn from all over memory once.
-    """
-    shared = cuda.shared.array(0, types.int32)
-    thread, threads, cells = np.int64(cuda.threadIdx.x), np.int64(cuda.blockDim.x), n_lines * n_classes
-    for cell in range(thread, cells + n_classes, threads):
-        shared[cell] = 0
-    cuda.syncthreads()
-    begin = cuda.blockIdx.x * chunk_rows
-    home = segment_of(course.start + begin)
-    for i in range(begin + thread, min(begin + chunk_rows, n_places), threads):
-        row, segment = row_at(course, i), segment_of(course.start + i)
-        label = np.int64(classes[row])
-        cell_of_row = line_of(code_at(codes, row), n_lines) * n_classes + label
-        cell_of_place[i] = cell_of_row
-        cuda.atomic.add(shared, cell_of_row, 1)
-        if segment != home:
-            cuda.atomic.add(shared, cells + label, -1)
-            cuda.atomic.add(segments, segment * n_classes + label, 1)
-    cuda.syncthreads()
-    for cell in range(thread, cells, threads):
-        table[cell * cuda.gridDim.x + cuda.blockIdx.x] = shared[cell]
-        if shared[cell]:
-            cuda.atomic.add(shared, cells + cell % n_classes, shared[cell])
-    cuda.syncthreads()
-    for cell in range(thread, n_classes, threads):
-        if shared[cells + cell]:
-            cuda.atomic.add(segments, home * n_classes + cell, np.int64(shared[cells + cell]))
+def numbers_of(order: "Permutation | None", start: int, stop: int) -> "Array":
+    """Give the rows at the places [start, stop) of a random order."""
+    if order is None:
+        return empty(0, np.int32)
+    return walk_rows(order, start, stop, False, np.int32 if order.n_rows < 2**31 else np.int64)
 
 
-@device_function
-def see_earlier(shared: "Array", thread: int, cells: int, n_classes: int, line: int, seen: "Array") -> None:
-    """Count by class the rows of a category that come before a thread's: those in the table, and those of its warp."""
-    for label in range(n_classes):
-        seen[label] = shared[line * n_classes + label]
-    for other in range(thread - thread % LANES, thread):
-        label = shared[cells + other] - line * n_classes
-        if 0 <= label < n_classes:
-            seen[label] += 1
+def tile_size(n_rows: int, length: int) -> int:
+    """Rows of a tile: what is kept of each, its digits among it, is to be a small part of what all rows are."""
+    return min(TILE, max(TILE // 8, BYTES_A_ROW * n_rows // (8 * length + BYTES_OF_TILE)))
 
 
-@device_function
-def encode_from_counts(
-    seen: "Array",
-    n_classes: int,
-    code: int,
-    row: np.int64,
-    place: int,
+def encode_tile(parts: RowParts, shape: tuple[int, int, int], counted: bool, sums: "Array", *given: Any) -> None:
+    """Write the encodings of a tile's rows, and bring the sums so far, flat, up to date."""
+    n_rows = len(parts.codes)
+    if chunks.fits(shape):
+        walked, gained = chunks.walk(parts, shape, sums, empty(n_rows * shape[1] * shape[2], np.int64))
+        launch_rows(encode_walked, n_rows, parts.codes, shape[0], walked, sums, *given, threads=FEW_THREADS)
+        sums += gained
+    else:
+        found = sort_by_code(parts, shape, counted)
+        launch_rows(encode_sorted, n_rows, found, sums, *given, threads=FEW_THREADS)
+        launch_rows(carry_sums, n_rows, *found, sums)
+
+
+def encode_digits_by_tile(
+    rows: Rows,
+    order: "Permutation | None",
     burned: int,
-    first: int,
-    rule: FusedRule,
-    priors: Priors,
-    below: float,
+    n_categories: int,
+    layout: "Layout",
+    segments: Segments,
     to: Destination,
     doubts: Doubts,
-) -> None:
-    """Write the encodings of a row from the counts that it sees of its category."""
-    segment, n_outputs, count = segment_of(place), n_classes - first, np.int64(0)
-    for label in range(n_classes):
-        count += seen[label]
-    counts = has_category(code, rule) and count > 0 and float(count) >= rule.blend.least
-    for output in range(n_outputs):
-        at, value = segment * n_outputs + output, math.nan
-        if place >= burned and counts:
-            value, doubtful = encode_count(seen[first + output], count, rule.blend, priors, at, below)
-            if doubtful:
-                number = keep_doubt(doubts, row * n_outputs + output)
-                keep_cell(doubts.seen, number, seen, 0, n_classes)
-                keep_segment(doubts, number, segment, n_classes)
-        elif place >= burned:
-            value = encoding_without(code, priors.mu[at], rule)
-        store(value, row * to.by_row + output * to.by_output, to, doubts)
-    if to.flagged:
-        to.unseen[row] = to.unseen[row] and not counts
-
-
-@device_function
-def begin_chunk(shared: "Array", thread: int, threads: int, cells: int, sums: "Array", running: "Array") -> None:
-    """Begin with the counts of all rows before the block's chunk."""
-    chunk, n_chunks = np.int64(cuda.blockIdx.x), np.int64(cuda.gridDim.x)
-    for cell in range(thread, cells, threads):
-        shared[cell] = sums[cell] + sum_between(running, cell * n_chunks, 0, chunk)
-
-
-@device_function
-def end_chunk(shared: "Array", thread: int, threads: int, cells: int, next_sums: "Array") -> None:
-    """Leave the counts of all rows so far to the next tile, if the block's chunk is the last."""
-    if cuda.blockIdx.x == cuda.gridDim.x - 1:
-        for cell in range(thread, cells, threads):
-            next_sums[cell] = shared[cell]
-
-
-@kernel
-def encode_chunks(
-    cell_of_place: "Array",
-    course: Course,
-    n_places: int,
-    n_lines: int,
-    n_classes: int,
-    first: int,
-    chunk_rows: int,
-    running: "Array",
-    sums: "Array",
-    next_sums: "Array",
-    rule: FusedRule,
-    priors: Priors,
-    below: float,
-    to: Destination,
-    doubts: Doubts,
-) -> None:
-    """Walk each chunk of places, and write the encodings of its rows from the counts of all rows before them.
-
-    The warps of a block look at its table, and add to it, one after the other; all else they do side by side.
-    """
-    shared, seen = cuda.shared.array(0, types.int32), cuda.local.array(MOST_CLASSES, types.int64)
-    thread, threads, cells = np.int64(cuda.threadIdx.x), np.int64(cuda.blockDim.x), n_lines * n_classes
-    begin_chunk(shared, thread, threads, cells, sums, running)
-    begin = cuda.blockIdx.x * chunk_rows
-    stop = min(begin + chunk_rows, n_places)
-    for i in range(begin + thread, begin + chunk_rows, threads):
-        cell = np.int64(cell_of_place[i]) if i < stop else np.int64(-1)
-        line = cell // n_classes
-        shared[cells + thread] = cell
-        for warp in range(threads // LANES):
-            cuda.syncthreads()
-            if i < stop and thread // LANES == warp:
-                see_earlier(shared, thread, cells, n_classes, line, seen)
-            cuda.syncthreads()
-            if i < stop and thread // LANES == warp:
-                cuda.atomic.add(shared, cell, 1)
-        if i < stop:
-            code = line if line < n_lines - 2 else line - n_lines
-            given = n_classes, code, row_at(course, i), course.start + i, course.burned, first
-            encode_from_counts(seen, *given, rule, priors, below, to, doubts)
-    cuda.syncthreads()
-    end_chunk(shared, thread, threads, cells, next_sums)
-
-
-def chunk_size(n_places: int, cells: int) -> int:
-    """Places of a chunk: as few as keep all blocks at work, but no fewer than the counts that are written for it."""
-    n_chunks = max(1, min(BLOCKS_AT_WORK, n_places // max(cells, WALKERS)))
-    return -(-n_places // (n_chunks * WALKERS)) * WALKERS
-
-
-def encode_counts_by_chunk(
-    rows: Rows, tiles: Tiles, n_lines: int, segments: Segments, to: Destination, doubts: Doubts
-) -> "Array":
-    """Write the encodings of rows without weights of few categories and classes; gives their counts, flat."""
-    n_classes, first, rule = segments.shape.n_classes, segments.first, segments.rule
-    codes, classes, cells = source_of(rows.codes), to_device(rows.classes), n_lines * n_classes
-    m = rule.blend.shrinkage.first
-    below = exact_below.py_func(m) if rule.blend.shrinkage.kind == M_ESTIMATE else 0.0
-    sums, next_sums = zeros((2, cells), np.int64)
-    for start, stop, course in tiles:
-        size = chunk_size(stop - start, cells)
-        n_chunks = -(-(stop - start) // size)
-        table, cell_of_place = empty(cells * n_chunks, np.int64), empty(stop - start, np.int32)
-        given = course, stop - start, n_lines, n_classes
-        counted = size, table, segments.sums, cell_of_place
-        launch(count_chunks, n_chunks, THREADS, codes, classes, *given, *counted, shared=4 * (cells + n_classes))
-        segments.find_priors(start, stop)
-        behind = xp.cumsum(table), sums, next_sums
-        rest = first, size, *behind, rule, segments.priors, below, to, doubts
-        launch(encode_chunks, n_chunks, WALKERS, cell_of_place, *given, *rest, shared=4 * (cells + WALKERS))
-        sums, next_sums = next_sums, sums
-    return sums
-
-
-def encode_by_digits(
-    rows: Rows, tiles: Tiles, n_categories: int, layout: "Layout", segments: Segments, to: Destination, doubts: Doubts
 ) -> "Array":
     """Write the encodings of any rows; gives their sums (categories + 2, classes, width)."""
-    carry = Carry.empty(n_categories, segments.shape.n_classes, layout.width, False, xp)
-    measures = measures_of(layout)
-    for start, stop, course in tiles:
-        here = rows.block(start, stop) if course.kind == AS_NUMBERED else rows.pick(course.numbers)
+    shape = n_categories + 2, segments.shape.n_classes, layout.width
+    sums, counted = zeros(shape, np.int64), counts_rows(rows, layout, shape[1])
+    measures, fixed = measures_of(layout), (segments.shape, segments.first, segments.rule, segments.priors)
+    size = tile_size(len(rows), segments.length)
+    for start in range(0, len(rows), size):
+        stop = min(start + size, len(rows))
+        numbers = numbers_of(order, start, stop)
+        here = rows.block(start, stop) if order is None else rows.pick(numbers)
         parts, n_blocks = parts_of(here, measures), -(-(stop - start) // BLOCK_ROWS)
         given = start, layout.width, segments.length, BLOCK_ROWS, segments.sums
         launch(sum_segments, n_blocks, THREADS, *parts, *given, shared=8 * segments.length)
         segments.find_priors(start, stop)
-        seen = ordered(here, None, layout, carry).reshape(-1)
-        fixed = segments.shape, segments.first, segments.rule, segments.priors
-        launch_rows(encode_seen, stop - start, parts.codes, seen, course, *fixed, to, doubts, threads=FEW_THREADS)
-    return carry.sums
+        encode_tile(parts, shape, counted, sums.reshape(-1), numbers, start, burned, *fixed, to, doubts)
+        if start // CARRY_AFTER < stop // CARRY_AFTER:
+            for digits in (sums, segments.by_class()):
+                carry(digits, layout)
+    return sums
+
+
+def most_ordered_rows(_layout: "Layout", /) -> int:
+    """Give how many rows there may be: digits are carried on the way; see `gpu_encode.ops.FusedOps`."""
+    return MOST_PLACES
 
 
 def ordered_encodings(
@@ -329,18 +241,17 @@ def ordered_encodings(
 ) -> Written | None:
     """Write the encoding of every row from the rows before it; see `gpu_encode.ops.FusedOps`."""
     shape, to, n_rows = shape_of(layout, n_classes), destination_of(out, unseen), len(rows)
-    if ties is not None or to is None or not fits(shape):
+    # Only orders in time, which have ties, say which row stands at each place.
+    if ties is not None or to is None or not fits(shape) or not isinstance(order, Permutation | None):
         leave_to_arrays("ordered_encodings", WIDE if ties is None else TIES)
         return None
     length, n_lines = n_classes * width_of_class(shape), n_categories + 2
     doubts = room_for_doubts(n_rows * (n_classes - first_output), length, rule.blend.shrinkage.kind)
     segments = Segments(n_rows, shape, first_output, rule)
-    by_chunk = rows.classes is not None and rows.weight is None and layout.count.whole and shape.by_class
-    by_chunk = by_chunk and (n_lines + 1) * n_classes <= MOST_CELLS and n_classes <= MOST_CLASSES
-    tiles = Tiles(n_rows, order, burn_in, by_chunk)
-    if by_chunk:
-        sums = encode_counts_by_chunk(rows, tiles, n_lines, segments, to, doubts)
+    whole = rows.classes is not None and rows.weight is None and layout.count.whole and shape.by_class
+    if whole and ordered_counts.fits(n_rows, n_lines, n_classes):
+        sums = ordered_counts.encode_counts(rows, order, burn_in, n_lines, segments, to, doubts)
     else:
-        sums = encode_by_digits(rows, tiles, n_categories, layout, segments, to, doubts)
-    lost = settle_rows(doubts, shape, layout, first_output, rule, to, segments.before())
+        sums = encode_digits_by_tile(rows, order, burn_in, n_categories, layout, segments, to, doubts)
+    lost = settle_rows(doubts, shape, layout, first_output, rule, to, segments.before)
     return None if lost is None else Written(sums.reshape(n_lines, n_classes, layout.width), lost)

@@ -27,6 +27,8 @@ from gpu_encode.cuda.rounding import scale
 from gpu_encode.cuda.runtime import cuda, device_function, xp
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from cpu_fallback.types import Array, Layout
 
 # One NaN on every machine: a GPU has another one.
@@ -113,12 +115,12 @@ def settle_rows(
     first: int,
     rule: FusedRule,
     to: Destination,
-    sums: "Array | None" = None,
+    sums: "Callable[[], Array] | None" = None,
     counted: list[int] | None = None,
 ) -> int | None:
     """Round the estimates in doubt by their digits; gives how many encodings are lost, None with too many doubts.
 
-    Where `sums` (segments, classes, width) are given, each doubt has kept the number of the one that lies around it.
+    Where `sums` gives some (segments, classes, width), each doubt has kept the number of the one that lies around it.
     `counted`: the counters, if the host has them already.
     """
     lost, doubtful, *_ = counted or to_host(doubts.counters).tolist()
@@ -130,7 +132,7 @@ def settle_rows(
         size, cells = doubtful * shape.n_classes * layout.width, (doubtful, shape.n_classes, layout.width)
         seen, around = doubts.seen[:size].reshape(cells), doubts.around[:size].reshape(cells)
         if sums is not None:
-            around = sums[around[:, 0, 0]]
+            around = sums()[around[:, 0, 0]]
         prior = ratio_of(around, layout, first) if rule.by_mean else ratio_of_number(rule.prior, seen)
         estimates = m_estimates(seen, layout, first, float(rule.blend.shrinkage.first), prior).reshape(-1)
         row, output = places // n_outputs, places % n_outputs

@@ -211,7 +211,7 @@ def sort_by_code(parts: RowParts, shape: tuple[int, int, int], counted: bool) ->
         launch_rows(sort_classes, n_places, order, parts.codes, parts.classes, own, codes)
     else:
         launch_rows(sort_digits, n_places, order, *parts, int(counted), width, own, codes)
-    return Sorted(order, codes, xp.cumsum(own), int(counted), *shape)
+    return Sorted(order, codes, xp.cumsum(own, out=own), int(counted), *shape)
 
 
 def by_sorting(parts: RowParts, shape: tuple[int, int, int], counted: bool, sums: "Array", seen: "Array") -> None:

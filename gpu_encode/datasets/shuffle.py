@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 
 from cpu_fallback.exact import Integers
 from cpu_fallback.row_numbers import FoldPattern, fold_array
-from cpu_fallback.types import Array, Layout, Window
+from cpu_fallback.types import Array, Layout, Window, carry
 from cpu_fallback.types import Rows as CodedRows
 from gpu_encode import frames, ops
 from gpu_encode.categories.hashes import hash_categories
@@ -35,7 +35,7 @@ from gpu_encode.parts.sums import prepare_part, sum_prepared
 from gpu_encode.parts.tables import TrainedKey, train_key, warn_of_plans, widen
 from gpu_encode.schemes import GroupKFold, Ordered
 from gpu_encode.schemes.plans import LeaveOneOutPlan
-from gpu_encode.sums.category_sums import CategorySums, DigitSpan, SumSpec, carry, join_layouts
+from gpu_encode.sums.category_sums import CategorySums, DigitSpan, SumSpec, join_layouts
 from gpu_encode.training.leave_one_out import leave_one_out
 from gpu_encode.training.tasks import EncodingTask
 

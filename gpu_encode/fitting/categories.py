@@ -186,7 +186,7 @@ def sum_whole_numbers(
     A null would be a category, or an error: columns with any are left to codes.
     """
     whole_numbers = read_whole_numbers(entry, columns, ops)
-    if whole_numbers is None or columns.n_rows > category_sums.CARRY_AFTER:
+    if whole_numbers is None or category_sums.outgrow_digits(spec.layout, columns.n_rows):
         return None
     numbers, dtype = whole_numbers
     rows = summed.rows(numbers)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from cpu_fallback.cached import cached_property
 from cpu_fallback.exact import Integers, Limbs, peak, widen
 from cpu_fallback.row_numbers import FoldPattern
-from cpu_fallback.types import Array, Folds, Layout, Rows, Window, digit_window
+from cpu_fallback.types import CARRY_AFTER, Array, Folds, Layout, Rows, Window, carry, digit_window
 from gpu_encode import devices
 from gpu_encode.ops import Ops, device_of, host
 from gpu_encode.sums.targets import LABELLED, NO_TARGET, WHOLE_LIMIT, Target, backend_for, check_room
@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from gpu_encode.ops import DeferredCopy
     from gpu_encode.sums.distributions import Distribution
 
-# Digits below 2**32 leave an int64 room for this many additions between carries.
-CARRY_AFTER = 1 << 30
 # Sums that a GPU's host adds up: to launch a kernel takes longer.
 FEW_BYTES = 1 << 20
 # A copy of fewer bytes is made at once: an estimate, by the 0.4 milliseconds a megabyte that a model of calls on an
@@ -378,14 +376,9 @@ def folds_of(folds: Folds, start: int, stop: int) -> Folds:
     return folds.at(folds.first_row + start) if isinstance(folds, FoldPattern) else folds[start:stop]
 
 
-def carry(accumulators: Integers, layout: Layout) -> None:
-    """Carry digits in place, inside of their windows: all but the highest of each are then below 2**32."""
-    for window, _, columns in layout.measures():
-        # The highest digit keeps what is carried into it, and the sign of the number.
-        for column in range(columns.start, columns.start if window.whole else columns.stop - 1):
-            over = accumulators[..., column] >> 32
-            accumulators[..., column] -= over << 32
-            accumulators[..., column + 1] += over
+def outgrow_digits(layout: Layout, n_rows: int) -> bool:
+    """Say whether digits of so many rows have to be carried on the way; sums in one whole number never are."""
+    return n_rows > CARRY_AFTER and not all(window.whole for window, _, _ in layout.measures())
 
 
 def join_layouts(one: Layout, other: Layout, whole: Iterable[bool]) -> Layout:

@@ -7,11 +7,11 @@ import numpy as np
 
 from cpu_fallback.exact import Floats, Integers
 from cpu_fallback.row_numbers import Permutation
-from cpu_fallback.types import MISSING, Array
+from cpu_fallback.types import CARRY_AFTER, MISSING, Array, Rows, carry
 from gpu_encode.formulas.encoding_rule import Mask
-from gpu_encode.ops import tiles
+from gpu_encode.ops import host, tiles
 from gpu_encode.schemes.plans import Order, OrderedPlan, RowOrder, TimeOrder
-from gpu_encode.sums.category_sums import CARRY_AFTER, CategorySums, carry
+from gpu_encode.sums.category_sums import CategorySums
 from gpu_encode.training.ageing import AgeingScan, signed
 from gpu_encode.training.outputs import TiledOutput
 from gpu_encode.training.scans import (
@@ -96,8 +96,7 @@ def in_one_pass(
 ) -> CategorySums | None:
     """Encode the rows in one order in one pass of the backend, with the same bits; None where it has no such pass."""
     fused, fused_rule = task.ops.fused, task.fused_rule()
-    # The sums of more rows have to be carried on the way.
-    if fused is None or fused_rule is None or len(task.rows) > CARRY_AFTER:
+    if fused is None or fused_rule is None or len(task.rows) > fused.most_ordered_rows(task.spec.layout):
         return None
     numbers = order.rows if isinstance(order, TimeOrder) else order if isinstance(order, Permutation) else None
     ties = (order.ties, order.starts) if isinstance(order, TimeOrder) else None
@@ -107,15 +106,26 @@ def in_one_pass(
     if written is None:
         return None
     output.count(written.lost)
-    statistics = CategorySums(written.accumulators[:, None], task.spec, len(task.rows))
     if isinstance(order, Permutation) and fused_rule.by_mean and not burn_in:
-        first = task.ops.rows_at(order, 0, 1)
-        row = task.rows.pick(first)
-        root = root_of_others(task, statistics.totals(task.ops).accumulators[0, 0], row)[None]
-        no_category = task.rule.missing != "category" and bool((row.codes == MISSING)[0])
-        values = task.rule.encode_missing(root) if no_category else task.rule.encode_unseen(root)
-        output.put(first, columns, values)
-    return statistics
+        encode_first(task, order, written.accumulators, output, columns)
+    return CategorySums(written.accumulators[:, None], task.spec, len(task.rows))
+
+
+def encode_first(task: EncodingTask, order: Permutation, sums: Array, output: TiledOutput, columns: range) -> None:
+    """Encode the first row of a random order, whose prior is that of all other rows, from the sums of all rows.
+
+    The host does that: for a single row each step would be a launch.
+    """
+    ops = host(1)
+    number = int(ops.rows_at(order, 0, 1)[0])
+    row = task.rows.block(number, number + 1)
+    parts = row.codes, row.classes, row.target, row.weight
+    known = Rows(*(None if part is None else task.ops.to_host(part) for part in parts))  # type: ignore[arg-type]
+    everything = task.ops.to_host(sums.sum(axis=0))
+    root = root_of_others(replace(task, ops=ops, rows=known), everything, known)[None]
+    no_category = task.rule.missing != "category" and bool((known.codes == MISSING)[0])
+    values = task.rule.encode_missing(root) if no_category else task.rule.encode_unseen(root)
+    output.put_row(number, columns, values[0], ops)
 
 
 def by_age_in_one_pass(

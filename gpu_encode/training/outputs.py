@@ -122,6 +122,13 @@ class TiledOutput:
         for column, encodings in zip(columns, self._round(values).T, strict=True):
             self.matrix[:, column].put(rows, encodings)
 
+    def put_row(self, row: int, columns: Sequence[int], values: Floats, ops: Ops) -> None:
+        """Write the encodings of one row, which lie on the host."""
+        rounded, lost = round_once(values, self.matrix.dtype, ops)
+        self.count(lost)
+        for column, encoding in zip(columns, rounded, strict=True):
+            self.matrix[row, column] = encoding
+
     def count(self, lost: Any) -> None:
         """Count encodings, written by others, that the type could not hold."""
         self._lost = self._lost + lost

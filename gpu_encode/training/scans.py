@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 
 from cpu_fallback.exact import Floats, Integers, Limbs, stack
 from cpu_fallback.fused_rules import CHECKPOINT_BITS
-from cpu_fallback.types import Array, Carry, Layout, Rows, Window, digit_window
+from cpu_fallback.types import CARRY_AFTER, Array, Carry, Layout, Rows, Window, carry, digit_window
 from gpu_encode.formulas.encoding_rule import EncodingRule, Mask
 from gpu_encode.ops import Ops
-from gpu_encode.sums.category_sums import CARRY_AFTER, CategorySums, SumSpec, carry
+from gpu_encode.sums.category_sums import CategorySums, SumSpec
 from gpu_encode.sums.moments import CategoryMoments, Moments
 from gpu_encode.training.row_encodings import VisibleMoments, encode_rows
 from gpu_encode.training.tasks import EncodingTask, LevelCodes, without_key

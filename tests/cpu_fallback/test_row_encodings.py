@@ -231,7 +231,8 @@ def test_a_formula_that_asks_for_other_categories_has_no_rule():
 
 
 def test_more_rows_than_digits_have_room_for_are_left_to_tiles(ops, monkeypatch):
-    monkeypatch.setattr(import_module("gpu_encode.training.ordered"), "CARRY_AFTER", 99)
+    for name in ("gpu_encode.training.ordered", "cpu_fallback.compiled.ordered_encodings"):
+        monkeypatch.setattr(import_module(name), "CARRY_AFTER", 99)
     for plan in (OrderedPlan([Permutation(100, 2)], True, 0), window_of(30, 100, 0)):
         assert_same(ops, plan, "real", "none", "bayes", "plain", 100)
 

@@ -20,6 +20,7 @@
 #define __host__
 #define __shared__
 #define __forceinline__ inline
+#define __noinline__
 #define __launch_bounds__(...)
 #define __align__(bytes)
 

@@ -18,11 +18,11 @@ from cpu_fallback.compiled.moments import Shape
 from cpu_fallback.compiled.views import Views
 from cpu_fallback.fused_rules import Blend, FusedRule, Shrinkage
 from gpu_encode.cuda import runtime
+from gpu_encode.cuda.chunks import Walked
 from gpu_encode.cuda.encodings import Doubts, Priors
-from gpu_encode.cuda.folds import Blocks
 from gpu_encode.cuda.indexed import CodeSource
-from gpu_encode.cuda.order_tiles import Course
 from gpu_encode.cuda.row_encodings import Destination
+from gpu_encode.cuda.segments import Sorted
 
 
 def typed(made: Any) -> Callable[..., types.Type]:
@@ -32,7 +32,7 @@ def typed(made: Any) -> Callable[..., types.Type]:
 
 ARCHITECTURES = ((8, 0), (9, 0), (10, 0))
 LAUNCHES = Path(__file__).parent / "signatures" / "kernels.txt"
-TUPLES = (Shape, Blend, Shrinkage, FusedRule, Views, Doubts, Priors, Destination, Course, CodeSource, Blocks)
+TUPLES = (Shape, Blend, Shrinkage, FusedRule, Views, Doubts, Priors, Destination, CodeSource, Sorted, Walked)
 TYPES = vars(types) | {"bool": types.boolean} | {made.__name__: typed(made) for made in TUPLES}
 USAGE = {
     "registers": r"Used (\d+) registers",

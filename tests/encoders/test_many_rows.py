@@ -1,6 +1,7 @@
 """More rows than digits have room for between carries: the room is made small, and the encodings are the same bits."""
 
 from contextlib import contextmanager
+from importlib import import_module
 
 import numpy as np
 import pytest
@@ -8,7 +9,7 @@ import pytest
 from gpu_encode import TargetEncoder
 from gpu_encode.sums import category_sums
 from gpu_encode.training import ordered
-from tests.backends import small_tiles
+from tests.backends import ON_CUDA, small_tiles
 from tests.cases import STRATIFIED, schemes, some
 
 N = 120
@@ -67,9 +68,11 @@ def little_room():
         carry(accumulators, layout)
 
     with small_tiles(tile), pytest.MonkeyPatch.context() as patch:
-        for module in (category_sums, ordered):
+        passes = ["cpu_fallback.compiled", *(["gpu_encode.cuda"] if ON_CUDA else [])]
+        passes = [import_module(f"{name}.ordered_encodings") for name in passes]
+        for module in (category_sums, ordered, *passes):
             patch.setattr(module, "CARRY_AFTER", 32)
-            patch.setattr(module, "carry", check_and_carry)
+            patch.setattr(module, "carry", check_and_carry, raising=module is not passes[0])
         yield sizes
 
 

@@ -38,6 +38,13 @@ FILES = {
     "add_in_tables": "sums.cu",
     "add_hot_in_tables": "sums.cu",
     "add_in_windows": "windows.cu",
+    "count_chunks": "ordered.cu",
+    "scan_chunks": "ordered.cu",
+    "walk_chunks": "ordered.cu",
+    "walk_rows_32": "permutation.cu",
+    "walk_rows_64": "permutation.cu",
+    "walk_blocks": "permutation.cu",
+    "shuffle_blocks": "permutation.cu",
 }
 # Types of unsigned words by their bytes, as raw/rows.cuh calls them.
 TYPES = {1: "unsigned char", 2: "unsigned short", 4: "unsigned", 8: "Word"}
@@ -80,6 +87,7 @@ VARIANTS: dict[str, list[dict[str, str]]] = {
     "bucket_sums.cu": [
         {"VALUE": value, "SQUARES": squares} for value, squares in product(("float", "double", "Long"), "01")
     ],
+    "ordered.cu": [{"OUT": out, "ESTIMATES": estimates} for out in ("float", "double") for estimates in ("0", "1")],
 }
 
 

@@ -1,0 +1,102 @@
+"""Random orders: the place of each row, and the row at each place."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from cpu_fallback.compiled.border import Array
+from cpu_fallback.row_numbers import ROUNDS, Permutation
+from gpu_encode.cuda import raw
+from gpu_encode.cuda.memory import empty, keep_on_device
+from gpu_encode.cuda.runtime import MOST_BLOCKS, SIMULATED, THREADS, current_device
+
+# Places inside of so large a block fit a byte.
+LARGEST_BLOCK = 256
+WARP = 32
+# Threads of a block that tabulates rounds, which is alone on a multiprocessor, and of any other.
+WALKERS = 2 * WARP if SIMULATED else 1024
+SHUFFLERS = WARP if SIMULATED else THREADS
+MULTIPROCESSORS = MOST_BLOCKS if SIMULATED else 132
+# How many rounds kernels may have in a table, the first ones.
+TABULATED = (ROUNDS, ROUNDS - 1, 3)
+
+
+class Blocks(NamedTuple):
+    """Blocks of consecutive rows, as they follow each other in an order.
+
+    Parameters
+    ----------
+    numbers : uint32 array
+        The block at each place of blocks from the `first` on.
+    size, first : int
+        Rows of a block, but of the last one, which lacks some.
+    turn, lacking : int
+        Place of a row from which on places count as if the last block lacked none, which is so many more.
+    """
+
+    numbers: Array
+    size: int
+    first: int
+    turn: int
+    lacking: int
+
+
+def network_of(permutation: Permutation, forward: bool) -> tuple[Any, ...]:
+    """Describe the network that orders rows, or blocks, to kernels."""
+    blocks = permutation.blocks if permutation.block > 1 else permutation
+    keys = blocks.keys if forward else blocks.keys[::-1]
+    keys = keep_on_device(current_device(), keys.tobytes()).view(np.uint64)
+    return np.uint64(blocks.n_rows), blocks.half_bits, keys, forward
+
+
+def tabulated(half_bits: int, n_numbers: int) -> int:
+    """Give how many rounds go to a table: as many as it has room for, unless making it costs more than it saves."""
+    if n_numbers < 1 << half_bits or half_bits > 16:
+        return 0
+    return next((rounds for rounds in TABULATED if rounds << (half_bits + 1) <= raw.table_bytes()), 0)
+
+
+def walk_rows(permutation: Permutation, start: int, stop: int, forward: bool, dtype: Any = np.int64) -> Array:
+    """Give the place of each row in [start, stop), or the row at each place."""
+    size = max(stop - start, 0)
+    out = empty(size, dtype if permutation.block == 1 else np.int64)
+    if not size:
+        return out
+    network = network_of(permutation, forward)
+    if permutation.block > 1:
+        last, lacking = map(np.uint64, permutation.last_block)
+        fixed = np.uint64(start), np.uint64(permutation.n_rows), np.uint64(permutation.block), permutation.inside_bits
+        blocks = max(1, min(-(-size // SHUFFLERS), MOST_BLOCKS))
+        raw.run("walk_blocks", blocks, SHUFFLERS, *fixed, last, lacking, *network, permutation.inside_key, out)
+        return out.astype(dtype, copy=False)
+    rounds = tabulated(network[1], size)
+    name = "walk_rows_32" if out.itemsize == 4 else "walk_rows_64"
+    blocks = min(-(-size // WALKERS), MULTIPROCESSORS if rounds else MOST_BLOCKS)
+    shared = rounds << (network[1] + 1)
+    raw.run(name, blocks, WALKERS, *network, rounds, np.uint64(start), out, shared=shared)
+    return out
+
+
+def walk_in_blocks(permutation: Permutation, start: int, stop: int) -> tuple[Blocks, Array]:
+    """Give the blocks at the places [start, stop) of an order, and in one byte how far each row lies inside of its own.
+
+    Blocks have more than one row and at most `LARGEST_BLOCK`, and there is some place.
+    """
+    size, (last, lacking) = permutation.block, permutation.last_block
+    turn = (last + 1) * size - lacking
+    first, end = ((place + lacking * (place >= turn)) // size for place in (start, stop - 1))
+    blocks = Blocks(walk_rows(permutation.blocks, first, end + 1, False, np.uint32), size, first, turn, lacking)
+    inside, fixed = empty(stop - start, np.uint8), (permutation.inside_bits, permutation.inside_key)
+    grid = max(1, min(-(-len(blocks.numbers) * WARP // SHUFFLERS), MOST_BLOCKS))
+    raw.run("shuffle_blocks", grid, SHUFFLERS, start, np.uint64(permutation.n_rows), *blocks, *fixed, inside)
+    return blocks, inside
+
+
+def places_of(permutation: Permutation, start: int, stop: int, /) -> Array:
+    """Place in the order of each row in [start, stop)."""
+    return walk_rows(permutation, start, stop, True)
+
+
+def rows_at(permutation: Permutation, start: int, stop: int, /) -> Array:
+    """Row at each place in [start, stop): the inverse of `places_of`."""
+    return walk_rows(permutation, start, stop, False)
