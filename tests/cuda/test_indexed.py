@@ -178,11 +178,11 @@ def test_numbers_are_counted_before_they_are_known(
 @pytest.mark.parametrize("block", [2, 3, 16, 255, 256])
 @pytest.mark.parametrize("n_rows", [2, 256, 257, 511, 900])
 def test_rows_of_blocks(block, n_rows):
-    folds = import_module("gpu_encode.cuda.folds")
+    permutations = import_module("gpu_encode.cuda.permutations")
     for seed in range(4):
         order = Permutation(n_rows, seed, min(block, n_rows))
         for start, stop in ((0, n_rows), (0, 1), (n_rows // 3, n_rows), (n_rows // 2, n_rows // 2 + 1)):
-            blocks, inside = folds.walk_in_blocks(order, start, stop)
+            blocks, inside = permutations.walk_in_blocks(order, start, stop)
             at = np.arange(start, stop)
             at += blocks.lacking * (at >= blocks.turn)
             numbers = memory.to_host(blocks.numbers)[at // blocks.size - blocks.first]
