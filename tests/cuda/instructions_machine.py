@@ -1,0 +1,316 @@
+"""A GPU of one multiprocessor, made of this CPU: kernels run as the PTX that a real one would get, and are counted.
+
+Arrays are those that stand in for CuPy's.  Constants are those of a GPU, but for the number of its multiprocessors: few
+rows fill one, so that counts of two sizes differ by what rows cost.
+"""
+
+import ast
+import ctypes
+import hashlib
+import importlib.abc
+import importlib.util
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import cache
+from importlib import import_module
+from importlib.machinery import ModuleSpec
+from pathlib import Path
+from types import ModuleType, SimpleNamespace
+from typing import Any
+
+import numpy as np
+
+from tests.cuda.instructions_c import c_name, write_module
+from tests.cuda.instructions_costs import machine_instructions
+from tests.cuda.instructions_ptx import BYTES, Module, read
+
+ROOT = Path(__file__).parents[2]
+FOLDER = ROOT / "build" / "instructions"
+COMPILER = ["gcc", "-w", "-O1", "-fno-strict-aliasing", "-ffp-contract=off", "-fwrapv", "-shared", "-fPIC"]
+BACKEND = "gpu_encode.cuda"
+MULTIPROCESSORS = 132
+# Shared memory that a block may ask for on an H100 or an H200.
+TABLE_BYTES = 232_448
+ARCHITECTURE = (9, 0)
+KINDS = ("load", "store", "atomic")
+
+
+class Range(ctypes.Structure):
+    """Memory of an array, and what warps do there, by `KINDS`."""
+
+    _fields_ = [("begin", ctypes.c_uint64), ("end", ctypes.c_uint64)] + [
+        (name, ctypes.c_uint64 * len(KINDS)) for name in ("warps", "lanes", "sectors", "bytes")
+    ]
+
+
+@dataclass
+class Access:
+    """What a launch does in the memory of one array: its bytes; lanes, sectors and bytes of loads, stores, atomics."""
+
+    size: int
+    lanes: list[int]
+    sectors: list[int]
+    moved: list[int]
+
+
+@dataclass
+class Launch:
+    """A launch that was counted."""
+
+    kernel: str
+    where: str
+    instructions: float
+    shared_atomics: int
+    accesses: list[Access] = field(default_factory=list)
+    # Lanes that took part, of all that warps had: what branches leave.
+    strange: int = 0
+
+
+def kept(name: str, make: Callable[[], str]) -> Path:
+    """Give a file of `build/` whose name says all that it depends on, made when it is first asked for."""
+    path = FOLDER / name
+    if not path.exists():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        part = path.with_name(f"{path.name}.{os.getpid()}")
+        part.write_text(make())
+        part.replace(path)
+    return path
+
+
+class Program:
+    """PTX as machine code of this CPU."""
+
+    def __init__(self, ptx: str) -> None:
+        self.module: Module = read(ptx)
+        text, self.first, self.static = write_module(self.module)
+        source = kept(f"{hashlib.sha256(text.encode()).hexdigest()[:24]}.c", lambda: text)
+        library = source.with_suffix(".so")
+        if not library.exists():
+            part = source.with_suffix(f".{os.getpid()}")
+            subprocess.run([*COMPILER, "-o", str(part), str(source), "-lm"], check=True)
+            part.replace(library)
+        self.library = ctypes.CDLL(str(library))
+        n_segments = sum(len(kernel.segments) for kernel in self.module.kernels.values())
+        self.counters = np.ctypeslib.as_array((ctypes.c_uint64 * max(n_segments, 1)).in_dll(self.library, "cnt"))
+        self.costs = np.array(
+            [
+                sum(machine_instructions(each.parts) for each in segment.instructions)
+                for kernel in self.module.kernels.values()
+                for segment in kernel.segments
+            ]
+        )
+
+    def run(
+        self, name: str, blocks: int, threads: int, words: list[Any], shared: int, arrays: list[tuple[int, int]]
+    ) -> tuple[float, int, list[Access]]:
+        """Run a kernel; gives instructions of all warps, atomics in shared memory, and what is done with each array.
+
+        Parameters
+        ----------
+        words : list of numbers, one for each parameter
+        arrays : list of (address, bytes)
+        """
+        kernel = self.module.kernels[name]
+        kinds = list(kernel.parameters.values())
+        assert len(words) == len(kinds), f"{name} takes {len(kinds)} numbers, not {len(words)}"
+        held = [packed(word, kind) for word, kind in zip(words, kinds, strict=True)]
+        pointers = (ctypes.c_char_p * max(len(held), 1))(*held)
+        ranges = (Range * max(len(arrays), 1))()
+        for each, (address, size) in zip(ranges, arrays, strict=False):
+            each.begin, each.end = address, address + size
+        atomics, run = (ctypes.c_uint64 * 2)(), getattr(self.library, f"run_{c_name(name)}")
+        run.restype, self.counters[:] = ctypes.c_char_p, 0
+        wrong = run(blocks, threads, ctypes.c_uint64(self.static[name] + shared), pointers, ranges, len(arrays), atomics)
+        if wrong:
+            raise RuntimeError(f"{name}: {wrong.decode()}")
+        if atomics[1]:
+            raise RuntimeError(f"{name}: {atomics[1]} accesses outside of all arrays")
+        accesses = [
+            Access(size, list(each.lanes), list(each.sectors), list(each.bytes))
+            for each, (_, size) in zip(ranges, arrays, strict=False)
+        ]
+        return float(self.counters @ self.costs), atomics[0], accesses
+
+
+def packed(word: Any, kind: str) -> bytes:
+    """Give the bytes of a parameter."""
+    if kind[0] == "f":
+        return np.array(word, f"f{BYTES[kind]}").tobytes()
+    return (int(word) % 2 ** (8 * BYTES[kind])).to_bytes(BYTES[kind], "little") + bytes(8)
+
+
+def digest(*parts: str) -> str:
+    """Tell texts apart."""
+    return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:24]
+
+
+@cache
+def program_of_numba(kernel: Any, signature: tuple[Any, ...]) -> Program:
+    """Compile a kernel of numba for some types."""
+    runtime, tools = import_module(f"{BACKEND}.runtime"), import_module("tests.cuda.ptx")
+    folder = import_module("cpu_fallback.kernel_folder")
+    key = digest(
+        kernel.py_func.__module__, kernel.py_func.__qualname__, str(signature), runtime.sources_stamp(), folder.sources_stamp()
+    )
+    return Program(kept(f"{key}.ptx", lambda: tools.ptx_of(kernel, signature, ARCHITECTURE)).read_text())
+
+
+@cache
+def program_of_source(text: str, options: tuple[str, ...]) -> Program:
+    """Compile CUDA C++, with the options that CuPy adds to the package's."""
+    return Program(kept(f"{digest(text, *options)}.ptx", lambda: compile_source(text, options)).read_text())
+
+
+def compile_source(text: str, options: tuple[str, ...]) -> str:
+    """Give the PTX of CUDA C++."""
+    nvrtc = import_module("cuda.bindings.nvrtc")
+    _, program = nvrtc.nvrtcCreateProgram(text.encode(), b"source.cu", 0, [], [])
+    given = [*options, "-ftz=true", f"--gpu-architecture=compute_{ARCHITECTURE[0]}{ARCHITECTURE[1]}"]
+    (error,) = nvrtc.nvrtcCompileProgram(program, len(given), [option.encode() for option in given])
+    if error != nvrtc.nvrtcResult.NVRTC_SUCCESS:
+        _, size = nvrtc.nvrtcGetProgramLogSize(program)
+        log = b" " * size
+        nvrtc.nvrtcGetProgramLog(program, log)
+        raise ValueError(log.decode(errors="replace"))
+    _, size = nvrtc.nvrtcGetPTXSize(program)
+    ptx = b" " * size
+    nvrtc.nvrtcGetPTX(program, ptx)
+    return ptx.decode().rstrip("\0")
+
+
+class OneMultiprocessor(importlib.abc.MetaPathFinder):
+    """Loads the backend as for a GPU of one multiprocessor: wherever its sources say 132."""
+
+    def find_spec(self, name: str, path: Any, target: Any = None) -> Any:
+        """Find a module of the backend."""
+        if not f"{name}.".startswith(f"{BACKEND}."):
+            return None
+        spec = importlib.util.spec_from_file_location(name, *self.files(name))
+        if spec is not None and spec.loader is not None:
+            spec.loader.source_to_code = self.compile  # type: ignore[attr-defined]
+            spec.loader.get_code = lambda _: self.compile(Path(spec.origin or "").read_bytes(), spec.origin)  # type: ignore[attr-defined]
+        return spec
+
+    def files(self, name: str) -> tuple[Path, ...]:
+        """Where a module is."""
+        path = ROOT.joinpath(*name.split("."))
+        return (path / "__init__.py",) if path.is_dir() else (path.with_suffix(".py"),)
+
+    def compile(self, source: bytes, path: Any, **_: Any) -> Any:
+        """Compile a source of the backend."""
+        tree = ast.parse(source)
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Constant) and node.value == MULTIPROCESSORS and type(node.value) is int:
+                node.value = 1
+        return compile(tree, str(path), "exec")
+
+
+def stand_in_for_cupy() -> ModuleType:
+    """Give a module `cupy` of arrays in this process's memory, on a device that does what the backend asks of one."""
+    strict = import_module("tests.cuda.strict")
+    library = strict.Library()
+    # Uploads take `set`; the recorder notes them by the function that makes a device array of a host one.
+    strict.StrictArray.set = lambda array, host, **_: array.held.__setitem__(Ellipsis, host)
+    event = SimpleNamespace(record=bool, synchronize=bool)
+    stream = SimpleNamespace(synchronize=lambda: None, wait_event=lambda _: None, record=lambda: event, ptr=0)
+    device = SimpleNamespace(id=0, compute_capability="90", mem_info=(1 << 40, 1 << 40))
+    device.attributes = {"MultiProcessorCount": 1, "MaxSharedMemoryPerBlockOptin": TABLE_BYTES}
+    runtime = SimpleNamespace(
+        deviceGetAttribute=lambda wanted, _: {"shared": TABLE_BYTES}.get(wanted, 1),
+        cudaDevAttrMaxSharedMemoryPerBlockOptin="shared",
+        cudaDevAttrMultiProcessorCount="multiprocessors",
+    )
+    made = ModuleType("cupy")
+    made.__spec__ = ModuleSpec("cupy", None)
+    made.cuda = SimpleNamespace(  # type: ignore[attr-defined]
+        is_available=lambda: True,
+        Device=lambda *_: device,
+        Event=lambda **_: event,
+        Stream=SimpleNamespace(null=stream),
+        get_current_stream=lambda: stream,
+        alloc_pinned_memory=bytearray,
+        runtime=runtime,
+    )
+    made.ndarray = strict.StrictArray  # type: ignore[attr-defined]
+    made.__getattr__ = lambda name: getattr(library, name)  # type: ignore[method-assign]
+    return made
+
+
+def install() -> None:
+    """Make the backend run here; nothing may have loaded it before."""
+    assert not any(f"{name}.".startswith(f"{BACKEND}.") for name in sys.modules), "the backend is loaded already"
+    import_module("tests.cuda.strict")
+    sys.modules["cupy"] = stand_in_for_cupy()
+    sys.meta_path.insert(0, OneMultiprocessor())
+    devices = import_module("gpu_encode.devices")
+    devices.driver_is_there = lambda: True
+    devices.has_gpu.cache_clear()
+
+
+def arrays_of(arguments: Any) -> Iterator[np.ndarray[Any, Any]]:
+    """Give the arrays anywhere in the arguments of a launch."""
+    if isinstance(arguments, (tuple, list)):
+        for each in arguments:
+            yield from arrays_of(each)
+    elif hasattr(arguments, "held"):
+        yield arguments.held
+
+
+def memory_of(arguments: Any) -> list[tuple[int, int]]:
+    """Give address and bytes of each array, those in one another's memory once."""
+    spans = sorted({(each.ctypes.data, each.ctypes.data + each.nbytes) for each in arrays_of(arguments) if each.nbytes})
+    joined: list[list[int]] = []
+    for begin, end in spans:
+        if joined and begin < joined[-1][1]:
+            joined[-1][1] = max(joined[-1][1], end)
+        else:
+            joined.append([begin, end])
+    return [(begin, end - begin) for begin, end in joined]
+
+
+@dataclass
+class Machine:
+    """Runs what is launched, and keeps its counts."""
+
+    launches: list[Launch] = field(default_factory=list)
+
+    def note(self, name: str, counted: tuple[float, int, list[Access]]) -> None:
+        """Keep the counts of a launch."""
+        where = import_module("tests.cuda.call_recorder").caller()
+        self.launches.append(Launch(name, where, *counted))
+
+    def launch(self, kernel: Any, blocks: int, threads: int, *arguments: Any, shared: int = 0) -> None:
+        """Stand in for `runtime.launch`."""
+        runtime = import_module(f"{BACKEND}.runtime")
+        signature = tuple(map(runtime.numba_type, map(runtime.type_of, arguments)))
+        program = program_of_numba(kernel, signature)
+        (entry,) = program.module.kernels
+        words = list(runtime.pack(arguments))
+        counted = program.run(entry, blocks, threads, words, shared, memory_of(arguments))
+        self.note(kernel.py_func.__name__, counted)
+
+    def run(self, name: str, blocks: int, threads: int, *arguments: Any, shared: int = 0, variant: Any = None) -> None:
+        """Stand in for `raw.run`."""
+        raw = import_module(f"{BACKEND}.raw")
+        options = (*raw.OPTIONS, *(f"-D{key}={value}" for key, value in (variant or {}).items()))
+        program = program_of_source(raw.source_of(raw.FILES[name]), options)
+        words = [word.data.ptr if hasattr(word, "held") else word for word in raw.flatten(arguments)]
+        label = " ".join([name, *map(str, (variant or {}).values())])
+        self.note(label, program.run(name, blocks, threads, words, shared, memory_of(arguments)))
+
+
+@contextmanager
+def counting() -> Iterator[list[Launch]]:
+    """Run and count what is launched inside the block."""
+    recorder = import_module("tests.cuda.call_recorder")
+    runtime, raw, machine = import_module(f"{BACKEND}.runtime"), import_module(f"{BACKEND}.raw"), Machine()
+    import pytest
+
+    with pytest.MonkeyPatch.context() as patch:
+        recorder.replace_everywhere(patch, runtime.launch, machine.launch)
+        recorder.replace_everywhere(patch, raw.run, machine.run)
+        yield machine.launches

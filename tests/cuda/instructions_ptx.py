@@ -1,0 +1,193 @@
+"""PTX as segments: what runs between branches, barriers and operations of a warp, and where lanes meet again."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+# Where a function ends: behind all segments.
+END = -1
+# What all lanes of a warp do at once, with each other's numbers or at one time.
+OF_A_WARP = ("bar", "barrier", "vote", "match", "shfl", "activemask", "redux")
+LEAVING = ("ret", "exit")
+DECLARATION = re.compile(r"\.reg\s+\.(\w+)\s+(.*)", re.DOTALL)
+ROOM = re.compile(r"\.(local|shared|param)\s+(?:\.align\s+\d+\s+)?\.(\w+)\s+([\w$%]+)(?:\[(\d*)\])?$")
+ENTRY = re.compile(r"^\s*(?:\.visible\s+)?\.entry\s+([\w$]+)\s*\(([^)]*)\)\s*[^{;]*\{", re.MULTILINE)
+CONSTANT = re.compile(
+    r"^\s*(?:\.visible |\.weak )?\.(?:global|const)\s+(?:\.align\s+\d+\s+)?\.(\w+)\s+([\w$]+)\[(\d*)\]\s*=\s*(\{[^}]*\});",
+    re.MULTILINE,
+)
+SHARED = re.compile(r"^\s*\.extern\s+\.shared\s+(?:\.align\s+\d+\s+)?\.\w+\s+([\w$]+)\[\];", re.MULTILINE)
+REGISTER = re.compile(r"%[A-Za-z_][\w$]*")
+BYTES = {"pred": 1, **{f"{kind}{bits}": bits // 8 for kind in "busf" for bits in (8, 16, 32, 64)}}
+
+
+@dataclass(frozen=True)
+class Instruction:
+    """An instruction: its guard ("" if none, "!%p1"), its parts ("ld", "global", "u32"), its operands."""
+
+    guard: str
+    parts: tuple[str, ...]
+    operands: tuple[str, ...]
+
+    @property
+    def base(self) -> str:
+        """What it does."""
+        return self.parts[0]
+
+    @property
+    def written(self) -> list[str]:
+        """Registers that it writes, whether or not its guard lets it."""
+        if self.base in ("st", "red", "bra", "brx", "bar", "barrier", *LEAVING) or not self.operands:
+            return []
+        return REGISTER.findall(self.operands[0])
+
+
+@dataclass
+class Segment:
+    """Instructions that lanes run one after the other, and the segments that may follow."""
+
+    instructions: list[Instruction] = field(default_factory=list)
+    following: list[int] = field(default_factory=list)
+    # Where all lanes that leave it on different ways are together again.
+    meeting: int = END
+
+
+@dataclass
+class Kernel:
+    """A kernel: types of its parameters by name, of its registers, bytes of its local and shared arrays."""
+
+    name: str
+    parameters: dict[str, str]
+    registers: dict[str, str] = field(default_factory=dict)
+    local: dict[str, int] = field(default_factory=dict)
+    shared: dict[str, int] = field(default_factory=dict)
+    segments: list[Segment] = field(default_factory=list)
+    labels: dict[str, int] = field(default_factory=dict)
+    tables: dict[str, list[str]] = field(default_factory=dict)
+
+
+def without_comments(text: str) -> str:
+    """Give the text alone."""
+    return re.sub(r"/\*.*?\*/", "", re.sub(r"//[^\n]*", "", text.replace("\0", "")), flags=re.DOTALL)
+
+
+def body_from(text: str, start: int) -> str:
+    """Give what stands between the brace before `start` and the one that closes it."""
+    depth, stop = 1, start
+    while depth:
+        depth += {"{": 1, "}": -1}.get(text[stop], 0)
+        stop += 1
+    return text[start : stop - 1]
+
+
+def statements_of(body: str) -> Iterator[str]:
+    """Give labels and instructions, one by one; braces around those of inline assembly are left out."""
+    for part in re.split(r"(?<=;)|(?<=:)(?=\s*\n)", re.sub(r"^\s*[{}]\s*$", "", body, flags=re.MULTILINE)):
+        text = " ".join(part.split()).rstrip(";").strip()
+        while found := re.match(r"([$\w]+):(?!:)\s*", text):
+            yield f"{found[1]}:"
+            text = text[found.end() :]
+        if text:
+            yield text
+
+
+def split_operands(text: str) -> tuple[str, ...]:
+    """Split at commas that stand in no brackets."""
+    return tuple(each.strip() for each in re.split(r",(?![^{\[(]*[}\])])", text) if each.strip())
+
+
+def read_instruction(text: str) -> Instruction:
+    """Read ``@!%p1 ld.global.u32 %r1, [%rd2+4]``."""
+    found = re.match(r"(?:@(!?%\w+)\s+)?([\w.:]+)\s*(.*)", text, re.DOTALL)
+    assert found is not None, text
+    return Instruction(found[1] or "", tuple(found[2].replace("::", ":").split(".")), split_operands(found[3]))
+
+
+def declare(kernel: Kernel, text: str) -> bool:
+    """Note the registers or the room that a line declares; gives whether it does."""
+    if found := DECLARATION.match(text):
+        for name in found[2].split(","):
+            several = re.match(r"\s*(%[\w$]+)<(\d+)>", name)
+            names = [f"{several[1]}{i}" for i in range(int(several[2]))] if several else [name.strip()]
+            kernel.registers |= dict.fromkeys(names, found[1])
+    elif found := ROOM.match(text):
+        where = kernel.shared if found[1] == "shared" else kernel.local
+        where[found[3]] = BYTES[found[2]] * int(found[4] or 1)
+    return text.startswith(".")
+
+
+def split_segments(kernel: Kernel, body: str) -> None:
+    """Cut a body where lanes may part, wait or look at each other."""
+    kernel.segments.append(Segment())
+    table = ""
+    for text in statements_of(body):
+        if text.endswith(":"):
+            table = text[:-1]
+            if kernel.segments[-1].instructions:
+                kernel.segments.append(Segment())
+            kernel.labels[table] = len(kernel.segments) - 1
+        elif text.startswith(".branchtargets"):
+            kernel.tables[table] = [each.strip() for each in text.split(None, 1)[1].split(",")]
+        elif not declare(kernel, text):
+            each = read_instruction(text)
+            if each.base in OF_A_WARP and kernel.segments[-1].instructions:
+                kernel.segments.append(Segment())
+            kernel.segments[-1].instructions.append(each)
+            if each.base in ("bra", "brx", *OF_A_WARP, *LEAVING):
+                kernel.segments.append(Segment())
+
+
+def follow(kernel: Kernel) -> None:
+    """Say which segments may follow which, and where lanes meet: at the first segment that all ways lead through."""
+    segments, behind = kernel.segments, len(kernel.segments)
+    for number, segment in enumerate(segments):
+        last, next_one = segment.instructions[-1:], number + 1
+        segment.following = [next_one if next_one < behind else END]
+        if last and last[0].base in ("bra", "brx", *LEAVING):
+            goes_on = segment.following if last[0].guard else []
+            targets = [END] if last[0].base in LEAVING else targets_of(kernel, last[0])
+            segment.following = list(dict.fromkeys([*targets, *goes_on]))
+    # A bit for each segment that all ways from one to the end lead through; the highest stands for the end.
+    end = 1 << behind
+    through = [2 * end - 1] * behind
+    changed = True
+    while changed:
+        changed = False
+        for number in reversed(range(behind)):
+            common = 2 * end - 1
+            for each in segments[number].following:
+                common &= end if each == END else through[each]
+            if common | 1 << number != through[number]:
+                through[number], changed = common | 1 << number, True
+    at = {ways: number for number, ways in enumerate(through)}
+    for number, segment in enumerate(segments):
+        segment.meeting = at.get(through[number] ^ 1 << number, END)
+
+
+def targets_of(kernel: Kernel, branch: Instruction) -> list[int]:
+    """Segments that a branch leads to."""
+    names = kernel.tables[branch.operands[1]] if branch.base == "brx" else [branch.operands[0]]
+    return [kernel.labels[name] for name in names]
+
+
+@dataclass
+class Module:
+    """PTX: its kernels, its constant tables as (type, length, values), the name of what a launch asks for of shared."""
+
+    kernels: dict[str, Kernel]
+    constants: dict[str, tuple[str, str, str]]
+    dynamic: list[str]
+
+
+def read(ptx: str) -> Module:
+    """Read PTX."""
+    text, kernels = without_comments(ptx), {}
+    for found in ENTRY.finditer(text):
+        parameters = [re.findall(r"[\w$]+", each) for each in found[2].split(",") if each.strip()]
+        # ``.param .u64 .ptr .align 1 name``
+        kernel = Kernel(found[1], {words[-1]: words[1] for words in parameters})
+        split_segments(kernel, body_from(text, found.end()))
+        follow(kernel)
+        kernels[found[1]] = kernel
+    constants = {name: (kind, length, values) for kind, name, length, values in CONSTANT.findall(text)}
+    return Module(kernels, constants, SHARED.findall(text))
