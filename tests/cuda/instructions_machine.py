@@ -23,6 +23,7 @@ from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import numpy as np
+import pytest
 
 from tests.cuda.instructions_c import c_name, write_module
 from tests.cuda.instructions_costs import machine_instructions
@@ -62,12 +63,9 @@ class Launch:
     """A launch that was counted."""
 
     kernel: str
-    where: str
     instructions: float
     shared_atomics: int
     accesses: list[Access] = field(default_factory=list)
-    # Lanes that took part, of all that warps had: what branches leave.
-    strange: int = 0
 
 
 def kept(name: str, make: Callable[[], str]) -> Path:
@@ -261,15 +259,16 @@ def arrays_of(arguments: Any) -> Iterator[np.ndarray[Any, Any]]:
 
 
 def memory_of(arguments: Any) -> list[tuple[int, int]]:
-    """Give address and bytes of each array, those in one another's memory once."""
-    spans = sorted({(each.ctypes.data, each.ctypes.data + each.nbytes) for each in arrays_of(arguments) if each.nbytes})
-    joined: list[list[int]] = []
-    for begin, end in spans:
-        if joined and begin < joined[-1][1]:
-            joined[-1][1] = max(joined[-1][1], end)
-        else:
-            joined.append([begin, end])
-    return [(begin, end - begin) for begin, end in joined]
+    """Give address and bytes of each array, in the order of the arguments; arrays in one another's memory are one."""
+    found: list[tuple[int, int]] = []
+    for each in arrays_of(arguments):
+        begin, end = each.ctypes.data, each.ctypes.data + each.nbytes
+        for other in [other for other in found if begin < sum(other) and other[0] < end]:
+            found.remove(other)
+            begin, end = min(begin, other[0]), max(end, sum(other))
+        if end > begin:
+            found.append((begin, end - begin))
+    return found
 
 
 @dataclass
@@ -278,20 +277,15 @@ class Machine:
 
     launches: list[Launch] = field(default_factory=list)
 
-    def note(self, name: str, counted: tuple[float, int, list[Access]]) -> None:
-        """Keep the counts of a launch."""
-        where = import_module("tests.cuda.call_recorder").caller()
-        self.launches.append(Launch(name, where, *counted))
-
     def launch(self, kernel: Any, blocks: int, threads: int, *arguments: Any, shared: int = 0) -> None:
         """Stand in for `runtime.launch`."""
         runtime = import_module(f"{BACKEND}.runtime")
         signature = tuple(map(runtime.numba_type, map(runtime.type_of, arguments)))
         program = program_of_numba(kernel, signature)
         (entry,) = program.module.kernels
-        words = list(runtime.pack(arguments))
+        words, function = list(runtime.pack(arguments)), kernel.py_func
         counted = program.run(entry, blocks, threads, words, shared, memory_of(arguments))
-        self.note(kernel.py_func.__name__, counted)
+        self.launches.append(Launch(f"{function.__module__.rpartition('.')[2]}.{function.__name__}", *counted))
 
     def run(self, name: str, blocks: int, threads: int, *arguments: Any, shared: int = 0, variant: Any = None) -> None:
         """Stand in for `raw.run`."""
@@ -299,18 +293,30 @@ class Machine:
         options = (*raw.OPTIONS, *(f"-D{key}={value}" for key, value in (variant or {}).items()))
         program = program_of_source(raw.source_of(raw.FILES[name]), options)
         words = [word.data.ptr if hasattr(word, "held") else word for word in raw.flatten(arguments)]
-        label = " ".join([name, *map(str, (variant or {}).values())])
-        self.note(label, program.run(name, blocks, threads, words, shared, memory_of(arguments)))
+        counted = program.run(name, blocks, threads, words, shared, memory_of(arguments))
+        label = ", ".join([f"{name}.cu", *map(str, (variant or {}).values())])
+        self.launches.append(Launch(label, *counted))
 
 
 @contextmanager
-def counting() -> Iterator[list[Launch]]:
-    """Run and count what is launched inside the block."""
-    recorder = import_module("tests.cuda.call_recorder")
-    runtime, raw, machine = import_module(f"{BACKEND}.runtime"), import_module(f"{BACKEND}.raw"), Machine()
-    import pytest
+def counting(settings: dict[str, int]) -> Iterator[tuple[list[Launch], list[Any]]]:
+    """Run what is launched inside the block: gives its counts, and the other calls that reach the device.
 
+    Parameters
+    ----------
+    settings : dict
+        Thresholds of the backend by "module.NAME"; "*.NAME" is set wherever it is.  One that is gone is left out.
+    """
+    recorder, noted, machine = import_module("tests.cuda.call_recorder"), None, Machine()
+    runtime, raw = import_module(f"{BACKEND}.runtime"), import_module(f"{BACKEND}.raw")
     with pytest.MonkeyPatch.context() as patch:
+        for module in [module for name, module in sys.modules.items() if f"{name}.".startswith(f"{BACKEND}.")]:
+            for name, value in settings.items():
+                where, _, constant = name.rpartition(".")
+                if hasattr(module, constant) and where in ("*", module.__name__.rpartition(".")[2]):
+                    patch.setattr(module, constant, value)
         recorder.replace_everywhere(patch, runtime.launch, machine.launch)
         recorder.replace_everywhere(patch, raw.run, machine.run)
-        yield machine.launches
+        noted = recorder.Recorder()
+        recorder.watch_arrays(patch, noted)
+        yield machine.launches, noted.events

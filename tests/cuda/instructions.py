@@ -1,0 +1,346 @@
+"""Counts what rows cost on a GPU, without one: ``python -m tests.cuda.instructions folds-int [--categories 4096]``.
+
+Cases are those of `benchmarks.gpu.encoders`.  Each runs in a process that stands for a GPU of one multiprocessor
+(`instructions_machine`): the library's own calls launch the PTX that a GPU would get, on this CPU, and the encodings
+that come out are compared with the CPU's.  A kernel's count is the number of instructions that its warps issue, 32 lanes
+in lockstep, where lanes that took different ways meet again as soon as all ways do; an instruction of PTX counts as the
+machine instructions that it becomes (`instructions_costs`).  A case runs on two numbers of rows, and the difference is
+what rows cost: instructions "a row" are those of a warp for 32 rows.  What does not grow with the rows drops out.
+"""
+
+import argparse
+import hashlib
+import json
+import subprocess
+import sys
+import warnings
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, field
+from importlib import import_module
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+
+from tests.cuda import instructions_machine as machine
+
+# Tiles of a run; a second run has tiles of twice as many rows.  A tile has as many rows as this much work allows.
+TILES, TWICE = 5, 2
+TILE, MOST_WORK = (1 << 13, 1 << 16), 3e9
+# Rows of a tile of orders, and how many times as many the second run has: both fill the domain of their permutation, a
+# power of four, as 1e8 rows do, and hold whole blocks.
+TILE_OF_ORDERS, FOUR_TIMES = 76 << 8, 4
+# Of more categories a share is counted, so that each has several rows; what their number matters for is multiplied.
+MANY, SHARE, ROWS_OF_MANY = 1 << 16, 16, 1 << 16
+# Calls of the host are counted with few categories: thousands of rows of each, as of 1e8, make ties too rare to settle.
+FEW, FEW_ROWS = 8, 1 << 12
+# Thresholds of many rows that so few are to be above, as 1e8 rows are.
+SETTINGS = {"buckets.FEWEST_ROWS": 0, "sums.SAMPLED_ROWS": 0, "categories.GUESSED_FROM": 1 << 10, "memory.STAGE": 1 << 60}
+# Bytes of tables that lie in a multiprocessor's own memory, and in the cache of all.
+NEAR, CACHED = 128 << 10, 48 << 20
+SECTOR = 32
+GPU_TILE, GPU_ROWS = 1 << 23, 10**8
+
+
+@dataclass
+class Cost:
+    """What launches of one kernel cost: instructions of warps, atomics, bytes and 32-byte sectors.
+
+    Those of `row` are for each row (instructions: of a warp for 32 rows), those of `call` for all rows of a call.
+
+    Parameters
+    ----------
+    instructions, shared_atomics, global_atomics : float
+    moved : float
+        Bytes that lanes read and write in arrays that grow with the rows.
+    cached, far : float
+        Sectors that are touched beyond those that hold these bytes one after the other, in arrays that fit the cache of
+        all multiprocessors and in larger ones.
+    """
+
+    instructions: float = 0.0
+    shared_atomics: float = 0.0
+    global_atomics: float = 0.0
+    moved: float = 0.0
+    cached: float = 0.0
+    far: float = 0.0
+
+
+@dataclass
+class Kernel:
+    """A kernel of a case: launches of it, and what it costs."""
+
+    launches: int
+    row: Cost
+    call: Cost
+
+
+@dataclass
+class Counts:
+    """What a case does on a GPU with 1e8 rows; numbers of calls are (outside of tiles, a tile).
+
+    Parameters
+    ----------
+    kernels : dict
+    launches, library, waits : tuple of (float, float)
+        Launches of kernels, functions of the array library with copies from the host, waits of the host.
+    library_bytes : float
+        Bytes a row that functions of the array library move.
+    to_host : float
+        Bytes that go to the host, whatever the rows.
+    """
+
+    kernels: dict[str, Kernel] = field(default_factory=dict)
+    launches: tuple[float, float] = (0.0, 0.0)
+    library: tuple[float, float] = (0.0, 0.0)
+    waits: tuple[float, float] = (0.0, 0.0)
+    library_bytes: float = 0.0
+    to_host: float = 0.0
+
+    @classmethod
+    def of(cls, document: dict[str, Any]) -> "Counts":
+        """Read what `asdict` has made."""
+        kernels = {
+            name: Kernel(each["launches"], Cost(**each["row"]), Cost(**each["call"]))
+            for name, each in document["kernels"].items()
+        }
+        return cls(**document | {"kernels": kernels})
+
+
+@dataclass
+class Run:
+    """A run on so many rows: launches, other calls on the device, encodings."""
+
+    rows: int
+    launches: list[machine.Launch]
+    events: list[Any]
+
+
+class Case:
+    """A case of `benchmarks.gpu.encoders`, or one of several keys, with so many categories."""
+
+    def __init__(self, name: str, n_categories: int) -> None:
+        self.share = SHARE if n_categories > MANY else 1
+        n_categories //= self.share
+        self.drawn = import_module("benchmarks.gpu.drawn")
+        encoders = import_module("benchmarks.gpu.encoders")
+        self.name, self.case, self.n_categories, self.encoders = name, encoders.CASES[name], n_categories, encoders
+
+    @property
+    def in_tiles(self) -> bool:
+        """Whether the call works on a tile of rows at a time."""
+        return isinstance(self.case.options.get("cv"), import_module("gpu_encode").Ordered)
+
+    def run(self, tiles: int, tile: int, compared: bool = False) -> Run:
+        """Run on rows of its own."""
+        n_rows, xp = tiles * tile, import_module("gpu_encode.cuda.runtime").xp
+        keys = self.drawn.codes(n_rows, self.n_categories, "uniform").reshape(-1, 1).astype(self.case.keys)
+        target = self.drawn.COLUMNS[self.case.target](n_rows)
+        X, y = xp.asarray(keys), xp.asarray(target)
+        settings = SETTINGS | ({"*.TILE": tile, "ordered.MOST_ROWS": tile} if self.in_tiles else {})
+        with machine.counting(settings):
+            call = self.encoders.call_of(SimpleNamespace(backend="cuda"), self.case, X, y)
+            if self.case.work == "transform":
+                # The first call makes a table that later ones find.
+                call()
+        with machine.counting(settings) as (launches, events):
+            result = call()
+        if compared:
+            self.compare(keys, target, result)
+        return Run(n_rows, launches, list(events))
+
+    def compare(self, keys: Any, target: Any, result: Any) -> None:
+        """Compare encodings with those of the CPU."""
+        ops = import_module("gpu_encode.ops")
+        make = import_module("gpu_encode").TargetEncoder
+        kind = self.encoders.KINDS.get(self.case.target, "binary")
+        encoder = make(target_type=kind, dtype="float32", device="cpu", **self.case.options)
+        with ops.use_backend("compiled"):
+            expected = encoder.fit_transform(keys, target) if self.case.work == "fit_transform" else encoder.fit(keys, target).transform(keys)
+        assert np.array_equal(result.held.view(np.uint32), expected.view(np.uint32)), "other bits than the CPU's"
+
+    def tile(self) -> int:
+        """Rows of a tile."""
+        if self.in_tiles:
+            return TILE_OF_ORDERS
+        if self.share > 1:
+            return ROWS_OF_MANY
+        tried = self.run(1, TILE[0])
+        work = 32 * sum(launch.instructions for launch in tried.launches) / tried.rows
+        most = [1 << k for k in range(TILE[0].bit_length(), TILE[1].bit_length()) if 3 * TILES * work * (1 << k) <= MOST_WORK]
+        return max(most, default=TILE[0])
+
+    def count(self) -> Counts:
+        """Count what rows cost."""
+        tile, times = self.tile(), FOUR_TIMES if self.in_tiles else TWICE
+        small, large = self.run(TILES, tile, compared=True), self.run(TILES, times * tile)
+        counts = compare(small, large, self.share)
+        few = Case(self.name, FEW)
+        few.run(1, FEW_ROWS)
+        hosts = [few.run(TILES * more, FEW_ROWS) for more in (1, 2)]
+        if self.in_tiles:
+            counts.launches = per_tile([len(run.launches) for run in (small, self.run(TILES * 2, tile // 2))])
+            counts.library, counts.waits = (per_tile([number(run, waits) for run in hosts]) for waits in (False, True))
+            counts.library_bytes = growing_bytes(small, large) / (large.rows - small.rows)
+        else:
+            # Of two runs the one that has less to settle.
+            counts.launches = len(small.launches), 0.0
+            counts.library, counts.waits = ((min(number(run, waits) for run in hosts), 0.0) for waits in (False, True))
+            counts.library_bytes = growing_bytes(*hosts) / (hosts[1].rows - hosts[0].rows)
+        return counts
+
+
+def kernels_of(run: Run) -> dict[str, list[machine.Launch]]:
+    """Launches by their kernel."""
+    found: dict[str, list[machine.Launch]] = {}
+    for launch in run.launches:
+        found.setdefault(launch.kernel, []).append(launch)
+    return found
+
+
+def cost_of(launches: list[machine.Launch], larger: list[machine.Launch], rows: tuple[int, int], share: int) -> Cost:
+    """Add up what launches cost; `larger` are those of a run on more rows, which tell how arrays grow."""
+    cost = Cost()
+    for launch, same in zip(launches, larger, strict=True):
+        cost.instructions += launch.instructions
+        cost.shared_atomics += launch.shared_atomics
+        for access, other in zip(launch.accesses, same.accesses, strict=True):
+            growth = (other.size - access.size) / (rows[1] - rows[0])
+            size = (access.size - growth * rows[0]) * share + growth * GPU_ROWS
+            moved = access.moved[0] + access.moved[1]
+            scattered = max(0.0, sum(access.sectors) - sum(access.moved) / SECTOR)
+            cost.global_atomics += access.lanes[2]
+            if growth * rows[0] > access.size / 2:
+                cost.moved += moved
+            if size > CACHED:
+                cost.far += scattered
+            elif size > NEAR:
+                cost.cached += scattered
+    return cost
+
+
+def compare(small: Run, large: Run, share: int) -> Counts:
+    """Compare a run with one on more rows."""
+    before, after, rows = kernels_of(small), kernels_of(large), (small.rows, large.rows)
+    more = large.rows - small.rows
+    counts = Counts()
+    for name, launches in before.items():
+        # What is launched on one of them alone settles what is in doubt there.
+        others = after[name] if len(after.get(name, ())) == len(launches) else launches
+        ours, theirs = cost_of(launches, others, rows, share), cost_of_larger(launches, others, rows, share)
+        if any(of_rows(*pair, more) for pair in zip(launches, others, strict=True)):
+            pairs = {key: (value, getattr(theirs, key)) for key, value in asdict(ours).items()}
+            a_row = Cost(**{key: (b - a) / more * (32 if key == "instructions" else 1) for key, (a, b) in pairs.items()})
+            a_call = Cost(**{key: share * max(0.0, a - (b - a) / more * small.rows) for key, (a, b) in pairs.items()})
+        else:
+            a_row, a_call = Cost(), Cost(**{key: share * value for key, value in asdict(theirs).items()})
+        counts.kernels[name] = Kernel(len(launches), a_row, a_call)
+    counts.to_host = share * sum(n * size for event in small.events if event.kind == "SYNC" for n, size in event.arrays)
+    return counts
+
+
+def of_rows(launch: machine.Launch, larger: machine.Launch, more: int) -> bool:
+    """Whether a launch works on what grows with the rows: an array of at least a byte for eight of them does."""
+    return any(8 * (b.size - a.size) >= more for a, b in zip(launch.accesses, larger.accesses, strict=True))
+
+
+def cost_of_larger(
+    launches: list[machine.Launch], larger: list[machine.Launch], rows: tuple[int, int], share: int
+) -> Cost:
+    """Add up what launches on twice the rows cost, with arrays told apart as in the smaller run."""
+    swapped = [
+        machine.Launch(
+            big.kernel,
+            big.instructions,
+            big.shared_atomics,
+            [machine.Access(a.size, b.lanes, b.sectors, b.moved) for a, b in zip(launch.accesses, big.accesses, strict=True)],
+        )
+        for launch, big in zip(launches, larger, strict=True)
+    ]
+    return cost_of(swapped, larger, rows, share)
+
+
+def number(run: Run, waits: bool) -> int:
+    """Count the waits of the host, or calls of the array library."""
+    return sum((event.kind == "SYNC") == waits for event in run.events)
+
+
+def per_tile(found: list[int]) -> tuple[float, float]:
+    """Give calls outside of tiles and a tile, from those on `TILES` and on twice as many."""
+    a_tile = (found[1] - found[0]) / TILES
+    return found[0] - TILES * a_tile, a_tile
+
+
+def growing_bytes(small: Run, large: Run) -> float:
+    """Bytes more that functions of the array library move on twice the rows, in calls that both runs make."""
+    by_line: list[dict[Any, list[int]]] = [{}, {}]
+    for run, found in zip((small, large), by_line, strict=True):
+        for event in run.events:
+            if event.kind not in ("SYNC", "H2D"):
+                found.setdefault(event.key, []).append(sum(n * size for n, size in event.arrays))
+    same = [key for key, sizes in by_line[0].items() if len(by_line[1].get(key, ())) == len(sizes)]
+    return float(sum(sum(by_line[1][key]) - sum(by_line[0][key]) for key in same))
+
+
+def stamp() -> str:
+    """Tell one state of the sources from another."""
+    root = machine.ROOT
+    paths = [path for part in ("gpu_encode", "cpu_fallback") for path in sorted((root / part).rglob("*")) if path.suffix in (".py", ".cu", ".cuh")]
+    paths += [*sorted(Path(__file__).parent.glob("instructions*")), root / "benchmarks/gpu/encoders.py"]
+    return hashlib.sha256(b"\0".join(path.read_bytes() for path in paths)).hexdigest()[:16]
+
+
+def count_here(name: str, n_categories: int) -> Counts:
+    """Count a case, in a process that has loaded nothing of the backend before."""
+    path = machine.FOLDER / f"{name}-{n_categories}-{stamp()}.json"
+    return Counts.of(json.loads(machine.kept(path.name, lambda: json.dumps(asdict(Case(name, n_categories).count()))).read_text()))
+
+
+def count(cases: list[tuple[str, int]]) -> dict[tuple[str, int], Counts]:
+    """Count cases, given as (name, number of categories), in a process of their own."""
+    found = {}
+    for n_categories in dict.fromkeys(each for _, each in cases):
+        names = [name for name, each in cases if each == n_categories]
+        command = [sys.executable, "-m", "tests.cuda.instructions", *names, "--categories", str(n_categories), "--json"]
+        done = subprocess.run(command, cwd=machine.ROOT, capture_output=True, check=False, text=True)
+        if done.returncode:
+            raise RuntimeError(done.stderr[-3000:])
+        lines = done.stdout.splitlines()[-len(names) :]
+        found |= {(name, n_categories): Counts.of(json.loads(line)) for name, line in zip(names, lines, strict=True)}
+    return found
+
+
+def lines_of(name: str, counts: Counts) -> Iterator[str]:
+    """Write what a case costs."""
+    calls = ", ".join(
+        f"{name} {fixed:g}{f' + {a_tile:g} a tile' if a_tile else ''}"
+        for name, (fixed, a_tile) in (("launches", counts.launches), ("CuPy", counts.library), ("waits", counts.waits))
+    )
+    yield f"### {name}: {calls}; {counts.to_host / 1e6:.2f} MB to the host, {counts.library_bytes:.1f} bytes a row by CuPy"
+    yield f"{'kernel':44}{'launches':>9}{'a row':>9}{'a call':>12}{'shared at.':>11}{'global at.':>11}{'B/row':>8}{'cached':>8}{'far':>8}"
+    for kernel, each in counts.kernels.items():
+        row = each.row
+        numbers = f"{row.shared_atomics:11.2f}{row.global_atomics:11.2f}{row.moved:8.1f}{row.cached:8.2f}{row.far:8.2f}"
+        yield f"{kernel:44}{each.launches:9}{row.instructions:9.1f}{each.call.instructions:12.0f}{numbers}"
+
+
+def main() -> None:
+    """Read the arguments, count, and write."""
+    parser = argparse.ArgumentParser(description="Count what rows cost on a GPU, without one.")
+    parser.add_argument("cases", nargs="+", help="of benchmarks/gpu/encoders.py")
+    parser.add_argument("--categories", type=lambda text: int(float(text)), default=4096)
+    parser.add_argument("--json", action="store_true", help="a line of JSON for each case")
+    given = parser.parse_args()
+    # Before the backend is: rows are made by NumPy.
+    import_module("benchmarks.gpu.drawn")
+    machine.install()
+    for name in given.cases:
+        counts = count_here(name, given.categories)
+        lines = [json.dumps(asdict(counts))] if given.json else lines_of(name, counts)
+        sys.stdout.writelines(f"{line}\n" for line in lines)
+        sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    main()
