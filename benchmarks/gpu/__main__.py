@@ -27,8 +27,17 @@ STEPS = {
     "beyond": "beyond.run",
     "sanitizer": "suites.sanitize",
     "kernels": "kernels.run",
+    "new bits": "new_kernels.compare",
+    "new kernels": "new_kernels.run",
+    "predicted": "predicted.run",
+    "profile": "predicted.profile",
+    "rapids": "predicted.rapids",
 }
-FOREVER = 10**6
+# What the first minutes on a GPU are for, whatever the work: kernels that none has run yet, and what was predicted.
+QUEUE = ("machine", "new bits", "new kernels", "predicted", "profile", "rapids")
+ALL = [name for name in STEPS if name == "machine" or name not in QUEUE]
+QUEUE_SECONDS, QUEUE_REPEATS = 480.0, 3
+FOREVER, REPEATS = 10**6, 5
 # Seconds that a step has to notice that its time is up.
 GRACE = 30.0
 DRAWN = {"uniform": "uniform", "zipf": "Zipf 1.5"}
@@ -44,18 +53,27 @@ def parse(arguments: list[str] | None) -> argparse.Namespace:
     )
     add = parser.add_argument
     add("--tiny", action="store_true", help="so few rows that the simulator can do it")
-    add("--only", type=read_steps, default=list(STEPS), help=f"of {','.join(STEPS)}")
+    add(
+        "--queue",
+        action="store_true",
+        help=f"{', '.join(QUEUE)}, in {QUEUE_SECONDS:.0f} seconds unless others are given",
+    )
+    add("--only", type=read_steps, help=f"of {','.join(STEPS)}")
     add("--skip", type=read_steps, default=[], help="leave these out")
     add("--out", type=Path, help="folder of the report; that of an earlier run is gone on with")
-    add("--time-limit", type=float, default=FOREVER, help="seconds; what is found by then is kept")
+    add("--time-limit", type=float, help="seconds; what is found by then is kept")
     add("--rows", type=whole_numbers, help="of the step encoders; 1e8 unless given, or as many as fit")
     add("--categories", type=whole_numbers, help="of the step encoders")
     add("--drawn", type=names_of(DRAWN, "distribution"), default=["uniform"], help=f"of {','.join(DRAWN)}")
     add("--cases", type=lambda text: text.split(","), help="of the step encoders; benchmarks/gpu/encoders.py has all")
-    add("--repeats", type=whole_number, default=5, help="timed calls of each case")
+    add("--repeats", type=whole_number, help="timed calls of each case")
     add("--profile", action="store_true", help="list the kernels of each case by their time, which needs torch")
     add("--step", choices=STEPS, help=argparse.SUPPRESS)
-    return parser.parse_args(arguments)
+    given = parser.parse_args(arguments)
+    given.only = given.only or (list(QUEUE) if given.queue else ALL)
+    given.time_limit = given.time_limit or (QUEUE_SECONDS if given.queue else FOREVER)
+    given.repeats = given.repeats or (QUEUE_REPEATS if given.queue else REPEATS)
+    return given
 
 
 def run_step(name: str, report: Report, options: argparse.Namespace) -> None:

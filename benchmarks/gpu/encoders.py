@@ -25,13 +25,17 @@ MOST_KERNELS = 24
 
 
 class Case(NamedTuple):
-    """Work of an encoder, and billions of rows a second that an H200 should do: with 4,096 categories, and with 1e6."""
+    """Work of an encoder, and billions of rows a second that an H200 should do: with 4,096 categories, and with 1e6.
+
+    Categories of further columns follow, of keys that have several.
+    """
 
     target: str
     options: dict[str, Any]
     goals: tuple[float, float] | None = None
     work: str = "fit_transform"
     keys: str = "int32"
+    more: tuple[int, ...] = ()
 
 
 SMOOTH: dict[str, Any] = {"smooth": 10.0}
@@ -55,6 +59,29 @@ CASES = {
     "ordered-f32": Case("float32", SMOOTH | ORDERED),
     "ordered-f64-auto": Case("real", ORDERED, (20, 9)),
 }
+# Measured where `--cases` names them, and predicted: a prior that is given, with as many bits as a mean has, and several
+# keys, one by one and with all pairs.
+PRIOR = {"prior": 0.29998251}
+MORE_CASES = {
+    "folds-int-prior": Case("binary", SMOOTH | FOLDS | PRIOR),
+    "loo-int-prior": Case("binary", SMOOTH | OUT | PRIOR),
+    "ordered-int-prior": Case("binary", SMOOTH | ORDERED | PRIOR),
+    "pairs": Case("binary", SMOOTH | FOLDS | {"columns": [0, 1, 2, (0, 1), (0, 2), (1, 2)]}, more=(1000, 100)),
+    "keys-2": Case("binary", SMOOTH | FOLDS, more=(4096,)),
+    "keys-4": Case("binary", SMOOTH | FOLDS, more=(4096,) * 3),
+}
+
+
+def table_of(case: Case, n_rows: int, n_categories: int, drawn: str = "uniform") -> Array:
+    """Keys of a case, a column each."""
+    sizes = (n_categories, *case.more)
+    columns = [
+        codes(n_rows, size, drawn, seed=1 + 10 * k).astype(case.keys, copy=False) for k, size in enumerate(sizes)
+    ]
+    table = columns[0].reshape(-1, 1)
+    for column in columns[1:]:
+        table = np.concatenate([table, column.reshape(-1, 1)], axis=1)
+    return table
 
 
 def call_of(step: Run, case: Case, X: Array, y: Array) -> Callable[[], Any]:
@@ -75,9 +102,10 @@ def call_of(step: Run, case: Case, X: Array, y: Array) -> Callable[[], Any]:
 
 def bytes_of(case: Case) -> tuple[int, int]:
     """Bytes of a row that must be read, and those of its encodings."""
-    keys, target = np.dtype(case.keys).itemsize, 8 if case.target in ("real", "binary64") else 4
+    n_keys = 1 + len(case.more)
+    keys, target = n_keys * np.dtype(case.keys).itemsize, 8 if case.target in ("real", "binary64") else 4
     read = {"transform": keys, "fit_transform": keys + target}.get(case.work, 2 * keys + target)
-    return read, 4 * (10 if case.target == "ten" else 1)
+    return read, 4 * (10 if case.target == "ten" else len(case.options.get("columns", range(n_keys))))
 
 
 def measure_case(step: Run, named: dict[str, Any], case: Case, X: Array, y: Array) -> None:
@@ -137,9 +165,8 @@ def run(step: Run) -> None:
         columns = Columns(n_rows)
         for n_categories in step.size(options.categories or CATEGORIES, [5]):
             for drawn in [how for how in DRAWN if how.split()[0].lower() in options.drawn]:
-                keys = codes(n_rows, n_categories, drawn).reshape(-1, 1)
                 for name in options.cases or CASES:
-                    case, named = CASES[name], {"case": name, "categories": n_categories, "drawn": drawn}
+                    case, named = (CASES | MORE_CASES)[name], {"case": name, "categories": n_categories, "drawn": drawn}
                     with step.room_for("encoders", **named, rows=n_rows):
-                        X = keys if case.keys == "int32" else keys.astype(case.keys)
+                        X = table_of(case, n_rows, n_categories, drawn)
                         measure_case(step, named, case, X, columns[case.target])

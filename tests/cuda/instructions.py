@@ -36,10 +36,17 @@ MANY, SHARE, ROWS_OF_MANY = 1 << 16, 16, 1 << 16
 # Calls of the host are counted with few categories: thousands of rows of each, as of 1e8, make ties too rare to settle.
 FEW, FEW_ROWS = 8, 1 << 12
 # Thresholds of many rows that so few are to be above, as 1e8 rows are.
-SETTINGS = {"buckets.FEWEST_ROWS": 0, "sums.SAMPLED_ROWS": 0, "categories.GUESSED_FROM": 1 << 10, "memory.STAGE": 1 << 60}
+SETTINGS = {
+    "buckets.FEWEST_ROWS": 0,
+    "sums.SAMPLED_ROWS": 0,
+    "categories.GUESSED_FROM": 1 << 10,
+    "memory.STAGE": 1 << 60,
+}
 # Bytes of tables that lie in a multiprocessor's own memory, and in the cache of all.
 NEAR, CACHED = 128 << 10, 48 << 20
 SECTOR = 32
+# Bytes a row that go to the host, if any do.
+LEAST_TO_HOST = 1.0
 GPU_TILE, GPU_ROWS = 1 << 23, 10**8
 
 
@@ -87,8 +94,8 @@ class Counts:
         Launches of kernels, functions of the array library with copies from the host, waits of the host.
     library_bytes : float
         Bytes a row that functions of the array library move.
-    to_host : float
-        Bytes that go to the host, whatever the rows.
+    to_host : tuple of (float, float)
+        Bytes that go to the host, whatever the rows and for each.
     """
 
     kernels: dict[str, Kernel] = field(default_factory=dict)
@@ -96,7 +103,7 @@ class Counts:
     library: tuple[float, float] = (0.0, 0.0)
     waits: tuple[float, float] = (0.0, 0.0)
     library_bytes: float = 0.0
-    to_host: float = 0.0
+    to_host: tuple[float, float] = (0.0, 0.0)
 
     @classmethod
     def of(cls, document: dict[str, Any]) -> "Counts":
@@ -105,7 +112,8 @@ class Counts:
             name: Kernel(each["launches"], Cost(**each["row"]), Cost(**each["call"]))
             for name, each in document["kernels"].items()
         }
-        return cls(**document | {"kernels": kernels})
+        pairs = {name: tuple(document[name]) for name in ("launches", "library", "waits", "to_host")}
+        return cls(**document | pairs | {"kernels": kernels})
 
 
 @dataclass
@@ -125,7 +133,8 @@ class Case:
         n_categories //= self.share
         self.drawn = import_module("benchmarks.gpu.drawn")
         encoders = import_module("benchmarks.gpu.encoders")
-        self.name, self.case, self.n_categories, self.encoders = name, encoders.CASES[name], n_categories, encoders
+        self.name, self.n_categories, self.encoders = name, n_categories, encoders
+        self.case = (encoders.CASES | encoders.MORE_CASES)[name]
 
     @property
     def in_tiles(self) -> bool:
@@ -135,7 +144,7 @@ class Case:
     def run(self, tiles: int, tile: int, compared: bool = False) -> Run:
         """Run on rows of its own."""
         n_rows, xp = tiles * tile, import_module("gpu_encode.cuda.runtime").xp
-        keys = self.drawn.codes(n_rows, self.n_categories, "uniform").reshape(-1, 1).astype(self.case.keys)
+        keys = self.encoders.table_of(self.case, n_rows, self.n_categories)
         target = self.drawn.COLUMNS[self.case.target](n_rows)
         X, y = xp.asarray(keys), xp.asarray(target)
         settings = SETTINGS | ({"*.TILE": tile, "ordered.MOST_ROWS": tile} if self.in_tiles else {})
@@ -157,7 +166,11 @@ class Case:
         kind = self.encoders.KINDS.get(self.case.target, "binary")
         encoder = make(target_type=kind, dtype="float32", device="cpu", **self.case.options)
         with ops.use_backend("compiled"):
-            expected = encoder.fit_transform(keys, target) if self.case.work == "fit_transform" else encoder.fit(keys, target).transform(keys)
+            expected = (
+                encoder.fit_transform(keys, target)
+                if self.case.work == "fit_transform"
+                else encoder.fit(keys, target).transform(keys)
+            )
         assert np.array_equal(result.held.view(np.uint32), expected.view(np.uint32)), "other bits than the CPU's"
 
     def tile(self) -> int:
@@ -168,7 +181,11 @@ class Case:
             return ROWS_OF_MANY
         tried = self.run(1, TILE[0])
         work = 32 * sum(launch.instructions for launch in tried.launches) / tried.rows
-        most = [1 << k for k in range(TILE[0].bit_length(), TILE[1].bit_length()) if 3 * TILES * work * (1 << k) <= MOST_WORK]
+        most = [
+            1 << k
+            for k in range(TILE[0].bit_length(), TILE[1].bit_length())
+            if 3 * TILES * work * (1 << k) <= MOST_WORK
+        ]
         return max(most, default=TILE[0])
 
     def count(self) -> Counts:
@@ -231,12 +248,20 @@ def compare(small: Run, large: Run, share: int) -> Counts:
         ours, theirs = cost_of(launches, others, rows, share), cost_of_larger(launches, others, rows, share)
         if any(of_rows(*pair, more) for pair in zip(launches, others, strict=True)):
             pairs = {key: (value, getattr(theirs, key)) for key, value in asdict(ours).items()}
-            a_row = Cost(**{key: (b - a) / more * (32 if key == "instructions" else 1) for key, (a, b) in pairs.items()})
+            a_row = Cost(
+                **{key: (b - a) / more * (32 if key == "instructions" else 1) for key, (a, b) in pairs.items()}
+            )
             a_call = Cost(**{key: share * max(0.0, a - (b - a) / more * small.rows) for key, (a, b) in pairs.items()})
         else:
             a_row, a_call = Cost(), Cost(**{key: share * value for key, value in asdict(theirs).items()})
         counts.kernels[name] = Kernel(len(launches), a_row, a_call)
-    counts.to_host = share * sum(n * size for event in small.events if event.kind == "SYNC" for n, size in event.arrays)
+    here, there = (
+        sum(n * size for each in run.events if each.kind == "SYNC" for n, size in each.arrays) for run in (small, large)
+    )
+    a_row = max(0.0, (there - here) / more)
+    # Less is what tables take where some of their lines are empty yet.
+    a_row = a_row if a_row > LEAST_TO_HOST else 0.0
+    counts.to_host = share * (here - a_row * small.rows), a_row
     return counts
 
 
@@ -254,7 +279,10 @@ def cost_of_larger(
             big.kernel,
             big.instructions,
             big.shared_atomics,
-            [machine.Access(a.size, b.lanes, b.sectors, b.moved) for a, b in zip(launch.accesses, big.accesses, strict=True)],
+            [
+                machine.Access(a.size, b.lanes, b.sectors, b.moved)
+                for a, b in zip(launch.accesses, big.accesses, strict=True)
+            ],
         )
         for launch, big in zip(launches, larger, strict=True)
     ]
@@ -286,7 +314,12 @@ def growing_bytes(small: Run, large: Run) -> float:
 def stamp() -> str:
     """Tell one state of the sources from another."""
     root = machine.ROOT
-    paths = [path for part in ("gpu_encode", "cpu_fallback") for path in sorted((root / part).rglob("*")) if path.suffix in (".py", ".cu", ".cuh")]
+    paths = [
+        path
+        for part in ("gpu_encode", "cpu_fallback")
+        for path in sorted((root / part).rglob("*"))
+        if path.suffix in (".py", ".cu", ".cuh")
+    ]
     paths += [*sorted(Path(__file__).parent.glob("instructions*")), root / "benchmarks/gpu/encoders.py"]
     return hashlib.sha256(b"\0".join(path.read_bytes() for path in paths)).hexdigest()[:16]
 
@@ -294,7 +327,9 @@ def stamp() -> str:
 def count_here(name: str, n_categories: int) -> Counts:
     """Count a case, in a process that has loaded nothing of the backend before."""
     path = machine.FOLDER / f"{name}-{n_categories}-{stamp()}.json"
-    return Counts.of(json.loads(machine.kept(path.name, lambda: json.dumps(asdict(Case(name, n_categories).count()))).read_text()))
+    return Counts.of(
+        json.loads(machine.kept(path.name, lambda: json.dumps(asdict(Case(name, n_categories).count()))).read_text())
+    )
 
 
 def count(cases: list[tuple[str, int]]) -> dict[tuple[str, int], Counts]:
@@ -317,7 +352,7 @@ def lines_of(name: str, counts: Counts) -> Iterator[str]:
         f"{name} {fixed:g}{f' + {a_tile:g} a tile' if a_tile else ''}"
         for name, (fixed, a_tile) in (("launches", counts.launches), ("CuPy", counts.library), ("waits", counts.waits))
     )
-    yield f"### {name}: {calls}; {counts.to_host / 1e6:.2f} MB to the host, {counts.library_bytes:.1f} bytes a row by CuPy"
+    yield f"### {name}: {calls}; {counts.to_host[0] / 1e6:.2f} MB and {counts.to_host[1]:.1f} bytes a row to the host, {counts.library_bytes:.1f} bytes a row by CuPy"
     yield f"{'kernel':44}{'launches':>9}{'a row':>9}{'a call':>12}{'shared at.':>11}{'global at.':>11}{'B/row':>8}{'cached':>8}{'far':>8}"
     for kernel, each in counts.kernels.items():
         row = each.row

@@ -36,9 +36,24 @@ SPECIAL = {
     "%lanemask_eq": "(1u << l)",
     "WARP_SZ": "32",
     "%dynamic_smem_size": "(uint32_t)launch.shared_bytes",
-    **{f"%{name}.{axis}": number for axis in "yz" for name, number in {"tid": "0", "ctaid": "0", "ntid": "1", "nctaid": "1"}.items()},
+    **{
+        f"%{name}.{axis}": number
+        for axis in "yz"
+        for name, number in {"tid": "0", "ctaid": "0", "ntid": "1", "nctaid": "1"}.items()
+    },
 }
-SIGNS = {"eq": "==", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">=", "lo": "<", "ls": "<=", "hi": ">", "hs": ">="}
+SIGNS = {
+    "eq": "==",
+    "ne": "!=",
+    "lt": "<",
+    "le": "<=",
+    "gt": ">",
+    "ge": ">=",
+    "lo": "<",
+    "ls": "<=",
+    "hi": ">",
+    "hs": ">=",
+}
 ROUNDINGS = {"rzi": "trunc", "rni": "nearbyint", "rmi": "floor", "rpi": "ceil"}
 JOINED = {
     "add": "q[0]+{v}",
@@ -87,7 +102,9 @@ class Writer:
         for number, segment in enumerate(self.kernel.segments):
             for each in segment.instructions:
                 written = each.written
-                read = [name for text in (each.guard, *each.operands[bool(written):]) for name in REGISTER.findall(text)]
+                read = [
+                    name for text in (each.guard, *each.operands[bool(written) :]) for name in REGISTER.findall(text)
+                ]
                 for name in read:
                     where.setdefault(name, set()).add(number)
                 for name in written:
@@ -105,7 +122,10 @@ class Writer:
         self.own = {name for names in self.local.values() for name in names}
         shared = [name for name in self.kernel.registers if name not in self.own]
         room = "".join(f"{TYPES[self.kernel.registers[name]]} {c_name(name)}[32];" for name in shared)
-        room += "".join(f"char {c_name(name)}[32][{-(-max(size, 8) // 16) * 16}] __attribute__((aligned(16)));" for name, size in self.kernel.local.items())
+        room += "".join(
+            f"char {c_name(name)}[32][{-(-max(size, 8) // 16) * 16}] __attribute__((aligned(16)));"
+            for name, size in self.kernel.local.items()
+        )
         cases = "\n".join(self.write_case(number, segment) for number, segment in enumerate(self.kernel.segments))
         return f"""static void {c_name(self.kernel.name)}(struct warp *w, char **arguments) {{
 struct {{ {room} int none; }} r; memset(&r, 0, sizeof r);
@@ -120,14 +140,23 @@ default: stop("lanes ran off the end"); }} }} }}"""
     def write_case(self, number: int, segment: Segment) -> str:
         """Write what the active lanes do, and where they go on."""
         self.touched = []
-        head, after = f"case {number}: cnt[{self.first + number}]++;", number + 1 if number + 1 < len(self.kernel.segments) else END
+        head, after = (
+            f"case {number}: cnt[{self.first + number}]++;",
+            number + 1 if number + 1 < len(self.kernel.segments) else END,
+        )
         if segment.instructions and segment.instructions[0].base in OF_A_WARP:
             return f"{head} {self.of_a_warp(segment.instructions[0])} top->at = {after}; continue;"
-        variables = "".join(f"{TYPES[self.kernel.registers[name]]} {c_name(name)};" for name in self.local.get(number, ()))
+        variables = "".join(
+            f"{TYPES[self.kernel.registers[name]]} {c_name(name)};" for name in self.local.get(number, ())
+        )
         lines = [self.write_line(each) for each in segment.instructions]
         rooms = "".join(f"uint64_t a{k}[32]; uint32_t g{k} = 0;" for k in range(len(self.touched)))
         noted = "".join(f"touch(w, {kind}, a{k}, g{k}, {size});" for k, (kind, size) in enumerate(self.touched))
-        loop = f"for (uint32_t m = active; m; m &= m - 1) {{ int l = __builtin_ctz(m); {variables}\n" + "\n".join(lines) + "\n}"
+        loop = (
+            f"for (uint32_t m = active; m; m &= m - 1) {{ int l = __builtin_ctz(m); {variables}\n"
+            + "\n".join(lines)
+            + "\n}"
+        )
         return f"{head} {{ uint32_t taken = 0; {rooms} {loop if lines else ''} {noted} {self.write_end(segment, after)} continue; }}"
 
     def write_end(self, segment: Segment, after: int) -> str:
@@ -209,7 +238,11 @@ default: stop("lanes ran off the end"); }} }} }}"""
             return f"(arguments[{list(self.kernel.parameters).index(name)}] + {offset})"
         base = self.value(name, "u64") if name in self.kernel.registers else self.constant(name)
         shared = "w->shared + " if "shared" in each.parts else ""
-        return f"((char *)(uintptr_t)({shared}({base})) + ({offset}))" if not shared else f"(w->shared + (uint32_t)({base}) + ({offset}))"
+        return (
+            f"((char *)(uintptr_t)({shared}({base})) + ({offset}))"
+            if not shared
+            else f"(w->shared + (uint32_t)({base}) + ({offset}))"
+        )
 
     def note(self, each: Instruction, kind: str, bytes_: int) -> str:
         """Note the address `q` of an access that may be one of an array."""
@@ -227,14 +260,18 @@ default: stop("lanes ran off the end"); }} }} }}"""
             return ""
         write = getattr(self, f"write_{each.base}", None)
         if write is None:
-            raise NotImplementedError(f"{'.'.join(each.parts)} {', '.join(each.operands)}: tests/cuda/instructions_c.py does not know it")
+            raise NotImplementedError(
+                f"{'.'.join(each.parts)} {', '.join(each.operands)}: tests/cuda/instructions_c.py does not know it"
+            )
         return str(write(each))
 
     def write_ld(self, each: Instruction) -> str:
         """Load one register or several."""
         kind, names = type_of(each), [name.strip() for name in each.operands[0].strip("{}").split(",")]
         bytes_ = BYTES[kind] * len(names)
-        loads = "".join(self.put(name, kind, f"(({TYPES[kind]} *)q)[{k}]") for k, name in enumerate(names) if name != "_")
+        loads = "".join(
+            self.put(name, kind, f"(({TYPES[kind]} *)q)[{k}]") for k, name in enumerate(names) if name != "_"
+        )
         return f"char *q = {self.address(each, each.operands[1])}; {self.note(each, 'LOAD', bytes_)} {loads}"
 
     write_ldu = write_ld
@@ -309,7 +346,9 @@ default: stop("lanes ran off the end"); }} }} }}"""
             said = f"({strange} || {left} {SIGNS[how[:-1]]} {right})"
         else:
             said = f"({left} {SIGNS[how]} {right})" + (f" && !{strange}" if kind in WORDS and how == "ne" else "")
-        if joined := {"and": "&&", "or": "||", "xor": "^"}.get(next((p for p in each.parts[2:] if p in ("and", "or", "xor")), "")):
+        if joined := {"and": "&&", "or": "||", "xor": "^"}.get(
+            next((p for p in each.parts[2:] if p in ("and", "or", "xor")), "")
+        ):
             said = f"(({said}) {joined} {self.value(each.operands[3], 'pred')})"
         names = each.operands[0].split("|")
         opposite = f" {self.register(names[1])} = !c;" if len(names) > 1 and names[1] != "_" else ""
@@ -429,7 +468,9 @@ default: stop("lanes ran off the end"); }} }} }}"""
 
     def extreme(self, each: Instruction, sign: str) -> str:
         """Write the smaller or the larger number."""
-        return self.simple(each, f"f{each.base}({{0}}, {{1}})" if type_of(each) in WORDS else f"{{0}} {sign} {{1}} ? {{0}} : {{1}}")
+        return self.simple(
+            each, f"f{each.base}({{0}}, {{1}})" if type_of(each) in WORDS else f"{{0}} {sign} {{1}} ? {{0}} : {{1}}"
+        )
 
     def write_min(self, each: Instruction) -> str:
         """Give the smaller number."""
@@ -442,7 +483,9 @@ default: stop("lanes ran off the end"); }} }} }}"""
     def of_bits(self, each: Instruction, expression: str) -> str:
         """Write a function of bits that gives 32 of them."""
         kind = f"u{8 * BYTES[type_of(each)]}"
-        return self.put(each.operands[0], "u32", expression.format(self.value(each.operands[1], kind), bits=int(kind[1:])))
+        return self.put(
+            each.operands[0], "u32", expression.format(self.value(each.operands[1], kind), bits=int(kind[1:]))
+        )
 
     def write_clz(self, each: Instruction) -> str:
         """Count zeros from the left."""
@@ -471,8 +514,15 @@ default: stop("lanes ran off the end"); }} }} }}"""
         kind = type_of(each)
         if kind[0] == "s":
             raise NotImplementedError("bfe of numbers with a sign")
-        value, first, count = self.value(each.operands[1], kind), *(self.value(name, "u32") for name in each.operands[2:])
-        return self.put(each.operands[0], kind, f"{count} >= 64 ? (uint64_t){value} >> {first} : ((uint64_t){value} >> {first}) & ((1ull << {count}) - 1)")
+        value, first, count = (
+            self.value(each.operands[1], kind),
+            *(self.value(name, "u32") for name in each.operands[2:]),
+        )
+        return self.put(
+            each.operands[0],
+            kind,
+            f"{count} >= 64 ? (uint64_t){value} >> {first} : ((uint64_t){value} >> {first}) & ((1ull << {count}) - 1)",
+        )
 
     def write_bfi(self, each: Instruction) -> str:
         """Put bits in."""
@@ -520,7 +570,11 @@ default: stop("lanes ran off the end"); }} }} }}"""
                 raise NotImplementedError("barriers that count")
             return "wait_for_block(w, active); top = &w->parted[w->top];"
         each_lane = "for (uint32_t m = active; m; m &= m - 1) { int l = __builtin_ctz(m);"
-        together = "" if each.base == "activemask" else f"{{ int l = __builtin_ctz(active); check_together(w, active, {self.value(each.operands[-1], 'u32')}); }}"
+        together = (
+            ""
+            if each.base == "activemask"
+            else f"{{ int l = __builtin_ctz(active); check_together(w, active, {self.value(each.operands[-1], 'u32')}); }}"
+        )
         if each.base == "activemask":
             return f"{each_lane} {self.put(each.operands[0], 'b32', 'active')} }}"
         return f"{together} {getattr(self, f'together_{each.base}')(each, each_lane)}"
@@ -544,7 +598,12 @@ default: stop("lanes ran off the end"); }} }} }}"""
         """Take another lane's number; a lane that has none keeps its own."""
         given, places, clamp = each.operands[1:4]
         b, c = self.value(places, "u32"), self.value(clamp, "u32")
-        step = {"idx": f"(l & seg) | ({b} & 31 & ~seg)", "up": f"l - (int)({b} & 31)", "down": f"l + (int)({b} & 31)", "bfly": f"l ^ (int)({b} & 31)"}
+        step = {
+            "idx": f"(l & seg) | ({b} & 31 & ~seg)",
+            "up": f"l - (int)({b} & 31)",
+            "down": f"l + (int)({b} & 31)",
+            "bfly": f"l ^ (int)({b} & 31)",
+        }
         how = next(part for part in each.parts if part in step)
         inside = "from >= most" if how == "up" else "from <= most"
         names = each.operands[0].split("|")

@@ -122,7 +122,9 @@ class Program:
             each.begin, each.end = address, address + size
         atomics, run = (ctypes.c_uint64 * 2)(), getattr(self.library, f"run_{c_name(name)}")
         run.restype, self.counters[:] = ctypes.c_char_p, 0
-        wrong = run(blocks, threads, ctypes.c_uint64(self.static[name] + shared), pointers, ranges, len(arrays), atomics)
+        wrong = run(
+            blocks, threads, ctypes.c_uint64(self.static[name] + shared), pointers, ranges, len(arrays), atomics
+        )
         if wrong:
             raise RuntimeError(f"{name}: {wrong.decode()}")
         if atomics[1]:
@@ -152,7 +154,11 @@ def program_of_numba(kernel: Any, signature: tuple[Any, ...]) -> Program:
     runtime, tools = import_module(f"{BACKEND}.runtime"), import_module("tests.cuda.ptx")
     folder = import_module("cpu_fallback.kernel_folder")
     key = digest(
-        kernel.py_func.__module__, kernel.py_func.__qualname__, str(signature), runtime.sources_stamp(), folder.sources_stamp()
+        kernel.py_func.__module__,
+        kernel.py_func.__qualname__,
+        str(signature),
+        runtime.sources_stamp(),
+        folder.sources_stamp(),
     )
     return Program(kept(f"{key}.ptx", lambda: tools.ptx_of(kernel, signature, ARCHITECTURE)).read_text())
 

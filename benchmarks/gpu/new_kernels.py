@@ -1,0 +1,211 @@
+"""The kernels that changed since a GPU last ran them: first their bits, then each alone beside what its memory can do."""
+
+import hashlib
+import json
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from benchmarks.gpu.bits_of_encoders import KINDS
+from benchmarks.gpu.comparison import difference
+from benchmarks.gpu.drawn import COLUMNS, DRAWN, codes
+from benchmarks.gpu.encoders import CASES, MORE_CASES, Case, call_of, table_of
+from benchmarks.gpu.kernels import rows_that_fit
+from benchmarks.gpu.paths import set_thresholds
+from benchmarks.gpu.predicted import kernel_ms, off
+from benchmarks.gpu.report import Run
+from benchmarks.gpu.timing import measure, wait
+from benchmarks.harness.machine import ROOT
+from cpu_fallback.types import Array
+from gpu_encode import TargetEncoder
+from gpu_encode.cuda import raw
+from gpu_encode.cuda.memory import to_host
+from gpu_encode.cuda.runtime import xp
+from gpu_encode.ops import use_backend
+
+
+class Use(NamedTuple):
+    """A case of `benchmarks.gpu.encoders` that launches a kernel, and its number of categories.
+
+    The primitive does, bare, what the kernel cannot do without: "copy", "gather" or "shared atomics".
+    """
+
+    case: str
+    n_categories: int = 4096
+    primitive: str = "copy"
+
+
+# Each kernel in CUDA C++, by the case that shows it.  A test names those that are missing.
+USES = {
+    "count_rows": Use("folds-int", 4096, "shared atomics"),
+    "count_in_memory": Use("folds-int", 300_000_000),
+    "measure_buckets": Use("folds-int", 10**6),
+    "fill_buckets": Use("folds-int", 10**6),
+    "count_buckets": Use("folds-int", 10**6, "shared atomics"),
+    "gather_one_32": Use("folds-int", 4096, "gather"),
+    "gather_several_32": Use("folds-ten", 4096, "gather"),
+    "add_in_cells": Use("folds-f32", 4096),
+    "add_in_tables": Use("mean-f64", 4096, "shared atomics"),
+}
+# Kernels that no case launches: the suites alone run them on a GPU.
+BY_SUITES = {"add_hot_in_tables", "gather_one_64", "gather_several_64"}
+N_ROWS = 1 << 28
+# Rows of which bits are compared: around multiples of what blocks and tiles hold.
+LENGTHS = (1, 1023, 5119, 5121, 98_304, (1 << 18) + 37)
+TINY_LENGTHS = (13,)
+RESULTS = ROOT / "benchmarks/results"
+CELLS = 1 << 14
+PRIMITIVES = """
+extern "C" __global__ void add(const unsigned *words, long long n, unsigned *out) {
+    extern __shared__ unsigned table[];
+    for (int k = threadIdx.x; k < 16384; k += blockDim.x) table[k] = 0;
+    __syncthreads();
+    for (long long i = blockIdx.x * (long long)blockDim.x + threadIdx.x; i < n; i += gridDim.x * (long long)blockDim.x)
+        atomicAdd(&table[words[i] & 16383], 1u);
+    __syncthreads();
+    for (int k = threadIdx.x; k < 16384; k += blockDim.x) if (table[k]) atomicAdd(&out[k], table[k]);
+}
+extern "C" __global__ void gather(const unsigned *words, long long n, const unsigned *table, unsigned *out) {
+    for (long long i = blockIdx.x * (long long)blockDim.x + threadIdx.x; i < n; i += gridDim.x * (long long)blockDim.x)
+        out[i] = __ldg(&table[words[i] & 16383]);
+}
+"""
+
+
+def text_of(kernel: str) -> str:
+    """Tell one state of a kernel's source from another."""
+    return hashlib.sha256(raw.source_of(raw.FILES[kernel]).encode()).hexdigest()[:12]
+
+
+def texts_on_a_gpu(results: Path = RESULTS) -> set[str]:
+    """Texts of kernels that results on a GPU have checked."""
+    reports = [json.loads(path.read_text()) for path in sorted(results.glob("*/report.json"))]
+    tables = [report.get("steps", {}).get("new bits", {}).get("tables", {}) for report in reports]
+    return {row["text"] for table in tables for row in table.get("kernels", []) if row.get("same")}
+
+
+def changed(step: Run) -> dict[str, Use]:
+    """Kernels whose text no GPU has run yet; all of them in the simulator."""
+    known = set() if step.simulated else texts_on_a_gpu()
+    return {name: use for name, use in USES.items() if name in raw.FILES and text_of(name) not in known}
+
+
+def encode(backend: str, device: str, case: Case, X: Array, y: Array) -> Array:
+    """Encodings of training rows; of the mean's cases those of new rows, which are the same here."""
+    kind = {"float32": "real", "binary64": "binary"}.get(case.target, case.target)
+    encoder = TargetEncoder(target_type=KINDS[kind], dtype="float32", device=device, **case.options)
+    with use_backend(backend):
+        return encoder.fit_transform(X, y) if case.work == "fit_transform" else encoder.fit(X, y).transform(X)
+
+
+def tables(case: Case, n_rows: int, n_categories: int) -> Iterator[tuple[str, Array]]:
+    """Keys that are hard in different ways."""
+    most = min(n_categories, 2 * n_rows)
+    for drawn in DRAWN:
+        yield drawn, table_of(case, n_rows, most, drawn)
+    numbers = xp.arange(n_rows, dtype=np.int64).astype(case.keys).reshape(-1, 1)
+    width = 1 + len(case.more)
+    yield "one category", xp.concatenate([numbers * 0] * width, axis=1)
+    yield "all different", xp.concatenate([numbers] * width, axis=1)
+
+
+def compare(step: Run) -> None:
+    """Compare the encodings of all cases that launch a changed kernel with the CPU's, bit by bit."""
+    wrong: dict[Use, list[str]] = {}
+    uses = changed(step)
+    for use in dict.fromkeys(use for use in uses.values()):
+        case, wrong[use] = (CASES | MORE_CASES)[use.case], []
+        for n_rows in step.size(LENGTHS, TINY_LENGTHS):
+            y = COLUMNS[case.target](n_rows)
+            for how, X in tables(case, n_rows, use.n_categories):
+                with step.attempt(f"{use.case}, {n_rows} rows, {how}"), warnings.catch_warnings():
+                    warnings.simplefilter("ignore")
+                    ours = encode(step.backend, "cuda", case, X, y)
+                    said = difference(ours, encode("compiled", "cpu", case, to_host(X), to_host(y)))
+                    wrong[use] += [f"{use.case}, {n_rows} rows, {how}: {said}"] if said else []
+    for name, use in uses.items():
+        step.row("kernels", kernel=name, text=text_of(name), case=use.case, same=not wrong[use])
+    for lines in wrong.values():
+        if lines:
+            step.fail("\n".join(lines))
+
+
+@contextmanager
+def time_kernels() -> Iterator[Callable[[], dict[str, float]]]:
+    """Time each launch inside the block; gives what tells the milliseconds by kernel, and waits for the device."""
+    noted: list[tuple[str, Any, Any]] = []
+    run = raw.run
+
+    def timed(name: str, *arguments: Any, **more: Any) -> None:
+        events = xp.cuda.Event(), xp.cuda.Event()
+        events[0].record()
+        run(name, *arguments, **more)
+        events[1].record()
+        noted.append((name, *events))
+
+    def by_kernel() -> dict[str, float]:
+        wait()
+        found: dict[str, float] = {}
+        for name, begun, ended in noted:
+            found[name] = found.get(name, 0.0) + float(xp.cuda.get_elapsed_time(begun, ended))
+        return found
+
+    with set_thresholds({"raw.run": timed}):
+        yield by_kernel
+
+
+def primitive_ms(name: str, n_rows: int) -> float:
+    """Milliseconds of a bare primitive on so many words of 32 bits."""
+    words, out = codes(n_rows, CELLS, DRAWN[0]).view(np.uint32), xp.zeros(n_rows, np.uint32)
+    module = xp.RawModule(code=PRIMITIVES, options=("--std=c++17",))
+    if name == "shared atomics":
+        function, (blocks, threads) = module.get_function("add"), (raw.BLOCKS, raw.THREADS)
+        function.max_dynamic_shared_size_bytes = 4 * CELLS
+        work = lambda: function((blocks,), (threads,), (words, np.int64(n_rows), out), shared_mem=4 * CELLS)  # noqa: E731
+    elif name == "gather":
+        function, table = module.get_function("gather"), xp.zeros(CELLS, np.uint32)
+        work = lambda: function((132 * 8,), (256,), (words, np.int64(n_rows), table, out))  # noqa: E731
+    else:
+        work = lambda: out.__setitem__(Ellipsis, words)  # noqa: E731
+    return 1e3 * measure(work)
+
+
+def run(step: Run) -> None:
+    """Time each changed kernel alone, inside of the call that launches it, beside a bare primitive."""
+    n_rows, uses = step.size(min(N_ROWS, rows_that_fit()), 16), changed(step)
+    bare = (
+        {}
+        if step.simulated
+        else {name: primitive_ms(name, n_rows) for name in {use.primitive for use in uses.values()}}
+    )
+    for use in dict.fromkeys((use.case, use.n_categories) for use in uses.values()):
+        found = times_of(step, *use, n_rows)
+        for name in [name for name, each in uses.items() if (each.case, each.n_categories) == use]:
+            named = {"kernel": name, "case": use[0], "categories": use[1], "rows": n_rows}
+            if step.simulated:
+                step.row("kernels", **named, ran=True)
+            elif name not in found:
+                step.fail(f"{name} was not launched by {use[0]} with {use[1]:,} categories: mend its line in USES")
+            else:
+                primitive, predicted = uses[name].primitive, kernel_ms(name, *use, n_rows)
+                figures = {"ms": found[name], "G rows/s": n_rows / found[name] / 1e6, "predicted ms": predicted}
+                figures |= {"primitive": primitive, "its ms": bare[primitive]}
+                step.row("kernels", **named, **figures, off=off(found[name], predicted))
+
+
+def times_of(step: Run, name: str, n_categories: int, n_rows: int) -> dict[str, float]:
+    """Milliseconds of each kernel in CUDA C++ of a call: the least of several, after one that compiles."""
+    case, found = (CASES | MORE_CASES)[name], []
+    with step.room_for("kernels", case=name, categories=n_categories, rows=n_rows):
+        n_categories = step.size(n_categories, 5)
+        call = call_of(step, case, table_of(case, n_rows, n_categories), COLUMNS[case.target](n_rows))
+        call()
+        for _ in range(0 if step.simulated else step.options.repeats):
+            with time_kernels() as by_kernel:
+                call()
+                found.append(by_kernel())
+    return {kernel: min(times[kernel] for times in found) for kernel in (found[0] if found else {})}
