@@ -59,8 +59,8 @@ CASES = {
     "ordered-f32": Case("float32", SMOOTH | ORDERED),
     "ordered-f64-auto": Case("real", ORDERED, (20, 9)),
 }
-# Measured where `--cases` names them, and predicted: a prior that is given, with as many bits as a mean has, and several
-# keys, one by one and with all pairs.
+# Measured where `--cases` names them, and predicted: a prior that is given, with as many bits as a mean has, and
+# several keys, one by one and with all pairs.
 PRIOR = {"prior": 0.29998251}
 MORE_CASES = {
     "folds-int-prior": Case("binary", SMOOTH | FOLDS | PRIOR),

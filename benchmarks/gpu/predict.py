@@ -17,8 +17,9 @@ and bytes to the host, of the kernels as they are today.  Then
 The coefficients (`model.json`) are a least-squares fit of relative errors to cases that were measured, inside bounds of
 what hardware can do; each says how many milliseconds one of its kind takes.  The fit is to counts of the kernels *as
 they were when measured*, which stand beside the results (`counts.json`); `--refit` takes those, and where there are
-none counts the kernels of today and writes them there.  `--save` keeps predictions for `python -m benchmarks.gpu --queue`.  A kernel of CUDA C++ does several things at once, which the longest
-of three says; those of numba wait for one thing after the other, which a sum says.
+none counts the kernels of today and writes them there.  `--save` keeps predictions for `benchmarks.gpu --queue`.  A
+kernel of CUDA C++ does several things at once, which the longest of three says; those of numba wait for one thing after
+the other, which a sum says.
 """
 
 import argparse
@@ -279,12 +280,13 @@ def lines_of(model: Model, name: str, many: int, counts: Counts, in_parts: bool)
                 ("bytes", "instructions", "shared atomics"), bounds_of(each, ROWS[0], model.share_of_issue), strict=True
             )
             said = ", ".join(f"{what} {bound:.2f}" for what, bound in bounds)
-            yield f"    {kernel}: {each.row.instructions:.0f} instructions a row; ms at 1e8 rows, of which one counts: {said}"
+            yield f"    {kernel}: {each.row.instructions:.0f} instructions a row; at 1e8 rows the longest of {said} ms"
 
 
 def save(model: Model) -> None:
     """Keep predictions of all cases, and of their kernels in CUDA C++, for those who have a GPU."""
-    asked = list(dict.fromkeys([(name, many) for many in CATEGORIES for name in CASES] + sum(STEPS.values(), [])))
+    of_steps = [key for keys in STEPS.values() for key in keys]
+    asked = list(dict.fromkeys([*((name, many) for many in CATEGORIES for name in CASES), *of_steps]))
     cases = []
     for (name, many), counts in count(asked).items():
         ms = {rows: round(predicted(model, name, counts, rows), 3) for rows in ROWS}

@@ -66,6 +66,44 @@ TO_WHOLE(uint32_t, 0u, UINT32_MAX, 0u)
 TO_WHOLE(int16_t, INT16_MIN, INT16_MAX, 0)
 TO_WHOLE(uint16_t, 0u, UINT16_MAX, 0u)
 
+static inline uint64_t two_words(uint32_t low, uint32_t high) { return (uint64_t)high << 32 | low; }
+
+static inline uint64_t turn_bits(uint64_t x, int bits) {
+    uint64_t turned = 0;
+    for (int i = 0; i < bits; i++) turned |= (x >> i & 1) << (bits - 1 - i);
+    return turned;
+}
+
+static inline uint64_t ones(uint32_t count) { return count >= 64 ? ~0ull : (1ull << count) - 1; }
+
+static inline uint64_t put_bits(uint64_t part, uint64_t whole, uint32_t first, uint32_t count) {
+    uint64_t mask = first >= 64 ? 0 : ones(count) << first;
+    return (whole & ~mask) | (first >= 64 ? 0 : part << first & mask);
+}
+
+static inline uint32_t choose_bytes(uint32_t low, uint32_t high, uint32_t which) {
+    uint32_t chosen = 0;
+    for (int i = 0; i < 4; i++) {
+        uint32_t n = which >> 4 * i & 15, byte = two_words(low, high) >> 8 * (n & 7) & 255;
+        chosen |= (n & 8 ? (byte & 128 ? 255u : 0u) : byte) << 8 * i;
+    }
+    return chosen;
+}
+
+static inline uint32_t join_by_table(uint32_t a, uint32_t b, uint32_t c, uint32_t table) {
+    uint32_t joined = 0;
+    for (int i = 0; i < 8; i++)
+        if (table >> i & 1) joined |= (i & 4 ? a : ~a) & (i & 2 ? b : ~b) & (i & 1 ? c : ~c);
+    return joined;
+}
+
+// The lane that a lane of a shuffle takes its number from; beyond `most` it is its own.
+static inline int lane_from(int l, int from, uint32_t clamp, int up, uint8_t *within) {
+    int segment = clamp >> 8 & 31, most = (l & segment) | (clamp & 31 & ~segment);
+    *within = up ? from >= most : from <= most;
+    return *within ? from : l;
+}
+
 static void stop(const char *why) {
     if (!launch.wrong) launch.wrong = why;
 }

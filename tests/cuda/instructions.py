@@ -2,10 +2,11 @@
 
 Cases are those of `benchmarks.gpu.encoders`.  Each runs in a process that stands for a GPU of one multiprocessor
 (`instructions_machine`): the library's own calls launch the PTX that a GPU would get, on this CPU, and the encodings
-that come out are compared with the CPU's.  A kernel's count is the number of instructions that its warps issue, 32 lanes
-in lockstep, where lanes that took different ways meet again as soon as all ways do; an instruction of PTX counts as the
-machine instructions that it becomes (`instructions_costs`).  A case runs on two numbers of rows, and the difference is
-what rows cost: instructions "a row" are those of a warp for 32 rows.  What does not grow with the rows drops out.
+that come out are compared with the CPU's.  A kernel's count is the number of instructions that its warps issue, 32
+lanes in lockstep, where lanes that took different ways meet again as soon as all ways do; an instruction of PTX counts
+as the machine instructions that it becomes (`instructions_costs`).  A case runs on two numbers of rows, and the
+difference is what rows cost: instructions "a row" are those of a warp for 32 rows.  What does not grow with the rows
+drops out.
 """
 
 import argparse
@@ -13,7 +14,7 @@ import hashlib
 import json
 import subprocess
 import sys
-import warnings
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
 from importlib import import_module
@@ -198,13 +199,11 @@ class Case:
         hosts = [few.run(TILES * more, FEW_ROWS) for more in (1, 2)]
         if self.in_tiles:
             counts.launches = per_tile([len(run.launches) for run in (small, self.run(TILES * 2, tile // 2))])
-            counts.library, counts.waits = (per_tile([number(run, waits) for run in hosts]) for waits in (False, True))
             counts.library_bytes = growing_bytes(small, large) / (large.rows - small.rows)
         else:
-            # Of two runs the one that has less to settle.
             counts.launches = len(small.launches), 0.0
-            counts.library, counts.waits = ((min(number(run, waits) for run in hosts), 0.0) for waits in (False, True))
             counts.library_bytes = growing_bytes(*hosts) / (hosts[1].rows - hosts[0].rows)
+        counts.library, counts.waits = (calls_of(hosts, waits) for waits in (False, True))
         return counts
 
 
@@ -289,9 +288,18 @@ def cost_of_larger(
     return cost_of(swapped, larger, rows, share)
 
 
-def number(run: Run, waits: bool) -> int:
-    """Count the waits of the host, or calls of the array library."""
-    return sum((event.kind == "SYNC") == waits for event in run.events)
+def calls_of(runs: list[Run], waits: bool) -> tuple[float, float]:
+    """Count waits, or calls of the array library, on `TILES` and on twice as many, outside of tiles and a tile.
+
+    What one run alone settles is no part of a call.
+    """
+    few, more = (Counter(each.key for each in run.events if (each.kind == "SYNC") == waits) for run in runs)
+    found = [0.0, 0.0]
+    for key in few.keys() & more.keys():
+        a_tile = (more[key] - few[key]) // TILES if few[key] < more[key] and (more[key] - few[key]) % TILES == 0 else 0
+        found[1] += a_tile
+        found[0] += few[key] - TILES * a_tile if a_tile else min(few[key], more[key])
+    return found[0], found[1]
 
 
 def per_tile(found: list[int]) -> tuple[float, float]:
@@ -352,8 +360,10 @@ def lines_of(name: str, counts: Counts) -> Iterator[str]:
         f"{name} {fixed:g}{f' + {a_tile:g} a tile' if a_tile else ''}"
         for name, (fixed, a_tile) in (("launches", counts.launches), ("CuPy", counts.library), ("waits", counts.waits))
     )
-    yield f"### {name}: {calls}; {counts.to_host[0] / 1e6:.2f} MB and {counts.to_host[1]:.1f} bytes a row to the host, {counts.library_bytes:.1f} bytes a row by CuPy"
-    yield f"{'kernel':44}{'launches':>9}{'a row':>9}{'a call':>12}{'shared at.':>11}{'global at.':>11}{'B/row':>8}{'cached':>8}{'far':>8}"
+    host = f"{counts.to_host[0] / 1e6:.2f} MB and {counts.to_host[1]:.1f} bytes a row to the host"
+    yield f"### {name}: {calls}; {host}, {counts.library_bytes:.1f} bytes a row by CuPy"
+    heads = f"{'launches':>9}{'a row':>9}{'a call':>12}{'shared at.':>11}{'global at.':>11}"
+    yield f"{'kernel':44}{heads}{'B/row':>8}{'cached':>8}{'far':>8}"
     for kernel, each in counts.kernels.items():
         row = each.row
         numbers = f"{row.shared_atomics:11.2f}{row.global_atomics:11.2f}{row.moved:8.1f}{row.cached:8.2f}{row.far:8.2f}"

@@ -1,7 +1,6 @@
 """PTX as C: registers of 32 lanes are arrays, segments are cases of a switch, memory is the process's own."""
 
 import re
-from collections import Counter
 from pathlib import Path
 
 from tests.cuda.instructions_ptx import (
@@ -157,7 +156,8 @@ default: stop("lanes ran off the end"); }} }} }}"""
             + "\n".join(lines)
             + "\n}"
         )
-        return f"{head} {{ uint32_t taken = 0; {rooms} {loop if lines else ''} {noted} {self.write_end(segment, after)} continue; }}"
+        end = self.write_end(segment, after)
+        return f"{head} {{ uint32_t taken = 0; {rooms} {loop if lines else ''} {noted} {end} continue; }}"
 
     def write_end(self, segment: Segment, after: int) -> str:
         """Write how a segment ends."""
@@ -280,7 +280,8 @@ default: stop("lanes ran off the end"); }} }} }}"""
         """Store one register or several."""
         kind, names = type_of(each), [name.strip() for name in each.operands[1].strip("{}").split(",")]
         stores = "".join(f"(({TYPES[kind]} *)q)[{k}] = {self.value(name, kind)};" for k, name in enumerate(names))
-        return f"char *q = {self.address(each, each.operands[0])}; {self.note(each, 'STORE', BYTES[kind] * len(names))} {stores}"
+        note = self.note(each, "STORE", BYTES[kind] * len(names))
+        return f"char *q = {self.address(each, each.operands[0])}; {note} {stores}"
 
     def write_atom(self, each: Instruction) -> str:
         """Read and change one word."""
@@ -292,7 +293,10 @@ default: stop("lanes ran off the end"); }} }} }}"""
         note = self.note(each, "ATOMIC", BYTES[kind])
         kept = "" if given[0] == "_" else self.put(given[0], kind, "old")
         c = TYPES[kind]
-        return f"{c} *q = ({c} *){self.address(each, given[1])}; {note} {c} v = {self.value(given[2], kind)}, old = q[0]; q[0] = {made}; {kept}"
+        found = (
+            f"{c} *q = ({c} *){self.address(each, given[1])}; {note} {c} v = {self.value(given[2], kind)}, old = q[0];"
+        )
+        return f"{found} q[0] = {made}; {kept}"
 
     write_red = write_atom
 
@@ -505,57 +509,50 @@ default: stop("lanes ran off the end"); }} }} }}"""
     def write_brev(self, each: Instruction) -> str:
         """Turn the bits around."""
         kind, (target, value) = type_of(each), each.operands
-        bits = 8 * BYTES[kind]
-        turned = f"for (int i = 0; i < {bits}; i++) t |= (v >> i & 1) << ({bits - 1} - i);"
-        return f"uint64_t v = {self.value(value, kind)}, t = 0; {turned} {self.put(target, kind, 't')}"
+        return self.put(target, kind, f"turn_bits({self.value(value, kind)}, {8 * BYTES[kind]})")
 
     def write_bfe(self, each: Instruction) -> str:
         """Take bits out."""
         kind = type_of(each)
         if kind[0] == "s":
             raise NotImplementedError("bfe of numbers with a sign")
-        value, first, count = (
-            self.value(each.operands[1], kind),
-            *(self.value(name, "u32") for name in each.operands[2:]),
-        )
-        return self.put(
-            each.operands[0],
-            kind,
-            f"{count} >= 64 ? (uint64_t){value} >> {first} : ((uint64_t){value} >> {first}) & ((1ull << {count}) - 1)",
-        )
+        value, first, count = self.value(each.operands[1], kind), *self.words(each, 2)
+        return self.put(each.operands[0], kind, f"(uint64_t){value} >> {first} & ones({count})")
 
     def write_bfi(self, each: Instruction) -> str:
         """Put bits in."""
-        kind, (target, part, whole, first, count) = type_of(each), each.operands
-        mask = f"(({self.value(count, 'u32')} >= 64 ? ~0ull : (1ull << {self.value(count, 'u32')}) - 1) << {self.value(first, 'u32')})"
-        put = f"(((uint64_t){self.value(part, kind)} << {self.value(first, 'u32')}) & mask)"
-        return f"uint64_t mask = {mask}; " + self.put(target, kind, f"({self.value(whole, kind)} & ~mask) | {put}")
+        kind = type_of(each)
+        part, whole = (self.value(name, kind) for name in each.operands[1:3])
+        first, count = self.words(each, 3)
+        return self.put(each.operands[0], kind, f"put_bits({part}, {whole}, {first}, {count})")
 
     def write_shf(self, each: Instruction) -> str:
         """Shift two words."""
-        low, high, places = (self.value(name, "u32") for name in each.operands[1:])
+        low, high, places = self.words(each)
         count = f"({places} > 32 ? 32 : {places})" if "clamp" in each.parts else f"({places} & 31)"
-        shifted = f"v >> {count}" if "r" in each.parts else f"(v << {count}) >> 32"
-        return f"uint64_t v = ((uint64_t){high} << 32) | {low}; {self.put(each.operands[0], 'u32', shifted)}"
+        both = f"two_words({low}, {high})"
+        return self.put(
+            each.operands[0], "u32", f"{both} >> {count}" if "r" in each.parts else f"{both} << {count} >> 32"
+        )
 
     def write_prmt(self, each: Instruction) -> str:
         """Choose bytes of two words."""
-        low, high, which = (self.value(name, "u32") for name in each.operands[1:])
-        loop = "for (int i = 0; i < 4; i++) { uint32_t n = which >> 4 * i & 15, b = v >> 8 * (n & 7) & 255; t |= (n & 8 ? (b & 128 ? 255u : 0u) : b) << 8 * i; }"
-        return f"uint64_t v = ((uint64_t){high} << 32) | {low}; uint32_t which = {which}, t = 0; {loop} {self.put(each.operands[0], 'u32', 't')}"
+        return self.put(each.operands[0], "u32", f"choose_bytes({', '.join(self.words(each))})")
 
     def write_lop3(self, each: Instruction) -> str:
         """Join three words by a table."""
-        a, b, c = (self.value(name, "u32") for name in each.operands[1:4])
-        loop = "for (int i = 0; i < 8; i++) if (table >> i & 1) t |= (i & 4 ? a : ~a) & (i & 2 ? b : ~b) & (i & 1 ? c : ~c);"
-        return f"uint32_t a = {a}, b = {b}, c = {c}, t = 0, table = {each.operands[4]}; {loop} {self.put(each.operands[0], 'u32', 't')}"
+        return self.put(each.operands[0], "u32", f"join_by_table({', '.join(self.words(each))})")
+
+    def words(self, each: Instruction, first: int = 1) -> list[str]:
+        """Give operands as words of 32 bits."""
+        return [self.value(name, "u32") for name in each.operands[first:]]
 
     def write_testp(self, each: Instruction) -> str:
         """Ask what kind of number it is."""
         how = {"infinite": "isinf", "finite": "isfinite", "notanumber": "isnan", "number": "!isnan"}[each.parts[1]]
         return self.put(each.operands[0], "pred", f"{how}({self.value(each.operands[1], type_of(each))})")
 
-    def write_trap(self, each: Instruction) -> str:  # noqa: ARG002
+    def write_trap(self, each: Instruction) -> str:
         """Stop."""
         return 'stop("the kernel stopped itself");'
 
@@ -570,21 +567,19 @@ default: stop("lanes ran off the end"); }} }} }}"""
                 raise NotImplementedError("barriers that count")
             return "wait_for_block(w, active); top = &w->parted[w->top];"
         each_lane = "for (uint32_t m = active; m; m &= m - 1) { int l = __builtin_ctz(m);"
-        together = (
-            ""
-            if each.base == "activemask"
-            else f"{{ int l = __builtin_ctz(active); check_together(w, active, {self.value(each.operands[-1], 'u32')}); }}"
-        )
         if each.base == "activemask":
             return f"{each_lane} {self.put(each.operands[0], 'b32', 'active')} }}"
-        return f"{together} {getattr(self, f'together_{each.base}')(each, each_lane)}"
+        asked = self.value(each.operands[-1], "u32")
+        check = f"{{ int l = __builtin_ctz(active); check_together(w, active, {asked}); }}"
+        return f"{check} {getattr(self, f'together_{each.base}')(each, each_lane)}"
 
     def together_vote(self, each: Instruction, each_lane: str) -> str:
         """Ask all lanes."""
         how = next(part for part in each.parts if part in ("ballot", "any", "all", "uni"))
         said = {"ballot": "yes", "any": "yes != 0", "all": "yes == active", "uni": "!yes || yes == active"}[how]
         put = self.put(each.operands[0], "b32" if how == "ballot" else "pred", said)
-        return f"uint32_t yes = 0; {each_lane} if ({self.value(each.operands[1], 'pred')}) yes |= 1u << l; }} {each_lane} {put} }}"
+        ask = f"if ({self.value(each.operands[1], 'pred')}) yes |= 1u << l;"
+        return f"{{ uint32_t yes = 0; {each_lane} {ask} }} {each_lane} {put} }} }}"
 
     def together_match(self, each: Instruction, each_lane: str) -> str:
         """Find the lanes with the same number."""
@@ -596,20 +591,15 @@ default: stop("lanes ran off the end"); }} }} }}"""
 
     def together_shfl(self, each: Instruction, each_lane: str) -> str:
         """Take another lane's number; a lane that has none keeps its own."""
-        given, places, clamp = each.operands[1:4]
-        b, c = self.value(places, "u32"), self.value(clamp, "u32")
-        step = {
-            "idx": f"(l & seg) | ({b} & 31 & ~seg)",
-            "up": f"l - (int)({b} & 31)",
-            "down": f"l + (int)({b} & 31)",
-            "bfly": f"l ^ (int)({b} & 31)",
-        }
-        how = next(part for part in each.parts if part in step)
-        inside = "from >= most" if how == "up" else "from <= most"
+        given, places, clamp = self.words(each)[:3]
+        lane = f"(int)({places} & 31)"
+        moves = {"up": f"l - {lane}", "down": f"l + {lane}", "bfly": f"l ^ {lane}"}
+        moves["idx"] = f"(l & ({clamp} >> 8 & 31)) | ({lane} & ~({clamp} >> 8))"
+        how = next(part for part in each.parts if part in moves)
+        find = f"uint8_t within; int from = lane_from(l, {moves[how]}, {clamp}, {int(how == 'up')}, &within);"
         names = each.operands[0].split("|")
-        find = f"int seg = {c} >> 8 & 31, most = (l & seg) | ({c} & 31 & ~seg), from = {step[how]}; int within = {inside}; if (!within) from = l;"
         second = f"{self.register(names[1])} = within;" if len(names) > 1 else ""
-        source = f"uint32_t v[32]; for (int l = 0; l < 32; l++) v[l] = {self.value(given, 'b32')};"
+        source = f"uint32_t v[32]; for (int l = 0; l < 32; l++) v[l] = {given};"
         return f"{{ {source} {each_lane} {find} {self.put(names[0], 'b32', 'v[from & 31]')} {second} }} }}"
 
     def together_redux(self, each: Instruction, each_lane: str) -> str:
@@ -635,14 +625,10 @@ def write_module(module: Module) -> tuple[str, dict[str, int], dict[str, int]]:
         for name, (kind, length, values) in module.constants.items()
     ]
     entries = [
-        f"const char *run_{c_name(name)}(uint32_t blocks, uint32_t threads, uint64_t shared, char **arguments, struct range *ranges, int n, uint64_t *atomics)"
+        f"const char *run_{c_name(name)}(uint32_t blocks, uint32_t threads, uint64_t shared, char **arguments,"
+        " struct range *ranges, int n, uint64_t *atomics)"
         f" {{ return run_grid({c_name(name)}, blocks, threads, shared, arguments, ranges, n, atomics); }}"
         for name in module.kernels
     ]
     counters = f"uint64_t cnt[{max(total, 1)}];"
     return "\n".join([HEADER.read_text(), counters, *constants, *parts, *entries]), first, static
-
-
-def static_counts(kernel: Kernel) -> Counter[str]:
-    """Count the instructions of the text, by what they do."""
-    return Counter(each.base for segment in kernel.segments for each in segment.instructions)

@@ -13,7 +13,8 @@ DECLARATION = re.compile(r"\.reg\s+\.(\w+)\s+(.*)", re.DOTALL)
 ROOM = re.compile(r"\.(local|shared|param)\s+(?:\.align\s+\d+\s+)?\.(\w+)\s+([\w$%]+)(?:\[(\d*)\])?$")
 ENTRY = re.compile(r"^\s*(?:\.visible\s+)?\.entry\s+([\w$]+)\s*\(([^)]*)\)\s*[^{;]*\{", re.MULTILINE)
 CONSTANT = re.compile(
-    r"^\s*(?:\.visible |\.weak )?\.(?:global|const)\s+(?:\.align\s+\d+\s+)?\.(\w+)\s+([\w$]+)\[(\d*)\]\s*=\s*(\{[^}]*\});",
+    r"^\s*(?:\.visible |\.weak )?\.(?:global|const)\s+(?:\.align\s+\d+\s+)?"
+    r"\.(\w+)\s+([\w$]+)\[(\d*)\]\s*=\s*(\{[^}]*\});",
     re.MULTILINE,
 )
 SHARED = re.compile(r"^\s*\.extern\s+\.shared\s+(?:\.align\s+\d+\s+)?\.\w+\s+([\w$]+)\[\];", re.MULTILINE)
