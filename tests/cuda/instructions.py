@@ -46,8 +46,8 @@ SETTINGS = {
 # Bytes of tables that lie in a multiprocessor's own memory, and in the cache of all.
 NEAR, CACHED = 128 << 10, 48 << 20
 SECTOR = 32
-# Bytes a row that go to the host, if any do.
-LEAST_TO_HOST = 1.0
+# Bytes a row that go to the host, if any do: less is what tables take whose lines are not all there yet.
+LEAST_TO_HOST = 6.0
 GPU_TILE, GPU_ROWS = 1 << 23, 10**8
 
 
@@ -62,9 +62,9 @@ class Cost:
     instructions, shared_atomics, global_atomics : float
     moved : float
         Bytes that lanes read and write in arrays that grow with the rows.
-    cached, far : float
-        Sectors that are touched beyond those that hold these bytes one after the other, in arrays that fit the cache of
-        all multiprocessors and in larger ones.
+    cached, far, scattered : float
+        Sectors that are touched beyond those that hold the bytes of lanes one after the other: in tables that fit the
+        cache of all multiprocessors, in larger ones, and in arrays that grow with the rows.
     """
 
     instructions: float = 0.0
@@ -73,6 +73,7 @@ class Cost:
     moved: float = 0.0
     cached: float = 0.0
     far: float = 0.0
+    scattered: float = 0.0
 
 
 @dataclass
@@ -215,77 +216,70 @@ def kernels_of(run: Run) -> dict[str, list[machine.Launch]]:
     return found
 
 
-def cost_of(launches: list[machine.Launch], larger: list[machine.Launch], rows: tuple[int, int], share: int) -> Cost:
-    """Add up what launches cost; `larger` are those of a run on more rows, which tell how arrays grow."""
+def homes_of(launch: machine.Launch, larger: machine.Launch, rows: tuple[int, int], share: int) -> list[str]:
+    """Say of each array of a launch what it is on a GPU: "rows", which grows with them, or a table, by its size."""
+    homes = []
+    for access, other in zip(launch.accesses, larger.accesses, strict=True):
+        growth = (other.size - access.size) / (rows[1] - rows[0])
+        size = (access.size - growth * rows[0]) * share + growth * GPU_ROWS
+        of_rows = growth * rows[0] > access.size / 2
+        homes.append("rows" if of_rows else "far" if size > CACHED else "cached" if size > NEAR else "near")
+    return homes
+
+
+def cost_of(launches: list[machine.Launch], homes: list[list[str]]) -> Cost:
+    """Add up what launches cost."""
     cost = Cost()
-    for launch, same in zip(launches, larger, strict=True):
+    for launch, where in zip(launches, homes, strict=True):
         cost.instructions += launch.instructions
         cost.shared_atomics += launch.shared_atomics
-        for access, other in zip(launch.accesses, same.accesses, strict=True):
-            growth = (other.size - access.size) / (rows[1] - rows[0])
-            size = (access.size - growth * rows[0]) * share + growth * GPU_ROWS
-            moved = access.moved[0] + access.moved[1]
-            scattered = max(0.0, sum(access.sectors) - sum(access.moved) / SECTOR)
+        for access, home in zip(launch.accesses, where, strict=True):
+            beyond = max(0.0, sum(access.sectors) - sum(access.moved) / SECTOR)
             cost.global_atomics += access.lanes[2]
-            if growth * rows[0] > access.size / 2:
-                cost.moved += moved
-            if size > CACHED:
-                cost.far += scattered
-            elif size > NEAR:
-                cost.cached += scattered
+            cost.moved += access.moved[0] + access.moved[1] if home == "rows" else 0
+            cost.scattered += beyond if home == "rows" else 0
+            cost.far += beyond if home == "far" else 0
+            cost.cached += beyond if home == "cached" else 0
     return cost
 
 
 def compare(small: Run, large: Run, share: int) -> Counts:
     """Compare a run with one on more rows."""
     before, after, rows = kernels_of(small), kernels_of(large), (small.rows, large.rows)
-    more = large.rows - small.rows
     counts = Counts()
     for name, launches in before.items():
-        # What is launched on one of them alone settles what is in doubt there.
-        others = after[name] if len(after.get(name, ())) == len(launches) else launches
-        ours, theirs = cost_of(launches, others, rows, share), cost_of_larger(launches, others, rows, share)
-        if any(of_rows(*pair, more) for pair in zip(launches, others, strict=True)):
-            pairs = {key: (value, getattr(theirs, key)) for key, value in asdict(ours).items()}
-            a_row = Cost(
-                **{key: (b - a) / more * (32 if key == "instructions" else 1) for key, (a, b) in pairs.items()}
-            )
-            a_call = Cost(**{key: share * max(0.0, a - (b - a) / more * small.rows) for key, (a, b) in pairs.items()})
+        others = after.get(name, [])
+        if len(others) == len(launches):
+            homes = [homes_of(*pair, rows, share) for pair in zip(launches, others, strict=True)]
+            ours, theirs = cost_of(launches, homes), cost_of(others, homes)
         else:
-            a_row, a_call = Cost(), Cost(**{key: share * value for key, value in asdict(theirs).items()})
-        counts.kernels[name] = Kernel(len(launches), a_row, a_call)
+            # Arrays of launches that have no counterpart are told by their size alone.
+            homes = [["rows" if 8 * each.size > small.rows else "near" for each in it.accesses] for it in launches]
+            beyond = [["rows" if 8 * each.size > large.rows else "near" for each in it.accesses] for it in others]
+            ours, theirs = cost_of(launches, homes), cost_of(others, beyond)
+        # What one run alone launches settles what is in doubt there.
+        on_rows = others and any("rows" in each for each in homes)
+        counts.kernels[name] = Kernel(
+            len(launches), *costs_of(ours, theirs if others else ours, rows, share, bool(on_rows))
+        )
     here, there = (
         sum(n * size for each in run.events if each.kind == "SYNC" for n, size in each.arrays) for run in (small, large)
     )
-    a_row = max(0.0, (there - here) / more)
-    # Less is what tables take where some of their lines are empty yet.
-    a_row = a_row if a_row > LEAST_TO_HOST else 0.0
-    counts.to_host = share * (here - a_row * small.rows), a_row
+    a_row = max(0.0, (there - here) / (large.rows - small.rows))
+    counts.to_host = (share * (here - a_row * small.rows), a_row) if a_row > LEAST_TO_HOST else (share * there, 0.0)
     return counts
 
 
-def of_rows(launch: machine.Launch, larger: machine.Launch, more: int) -> bool:
-    """Whether a launch works on what grows with the rows: an array of at least a byte for eight of them does."""
-    return any(8 * (b.size - a.size) >= more for a, b in zip(launch.accesses, larger.accesses, strict=True))
-
-
-def cost_of_larger(
-    launches: list[machine.Launch], larger: list[machine.Launch], rows: tuple[int, int], share: int
-) -> Cost:
-    """Add up what launches on twice the rows cost, with arrays told apart as in the smaller run."""
-    swapped = [
-        machine.Launch(
-            big.kernel,
-            big.instructions,
-            big.shared_atomics,
-            [
-                machine.Access(a.size, b.lanes, b.sectors, b.moved)
-                for a, b in zip(launch.accesses, big.accesses, strict=True)
-            ],
-        )
-        for launch, big in zip(launches, larger, strict=True)
-    ]
-    return cost_of(swapped, larger, rows, share)
+def costs_of(ours: Cost, theirs: Cost, rows: tuple[int, int], share: int, on_rows: bool) -> tuple[Cost, Cost]:
+    """Give costs of a row and of a call, from those of two runs."""
+    if not on_rows:
+        return Cost(), Cost(**{name: share * value for name, value in asdict(theirs).items()})
+    row, call = Cost(), Cost()
+    for name, value in asdict(ours).items():
+        slope = (getattr(theirs, name) - value) / (rows[1] - rows[0])
+        setattr(row, name, slope * (32 if name == "instructions" else 1))
+        setattr(call, name, share * max(0.0, value - slope * rows[0]))
+    return row, call
 
 
 def calls_of(runs: list[Run], waits: bool) -> tuple[float, float]:
@@ -363,10 +357,11 @@ def lines_of(name: str, counts: Counts) -> Iterator[str]:
     host = f"{counts.to_host[0] / 1e6:.2f} MB and {counts.to_host[1]:.1f} bytes a row to the host"
     yield f"### {name}: {calls}; {host}, {counts.library_bytes:.1f} bytes a row by CuPy"
     heads = f"{'launches':>9}{'a row':>9}{'a call':>12}{'shared at.':>11}{'global at.':>11}"
-    yield f"{'kernel':44}{heads}{'B/row':>8}{'cached':>8}{'far':>8}"
+    yield f"{'kernel':44}{heads}{'B/row':>8}{'cached':>8}{'far':>8}{'scattered':>10}"
     for kernel, each in counts.kernels.items():
         row = each.row
-        numbers = f"{row.shared_atomics:11.2f}{row.global_atomics:11.2f}{row.moved:8.1f}{row.cached:8.2f}{row.far:8.2f}"
+        numbers = f"{row.shared_atomics:11.2f}{row.global_atomics:11.2f}{row.moved:8.1f}"
+        numbers += f"{row.cached:8.2f}{row.far:8.2f}{row.scattered:10.2f}"
         yield f"{kernel:44}{each.launches:9}{row.instructions:9.1f}{each.call.instructions:12.0f}{numbers}"
 
 

@@ -272,8 +272,7 @@ def memory_of(arguments: Any) -> list[tuple[int, int]]:
         for other in [other for other in found if begin < sum(other) and other[0] < end]:
             found.remove(other)
             begin, end = min(begin, other[0]), max(end, sum(other))
-        if end > begin:
-            found.append((begin, end - begin))
+        found.append((begin, end - begin))
     return found
 
 
@@ -296,8 +295,7 @@ class Machine:
     def run(self, name: str, blocks: int, threads: int, *arguments: Any, shared: int = 0, variant: Any = None) -> None:
         """Stand in for `raw.run`."""
         raw = import_module(f"{BACKEND}.raw")
-        options = (*raw.OPTIONS, *(f"-D{key}={value}" for key, value in (variant or {}).items()))
-        program = program_of_source(raw.source_of(raw.FILES[name]), options)
+        program = program_of_source(raw.source_of(raw.FILES[name]), raw.options_of(variant or {}))
         words = [word.data.ptr if hasattr(word, "held") else word for word in raw.flatten(arguments)]
         counted = program.run(name, blocks, threads, words, shared, memory_of(arguments))
         label = ", ".join([f"{name}.cu", *map(str, (variant or {}).values())])
