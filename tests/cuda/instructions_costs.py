@@ -6,6 +6,7 @@ executes were measured, on an H200: all counts are scaled to those.
 """
 
 import re
+from functools import cache
 
 CONTROL = "bra|brx|ret|exit|bar|barrier|trap|membar|fence|nanosleep"
 # The first pattern that the instruction begins with says what it costs.
@@ -48,6 +49,7 @@ PATTERNS = tuple((re.compile(pattern), cost) for pattern, cost in COSTS)
 MEASURED = 9_700 / 11_200
 
 
+@cache
 def machine_instructions(parts: tuple[str, ...]) -> float:
     """Machine instructions of one of PTX, given as ("mad", "lo", "s64")."""
     text = ".".join(parts)

@@ -74,11 +74,12 @@ def without_comments(text: str) -> str:
 
 def body_from(text: str, start: int) -> str:
     """Give what stands between the brace before `start` and the one that closes it."""
-    depth, stop = 1, start
-    while depth:
-        depth += {"{": 1, "}": -1}.get(text[stop], 0)
-        stop += 1
-    return text[start : stop - 1]
+    depth = 1
+    for brace in re.compile(r"[{}]").finditer(text, start):
+        depth += 1 if brace[0] == "{" else -1
+        if not depth:
+            return text[start : brace.start()]
+    raise ValueError("a body without an end")
 
 
 def statements_of(body: str) -> Iterator[str]:
