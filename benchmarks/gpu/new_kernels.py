@@ -41,8 +41,10 @@ class Use(NamedTuple):
 
 # Each kernel in CUDA C++, by the case that shows it.  A test names those that are missing.
 USES = {
+    "measure_range": Use("folds-int"),
+    "mark_numbers": Use("folds-int"),
+    "measure_extents": Use("folds-f32"),
     "count_rows": Use("folds-int", 4096, "shared atomics"),
-    "count_in_memory": Use("folds-int", 300_000_000),
     "measure_buckets": Use("folds-int", 10**6),
     "fill_buckets": Use("folds-int", 10**6),
     "count_buckets": Use("folds-int", 10**6, "shared atomics"),
@@ -52,7 +54,8 @@ USES = {
     "add_in_tables": Use("mean-f64", 4096, "shared atomics"),
 }
 # Kernels that no case launches: the suites alone run them on a GPU.
-BY_SUITES = {"add_hot_in_tables", "gather_one_64", "gather_several_64"}
+BY_SUITES = {"count_in_memory", "add_hot_in_tables"}
+BY_SUITES |= {f"gather_{outputs}_{bits}" for outputs in ("one", "several") for bits in (8, 16, 64)}
 N_ROWS = 1 << 28
 # Rows of which bits are compared: around multiples of what blocks and tiles hold.
 LENGTHS = (1, 1023, 5119, 5121, 98_304, (1 << 18) + 37)

@@ -40,6 +40,64 @@ def test_a_step_from_end_to_end(name, tmp_path):
     assert not any(unit in json.dumps(found["tables"]) for unit in ("GB/s", "rows/s", "goal", "share"))
 
 
+def test_the_queue_is_for_the_first_minutes():
+    queued, usual = program.parse(["--queue", "--tiny"]), program.parse([])
+    assert (queued.only, queued.time_limit, queued.repeats) == (list(program.QUEUE), 480, 3)
+    assert queued.only[:3] == ["machine", "new bits", "new kernels"]
+    assert not set(usual.only) & set(queued.only) - {"machine"}
+    assert program.parse(["--queue", "--time-limit", "60", "--repeats", "2"]).time_limit == 60
+
+
+def test_every_kernel_in_cuda_has_a_case_that_shows_it():
+    kernels, new = import_module("gpu_encode.cuda.raw").FILES.keys(), load("new_kernels")
+    missing, gone = kernels - new.USES.keys() - new.BY_SUITES, (new.USES.keys() | new.BY_SUITES) - kernels
+    assert not missing, (
+        f'write {", ".join(sorted(missing))} into USES of benchmarks/gpu/new_kernels.py: "name": Use("case")'
+    )
+    assert not gone, f"take {', '.join(sorted(gone))} out of USES and BY_SUITES of benchmarks/gpu/new_kernels.py"
+    encoders = load("encoders")
+    assert {use.case for use in new.USES.values()} <= (encoders.CASES | encoders.MORE_CASES).keys()
+
+
+def test_kernels_that_a_gpu_has_checked_are_not_new(step, tmp_path, monkeypatch):
+    new = load("new_kernels")
+    known = next(iter(new.USES))
+    tables = {"kernels": [{"text": new.text_of(known), "same": True}, {"text": "of an older kernel", "same": True}]}
+    report = {"steps": {"new bits": {"tables": tables}, "machine": {"tables": {}}}}
+    (tmp_path / "card").mkdir()
+    (tmp_path / "card" / "report.json").write_text(json.dumps(report))
+    (tmp_path / "older").mkdir()
+    (tmp_path / "older" / "report.json").write_text('{"steps": {}}')
+    assert new.texts_on_a_gpu(tmp_path) == {new.text_of(known), "of an older kernel"}
+    tables["kernels"][0]["same"] = False
+    (tmp_path / "card" / "report.json").write_text(json.dumps(report))
+    assert new.texts_on_a_gpu(tmp_path) == {"of an older kernel"}
+    monkeypatch.setattr(type(step), "simulated", False)
+    monkeypatch.setattr(new, "texts_on_a_gpu", lambda: {new.text_of(known)})
+    assert known not in new.changed(step)
+    others = {name for name in new.USES if new.text_of(name) != new.text_of(known)}
+    assert new.changed(step).keys() == others
+
+
+def test_the_kernel_that_is_furthest_from_its_prediction_is_looked_into(step, tmp_path, monkeypatch):
+    predicted = load("predicted")
+    predicted.profile(step)
+    assert step.report.steps["bits"]["notes"] == ["no kernel beside a prediction"]
+    rows = [{"kernel": name, "case": "folds-int", "categories": 4096, "ms": 1.0, "predicted ms": 2.0} for name in "abc"]
+    for row, off in zip(rows, (1.2, 3.5, None), strict=True):
+        row["off"] = off
+    step.report.begin("new kernels", "abc")
+    step.report.steps["new kernels"]["tables"]["kernels"] = rows
+    called = []
+    monkeypatch.setattr(predicted, "which", lambda name: f"/bin/{name}")
+    monkeypatch.setattr(predicted, "say_output", lambda _, command, limit: called.append((command, limit)))
+    predicted.profile(step)
+    ((command, limit),) = called
+    assert command[:3] == ["/bin/ncu", "--kernel-name", "b"]
+    assert "folds-int" in command
+    assert limit <= predicted.LONGEST_PROFILE
+
+
 def operation_that_gives(*found):
     """Give an operation that gives one thing after the other."""
     given = iter(found)
