@@ -70,9 +70,10 @@ def parse(arguments: list[str] | None) -> argparse.Namespace:
     add("--profile", action="store_true", help="list the kernels of each case by their time, which needs torch")
     add("--step", choices=STEPS, help=argparse.SUPPRESS)
     given = parser.parse_args(arguments)
-    given.only = given.only or (list(QUEUE) if given.queue else ALL)
-    given.time_limit = given.time_limit or (QUEUE_SECONDS if given.queue else FOREVER)
-    given.repeats = given.repeats or (QUEUE_REPEATS if given.queue else REPEATS)
+    usual = (list(QUEUE), QUEUE_SECONDS, QUEUE_REPEATS) if given.queue else (ALL, FOREVER, REPEATS)
+    for name, value in zip(("only", "time_limit", "repeats"), usual, strict=True):
+        if getattr(given, name) is None:
+            setattr(given, name, value)
     return given
 
 

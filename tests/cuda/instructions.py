@@ -1,5 +1,7 @@
 """Counts what rows cost on a GPU, without one: ``python -m tests.cuda.instructions folds-int [--categories 4096]``.
 
+``--bounds`` writes the lines of `BOUNDS` in test_instructions.py as they are to be today.
+
 Cases are those of `benchmarks.gpu.encoders`.  Each runs in a process that stands for a GPU of one multiprocessor
 (`instructions_machine`): the library's own calls launch the PTX that a GPU would get, on this CPU, and the encodings
 that come out are compared with the CPU's.  A kernel's count is the number of instructions that its warps issue, 32
@@ -12,6 +14,7 @@ drops out.
 import argparse
 import hashlib
 import json
+import math
 import os
 import subprocess
 import sys
@@ -47,6 +50,8 @@ SETTINGS = {
 # Bytes of tables that lie in a multiprocessor's own memory, and in the cache of all.
 NEAR, CACHED = 128 << 10, 48 << 20
 SECTOR = 32
+# Instructions a row that are no work on rows: what a launch does besides differs a little between two runs.
+LEAST = 1
 # Bytes a row that go to the host, if any do: less is what tables take whose lines are not all there yet.
 LEAST_TO_HOST = 6.0
 GPU_TILE, GPU_ROWS = 1 << 23, 10**8
@@ -369,12 +374,19 @@ def lines_of(name: str, counts: Counts) -> Iterator[str]:
         yield f"{kernel:44}{each.launches:9}{row.instructions:9.1f}{each.call.instructions:12.0f}{numbers}"
 
 
+def bounds_of(counts: Counts) -> dict[str, int]:
+    """Give what kernels on rows cost, in whole instructions a row."""
+    found = {kernel: math.ceil(round(each.row.instructions, 1)) for kernel, each in counts.kernels.items()}
+    return {kernel: number for kernel, number in found.items() if number > LEAST}
+
+
 def main() -> None:
     """Read the arguments, count, and write."""
     parser = argparse.ArgumentParser(description="Count what rows cost on a GPU, without one.")
     parser.add_argument("cases", nargs="+", help="of benchmarks/gpu/encoders.py")
     parser.add_argument("--categories", type=lambda text: int(float(text)), default=4096)
     parser.add_argument("--json", action="store_true", help="a line of JSON for each case")
+    parser.add_argument("--bounds", action="store_true", help="a line of BOUNDS for each case")
     given = parser.parse_args()
     # Before the backend is: rows are made by NumPy.
     import_module("benchmarks.gpu.drawn")
@@ -382,6 +394,7 @@ def main() -> None:
     for name in given.cases:
         counts = count_here(name, given.categories)
         lines = [json.dumps(asdict(counts))] if given.json else lines_of(name, counts)
+        lines = [f'    "{name}": {json.dumps(bounds_of(counts))},'] if given.bounds else lines
         sys.stdout.writelines(f"{line}\n" for line in lines)
         sys.stdout.flush()
 
