@@ -83,12 +83,12 @@ def body_from(text: str, start: int) -> str:
 
 
 def statements_of(body: str) -> Iterator[str]:
-    """Give labels and instructions, one by one; braces around those of inline assembly are left out."""
-    for part in re.split(r"(?<=;)|(?<=:)(?=\s*\n)", re.sub(r"^\s*[{}]\s*$", "", body, flags=re.MULTILINE)):
-        text = " ".join(part.split()).rstrip(";").strip()
+    """Give labels and instructions, one by one, without braces around some of them."""
+    for part in re.split(r"(?<=;)|(?<=:)(?=\s*\n)", body):
+        text = " ".join(part.split()).rstrip(";").lstrip("{} ")
         while found := re.match(r"([$\w]+):(?!:)\s*", text):
             yield f"{found[1]}:"
-            text = text[found.end() :]
+            text = text[found.end() :].lstrip("{} ")
         if text:
             yield text
 

@@ -154,6 +154,21 @@ extern "C" __global__ void add(const int *cells, unsigned *out, int many) {
     __syncthreads();
     if (threadIdx.x < many) atomicAdd(&out[threadIdx.x], table[threadIdx.x]);
 }
+extern "C" __global__ void rooms(const int *order, unsigned *counts, double *out, int shared) {
+    __shared__ unsigned few[4];
+    __shared__ double all[64];
+    double own[8];
+    int i = threadIdx.x;
+    if (i < 4) few[i] = 0;
+    for (int k = 0; k < 8; k++) own[order[k]] = 10.0 * i + k;
+    all[i] = own[i % 8];
+    __syncthreads();
+    unsigned *at = shared ? few : counts;
+    atomicAdd(&at[i % 4], i);
+    __syncthreads();
+    out[i] = all[63 - i];
+    if (shared && i < 4) counts[i] = few[i];
+}
 """
 OPTIONS = ("--std=c++17", "--fmad=false")
 
@@ -238,7 +253,18 @@ HALF = """extern "C" __global__ void half(int *a) {
     if (threadIdx.x < 16) a[1] = __ballot_sync(~0u, a[0]);
     a[threadIdx.x] = 1;
 }"""
+WAITING = HALF.replace("a[1] = __ballot_sync(~0u, a[0])", "__syncthreads()").replace("half", "waiting")
 COUNTING = 'extern "C" __global__ void count(int *a) { a[threadIdx.x] = __syncthreads_count(a[threadIdx.x]); }'
+
+
+@pytest.mark.parametrize("shared", [0, 1])
+def test_rooms_of_threads_and_blocks_are_apart(program, shared):
+    order, counts, out = np.array([3, 1, 4, 0, 5, 7, 2, 6], np.int32), np.zeros(4, np.uint32), np.zeros(64)
+    _, in_shared, accesses = run(program, "rooms", 64, order, counts, out, shared)
+    own = [10 * i + int(np.flatnonzero(order == i % 8)[0]) for i in range(64)]
+    assert out.tolist() == own[::-1]
+    assert counts.tolist() == [sum(range(i, 64, 4)) for i in range(4)]
+    assert (in_shared, accesses[1].lanes[2]) == ((64, 0) if shared else (0, 64))
 
 
 def test_wrong_kernels_are_refused(program):
@@ -255,9 +281,11 @@ def test_what_is_not_known_is_said():
     text = compile_source(COUNTING, OPTIONS)
     with pytest.raises(NotImplementedError, match="barriers"):
         Program(text)
-    halves = Program(compile_source(HALF, OPTIONS))
-    with pytest.raises(RuntimeError, match="some of its lanes do not reach"):
+    halves = Program(compile_source(HALF + WAITING, OPTIONS))
+    with pytest.raises(RuntimeError, match="operation of a warp that some of its lanes do not reach"):
         run(halves, "half", 32, np.ones(32, np.int32))
+    with pytest.raises(RuntimeError, match="barrier that some lanes of a warp do not reach"):
+        run(halves, "waiting", 32, np.ones(32, np.int32))
 
 
 @pytest.mark.parametrize(
