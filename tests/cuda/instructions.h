@@ -136,9 +136,16 @@ static void touch(struct warp *w, enum kind kind, const uint64_t *addresses, uin
     r->bytes[kind] += (uint64_t)bytes * __builtin_popcount(lanes);
 }
 
-static void leave(struct warp *w, uint32_t lanes) {
-    w->live &= ~lanes;
-    for (int k = 0; k <= w->top; k++) w->parted[k].lanes &= ~lanes;
+// Lanes end a function whose ways begin at `base`; those that end the kernel live no longer.
+static void leave(struct warp *w, uint32_t lanes, int base) {
+    if (!base) w->live &= ~lanes;
+    for (int k = base; k <= w->top; k++) w->parted[k].lanes &= ~lanes;
+}
+
+static int begin_function(struct warp *w, uint32_t lanes) {
+    if (w->top + 3 >= MOST_PARTED) { stop("functions call each other too deep"); return w->top + 1; }
+    w->parted[++w->top] = (struct parted){0, END, lanes};
+    return w->top;
 }
 
 // Lanes in `taken` go one way and the others of the top another; all go on from `meeting` together.

@@ -126,9 +126,11 @@ class Writer:
             for name, size in self.kernel.local.items()
         )
         cases = "\n".join(self.write_case(number, segment) for number, segment in enumerate(self.kernel.segments))
-        return f"""static void {c_name(self.kernel.name)}(struct warp *w, char **arguments) {{
+        begin = "0" if self.kernel.rooms is None else "begin_function(w, lanes)"
+        return f"""{head_of(self.kernel)} {{
 struct {{ {room} int none; }} r; memset(&r, 0, sizeof r);
-while (w->top >= 0 && !launch.wrong) {{
+int base = {begin};
+while (w->top >= base && !launch.wrong) {{
 struct parted *top = &w->parted[w->top];
 if (!top->lanes || top->at == top->meeting) {{ w->top--; continue; }}
 uint32_t active = top->lanes;
@@ -165,7 +167,7 @@ default: stop("lanes ran off the end"); }} }} }}"""
         if last is None or last.base not in ("bra", "brx", *LEAVING):
             return f"top->at = {after};"
         if last.base in LEAVING:
-            return f"leave(w, taken); top->at = {after};"
+            return f"leave(w, taken, base); top->at = {after};"
         if last.base == "brx":
             raise NotImplementedError("a branch by a table: write a chain of comparisons")
         return f"part(w, taken, {targets_of(self.kernel, last)[0]}, {after}, {segment.meeting});"
@@ -234,6 +236,11 @@ default: stop("lanes ran off the end"); }} }} }}"""
         found = re.fullmatch(r"\[\s*([%\w$]+)\s*(?:\+\s*(-?\w+))?\s*\]", text)
         assert found is not None, text
         name, offset = found[1], int(found[2] or "0", 0)
+        if "param" in each.parts and name in self.kernel.local:
+            return f"(r.{c_name(name)}[l] + {offset})"
+        if "param" in each.parts and self.kernel.rooms is not None:
+            k = self.kernel.rooms.index(name)
+            return f"(p{k} + l * s{k} + {offset})"
         if "param" in each.parts:
             return f"(arguments[{list(self.kernel.parameters).index(name)}] + {offset})"
         base = self.value(name, "u64") if name in self.kernel.registers else self.constant(name)
@@ -566,12 +573,23 @@ default: stop("lanes ran off the end"); }} }} }}"""
             if "red" in each.parts:
                 raise NotImplementedError("barriers that count")
             return "wait_for_block(w, active); top = &w->parted[w->top];"
+        if each.base == "call":
+            return self.write_call(each)
         each_lane = "for (uint32_t m = active; m; m &= m - 1) { int l = __builtin_ctz(m);"
         if each.base == "activemask":
             return f"{each_lane} {self.put(each.operands[0], 'b32', 'active')} }}"
         asked = self.value(each.operands[-1], "u32")
         check = f"{{ int l = __builtin_ctz(active); check_together(w, active, {asked}); }}"
         return f"{check} {getattr(self, f'together_{each.base}')(each, each_lane)}"
+
+    def write_call(self, each: Instruction) -> str:
+        """Call a function for the active lanes."""
+        given = [name.strip() for text in each.operands if text.startswith("(") for name in text.strip("()").split(",")]
+        called = next(text for text in each.operands if not text.startswith("("))
+        if called not in self.module.functions or each.guard:
+            raise NotImplementedError(f"a call of {called}")
+        rooms = "".join(f", r.{c_name(name)}[0], sizeof r.{c_name(name)}[0]" for name in given if name)
+        return f"{c_name(called)}(w, active{rooms}); top = &w->parted[w->top];"
 
     def together_vote(self, each: Instruction, each_lane: str) -> str:
         """Ask all lanes."""
@@ -612,10 +630,18 @@ default: stop("lanes ran off the end"); }} }} }}"""
         return f"{{ {first} {each_lane} {self.put(each.operands[0], kind, 'all')} }} }}"
 
 
+def head_of(kernel: Kernel) -> str:
+    """Write the head of a kernel's C function, or of one that kernels call: of its rooms each lane has one."""
+    if kernel.rooms is None:
+        return f"static void {c_name(kernel.name)}(struct warp *w, char **arguments)"
+    rooms = "".join(f", char *p{k}, int s{k}" for k in range(len(kernel.rooms)))
+    return f"static void {c_name(kernel.name)}(struct warp *w, uint32_t lanes{rooms})"
+
+
 def write_module(module: Module) -> tuple[str, dict[str, int], dict[str, int]]:
     """Give the C of all kernels, the number of the first segment of each, and bytes of its own shared arrays."""
     parts, first, static, total = [], {}, {}, 0
-    for name, kernel in module.kernels.items():
+    for name, kernel in (module.functions | module.kernels).items():
         writer = Writer(kernel, module, total)
         first[name], static[name] = total, writer.static_bytes
         total += len(kernel.segments)
@@ -631,4 +657,5 @@ def write_module(module: Module) -> tuple[str, dict[str, int], dict[str, int]]:
         for name in module.kernels
     ]
     counters = f"uint64_t cnt[{max(total, 1)}];"
-    return "\n".join([HEADER.read_text(), counters, *constants, *parts, *entries]), first, static
+    heads = [f"{head_of(kernel)};" for kernel in module.functions.values()]
+    return "\n".join([HEADER.read_text(), counters, *constants, *heads, *parts, *entries]), first, static

@@ -92,12 +92,13 @@ class Program:
             subprocess.run([*COMPILER, "-o", str(part), str(source), "-lm"], check=True)
             part.replace(library)
         self.library = ctypes.CDLL(str(library))
-        n_segments = sum(len(kernel.segments) for kernel in self.module.kernels.values())
+        texts = [*self.module.functions.values(), *self.module.kernels.values()]
+        n_segments = sum(len(kernel.segments) for kernel in texts)
         self.counters = np.ctypeslib.as_array((ctypes.c_uint64 * max(n_segments, 1)).in_dll(self.library, "cnt"))
         self.costs = MEASURED * np.array(
             [
                 sum(machine_instructions(each.parts) for each in segment.instructions)
-                for kernel in self.module.kernels.values()
+                for kernel in texts
                 for segment in kernel.segments
             ]
         )

@@ -7,11 +7,14 @@ from dataclasses import dataclass, field
 # Where a function ends: behind all segments.
 END = -1
 # What all lanes of a warp do at once, with each other's numbers or at one time.
-OF_A_WARP = ("bar", "barrier", "vote", "match", "shfl", "activemask", "redux")
+OF_A_WARP = ("bar", "barrier", "vote", "match", "shfl", "activemask", "redux", "call")
 LEAVING = ("ret", "exit")
 DECLARATION = re.compile(r"\.reg\s+\.(\w+)\s+(.*)", re.DOTALL)
 ROOM = re.compile(r"\.(local|shared|param)\s+(?:\.align\s+\d+\s+)?\.(\w+)\s+([\w$%]+)(?:\[(\d*)\])?$")
 ENTRY = re.compile(r"^\s*(?:\.visible\s+)?\.entry\s+([\w$]+)\s*\(([^)]*)\)\s*[^{;]*\{", re.MULTILINE)
+FUNCTION = re.compile(
+    r"^\s*(?:\.visible\s+|\.weak\s+)?\.func\s*(?:\(([^)]*)\))?\s*([\w$]+)\s*\(([^)]*)\)\s*[^{;]*\{", re.MULTILINE
+)
 CONSTANT = re.compile(
     r"^\s*(?:\.visible |\.weak )?\.(?:global|const)\s+(?:\.align\s+\d+\s+)?"
     r"\.(\w+)\s+([\w$]+)\[(\d*)\]\s*=\s*(\{[^}]*\});",
@@ -55,10 +58,15 @@ class Segment:
 
 @dataclass
 class Kernel:
-    """A kernel: types of its parameters by name, of its registers, bytes of its local and shared arrays."""
+    """A kernel, or a function that kernels call.
+
+    It has types of its parameters and registers by name, bytes of its local and shared arrays, and of a function the
+    rooms for what it gives and takes, in this order.
+    """
 
     name: str
     parameters: dict[str, str]
+    rooms: tuple[str, ...] | None = None
     registers: dict[str, str] = field(default_factory=dict)
     local: dict[str, int] = field(default_factory=dict)
     shared: dict[str, int] = field(default_factory=dict)
@@ -174,22 +182,37 @@ def targets_of(kernel: Kernel, branch: Instruction) -> list[int]:
 
 @dataclass
 class Module:
-    """PTX: its kernels, its constant tables as (type, length, values), the name of what a launch asks for of shared."""
+    """PTX: kernels, functions that they call, constant tables as (type, length, values).
+
+    `dynamic` names the shared memory that a launch asks for.
+    """
 
     kernels: dict[str, Kernel]
+    functions: dict[str, Kernel]
     constants: dict[str, tuple[str, str, str]]
     dynamic: list[str]
 
 
+def parameters_of(text: str) -> dict[str, str]:
+    """Read ``.param .u64 .ptr .align 1 name``, and others after commas: types by name."""
+    parameters = [re.findall(r"[\w$]+", each) for each in text.split(",") if each.strip()]
+    return {words[-1]: words[1] for words in parameters}
+
+
+def read_kernel(kernel: Kernel, body: str) -> Kernel:
+    """Read a body."""
+    split_segments(kernel, body)
+    follow(kernel)
+    return kernel
+
+
 def read(ptx: str) -> Module:
     """Read PTX."""
-    text, kernels = without_comments(ptx), {}
+    text, kernels, functions = without_comments(ptx), {}, {}
     for found in ENTRY.finditer(text):
-        parameters = [re.findall(r"[\w$]+", each) for each in found[2].split(",") if each.strip()]
-        # ``.param .u64 .ptr .align 1 name``
-        kernel = Kernel(found[1], {words[-1]: words[1] for words in parameters})
-        split_segments(kernel, body_from(text, found.end()))
-        follow(kernel)
-        kernels[found[1]] = kernel
+        kernels[found[1]] = read_kernel(Kernel(found[1], parameters_of(found[2])), body_from(text, found.end()))
+    for found in FUNCTION.finditer(text):
+        rooms = (*parameters_of(found[1] or ""), *parameters_of(found[3]))
+        functions[found[2]] = read_kernel(Kernel(found[2], {}, rooms), body_from(text, found.end()))
     constants = {name: (kind, length, values) for kind, name, length, values in CONSTANT.findall(text)}
-    return Module(kernels, constants, SHARED.findall(text))
+    return Module(kernels, functions, constants, SHARED.findall(text))

@@ -122,6 +122,17 @@ def test_goals(name, pattern, counted):
 # The counter itself.
 
 SOURCE = """
+__device__ __noinline__ unsigned step(unsigned x, int turns) {
+    if (turns < 0) return 7;
+    for (int k = 0; k < turns; k++) x = x * 5 + k;
+    return x;
+}
+__device__ __noinline__ void twice(unsigned *at, int turns) { *at = step(step(*at, turns), turns - 2); }
+extern "C" __global__ void call(const int *turns, unsigned *out) {
+    unsigned x = threadIdx.x;
+    if (turns[threadIdx.x] != 3) twice(&x, turns[threadIdx.x]);
+    out[threadIdx.x] = x;
+}
 extern "C" __global__ void loop(const int *turns, unsigned *out, long long n) {
     extern __shared__ unsigned table[];
     int i = blockIdx.x * blockDim.x + threadIdx.x;
@@ -211,6 +222,17 @@ def test_lanes_compute_what_c_does(program):
             x = ((x * 77 + k) % 2**32 * (x ^ 0x9E3779B9) // 2**32 + x) % 2**32
         expected.append(x)
     assert out.tolist() == expected
+
+
+def test_lanes_call_functions(program):
+    def step(x, turns):
+        for k in range(turns):
+            x = (x * 5 + k) % 2**32
+        return x if turns >= 0 else 7
+
+    turns, out = np.random.default_rng(2).integers(-1, 9, 32).astype(np.int32), np.zeros(32, np.uint32)
+    run(program, "call", 32, turns, out)
+    assert out.tolist() == [i if n == 3 else step(step(i, n), n - 2) for i, n in enumerate(turns.tolist())]
 
 
 def test_lanes_look_at_each_other(program):
