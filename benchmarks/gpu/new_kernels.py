@@ -45,17 +45,16 @@ USES = {
     "mark_numbers": Use("folds-int"),
     "measure_extents": Use("folds-f32"),
     "count_rows": Use("folds-int", 4096, "shared atomics"),
-    "measure_buckets": Use("folds-int", 10**6),
-    "fill_buckets": Use("folds-int", 10**6),
+    "gather_rows": Use("folds-int", 4096, "gather"),
+    "leave_out_estimate": Use("loo-f32", 4096, "gather"),
+    "leave_out_blend": Use("loo-f64-auto", 4096, "gather"),
+    "add_in_windows": Use("mean-f64", 4096, "shared atomics"),
+    "partition_rows": Use("folds-int", 10**6),
     "count_buckets": Use("folds-int", 10**6, "shared atomics"),
-    "gather_one_32": Use("folds-int", 4096, "gather"),
-    "gather_several_32": Use("folds-ten", 4096, "gather"),
-    "add_in_cells": Use("folds-f32", 4096),
-    "add_in_tables": Use("mean-f64", 4096, "shared atomics"),
 }
-# Kernels that no case launches: the suites alone run them on a GPU.
-BY_SUITES = {"count_in_memory", "add_hot_in_tables"}
-BY_SUITES |= {f"gather_{outputs}_{bits}" for outputs in ("one", "several") for bits in (8, 16, 64)}
+# Kernels that no case is known to launch: the suites alone run them on a GPU.
+BY_SUITES = {"count_in_memory", "partition_pairs_32", "partition_pairs_64"}
+BY_SUITES |= {"add_in_cells", "add_in_tables", "add_hot_in_tables"}
 N_ROWS = 1 << 28
 # Rows of which bits are compared: around multiples of what blocks and tiles hold.
 LENGTHS = (1, 1023, 5119, 5121, 98_304, (1 << 18) + 37)
