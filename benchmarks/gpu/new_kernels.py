@@ -50,10 +50,15 @@ USES = {
     "leave_out_blend": Use("loo-f64-auto", 4096, "gather"),
     "add_in_windows": Use("mean-f64", 4096, "shared atomics"),
     "partition_rows": Use("folds-int", 10**6),
+    "count_chunks": Use("ordered-rows-int"),
+    "scan_chunks": Use("ordered-rows-int"),
+    "walk_chunks": Use("ordered-rows-int"),
+    "walk_rows_32": Use("ordered-int"),
     "count_buckets": Use("folds-int", 10**6, "shared atomics"),
 }
 # Kernels that no case is known to launch: the suites alone run them on a GPU.
-BY_SUITES = {"count_in_memory", "partition_pairs_32", "partition_pairs_64"}
+BY_SUITES = {"count_in_memory", "partition_pairs_32", "partition_pairs_64", "add_buckets"}
+BY_SUITES |= {"walk_rows_64", "walk_blocks", "shuffle_blocks"}
 BY_SUITES |= {"add_in_cells", "add_in_tables", "add_hot_in_tables"}
 N_ROWS = 1 << 28
 # Rows of which bits are compared: around multiples of what blocks and tiles hold.

@@ -53,6 +53,12 @@ BOUNDS: dict[str, dict[str, int]] = {
         "add_in_windows.cu, float, 0, StraightFolds": 66,
         "leave_out_estimate.cu, unsigned, float, float": 41,
     },
+    "ordered-rows-int": {
+        "measure_range.cu, unsigned": 5,
+        "mark_numbers.cu, unsigned": 12,
+        "count_chunks.cu": 59,
+        "walk_chunks.cu, float, 1": 126,
+    },
 }
 # Sums over the kernels of a case whose names match, and what they are to come down to.
 GOALS = {
@@ -65,7 +71,7 @@ GOALS = {
     ("ordered-rows-int", "chunk|walk|histogram|scan|encode"): 250,
 }
 # Not reached yet; whoever reaches one takes it out.
-MISSED = {name for name, _ in GOALS} - {"folds-int", "loo-f32", "mean-f64"}
+MISSED = {name for name, _ in GOALS} - {"folds-int", "loo-f32", "mean-f64", "ordered-rows-int"}
 GOAL = "a goal that is not reached; once it is, take it out of MISSED"
 PROCESSES = 2
 
