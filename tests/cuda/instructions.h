@@ -108,22 +108,14 @@ static void stop(const char *why) {
     if (!launch.wrong) launch.wrong = why;
 }
 
-// What a warp touches outside of its registers: `addresses` of the lanes in `lanes`.
-static void touch(struct warp *w, enum kind kind, const uint64_t *addresses, uint32_t lanes, uint32_t bytes) {
-    if (!lanes) return;
-    uint64_t first = addresses[__builtin_ctz(lanes)], base = (uint64_t)(uintptr_t)w->shared;
-    if (first - base < launch.shared_bytes) {
-        if (kind == ATOMIC) launch.shared_atomics += __builtin_popcount(lanes);
-        return;
-    }
-    struct range *r = launch.ranges, *end = r + launch.n_ranges;
-    while (r < end && !(first >= r->begin && first < r->end)) r++;
-    if (r == end) { launch.strange++; return; }
+// What lanes touch of one array, from the first of them on; gives the lanes that are elsewhere.
+static uint32_t touch_range(struct range *r, enum kind kind, const uint64_t *addresses, uint32_t lanes, uint32_t bytes) {
     uint64_t seen[64];
-    uint32_t used = 0;
+    uint32_t used = 0, here = 0;
     for (uint32_t m = lanes; m; m &= m - 1) {
         uint64_t at = addresses[__builtin_ctz(m)];
-        if (at < r->begin || at + bytes > r->end) { stop("a lane is outside of the array that others are in"); return; }
+        if (at < r->begin || at + bytes > r->end) continue;
+        here |= m & -m;
         for (uint64_t sector = at / SECTOR; sector <= (at + bytes - 1) / SECTOR; sector++) {
             uint32_t k = used;
             while (k && seen[k - 1] != sector) k--;
@@ -131,9 +123,27 @@ static void touch(struct warp *w, enum kind kind, const uint64_t *addresses, uin
         }
     }
     r->warps[kind]++;
-    r->lanes[kind] += __builtin_popcount(lanes);
+    r->lanes[kind] += __builtin_popcount(here);
     r->sectors[kind] += used;
-    r->bytes[kind] += (uint64_t)bytes * __builtin_popcount(lanes);
+    r->bytes[kind] += (uint64_t)bytes * __builtin_popcount(here);
+    return lanes & ~here;
+}
+
+// What a warp touches outside of its registers: `addresses` of the lanes in `lanes`, which may be in several arrays.
+static void touch(struct warp *w, enum kind kind, const uint64_t *addresses, uint32_t lanes, uint32_t bytes) {
+    while (lanes) {
+        uint32_t one = __builtin_ctz(lanes);
+        uint64_t first = addresses[one], base = (uint64_t)(uintptr_t)w->shared;
+        struct range *r = launch.ranges, *end = r + launch.n_ranges;
+        while (r < end && !(first >= r->begin && first + bytes <= r->end)) r++;
+        if (r < end) {
+            lanes = touch_range(r, kind, addresses, lanes, bytes);
+            continue;
+        }
+        if (first - base < launch.shared_bytes) launch.shared_atomics += kind == ATOMIC;
+        else launch.strange++;
+        lanes &= lanes - 1;
+    }
 }
 
 // Lanes end a function whose ways begin at `base`; those that end the kernel live no longer.

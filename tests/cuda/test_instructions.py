@@ -154,6 +154,10 @@ extern "C" __global__ void reverse(const int *given, int *out) {
 extern "C" __global__ void stride(const int *given, int *out, int step) {
     out[threadIdx.x] = given[threadIdx.x * step];
 }
+extern "C" __global__ void choose(const int *even, const int *odd, int *out) {
+    const int *given = threadIdx.x % 2 ? odd : even;
+    out[threadIdx.x] = given[threadIdx.x / 2];
+}
 extern "C" __global__ void add(const int *cells, unsigned *out, int many) {
     extern __shared__ unsigned table[];
     if (threadIdx.x < many) table[threadIdx.x] = 0;
@@ -260,6 +264,14 @@ def test_sectors_are_counted(program, step, sectors):
     assert written.lanes == [0, 32, 0]
 
 
+def test_lanes_of_a_warp_may_be_in_several_arrays(program):
+    arrays = [np.arange(k, k + 16, dtype=np.int32) for k in (0, 100)]
+    out = np.zeros(32, np.int32)
+    _, _, accesses = run(program, "choose", 32, *arrays, out)
+    assert out.tolist() == [arrays[i % 2][i // 2] for i in range(32)]
+    assert [each.lanes for each in accesses] == [[16, 0, 0], [16, 0, 0], [0, 32, 0]]
+
+
 def test_atomics_are_counted(program):
     cells, out = np.arange(64, dtype=np.int32) % 5, np.zeros(5, np.uint32)
     _, shared, accesses = run(program, "add", 64, cells, out, 5, shared=20)
@@ -287,13 +299,14 @@ def test_rooms_of_threads_and_blocks_are_apart(program, shared):
 
 
 def test_wrong_kernels_are_refused(program):
-    few = np.zeros(32, np.int32)
-    with pytest.raises(RuntimeError, match="outside of the array"):
-        run(program, "stride", 32, few, few.copy(), 2)
-    with pytest.raises(RuntimeError, match="outside of all arrays"):
-        program.run("stride", 1, 32, [few.ctypes.data, few.ctypes.data, 1], 0, [])
+    room = np.zeros(4096, np.int32)
+    few, out = room[:32], room[2048:2080]
+    with pytest.raises(RuntimeError, match="16 accesses outside of all arrays"):
+        run(program, "stride", 32, few, out, 2)
+    with pytest.raises(RuntimeError, match="64 accesses outside of all arrays"):
+        program.run("stride", 1, 32, [few.ctypes.data, out.ctypes.data, 1], 0, [])
     with pytest.raises(AssertionError, match="takes 3 numbers, not 2"):
-        run(program, "stride", 32, few, few.copy())
+        run(program, "stride", 32, few, out)
 
 
 def test_what_is_not_known_is_said():
