@@ -30,14 +30,14 @@ import numpy as np
 
 from tests.cuda import instructions_machine as machine
 
-# Tiles of a run; a second run has tiles of twice as many rows.  A tile has as many rows as this much work allows.
+# Tiles of a run, and rows of one; a second run has tiles of twice as many rows.
 TILES, TWICE = 5, 2
-TILE, MOST_WORK = (1 << 13, 1 << 16), 3e9
+TILE = 1 << 16
 # Rows of a tile of orders, and how many times as many the second run has: both fill the domain of their permutation, a
 # power of four, as 1e8 rows do, and hold whole blocks.
 TILE_OF_ORDERS, FOUR_TIMES = 76 << 8, 4
 # Of more categories a share is counted, so that each has several rows; what their number matters for is multiplied.
-MANY, SHARE, ROWS_OF_MANY = 1 << 16, 16, 1 << 16
+MANY, SHARE = 1 << 16, 16
 # Calls of the host are counted with few categories: thousands of rows of each, as of 1e8, make ties too rare to settle.
 FEW, FEW_ROWS = 8, 1 << 12
 # Thresholds of many rows that so few are to be above, as 1e8 rows are.
@@ -182,24 +182,9 @@ class Case:
             )
         assert np.array_equal(result.held.view(np.uint32), expected.view(np.uint32)), "other bits than the CPU's"
 
-    def tile(self) -> int:
-        """Rows of a tile."""
-        if self.in_tiles:
-            return TILE_OF_ORDERS
-        if self.share > 1:
-            return ROWS_OF_MANY
-        tried = self.run(1, TILE[0])
-        work = 32 * sum(launch.instructions for launch in tried.launches) / tried.rows
-        most = [
-            1 << k
-            for k in range(TILE[0].bit_length(), TILE[1].bit_length())
-            if 3 * TILES * work * (1 << k) <= MOST_WORK
-        ]
-        return max(most, default=TILE[0])
-
     def count(self) -> Counts:
         """Count what rows cost."""
-        tile, times = self.tile(), FOUR_TIMES if self.in_tiles else TWICE
+        tile, times = (TILE_OF_ORDERS, FOUR_TIMES) if self.in_tiles else (TILE, TWICE)
         small, large = self.run(TILES, tile, compared=True), self.run(TILES, times * tile)
         counts = compare(small, large, self.share)
         few = Case(self.name, FEW)

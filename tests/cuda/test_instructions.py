@@ -35,23 +35,11 @@ BOUNDS: dict[str, dict[str, int]] = {
         "count_rows.cu, unsigned, int, StraightFolds, 2": 13,
         "gather_rows.cu, unsigned, unsigned, StraightFolds, 1": 12,
     },
-    "folds-f32": {
-        "measure_extents.cu, FLOAT32": 17,
-        "mark_numbers.cu, unsigned": 12,
-        "add_in_windows.cu, float, 0, HashedFolds": 148,
-        "gather_rows.cu, unsigned, unsigned, HashedFolds, 1": 22,
-    },
     "mean-f64": {
         "measure_extents.cu, FLOAT64": 31,
         "mark_numbers.cu, unsigned": 12,
         "add_in_windows.cu, double, 0, StraightFolds": 77,
         "gather_rows.cu, unsigned, unsigned, StraightFolds, 1": 10,
-    },
-    "loo-f32": {
-        "measure_extents.cu, FLOAT32": 17,
-        "mark_numbers.cu, unsigned": 12,
-        "add_in_windows.cu, float, 0, StraightFolds": 66,
-        "leave_out_estimate.cu, unsigned, float, float": 41,
     },
     "ordered-rows-int": {
         "measure_range.cu, unsigned": 5,
@@ -59,19 +47,45 @@ BOUNDS: dict[str, dict[str, int]] = {
         "count_chunks.cu": 59,
         "walk_chunks.cu, float, 1": 126,
     },
+    "folds-f64-auto": {
+        "measure_extents.cu, FLOAT64": 31,
+        "mark_numbers.cu, unsigned": 12,
+        "add_in_windows.cu, double, 1, HashedFolds": 349,
+        "gather_rows.cu, unsigned, unsigned, HashedFolds, 1": 22,
+    },
+    "loo-f64-auto": {
+        "measure_extents.cu, FLOAT64": 31,
+        "mark_numbers.cu, unsigned": 12,
+        "add_in_windows.cu, double, 1, StraightFolds": 118,
+        "leave_out_blend.cu, unsigned, double, float": 91,
+    },
+    "folds-f32": {
+        "measure_extents.cu, FLOAT32": 17,
+        "mark_numbers.cu, unsigned": 12,
+        "add_in_windows.cu, float, 0, HashedFolds": 148,
+        "gather_rows.cu, unsigned, unsigned, HashedFolds, 1": 22,
+    },
+    "loo-f32": {
+        "measure_extents.cu, FLOAT32": 17,
+        "mark_numbers.cu, unsigned": 12,
+        "add_in_windows.cu, float, 0, StraightFolds": 66,
+        "leave_out_estimate.cu, unsigned, float, float": 41,
+    },
 }
 # Sums over the kernels of a case whose names match, and what they are to come down to.
 GOALS = {
     ("folds-int", "count|gather|look"): 60,
     ("loo-f32", "leave"): 60,
     ("loo-f64-auto", "leave"): 150,
+    ("loo-f32", "add|sum"): 80,
+    ("loo-f64-auto", "add|sum"): 130,
     ("folds-f32", "add|sum"): 80,
     ("mean-f64", "add|sum"): 80,
     ("folds-f64-auto", "add|sum"): 130,
     ("ordered-rows-int", "chunk|walk|histogram|scan|encode"): 250,
 }
 # Not reached yet; whoever reaches one takes it out.
-MISSED = {name for name, _ in GOALS} - {"folds-int", "loo-f32", "mean-f64", "ordered-rows-int"}
+MISSED = {"folds-f32", "folds-f64-auto"}
 GOAL = "a goal that is not reached; once it is, take it out of MISSED"
 PROCESSES = 2
 
