@@ -411,8 +411,7 @@ def estimate_lines(
         for i in range(0 if sure else len(found_at)):
             at = np.uint64(found_at[i])
             given = total[k, at], total_rest[k, at], weight[at], rest[at], m, high[view, k], lower[view, k]
-            _, doubtful = near_estimate(*given)
-            if doubtful and not flags[i]:
+            if near_estimate(*given)[1] and not flags[i]:
                 lines[i, k], doubtful = decide_estimate(*given)
                 line, place = start + found_at[i] * length, view * n_outputs + k
                 if doubtful:

@@ -208,6 +208,28 @@ def write_estimate(
         words[at] = LISTED
 
 
+@device_function
+def write_counted(
+    words: "Array",
+    at: int,
+    wide: bool,
+    sums: tuple[float, float],
+    sums_of_all: tuple[float, float],
+    fewer: float,
+    above: float,
+    m: float,
+    rule: FusedRule,
+) -> None:
+    """Write the line of a category that counts: of its sum and that of all rows, of n - 1 and N - 1."""
+    own, bottom, prior = sums, two_sum(fewer, m), weigh(rule.prior, 0.0, m)
+    if rule.by_mean and m > 0.0:
+        own, bottom = weigh(sums[0], sums[1], above), weigh(bottom[0], bottom[1], above)
+        prior = weigh(sums_of_all[0], sums_of_all[1], m)
+    top, rest = two_sum(own[0], prior[0])
+    size = abs(own[0]) + abs(prior[0])
+    write_estimate(words, at, wide, (top, rest + (own[1] + prior[1])), bottom, size, m == 0.0)
+
+
 @kernel
 def make_estimates(
     accumulators: "Array",
@@ -247,14 +269,7 @@ def make_estimates(
                 bottom = weigh(weight[0], weight[1], above)
                 write_estimate(words, at, wide, (high, low + t_high * weight[1]), bottom, 0.0, m == 0.0)
         else:
-            own, bottom = (s_high, s_low), two_sum(fewer, m)
-            prior = weigh(rule.prior, 0.0, m)
-            if rule.by_mean and m > 0.0:
-                own, bottom = weigh(s_high, s_low, above), weigh(bottom[0], bottom[1], above)
-                prior = weigh(t_high, t_low, m)
-            top, rest = two_sum(own[0], prior[0])
-            size = abs(own[0]) + abs(prior[0])
-            write_estimate(words, at, wide, (top, rest + (own[1] + prior[1])), bottom, size, m == 0.0)
+            write_counted(words, at, wide, (s_high, s_low), (t_high, t_low), fewer, above, m, rule)
 
 
 @device_function
@@ -312,6 +327,25 @@ def write_sums(
         put(words, at + 4, count, weight)
 
 
+@device_function
+def variance_of(
+    sums: "Array",
+    at: int,
+    shape: Shape,
+    n: float,
+    all_rows: bool,
+    n_room: "Array",
+    s_room: "Array",
+    q_room: "Array",
+) -> tuple[tuple[float, float], float, float]:
+    """Give c0, n, and c1 as a multiple of S; without a variance c0 = n = c1 = 0, or any c0 of all rows."""
+    high, low, exponent, alike = spread_around(sums, at, shape, n_room, s_room, q_room)
+    # Of two rows one is left, and rows that are alike are so without one of them: there is no variance.
+    if alike or n == 2.0:
+        return (1.0 if all_rows else 0.0, 0.0), 0.0, 0.0
+    return plain_pair(high, low, exponent), n, 2.0
+
+
 @kernel
 def make_blends(
     accumulators: "Array",
@@ -345,12 +379,7 @@ def make_blends(
         source, begin = (total, 0) if all_rows else (accumulators, i * cell)
         sums, spread, count, slope, weight = total_pair(source, begin, shape), (1.0, 0.0), 0.0, 0.0, 1.0
         if bayes:
-            high, low, exponent, alike = spread_around(source, begin, shape, n_room, s_room, q_room)
-            # Of two rows one is left, and rows that are alike are so without one of them: there is no variance.
-            if alike or n == 2.0:
-                spread = (1.0, 0.0) if all_rows else (0.0, 0.0)
-            else:
-                spread, count, slope = plain_pair(high, low, exponent), n, 2.0
+            spread, count, slope = variance_of(source, begin, shape, n, all_rows, n_room, s_room, q_room)
             ratio = above / (n - 1.0)
             weight = 1.0 if all_rows else ratio * ratio / (n - 1.0)
         elif not all_rows:

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from cpu_fallback.compiled.blending import encode_counts
-from cpu_fallback.compiled.estimates import mean_pair, plain_pair, weigh_prior, whole_estimate
+from cpu_fallback.compiled.estimates import exact_below, mean_pair, plain_pair, weigh_prior, whole_estimate
 from cpu_fallback.compiled.moments import Shape
 from cpu_fallback.compiled.shrinkage import HEAVY, LIGHT, bayes_weight, blend_one, weights_of
 from cpu_fallback.compiled.ties import rounded_estimate
-from cpu_fallback.fused_rules import EMPIRICAL_BAYES, M_ESTIMATE, Blend, FusedRule
+from cpu_fallback.fused_rules import EMPIRICAL_BAYES, M_ESTIMATE, Blend, FusedRule, Shrinkage
 from gpu_encode.cuda.memory import empty, zeros
 from gpu_encode.cuda.moments import NARROW, class_width, divide, pair, spread_of, width_of_class
 from gpu_encode.cuda.rounding import scale
@@ -68,6 +68,11 @@ def fits(shape: Shape) -> bool:
     """Say whether a thread can keep a cell, of all classes, to itself."""
     widest = max(shape.n_width, shape.s_width, shape.q_width)
     return width_of_class(shape) * shape.n_classes <= MOST_CELL and widest <= NARROW
+
+
+def exact_limit(shrinkage: Shrinkage) -> float:
+    """Give the number below which m-estimates of whole numbers are not rounded but once; 0 for other encodings."""
+    return float(exact_below.py_func(shrinkage.first)) if shrinkage.kind == M_ESTIMATE else 0.0
 
 
 def room_for_doubts(n_encodings: int, length: int, kind: int, counters: "Array | None" = None) -> Doubts:

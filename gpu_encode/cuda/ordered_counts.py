@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from cpu_fallback.compiled.estimates import exact_below
 from cpu_fallback.fused_rules import M_ESTIMATE, FusedRule
 from gpu_encode.cuda import raw
-from gpu_encode.cuda.encodings import Doubts
+from gpu_encode.cuda.encodings import Doubts, exact_limit
 from gpu_encode.cuda.indexed import source_of
 from gpu_encode.cuda.memory import empty, to_device
 from gpu_encode.cuda.order_segments import Segments
@@ -61,10 +60,9 @@ def chunk_size(n_places: int, n_cells: int) -> int:
 def rule_words(rule: FusedRule) -> tuple[Any, ...]:
     """Give a rule as the kernel takes it."""
     shrinkage, least, has_unseen, unseen = rule.blend
-    below = exact_below.py_func(shrinkage.first) if shrinkage.kind == M_ESTIMATE else 0.0
     rows = math.ceil(min(max(least, 1.0), MOST_COUNTED))
     given = *map(float, shrinkage[1:]), rows, has_unseen, float(unseen)
-    return (shrinkage.kind, *given, rule.by_mean, float(rule.prior), rule.missing, float(below))
+    return (shrinkage.kind, *given, rule.by_mean, float(rule.prior), rule.missing, exact_limit(shrinkage))
 
 
 def variant_of(to: Destination, rule: FusedRule) -> dict[str, str]:

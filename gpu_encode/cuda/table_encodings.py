@@ -4,12 +4,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from cpu_fallback.compiled.estimates import exact_below, mean_pair, plain_pair, weigh_prior, whole_prior
+from cpu_fallback.compiled.estimates import mean_pair, plain_pair, weigh_prior, whole_prior
 from cpu_fallback.compiled.moments import SMALL, Shape, shape_of
 from cpu_fallback.compiled.row_encodings import encoding_without, has_category
 from cpu_fallback.compiled.views import CHOSEN, LESS_ONE, OTHERS, OWN, Views
 from cpu_fallback.exact import Limbs, Ratio, m_estimates
-from cpu_fallback.fused_rules import M_ESTIMATE, Blend, FusedRule, PopulationMoments, Shrinkage
+from cpu_fallback.fused_rules import Blend, FusedRule, PopulationMoments, Shrinkage
 from cpu_fallback.sums import is_others, is_own, visible
 from gpu_encode.cuda.casting import cast
 from gpu_encode.cuda.encodings import (
@@ -20,6 +20,7 @@ from gpu_encode.cuda.encodings import (
     around_of,
     encode_count,
     encode_digits,
+    exact_limit,
     fits,
     keep_doubt,
     place_of_total,
@@ -227,18 +228,17 @@ def encode_categories(
         leave_to_arrays("encode_categories", WIDE)
         return None
     n_outputs, n_views = n_classes - first_output, views.n_views
-    wanted = np.dtype(dtype) if np.dtype(dtype) in NAN_WORDS else np.dtype(np.float64)
-    values, unseen = empty((n_lines, n_views, n_outputs), wanted), empty((n_lines, n_views), np.bool_)
+    values = empty((n_lines, n_views, n_outputs), dtype if np.dtype(dtype) in NAN_WORDS else np.float64)
+    unseen = empty((n_lines, n_views), np.bool_)
     priors, counters = priors_of(population, exact, blend.shrinkage)
     doubts = room_for_doubts(values.size, 0, blend.shrinkage.kind, counters)
     rule, to = FusedRule(blend, True, 0.0, missing), destination_of(values.reshape(n_lines, -1), unseen.reshape(-1))
-    flat = to_device(accumulators).reshape(-1)
+    flat, given = to_device(accumulators).reshape(-1), (first_output, views, rule, priors)
     if counts:
-        below = exact_below.py_func(blend.shrinkage.first) if blend.shrinkage.kind == M_ESTIMATE else 0.0
-        launch_rows(blend_counts, unseen.size, flat, n_classes, first_output, views, rule, priors, below, to, doubts)
+        limit = exact_limit(blend.shrinkage)
+        launch_rows(blend_counts, unseen.size, flat, n_classes, *given, limit, to, doubts)
     else:
-        given = flat, shape, first_output, views, rule, priors, to, doubts
-        launch_rows(blend_digits, unseen.size, *given, threads=FEW_THREADS)
+        launch_rows(blend_digits, unseen.size, flat, shape, *given, to, doubts, threads=FEW_THREADS)
     lost, doubtful, too_large = to_host(counters).tolist()
     if too_large or doubtful > len(doubts.places):
         leave_to_arrays("encode_categories", LARGE if too_large else DOUBTS)
