@@ -55,10 +55,12 @@ USES = {
     "walk_chunks": Use("ordered-rows-int"),
     "walk_rows_32": Use("ordered-int"),
     "count_buckets": Use("folds-int", 10**6, "shared atomics"),
+    "partition_pairs_32": Use("folds-f32", 10**6),
+    "partition_pairs_64": Use("folds-f64-auto", 10**6),
+    "add_buckets": Use("folds-f64-auto", 10**6, "shared atomics"),
 }
 # Kernels that no case is known to launch: the suites alone run them on a GPU.
-BY_SUITES = {"count_in_memory", "partition_pairs_32", "partition_pairs_64", "add_buckets"}
-BY_SUITES |= {"walk_rows_64", "walk_blocks", "shuffle_blocks"}
+BY_SUITES = {"count_in_memory", "walk_rows_64", "walk_blocks", "shuffle_blocks"}
 BY_SUITES |= {"add_in_cells", "add_in_tables", "add_hot_in_tables"}
 N_ROWS = 1 << 28
 # Rows of which bits are compared: around multiples of what blocks and tiles hold.

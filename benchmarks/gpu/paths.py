@@ -89,16 +89,19 @@ def list_counts() -> list[Path]:
 
 
 def list_sums() -> list[Path]:
-    """Ways of adding real targets."""
-    real = of(accumulate, "real")
-    # More categories than one table has lines: a line of a real target's sums takes about 28 bytes.
+    """Ways of adding real targets; those with weights are added in no window."""
+    real, weighted = of(accumulate, "real"), of(accumulate, "real, squares, weights")
+    # More categories than one table has lines: a line of sums takes 28 bytes and more.
     many = 3 * sums.engine().table_bytes // 28
     hot, cells = ({"sums.SAMPLED_ROWS": rows} for rows in (0, NEVER))
-    return [
-        Path("add in tables", real, 8, {}, {"add_in_tables.cu"}),
-        Path("add hot categories in tables", real, many, hot, {"add_hot_in_tables.cu"}),
-        Path("add in memory", real, many, cells, {"add_in_cells.cu"}),
+    ways = [
+        Path("add in windows", real, 8, {}, {"add_in_windows.cu"}),
+        Path("add in tables", weighted, 8, {}, {"add_in_tables.cu"}),
+        Path("add hot categories in tables", weighted, many, hot, {"add_hot_in_tables.cu"}),
+        Path("add in memory", weighted, many, cells, {"add_in_cells.cu"}),
     ]
+    buckets = {"partition_pairs_64.cu", "add_buckets.cu"}
+    return ways if runtime.SIMULATED else [*ways, Path("add in buckets", real, 10**6, {}, buckets)]
 
 
 def list_gathers() -> list[Path]:

@@ -35,7 +35,7 @@ class Course(NamedTuple):
     block, offset : int
         Rows of a block, and places of the first one before the tile.
     turn, lacking : int
-        From which place of the tile on the last block lies behind, and the rows that it lacks.
+        First place of the tile behind the last block, and how many rows that block is short.
     """
 
     start: int

@@ -31,7 +31,7 @@ class Blocks(NamedTuple):
     size, first : int
         Rows of a block, but of the last one, which lacks some.
     turn, lacking : int
-        Place of a row from which on places count as if the last block lacked none, which is so many more.
+        The first place behind the last block; from there on `lacking` is added to a place before `size` divides it.
     """
 
     numbers: Array

@@ -235,8 +235,7 @@ def encode_categories(
     rule, to = FusedRule(blend, True, 0.0, missing), destination_of(values.reshape(n_lines, -1), unseen.reshape(-1))
     flat, given = to_device(accumulators).reshape(-1), (first_output, views, rule, priors)
     if counts:
-        limit = exact_limit(blend.shrinkage)
-        launch_rows(blend_counts, unseen.size, flat, n_classes, *given, limit, to, doubts)
+        launch_rows(blend_counts, unseen.size, flat, n_classes, *given, exact_limit(blend.shrinkage), to, doubts)
     else:
         launch_rows(blend_digits, unseen.size, flat, shape, *given, to, doubts, threads=FEW_THREADS)
     lost, doubtful, too_large = to_host(counters).tolist()

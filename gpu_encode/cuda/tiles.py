@@ -71,6 +71,6 @@ def walk_of(folds: "Folds") -> tuple[str, int]:
 
 
 def blocks_for(n_rows: int, turns: int, size: int, shared: int, most: int, table_bytes: int) -> int:
-    """Blocks of a grid: tables, of this size, are no more work than rows, and no block waits for another to end."""
+    """Blocks of a grid: as many as run at once, and no more than make clearing their tables as dear as their rows."""
     fitting = most if shared <= (table_bytes - KEPT_BYTES) // 2 else most // 2
     return max(1, min(fitting, -(-n_rows // max(4 * turns * THREADS, size))))
