@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 # Below this, an estimate, two launches and clearing and adding up the tables take longer than waiting for the atomics
 # of a hot cell at 4.4 G rows/s.
 FEWEST_ROWS = 1 << 20
-# Rows brought together at a time, at four bytes each, or at 8 or 12 with a number: a slab
-# has so many, or all rows by the number of slabs if that is more, since each slab adds up all tables once.
+# Rows brought together at a time, at four bytes each, or at 8 or 12 with a number: a slab has so many, or all rows by
+# the number of slabs if that is more, since each slab adds up all tables once.
 SLAB, SLAB_OF_PAIRS = 1 << 26, 1 << 24
 MOST_SLABS, MOST_SLABS_OF_PAIRS = 4, 8
 # Threads of a block that sorts, of which each takes four vectors of rows; registers let two fill a multiprocessor.

@@ -146,8 +146,8 @@ extern "C" __global__ void __launch_bounds__(256)
         of_chunks[Word(blockIdx.x) * n_cells + cell] = table[cell];
 }
 
-// Counts of each chunk become those before it, those before all chunks included, of which there may be none: a warp of
-// each block walks over a share of the chunks, each lane for a cell of its own.
+// Replaces each chunk's counts by those of all earlier rows; `before` holds what precedes the first chunk, and may be
+// empty.  A warp of each block walks over a share of the chunks, each lane for a cell of its own.
 extern "C" __global__ void __launch_bounds__(1024)
     scan_chunks(Long n_chunks, ARRAY(const Long, before), ARRAY(Long, after), ARRAY(unsigned, of_chunks)) {
     extern __shared__ __align__(16) unsigned table[];

@@ -24,8 +24,8 @@ __device__ inline int rows_of(unsigned vector, unsigned n_rows) {
     return max(min(int(n_rows) - int(row_of(vector)), 4), 0);
 }
 
-// Shared memory of a block that sorts: words of a scan; of each bucket the count, then where it begins; of each row how
-// many came before in its bucket, then where it goes, two in a word; numbers of the rows.
+// Shared memory of a block that sorts: words of a scan; of each bucket the count, then where it begins; `positions`, each
+// row's rank in its bucket, later its position in the sorted tile, two of 16 bits a word; numbers of the rows.
 struct Room {
     unsigned *of_warps, *counts, *positions, *buffer;
 

@@ -20,8 +20,8 @@ struct Network {
     }
 };
 
-// A number on its way: of its halves the one that a round hashes is the right one.  Backwards is forwards with the keys,
-// and the halves, in the other order.
+// A number as two halves; a round hashes the right half.  Backwards is forwards with the keys, and the halves, in the
+// other order.
 struct Halves {
     unsigned left, right;
 

@@ -1,5 +1,6 @@
 // How kernels walk over rows at the speed of memory: in tiles of some turns of 1,024 neighbouring rows.  A thread owns
-// four neighbouring rows of each turn, one vector, and has the loads of two turns under way before it uses the first.
+// four neighbouring rows of each turn, one vector, and has the loads of one turn or two under way (`AT_ONCE`) before it
+// uses the first.
 
 #include "rows.cuh"
 
@@ -44,7 +45,7 @@ template <typename Number> __device__ inline void write_four(Number *to, bool al
     }
 }
 
-// How many numbers of an array lie before its first row since a multiple of four.
+// Numbers between the last vector boundary and the array's first number, 0 to 3.
 template <typename Number> __device__ inline unsigned ahead_of_four(const Number *array) {
     return unsigned(reinterpret_cast<Word>(array) / sizeof(Number)) & 3;
 }

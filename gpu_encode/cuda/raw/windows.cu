@@ -19,7 +19,7 @@ struct Adding {
     unsigned n_lines, inverse;
     mutable unsigned n_kept;
 
-    // Slot of a row in the tables of its line's block; says whether it is this one.
+    // Finds a row's slot in its group of lines; true if this block keeps that group.
     __device__ bool find(int code, unsigned fold, unsigned &slot) const {
         unsigned line = unsigned(code) + (code < 0 ? n_lines : 0), rank = __umulhi(2 * line, inverse);
         slot = rank * block.in_line + fold;
