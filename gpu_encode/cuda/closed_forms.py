@@ -101,7 +101,8 @@ if TYPE_CHECKING:
 LISTED = np.int64(0x7FF8 << 48)
 CONSTANT, OF_ALL = LISTED + 1, LISTED + 2
 # Doubles of a line, by the bytes of an encoding.
-ESTIMATE_WIDTHS, BLEND_WIDTHS = {4: 2, 8: 4}, {4: 6, 8: 8}
+NARROW_BLEND, WIDE_BLEND = 6, 8
+ESTIMATE_WIDTHS, BLEND_WIDTHS = {4: 2, 8: 4}, {4: NARROW_BLEND, 8: WIDE_BLEND}
 # Where sums cancel to less than that, estimates have no closed form.
 CANCELLED = 2.0**-16
 # Threads of a block: registers leave room for two or three of these.
@@ -300,6 +301,13 @@ def spread_around(
 
 
 @device_function
+def list_rows(words: "Array", at: int, wide: bool) -> None:
+    """Write a line of which nothing is known: NaN throughout, since rows may read any part of the line of all rows."""
+    for k in range(WIDE_BLEND if wide else NARROW_BLEND):
+        words[at + k] = LISTED
+
+
+@device_function
 def write_sums(
     words: "Array",
     at: int,
@@ -314,7 +322,7 @@ def write_sums(
     """Write S, 1 / (n - 1), the variance as c0, c1 = slope * S and n, and its weight."""
     share = invert(n - 1.0, 0.0)
     if not (sums[1] == sums[1] and spread[1] == spread[1] and spread[0] < math.inf):
-        words[at] = LISTED
+        list_rows(words, at, wide)
         return
     step = 2 if wide else 1
     put_sum(words, at, wide, sums[0], sums[1], True)
@@ -361,7 +369,7 @@ def make_blends(
     n_room = cuda.local.array(ROOM, types.int64)
     s_room = cuda.local.array(ROOM, types.int64)
     q_room = cuda.local.array(ROOM, types.int64)
-    cell, width, above = class_width(shape), 8 if wide else 6, float(total[0] - 1)
+    cell, width, above = class_width(shape), WIDE_BLEND if wide else NARROW_BLEND, float(total[0] - 1)
     bayes = rule.blend.shrinkage.kind == EMPIRICAL_BAYES
     for i in range(cuda.grid(1), n_lines + 1, cuda.gridsize(1)):
         at, all_rows, code = i * width, i == n_lines, code_of(i, n_lines)
@@ -374,7 +382,7 @@ def make_blends(
                     words[at] = OF_ALL
                 continue
         if not above > 0.0:
-            words[at] = LISTED
+            list_rows(words, at, wide)
             continue
         source, begin = (total, 0) if all_rows else (accumulators, i * cell)
         sums, spread, count, slope, weight = total_pair(source, begin, shape), (1.0, 0.0), 0.0, 0.0, 1.0

@@ -62,6 +62,6 @@ def course_of(order: "Permutation | None", start: int, stop: int) -> Course:
 
 def courses_of(order: "Permutation | None", n_rows: int) -> "Iterator[tuple[int, int, Course]]":
     """Give the places of an order, a tile at a time; all at once where rows stand as they are numbered."""
-    for start in range(0, n_rows, n_rows if order is None else PLACES):
+    for start in range(0, n_rows, max(n_rows, 1) if order is None else PLACES):
         stop = n_rows if order is None else min(start + PLACES, n_rows)
         yield start, stop, course_of(order, start, stop)

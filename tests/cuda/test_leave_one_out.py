@@ -141,6 +141,27 @@ def test_rows_anywhere_in_memory(device, smoothing, size):
         assert_same(device, Data(["real", "float32"][size % 2], size, smoothing), dtype, shifts)
 
 
+@pytest.mark.parametrize("word", [0, 0x3FF << 52, -1], ids=["zeros", "ones", "NaN"])
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.filterwarnings("ignore:.*beyond the range of float32")
+def test_rows_read_no_word_that_is_not_written(device, monkeypatch, dtype, word):
+    # The variance of all rows is beyond what lines hold, that of most categories is not, and the prior is given.
+    module = import_module("gpu_encode.cuda.closed_forms")
+    empty = module.empty
+
+    def filled(shape, kind):
+        room = empty(shape, kind)
+        room[...] = word if kind == np.int64 else 0
+        return room
+
+    monkeypatch.setattr(module, "empty", filled)
+    monkeypatch.setitem(RULES, "large", {"prior": 2.0**118, "unseen": 7.5, "missing": "nan", "min_count": 3.0})
+    data = Data("real", 300, "bayes", "large")
+    data.rows.target[...] = np.random.default_rng(3).standard_normal(300) * 2.0**118
+    data.rows.target[data.rows.codes == 1] *= 2.0**28
+    assert_same(device, data, dtype)
+
+
 @pytest.mark.parametrize("smoothing", ["none", "bayes"])
 def test_a_list_without_room_leaves_all_rows_to_exact_code(device, open_rows, smoothing, monkeypatch):
     module = import_module("gpu_encode.cuda.leave_one_out")

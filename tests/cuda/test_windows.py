@@ -170,6 +170,16 @@ def test_a_sample_that_misleads_costs_no_bit(add, squares):
     assert_exact(add(drawn, blocks=1), drawn)
 
 
+@pytest.mark.parametrize("squares", [False, True])
+@pytest.mark.parametrize("rare", [1e-200, 1e-15, 1.0, 3e20, 1e40, -1e300])
+def test_a_sample_of_zeros_costs_no_bit(add, rare, squares):
+    # More rows of one cell than its words hold, so that some are taken on the way.
+    target = np.zeros(40_000)
+    target[::4_003] = rare * np.random.default_rng(4).standard_normal(10)
+    drawn = drawn_of(target, np.full(40_000, -1, np.int32), squares)
+    assert_exact(add(drawn, blocks=1), drawn)
+
+
 @pytest.mark.parametrize("share", [0.0, 0.01, 0.3, 1.0])
 def test_rows_outside_of_the_window_are_kept_and_added(add, share):
     random = np.random.default_rng(2)

@@ -610,6 +610,7 @@ struct Walk {
                     if (other >= encoder.first)
                         encode(i, line, known + __popc(ones & earlier), count, counted, other - encoder.first);
                 }
+                __syncwarp();
                 if (encoder.output.unseen && inside && counted)
                     encoder.output.unseen[course.row(i)] = 0;
             }

@@ -126,12 +126,16 @@ __device__ inline void windows_of(Word bits, int &first, int &last) {
 }
 
 // Choose the window that holds most of a sample of rows, and let the bits to spare lie on both sides of them.
-template <typename Value> __device__ inline void choose_window(Shared &shared, const Value *values, Long n_rows) {
+template <typename Value>
+__device__ inline void choose_window(Shared &shared, const Value *values, Long n_rows, const Long *plan) {
     unsigned thread = threadIdx.x, n_sampled = min(blockDim.x, unsigned(SAMPLED));
     int *sample = shared.sample();
     int first = 1, last = 0, from = 0;
-    if (thread == 0)
-        shared.best = 0, shared.low = 0;
+    if (thread == 0) {
+        shared.best = 0;
+        // Of a sample that is zero the window begins with the measure: the bias has no bits below either.
+        shared.low = int(min(max(32 * plan[LINE + LOW], Long(FARTHER - 1022)), Long(1022)));
+    }
     if (thread < n_sampled) {
         windows_of(raw(values[thread * n_rows / n_sampled]), first, last);
         sample[2 * thread] = first, sample[2 * thread + 1] = last;
@@ -195,8 +199,8 @@ __device__ inline void add_digits(Word first, Word second, Word third, Long plac
         first <<= ahead;
     }
     Long width = measure[MEASURE_WIDTH];
-    // Digits below the window of the measure are zero.
-    for (Long column = places >> 5; first | second | third; ++column) {
+    // Digits below and above the window of the measure are zero, or sum to zero.
+    for (Long column = places >> 5; column < width && (first | second | third); ++column) {
         // The highest digit keeps all that is above it.
         Word digit = column + 1 < width ? first & 0xFFFFFFFF : first;
         if (digit && column >= 0)
@@ -323,7 +327,7 @@ __device__ inline Block begin_block(const Value *values, Long n_values, const Lo
     Shared &shared = shared_of_block();
     unsigned head = Shared::head(), n_slots = unsigned(slots * copies);
     if (plan[TARGET_KIND] == REAL && !plan[LINE + IS_WHOLE])
-        choose_window(shared, values, n_values);
+        choose_window(shared, values, n_values, plan);
     else if (threadIdx.x == 0)
         shared.low = 0;
     if (threadIdx.x == 0) {
