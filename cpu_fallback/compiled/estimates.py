@@ -217,7 +217,7 @@ def mean_pair(total: float, total_rest: float, count: float, count_rest: float) 
     left = (total - product) - product_error(product, first, count)
     change = (left + (total_rest - first * count_rest)) / count
     near = first + change
-    exact = (left == 0.0) & (total_rest == 0.0) & (count_rest == 0.0)
+    exact = (left == 0.0) & (total_rest == 0.0) & ((count_rest == 0.0) | (total == 0.0))
     return near, marked(change - (near - first), exact)
 
 

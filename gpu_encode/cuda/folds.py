@@ -1,4 +1,4 @@
-"""Fold numbers of rows, computed inside the kernels that use them."""
+"""Fold numbers of rows, computed inside the kernels that use them; and random orders of rows, as operations."""
 
 from typing import TYPE_CHECKING
 
@@ -6,8 +6,9 @@ import numpy as np
 
 from cpu_fallback.compiled.border import CONTIGUOUS, GIVEN, INTERLEAVED, NO_FOLDS, ORDERS, Array
 from cpu_fallback.compiled.folds import MASK, block_of, mix
-from cpu_fallback.row_numbers import BLOCK_KEY, STRIDE_KEY, FoldPattern
+from cpu_fallback.row_numbers import BLOCK_KEY, STRIDE_KEY, FoldPattern, Permutation
 from gpu_encode.cuda.memory import empty, keep_on_device, to_device
+from gpu_encode.cuda.permutations import walk_rows
 from gpu_encode.cuda.runtime import cuda, current_device, device_function, kernel, launch_rows
 
 if TYPE_CHECKING:
@@ -96,3 +97,13 @@ def fold_numbers(pattern: FoldPattern, start: int, stop: int, /) -> Array:
     out = empty(max(stop - start, 0), np.int32)
     launch_rows(number_folds, len(out), start, *fold_source(pattern), out)
     return out
+
+
+def places_of(permutation: Permutation, start: int, stop: int, /) -> Array:
+    """Place in the order of each row in [start, stop)."""
+    return walk_rows(permutation, start, stop, True)
+
+
+def rows_at(permutation: Permutation, start: int, stop: int, /) -> Array:
+    """Row at each place in [start, stop): the inverse of `places_of`."""
+    return walk_rows(permutation, start, stop, False)

@@ -220,7 +220,7 @@ def encode_digits_by_tile(
     return sums
 
 
-def most_ordered_rows(_layout: "Layout", /) -> int:
+def most_ordered_rows(layout: "Layout", /) -> int:  # noqa: ARG001 - digits are carried on the way
     """Give how many rows there may be: digits are carried on the way; see `gpu_encode.ops.FusedOps`."""
     return MOST_PLACES
 

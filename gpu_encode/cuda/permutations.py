@@ -90,13 +90,3 @@ def walk_in_blocks(permutation: Permutation, start: int, stop: int) -> tuple[Blo
     grid = max(1, min(-(-len(blocks.numbers) * WARP // SHUFFLERS), MOST_BLOCKS))
     raw.run("shuffle_blocks", grid, SHUFFLERS, start, np.uint64(permutation.n_rows), *blocks, *fixed, inside)
     return blocks, inside
-
-
-def places_of(permutation: Permutation, start: int, stop: int, /) -> Array:
-    """Place in the order of each row in [start, stop)."""
-    return walk_rows(permutation, start, stop, True)
-
-
-def rows_at(permutation: Permutation, start: int, stop: int, /) -> Array:
-    """Row at each place in [start, stop): the inverse of `places_of`."""
-    return walk_rows(permutation, start, stop, False)
