@@ -154,7 +154,6 @@ WINDOWS = [(400, 0), (400, 30), (90, 3), (90, 10**6), (2, 0)]
     ("number", "target", "weight"), [(n, *case) for n, case in enumerate(product(TARGETS, WEIGHTS))]
 )
 @pytest.mark.usefixtures("small_tiles")
-@pytest.mark.host  # a GPU has no pass of its own for rows by age: array expressions, which mix no arrays of the host in
 def test_every_window(ops, number, target, weight):
     for place, smoothing in enumerate(SMOOTHINGS):
         size, window = WINDOWS[(number + place) % len(WINDOWS)]
