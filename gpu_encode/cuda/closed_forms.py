@@ -85,6 +85,7 @@ from cpu_fallback.compiled.moments import Shape
 from cpu_fallback.compiled.product_errors import product_error
 from cpu_fallback.compiled.row_encodings import encoding_without, has_category
 from cpu_fallback.compiled.shrinkage import weights_of
+from cpu_fallback.compiled.ties import two_sum
 from cpu_fallback.fused_rules import EMPIRICAL_BAYES, M_ESTIMATE, SIGMOID, FusedRule
 from gpu_encode.cuda import raw
 from gpu_encode.cuda.memory import empty
@@ -152,14 +153,6 @@ def put_sum(words: "Array", at: int, wide: bool, high: float, low: float, exact:
     elif total != 0.0 and not (exact and rest == 0.0):
         bits = (bits - ((rest < 0.0) != (total < 0.0) and rest != 0.0)) | 1
     words[at] = bits
-
-
-@device_function
-def two_sum(left: float, right: float) -> tuple[float, float]:
-    """Give left + right, exactly."""
-    total = left + right
-    of_right = total - left
-    return total, (left - (total - of_right)) + (right - of_right)
 
 
 @device_function
