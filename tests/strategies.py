@@ -62,11 +62,14 @@ def labels(size: int, classes: int, each: int = 1) -> st.SearchStrategy[list[int
 
 
 def weights(size: int) -> st.SearchStrategy[list[float] | None]:
-    """Draw no weights, whole ones or fractions; zeros among them, but never nothing else."""
+    """Draw no weights, whole ones or fractions; zeros among them, but never nothing else.
+
+    Fractions sum to more than one row, or sample variances are refused.
+    """
     whole = st.lists(st.integers(0, 4).map(float), min_size=size, max_size=size)
     parts = st.one_of(st.sampled_from((0.0, 0.1, 0.5, 1.0, 7.25)), st.floats(0.001, 10))
     real = st.lists(parts, min_size=size, max_size=size)
-    return st.one_of(st.none(), whole.filter(any), real.filter(any))
+    return st.one_of(st.none(), whole.filter(any), real.filter(lambda drawn: sum(drawn) > 1.01))
 
 
 @st.composite
