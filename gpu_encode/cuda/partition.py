@@ -132,7 +132,7 @@ def add(engine: "Engine", job: "Addition") -> bool:
     """Add all rows in windows, unless they are few or cells too many; says whether that was done."""
     if job.variant is None or job.n_rows < FEWEST_ROWS:
         return False
-    n_cells, slot_bytes = job.n_lines * job.in_line, windows.SLOT_BYTES[int(job.variant["SQUARES"])]
+    n_cells, slot_bytes = job.n_lines * job.in_line, windows.slot_bytes(job.variant)
     shift = shift_of(engine.table_bytes - bytes_beside(engine, MOST_BUCKETS), slot_bytes)
     if buckets_of(n_cells, shift) > MOST_BUCKETS:
         return False
@@ -145,6 +145,7 @@ def add(engine: "Engine", job: "Addition") -> bool:
         # As in `count`, but that a cell's sum takes longer to move than a count.
         wanted = max(slab.n_rows // (2 * blocks), 4 << shift)
         shared = bytes_beside(engine, len(slab.sizes)) + (slot_bytes << shift)
-        arguments = slab.words, *slab.values, slab.runs, slab.sizes, slab.n_rows, TILE, shift, wanted, plan
-        engine.run("add_buckets", blocks, threads, *arguments, job.accumulators, shared=shared, variant=variant)
+        given = slab.words, *slab.values, slab.runs, slab.sizes, slab.n_rows, TILE, shift, wanted, plan
+        arguments = *given, job.accumulators, (slot_bytes << shift) // 4
+        engine.run("add_buckets", blocks, threads, *arguments, shared=shared, variant=variant)
     return True

@@ -16,36 +16,53 @@ if TYPE_CHECKING:
     from gpu_encode.cuda.counting import Engine
     from gpu_encode.cuda.sums import Addition
 
-# Bytes of a block, of each of its warps, and of a slot without and with squares.
-BLOCK_BYTES, WARP_BYTES, SLOT_BYTES = PLAN_BYTES + 32, 384, (12, 32)
+# Bytes of a block, and of each of its warps.
+BLOCK_BYTES, WARP_BYTES = PLAN_BYTES + 64, 384
+# Bytes of a slot by type of the numbers, without and with squares, and of a row that waits for the others of its warp.
+SLOT_BYTES = {"float": (10, 22), "double": (12, 28), "Long": (12, 28)}
+ROW_BYTES = {"float": 8, "double": 12, "Long": 12}
 # Threads of a block at most, for which registers suffice.
 THREADS, LANES = 640, 32
 # What blocks read more than once comes from the cache, but each reading costs instructions.
 MOST_GROUPS = 4
+# Rows of a block's own that wait, of each warp, where blocks walk in groups.
+QUEUED = 3 * LANES
 # Copies of a table take half of what a block may have at most: a multiprocessor's cache needs memory, too.
 COPIED_SHARE = 2
 MOST_COPIES = 8
 
 
 class Shape(NamedTuple):
-    """How the cells lie in shared memory: in so many groups of lines, slots of a group, copies of each slot."""
+    """How the cells lie in shared memory: in groups of lines, slots of a group, copies of each, words of a copy.
+
+    Bytes of rows that wait follow.
+    """
 
     groups: int
     slots: int
     copies: int
+    words: int
+    queues: int
 
 
-def shape_of(room: int, n_lines: int, in_line: int, slot_bytes: int) -> Shape | None:
+def slot_bytes(variant: dict[str, str]) -> int:
+    """Bytes of a slot."""
+    return SLOT_BYTES[variant["VALUE"]][int(variant["SQUARES"])]
+
+
+def shape_of(room: int, n_lines: int, in_line: int, warps: int, variant: dict[str, str]) -> Shape | None:
     """Give the fewest groups whose slots fit the room; None where too many would be needed."""
     for groups in range(1, MOST_GROUPS + 1):
         slots = -(-n_lines // groups) * in_line
-        if slots * slot_bytes <= room:
-            if groups > 1:
-                return Shape(groups, slots, 1)
-            # An odd distance between copies keeps them in different banks.
-            fitting = max(1, min(room // COPIED_SHARE // ((slots | 1) * slot_bytes), MOST_COPIES))
-            copies = 1 << (fitting.bit_length() - 1)
-            return Shape(1, slots | int(copies > 1), copies)
+        # Tops of two slots may share a word.
+        slots += slots & 1
+        words = slots * slot_bytes(variant) // 4
+        queues = QUEUED * ROW_BYTES[variant["VALUE"]] * warps if groups > 1 else 0
+        if 4 * words + queues <= room:
+            # Copies in an odd distance lie in different banks.
+            fitting = min(room // COPIED_SHARE // (4 * (words | 1)), MOST_COPIES) if groups == 1 else 1
+            copies = 1 << (max(1, fitting).bit_length() - 1)
+            return Shape(groups, slots, copies, words | int(copies > 1), queues)
     return None
 
 
@@ -63,21 +80,21 @@ def add(chosen: "Engine", job: "Addition") -> bool:
     if job.variant is None:
         return False
     threads = min(chosen.threads, THREADS)
-    head = BLOCK_BYTES + WARP_BYTES * (threads // LANES)
-    slot_bytes = SLOT_BYTES[int(job.variant["SQUARES"])]
-    shape = shape_of(chosen.table_bytes - head, job.n_lines, job.in_line, slot_bytes)
+    warps = threads // LANES
+    head = BLOCK_BYTES + WARP_BYTES * warps
+    shape = shape_of(chosen.table_bytes - head, job.n_lines, job.in_line, warps, job.variant)
     if shape is None:
         return False
     codes, _, target, _, *folds = job.rows
-    # Twice a line times this, without the lower half, is the line divided by the number of groups.
-    inverse = -(-(2**31) // shape.groups)
+    # A line times this, without the lower half, is the line divided by the number of groups, if there are several.
+    inverse = -(-(2**32) // shape.groups) % 2**32
     chosen.run(
         "add_in_windows",
         walkers_of(chosen, job.n_rows, shape) * shape.groups,
         threads,
         *(codes, target, *folds, to_device(np.array(job.plan, np.int64)), job.accumulators, job.n_lines, job.in_line),
-        *(shape.groups, inverse, shape.slots, shape.copies),
-        shared=head + shape.slots * shape.copies * slot_bytes,
+        *(shape.groups, inverse, shape.slots, shape.copies, shape.words),
+        shared=head + 4 * shape.words * shape.copies + shape.queues,
         variant=job.variant,
     )
     return True

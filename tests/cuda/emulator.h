@@ -206,6 +206,9 @@ template <typename Number> Number atomicExch(Number *at, Number value) {
 template <typename Number> Number atomicOr(Number *at, Number value) {
     return atomically(at, [=](Number before) { return Number(before | value); });
 }
+template <typename Number> Number atomicAnd(Number *at, Number value) {
+    return atomically(at, [=](Number before) { return Number(before & value); });
+}
 template <typename Number> Number atomicMax(Number *at, Number value) {
     return atomically(at, [=](Number before) { return max(before, value); });
 }

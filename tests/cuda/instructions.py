@@ -42,7 +42,7 @@ MANY, SHARE = 1 << 16, 16
 FEW, FEW_ROWS = 8, 1 << 12
 # Thresholds of many rows that so few are to be above, as 1e8 rows are.
 SETTINGS = {
-    "buckets.FEWEST_ROWS": 0,
+    "partition.FEWEST_ROWS": 0,
     "sums.SAMPLED_ROWS": 0,
     "categories.GUESSED_FROM": 1 << 10,
     "memory.STAGE": 1 << 60,

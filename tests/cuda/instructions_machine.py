@@ -310,16 +310,20 @@ def counting(settings: dict[str, int]) -> Iterator[tuple[list[Launch], list[Any]
     Parameters
     ----------
     settings : dict
-        Thresholds of the backend by "module.NAME"; "*.NAME" is set wherever it is.  One that is gone is left out.
+        Thresholds of the backend by "module.NAME"; "*.NAME" is set wherever it is.
     """
     recorder, noted, machine = import_module("tests.cuda.call_recorder"), None, Machine()
     runtime, raw = import_module(f"{BACKEND}.runtime"), import_module(f"{BACKEND}.raw")
     with pytest.MonkeyPatch.context() as patch:
-        for module in [module for name, module in sys.modules.items() if f"{name}.".startswith(f"{BACKEND}.")]:
-            for name, value in settings.items():
-                where, _, constant = name.rpartition(".")
-                if hasattr(module, constant) and where in ("*", module.__name__.rpartition(".")[2]):
-                    patch.setattr(module, constant, value)
+        modules = [module for name, module in sys.modules.items() if f"{name}.".startswith(f"{BACKEND}.")]
+        for name, value in settings.items():
+            where, _, constant = name.rpartition(".")
+            named = [each for each in modules if where in ("*", each.__name__.rpartition(".")[2])]
+            found = [module for module in named if hasattr(module, constant)]
+            if not found:
+                raise LookupError(f"{BACKEND} has no {name}")
+            for module in found:
+                patch.setattr(module, constant, value)
         recorder.replace_everywhere(patch, runtime.launch, machine.launch)
         recorder.replace_everywhere(patch, raw.run, machine.run)
         noted = recorder.Recorder()

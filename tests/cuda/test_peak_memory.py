@@ -376,7 +376,8 @@ def small_tables(monkeypatch):
         launched.append(name)
         run(name, *given, **more)
 
-    sums_bytes = partition.bytes_beside(sums.engine(), partition.MOST_BUCKETS) + 8 * max(partition.windows.SLOT_BYTES)
+    most = max(max(each) for each in partition.windows.SLOT_BYTES.values())
+    sums_bytes = partition.bytes_beside(sums.engine(), partition.MOST_BUCKETS) + 8 * most
     for module, table_bytes in ((counting, 128), (sums, sums_bytes)):
         engine = replace(module.engine(), run=launch, table_bytes=table_bytes)
         monkeypatch.setattr(module, "engine", lambda engine=engine: engine)

@@ -41,12 +41,17 @@ def add(sums, windows, monkeypatch):
         kernels.run(name, blocks, threads, *arguments, **others)
 
     def add_rows(drawn, folds=None, n_folds=1, groups=1, blocks=2, threads=kernels.threads, copies=1):
-        slot = windows.SLOT_BYTES[drawn.layout.square is not None]
-        head = windows.BLOCK_BYTES + windows.WARP_BYTES * (threads // windows.LANES)
-        slots = -(-N_LINES // groups) * n_folds
-        room = slots * slot if copies == 1 else windows.COPIED_SHARE * copies * (slots | 1) * slot
-        limits = {"threads": threads, "blocks": 2 * blocks * groups, "table_bytes": head + room}
-        monkeypatch.setattr(sums, "engine", lambda: replace(kernels, run=record, **limits))
+        value = {"i": "Long", "f": "float" if drawn.rows.target.itemsize == 4 else "double"}[
+            drawn.rows.target.dtype.kind
+        ]
+        slots, slot = -(-N_LINES // groups) * n_folds, windows.SLOT_BYTES[value][drawn.layout.square is not None]
+        slots += slots % 2
+        queues = windows.QUEUED * windows.ROW_BYTES[value] * threads // windows.LANES if groups > 1 else 0
+        shape = windows.Shape(groups, slots, copies, slots * slot // 4 | int(copies > 1), queues)
+        monkeypatch.setattr(windows, "shape_of", lambda *given: shape)
+        monkeypatch.setattr(
+            sums, "engine", lambda: replace(kernels, run=record, threads=threads, blocks=2 * blocks * groups)
+        )
         codes, target = (memory.to_device(part) for part in (drawn.rows.codes, drawn.rows.target))
         found = sums.accumulate(Rows(codes, None, target), N_CATEGORIES, folds, n_folds, 1, drawn.layout)
         assert [name for name, _ in launched] == ["add_in_windows"]
@@ -161,6 +166,18 @@ def test_words_of_a_cell_hold_all_rows_of_a_block(add, numbers):
 
 
 @pytest.mark.parametrize("squares", [False, True])
+@pytest.mark.parametrize("sign", [1, -1])
+def test_halves_of_words_hold_all_floats_of_a_block(add, sign, squares):
+    # The largest number and one fill the window from its first bit to its last; two neighbouring cells share a word.
+    largest = (2**24 - 1) * 2.0 ** (18 if squares else 28)
+    target = np.where(np.arange(MANY) % 64 == 63, 1, sign * largest).astype(np.float32)
+    drawn = drawn_of(target, (np.arange(MANY) // 64 % 2).astype(np.int32), squares)
+    assert_exact(add(drawn, blocks=1), drawn)
+    one_cell = drawn_of(target, np.zeros(MANY, np.int32), squares)
+    assert_exact(add(one_cell, blocks=1), one_cell)
+
+
+@pytest.mark.parametrize("squares", [False, True])
 def test_a_sample_that_misleads_costs_no_bit(add, squares):
     # Where the sample looks all numbers are tiny; no other number lies in their window.
     size = 1024
@@ -215,31 +232,40 @@ def test_columns_that_begin_between_vectors(sums, first, dtype):
 
 
 @pytest.mark.parametrize(
-    ("n_lines", "in_line", "slot", "shape"),
+    ("n_lines", "in_line", "value", "squares", "shape"),
     [
-        (4_098, 1, 12, (1, 4_099, 2)),
-        (4_098, 5, 12, (2, 10_245, 1)),
-        (4_098, 5, 32, (3, 6_830, 1)),
-        (100, 1, 32, (1, 101, 8)),
-        (6_144, 1, 32, (1, 6_144, 1)),
-        (30_000, 1, 32, None),
+        (4_098, 1, "double", "0", (1, 4_098, 2)),
+        (4_098, 5, "float", "0", (1, 20_490, 1)),
+        (4_098, 5, "double", "0", (2, 10_246, 1)),
+        (4_098, 5, "float", "1", (3, 6_830, 1)),
+        (4_098, 5, "double", "1", (3, 6_830, 1)),
+        (99, 1, "double", "1", (1, 100, 8)),
+        (7_168, 1, "double", "1", (1, 7_168, 1)),
+        (30_000, 1, "double", "1", None),
     ],
 )
-def test_the_fewest_groups_that_fit(windows, n_lines, in_line, slot, shape):
+def test_the_fewest_groups_that_fit(windows, n_lines, in_line, value, squares, shape):
     # Shared memory of a block of an H100 or H200, but for what its warps keep.
-    room = 227 * 1024 - windows.BLOCK_BYTES - windows.THREADS // 32 * windows.WARP_BYTES
-    assert windows.shape_of(room, n_lines, in_line, slot) == shape
-    if shape:
-        groups, slots, copies = shape
-        assert slots * copies * slot <= room
+    warps, variant = windows.THREADS // 32, {"VALUE": value, "SQUARES": squares}
+    room = 227 * 1024 - windows.BLOCK_BYTES - warps * windows.WARP_BYTES
+    found = windows.shape_of(room, n_lines, in_line, warps, variant)
+    assert (found and found[:3]) == shape
+    if found:
+        groups, slots, copies, words, queues = found
+        assert 4 * words * copies + queues <= room
+        assert 4 * words >= slots * windows.slot_bytes(variant)
+        assert words % 2 == 1 or copies == 1
+        # Numbers of 64 bits wait behind the words of a group.
+        assert words % 2 == 0 or groups == 1 or value == "float"
         assert groups * slots >= n_lines * in_line
-        assert groups == 1 or -(-n_lines // (groups - 1)) * in_line * slot > room
+        fewer = -(-n_lines // max(groups - 1, 1)) * in_line * windows.slot_bytes(variant)
+        assert groups == 1 or fewer + (queues if groups > 2 else 0) > room
 
 
-@pytest.mark.parametrize("groups", [1, 2, 3, 4])
+@pytest.mark.parametrize("groups", [2, 3, 4])
 def test_lines_are_dealt_out_by_products(groups):
-    inverse, line = -(-(2**31) // groups), np.r_[0:50_000, 2**22 - 5 : 2**22].astype(np.uint64)
-    assert np.array_equal(2 * line * np.uint64(inverse) >> np.uint64(32), line // np.uint64(groups))
+    inverse, line = -(-(2**32) // groups), np.r_[0:50_000, 2**22 - 5 : 2**22].astype(np.uint64)
+    assert np.array_equal(line * np.uint64(inverse) >> np.uint64(32), line // np.uint64(groups))
 
 
 def test_rows_with_weights_or_classes_are_added_otherwise(sums, windows):

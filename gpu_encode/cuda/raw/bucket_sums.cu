@@ -4,7 +4,7 @@
 #include "buckets.cuh"
 
 // Add the rows of a piece, four neighbouring ones of a lane at a time.
-__device__ inline void add_piece(const Block &block, unsigned &n_kept, const Piece &piece, const unsigned *runs,
+__device__ inline void add_piece(unsigned begin_of_cells, unsigned &n_kept, const Piece &piece, const unsigned *runs,
                                  unsigned n_tiles, unsigned size, Long tile_rows, const unsigned *words,
                                  const VALUE *values, unsigned n_slots) {
     unsigned width = threads_of_run(size / n_tiles, 2, LANES), lane = threadIdx.x & (width - 1);
@@ -30,7 +30,7 @@ __device__ inline void add_piece(const Block &block, unsigned &n_kept, const Pie
             here[k] = at + k >= begin && at + k < end;
             slot[k] &= n_slots - 1;
         }
-        add_rows(block, n_kept, slot, here, value, values + first + at);
+        add_rows(begin_of_cells, n_kept, slot, here, value, values + first + at);
         at += 4 * width;
     }
 }
@@ -38,22 +38,21 @@ __device__ inline void add_piece(const Block &block, unsigned &n_kept, const Pie
 extern "C" __global__ void __launch_bounds__(640, 1)
     add_buckets(ARRAY(const unsigned, words), ARRAY(const VALUE, values), ARRAY(const unsigned, runs),
                 ARRAY(const unsigned, sizes), Long n_rows, Long tile_rows, Long shift, Long target,
-                ARRAY(const Long, plan), ARRAY(Long, cells)) {
-    unsigned n_slots = 1u << shift, n_words = (SUM_WORDS + SQUARE_WORDS) * n_slots;
+                ARRAY(const Long, plan), ARRAY(Long, cells), Long n_words) {
+    unsigned n_slots = 1u << shift;
     unsigned n_buckets = unsigned(sizes_size), n_tiles = unsigned(runs_size / sizes_size);
-    unsigned *slots = table + Shared::head(), *ends = slots + n_words;
-    Block block = begin_block(values, n_rows, plan, cells, n_slots, 1, n_slots, 1);
+    unsigned *ends = table + Shared::head() + n_words;
+    unsigned begin = begin_block(values, n_rows, plan, cells, 2, n_slots, 1, 1, n_words);
     plan_pieces(sizes, n_buckets, n_tiles, unsigned(target), ends + n_buckets, ends);
     for (unsigned number = blockIdx.x; number < ends[n_buckets - 1]; number += gridDim.x) {
         Piece piece = piece_of(number, ends, n_buckets);
-        block.cells = cells + (Long(piece.bucket) << shift) * plan[WIDTH];
+        if (!threadIdx.x)
+            shared_of_block().cells = cells + (Long(piece.bucket) << shift) * plan[WIDTH];
         unsigned n_kept = 0;
-        add_piece(block, n_kept, piece, runs + Long(piece.bucket) * n_tiles, n_tiles, sizes[piece.bucket], tile_rows,
-                  words, values, n_slots);
-        end_block(block, n_kept, n_slots, 1);
         __syncthreads();
-        for (unsigned word = threadIdx.x; word < n_words; word += blockDim.x)
-            slots[word] = 0;
+        add_piece(begin, n_kept, piece, runs + Long(piece.bucket) * n_tiles, n_tiles, sizes[piece.bucket], tile_rows,
+                  words, values, n_slots);
+        end_block(n_kept, n_slots, 1, n_words);
         __syncthreads();
     }
 }

@@ -109,12 +109,6 @@ __device__ inline void sort_cells(unsigned shift, unsigned n_rows, const Room &r
     __syncthreads();
 }
 
-__device__ inline void load_four(const unsigned *from, int n, unsigned (&into)[4]) {
-    load<unsigned, uint4>(from, n, into);
-}
-
-__device__ inline void load_four(const Word *from, int n, Word (&into)[4]) { load(from, n, into); }
-
 // Write the values of the tile's rows, sorted as its cells were.
 template <typename Value>
 __device__ inline void sort_values(const Value *values, unsigned n_rows, const Room &room, Value *to) {

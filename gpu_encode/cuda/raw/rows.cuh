@@ -59,6 +59,11 @@ __device__ inline void load(const Word *from, int n, Word (&into)[4]) {
     }
 }
 
+__device__ inline void load_four(const unsigned *from, int n, unsigned (&into)[4]) {
+    load<unsigned, uint4>(from, n, into);
+}
+__device__ inline void load_four(const Word *from, int n, Word (&into)[4]) { load(from, n, into); }
+
 // Codes in all kernels that read them, and the same as `Codes`: those of gpu_encode/cuda/indexed.py.
 #define CODES ARRAY(const int, codes), Word base, Word mask, Word range, ARRAY(const int, code_ranks)
 #define GIVEN_CODES Codes{codes, base, mask, range, code_ranks_size ? code_ranks : nullptr}
@@ -77,21 +82,26 @@ struct Codes {
             load<int, int4>(words + row, n, found);
             return;
         }
-        Word wide[4];
-        unsigned narrow[4];
-        if (mask >> 32) {
-            load(reinterpret_cast<const Word *>(words) + row, n, wide);
-        } else {
-            load<unsigned, uint4>(reinterpret_cast<const unsigned *>(words) + row, n, narrow);
+        if (mask >> 32)
+            by_place<Word>(reinterpret_cast<const Word *>(words) + row, n, range, found);
+        else
+            by_place<unsigned>(reinterpret_cast<const unsigned *>(words) + row, n, min(range, Word(~0u)), found);
+    }
+
+    template <typename Key> __device__ void by_place(const Key *keys, int n, Key limit, int (&found)[4]) const {
+        Key places[4];
+        load_four(keys, n, places);
+#pragma unroll
+        for (int k = 0; k < 4; ++k)
+            places[k] = (places[k] - Key(base)) & Key(mask);
+        if (ranks)
 #pragma unroll
             for (int k = 0; k < 4; ++k)
-                wide[k] = narrow[k];
-        }
+                found[k] = places[k] >= limit ? UNKNOWN : ranks[places[k]] - 1;
+        else
 #pragma unroll
-        for (int k = 0; k < 4; ++k) {
-            Word place = (wide[k] - base) & mask;
-            found[k] = place >= range ? UNKNOWN : ranks ? ranks[place] - 1 : int(place);
-        }
+            for (int k = 0; k < 4; ++k)
+                found[k] = places[k] >= limit ? UNKNOWN : int(places[k]);
     }
 };
 

@@ -1,10 +1,35 @@
-// Adds rows in windows, cell by cell in shared memory: one number of a row, and its square.
+// Adds rows in windows, cell by cell in shared memory: one number of a row, and its square.  Compiled for a type of
+// numbers, VALUE, with their SQUARES or without, and for a SOURCE of folds.
 
 #include "windows.cuh"
 
-#ifndef SOURCE
-#define SOURCE HashedFolds
-#endif
+// Rows that a warp found to be its block's own.  Once each lane has TOGETHER of them, they are added.
+enum { TOGETHER = 2, BATCH = TOGETHER * int(LANES), QUEUED = BATCH + int(LANES) };
+struct Queue {
+    unsigned begin;
+
+    __device__ VALUE &value(unsigned at) const { return *reinterpret_cast<VALUE *>(word_at(begin + sizeof(VALUE) * at)); }
+    __device__ unsigned &slot(unsigned at) const { return *word_at(begin + sizeof(VALUE) * QUEUED + 4 * at); }
+};
+
+// Add the last rows of a queue, up to some for each lane; gives how many rows the warp keeps.
+__device__ __noinline__ unsigned add_queued(unsigned begin, unsigned begin_of_queue, unsigned n_queued,
+                                            unsigned n_kept) {
+    Queue queue{begin_of_queue};
+    unsigned first = max(int(n_queued) - BATCH, 0) + threadIdx.x % LANES, slot[TOGETHER];
+    bool here[TOGETHER];
+    VALUE value[TOGETHER];
+    __syncwarp();
+#pragma unroll
+    for (int k = 0; k < TOGETHER; ++k) {
+        unsigned at = first + k * LANES;
+        here[k] = at < n_queued;
+        slot[k] = here[k] ? queue.slot(at) : 0, value[k] = here[k] ? queue.value(at) : 0;
+    }
+    add_rows(begin, n_kept, slot, here, value, &queue.value(first), LANES);
+    __syncwarp();
+    return n_kept;
+}
 
 // Rows as `walk` gives them.  Blocks walk in groups over the same rows; each keeps every so-many-th line.
 struct Adding {
@@ -15,15 +40,19 @@ struct Adding {
     };
     Codes codes;
     const VALUE *values;
-    Block block;
-    unsigned n_lines, inverse;
-    mutable unsigned n_kept;
+    // `begin`: the byte where the cells begin; `before`: lanes of the warp before this one, as bits.
+    unsigned begin, before, in_line, groups, own, inverse;
+    Queue queue;
+    mutable unsigned n_kept, n_queued;
+
+    // Unknown ones, -2, and missing ones, -1, come first.
+    __device__ unsigned line_of(int code) const { return unsigned(code + 2); }
 
     // Finds a row's slot in its group of lines; true if this block keeps that group.
     __device__ bool find(int code, unsigned fold, unsigned &slot) const {
-        unsigned line = unsigned(code) + (code < 0 ? n_lines : 0), rank = __umulhi(2 * line, inverse);
-        slot = rank * block.in_line + fold;
-        return line - rank * block.groups == block.own;
+        unsigned line = line_of(code), rank = __umulhi(line, inverse);
+        slot = rank * in_line + fold;
+        return line - rank * groups == own;
     }
 
     __device__ void read(Long row, Rows &into) const {
@@ -33,11 +62,34 @@ struct Adding {
 
     __device__ void use(Long row, const Rows &rows, const unsigned (&folds)[4]) const {
         unsigned slot[4];
-        bool here[4];
+        bool all[4] = {true, true, true, true};
+        if (groups == 1) {
 #pragma unroll
-        for (int k = 0; k < 4; ++k)
-            here[k] = find(rows.codes[k], folds[k], slot[k]);
-        add_rows(block, n_kept, slot, here, rows.values, values + row);
+            for (int k = 0; k < 4; ++k)
+                slot[k] = line_of(rows.codes[k]) * in_line + folds[k];
+            add_rows(begin, n_kept, slot, all, rows.values, values + row);
+            return;
+        }
+#pragma unroll
+        for (int k = 0; k < 4; ++k) {
+            bool own = find(rows.codes[k], folds[k], slot[k]);
+            enqueue(own, slot[k], rows.values[k]);
+        }
+    }
+
+    // Put a row of each lane that has one of its own into the queue.
+    __device__ void enqueue(bool own, unsigned slot, VALUE value) const {
+        unsigned lanes = __ballot_sync(~0u, own), at = n_queued + __popc(lanes & before);
+        if (own)
+            queue.value(at) = value, queue.slot(at) = slot;
+        n_queued += __popc(lanes);
+        if (n_queued >= BATCH)
+            add_all_queued();
+    }
+
+    __device__ void add_all_queued() const {
+        n_kept = add_queued(begin, queue.begin, n_queued, n_kept);
+        n_queued = max(int(n_queued) - BATCH, 0);
     }
 
     // Lanes without a row go along with their warp.
@@ -48,19 +100,33 @@ struct Adding {
         if (given)
             codes.of_four(row, 1, code), value[0] = values[row];
         bool here[1] = {find(code[0], fold, slot[0]) && given};
-        add_rows(block, n_kept, slot, here, value, values + row);
+        if (groups == 1)
+            slot[0] = line_of(code[0]) * in_line + fold, here[0] = given;
+        add_rows(begin, n_kept, slot, here, value, values + row);
     }
 };
 
 // Add all rows.
 extern "C" __global__ void __launch_bounds__(640, 1)
     add_in_windows(CODES, ARRAY(const VALUE, values), FOLDS, ARRAY(const Long, plan), ARRAY(Long, cells), Long n_lines,
-                   Long in_line, Long groups, Long inverse, Long slots, Long copies) {
+                   Long in_line, Long groups, Long inverse, Long slots, Long copies, Long words) {
     Plan<SOURCE> &walked = *reinterpret_cast<Plan<SOURCE> *>(table);
     if (!threadIdx.x)
         walked.make(GIVEN_FOLDS, codes_size, ahead_of_four(codes));
-    Adding adding{GIVEN_CODES, values, begin_block(values, codes_size, plan, cells, in_line, groups, slots, copies),
-                  unsigned(n_lines), unsigned(inverse), 0};
+    unsigned begin = begin_block(values, codes_size, plan, cells, n_lines, in_line, groups, copies, words);
+    unsigned queues = 4 * (Shared::head() + unsigned(copies * words)), warp = threadIdx.x / LANES;
+    Queue queue{pinned(queues + warp * unsigned(QUEUED * (sizeof(VALUE) + 4)))};
+    Adding adding{GIVEN_CODES,
+                  values,
+                  begin,
+                  pinned(lanes_before()),
+                  unsigned(in_line),
+                  unsigned(groups),
+                  blockIdx.x % unsigned(groups),
+                  unsigned(inverse),
+                  queue,
+                  0,
+                  0};
     unsigned thread = blockIdx.x / unsigned(groups) * blockDim.x + threadIdx.x;
     unsigned threads = gridDim.x / unsigned(groups) * blockDim.x;
     walk(walked, adding, false, thread, threads);
@@ -74,5 +140,7 @@ extern "C" __global__ void __launch_bounds__(640, 1)
             given_folds.of_four(row, 1, found);
         adding.use_one(row, found[0], i < n_others);
     }
-    end_block(adding.block, adding.n_kept, slots, copies);
+    if (adding.n_queued)
+        adding.add_all_queued();
+    end_block(adding.n_kept, slots, copies, words);
 }

@@ -1,26 +1,34 @@
-// Exact sums of a number a row, and of its square, in windows of 63 bits.
+// Exact sums of a number a row, and of its square, in windows of 63 bits; of floats 53, or 43 with squares.
 //
-// A number that is an integer of 63 bits, with its sign, times 2^low is added as that integer plus 2^62.  A cell has two
-// words of 32 bits for the sum in shared memory, and one that counts its rows and what is carried out of the two: so
-// whatever the order of additions no carry is lost.  A square has four words, and one for their carries.  Numbers outside
-// of the window are kept by their warp, which adds 32 of them at a time digit by digit.
+// A number that is an integer of so many bits, with its sign, times 2^low is added as that integer plus 2^BITS.  A cell
+// has two words of 32 bits for the sum in shared memory, four for the square, and a top that counts its rows and what is
+// carried out of both: so whatever the order of additions no carry is lost.  Squares of floats have three words, and
+// tops of two cells share a word.  Numbers outside of the window are kept by their warp, which adds 32 of them at a time
+// digit by digit.
 // The window is a guess from a sample of the rows: no sum depends on it.
 
 #include "tiles.cuh"
 #include "digits.cuh"
 
-// Compiled for numbers of a type, with their squares or without.
-#ifndef VALUE
-#define VALUE double
-#define SQUARES 1
-#endif
-
-// Words of a cell, and of its square.  TOP is rows * 2^16 + what is carried out of HIGHER.
-enum { LOWER, HIGHER, TOP, SUM_WORDS, SQUARE_WORDS = SQUARES ? 5 : 0 };
+// Compiled for numbers of a type, VALUE, with their SQUARES or without.
+enum { NARROW = sizeof(VALUE) == 4, BITS = !NARROW ? 62 : SQUARES ? 42 : 52 };
+// Words of a cell.  The top is one more, or half of one behind the words of two cells.
+enum { LOWER, HIGHER, SQUARE, SQUARE_WORDS = !SQUARES ? 0 : NARROW ? 3 : 4, WORDS_OF_CELL = SQUARE + SQUARE_WORDS };
 enum { THREADS = 640, LANES = 32, SAMPLED = 256 };
-constexpr Word BIAS = Word(1) << 62;
+
+// A top: the number of rows, above what squares carry, above what sums carry.  A thread looks at the tops that it added
+// to before it adds its next rows, four at most: so a cell gets ENOUGH rows at most, and four of each thread, before
+// somebody takes it.
+enum { TOP_BITS = NARROW ? 16 : 32, ROWS_AT = NARROW ? 3 : SQUARES ? 20 : 16, SQUARES_AT = !SQUARES ? ROWS_AT : NARROW ? 1 : 11 };
+constexpr unsigned ENOUGH = 1u << (NARROW ? TOP_BITS - 1 - ROWS_AT : TOP_BITS - 2 - ROWS_AT), MOST = ENOUGH + 4 * THREADS;
+constexpr unsigned FULL = NARROW ? (ENOUGH << ROWS_AT) * 0x10001 : ENOUGH << ROWS_AT;
+static_assert(MOST < Word(1) << (TOP_BITS - ROWS_AT), "rows overflow");
+static_assert((MOST >> (63 - BITS)) + 1 < 1u << SQUARES_AT, "carries of sums overflow");
+static_assert(!SQUARES || (MOST >> (32 * SQUARE_WORDS - 2 * BITS)) + 1 < 1u << (ROWS_AT - SQUARES_AT), "of squares");
+
+constexpr Word BIAS = Word(1) << BITS;
 // Numbers are given to the window times 2^-FARTHER.
-enum { FARTHER = sizeof(VALUE) == 4 ? 1023 - 127 : 0 };
+enum { FARTHER = NARROW ? 1023 - 127 : 0 };
 
 // Rows of a warp that lie outside of the window.
 struct Kept {
@@ -34,7 +42,10 @@ extern __shared__ __align__(16) unsigned table[];
 struct Shared {
     Long low;
     double scale, unit;
-    unsigned best, unused;
+    const Long *plan;
+    Long *cells;
+    // The block has every so-many-th line, from its own on, where the last two lines come first.
+    unsigned n_lines, in_line, groups, own, best, unused;
 
     // Each thread's sample lies where its warp will keep rows.
     __device__ int *sample() { return reinterpret_cast<int *>(this + 1); }
@@ -42,6 +53,10 @@ struct Shared {
     // Words of the table before the cells.
     __device__ static unsigned head() {
         return PLAN_WORDS + (sizeof(Shared) + blockDim.x / LANES * sizeof(Kept)) / sizeof *table;
+    }
+    __device__ Long *cell(unsigned slot) const {
+        unsigned rank = slot / in_line, number = rank * groups + own, line = number < 2 ? number + n_lines : number;
+        return cells + (Long(line - 2) * in_line + (slot - rank * in_line)) * plan[WIDTH];
     }
 };
 
@@ -53,19 +68,37 @@ __device__ inline unsigned pinned(unsigned number) {
     return number;
 }
 
-// The cells that a block adds to, each thread to one copy of them; their words lie side by side, an odd number apart.
-struct Block {
-    // Where the words of slot 0 begin.
-    unsigned sums, squares;
-    const Long *plan;
-    Long *cells;
-    unsigned in_line, groups, own;
+__device__ inline unsigned *word_at(unsigned byte) {
+    return reinterpret_cast<unsigned *>(reinterpret_cast<char *>(table) + pinned(byte));
+}
 
-    __device__ Long *cell(unsigned slot) const {
-        unsigned rank = slot / in_line, line = rank * groups + own;
-        return cells + (Long(line) * in_line + (slot - rank * in_line)) * plan[WIDTH];
+// Where a slot's words lie, and its top.  `begin`: the byte of the table where slot 0 begins, of a thread's own copy.
+struct Cell {
+    unsigned *words, *top, shift;
+
+    __device__ Cell(unsigned begin, unsigned slot) {
+        unsigned pair = slot >> 1;
+        if (NARROW) {
+            words = word_at(begin + 4 * WORDS_OF_CELL * slot + 4 * pair);
+            top = word_at(begin + 4 * (2 * WORDS_OF_CELL + 1) * pair + 8 * WORDS_OF_CELL);
+            shift = TOP_BITS * (slot & 1);
+        } else {
+            words = word_at(begin + 4 * (WORDS_OF_CELL + 1) * slot);
+            top = words + WORDS_OF_CELL;
+            shift = 0;
+        }
+    }
+
+    // Take the top.
+    __device__ unsigned taken() const {
+        return NARROW ? atomicAnd(top, ~(0xFFFFu << shift)) >> shift & 0xFFFF : atomicExch(top, 0u);
     }
 };
+
+// Some bits of a word.
+__device__ inline unsigned field(unsigned word, unsigned from, unsigned to) {
+    return word >> from & ((1u << (to - from)) - 1);
+}
 
 __device__ inline void load_values(const float *from, int n, float (&into)[4]) { load<float, float4>(from, n, into); }
 
@@ -101,7 +134,7 @@ __device__ inline Fixed fixed(double value, double scale, double unit) {
     double scaled = __dmul_rn(value, scale);
     Long number = Long(scaled);
     // What scaling took from a tiny number, or truncation from any, is missing in the product.
-    bool inside = fabs(scaled) < 0x1p62 && __dmul_rn(double(number), unit) == value;
+    bool inside = fabs(scaled) < double(BIAS) && __dmul_rn(double(number), unit) == value;
     return Fixed{number, Word(Long(fabs(scaled))), inside};
 }
 
@@ -121,7 +154,7 @@ __device__ inline Fixed fixed(Long value, double, double) {
 __device__ inline void windows_of(Word bits, int &first, int &last) {
     Number number = parts(bits, REAL);
     bool normal = number.exponent > -1074 && number.exponent < 972;
-    first = normal ? int(number.exponent) + 53 - 62 : 1;
+    first = normal ? int(number.exponent) + 53 - BITS : 1;
     last = normal ? int(number.exponent) + __ffsll(Long(number.first)) - 1 : 0;
 }
 
@@ -162,21 +195,25 @@ __device__ inline void add_by_digits(Word bits, const Long *plan, Long *cell) {
 }
 
 // Add the rows that a warp keeps.
-__device__ inline void add_kept(const Block &block, unsigned n_kept) {
-    const Kept &kept = shared_of_block().kept(threadIdx.x / LANES);
+__device__ inline void add_kept(unsigned n_kept) {
+    Shared &shared = shared_of_block();
+    const Kept &kept = shared.kept(threadIdx.x / LANES);
     unsigned lane = threadIdx.x % LANES;
     __syncwarp();
     if (lane < n_kept)
-        add_by_digits(kept.bits[lane], block.plan, block.cell(kept.slots[lane]));
+        add_by_digits(kept.bits[lane], shared.plan, shared.cell(kept.slots[lane]));
     __syncwarp();
 }
 
+// A bit for each lane of the warp before this one.
+__device__ inline unsigned lanes_before() { return (1u << threadIdx.x % LANES) - 1; }
+
 // Keep a row of each lane that has one outside of the window.
-__device__ inline void keep(const Block &block, unsigned &n_kept, bool outside, Word bits, unsigned slot) {
+__device__ inline void keep(unsigned &n_kept, bool outside, Word bits, unsigned slot) {
     Kept &kept = shared_of_block().kept(threadIdx.x / LANES);
-    unsigned lanes = __ballot_sync(~0u, outside), before = lanes & ((1u << threadIdx.x % LANES) - 1);
+    unsigned lanes = __ballot_sync(~0u, outside), before = lanes & lanes_before();
     if (n_kept + __popc(lanes) > LANES) {
-        add_kept(block, n_kept);
+        add_kept(n_kept);
         n_kept = 0;
     }
     unsigned at = n_kept + __popc(before);
@@ -211,13 +248,33 @@ __device__ inline void add_digits(Word first, Word second, Word third, Long plac
     }
 }
 
-// Move rows and the sum of a slot to its cell: what two words hold, what was carried out of them, less the bias.
-__device__ inline void move_sum(const Block &block, Word lower, unsigned top, Long *cell) {
-    Word count = top >> 16, first = lower - (count << 62), second = (top & 0xFFFF) - (count >> 2) - (first > lower);
-    const Long *measure = block.plan + LINE;
-    if (count)
-        add_to(cell, count);
-    add_digits(first, second, Word(Long(second) >> 63), shared_of_block().low - 32 * measure[LOW], measure, cell + 1);
+// Move what a slot holds to its cell: what its words hold, what was carried out of them, less the bias.  Rows are added
+// meanwhile: whenever a word is taken, the sum of what was taken and what is left is right.
+__device__ inline void take(unsigned begin, unsigned slot) {
+    Cell cell(begin, slot);
+    const Shared &shared = shared_of_block();
+    unsigned words[WORDS_OF_CELL];
+#pragma unroll
+    for (int k = 0; k < WORDS_OF_CELL; ++k)
+        words[k] = atomicExch(cell.words + k, 0u);
+    unsigned top = cell.taken();
+    Word rows = top >> ROWS_AT, sum = words[LOWER] | Word(words[HIGHER]) << 32, first = sum - (rows << BITS);
+    Word second = field(top, 0, SQUARES_AT) - (rows >> (64 - BITS)) - (first > sum);
+    const Long *measure = shared.plan + LINE;
+    Long *to = shared.cell(slot), low = shared.low;
+    if (rows)
+        add_to(to, rows);
+    add_digits(first, second, Word(Long(second) >> 63), low - 32 * measure[LOW], measure, to + 1);
+#if SQUARES
+    Word square[3] = {words[SQUARE] | Word(words[SQUARE + 1]) << 32, words[SQUARE + 2], 0};
+    Word carried = field(top, SQUARES_AT, ROWS_AT);
+    if (NARROW)
+        square[1] |= carried << 32;
+    else
+        square[1] |= Word(words[WORDS_OF_CELL - 1]) << 32, square[2] = carried;
+    add_digits(square[0], square[1], square[2], 2 * low - 32 * measure[LINE + LOW], measure + LINE,
+               to + 1 + measure[MEASURE_WIDTH]);
+#endif
 }
 
 // Add to a word; gives what is carried, 0 or 1: where adding the carry to the addend wraps, the word cannot.
@@ -226,35 +283,40 @@ __device__ inline unsigned add_word(unsigned *word, unsigned addend, unsigned ca
     return unsigned(more < carry) | unsigned(old + more < more);
 }
 
-// Add numbers to their slots word by word, so that several atomics are under way at once: of those that are not to be
-// added, zeros, since branches would have each atomic wait for the last.  Says whether a top word is to be taken.
-template <int n>
-__device__ inline bool add_sums(const Block &block, const unsigned (&slot)[n], const bool (&added)[n],
-                                const Fixed (&number)[n]) {
-    unsigned carry[n], *sum[n], full = 0;
-#pragma unroll
-    for (int k = 0; k < n; ++k) {
-        sum[k] = table + pinned(block.sums + SUM_WORDS * slot[k]);
-        carry[k] = add_word(sum[k] + LOWER, added[k] ? unsigned(number[k].number) : 0, 0);
-    }
-#pragma unroll
-    for (int k = 0; k < n; ++k) {
-        Word biased = Word(number[k].number) + BIAS;
-        carry[k] = add_word(sum[k] + HIGHER, added[k] ? unsigned(biased >> 32) : 0, carry[k]);
-    }
-#pragma unroll
-    for (int k = 0; k < n; ++k)
-        full |= atomicAdd(sum[k] + TOP, (added[k] ? 0x10000u : 0) + carry[k]);
-    return full >> 30;
-}
-
-__device__ inline void add_square(unsigned *words, Word size) {
+// Add a square to its words; gives what is carried out of them.
+__device__ inline unsigned add_square(unsigned *words, Word size) {
     Word lower = size * size, higher = __umul64hi(size, size);
     unsigned carry = add_word(words, unsigned(lower), 0);
     carry = add_word(words + 1, unsigned(lower >> 32), carry);
     carry = add_word(words + 2, unsigned(higher), carry);
-    if (add_word(words + 3, unsigned(higher >> 32), carry))
-        atomicAdd(words + 4, 1u);
+    return NARROW ? carry : add_word(words + 3, unsigned(higher >> 32), carry);
+}
+
+// Add numbers to their slots word by word, so that several atomics are under way at once: of those that are not to be
+// added, zeros, since branches would have each atomic wait for the last.  Says whether a cell is to be taken.
+template <int n>
+__device__ inline bool add_to_cells(unsigned begin, const unsigned (&slot)[n], const bool (&added)[n],
+                                    const Fixed (&number)[n]) {
+    unsigned carry[n], seen = 0, *words[n];
+#pragma unroll
+    for (int k = 0; k < n; ++k) {
+        words[k] = Cell(begin, slot[k]).words;
+        carry[k] = add_word(words[k] + LOWER, added[k] ? unsigned(number[k].number) : 0, 0);
+    }
+#pragma unroll
+    for (int k = 0; k < n; ++k) {
+        Word biased = Word(number[k].number) + BIAS;
+        carry[k] = add_word(words[k] + HIGHER, added[k] ? unsigned(biased >> 32) : 0, carry[k]);
+    }
+#pragma unroll
+    for (int k = 0; SQUARES && k < n; ++k)
+        carry[k] += add_square(words[k] + SQUARE, added[k] ? number[k].size : 0) << SQUARES_AT;
+#pragma unroll
+    for (int k = 0; k < n; ++k) {
+        Cell cell(begin, slot[k]);
+        seen |= atomicAdd(cell.top, ((added[k] ? 1u << ROWS_AT : 0) + carry[k]) << cell.shift);
+    }
+    return seen & FULL;
 }
 
 // Bring the next slot to the front.
@@ -266,21 +328,20 @@ template <int n> __device__ inline void turn(unsigned (&slot)[n]) {
     slot[n - 1] = first;
 }
 
-// Take the top words of some slots.  A thread looks at those that it added to before it adds its next rows, four at most:
-// so one gets at most 2^14 rows, and four of each thread, before somebody takes it.  Both halves hold that.
-template <int n> __device__ inline void take_tops(const Block &block, unsigned (&slot)[n]) {
-    static_assert((1 << 14) + 4 * THREADS < 1 << 15, "a top word overflows");
+// Take some cells.
+template <int n> __device__ inline void take_cells(unsigned begin, unsigned (&slot)[n]) {
 #pragma unroll 1
     for (int row = 0; row < n; ++row) {
-        move_sum(block, 0, atomicExch(table + block.sums + SUM_WORDS * slot[0] + TOP, 0u), block.cell(slot[0]));
+        take(begin, slot[0]);
         turn(slot);
     }
 }
 
-// Add neighbouring rows, those that are here.  All lanes of a warp come here at once.
+// Add rows, those that are here; `first` is where their numbers lie, each `step` after the other.  All lanes of a warp
+// come here at once.
 template <int n, typename Value>
-__device__ inline void add_rows(const Block &block, unsigned &n_kept, unsigned (&slot)[n], const bool (&here)[n],
-                                const Value (&value)[n], const Value *first) {
+__device__ inline void add_rows(unsigned begin, unsigned &n_kept, unsigned (&slot)[n], const bool (&here)[n],
+                                const Value (&value)[n], const Value *first, unsigned step = 1) {
     Fixed number[n];
     bool added[n];
     unsigned outside = 0;
@@ -292,69 +353,46 @@ __device__ inline void add_rows(const Block &block, unsigned &n_kept, unsigned (
         added[k] = here[k] && number[k].inside;
         outside |= unsigned(here[k] && !number[k].inside) << k;
     }
-    bool full = add_sums(block, slot, added, number);
-#pragma unroll
-    for (int k = 0; SQUARES && k < n; ++k)
-        add_square(table + pinned(block.squares + SQUARE_WORDS * slot[k]), added[k] ? number[k].size : 0);
-    if (full)
-        take_tops(block, slot);
+    if (add_to_cells(begin, slot, added, number))
+        take_cells(begin, slot);
     // Rows come to the front one by one: this code is long, and stands here once.
     if (__any_sync(~0u, outside)) {
 #pragma unroll 1
         for (int row = 0; row < n; ++row, outside >>= 1) {
-            keep(block, n_kept, outside & 1, outside & 1 ? raw(first[row]) : 0, slot[0]);
+            keep(n_kept, outside & 1, outside & 1 ? raw(first[row * step]) : 0, slot[0]);
             turn(slot);
         }
     }
 }
 
-// Move what a slot holds to the cell.
-__device__ inline void move_slot(const Block &block, unsigned slot, Long *cell) {
-    const unsigned *sum = table + block.sums + SUM_WORDS * slot;
-    const unsigned *square = table + block.squares + SQUARE_WORDS * slot;
-    move_sum(block, sum[LOWER] | Word(sum[HIGHER]) << 32, sum[TOP], cell);
-    if (SQUARES) {
-        const Long *measure = block.plan + 2 * LINE;
-        add_digits(square[0] | Word(square[1]) << 32, square[2] | Word(square[3]) << 32, square[4],
-                   2 * shared_of_block().low - 32 * measure[LOW], measure, cell + 1 + block.plan[LINE + MEASURE_WIDTH]);
-    }
-}
-
-// Clear the cells of a block, `copies` of each slot, and choose the window of its numbers.
+// Clear the cells of a block, `copies` of `words`, and choose the window of its numbers; gives where a thread's copy begins.
 template <typename Value>
-__device__ inline Block begin_block(const Value *values, Long n_values, const Long *plan, Long *cells, Long in_line,
-                                    Long groups, Long slots, Long copies) {
+__device__ inline unsigned begin_block(const Value *values, Long n_values, const Long *plan, Long *cells, Long n_lines,
+                                       Long in_line, Long groups, Long copies, Long words) {
     Shared &shared = shared_of_block();
-    unsigned head = Shared::head(), n_slots = unsigned(slots * copies);
-    if (plan[TARGET_KIND] == REAL && !plan[LINE + IS_WHOLE])
+    unsigned head = Shared::head();
+    if (plan[TARGET_KIND] == REAL && (NARROW || !plan[LINE + IS_WHOLE]))
         choose_window(shared, values, n_values, plan);
     else if (threadIdx.x == 0)
         shared.low = 0;
     if (threadIdx.x == 0) {
         shared.scale = __longlong_as_double((1023 + FARTHER - shared.low) << 52);
         shared.unit = __longlong_as_double((1023 - FARTHER + shared.low) << 52);
+        shared.plan = plan, shared.cells = cells;
+        shared.n_lines = unsigned(n_lines), shared.in_line = unsigned(in_line);
+        shared.groups = unsigned(groups), shared.own = blockIdx.x % unsigned(groups);
     }
-    for (unsigned word = threadIdx.x; word < (SUM_WORDS + SQUARE_WORDS) * n_slots; word += blockDim.x)
+    for (unsigned word = threadIdx.x; word < unsigned(copies * words); word += blockDim.x)
         table[head + word] = 0;
     __syncthreads();
-    unsigned first_slot = (threadIdx.x & unsigned(copies - 1)) * unsigned(slots);
-    return Block{pinned(head + SUM_WORDS * first_slot),
-                 pinned(head + SUM_WORDS * n_slots + SQUARE_WORDS * first_slot),
-                 plan,
-                 cells,
-                 unsigned(in_line),
-                 unsigned(groups),
-                 blockIdx.x % unsigned(groups)};
+    return pinned(4 * (head + (threadIdx.x & unsigned(copies - 1)) * unsigned(words)));
 }
 
-// Move all that a block holds to the cells.
-__device__ inline void end_block(Block block, unsigned n_kept, Long slots, Long copies) {
-    add_kept(block, n_kept);
+// Move all that a block holds to the cells, and leave zeros.
+__device__ inline void end_block(unsigned n_kept, Long slots, Long copies, Long words) {
+    add_kept(n_kept);
     __syncthreads();
-    for (unsigned copy = 0; copy < unsigned(copies); ++copy) {
-        block.sums = Shared::head() + SUM_WORDS * copy * unsigned(slots);
-        block.squares = Shared::head() + (SUM_WORDS * unsigned(copies) + SQUARE_WORDS * copy) * unsigned(slots);
+    for (unsigned copy = 0; copy < unsigned(copies); ++copy)
         for (unsigned slot = threadIdx.x; slot < unsigned(slots); slot += blockDim.x)
-            move_slot(block, slot, block.cell(slot));
-    }
+            take(4 * (Shared::head() + copy * unsigned(words)), slot);
 }
