@@ -94,8 +94,8 @@ def job_of(
     rows: "Rows", folds: "Folds", shape: tuple[int, int, int, int], layout: "Layout", accumulators: "Array"
 ) -> Addition:
     """Bring rows to the device and plan their addition."""
-    # Without classes, every row reads the same zero.
-    classes = zeros(1, np.int32) if rows.classes is None else int32(rows.classes)
+    # Without classes none is read.
+    classes = empty(1, np.int32) if rows.classes is None else int32(rows.classes)
     target, target_kind = number_words(rows.target)
     weight, weight_kind = number_words(rows.weight)
     lines, words = plan_of(layout, weight_kind)

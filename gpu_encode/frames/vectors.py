@@ -1,5 +1,6 @@
 """Targets, weights, groups: one value per row, from any container, or from one container for each table of X."""
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
@@ -163,7 +164,7 @@ def sum_is_finite(numbers: Array) -> bool:
     One pass, and no array of answers.
     """
     with np.errstate(over="ignore", invalid="ignore"):
-        return bool(np.isfinite(numbers.sum()))
+        return math.isfinite(numbers.sum())
 
 
 def _as_numbers(objects: Array, nulls: Array) -> Array:

@@ -229,10 +229,12 @@ def is_quantity(ops: Ops, values: Array) -> bool:
 
 def has_fractions(ops: Ops, values: Array) -> bool:
     """Whether some numbers are not whole; as doubles, since CuPy takes small floats for zero when it compares them."""
-    # Where there are fractions, they are seldom far.
-    parts = values[:FEW_ROWS], values[FEW_ROWS:]
-    wide = parts if isinstance(values, np.ndarray) else (ops.cast(part, np.float64) for part in parts)
-    return any(bool((part != np.floor(part)).any()) for part in wide)
+    # Where there are fractions, they are seldom far: the first rows are looked at on the host.
+    few, others = ops.to_host(values[:FEW_ROWS]).astype(np.float64), values[FEW_ROWS:]
+    if bool((few != np.floor(few)).any()):
+        return True
+    wide = others if isinstance(values, np.ndarray) else ops.cast(others, np.float64)
+    return bool((wide != np.floor(wide)).any())
 
 
 def is_number(value: Any) -> bool:

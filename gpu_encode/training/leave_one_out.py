@@ -60,7 +60,7 @@ def rows_in_one_pass(task: EncodingTask, statistics: CategorySums, out: Array, u
     fused, fused_rule = task.ops.fused, task.fused_rule()
     if fused is None or fused_rule is None:
         return None
-    accumulators, total = statistics.accumulators[:, 0], statistics.totals(task.ops).accumulators[0, 0]
+    accumulators, total = statistics.accumulators[:, 0], task.ops.totals(statistics.accumulators)[0]
     layout, first = task.spec.layout, task.spec.first_output
     return fused.leave_one_out_encodings(accumulators, total, task.rows, layout, first, fused_rule, out, unseen)
 
