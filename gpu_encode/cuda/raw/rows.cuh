@@ -85,7 +85,7 @@ struct Codes {
         if (mask >> 32)
             by_place<Word>(reinterpret_cast<const Word *>(words) + row, n, range, found);
         else
-            by_place<unsigned>(reinterpret_cast<const unsigned *>(words) + row, n, min(range, Word(~0u)), found);
+            by_place<unsigned>(reinterpret_cast<const unsigned *>(words) + row, n, unsigned(range), found);
     }
 
     template <typename Key> __device__ void by_place(const Key *keys, int n, Key limit, int (&found)[4]) const {
@@ -94,14 +94,9 @@ struct Codes {
 #pragma unroll
         for (int k = 0; k < 4; ++k)
             places[k] = (places[k] - Key(base)) & Key(mask);
-        if (ranks)
 #pragma unroll
-            for (int k = 0; k < 4; ++k)
-                found[k] = places[k] >= limit ? UNKNOWN : ranks[places[k]] - 1;
-        else
-#pragma unroll
-            for (int k = 0; k < 4; ++k)
-                found[k] = places[k] >= limit ? UNKNOWN : int(places[k]);
+        for (int k = 0; k < 4; ++k)
+            found[k] = places[k] >= limit ? UNKNOWN : ranks ? ranks[places[k]] - 1 : int(places[k]);
     }
 };
 
