@@ -26,7 +26,7 @@ def compare(step: Run, named: dict[str, Any], operations: dict[str, Operation], 
     with step.attempt(str(named)):
         wrong = []
         for name, operation in operations.items():
-            said = difference(*(operation(data).call() for data in both))
+            said = difference(*(operation(data).result() for data in both))
             wrong += [f"{name}: {said}"] if said else []
         step.row("operations", **named, compared=len(operations), same=not wrong)
         if wrong:

@@ -9,7 +9,7 @@ import numpy as np
 
 from benchmarks.gpu.drawn import Columns
 from cpu_fallback.row_numbers import FoldPattern, Permutation
-from cpu_fallback.types import Array, Carry, Folds, Layout, Rows
+from cpu_fallback.types import Array, Carry, Folds, Layout, Rows, carry
 from gpu_encode.ops import Ops
 from gpu_encode.sums import category_sums
 
@@ -18,11 +18,23 @@ N_FOLDS = 5
 
 
 class Work(NamedTuple):
-    """A call that returns arrays, how many rows (or cells) it works on, and the bytes that each of them must move."""
+    """A call that returns arrays, how many rows (or cells) it works on, and the bytes that each of them must move.
+
+    What it returns are digits where they have a layout.  A number has several spellings in digits, and one of them when
+    they are carried.
+    """
 
     call: Callable[[], Any]
     items: int
     moves: dict[str, int]
+    layout: Layout | None = None
+
+    def result(self) -> Any:
+        """Call, and carry digits: what backends agree on."""
+        found = self.call()
+        if self.layout is not None:
+            carry(found, self.layout)
+        return found
 
 
 class Kind(NamedTuple):
@@ -107,7 +119,7 @@ def accumulate(data: Data, name: str, folds: str = "") -> Work:
     kind = KINDS[name]
     rows, layout = data.rows(kind)
     arguments = (rows, data.n_categories, *data.folds(folds), kind.n_classes, layout)
-    return Work(lambda: data.ops.accumulate(*arguments), len(data), kind.row_bytes)
+    return Work(lambda: data.ops.accumulate(*arguments), len(data), kind.row_bytes, layout)
 
 
 def moments(data: Data, name: str, folds: str = "") -> Work:
@@ -142,7 +154,7 @@ def digits_of(kind: Kind, layout: Layout) -> dict[str, int]:
 def leave_one_out(data: Data, name: str) -> Work:
     """Digits of each row's category without the row."""
     cells, (rows, layout) = accumulate(data, name).call()[:, 0], data.rows(KINDS[name])
-    return Work(lambda: data.ops.leave_one_out(cells, rows, layout), len(data), digits_of(KINDS[name], layout))
+    return Work(lambda: data.ops.leave_one_out(cells, rows, layout), len(data), digits_of(KINDS[name], layout), layout)
 
 
 def ordered(data: Data, name: str, tied: bool = False, stops: int = 1) -> Work:
@@ -151,13 +163,13 @@ def ordered(data: Data, name: str, tied: bool = False, stops: int = 1) -> Work:
     ties, n_rows = data.columns["ties"] if tied else None, len(data)
 
     def call() -> list[Array]:
-        carry = Carry.empty(data.n_categories, kind.n_classes, layout.width, tied, data.ops.xp)
+        before = Carry.empty(data.n_categories, kind.n_classes, layout.width, tied, data.ops.xp)
         seen = []
         for step in range(stops):
             start, stop = n_rows * step // stops, n_rows * (step + 1) // stops
             given = None if ties is None else ties[start:stop]
-            seen.append(data.ops.ordered(rows.block(start, stop), given, layout, carry))
-        return [*seen, carry.sums, carry.at_tie, carry.last_tie]
+            seen.append(data.ops.ordered(rows.block(start, stop), given, layout, before))
+        return [*seen, before.sums, before.at_tie, before.last_tie]
 
     return Work(call, n_rows, digits_of(kind, layout) | ({"ties": 8} if tied else {}))
 

@@ -5,6 +5,7 @@ import hashlib
 import os
 import re
 import shutil
+import signal
 import subprocess
 from functools import cache
 from pathlib import Path
@@ -68,7 +69,10 @@ def load(text: str, definitions: tuple[str, ...]) -> ctypes.CDLL:
         own = FOLDER / f"{name}.{os.getpid()}"
         source, made = own.with_suffix(f"{own.suffix}.cpp"), own.with_suffix(f"{own.suffix}.so")
         source.write_text(program)
+        # A test has its time for what it runs.
+        left = signal.alarm(0)
         subprocess.run([compiler, *options, "-o", str(made), str(source)], check=True)
+        signal.alarm(left)
         source.unlink()
         # Another process may have made the same.
         made.replace(library)

@@ -214,10 +214,16 @@ def test_integers_of_more_bits_than_a_window(add):
 
 def test_whole_sums(add):
     random = np.random.default_rng(3)
-    for target in (random.integers(-99, 99, 500), random.integers(-99, 99, 500) * 1.0):
-        rows = Rows(random.integers(-2, N_CATEGORIES, 500).astype(np.int32), None, target)
+    numbers = random.integers(-99, 99, 500)
+    floats = np.append(numbers * 2.0 ** random.choice([0, 20], 500), [0, -0.0, 2**24 - 1]).astype(np.float32)
+    for target in (numbers, numbers * 1.0, numbers.astype(np.float32), floats):
+        rows = Rows(random.integers(-2, N_CATEGORIES, len(target)).astype(np.int32), None, target)
         drawn = Drawn(rows, Layout(Window(), Window(), Window()), 1)
         assert_exact(add(drawn), drawn)
+    # Beyond any window of floats that holds one as well.
+    far = np.array([2.0**60, -(2.0**60), 3.0, 1.0, -7.0], np.float32)
+    drawn = Drawn(Rows(np.array([0, 1, 0, 2, 1], np.int32), None, far), Layout(Window(), Window()), 1)
+    assert_exact(add(drawn), drawn)
 
 
 @pytest.mark.parametrize("first", [1, 2, 3])

@@ -34,7 +34,9 @@ def combinations(n_columns):
 
 def key_of(n_columns, missing_is_category=True):
     entry = KeySpec("joint", tuple(range(n_columns)))
-    return CategoryIndex.fit(entry, read(X), resolve(N), missing_is_category)
+    ops = resolve(N)
+    key, codes = CategoryIndex.fit(entry, read(X), ops, missing_is_category)
+    return key, ops.to_host(codes)
 
 
 @pytest.fixture
