@@ -21,8 +21,8 @@ BLOCK_BYTES, WARP_BYTES = PLAN_BYTES + 64, 384
 # Bytes of a slot by type of the numbers, without and with squares, and of a row that waits for the others of its warp.
 SLOT_BYTES = {"float": (10, 22), "double": (12, 28), "Long": (12, 28)}
 ROW_BYTES = {"float": 8, "double": 12, "Long": 12}
-# Threads of a block at most, for which registers suffice.
-THREADS, LANES = 640, 32
+# Threads of a block at most, for which registers suffice; fewer where folds are computed one by one.
+THREADS, FEWER_THREADS, LANES = 640, 512, 32
 # What blocks read more than once comes from the cache, but each reading costs instructions.
 MOST_GROUPS = 4
 # Rows of a block's own that wait, of each warp, where blocks walk in groups.
@@ -79,7 +79,7 @@ def add(chosen: "Engine", job: "Addition") -> bool:
     """Add all rows in windows, unless that needs too much shared memory; says whether that was done."""
     if job.variant is None:
         return False
-    threads = min(chosen.threads, THREADS)
+    threads = min(chosen.threads, FEWER_THREADS if job.variant["SOURCE"] == "ComputedFolds" else THREADS)
     warps = threads // LANES
     head = BLOCK_BYTES + WARP_BYTES * warps
     shape = shape_of(chosen.table_bytes - head, job.n_lines, job.in_line, warps, job.variant)

@@ -8,7 +8,9 @@ enum { TOGETHER = 2, BATCH = TOGETHER * int(LANES), QUEUED = BATCH + int(LANES) 
 struct Queue {
     unsigned begin;
 
-    __device__ VALUE &value(unsigned at) const { return *reinterpret_cast<VALUE *>(word_at(begin + sizeof(VALUE) * at)); }
+    __device__ VALUE &value(unsigned at) const {
+        return *reinterpret_cast<VALUE *>(word_at(begin + sizeof(VALUE) * at));
+    }
     __device__ unsigned &slot(unsigned at) const { return *word_at(begin + sizeof(VALUE) * QUEUED + 4 * at); }
 };
 
@@ -106,8 +108,8 @@ struct Adding {
     }
 };
 
-// Add all rows.
-extern "C" __global__ void __launch_bounds__(640, 1)
+// Add all rows.  Folds that are computed one by one take registers of more threads.
+extern "C" __global__ void __launch_bounds__(SOURCE::BLOCKS == 1 ? 512 : 640, 1)
     add_in_windows(CODES, ARRAY(const VALUE, values), FOLDS, ARRAY(const Long, plan), ARRAY(Long, cells), Long n_lines,
                    Long in_line, Long groups, Long inverse, Long slots, Long copies, Long words) {
     Plan<SOURCE> &walked = *reinterpret_cast<Plan<SOURCE> *>(table);

@@ -19,9 +19,10 @@ enum { THREADS = 640, LANES = 32, SAMPLED = 256 };
 // A top: the number of rows, above what squares carry, above what sums carry.  A thread looks at the tops that it added
 // to before it adds its next rows, four at most: so a cell gets ENOUGH rows at most, and four of each thread, before
 // somebody takes it.
-enum { TOP_BITS = NARROW ? 16 : 32, ROWS_AT = NARROW ? 3 : SQUARES ? 20 : 16, SQUARES_AT = !SQUARES ? ROWS_AT : NARROW ? 1 : 11 };
-constexpr unsigned ENOUGH = 1u << (NARROW ? TOP_BITS - 1 - ROWS_AT : TOP_BITS - 2 - ROWS_AT), MOST = ENOUGH + 4 * THREADS;
-constexpr unsigned FULL = NARROW ? (ENOUGH << ROWS_AT) * 0x10001 : ENOUGH << ROWS_AT;
+enum { TOP_BITS = NARROW ? 16 : 32, FULL_AT = NARROW ? 15 : 30, ROWS_AT = NARROW ? 3 : SQUARES ? 20 : 16 };
+enum { SQUARES_AT = !SQUARES ? int(ROWS_AT) : NARROW ? 1 : 11 };
+constexpr unsigned ENOUGH = 1u << (FULL_AT - ROWS_AT), MOST = ENOUGH + 4 * THREADS;
+constexpr unsigned FULL = (NARROW ? 0x10001u : 1u) << FULL_AT;
 static_assert(MOST < Word(1) << (TOP_BITS - ROWS_AT), "rows overflow");
 static_assert((MOST >> (63 - BITS)) + 1 < 1u << SQUARES_AT, "carries of sums overflow");
 static_assert(!SQUARES || (MOST >> (32 * SQUARE_WORDS - 2 * BITS)) + 1 < 1u << (ROWS_AT - SQUARES_AT), "of squares");
@@ -365,7 +366,8 @@ __device__ inline void add_rows(unsigned begin, unsigned &n_kept, unsigned (&slo
     }
 }
 
-// Clear the cells of a block, `copies` of `words`, and choose the window of its numbers; gives where a thread's copy begins.
+// Clear the cells of a block, `copies` of `words`, and choose the window of its numbers; gives where the copy of a thread
+// begins.
 template <typename Value>
 __device__ inline unsigned begin_block(const Value *values, Long n_values, const Long *plan, Long *cells, Long n_lines,
                                        Long in_line, Long groups, Long copies, Long words) {
