@@ -19,8 +19,8 @@ enum { THREADS = 640, LANES = 32, SAMPLED = 256 };
 // A top: the number of rows, above what squares carry, above what sums carry.  A thread looks at the tops that it added
 // to before it adds its next rows, four at most: so a cell gets ENOUGH rows at most, and four of each thread, before
 // somebody takes it.
-enum { TOP_BITS = NARROW ? 16 : 32, FULL_AT = NARROW ? 15 : 30, ROWS_AT = NARROW ? 3 : SQUARES ? 20 : 16 };
-enum { SQUARES_AT = !SQUARES ? int(ROWS_AT) : NARROW ? 1 : 11 };
+constexpr unsigned TOP_BITS = NARROW ? 16 : 32, FULL_AT = NARROW ? 15 : 30, ROWS_AT = NARROW ? 3 : SQUARES ? 20 : 16;
+constexpr unsigned SQUARES_AT = !SQUARES ? ROWS_AT : NARROW ? 1 : 11;
 constexpr unsigned ENOUGH = 1u << (FULL_AT - ROWS_AT), MOST = ENOUGH + 4 * THREADS;
 constexpr unsigned FULL = (NARROW ? 0x10001u : 1u) << FULL_AT;
 static_assert(MOST < Word(1) << (TOP_BITS - ROWS_AT), "rows overflow");
