@@ -23,7 +23,7 @@ __device__ inline void add_piece(unsigned begin_of_cells, unsigned &n_kept, cons
         unsigned slot[4];
         bool here[4];
         VALUE value[4];
-        load<unsigned, uint4>(words + first + at, n, slot);
+        load(words + first + at, n, slot);
         load_values(values + first + at, n, value);
 #pragma unroll
         for (unsigned k = 0; k < 4; ++k) {

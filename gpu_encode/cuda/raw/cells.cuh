@@ -21,7 +21,7 @@ template <typename Cell> __device__ inline int four_cells(Rows &rows, Long row, 
     int codes[4], labels[4] = {0, 0, 0, 0};
     rows.codes.of_four(row, n, codes);
     if (rows.classes)
-        load<int, int4>(rows.classes + row, n, labels);
+        load(rows.classes + row, n, labels);
     unsigned folds[4] = {0, 0, 0, 0};
     rows.folds.of_four(row, n, folds);
 #pragma unroll

@@ -69,7 +69,7 @@ __device__ inline void codes_of_four(const Codes &codes, const Course &course, L
 
 __device__ inline void classes_of_four(const int *classes, const Course &course, Long i, int n, int (&found)[4]) {
     if (course.kind == AS_NUMBERED) {
-        load<int, int4>(classes + course.start + i, n, found);
+        load(classes + course.start + i, n, found);
         return;
     }
 #pragma unroll

@@ -119,7 +119,7 @@ __device__ inline void sort_values(const Value *values, unsigned n_rows, const R
         unsigned positions[4];
         Value four[4];
         int n = rows_of(v, n_rows);
-        load_four(values + row_of(v), n, four);
+        load(values + row_of(v), n, four);
         room.load_four(v, positions);
 #pragma unroll
         for (int k = 0; k < 4; ++k)

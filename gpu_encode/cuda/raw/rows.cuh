@@ -1,9 +1,8 @@
-// What kernels that read rows share: vectors of four neighbouring rows, quotients by products, fold numbers.
+// What kernels that read rows share: codes, quotients by products, fold numbers.
 // An array is passed as a pointer and its length.  The package puts this text where a file includes it, since NVRTC
 // knows no folders; tests/cuda/emulator.h runs all files on a CPU.
 
-typedef long long Long;
-typedef unsigned long long Word;
+#include "vectors.cuh"
 
 #define ARRAY(type, name) type *__restrict__ name, Long name##_size
 
@@ -33,37 +32,6 @@ __device__ inline Word mixed(Word word) {
     return word ^ (word >> 31);
 }
 
-// Four numbers from a place on, of which the first n are there.
-template <typename Number, typename Vector>
-__device__ inline void load(const Number *from, int n, Number (&into)[4]) {
-    if (n >= 4 && (reinterpret_cast<Word>(from) & 15) == 0) {
-        Vector found = *reinterpret_cast<const Vector *>(from);
-        into[0] = found.x, into[1] = found.y, into[2] = found.z, into[3] = found.w;
-    } else {
-#pragma unroll
-        for (int k = 0; k < 4; ++k)
-            into[k] = k < n ? from[k] : 0;
-    }
-}
-
-// The same of 64-bit words.
-__device__ inline void load(const Word *from, int n, Word (&into)[4]) {
-    if (n >= 4 && (reinterpret_cast<Word>(from) & 15) == 0) {
-        ulonglong2 first = reinterpret_cast<const ulonglong2 *>(from)[0];
-        ulonglong2 second = reinterpret_cast<const ulonglong2 *>(from)[1];
-        into[0] = first.x, into[1] = first.y, into[2] = second.x, into[3] = second.y;
-    } else {
-#pragma unroll
-        for (int k = 0; k < 4; ++k)
-            into[k] = k < n ? from[k] : 0;
-    }
-}
-
-__device__ inline void load_four(const unsigned *from, int n, unsigned (&into)[4]) {
-    load<unsigned, uint4>(from, n, into);
-}
-__device__ inline void load_four(const Word *from, int n, Word (&into)[4]) { load(from, n, into); }
-
 // Codes in all kernels that read them, and the same as `Codes`: those of gpu_encode/cuda/indexed.py.
 #define CODES ARRAY(const int, codes), Word base, Word mask, Word range, ARRAY(const int, code_ranks)
 #define GIVEN_CODES Codes{codes, base, mask, range, code_ranks_size ? code_ranks : nullptr}
@@ -79,7 +47,7 @@ struct Codes {
     // Codes of four neighbouring rows, of which the first n are there.
     __device__ void of_four(Long row, int n, int (&found)[4]) const {
         if (!range) {
-            load<int, int4>(words + row, n, found);
+            load(words + row, n, found);
             return;
         }
         if (mask >> 32)
@@ -90,7 +58,7 @@ struct Codes {
 
     template <typename Key> __device__ void by_place(const Key *keys, int n, Key limit, int (&found)[4]) const {
         Key places[4];
-        load_four(keys, n, places);
+        load(keys, n, places);
 #pragma unroll
         for (int k = 0; k < 4; ++k)
             places[k] = (places[k] - Key(base)) & Key(mask);
@@ -155,7 +123,7 @@ struct Folds {
     // Folds of four neighbouring rows of the chunk, of which the first n are there.
     __device__ void of_four(Long row_of_chunk, int n, unsigned (&found)[4]) {
         if (kind == GIVEN)
-            load<unsigned, uint4>(reinterpret_cast<const unsigned *>(numbers) + row_of_chunk, n, found);
+            load(reinterpret_cast<const unsigned *>(numbers) + row_of_chunk, n, found);
         else if (kind == INTERLEAVED)
             interleaved(first_row + Word(row_of_chunk), found);
         else if (kind != NO_FOLDS)

@@ -94,7 +94,7 @@ __device__ inline void load_target(const Rows &rows, Long first, int n, Word (&t
         return;
     }
     unsigned narrow[4];
-    load<unsigned, uint4>(reinterpret_cast<const unsigned *>(rows.target) + first, n, narrow);
+    load(reinterpret_cast<const unsigned *>(rows.target) + first, n, narrow);
 #pragma unroll
     for (int k = 0; k < 4; ++k)
         target[k] = widened(narrow[k]);
@@ -110,7 +110,7 @@ template <typename Add> __device__ inline void each_row(Rows &rows, Long begin, 
         Word target[4] = {0, 0, 0, 0};
         rows.codes.of_four(first, n, code);
         if (plan[CLASS_STEP])
-            load<int, int4>(rows.classes + first, n, label);
+            load(rows.classes + first, n, label);
         if (target_kind != ABSENT)
             load_target(rows, first, n, target);
         rows.folds.of_four(first, n, inside);

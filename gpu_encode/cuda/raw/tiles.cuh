@@ -6,45 +6,6 @@
 
 enum : unsigned { STRIDES = 1024, FOURS = STRIDES / 4, STRAIGHT_TURNS = 4, MOST_TURNS = 64 };
 
-// Four neighbouring numbers: at once, where they lie on a vector.
-template <typename Number> __device__ inline void read_four(const Number *from, bool aligned, Number (&into)[4]) {
-    if (!aligned) {
-#pragma unroll
-        for (int j = 0; j < 4; ++j)
-            into[j] = from[j];
-    } else if constexpr (sizeof(Number) == 8) {
-        ulonglong2 first = reinterpret_cast<const ulonglong2 *>(from)[0];
-        ulonglong2 second = reinterpret_cast<const ulonglong2 *>(from)[1];
-        into[0] = first.x, into[1] = first.y, into[2] = second.x, into[3] = second.y;
-    } else if constexpr (sizeof(Number) == 4) {
-        uint4 found = *reinterpret_cast<const uint4 *>(from);
-        into[0] = found.x, into[1] = found.y, into[2] = found.z, into[3] = found.w;
-    } else if constexpr (sizeof(Number) == 2) {
-        ushort4 found = *reinterpret_cast<const ushort4 *>(from);
-        into[0] = found.x, into[1] = found.y, into[2] = found.z, into[3] = found.w;
-    } else {
-        uchar4 found = *reinterpret_cast<const uchar4 *>(from);
-        into[0] = found.x, into[1] = found.y, into[2] = found.z, into[3] = found.w;
-    }
-}
-
-template <typename Number> __device__ inline void write_four(Number *to, bool aligned, const Number (&from)[4]) {
-    if (!aligned) {
-#pragma unroll
-        for (int j = 0; j < 4; ++j)
-            to[j] = from[j];
-    } else if constexpr (sizeof(Number) == 8) {
-        reinterpret_cast<ulonglong2 *>(to)[0] = ulonglong2{from[0], from[1]};
-        reinterpret_cast<ulonglong2 *>(to)[1] = ulonglong2{from[2], from[3]};
-    } else if constexpr (sizeof(Number) == 4) {
-        *reinterpret_cast<uint4 *>(to) = uint4{from[0], from[1], from[2], from[3]};
-    } else if constexpr (sizeof(Number) == 2) {
-        *reinterpret_cast<ushort4 *>(to) = ushort4{from[0], from[1], from[2], from[3]};
-    } else {
-        *reinterpret_cast<uchar4 *>(to) = uchar4{from[0], from[1], from[2], from[3]};
-    }
-}
-
 // Numbers between the last vector boundary and the array's first number, 0 to 3.
 template <typename Number> __device__ inline unsigned ahead_of_four(const Number *array) {
     return unsigned(reinterpret_cast<Word>(array) / sizeof(Number)) & 3;

@@ -101,7 +101,7 @@ __device__ inline unsigned field(unsigned word, unsigned from, unsigned to) {
     return word >> from & ((1u << (to - from)) - 1);
 }
 
-__device__ inline void load_values(const float *from, int n, float (&into)[4]) { load<float, float4>(from, n, into); }
+__device__ inline void load_values(const float *from, int n, float (&into)[4]) { load(from, n, into); }
 
 __device__ inline void load_values(const Long *from, int n, Long (&into)[4]) {
     Word words[4];
