@@ -94,6 +94,7 @@ from gpu_encode.cuda.row_encodings import Destination
 from gpu_encode.cuda.row_parts import RowParts
 from gpu_encode.cuda.runtime import SIMULATED, blocks_for, cuda, device_function, kernel, launch_rows, types
 from gpu_encode.cuda.table_encodings import code_of
+from gpu_encode.cuda.tiles import PLAN_BYTES, slots_of
 
 if TYPE_CHECKING:
     from cpu_fallback.types import Array
@@ -421,13 +422,13 @@ def encode_by_closed_forms(
     parts: RowParts, lines: Lines, rule: FusedRule, to: Destination, listed: "Array", count: "Array"
 ) -> None:
     """Write the encodings that lines decide; all other rows are listed, and counted."""
-    target = "float" if parts.target.itemsize == 4 else "double" if parts.target_kind == REAL else "Long"
-    key = "Word" if parts.codes.words.itemsize == 8 else "unsigned"
-    variant = {"KEY": key, "TARGET": target, "ENCODING": "float" if to.out.itemsize == 4 else "double"}
+    value = "float" if parts.target.itemsize == 4 else "double" if parts.target_kind == REAL else "Long"
+    slots = slots_of(parts.codes, len(lines.uncounted))
+    variant = {"KEY": slots.key_type, "VALUE": value, "ENCODING": "float" if to.out.itemsize == 4 else "double"}
     blocks = min(blocks_for(-(-len(to.out) // 4), THREADS), 3 * raw.BLOCKS)
-    given = blocks, THREADS, parts.codes, parts.target, *lines
-    output = to.out, to.flagged, to.unseen, listed, count
+    given = slots, parts.target, *lines, to.out, to.flagged, to.unseen, listed, count
     if rule.blend.shrinkage.kind in (EMPIRICAL_BAYES, SIGMOID):
-        raw.run("leave_out_blend", *given, rule.by_mean, rule.prior, *output, variant=variant)
+        given, name = (*given, rule.by_mean, rule.prior), "leave_out_blend"
     else:
-        raw.run("leave_out_estimate", *given, *output, variant=variant)
+        name = "leave_out_estimate"
+    raw.run(name, blocks, THREADS, *given, shared=PLAN_BYTES, variant=variant)

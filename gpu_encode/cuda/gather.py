@@ -9,9 +9,9 @@ from gpu_encode.cuda import raw
 from gpu_encode.cuda.casting import cast
 from gpu_encode.cuda.categories import index_for, lookup, words_of
 from gpu_encode.cuda.folds import fold_source
-from gpu_encode.cuda.indexed import CodeSource, source_of
+from gpu_encode.cuda.indexed import MOST_PLACES, CodeSource, source_of
 from gpu_encode.cuda.memory import empty, to_device
-from gpu_encode.cuda.tiles import MOST_SLOTS, PLAN_BYTES, THREADS, blocks_for, slots_of, walk_of
+from gpu_encode.cuda.tiles import PLAN_BYTES, THREADS, blocks_for, slots_of, walk_of
 
 if TYPE_CHECKING:
     from cpu_fallback.types import Array, Folds
@@ -43,8 +43,6 @@ def gather(table: "Array", codes: "Array", folds: "Folds", out: "Array", /) -> N
     piece, by_row, by_output = memory
     # Of entries of other types there are few.
     source = source_of(codes if piece.dtype in FLOATS else written(codes))
-    if source.size >= MOST_SLOTS:
-        source = source_of(written(codes))
     gather_by_slot(table, source, folds, piece, by_row, by_output)
 
 
@@ -74,7 +72,7 @@ def gather_numbers(table: "Array", values: "Array", categories: "Array", out: "A
     memory, index = flatten(out), None
     if isinstance(categories, np.ndarray) and memory is not None and out.size:
         index = index_for(categories, values.dtype, len(values))
-    if index is None or memory is None or len(index.ranks) >= MOST_SLOTS:
+    if index is None or memory is None or len(index.ranks) >= MOST_PLACES:
         gather(table, lookup(values, categories), None, out)
         return
     words, (base, mask, ranks) = words_of(to_device(values)).words, index

@@ -12,6 +12,8 @@ from gpu_encode.cuda.memory import empty, to_device
 from gpu_encode.cuda.runtime import cuda, device_function, kernel, launch_rows, xp
 
 WORDS = (np.dtype(np.uint32), np.dtype(np.uint64))
+# Kernels number the places of an index in 32 bits.
+MOST_PLACES = 1 << 31
 
 
 class Index(NamedTuple):
@@ -102,13 +104,12 @@ class IndexedCodes(UnwrittenCodes):
     @property
     def source(self) -> CodeSource:
         """Where kernels read the codes: the array, if it has been written, or else the index."""
-        if "written" in vars(self) or self.words.dtype not in WORDS:
-            return source_of(self.written)
         base, mask, ranks = self.index
-        if self.span is None:
-            return CodeSource(self.words, base, mask, np.uint64(len(ranks)), ranks)
-        first, size = self.span
-        return CodeSource(self.words, np.uint64(int(base) + first & int(mask)), mask, np.uint64(size), ranks[:0])
+        first, size = self.span or (0, len(ranks))
+        if "written" in vars(self) or self.words.dtype not in WORDS or size >= MOST_PLACES:
+            return source_of(self.written)
+        begin = np.uint64(int(base) + first & int(mask))
+        return CodeSource(self.words, begin, mask, np.uint64(size), ranks if self.span is None else ranks[:0])
 
 
 def codes_by(words: Array, index: Index, places: Array) -> Array:

@@ -20,8 +20,6 @@ PLAN_BYTES = 256
 KEPT_BYTES = 1024
 # Of random folds a tile has a turn for each; of others so many.
 MOST_TURNS, STRAIGHT_TURNS = 64, 4
-# Slots are numbered in 32 bits.
-MOST_SLOTS = 1 << 31
 
 
 class Slots(NamedTuple):

@@ -130,15 +130,26 @@ def test_encodings_are_those_of_the_definition(device, target, smoothing, rule, 
 def test_next_to_no_row_stays_open(device, open_rows, smoothing, dtype):
     for target, rule in zip(("real", "float32", "whole"), RULES, strict=True):
         assert_same(device, Data(target, 400, smoothing, rule), dtype)
+        assert_same(device, Data(target, 4300, smoothing, rule), dtype)
     assert max(open_rows) <= 6
 
 
-@pytest.mark.parametrize("size", [28, 29, 30, 31, 33, 130])
+# Rows of whole tiles, of 4,096, are read as vectors where they lie on such.
+@pytest.mark.parametrize("size", [28, 31, 130, 4096, 4099, 8197])
 @pytest.mark.parametrize("smoothing", ["m-estimate", "bayes"])
 def test_rows_anywhere_in_memory(device, smoothing, size):
     for number, dtype in enumerate(("float32", "float64", "float32", "float64")):
         shifts = number, (number + size) % 3, 3 - number
         assert_same(device, Data(["real", "float32"][size % 2], size, smoothing), dtype, shifts)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_rows_that_stay_open_are_listed_wherever_they_lie(device, open_rows, dtype):
+    data = Data("whole", 4300)
+    # No double.
+    data.rows.target[[5, 1022, 1023, 4094, 4299]] = 2**53 + 1
+    assert_same(device, data, dtype, (1, 0, 2))
+    assert 5 <= open_rows[0] < 60
 
 
 @pytest.mark.parametrize("word", [0, 0x3FF << 52, -1], ids=["zeros", "ones", "NaN"])

@@ -73,9 +73,9 @@ VARIANTS: dict[str, list[dict[str, str]]] = {
     "extents.cu": [{"NUMBERS": numbers} for numbers in ("FLOAT32", "FLOAT64", "INT64")],
     "ranges.cu": [{"NUMBER": number} for number in NUMBERS],
     "leave_out.cu": [
-        {"KEY": key, "TARGET": target, "ENCODING": encoding}
+        {"KEY": key, "VALUE": value, "ENCODING": encoding}
         for key in WORDS
-        for target in ("float", "double", "Long")
+        for value in ("float", "double", "Long")
         for encoding in ("float", "double")
     ],
     "windows.cu": [

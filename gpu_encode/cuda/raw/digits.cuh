@@ -1,5 +1,5 @@
-// What one row adds to its cell: up to three factors multiplied to a number of three words, and cut into digits; the same
-// as gpu_encode/cuda/digits.py, for CUDA C++.
+// What one row adds to its cell: up to three factors multiplied to a number of three words, and cut into digits; the
+// same as gpu_encode/cuda/digits.py, for CUDA C++.
 
 enum { ABSENT, WHOLE, REAL };
 

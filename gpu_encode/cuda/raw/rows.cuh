@@ -14,7 +14,7 @@
 
 enum { NO_FOLDS, GIVEN, INTERLEAVED, CONTIGUOUS, RANDOM };
 
-// Quotients by products: the high word of the product with the inverse, (2^64 - 1) / divisor, is right or one too small.
+// Quotients by products: the high word of that with the inverse, (2^64 - 1) / divisor, is right or one too small.
 __device__ inline Word quotient(Word value, Word divisor, Word inverse) {
     Word found = __umul64hi(value, inverse);
     return found + (value - found * divisor >= divisor);

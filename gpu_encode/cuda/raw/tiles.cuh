@@ -13,7 +13,9 @@ template <typename Number> __device__ inline unsigned ahead_of_four(const Number
 
 #define KEYS ARRAY(const KEY, keys), Word base, Long last, Long coded, ARRAY(const int, ranks), Long n_lines
 #define GIVEN_SLOTS                                                                                                   \
-    Slots<KEY> { keys, static_cast<KEY>(base), unsigned(last), ranks_size ? ranks : nullptr, unsigned(n_lines), coded != 0 }
+    Slots<KEY> {                                                                                                      \
+        keys, static_cast<KEY>(base), unsigned(last), ranks_size ? ranks : nullptr, unsigned(n_lines), coded != 0     \
+    }
 
 // Slots of keys in a table: distances from a base, of which the last one is that of all keys beyond.  Codes count from
 // -2 on, the unknown ones, and -1, the missing ones; other keys may have ranks.  A table by slot in shared memory saves
@@ -80,12 +82,13 @@ struct Tiles {
     }
 };
 
-// Sources of the folds of four neighbouring rows, turn by turn.  `BLOCKS`: what a multiprocessor has registers for.  `Fixed`: what all rows share; it lies in shared memory,
+// Sources of the folds of four neighbouring rows, turn by turn.  `BLOCKS`: what a multiprocessor has registers for.
+// `CROSSES`: whether the last turn of a tile is another one.  `Fixed`: what all rows share; it lies in shared memory,
 // since registers are few.  `Loaded`: what is read ahead.
 
 // None, or given ones.
 struct StraightFolds {
-    enum { BLOCKS = 2 };
+    enum { BLOCKS = 2, CROSSES = 0 };
     struct Fixed {
         const unsigned *numbers;
         bool aligned;
@@ -103,7 +106,6 @@ struct StraightFolds {
         return Fixed{numbers, !ahead_of_four(numbers + tiles.begin)};
     }
     __device__ void enter(const Fixed &, const Tiles &, unsigned, unsigned) {}
-    __device__ void cross(const Fixed &, const Tiles &, unsigned, unsigned) {}
     __device__ void read(const Fixed &fixed, Long row, Loaded &into) const {
         if (fixed.numbers)
             read_four(fixed.numbers + row, fixed.aligned, into.folds);
@@ -118,7 +120,7 @@ struct StraightFolds {
 
 // Any others, four rows at a time.
 struct ComputedFolds {
-    enum { BLOCKS = 1 };
+    enum { BLOCKS = 1, CROSSES = 0 };
     struct Fixed {
         Folds folds;
     };
@@ -135,7 +137,6 @@ struct ComputedFolds {
         // A thread's next rows may lie before its last ones.
         source.begin = source.end = 0;
     }
-    __device__ void cross(const Fixed &, const Tiles &, unsigned, unsigned) {}
     __device__ void read(const Fixed &, Long, Loaded &) const {}
     __device__ auto folds(const Fixed &, Long row, const Loaded &) -> const unsigned (&)[4] {
         source.of_four(row, 4, found);
@@ -146,7 +147,7 @@ struct ComputedFolds {
 
 // Random ones of whole blocks: a stride's rows have one hash, which tells its first fold and the step to the next.
 struct HashedFolds {
-    enum { BLOCKS = 2 };
+    enum { BLOCKS = 2, CROSSES = 1 };
     struct Fixed {
         Word seed;
         unsigned n_units, units_inverse, n_splits, splits_inverse;
@@ -254,13 +255,14 @@ __device__ inline void take_turns(const Plan<Source> &plan, Source &source, cons
         }
 }
 
-// Give each four rows of whole tiles to work.read(row, into) and then to work.use(row, read, folds), the last tiles first
-// where the rows have just been read from the first on.  `AT_ONCE`: turns whose loads are under way together.
+// Give each four rows of whole tiles to work.read(row, into) and then to work.use(row, read, folds), the last tiles
+// first where the rows have just been read from the first on.  `AT_ONCE`: turns whose loads are under way together.
 template <typename Source, typename Work>
 __device__ inline void walk(const Plan<Source> &plan, const Work &work, bool backwards,
                             unsigned thread = blockIdx.x * blockDim.x + threadIdx.x,
                             unsigned threads = gridDim.x * blockDim.x) {
     constexpr unsigned AT_ONCE = Work::AT_ONCE;
+    static_assert(Source::CROSSES || STRAIGHT_TURNS % AT_ONCE == 0);
     Source source(plan.fixed);
     unsigned n_items = plan.tiles.n_tiles * FOURS;
     for (unsigned item = thread; item < n_items; item += threads) {
@@ -269,11 +271,18 @@ __device__ inline void walk(const Plan<Source> &plan, const Work &work, bool bac
             tile = plan.tiles.n_tiles - 1 - tile;
         Long row = plan.tiles.begin + Long(tile) * plan.tiles.size() + 4 * four;
         source.enter(plan.fixed, plan.tiles, tile, four);
-        unsigned left = plan.tiles.turns;
+        if constexpr (Source::CROSSES) {
+            unsigned left = plan.tiles.turns;
 #pragma unroll 1
-        for (; left > AT_ONCE; left -= AT_ONCE, row += AT_ONCE * STRIDES)
-            take_turns<AT_ONCE>(plan, source, work, row, AT_ONCE, [] {});
-        take_turns<AT_ONCE>(plan, source, work, row, left, [&] { source.cross(plan.fixed, plan.tiles, tile, four); });
+            for (; left > AT_ONCE; left -= AT_ONCE, row += AT_ONCE * STRIDES)
+                take_turns<AT_ONCE>(plan, source, work, row, AT_ONCE, [] {});
+            take_turns<AT_ONCE>(plan, source, work, row, left,
+                                [&] { source.cross(plan.fixed, plan.tiles, tile, four); });
+        } else {
+#pragma unroll 1
+            for (unsigned turn = 0; turn < STRAIGHT_TURNS; turn += AT_ONCE)
+                take_turns<AT_ONCE>(plan, source, work, row + turn * STRIDES, AT_ONCE, [] {});
+        }
     }
 }
 
