@@ -57,19 +57,12 @@ def bounds(numbers: Array, n_rows: int, *, is_sorted: bool) -> tuple[int, int] |
     return (low, size) if size <= n_rows + SMALL_RANGE else None
 
 
-def launch_on(name: str, words: Array, *arguments: object, shared: int = 0) -> int:
-    """Launch a kernel that reads words of any width; gives its number of blocks."""
-    blocks = max(1, min(-(-words.nbytes // (16 * raw.THREADS)), raw.BLOCKS))
-    raw.run(name, blocks, raw.THREADS, words, *arguments, shared=shared, variant={"NUMBER": raw.TYPES[words.itemsize]})
-    return blocks
-
-
 def ends_of(numbers: Array) -> tuple[int, int]:
     """Give the smallest and the largest of some integers, in one pass; waits for them."""
     # Signed words compare as unsigned ones do once the sign is flipped.
     flipped = 1 << (8 * numbers.dtype.itemsize - 1) if numbers.dtype.kind == "i" else 0
-    ends, shared = empty(2 * raw.BLOCKS, np.uint64), raw.THREADS // 2
-    n_blocks = launch_on("measure_range", words_of(numbers).words, np.uint64(flipped), ends, shared=shared)
+    ends, words = empty(2 * raw.BLOCKS, np.uint64), words_of(numbers).words
+    n_blocks = raw.run_over("measure_range", words, np.uint64(flipped), ends, variant=raw.key_of(words))
     found = to_host(ends[: 2 * n_blocks])
     return int(found[::2].min()) - flipped, int(found[1::2].max()) - flipped
 
@@ -146,7 +139,7 @@ def index_range(numbers: Array, lowest: int, size: int) -> tuple[Array, Array] |
     """Number the values of a range of whole numbers; None where some lie outside."""
     words, (base, mask) = words_of(numbers).words, base_and_mask(lowest, numbers.dtype)
     present = zeros(size + 1, np.uint8)
-    launch_on("mark_numbers", words, base, present)
+    raw.run_over("mark_numbers", words, base, present, variant=raw.key_of(words))
     ranks = xp.cumsum(present, dtype=np.int32)
     # Of a short index the host knows the numbers sooner than of a list that is made of them.
     marks = to_host(present) if size <= SHORT_INDEX else present

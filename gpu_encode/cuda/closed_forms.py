@@ -422,13 +422,11 @@ def encode_by_closed_forms(
     parts: RowParts, lines: Lines, rule: FusedRule, to: Destination, listed: "Array", count: "Array"
 ) -> None:
     """Write the encodings that lines decide; all other rows are listed, and counted."""
-    value = "float" if parts.target.itemsize == 4 else "double" if parts.target_kind == REAL else "Long"
+    value = raw.value_type(parts.target.itemsize, parts.target_kind == REAL)
     slots = slots_of(parts.codes, len(lines.uncounted))
-    variant = {"KEY": slots.key_type, "VALUE": value, "ENCODING": "float" if to.out.itemsize == 4 else "double"}
+    variant = {**raw.key_of(slots.keys), "VALUE": value, "ENCODING": raw.ENCODINGS[to.out.itemsize]}
     blocks = min(blocks_for(-(-len(to.out) // 4), THREADS), 3 * raw.BLOCKS)
     given = slots, parts.target, *lines, to.out, to.flagged, to.unseen, listed, count
-    if rule.blend.shrinkage.kind in (EMPIRICAL_BAYES, SIGMOID):
-        given, name = (*given, rule.by_mean, rule.prior), "leave_out_blend"
-    else:
-        name = "leave_out_estimate"
-    raw.run(name, blocks, THREADS, *given, shared=PLAN_BYTES, variant=variant)
+    blends = rule.blend.shrinkage.kind in (EMPIRICAL_BAYES, SIGMOID)
+    name, more = ("leave_out_blend", (rule.by_mean, rule.prior)) if blends else ("leave_out_estimate", ())
+    raw.run(name, blocks, THREADS, *given, *more, shared=PLAN_BYTES, variant=variant)

@@ -96,8 +96,8 @@ def count_in_tables(
     n_classes = extents[1]
     labels = "1" if classes is None else "2" if n_classes == 2 else "0"
     source, turns = tiles.walk_of(folds)
-    variant = {"KEY": slots.key_type, "LABEL": "int", "SOURCE": source}
-    variant["CLASSES"] = labels if source != "ComputedFolds" or labels == "1" else "0"
+    number = labels if source != "ComputedFolds" or labels == "1" else "0"
+    variant = {**raw.key_of(slots.keys), "SOURCE": source, "CLASSES": number}
     shared = table_size(n_cells)
     blocks = tiles.blocks_for(len(slots.keys), turns, n_cells, shared, chosen.blocks, chosen.table_bytes)
     given = slots, slots.ranks if classes is None else classes, *fold_source(folds), *extents, by_rank, accumulators

@@ -80,11 +80,8 @@ def extents(target: "Array | None", weight: "Array | None", powers: tuple[int, .
 def extents_of_target(target: "Array | None") -> list[tuple[int, int]]:
     """Lowest and highest place of target**power, for powers 0, 1 and 2; the first is above the second for zeros."""
     words, kind = number_words(target)
-    numbers = "FLOAT32" if words.itemsize == 4 else "FLOAT64" if kind == REAL else "INT64"
-    threads = min(raw.THREADS, 512)
-    blocks = max(1, min(-(-words.nbytes // (16 * threads)), raw.BLOCKS))
-    ends, variant = empty(2 * raw.BLOCKS, np.int64), {"NUMBERS": numbers}
-    raw.run("measure_extents", blocks, threads, words.view(np.uint32), ends, shared=16 * threads, variant=variant)
+    ends, variant = empty(2 * raw.BLOCKS, np.int64), {"VALUE": raw.value_type(words.itemsize, kind == REAL)}
+    blocks = raw.run_over("measure_extents", words, ends, threads=min(raw.THREADS, 512), variant=variant)
     found = to_host(ends[: 2 * blocks])
     low, high = int(found[::2].min()), int(found[1::2].max())
     return [(power * low, power * high) for power in range(POWERS)]

@@ -54,9 +54,10 @@ def gather_by_slot(
     slots, n_rows = slots_of(source, n_lines), len(source.words)
     name, turns = walk_of(folds)
     narrow = min(slots.keys.itemsize, piece.itemsize) < 4
-    variant = {"KEY": slots.key_type, "ENTRY": raw.TYPES[piece.itemsize], "SOURCE": "ComputedFolds" if narrow else name}
-    variant["OUTPUTS"] = "1" if n_outputs == 1 and variant["SOURCE"] != "ComputedFolds" else "0"
-    in_vector = 1 if variant["OUTPUTS"] == "1" else VECTOR_BYTES // piece.itemsize
+    name = "ComputedFolds" if narrow else name
+    outputs = "1" if n_outputs == 1 and name != "ComputedFolds" else "0"
+    variant = raw.key_of(slots.keys) | {"ENTRY": raw.TYPES[piece.itemsize], "SOURCE": name, "OUTPUTS": outputs}
+    in_vector = 1 if outputs == "1" else VECTOR_BYTES // piece.itemsize
     n_entries = (slots.last + 1) * n_folds * -(-n_outputs // in_vector) * in_vector
     shared, most = PLAN_BYTES + n_entries * piece.itemsize, raw.table_bytes()
     blocks = blocks_for(n_rows, turns, 1, shared if shared <= most else 0, raw.BLOCKS, most)

@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from cpu_fallback.row_numbers import FoldPattern
-from gpu_encode.cuda import raw
 from gpu_encode.cuda.runtime import SIMULATED
 
 if TYPE_CHECKING:
@@ -45,11 +44,6 @@ class Slots(NamedTuple):
     coded: bool
     ranks: "Array"
     n_lines: int
-
-    @property
-    def key_type(self) -> str:
-        """Type of a key."""
-        return raw.TYPES[self.keys.dtype.itemsize]
 
 
 def slots_of(source: "CodeSource", n_lines: int) -> Slots:

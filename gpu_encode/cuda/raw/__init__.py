@@ -46,14 +46,15 @@ FILES = {
     "walk_blocks": "permutation.cu",
     "shuffle_blocks": "permutation.cu",
 }
-# Types of unsigned words by their bytes, as raw/rows.cuh calls them.
+# Types of unsigned words by their bytes, as raw/vectors.cuh calls them; of targets; and of encodings by their bytes.
 TYPES = {1: "unsigned char", 2: "unsigned short", 4: "unsigned", 8: "Word"}
-NUMBERS = tuple(TYPES.values())
-NARROW, WORDS = NUMBERS[:2], NUMBERS[2:]
+KEYS = tuple(TYPES.values())
+NARROW, WORDS = KEYS[:2], KEYS[2:]
+VALUES, ENCODINGS = ("float", "double", "Long"), {4: "float", 8: "double"}
 # The variants that the library asks for, by file; of a file that is not named here, only the plain one.
 VARIANTS: dict[str, list[dict[str, str]]] = {
     "count_rows.cu": [
-        {"KEY": key, "LABEL": "int", "CLASSES": classes, "SOURCE": source}
+        {"KEY": key, "CLASSES": classes, "SOURCE": source}
         for key in WORDS
         for source, numbers in (("HashedFolds", "012"), ("StraightFolds", "012"), ("ComputedFolds", "01"))
         for classes in numbers
@@ -62,7 +63,7 @@ VARIANTS: dict[str, list[dict[str, str]]] = {
         {"KEY": key, "ENTRY": entry, "OUTPUTS": outputs, "SOURCE": source}
         for sources, keys, entries, numbers in (
             (("HashedFolds", "StraightFolds"), WORDS, WORDS, "01"),
-            (("ComputedFolds",), NUMBERS, WORDS, "0"),
+            (("ComputedFolds",), KEYS, WORDS, "0"),
             (("ComputedFolds",), ("unsigned",), NARROW, "0"),
         )
         for source in sources
@@ -70,23 +71,17 @@ VARIANTS: dict[str, list[dict[str, str]]] = {
         for entry in entries
         for outputs in numbers
     ],
-    "extents.cu": [{"NUMBERS": numbers} for numbers in ("FLOAT32", "FLOAT64", "INT64")],
-    "ranges.cu": [{"NUMBER": number} for number in NUMBERS],
+    "extents.cu": [{"VALUE": value} for value in VALUES],
+    "ranges.cu": [{"KEY": key} for key in KEYS],
     "leave_out.cu": [
         {"KEY": key, "VALUE": value, "ENCODING": encoding}
-        for key in WORDS
-        for value in ("float", "double", "Long")
-        for encoding in ("float", "double")
+        for key, value, encoding in product(WORDS, VALUES, ENCODINGS.values())
     ],
     "windows.cu": [
         {"VALUE": value, "SQUARES": squares, "SOURCE": source}
-        for value, squares, source in product(
-            ("float", "double", "Long"), "01", ("StraightFolds", "ComputedFolds", "HashedFolds")
-        )
+        for value, squares, source in product(VALUES, "01", ("StraightFolds", "ComputedFolds", "HashedFolds"))
     ],
-    "bucket_sums.cu": [
-        {"VALUE": value, "SQUARES": squares} for value, squares in product(("float", "double", "Long"), "01")
-    ],
+    "bucket_sums.cu": [{"VALUE": value, "SQUARES": squares} for value, squares in product(VALUES, "01")],
     "ordered.cu": [{"OUT": out, "ESTIMATES": estimates} for out in ("float", "double") for estimates in ("0", "1")],
 }
 
@@ -150,6 +145,16 @@ def flatten(arguments: tuple[Any, ...]) -> Iterator[Any]:
             yield each if isinstance(each, np.uint64) else np.int64(each)
 
 
+def key_of(words: Any) -> dict[str, str]:
+    """Say which type of keys a kernel is compiled for."""
+    return {"KEY": TYPES[words.itemsize]}
+
+
+def value_type(itemsize: int, real: bool) -> str:
+    """Type of targets, one of `VALUES`."""
+    return ENCODINGS[itemsize] if real else "Long"
+
+
 def run(
     name: str, blocks: int, threads: int, *arguments: Any, shared: int = 0, variant: Mapping[str, str] | None = None
 ) -> None:
@@ -173,3 +178,10 @@ def run(
         # since another thread may set it, too, before this one launches.
         kernel.max_dynamic_shared_size_bytes = max(table_bytes(), shared)
     kernel((blocks,), (threads,), tuple(flatten(arguments)), shared_mem=shared)
+
+
+def run_over(name: str, words: Any, *arguments: Any, threads: int = THREADS, variant: Mapping[str, str]) -> int:
+    """Launch a kernel that reads numbers as whole vectors, each once; gives its blocks, of two words for each warp."""
+    blocks = max(1, min(-(-words.nbytes // (16 * threads)), BLOCKS))
+    run(name, blocks, threads, words, *arguments, shared=threads // 2, variant=variant)
+    return blocks

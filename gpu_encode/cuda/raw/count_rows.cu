@@ -1,5 +1,4 @@
-// Counts of rows per (line, fold, class) cell in tables of the blocks; compiled for a type of keys, of labels and of
-// folds.  Two neighbouring cells share a word, 16 bits each.  Whoever sees that a half is half full takes the word out.
+// Counts of rows per (line, fold, class) cell in tables of the blocks; compiled for a type of keys and of folds.  Two neighbouring cells share a word, 16 bits each.  Whoever sees that a half is half full takes the word out.
 
 #include "tiles.cuh"
 
@@ -15,12 +14,12 @@ extern __shared__ __align__(16) unsigned table[];
 struct Counting {
     struct Rows {
         KEY keys[4];
-        LABEL labels[4];
+        int labels[4];
     };
     // Registers hold one turn of 64-bit keys.
     enum : unsigned { AT_ONCE = sizeof(KEY) == 8 ? 1 : 2 };
     Slots<KEY> slots;
-    const LABEL *labels;
+    const int *labels;
     Word *cells;
     unsigned n_folds, n_classes;
     bool aligned, by_rank;
@@ -32,7 +31,7 @@ struct Counting {
     }
 
     // How many bytes of the table lie before a row's word, and what it adds.  Labels beyond count as the last class.
-    __device__ unsigned find(KEY key, LABEL label, unsigned fold, unsigned &one) const {
+    __device__ unsigned find(KEY key, int label, unsigned fold, unsigned &one) const {
         unsigned slot = slots.of(key);
         if (by_rank)
             slot = slots.rank_of(slot);
@@ -89,7 +88,7 @@ struct Counting {
 };
 
 extern "C" __global__ void __launch_bounds__(512, SOURCE::BLOCKS)
-    count_rows(KEYS, ARRAY(const LABEL, labels), FOLDS, Long n_folds, Long n_classes, Long by_rank, ARRAY(Long, cells)) {
+    count_rows(KEYS, ARRAY(const int, labels), FOLDS, Long n_folds, Long n_classes, Long by_rank, ARRAY(Long, cells)) {
     Plan<SOURCE> &plan = *reinterpret_cast<Plan<SOURCE> *>(table);
     static_assert(sizeof plan <= 4 * IN_LINE);
     Slots<KEY> slots = GIVEN_SLOTS;

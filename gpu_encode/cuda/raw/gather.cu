@@ -88,9 +88,10 @@ struct FromTable {
         for (unsigned i = threadIdx.x; i < (given.slots.last + 1) * in_line; i += blockDim.x) {
             unsigned rest = remainder(i, in_line, line_inverse), output = remainder(rest, n_outputs, inverse);
             unsigned line = given.slots.line_of((i - rest) / in_line), vector = (i - output) / n_outputs * width();
+            ENTRY &to = vectors()[vector + output / IN_VECTOR].values[output % IN_VECTOR];
             // Of fewer than two lines none is for what is missing or unknown.
             if (line < given.slots.n_lines)
-                vectors()[vector + output / IN_VECTOR].values[output % IN_VECTOR] = given.entries[line * in_line + rest];
+                to = given.entries[line * in_line + rest];
         }
     }
     __device__ void read(Long row, Rows &into) const {
