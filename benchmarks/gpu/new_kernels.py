@@ -60,7 +60,7 @@ USES = {
     "add_buckets": Use("folds-f64-auto", 10**6, "shared atomics"),
 }
 # Kernels that no case is known to launch: the suites alone run them on a GPU.
-BY_SUITES = {"count_in_memory", "walk_rows_64", "walk_blocks", "shuffle_blocks"}
+BY_SUITES = {"count_in_memory", "number_folds", "walk_rows_64", "walk_blocks", "shuffle_blocks"}
 BY_SUITES |= {"add_in_cells", "add_in_tables", "add_hot_in_tables"}
 N_ROWS = 1 << 28
 # Rows of which bits are compared: around multiples of what blocks and tiles hold.

@@ -92,7 +92,7 @@ from gpu_encode.cuda.memory import empty
 from gpu_encode.cuda.moments import ROOM, class_width, difference, magnitude, pair
 from gpu_encode.cuda.row_encodings import Destination
 from gpu_encode.cuda.row_parts import RowParts
-from gpu_encode.cuda.runtime import SIMULATED, blocks_for, cuda, device_function, kernel, launch_rows, types
+from gpu_encode.cuda.runtime import blocks_for, cuda, device_function, kernel, launch_rows, types
 from gpu_encode.cuda.table_encodings import code_of
 from gpu_encode.cuda.tiles import PLAN_BYTES, slots_of
 
@@ -108,7 +108,7 @@ ESTIMATE_WIDTHS, BLEND_WIDTHS = {4: 2, 8: 4}, {4: NARROW_BLEND, 8: WIDE_BLEND}
 # Where sums cancel to less than that, estimates have no closed form.
 CANCELLED = 2.0**-16
 # Threads of a block: registers leave room for two or three of these.
-THREADS = 32 if SIMULATED else 256
+THREADS = min(raw.THREADS, 256)
 # A line takes as long as the exact encodings of some rows.
 ROWS_OF_A_LINE = 4
 
@@ -425,7 +425,7 @@ def encode_by_closed_forms(
     value = raw.value_type(parts.target.itemsize, parts.target_kind == REAL)
     slots = slots_of(parts.codes, len(lines.uncounted))
     variant = {**raw.key_of(slots.keys), "VALUE": value, "ENCODING": raw.ENCODINGS[to.out.itemsize]}
-    blocks = min(blocks_for(-(-len(to.out) // 4), THREADS), 3 * raw.BLOCKS)
+    blocks = blocks_for(len(to.out), 4 * THREADS, 3 * raw.BLOCKS)
     given = slots, parts.target, *lines, to.out, to.flagged, to.unseen, listed, count
     blends = rule.blend.shrinkage.kind in (EMPIRICAL_BAYES, SIGMOID)
     name, more = ("leave_out_blend", (rule.by_mean, rule.prior)) if blends else ("leave_out_estimate", ())

@@ -8,6 +8,7 @@ from cpu_fallback.compiled.border import Array
 from gpu_encode.cuda import partition, raw, tiles
 from gpu_encode.cuda.folds import fold_source
 from gpu_encode.cuda.indexed import CodeSource, source_of
+from gpu_encode.cuda.runtime import blocks_for
 from gpu_encode.cuda.tiles import slots_of
 
 if TYPE_CHECKING:
@@ -25,7 +26,7 @@ class Engine:
 
     def blocks_for(self, n_rows: int) -> int:
         """Blocks of a grid whose threads work on four rows at a time."""
-        return max(1, min(-(-n_rows // (4 * self.threads)), self.blocks))
+        return blocks_for(n_rows, 4 * self.threads, self.blocks)
 
 
 def engine() -> Engine:
@@ -99,6 +100,6 @@ def count_in_tables(
     number = labels if source != "ComputedFolds" or labels == "1" else "0"
     variant = {**raw.key_of(slots.keys), "SOURCE": source, "CLASSES": number}
     shared = table_size(n_cells)
-    blocks = tiles.blocks_for(len(slots.keys), turns, n_cells, shared, chosen.blocks, chosen.table_bytes)
+    blocks = tiles.blocks_with_tables(len(slots.keys), turns, n_cells, shared, chosen.blocks, chosen.table_bytes)
     given = slots, slots.ranks if classes is None else classes, *fold_source(folds), *extents, by_rank, accumulators
     chosen.run("count_rows", blocks, min(chosen.threads, tiles.THREADS), *given, shared=shared, variant=variant)

@@ -11,7 +11,7 @@ from gpu_encode.cuda.categories import index_for, lookup, words_of
 from gpu_encode.cuda.folds import fold_source
 from gpu_encode.cuda.indexed import MOST_PLACES, CodeSource, source_of
 from gpu_encode.cuda.memory import empty, to_device
-from gpu_encode.cuda.tiles import PLAN_BYTES, THREADS, blocks_for, slots_of, walk_of
+from gpu_encode.cuda.tiles import PLAN_BYTES, THREADS, blocks_with_tables, slots_of, walk_of
 
 if TYPE_CHECKING:
     from cpu_fallback.types import Array, Folds
@@ -60,7 +60,7 @@ def gather_by_slot(
     in_vector = 1 if outputs == "1" else VECTOR_BYTES // piece.itemsize
     n_entries = (slots.last + 1) * n_folds * -(-n_outputs // in_vector) * in_vector
     shared, most = PLAN_BYTES + n_entries * piece.itemsize, raw.table_bytes()
-    blocks = blocks_for(n_rows, turns, 1, shared if shared <= most else 0, raw.BLOCKS, most)
+    blocks = blocks_with_tables(n_rows, turns, 1, shared if shared <= most else 0, raw.BLOCKS, most)
     # A table that costs more than it saves stays in memory.
     in_table = shared <= most and n_entries * blocks <= n_rows
     entries = cast(to_device(table), piece.dtype).reshape(-1)

@@ -8,15 +8,13 @@ from cpu_fallback.compiled.border import Array
 from cpu_fallback.row_numbers import ROUNDS, Permutation
 from gpu_encode.cuda import raw
 from gpu_encode.cuda.memory import empty, keep_on_device
-from gpu_encode.cuda.runtime import MOST_BLOCKS, SIMULATED, THREADS, current_device
+from gpu_encode.cuda.runtime import MOST_BLOCKS, MULTIPROCESSORS, blocks_for, current_device
 
 # Places inside of so large a block fit a byte.
 LARGEST_BLOCK = 256
 WARP = 32
 # Threads of a block that tabulates rounds, which is alone on a multiprocessor, and of any other.
-WALKERS = 2 * WARP if SIMULATED else 1024
-SHUFFLERS = WARP if SIMULATED else THREADS
-MULTIPROCESSORS = MOST_BLOCKS if SIMULATED else 132
+WALKERS, SHUFFLERS = raw.THREADS, min(raw.THREADS, 256)
 # How many rounds kernels may have in a table, the first ones.
 TABULATED = (ROUNDS, ROUNDS - 1, 3)
 
@@ -66,12 +64,12 @@ def walk_rows(permutation: Permutation, start: int, stop: int, forward: bool, dt
     if permutation.block > 1:
         last, lacking = map(np.uint64, permutation.last_block)
         fixed = np.uint64(start), np.uint64(permutation.n_rows), np.uint64(permutation.block), permutation.inside_bits
-        blocks = max(1, min(-(-size // SHUFFLERS), MOST_BLOCKS))
+        blocks = blocks_for(size, SHUFFLERS, MOST_BLOCKS)
         raw.run("walk_blocks", blocks, SHUFFLERS, *fixed, last, lacking, *network, permutation.inside_key, out)
         return out.astype(dtype, copy=False)
     rounds = tabulated(network[1], size)
     name = "walk_rows_32" if out.itemsize == 4 else "walk_rows_64"
-    blocks = min(-(-size // WALKERS), MULTIPROCESSORS if rounds else MOST_BLOCKS)
+    blocks = blocks_for(size, WALKERS, MULTIPROCESSORS if rounds else MOST_BLOCKS)
     shared = rounds << (network[1] + 1)
     raw.run(name, blocks, WALKERS, *network, rounds, np.uint64(start), out, shared=shared)
     return out
@@ -87,6 +85,6 @@ def walk_in_blocks(permutation: Permutation, start: int, stop: int) -> tuple[Blo
     first, end = ((place + lacking * (place >= turn)) // size for place in (start, stop - 1))
     blocks = Blocks(walk_rows(permutation.blocks, first, end + 1, False, np.uint32), size, first, turn, lacking)
     inside, fixed = empty(stop - start, np.uint8), (permutation.inside_bits, permutation.inside_key)
-    grid = max(1, min(-(-len(blocks.numbers) * WARP // SHUFFLERS), MOST_BLOCKS))
+    grid = blocks_for(len(blocks.numbers) * WARP, SHUFFLERS, MOST_BLOCKS)
     raw.run("shuffle_blocks", grid, SHUFFLERS, start, np.uint64(permutation.n_rows), *blocks, *fixed, inside)
     return blocks, inside

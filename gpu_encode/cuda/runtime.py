@@ -27,6 +27,7 @@ __all__ = [
     "FEW_THREADS",
     "KERNELS",
     "MOST_BLOCKS",
+    "MULTIPROCESSORS",
     "SHARED_BYTES",
     "SIMULATED",
     "THREADS",
@@ -54,7 +55,8 @@ if not SIMULATED:
 
 # Threads of a block, and the most blocks of a grid: kernels walk over their rows in strides of the whole grid.
 THREADS = 4 if SIMULATED else 256
-MOST_BLOCKS = 3 if SIMULATED else 132 * 16
+MULTIPROCESSORS = 3 if SIMULATED else 132
+MOST_BLOCKS = 3 if SIMULATED else 16 * MULTIPROCESSORS
 # Threads of a block of kernels with so many registers that larger blocks would leave a good part of these to nobody.
 FEW_THREADS = 2 if SIMULATED else 64
 # numba.cuda launches nothing with more dynamic shared memory than this.
@@ -88,9 +90,9 @@ def current_device() -> int:
     return 0 if SIMULATED else int(xp.cuda.Device().id)
 
 
-def blocks_for(n_items: int, threads: int = THREADS) -> int:
+def blocks_for(n_items: int, threads: int = THREADS, most: int | None = None) -> int:
     """Blocks of a grid that works on this many items."""
-    return max(1, min(-(-n_items // threads), MOST_BLOCKS * THREADS // threads))
+    return max(1, min(-(-n_items // threads), MOST_BLOCKS * THREADS // threads if most is None else most))
 
 
 def wrap_for_simulator(argument: Any) -> Any:

@@ -5,14 +5,15 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from cpu_fallback.row_numbers import FoldPattern
-from gpu_encode.cuda.runtime import SIMULATED
+from gpu_encode.cuda import raw
+from gpu_encode.cuda.runtime import blocks_for
 
 if TYPE_CHECKING:
     from cpu_fallback.types import Array, Folds
     from gpu_encode.cuda.indexed import CodeSource
 
 # What registers leave room for twice on a multiprocessor.
-THREADS = 64 if SIMULATED else 512
+THREADS = min(raw.THREADS, 512)
 # Shared memory before the table of a block.
 PLAN_BYTES = 256
 # What a multiprocessor keeps of its shared memory for each block.
@@ -62,7 +63,7 @@ def walk_of(folds: "Folds") -> tuple[str, int]:
     return "ComputedFolds", STRAIGHT_TURNS
 
 
-def blocks_for(n_rows: int, turns: int, size: int, shared: int, most: int, table_bytes: int) -> int:
+def blocks_with_tables(n_rows: int, turns: int, size: int, shared: int, most: int, table_bytes: int) -> int:
     """Blocks of a grid: as many as run at once, and no more than make clearing their tables as dear as their rows."""
     fitting = most if shared <= (table_bytes - KEPT_BYTES) // 2 else most // 2
-    return max(1, min(fitting, -(-n_rows // max(4 * turns * THREADS, size))))
+    return blocks_for(n_rows, max(4 * turns * THREADS, size), fitting)

@@ -1,4 +1,6 @@
-"""Fold numbers as kernels in numba and in CUDA C++ compute them: of launch arguments, for a chunk's rows."""
+"""Fold numbers as kernels compute them: of launch arguments, for a chunk's rows, and written."""
+
+from importlib import import_module
 
 import numpy as np
 import pytest
@@ -32,6 +34,8 @@ def folds_of_chunk(count, folds, n_rows, n_folds):
 def check(count, pattern, n_rows):
     expected = cpu_fallback.fold_numbers(pattern, 0, n_rows).tolist()
     assert folds_of_chunk(count, pattern, n_rows, pattern.n_splits) == expected
+    written = import_module("gpu_encode.cuda.folds").fold_numbers
+    assert memory.to_host(written(pattern, 2, n_rows)).tolist() == expected[2:]
 
 
 LONG = [pytest.param(n_splits, marks=pytest.mark.long) for n_splits in (65535, 100_003)]

@@ -12,11 +12,11 @@ from typing import Any
 
 import numpy as np
 
-from gpu_encode.cuda.runtime import SHARED_BYTES, SIMULATED, is_device_array, xp
+from gpu_encode.cuda.runtime import MULTIPROCESSORS, SHARED_BYTES, SIMULATED, blocks_for, is_device_array, xp
 
 # Threads and blocks of kernels that fill the GPU: two such blocks fill a multiprocessor.
 THREADS = 64 if SIMULATED else 1024
-BLOCKS = 3 if SIMULATED else 132 * 2
+BLOCKS = 3 if SIMULATED else 2 * MULTIPROCESSORS
 # No product is fused with a sum, as in every kernel of the backend.
 OPTIONS = ("--std=c++17", "--fmad=false")
 # The file of each kernel.
@@ -41,6 +41,7 @@ FILES = {
     "count_chunks": "ordered.cu",
     "scan_chunks": "ordered.cu",
     "walk_chunks": "ordered.cu",
+    "number_folds": "folds.cu",
     "walk_rows_32": "permutation.cu",
     "walk_rows_64": "permutation.cu",
     "walk_blocks": "permutation.cu",
@@ -182,6 +183,6 @@ def run(
 
 def run_over(name: str, words: Any, *arguments: Any, threads: int = THREADS, variant: Mapping[str, str]) -> int:
     """Launch a kernel that reads numbers as whole vectors, each once; gives its blocks, of two words for each warp."""
-    blocks = max(1, min(-(-words.nbytes // (16 * threads)), BLOCKS))
+    blocks = blocks_for(words.nbytes, 16 * threads, BLOCKS)
     run(name, blocks, threads, words, *arguments, shared=threads // 2, variant=variant)
     return blocks

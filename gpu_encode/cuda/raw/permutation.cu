@@ -2,7 +2,6 @@
 
 #include "rows.cuh"
 
-constexpr Word BLOCK_KEY = 0x9E3779B97F4A7C15ull, STRIDE_KEY = 0xD1B54A32D192ED03ull;
 constexpr unsigned LANES = 32, ROUNDS = 8, INSIDE_ROUNDS = 6;
 
 // A Feistel network, whose keys come in the order in which they are used: forwards from a row to its place.
@@ -26,7 +25,8 @@ struct Halves {
     unsigned left, right;
 
     __device__ static Halves of(Word number, const Network &network) {
-        unsigned mask = (1u << network.half) - 1, high = unsigned(number >> network.half) & mask, low = unsigned(number) & mask;
+        unsigned mask = (1u << network.half) - 1, low = unsigned(number) & mask;
+        unsigned high = unsigned(number >> network.half) & mask;
         return network.forward ? Halves{high, low} : Halves{low, high};
     }
     __device__ Word number(const Network &network) const {
@@ -75,7 +75,8 @@ __device__ inline void walk_all(const Network &network, unsigned tabulated, Word
     for (unsigned k = threadIdx.x; k < tabulated << network.half; k += blockDim.x)
         hashes[k] = static_cast<unsigned short>(network.round(k >> network.half, k & ((1u << network.half) - 1)));
     __syncthreads();
-    Long warp = Long(blockIdx.x) * (blockDim.x / LANES) + threadIdx.x / LANES, n_warps = Long(gridDim.x) * blockDim.x / LANES;
+    Long warp = Long(blockIdx.x) * (blockDim.x / LANES) + threadIdx.x / LANES;
+    Long n_warps = Long(gridDim.x) * blockDim.x / LANES;
     Long share = (size + n_warps - 1) / n_warps, begin = min(warp * share, size), end = min(begin + share, size);
     if (tabulated == 8)
         walk<8>(network, hashes, first, begin, end, out);
@@ -165,9 +166,11 @@ extern "C" __global__ void __launch_bounds__(256)
     Long warp = Long(blockIdx.x) * (blockDim.x / LANES) + threadIdx.x / LANES;
     for (Long k = warp; k < numbers_size; k += Long(gridDim.x) * (blockDim.x / LANES)) {
         Word number = numbers[k];
-        Inside inside{inside_key + number * STRIDE_KEY, min(Word(block), n_rows - number * Word(block)), unsigned(bits)};
+        Word size = min(Word(block), n_rows - number * Word(block));
+        Inside inside{inside_key + number * STRIDE_KEY, size, unsigned(bits)};
         Word own = inside.step(min(lane, INSIDE_ROUNDS - 1) + 1);
-        unsigned of_round = (unsigned(own >> 32 | 1) & mask) | (unsigned(own) & mask) << 16, factor[INSIDE_ROUNDS], added[INSIDE_ROUNDS];
+        unsigned of_round = (unsigned(own >> 32 | 1) & mask) | (unsigned(own) & mask) << 16;
+        unsigned factor[INSIDE_ROUNDS], added[INSIDE_ROUNDS];
 #pragma unroll
         for (unsigned round = 0; round < INSIDE_ROUNDS; ++round) {
             unsigned given = __shfl_sync(~0u, of_round, round);

@@ -25,7 +25,8 @@ __device__ inline unsigned remainder(unsigned value, unsigned divisor, unsigned 
     return rest >= divisor ? rest - divisor : rest;
 }
 
-// Scramble a 64-bit word (the finaliser of SplitMix64).
+// Scramble a 64-bit word (the finaliser of SplitMix64); and what distinguishes words that are given it.
+constexpr Word BLOCK_KEY = 0x9E3779B97F4A7C15ull, STRIDE_KEY = 0xD1B54A32D192ED03ull;
 __device__ inline Word mixed(Word word) {
     word = (word ^ (word >> 30)) * 0xBF58476D1CE4E5B9ull;
     word = (word ^ (word >> 27)) * 0x94D049BB133111EBull;
@@ -96,12 +97,12 @@ struct Folds {
         }
         begin = first_unit * n_splits;
         end = begin + (n_splits << log2_stride);
-        block_key = mixed(seed + block * 0x9E3779B97F4A7C15ull);
+        block_key = mixed(seed + block * BLOCK_KEY);
     }
 
     __device__ unsigned random(Word row) const {
         Word place = row - begin, turn = place >> log2_stride, stride = place - (turn << log2_stride);
-        Word key = mixed(block_key + stride * 0xD1B54A32D192ED03ull);
+        Word key = mixed(block_key + stride * STRIDE_KEY);
         Word factor = units[remainder(unsigned(key >> 32), n_units, units_inverse)];
         unsigned shift = remainder(unsigned(key), unsigned(n_splits), splits_inverse);
         if (n_splits >> 16)

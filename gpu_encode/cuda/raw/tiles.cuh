@@ -154,7 +154,6 @@ struct HashedFolds {
         unsigned char units[MOST_TURNS];
     };
     struct Loaded {};
-    static constexpr Word STRIDE_KEY = 0xD1B54A32D192ED03ull;
     unsigned fold[4], step[4];
 
     __device__ HashedFolds(const Fixed &) {}
@@ -168,7 +167,7 @@ struct HashedFolds {
         return fixed;
     }
     __device__ static Word key_of(const Fixed &fixed, Word block) {
-        return mixed(fixed.seed + block * 0x9E3779B97F4A7C15ull);
+        return mixed(fixed.seed + block * BLOCK_KEY);
     }
     __device__ void hash(const Fixed &fixed, Word stride_key, int j) {
         Word key = mixed(stride_key);
