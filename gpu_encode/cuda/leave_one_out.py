@@ -11,7 +11,7 @@ from gpu_encode.cuda.closed_forms import encode_by_closed_forms, has_closed_form
 from gpu_encode.cuda.digits import add_row, measures_of
 from gpu_encode.cuda.encodings import MOST_CELL, Doubts, fits, room_for_doubts
 from gpu_encode.cuda.fallbacks import OPEN, WIDE, leave_to_arrays
-from gpu_encode.cuda.indexed import CodeSource, code_at, source_of
+from gpu_encode.cuda.indexed import code_at, source_of
 from gpu_encode.cuda.memory import empty, to_device, to_host, zeros
 from gpu_encode.cuda.moments import ROOM, class_width
 from gpu_encode.cuda.row_encodings import Destination, destination_of, settle_rows, write_row
@@ -37,31 +37,25 @@ ROOM_FOR_OPEN = 1 << 10
 ROWS_OF_AN_OPEN = 1 << 6
 
 
+@device_function
+def take_out(row: int, rows: RowParts, digits: "Array", sums: "Array", own: int) -> None:
+    """Take a row's own digits out of its class in some sums."""
+    given = rows.target, rows.target_kind, rows.weight, rows.weight_kind, rows.measures
+    add_row(row, -1, *given, digits, sums, own)
+
+
 @kernel
 def leave_row_out(
-    codes: "Array",
-    classes: "Array",
-    labelled: bool,
-    target: "Array",
-    target_kind: int,
-    weight: "Array",
-    weight_kind: int,
-    measures: "Array",
-    accumulators: "Array",
-    n_lines: int,
-    n_classes: int,
-    width: int,
-    seen: "Array",
+    rows: RowParts, accumulators: "Array", n_lines: int, n_classes: int, width: int, seen: "Array"
 ) -> None:
     """Copy the line of each row's category and take the row's own digits out of its class."""
     digits = cuda.local.array(MOST_DIGITS, types.int64)
     length = n_classes * width
-    for row in range(cuda.grid(1), len(codes), cuda.gridsize(1)):
-        source, at = line_of(codes[row], n_lines) * length, row * length
+    for row in range(cuda.grid(1), len(rows.codes), cuda.gridsize(1)):
+        source, at = line_of(rows.codes[row], n_lines) * length, row * length
         for k in range(length):
             seen[at + k] = accumulators[source + k]
-        own = at + classes[row] * width if labelled else at
-        add_row(row, -1, target, target_kind, weight, weight_kind, measures, digits, seen, own)
+        take_out(row, rows, digits, seen, at + rows.classes[row] * width if rows.labelled else at)
 
 
 def leave_one_out(accumulators: "Array", rows: "Rows", layout: "Layout", /) -> "Array":
@@ -69,7 +63,7 @@ def leave_one_out(accumulators: "Array", rows: "Rows", layout: "Layout", /) -> "
     seen = empty((len(rows), *accumulators.shape[1:]), np.int64)
     if len(rows):
         parts, table = parts_of(rows, measures_of(layout)), to_device(accumulators).reshape(-1)
-        launch_rows(leave_row_out, len(rows), *parts, table, *accumulators.shape, seen.reshape(-1))
+        launch_rows(leave_row_out, len(rows), parts, table, *accumulators.shape, seen.reshape(-1))
     return seen
 
 
@@ -82,14 +76,7 @@ def rows_open(n_rows: int, listed: "Array", every: bool, counters: "Array") -> i
 
 @kernel
 def leave_row_out_and_encode(
-    codes: CodeSource,
-    classes: "Array",
-    labelled: bool,
-    target: "Array",
-    target_kind: int,
-    weight: "Array",
-    weight_kind: int,
-    measures: "Array",
+    rows: RowParts,
     accumulators: "Array",
     total: "Array",
     n_lines: int,
@@ -108,17 +95,17 @@ def leave_row_out_and_encode(
     n_room = cuda.local.array(ROOM, types.int64)
     s_room = cuda.local.array(ROOM, types.int64)
     q_room = cuda.local.array(ROOM, types.int64)
-    width, n_rows = class_width(shape), len(codes.words)
+    width, n_rows = class_width(shape), len(rows.codes.words)
     length, n_open = shape.n_classes * width, rows_open(n_rows, listed, every, doubts.counters)
     for i in range(cuda.grid(1), n_open, cuda.gridsize(1)):
         row = i if n_open == n_rows else listed[i]
-        code = code_at(codes, row)
+        code = code_at(rows.codes, row)
         source = line_of(code, n_lines) * length
         for k in range(length):
             seen[k], others[k] = accumulators[source + k], total[k]
-        own = classes[row] * width if labelled else 0
-        add_row(row, -1, target, target_kind, weight, weight_kind, measures, digits, seen, own)
-        add_row(row, -1, target, target_kind, weight, weight_kind, measures, digits, others, own)
+        own = rows.classes[row] * width if rows.labelled else 0
+        take_out(row, rows, digits, seen, own)
+        take_out(row, rows, digits, others, own)
         write_row(code, row, seen, others, shape, first, rule, n_room, s_room, q_room, to, doubts)
 
 
@@ -155,7 +142,7 @@ def leave_one_out_encodings(
     parts = parts_of(rows, measures_of(layout), source_of)
     listed, every, counters = list_open_rows(parts, sums, n_lines, shape, rule, to)
     doubts = room_for_doubts(n_rows * out.shape[1], n_classes * width, rule.blend.shrinkage.kind, counters)
-    given = *parts, *sums, n_lines, shape, first_output, rule, listed, every, to, doubts
+    given = parts, *sums, n_lines, shape, first_output, rule, listed, every, to, doubts
     launch(leave_row_out_and_encode, min(blocks_for(n_rows, FEW_THREADS), MOST_BLOCKS), FEW_THREADS, *given)
     counted = to_host(doubts.counters).tolist()
     if not every and counted[LISTED] > len(listed):

@@ -75,12 +75,14 @@ def stir(word: np.uint64) -> np.uint64:
 
 
 @device_function
-def alike(first: Array, start: int, stop: int, second: Array, other_start: int, other_stop: int) -> bool:
+def alike(first: Strings, i: int, second: Strings, j: int) -> bool:
     """Whether two strings are equal, byte by byte."""
+    start, stop = np.int64(first.starts[i]), np.int64(first.ends[i])
+    other_start, other_stop = np.int64(second.starts[j]), np.int64(second.ends[j])
     if stop - start != other_stop - other_start:
         return False
     while start < stop:
-        if piece_at(first, start, stop) != piece_at(second, other_start, other_stop):
+        if piece_at(first.characters, start, stop) != piece_at(second.characters, other_start, other_stop):
             return False
         start += PIECE
         other_start += PIECE
@@ -88,18 +90,16 @@ def alike(first: Array, start: int, stop: int, second: Array, other_start: int, 
 
 
 @kernel
-def hash_rows(
-    starts: Array, ends: Array, characters: Array, nulls: Array, has_nulls: int, seed: np.uint64, words: Array
-) -> None:
+def hash_rows(strings: Strings, nulls: Array, has_nulls: int, seed: np.uint64, words: Array) -> None:
     """Write a word for each string; strings of up to eight bytes and one length have different ones."""
     for i in range(cuda.grid(1), len(words), cuda.gridsize(1)):
         if has_nulls and nulls[i]:
             words[i] = NULL
             continue
-        start, stop = np.int64(starts[i]), np.int64(ends[i])
+        start, stop = np.int64(strings.starts[i]), np.int64(strings.ends[i])
         word = stir(seed ^ np.uint64(stop - start))
         while start < stop:
-            word = stir(word ^ piece_at(characters, start, stop))
+            word = stir(word ^ piece_at(strings.characters, start, stop))
             start += PIECE
         words[i] = word if word != NULL else NOT_NULL
 
@@ -114,69 +114,42 @@ def keep_rows(place_of_row: Array, row_at: Array) -> None:
 
 @kernel
 def compare_rows(
-    starts: Array,
-    ends: Array,
-    characters: Array,
-    nulls: Array,
-    has_nulls: int,
-    place_of_row: Array,
-    row_at: Array,
-    differs: Array,
+    strings: Strings, nulls: Array, has_nulls: int, place_of_row: Array, row_at: Array, differs: Array
 ) -> None:
     """Note whether any string is another one than that of the row kept for its place."""
     for i in range(cuda.grid(1), len(place_of_row), cuda.gridsize(1)):
         if has_nulls and nulls[i]:
             continue
-        j = row_at[np.int64(place_of_row[i]) & 0xFFFFFFFF]
-        if not alike(
-            characters, np.int64(starts[i]), np.int64(ends[i]), characters, np.int64(starts[j]), np.int64(ends[j])
-        ):
+        if not alike(strings, i, strings, row_at[np.int64(place_of_row[i]) & 0xFFFFFFFF]):
             differs[0] = 1
 
 
 @kernel
-def check_rows(
-    starts: Array,
-    ends: Array,
-    characters: Array,
-    nulls: Array,
-    has_nulls: int,
-    known_starts: Array,
-    known_ends: Array,
-    known_characters: Array,
-    codes: Array,
-) -> None:
+def check_rows(strings: Strings, nulls: Array, has_nulls: int, known: Strings, codes: Array) -> None:
     """Make missing the rows that are null, and unknown those whose string is another one than that of their code."""
     for i in range(cuda.grid(1), len(codes), cuda.gridsize(1)):
         j = codes[i]
         if has_nulls and nulls[i]:
             codes[i] = MISSING
-        elif j >= 0 and not alike(
-            characters,
-            np.int64(starts[i]),
-            np.int64(ends[i]),
-            known_characters,
-            np.int64(known_starts[j]),
-            np.int64(known_ends[j]),
-        ):
+        elif j >= 0 and not alike(strings, i, known, j):
             codes[i] = UNKNOWN
 
 
 @kernel
-def cut_rows(starts: Array, ends: Array, characters: Array, rows: Array, depth: int, pieces: Array) -> None:
+def cut_rows(strings: Strings, rows: Array, depth: int, pieces: Array) -> None:
     """Write the eight bytes of some rows that lie `depth` bytes behind their start, zero where the string has ended."""
     for i in range(cuda.grid(1), len(rows), cuda.gridsize(1)):
-        start, stop = np.int64(starts[rows[i]]) + depth, np.int64(ends[rows[i]])
-        pieces[i] = piece_at(characters, start, stop) if start < stop else ZERO
+        start, stop = np.int64(strings.starts[rows[i]]) + depth, np.int64(strings.ends[rows[i]])
+        pieces[i] = piece_at(strings.characters, start, stop) if start < stop else ZERO
 
 
 @kernel
-def copy_rows(starts: Array, ends: Array, characters: Array, offsets: Array, copied: Array) -> None:
+def copy_rows(strings: Strings, offsets: Array, copied: Array) -> None:
     """Copy strings one behind the other."""
-    for i in range(cuda.grid(1), len(starts), cuda.gridsize(1)):
-        start = np.int64(starts[i])
-        for k in range(np.int64(ends[i]) - start):
-            copied[offsets[i] + k] = characters[start + k]
+    for i in range(cuda.grid(1), len(strings.starts), cuda.gridsize(1)):
+        start = np.int64(strings.starts[i])
+        for k in range(np.int64(strings.ends[i]) - start):
+            copied[offsets[i] + k] = strings.characters[start + k]
 
 
 def mark_nulls(nulls: Array | None) -> tuple[Array, int]:
@@ -187,7 +160,7 @@ def mark_nulls(nulls: Array | None) -> tuple[Array, int]:
 def hash_strings(strings: Strings, nulls: Array | None, seed: np.uint64) -> Words:
     """Words that stand for strings, and for null."""
     words = empty(strings.n_rows, np.uint64)
-    launch_rows(hash_rows, strings.n_rows, *strings, *mark_nulls(nulls), seed, words)
+    launch_rows(hash_rows, strings.n_rows, strings, *mark_nulls(nulls), seed, words)
     return Words(words, ZERO)
 
 
@@ -200,7 +173,7 @@ def factorize_strings(strings: Strings, nulls: Array | None = None) -> tuple[Arr
         place_of_row, places = place_words(hash_strings(strings, nulls, np.uint64(seed)))
         row_at, differs = empty(len(places), np.int32), zeros(1, np.int32)
         launch_rows(keep_rows, n_rows, place_of_row, row_at)
-        launch_rows(compare_rows, n_rows, *strings, *mark_nulls(nulls), place_of_row, row_at, differs)
+        launch_rows(compare_rows, n_rows, strings, *mark_nulls(nulls), place_of_row, row_at, differs)
         if not int(differs[0]):
             break
     occupied, words = distinct(places)
@@ -227,7 +200,7 @@ def order_of(strings: Strings) -> Array:
     depth = 0
     while len(rows):
         pieces = empty(len(rows), np.uint64)
-        launch_rows(cut_rows, len(rows), *strings, rows, depth, pieces)
+        launch_rows(cut_rows, len(rows), strings, rows, depth, pieces)
         # At the end of all bytes only zeros behind the shorter one are left: it comes first.
         keys = pieces if depth < longest else lengths[rows]
         by_key = xp.argsort(keys, kind="stable")
@@ -257,7 +230,7 @@ def lookup_strings(strings: Strings, categories: Known, nulls: Array | None = No
     """Index of each string among known ones (int32): -1 for null, -2 where it is absent."""
     if strings.n_rows and categories.strings.n_rows:
         codes = codes_in(hash_strings(strings, nulls, categories.seed), Words(categories.words, ZERO))
-        launch_rows(check_rows, strings.n_rows, *strings, *mark_nulls(nulls), *categories.strings, codes)
+        launch_rows(check_rows, strings.n_rows, strings, *mark_nulls(nulls), categories.strings, codes)
         return codes
     codes = empty(strings.n_rows, np.int32)
     codes[...] = UNKNOWN
@@ -271,7 +244,7 @@ def strings_to_host(strings: Strings) -> tuple[Array, Array]:
         offsets[1:] = xp.cumsum(strings.ends - strings.starts, dtype=np.int64)
     copied = empty(int(offsets[-1]), np.uint8)
     if len(copied):
-        launch_rows(copy_rows, strings.n_rows, *strings, offsets, copied)
+        launch_rows(copy_rows, strings.n_rows, strings, offsets, copied)
     return to_host(offsets), to_host(copied)
 
 

@@ -22,7 +22,9 @@ from gpu_encode.cuda.chunks import Walked
 from gpu_encode.cuda.encodings import Doubts, Priors
 from gpu_encode.cuda.indexed import CodeSource
 from gpu_encode.cuda.row_encodings import Destination
+from gpu_encode.cuda.row_parts import RowParts
 from gpu_encode.cuda.segments import Sorted
+from gpu_encode.cuda.strings import Strings
 
 
 def typed(made: Any) -> Callable[..., types.Type]:
@@ -32,7 +34,10 @@ def typed(made: Any) -> Callable[..., types.Type]:
 
 ARCHITECTURES = ((8, 0), (9, 0), (10, 0))
 LAUNCHES = Path(__file__).parent / "signatures" / "kernels.txt"
-TUPLES = (Shape, Blend, Shrinkage, FusedRule, Views, Doubts, Priors, Destination, CodeSource, Sorted, Walked)
+TUPLES = (
+    *(Shape, Blend, Shrinkage, FusedRule, Views, Doubts, Priors, Destination),
+    *(CodeSource, RowParts, Sorted, Strings, Walked),
+)
 TYPES = vars(types) | {"bool": types.boolean} | {made.__name__: typed(made) for made in TUPLES}
 USAGE = {
     "registers": r"Used (\d+) registers",
