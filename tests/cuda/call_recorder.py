@@ -23,7 +23,7 @@ from tests.cuda.strict import Library, StrictArray, index
 
 ROOT = Path(__file__).parents[2]
 PACKAGES = ("gpu_encode", "cpu_fallback")
-LAUNCHES = "gpu_encode/cuda/runtime.py"
+LAUNCHES = ("gpu_encode/cuda/runtime.py", "gpu_encode/cuda/raw/__init__.py")
 # Whoever asks these for memory or a transfer is named as well.
 MEMORY = "gpu_encode/cuda/memory.py"
 
@@ -73,7 +73,7 @@ def caller() -> str:
     while frame is not None and (not lines or lines[-1].startswith(MEMORY)):
         path = Path(frame.f_code.co_filename)
         name = path.relative_to(ROOT).as_posix() if path.is_relative_to(ROOT) else ""
-        if name.split("/")[0] in PACKAGES and name != LAUNCHES:
+        if name.split("/")[0] in PACKAGES and name not in LAUNCHES:
             lines.append(f"{name}:{frame.f_lineno}")
         frame = frame.f_back
     return " for ".join(dict.fromkeys((lines[0], lines[-1]))) if lines else "test"

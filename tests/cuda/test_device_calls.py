@@ -11,7 +11,7 @@ import pytest
 pytest.importorskip("cupy")
 
 from tests.cuda.call_recorder import KERNEL, RAW, SYNC, TO_DEVICE, Event, recording
-from tests.cuda.device_calls import CASES, compare, count, list_calls
+from tests.cuda.device_calls import CASES, compare, count, list_calls, record
 
 pytestmark = [
     pytest.mark.cuda,
@@ -60,6 +60,18 @@ def test_a_call_does_no_more_than_it_did(name):
     assert counts.bytes_a_row >= 8
     within = [number <= bound for number, bound in zip(found, BOUNDS[name], strict=True)]
     assert all(within), "\n".join(list_calls(name, counts, tiles=12))
+
+
+@pytest.mark.filterwarnings("ignore:.*rows see no rows at all")
+@pytest.mark.parametrize("tiles", [1, 30])
+def test_ordered_counts_in_the_order_of_rows_take_few_launches(tiles):
+    case = CASES["ordered-rows-int"]
+    files = [f"gpu_encode/cuda/{name}.py" for name in ("encodings", "order_segments", "ordered_counts")]
+    events = record(case, tiles, case.tiles[0])
+    # Functions of CuPy among them.
+    launches = [event for event in events if event.kind != SYNC and any(file in event.where for file in files)]
+    assert sum(event.kind == RAW for event in launches) == 3
+    assert len(launches) <= 8, launches
 
 
 def test_every_case_has_bounds():
