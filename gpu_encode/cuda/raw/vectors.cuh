@@ -3,50 +3,45 @@
 typedef long long Long;
 typedef unsigned long long Word;
 
-// What one instruction moves of them: 16 bytes at most.
-template <typename Number> struct alignas(sizeof(Number) < 4 ? 4 * sizeof(Number) : 16) Vector {
-    enum : int { LENGTH = sizeof(Number) < 8 ? 4 : 2 };
-    Number numbers[LENGTH];
+// What one instruction moves: four numbers, or two of 64 bits.
+template <typename Number> struct alignas(4 * sizeof(Number)) Four {
+    Number x, y, z, w;
+};
+template <typename Number> struct alignas(16) Two {
+    Number x, y;
 };
 
 template <typename Number> __device__ inline void read_four(const Number *from, bool aligned, Number (&into)[4]) {
-    constexpr int LENGTH = Vector<Number>::LENGTH;
     if (!aligned) {
 #pragma unroll
         for (int j = 0; j < 4; ++j)
             into[j] = from[j];
-        return;
-    }
-#pragma unroll
-    for (int k = 0; k < 4; k += LENGTH) {
-        Vector<Number> found = reinterpret_cast<const Vector<Number> *>(from)[k / LENGTH];
-#pragma unroll
-        for (int j = 0; j < LENGTH; ++j)
-            into[k + j] = found.numbers[j];
+    } else if constexpr (sizeof(Number) == 8) {
+        Two<Number> first = reinterpret_cast<const Two<Number> *>(from)[0];
+        Two<Number> second = reinterpret_cast<const Two<Number> *>(from)[1];
+        into[0] = first.x, into[1] = first.y, into[2] = second.x, into[3] = second.y;
+    } else {
+        Four<Number> found = *reinterpret_cast<const Four<Number> *>(from);
+        into[0] = found.x, into[1] = found.y, into[2] = found.z, into[3] = found.w;
     }
 }
 
 template <typename Number> __device__ inline void write_four(Number *to, bool aligned, const Number (&from)[4]) {
-    constexpr int LENGTH = Vector<Number>::LENGTH;
     if (!aligned) {
 #pragma unroll
         for (int j = 0; j < 4; ++j)
             to[j] = from[j];
-        return;
-    }
-#pragma unroll
-    for (int k = 0; k < 4; k += LENGTH) {
-        Vector<Number> given;
-#pragma unroll
-        for (int j = 0; j < LENGTH; ++j)
-            given.numbers[j] = from[k + j];
-        reinterpret_cast<Vector<Number> *>(to)[k / LENGTH] = given;
+    } else if constexpr (sizeof(Number) == 8) {
+        reinterpret_cast<Two<Number> *>(to)[0] = Two<Number>{from[0], from[1]};
+        reinterpret_cast<Two<Number> *>(to)[1] = Two<Number>{from[2], from[3]};
+    } else {
+        *reinterpret_cast<Four<Number> *>(to) = Four<Number>{from[0], from[1], from[2], from[3]};
     }
 }
 
 // Those of which the first n are there.
 template <typename Number> __device__ inline void load(const Number *from, int n, Number (&into)[4]) {
-    if (n >= 4 && reinterpret_cast<Word>(from) % sizeof(Vector<Number>) == 0) {
+    if (n >= 4 && (reinterpret_cast<Word>(from) & 15) == 0) {
         read_four(from, true, into);
     } else {
 #pragma unroll
