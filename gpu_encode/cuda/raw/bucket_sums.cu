@@ -24,7 +24,7 @@ __device__ inline void add_piece(unsigned begin_of_cells, unsigned &n_kept, cons
         bool here[4];
         VALUE value[4];
         load(words + first + at, n, slot);
-        load_values(values + first + at, n, value);
+        load(values + first + at, n, value);
 #pragma unroll
         for (unsigned k = 0; k < 4; ++k) {
             here[k] = at + k >= begin && at + k < end;

@@ -59,7 +59,7 @@ struct Adding {
 
     __device__ void read(Long row, Rows &into) const {
         codes.of_four(row, 4, into.codes);
-        load_values(values + row, 4, into.values);
+        load(values + row, 4, into.values);
     }
 
     __device__ void use(Long row, const Rows &rows, const unsigned (&folds)[4]) const {

@@ -101,24 +101,6 @@ __device__ inline unsigned field(unsigned word, unsigned from, unsigned to) {
     return word >> from & ((1u << (to - from)) - 1);
 }
 
-__device__ inline void load_values(const float *from, int n, float (&into)[4]) { load(from, n, into); }
-
-__device__ inline void load_values(const Long *from, int n, Long (&into)[4]) {
-    Word words[4];
-    load(reinterpret_cast<const Word *>(from), n, words);
-#pragma unroll
-    for (int k = 0; k < 4; ++k)
-        into[k] = Long(words[k]);
-}
-
-__device__ inline void load_values(const double *from, int n, double (&into)[4]) {
-    Word words[4];
-    load(reinterpret_cast<const Word *>(from), n, words);
-#pragma unroll
-    for (int k = 0; k < 4; ++k)
-        into[k] = __longlong_as_double(Long(words[k]));
-}
-
 // Raw words as digits.cuh reads them.
 __device__ inline Word raw(float value) { return widened(__float_as_uint(value)); }
 __device__ inline Word raw(double value) { return Word(__double_as_longlong(value)); }
