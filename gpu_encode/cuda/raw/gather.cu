@@ -10,6 +10,10 @@ enum : unsigned { TURNS_AT_ONCE = sizeof(KEY) == 8 || OUTPUTS != 1 ? 1 : 2 };
 
 // What all look-ups are given.
 struct Given {
+    struct Rows {
+        KEY keys[4];
+    };
+    enum : unsigned { AT_ONCE = TURNS_AT_ONCE };
     Slots<KEY> slots;
     const ENTRY *entries;
     ENTRY *out;
@@ -17,6 +21,7 @@ struct Given {
     unsigned n_folds, n_outputs;
     bool keys_aligned, out_aligned;
 
+    __device__ void read(Long row, Rows &into) const { read_four(slots.keys + row, keys_aligned, into.keys); }
     __device__ ENTRY *at(Long row, unsigned output) const {
         return OUTPUTS == 1 ? out + row : out + row * by_row + output * by_output;
     }
@@ -32,87 +37,68 @@ struct Given {
     }
 };
 
-struct FromMemory {
-    struct Rows {
-        KEY keys[4];
-    };
-    enum : unsigned { AT_ONCE = TURNS_AT_ONCE };
-    Given given;
-
-    __device__ void read(Long row, Rows &into) const {
-        read_four(given.slots.keys + row, given.keys_aligned, into.keys);
-    }
+struct FromMemory : Given {
     __device__ const ENTRY *entry_of(KEY key, unsigned fold) const {
-        Word line = given.slots.line_of(given.slots.of(key));
-        return given.entries + (line * given.n_folds + fold) * (OUTPUTS == 1 ? 1 : given.n_outputs);
+        Word line = slots.line_of(slots.of(key));
+        return entries + (line * n_folds + fold) * (OUTPUTS == 1 ? 1 : n_outputs);
     }
     __device__ void use(Long row, const Rows &rows, const unsigned (&folds)[4]) const {
-        const ENTRY *at[4];
+        const ENTRY *from[4];
 #pragma unroll
         for (int j = 0; j < 4; ++j)
-            at[j] = entry_of(rows.keys[j], folds[j]);
-        ENTRY *to = given.at(row, 0);
+            from[j] = entry_of(rows.keys[j], folds[j]);
+        ENTRY *to = at(row, 0);
 #pragma unroll 1
-        for (unsigned output = 0; output < (OUTPUTS == 1 ? 1 : given.n_outputs); ++output, to += given.by_output) {
-            ENTRY values[4] = {at[0][output], at[1][output], at[2][output], at[3][output]};
-            given.write(to, values);
+        for (unsigned output = 0; output < (OUTPUTS == 1 ? 1 : n_outputs); ++output, to += by_output) {
+            ENTRY values[4] = {from[0][output], from[1][output], from[2][output], from[3][output]};
+            write(to, values);
         }
     }
     __device__ void use_one(Long row, unsigned fold) const {
-        const ENTRY *entry = entry_of(given.slots.keys[row], fold);
+        const ENTRY *entry = entry_of(slots.keys[row], fold);
 #pragma unroll 1
-        for (unsigned output = 0; output < (OUTPUTS == 1 ? 1 : given.n_outputs); ++output)
-            given.out[row * given.by_row + output * given.by_output] = entry[output];
+        for (unsigned output = 0; output < (OUTPUTS == 1 ? 1 : n_outputs); ++output)
+            out[row * by_row + output * by_output] = entry[output];
     }
 };
 
 // Several outputs of an entry take whole vectors.
-struct FromTable {
-    struct Rows {
-        KEY keys[4];
-    };
-    enum : unsigned { AT_ONCE = TURNS_AT_ONCE };
+struct FromTable : Given {
     enum : unsigned { IN_VECTOR = OUTPUTS == 1 ? 1 : 16 / sizeof(ENTRY) };
     struct alignas(IN_VECTOR * sizeof(ENTRY)) Vector {
         ENTRY values[IN_VECTOR];
     };
-    Given given;
 
     __device__ static Vector *vectors() { return reinterpret_cast<Vector *>(table + PLAN_WORDS); }
-    __device__ unsigned width() const { return OUTPUTS == 1 ? 1 : (given.n_outputs + IN_VECTOR - 1) / IN_VECTOR; }
+    __device__ unsigned width() const { return OUTPUTS == 1 ? 1 : (n_outputs + IN_VECTOR - 1) / IN_VECTOR; }
 
     // Copy the entries of all slots; neighbouring threads copy neighbouring ones.
     __device__ void fill() const {
-        unsigned n_outputs = given.n_outputs, in_line = given.n_folds * n_outputs, line_inverse = ~0u / in_line;
-        unsigned inverse = ~0u / n_outputs;
-        for (unsigned i = threadIdx.x; i < (given.slots.last + 1) * in_line; i += blockDim.x) {
+        unsigned in_line = n_folds * n_outputs, line_inverse = ~0u / in_line, inverse = ~0u / n_outputs;
+        for (unsigned i = threadIdx.x; i < (slots.last + 1) * in_line; i += blockDim.x) {
             unsigned rest = remainder(i, in_line, line_inverse), output = remainder(rest, n_outputs, inverse);
-            unsigned line = given.slots.line_of((i - rest) / in_line), vector = (i - output) / n_outputs * width();
-            ENTRY &to = vectors()[vector + output / IN_VECTOR].values[output % IN_VECTOR];
+            unsigned line = slots.line_of((i - rest) / in_line), vector = (i - output) / n_outputs * width();
             // Of fewer than two lines none is for what is missing or unknown.
-            if (line < given.slots.n_lines)
-                to = given.entries[line * in_line + rest];
+            if (line < slots.n_lines)
+                vectors()[vector + output / IN_VECTOR].values[output % IN_VECTOR] = entries[line * in_line + rest];
         }
     }
-    __device__ void read(Long row, Rows &into) const {
-        read_four(given.slots.keys + row, given.keys_aligned, into.keys);
-    }
     __device__ void use(Long row, const Rows &rows, const unsigned (&folds)[4]) const {
-        unsigned at[4];
+        unsigned from[4];
 #pragma unroll
         for (int j = 0; j < 4; ++j)
-            at[j] = (given.slots.of(rows.keys[j]) * given.n_folds + folds[j]) * width();
+            from[j] = (slots.of(rows.keys[j]) * n_folds + folds[j]) * width();
 #pragma unroll 1
         for (unsigned vector = 0, output = 0; vector < width(); ++vector) {
             Vector found[4];
 #pragma unroll
             for (int j = 0; j < 4; ++j)
-                found[j] = vectors()[at[j] + vector];
+                found[j] = vectors()[from[j] + vector];
 #pragma unroll
             for (unsigned i = 0; i < IN_VECTOR; ++i, ++output)
-                if (OUTPUTS == 1 || output < given.n_outputs) {
+                if (OUTPUTS == 1 || output < n_outputs) {
                     ENTRY values[4] = {found[0].values[i], found[1].values[i], found[2].values[i], found[3].values[i]};
-                    given.write(given.at(row, output), values);
+                    write(at(row, output), values);
                 }
         }
     }

@@ -86,9 +86,20 @@ struct Tiles {
 // `CROSSES`: whether the last turn of a tile is another one.  `Fixed`: what all rows share; it lies in shared memory,
 // since registers are few.  `Loaded`: what is read ahead.
 
-// None, or given ones.
-struct StraightFolds {
+// What sources have where they do not say otherwise.
+struct FoldSource {
     enum { BLOCKS = 2, CROSSES = 0 };
+    struct Loaded {};
+    __device__ static Tiles tiles(const Folds &, Long n_rows, unsigned ahead) {
+        return Tiles::straight(n_rows, ahead);
+    }
+    template <typename Fixed> __device__ void enter(const Fixed &, const Tiles &, unsigned, unsigned) {}
+    template <typename Fixed> __device__ void read(const Fixed &, Long, Loaded &) const {}
+    template <typename Fixed> __device__ void next(const Fixed &) {}
+};
+
+// None, or given ones.
+struct StraightFolds : FoldSource {
     struct Fixed {
         const unsigned *numbers;
         bool aligned;
@@ -98,14 +109,10 @@ struct StraightFolds {
     };
 
     __device__ StraightFolds(const Fixed &) {}
-    __device__ static Tiles tiles(const Folds &, Long n_rows, unsigned ahead) {
-        return Tiles::straight(n_rows, ahead);
-    }
     __device__ static Fixed fixed(const Folds &folds, const Tiles &tiles) {
         const unsigned *numbers = reinterpret_cast<const unsigned *>(folds.kind == GIVEN ? folds.numbers : nullptr);
         return Fixed{numbers, !ahead_of_four(numbers + tiles.begin)};
     }
-    __device__ void enter(const Fixed &, const Tiles &, unsigned, unsigned) {}
     __device__ void read(const Fixed &fixed, Long row, Loaded &into) const {
         if (fixed.numbers)
             read_four(fixed.numbers + row, fixed.aligned, into.folds);
@@ -115,45 +122,37 @@ struct StraightFolds {
     __device__ auto folds(const Fixed &, Long, const Loaded &loaded) const -> const unsigned (&)[4] {
         return loaded.folds;
     }
-    __device__ void next(const Fixed &) {}
 };
 
 // Any others, four rows at a time.
-struct ComputedFolds {
-    enum { BLOCKS = 1, CROSSES = 0 };
+struct ComputedFolds : FoldSource {
+    enum { BLOCKS = 1 };
     struct Fixed {
         Folds folds;
     };
-    struct Loaded {};
     Folds source;
     unsigned found[4];
 
     __device__ ComputedFolds(const Fixed &fixed) : source(fixed.folds), found{0, 0, 0, 0} {}
-    __device__ static Tiles tiles(const Folds &, Long n_rows, unsigned ahead) {
-        return Tiles::straight(n_rows, ahead);
-    }
     __device__ static Fixed fixed(const Folds &folds, const Tiles &) { return Fixed{folds}; }
     __device__ void enter(const Fixed &, const Tiles &, unsigned, unsigned) {
         // A thread's next rows may lie before its last ones.
         source.begin = source.end = 0;
     }
-    __device__ void read(const Fixed &, Long, Loaded &) const {}
     __device__ auto folds(const Fixed &, Long row, const Loaded &) -> const unsigned (&)[4] {
         source.of_four(row, 4, found);
         return found;
     }
-    __device__ void next(const Fixed &) {}
 };
 
 // Random ones of whole blocks: a stride's rows have one hash, which tells its first fold and the step to the next.
-struct HashedFolds {
-    enum { BLOCKS = 2, CROSSES = 1 };
+struct HashedFolds : FoldSource {
+    enum { CROSSES = 1 };
     struct Fixed {
         Word seed;
         unsigned n_units, units_inverse, n_splits, splits_inverse;
         unsigned char units[MOST_TURNS];
     };
-    struct Loaded {};
     unsigned fold[4], step[4];
 
     __device__ HashedFolds(const Fixed &) {}
@@ -207,7 +206,6 @@ struct HashedFolds {
                     advance(fixed, j);
             }
     }
-    __device__ void read(const Fixed &, Long, Loaded &) const {}
     __device__ auto folds(const Fixed &, Long, const Loaded &) const -> const unsigned (&)[4] { return fold; }
     __device__ void next(const Fixed &fixed) {
 #pragma unroll
