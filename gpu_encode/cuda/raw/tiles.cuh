@@ -83,17 +83,17 @@ struct Tiles {
 };
 
 // Sources of the folds of four neighbouring rows, turn by turn.  `BLOCKS`: what a multiprocessor has registers for.
-// `CROSSES`: whether the last turn of a tile is another one.  `Fixed`: what all rows share; it lies in shared memory,
-// since registers are few.  `Loaded`: what is read ahead.
+// `Fixed`: what all rows share; it lies in shared memory, since registers are few.  `Loaded`: what is read ahead.
 
 // What sources have where they do not say otherwise.
 struct FoldSource {
-    enum { BLOCKS = 2, CROSSES = 0 };
+    enum { BLOCKS = 2 };
     struct Loaded {};
     __device__ static Tiles tiles(const Folds &, Long n_rows, unsigned ahead) {
         return Tiles::straight(n_rows, ahead);
     }
     template <typename Fixed> __device__ void enter(const Fixed &, const Tiles &, unsigned, unsigned) {}
+    template <typename Fixed> __device__ void cross(const Fixed &, const Tiles &, unsigned, unsigned) {}
     template <typename Fixed> __device__ void read(const Fixed &, Long, Loaded &) const {}
     template <typename Fixed> __device__ void next(const Fixed &) {}
 };
@@ -147,7 +147,6 @@ struct ComputedFolds : FoldSource {
 
 // Random ones of whole blocks: a stride's rows have one hash, which tells its first fold and the step to the next.
 struct HashedFolds : FoldSource {
-    enum { CROSSES = 1 };
     struct Fixed {
         Word seed;
         unsigned n_units, units_inverse, n_splits, splits_inverse;
@@ -259,7 +258,6 @@ __device__ inline void walk(const Plan<Source> &plan, const Work &work, bool bac
                             unsigned thread = blockIdx.x * blockDim.x + threadIdx.x,
                             unsigned threads = gridDim.x * blockDim.x) {
     constexpr unsigned AT_ONCE = Work::AT_ONCE;
-    static_assert(Source::CROSSES || STRAIGHT_TURNS % AT_ONCE == 0);
     Source source(plan.fixed);
     unsigned n_items = plan.tiles.n_tiles * FOURS;
     for (unsigned item = thread; item < n_items; item += threads) {
@@ -268,18 +266,11 @@ __device__ inline void walk(const Plan<Source> &plan, const Work &work, bool bac
             tile = plan.tiles.n_tiles - 1 - tile;
         Long row = plan.tiles.begin + Long(tile) * plan.tiles.size() + 4 * four;
         source.enter(plan.fixed, plan.tiles, tile, four);
-        if constexpr (Source::CROSSES) {
-            unsigned left = plan.tiles.turns;
+        unsigned left = plan.tiles.turns;
 #pragma unroll 1
-            for (; left > AT_ONCE; left -= AT_ONCE, row += AT_ONCE * STRIDES)
-                take_turns<AT_ONCE>(plan, source, work, row, AT_ONCE, [] {});
-            take_turns<AT_ONCE>(plan, source, work, row, left,
-                                [&] { source.cross(plan.fixed, plan.tiles, tile, four); });
-        } else {
-#pragma unroll 1
-            for (unsigned turn = 0; turn < STRAIGHT_TURNS; turn += AT_ONCE)
-                take_turns<AT_ONCE>(plan, source, work, row + turn * STRIDES, AT_ONCE, [] {});
-        }
+        for (; left > AT_ONCE; left -= AT_ONCE, row += AT_ONCE * STRIDES)
+            take_turns<AT_ONCE>(plan, source, work, row, AT_ONCE, [] {});
+        take_turns<AT_ONCE>(plan, source, work, row, left, [&] { source.cross(plan.fixed, plan.tiles, tile, four); });
     }
 }
 
