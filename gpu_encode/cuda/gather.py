@@ -40,17 +40,13 @@ def gather(table: "Array", codes: "Array", folds: "Folds", out: "Array", /) -> N
         gather(table, codes, folds, found)
         out[...] = found
         return
-    piece, by_row, by_output = memory
     # Of entries of other types there are few.
-    source = source_of(codes if piece.dtype in FLOATS else written(codes))
-    gather_by_slot(table, source, folds, piece, by_row, by_output)
+    gather_by_slot(table, source_of(codes if out.dtype in FLOATS else written(codes)), folds, memory)
 
 
-def gather_by_slot(
-    table: "Array", source: CodeSource, folds: "Folds", piece: "Array", by_row: int, by_output: int
-) -> None:
+def gather_by_slot(table: "Array", source: CodeSource, folds: "Folds", memory: "tuple[Array, int, int]") -> None:
     """Look all rows up, in a table of each block if it is small: entries of several outputs take whole vectors."""
-    n_lines, n_folds, n_outputs = table.shape
+    (n_lines, n_folds, n_outputs), (piece, by_row, by_output) = table.shape, memory
     slots, n_rows = slots_of(source, n_lines), len(source.words)
     name, turns = walk_of(folds)
     narrow = min(slots.keys.itemsize, piece.itemsize) < 4
@@ -77,4 +73,4 @@ def gather_numbers(table: "Array", values: "Array", categories: "Array", out: "A
         gather(table, lookup(values, categories), None, out)
         return
     words, (base, mask, ranks) = words_of(to_device(values)).words, index
-    gather_by_slot(table, CodeSource(words, base, mask, np.uint64(len(ranks)), ranks), None, *memory)
+    gather_by_slot(table, CodeSource(words, base, mask, np.uint64(len(ranks)), ranks), None, memory)

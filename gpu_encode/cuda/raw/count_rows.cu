@@ -1,4 +1,5 @@
-// Counts of rows per (line, fold, class) cell in tables of the blocks; compiled for a type of keys and of folds.  Two neighbouring cells share a word, 16 bits each.  Whoever sees that a half is half full takes the word out.
+// Counts of rows per (line, fold, class) cell in tables of the blocks; compiled for a type of keys and of folds.  Two
+// neighbouring cells share a word, 16 bits each.  Whoever sees that a half is half full takes the word out.
 
 #include "tiles.cuh"
 
