@@ -47,6 +47,8 @@ SETTINGS = {
     "categories.GUESSED_FROM": 1 << 10,
     "memory.STAGE": 1 << 60,
 }
+# Tables that a share of the categories fits, and all do not, are none.
+OF_A_SHARE = {"windows.MOST_GROUPS": 0}
 # Bytes of tables that lie in a multiprocessor's own memory, and in the cache of all.
 NEAR, CACHED = 128 << 10, 48 << 20
 SECTOR = 32
@@ -157,6 +159,7 @@ class Case:
         target = self.drawn.COLUMNS[self.case.target](n_rows)
         X, y = xp.asarray(keys), xp.asarray(target)
         settings = SETTINGS | ({"*.TILE": tile, "ordered.MOST_ROWS": tile} if self.in_tiles else {})
+        settings |= OF_A_SHARE if self.share > 1 else {}
         with machine.counting(settings):
             call = self.encoders.call_of(SimpleNamespace(backend="cuda"), self.case, X, y)
             if self.case.work == "transform":
