@@ -60,8 +60,11 @@ def course_of(order: "Permutation | None", start: int, stop: int) -> Course:
     return Course(start, BY_ROW, walk_rows(order, start, stop, False, np.uint32), no_bytes, 1, 0, 0, 0)
 
 
-def courses_of(order: "Permutation | None", n_rows: int) -> "Iterator[tuple[int, int, Course]]":
-    """Give the places of an order, a tile at a time; all at once where rows stand as they are numbered."""
-    for start in range(0, n_rows, max(n_rows, 1) if order is None else PLACES):
-        stop = n_rows if order is None else min(start + PLACES, n_rows)
+def courses_of(
+    order: "Permutation | None", n_rows: int, most: int | None = None
+) -> "Iterator[tuple[int, int, Course]]":
+    """Give the places of an order, at most so many at a time; else all that stand as they are numbered."""
+    most = most or (max(n_rows, 1) if order is None else PLACES)
+    for start in range(0, n_rows, most):
+        stop = min(start + most, n_rows)
         yield start, stop, course_of(order, start, stop)

@@ -1,4 +1,4 @@
-"""Encodings of all rows from the rows before them: from counts in one go, from digits tile by tile."""
+"""Encodings of all rows from the rows before them: from counts or sums in one go, from any digits tile by tile."""
 
 import math
 from typing import TYPE_CHECKING, Any
@@ -10,8 +10,7 @@ from cpu_fallback.compiled.row_encodings import encoding_without, has_category
 from cpu_fallback.fused_rules import FusedRule, Written
 from cpu_fallback.row_numbers import Permutation
 from cpu_fallback.types import CARRY_AFTER, Rows, carry
-from gpu_encode.cuda import chunks, ordered_counts
-from gpu_encode.cuda.chunks import Walked, seen_before
+from gpu_encode.cuda import ordered_counts, ordered_sums
 from gpu_encode.cuda.digits import measures_of
 from gpu_encode.cuda.encodings import (
     MOST_CELL,
@@ -99,37 +98,6 @@ def encode_row(
 
 
 @kernel
-def encode_walked(
-    codes: "Array",
-    n_lines: int,
-    walked: Walked,
-    sums: "Array",
-    numbers: "Array",
-    start: int,
-    burned: int,
-    shape: Shape,
-    first: int,
-    rule: FusedRule,
-    priors: Priors,
-    to: Destination,
-    doubts: Doubts,
-) -> None:
-    """Write the encodings of a tile's rows, of which each has seen its own chunk."""
-    seen = cuda.local.array(MOST_CELL, types.int64)
-    n_room = cuda.local.array(ROOM, types.int64)
-    s_room = cuda.local.array(ROOM, types.int64)
-    q_room = cuda.local.array(ROOM, types.int64)
-    length = shape.n_classes * class_width(shape)
-    for i in range(cuda.grid(1), len(codes), cuda.gridsize(1)):
-        cell = line_of(codes[i], n_lines) * length
-        for k in range(length):
-            before = seen_before(walked.running, walked.n_chunks, sums, cell + k, i // walked.chunk_rows)
-            seen[k] = walked.seen[i * length + k] + before
-        where = seen, codes[i], start + i, numbers, i, burned
-        encode_row(*where, shape, first, rule, priors, (n_room, s_room, q_room), to, doubts)
-
-
-@kernel
 def encode_sorted(
     rows: Sorted,
     sums: "Array",
@@ -179,15 +147,9 @@ def tile_size(n_rows: int, length: int) -> int:
 
 def encode_tile(parts: RowParts, shape: tuple[int, int, int], counted: bool, sums: "Array", *given: Any) -> None:
     """Write the encodings of a tile's rows, and bring the sums so far, flat, up to date."""
-    n_rows = len(parts.codes)
-    if chunks.fits(shape):
-        walked, gained = chunks.walk(parts, shape, sums, empty(n_rows * shape[1] * shape[2], np.int64))
-        launch_rows(encode_walked, n_rows, parts.codes, shape[0], walked, sums, *given, threads=FEW_THREADS)
-        sums += gained
-    else:
-        found = sort_by_code(parts, shape, counted)
-        launch_rows(encode_sorted, n_rows, found, sums, *given, threads=FEW_THREADS)
-        launch_rows(carry_sums, n_rows, *found, sums)
+    n_rows, found = len(parts.codes), sort_by_code(parts, shape, counted)
+    launch_rows(encode_sorted, n_rows, found, sums, *given, threads=FEW_THREADS)
+    launch_rows(carry_sums, n_rows, *found, sums)
 
 
 def encode_digits_by_tile(
@@ -251,6 +213,8 @@ def ordered_encodings(
     whole = rows.classes is not None and rows.weight is None and layout.count.whole and shape.by_class
     if whole and ordered_counts.fits(n_rows, n_lines, n_classes):
         sums = ordered_counts.encode_counts(rows, order, burn_in, n_lines, segments, to, doubts)
+    elif ordered_sums.fits(rows, n_lines, n_classes, layout, rule):
+        sums = ordered_sums.encode_sums(rows, order, burn_in, n_lines, layout, segments, to, doubts)
     else:
         sums = encode_digits_by_tile(rows, order, burn_in, n_categories, layout, segments, to, doubts)
     lost = settle_rows(doubts, shape, layout, first_output, rule, to, segments.before)

@@ -1,4 +1,4 @@
-"""Encodings from ordered digits on a GPU, by chunks and by sorting, in any tiles, against NumPy, bit for bit."""
+"""Encodings from ordered digits on a GPU, in any tiles, against NumPy, bit for bit."""
 
 from importlib import import_module
 
@@ -20,14 +20,13 @@ def device(ops):
     return import_module("gpu_encode.cuda")
 
 
-@pytest.fixture(params=["chunks", "sorting"])
-def tiled(request, monkeypatch):
+@pytest.fixture
+def tiled(monkeypatch):
     """Rows go one way only, and a few at a time."""
     module = import_module("gpu_encode.cuda.ordered_encodings")
     monkeypatch.setattr(module, "TILE", 48)
     monkeypatch.setattr(module, "BYTES_A_ROW", 1 << 20)
-    if request.param == "sorting":
-        monkeypatch.setattr(import_module("gpu_encode.cuda.chunks"), "fits", lambda shape: False)
+    monkeypatch.setattr(import_module("gpu_encode.cuda.ordered_sums"), "fits", lambda *_: False)
     return module
 
 

@@ -166,7 +166,8 @@ def count(monkeypatch):
     ordered = import_module("gpu_encode.cuda.ordered_encodings")
     monkeypatch.setattr(ordered, "TILE", TILE)
     monkeypatch.setattr(ordered, "BYTES_A_ROW", 1 << 20)
-    monkeypatch.setattr(import_module("gpu_encode.cuda.order_tiles"), "PLACES", TILE)
+    for name in ("order_tiles", "ordered_sums"):
+        monkeypatch.setattr(import_module(f"gpu_encode.cuda.{name}"), "PLACES", TILE)
     segments = import_module("gpu_encode.cuda.order_segments")
     monkeypatch.setattr(segments, "CHECKPOINT_BITS", 1)
     scans = import_module("gpu_encode.training.scans")

@@ -42,6 +42,10 @@ FILES = {
     "scan_chunks": "ordered.cu",
     "walk_chunks": "ordered.cu",
     "number_folds": "folds.cu",
+    "sort_places": "ordered_sums.cu",
+    "sum_pieces": "ordered_sums.cu",
+    "scan_pieces": "ordered_sums.cu",
+    "walk_pieces": "ordered_sums.cu",
     "walk_rows_32": "permutation.cu",
     "walk_rows_64": "permutation.cu",
     "walk_blocks": "permutation.cu",
@@ -83,6 +87,10 @@ VARIANTS: dict[str, list[dict[str, str]]] = {
         for value, squares, source in product(VALUES, "01", ("StraightFolds", "ComputedFolds", "HashedFolds"))
     ],
     "bucket_sums.cu": [{"VALUE": value, "SQUARES": squares} for value, squares in product(VALUES, "01")],
+    "ordered_sums.cu": [
+        {"OUT": out, "ESTIMATES": estimates, "SQUARES": squares, "SUM_WORDS": words}
+        for out, (estimates, squares), words in product(("float", "double"), ("10", "00", "01"), "45")
+    ],
     "ordered.cu": [{"OUT": out, "ESTIMATES": estimates} for out in ("float", "double") for estimates in ("0", "1")],
 }
 

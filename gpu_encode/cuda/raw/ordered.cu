@@ -1,56 +1,10 @@
 // Encodings of rows without weights from the counts of the rows before them in an order: counts of each chunk of places,
 // counts before each chunk, and a walk over each chunk by one warp.
 
-#include "rows.cuh"
-
-// A walk is compiled for a type of encodings, and for m-estimates or for all other smoothings.
-#ifndef OUT
-#define OUT double
-#define ESTIMATES 1
-#endif
-
-enum { PLAIN, M_ESTIMATE, SIGMOID, EMPIRICAL_BAYES };
-enum { AS_CATEGORY, AS_PRIOR, AS_NAN };
-enum { AS_NUMBERED, BY_ROW, IN_BLOCKS };
-enum { LOST, DOUBTFUL };
+#include "smoothing.cuh"
 
 // Places that a warp reads at once: four rows a lane.
-constexpr unsigned LANES = 32, TURNS = 4, GROUP = LANES * TURNS;
-
-// The rows that stand at some places, in all kernels, and the same as `Course`: that of gpu_encode/cuda/order_tiles.py.
-#define COURSE                                                                                                        \
-    Long start, Long course_kind, ARRAY(const unsigned, numbers), ARRAY(const unsigned char, inside), Long block,     \
-        Long offset, Long turn, Long lacking
-#define GIVEN_COURSE                                                                                                  \
-    Course{Word(start), int(course_kind), numbers, inside, unsigned(block), ~0u / unsigned(block), offset, turn, lacking}
-
-struct Course {
-    Word start;
-    int kind;
-    const unsigned *numbers;
-    const unsigned char *inside;
-    unsigned block, inverse;
-    Long offset, turn, lacking;
-
-    // Row at a place, counted from the first one here.
-    __device__ Word row(Long i) const {
-        if (kind == AS_NUMBERED)
-            return start + Word(i);
-        if (kind == BY_ROW)
-            return numbers[i];
-        unsigned at = unsigned(i + offset + (i >= turn ? lacking : 0)), number = __umulhi(at, inverse);
-        number += at - number * block >= block;
-        return Word(numbers[number]) * block + inside[i];
-    }
-};
-
-// Number of the segment of a place: all but its top bits are cleared where a segment begins.
-__device__ inline unsigned segment_of(unsigned place, int bits) {
-    int extra = 32 - __clz(int(place)) - bits;
-    return extra <= 0 ? place : (unsigned(extra) << (bits - 1)) + (place >> extra);
-}
-
-__device__ inline unsigned line_of(int code, unsigned n_lines) { return code < 0 ? code + n_lines : code; }
+constexpr unsigned TURNS = 4, GROUP = LANES * TURNS;
 
 // Codes of the rows at four places, of which the first n are there.
 __device__ inline void codes_of_four(const Codes &codes, const Course &course, Long i, int n, int (&found)[4]) {
@@ -176,255 +130,55 @@ extern "C" __global__ void __launch_bounds__(1024)
         after[cell] = running;
 }
 
-// What a formula and its policies say, as in `FusedRule`; at least so many rows make a category count.
-#define RULE                                                                                                          \
-    Long smoothing, double first_parameter, double second_parameter, Long least, Long has_unseen,       \
-        double unseen_encoding, Long by_mean, double given_prior, Long missing, double exact_below
-#define GIVEN_RULE                                                                                                    \
-    Rule{int(smoothing), first_parameter, second_parameter, unsigned(least), has_unseen != 0, unseen_encoding,        \
-         by_mean != 0,   given_prior,     int(missing),     exact_below}
-
-struct Rule {
-    int smoothing;
-    double first, second;
-    unsigned least;
-    bool has_unseen;
-    double unseen;
-    bool by_mean;
-    double prior;
-    int missing;
-    double below;
-
-    // Lines of unknown and missing values are the last two.
-    __device__ bool has_category(unsigned line, unsigned n_lines) const {
-        return line + 2 < n_lines || (line + 1 == n_lines && missing == AS_CATEGORY);
-    }
-    __device__ double without(unsigned line, unsigned n_lines, double mu) const {
-        if (line + 1 == n_lines && missing != AS_CATEGORY)
-            return missing == AS_NAN ? __longlong_as_double(0x7FF8ll << 48) : mu;
-        return has_unseen && mu == mu ? unseen : mu;
-    }
-};
-
-// Priors of segments, per output, in the order of `Priors`: that of gpu_encode/cuda/encodings.py.
-#define PRIORS                                                                                                        \
-    ARRAY(const double, mu), ARRAY(const double, fraction), ARRAY(const Long, exponent), ARRAY(const double, high),   \
-        ARRAY(const double, rest), ARRAY(const double, weighed), ARRAY(const double, number)
-#define GIVEN_PRIORS Priors{mu, fraction, exponent, high, rest, weighed, number}
-
-struct Prior {
-    double mu, fraction, high, rest, weighed, number;
-    int exponent;
-};
-
-struct Priors {
-    const double *mu, *fraction;
-    const Long *exponent;
-    const double *high, *rest, *weighed, *number;
-
-    __device__ Prior at(Word i, const Rule &rule) const {
-        Prior found{mu[i], 0, 0, 0, 0, 0, 0};
-        if (ESTIMATES)
-            found.high = high[i], found.rest = rest[i], found.weighed = weighed[i], found.number = number[i];
-        else if (rule.smoothing == EMPIRICAL_BAYES)
-            found.fraction = fraction[i], found.exponent = int(exponent[i]);
-        return found;
-    }
-};
-
-// A sum of floats without rounding: parts that do not overlap, the smallest first (Shewchuk 1997).
-struct ExactSum {
-    double parts[16];
-    int n = 0;
-
-    __device__ void add(double value) {
-        if (value == 0)
-            return;
-        for (int k = 0; k < n; ++k) {
-            double sum = value + parts[k], virtual_part = sum - value;
-            parts[k] = (value - (sum - virtual_part)) + (parts[k] - virtual_part);
-            value = sum;
-        }
-        parts[n++] = value;
-    }
-    __device__ void add_product(double left, double right) {
-        double product = left * right;
-        add(__fma_rn(left, right, -product));
-        add(product);
-    }
-    __device__ int sign() const {
-        for (int k = n - 1; k >= 0; --k)
-            if (parts[k] != 0)
-                return parts[k] > 0 ? 1 : -1;
-        return 0;
-    }
-};
-
-// Whichever of two neighbouring floats is nearer to (S N + m T) / ((n + m) N), which lies between them.
-__device__ __noinline__ double nearer(double near, bool upwards, double own, double count, double m, double total,
-                                double number) {
-    Long bits = __double_as_longlong(near);
-    double other = __longlong_as_double(bits + (upwards == (near > 0) ? 1 : -1)), half = 0.5 * (other - near);
-    ExactSum difference;
-    difference.add_product(own, number);
-    difference.add_product(m, total);
-    for (double factor : {count, m}) {
-        double product = factor * number, error = __fma_rn(factor, number, -product);
-        for (double part : {error, product}) {
-            difference.add_product(-near, part);
-            difference.add(-half * part);
-        }
-    }
-    int side = difference.sign();
-    if (side == 0)
-        return bits & 1 ? other : near;
-    return (side > 0) == (half > 0) ? other : near;
+__device__ __noinline__ double nearer_of_count(double near, bool upwards, double own, double count, double m,
+                                               double total, double number) {
+    ExactSum sum;
+    sum.add_product(own, number);
+    return nearer(near, upwards, sum, count, m, total, number);
 }
 
-struct Found {
-    double value;
-    bool sure;
-};
-
 // m-estimates as `whole_estimate` and `near_estimate` of cpu_fallback/compiled/estimates.py have them.
-__device__ inline Found estimate(double own, double count, const Rule &rule, const Prior &prior, bool &upwards) {
-    double m = rule.first, whole = (count + m) * prior.number;
+__device__ inline Found estimate(double own, double count, const Rule &rule, const Prior &prior) {
+    double whole = (count + rule.first) * prior.number;
     if (whole < rule.below)
-        return {(own * prior.number + prior.weighed) / whole, true};
-    double top = own + prior.high, part = top - own, rest = (own - (top - part)) + (prior.high - part) + prior.rest;
-    double bottom = count + m;
-    part = bottom - count;
-    double bottom_rest = (count - (bottom - part)) + (m - part), share = 1.0 / bottom, first = top * share;
-    double product = first * bottom, left = (top - product) - __fma_rn(first, bottom, -product);
-    double change = (left + (rest - first * bottom_rest)) * share, near = first + change, off = change - (near - first);
-    upwards = off > 0;
-    return {near, near + off * (1.0 + 0x1p-16) == near && fabs(top) >= 0x1p-16 * fabs(own)};
+        return {(own * prior.number + prior.weighed) / whole, true, false};
+    return near_estimate(own, count, rule.first, prior.high, prior.rest);
 }
 
 // The same, and where that does not tell, by the exact sign, unless numbers lie near the ends of the range of floats or
 // cancel.
 __device__ inline Found settled(double own, double count, const Rule &rule, const Prior &prior, double total) {
-    bool upwards = false;
-    Found found = estimate(own, count, rule, prior, upwards);
-    if (!found.sure && prior.rest == prior.rest && fabs(own + prior.high) >= 0x1p-16 * fabs(own))
-        found = {rule.by_mean ? nearer(found.value, upwards, own, count, rule.first, total, prior.number)
-                              : nearer(found.value, upwards, own, count, rule.first, rule.prior, 1.0),
-                 true};
+    Found found = estimate(own, count, rule, prior);
+    if (!found.sure && prior.rest == prior.rest && fabs(own + prior.high) >= 0x1p-16 * fabs(own)) {
+        double above = rule.by_mean ? total : rule.prior, number = rule.by_mean ? prior.number : 1.0;
+        found = {nearer_of_count(found.value, found.upwards, own, count, rule.first, above, number), true, false};
+    }
     return found;
-}
-
-// e to the power of a number that is not NaN: the steps of cpu_fallback/compiled/elementary.py.
-__device__ inline double exponential(double value) {
-    double clipped = fmin(fmax(value, -800.0), 800.0), to_whole = 1.5 * 0x1p52;
-    double power = (clipped * 1.44269504088896338700e+00 + to_whole) - to_whole;
-    double high = clipped - power * 6.93147180369123816490e-01, low = power * 1.90821492927058770002e-10;
-    double reduced = high - low, square = reduced * reduced;
-    double series = -1.65339022054652515390e-06 + square * 4.13813679705723846039e-08;
-    series = 6.61375632143793436117e-05 + square * series;
-    series = -2.77777777770155933842e-03 + square * series;
-    series = 1.66666666666666019037e-01 + square * series;
-    double correction = reduced - square * series;
-    double result = 1.0 - ((low - (reduced * correction) / (2.0 - correction)) - high);
-    // The first step stays among the normal numbers, so that only the second one rounds.
-    Long exponent = Long(power), half = exponent >> 1;
-    return result * __longlong_as_double((half + 1023) << 52) * __longlong_as_double((exponent - half + 1023) << 52);
-}
-
-// A category's mean and the prior, weighed, as `blend_near` of cpu_fallback/compiled/shrinkage.py has it.
-__device__ inline double blended(double mu, double mean, double other) {
-    bool nearer_mean = 1.0 >= other;
-    double part = (nearer_mean ? other : 1.0) / (1.0 + other), begin = nearer_mean ? mean : mu;
-    double end = nearer_mean ? mu : mean, between = begin + part * (end - begin);
-    return other == 0 ? mean : between;
 }
 
 // The encoding, other than an m-estimate, of a category of which a row sees `count` rows, `own` of the output's class.
 __device__ inline double encode(unsigned own, unsigned count, const Rule &rule, const Prior &prior) {
-    double weight = count, mean = double(own) / weight;
-    if (rule.smoothing == SIGMOID)
-        return blended(prior.mu, mean, exponential(-((weight - rule.first) / rule.second)));
-    if (rule.smoothing == EMPIRICAL_BAYES) {
-        double noise = double(Word(own) * (count - own)) / weight / weight;
-        double scale = __longlong_as_double(Long(1023 - prior.exponent) << 52);
-        return blended(prior.mu, mean, noise == 0 ? 0.0 : noise / (prior.fraction * weight) * scale);
-    }
-    return mean;
+    return smoothed(double(own) / count, count, double(Word(own) * (count - own)), 0, rule, prior);
 }
 
-// Whether a float32 is neither infinite nor smaller than normal numbers, which kernels take for zero.
-__device__ inline bool normal(float value) { return (__float_as_uint(value) & 0x7FFFFFFF) - 0x00800000 < 0x7F000000; }
-
-// The encoding of most rows; says whether it is decided.  An m-estimate lies within 2^-50 (|S + m mu| + |m mu|) / (n + m)
-// of what is computed: S + m mu, n + m, its inverse and their product are rounded once, and m mu twice, each by 2^-53.
+// The encoding of most rows; says whether it is decided.
 __device__ inline bool quickly(unsigned own, unsigned count, const Rule &rule, const Prior &prior, float &found) {
-    if (!ESTIMATES) {
-        double value = encode(own, count, rule, prior);
-        found = __double2float_rn(value);
-        return normal(found) || value == 0;
-    }
-    double share = __drcp_rn(double(count) + rule.first), top = double(own) + prior.high, value = top * share;
-    double error = (fabs(top) + fabs(prior.high)) * (share * 0x1p-50);
-    found = __double2float_rn(value - error);
-    bool alike = __float_as_uint(found) == __float_as_uint(__double2float_rn(value + error));
-    return prior.rest == prior.rest && ((alike && normal(found)) || (top == 0 && prior.mu == 0));
+    if (ESTIMATES)
+        return quick_estimate(own, count, rule, prior, found);
+    double value = encode(own, count, rule, prior);
+    found = __double2float_rn(value);
+    return normal(found) || value == 0;
 }
 
 __device__ inline bool quickly(unsigned own, unsigned count, const Rule &rule, const Prior &prior, double &found) {
-    bool upwards;
-    Found near{0, true};
+    Found near{0, true, false};
     if (ESTIMATES)
-        near = estimate(own, count, rule, prior, upwards);
+        near = estimate(own, count, rule, prior);
     else
         near.value = encode(own, count, rule, prior);
     found = near.value;
     return near.sure && found == found;
 }
-
-// Where encodings go, and what is counted on the way; the same as `Destination` and `Doubts`.
-#define OUTPUT                                                                                                        \
-    ARRAY(OUT, out), Long by_row, Long by_output, Long flagged, ARRAY(unsigned char, unseen), ARRAY(Word, counters),  \
-        ARRAY(Long, places), ARRAY(Long, seen), ARRAY(Long, around)
-#define GIVEN_OUTPUT                                                                                                  \
-    Output{out, by_row, by_output, flagged ? unseen : nullptr, counters, places, seen, around, Word(places_size)}
-
-struct Output {
-    OUT *out;
-    Long by_row, by_output;
-    unsigned char *unseen;
-    Word *counters;
-    Long *places, *seen, *around;
-    Word room;
-
-    __device__ void put(double value, double *to) const { *to = value == value ? value : __longlong_as_double(0x7FF8ll << 48); }
-
-    // Small numbers are converted by hand: kernels take them for zero.
-    __device__ void put(double value, float *to) const {
-        if (value != value)
-            *to = __uint_as_float(0x7FC00000);
-        else if (fabs(value) >= 0x1p-126)
-            *to = __double2float_rn(value);
-        else
-            *to = __uint_as_float(unsigned((fabs(value) * 0x1p149 + 0x1p52) - 0x1p52) |
-                                  (__double_as_longlong(value) < 0 ? 1u << 31 : 0));
-        if ((__float_as_uint(*to) & 0x7FFFFFFF) == 0x7F800000 && fabs(value) <= 0x1.fffffffffffffp1023)
-            atomicAdd(counters + LOST, Word(1));
-    }
-    __device__ void put(double value, Word row, unsigned output) const {
-        put(value, out + Long(row) * by_row + output * by_output);
-    }
-
-    // Keep an estimate that only the digits can round, as far as there is room: rows of its class, and all others.
-    __device__ void doubt(Word encoding, unsigned segment, unsigned n_classes, unsigned label, unsigned own,
-                          unsigned count) const {
-        Word number = atomicAdd(counters + DOUBTFUL, Word(1));
-        if (number >= room)
-            return;
-        places[number] = Long(encoding);
-        around[number * n_classes] = segment;
-        for (unsigned other = 0; other < n_classes; ++other)
-            seen[number * n_classes + other] = other == label ? own : other == !label ? count - own : 0;
-    }
-};
 
 // Rows of a chunk as a walk reads them: first words, or the cells that are kept, and then lines and labels.
 struct Reader {
@@ -466,6 +220,15 @@ struct Encoder {
     Word burned;
     unsigned n_lines, n_classes, first, n_outputs;
 
+    // Keep an estimate that only the digits can round: rows of its class, and all others.
+    __device__ void doubt(unsigned own, unsigned count, Word encoding, unsigned segment, unsigned label) const {
+        Word number;
+        if (!output.doubt(encoding, segment, n_classes, number))
+            return;
+        for (unsigned other = 0; other < n_classes; ++other)
+            output.seen[number * n_classes + other] = other == label ? own : other == !label ? count - own : 0;
+    }
+
     // Write an encoding exactly, or keep what is seen where only the digits can round it.
     __device__ void write(unsigned own, unsigned count, bool counted, Word place, Word row, unsigned line,
                           unsigned segment, unsigned number, const Prior &prior) const {
@@ -473,14 +236,14 @@ struct Encoder {
         if (place >= burned && counted) {
             unsigned label = first + number;
             Word total = Word(segment) * n_classes + label;
-            Found found{0, true};
+            Found found{0, true, false};
             if (ESTIMATES)
                 found = settled(own, count, rule, prior, rule.by_mean ? double(running[total] - segments[total]) : 0);
             else
                 found.value = encode(own, count, rule, prior);
             value = found.value;
             if (!found.sure)
-                output.doubt(row * n_outputs + number, segment, n_classes, label, own, count);
+                doubt(own, count, row * n_outputs + number, segment, label);
         } else if (place >= burned) {
             value = rule.without(line, n_lines, prior.mu);
         }

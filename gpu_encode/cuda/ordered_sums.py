@@ -1,0 +1,217 @@
+"""Encodings of rows without weights, of numbers and not classes, from the exact sums of the rows before them.
+
+Places are sorted by buckets of categories, tile by tile, so that a warp has the sums of a bucket to itself: see
+raw/ordered_sums.cu.
+"""
+
+from functools import partial
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from cpu_fallback.compiled.border import REAL
+from cpu_fallback.fused_rules import EMPIRICAL_BAYES, M_ESTIMATE
+from gpu_encode.cuda import raw
+from gpu_encode.cuda.digits import number_words
+from gpu_encode.cuda.indexed import source_of
+from gpu_encode.cuda.memory import empty, zeros
+from gpu_encode.cuda.order_tiles import courses_of
+from gpu_encode.cuda.ordered_counts import rule_words
+from gpu_encode.cuda.runtime import SIMULATED
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from cpu_fallback.fused_rules import FusedRule
+    from cpu_fallback.row_numbers import Permutation
+    from cpu_fallback.types import Array, Layout, Rows
+    from gpu_encode.cuda.encodings import Doubts
+    from gpu_encode.cuda.order_segments import Segments
+    from gpu_encode.cuda.row_encodings import Destination
+
+WARP = 32
+# Places that are sorted at a time, a slab: each needs 16 bytes with its row in a random order.
+PLACES = 4096 if SIMULATED else 1 << 25
+# Threads of a block that sorts a tile, of which each has so many places.
+SORTERS = 2 * WARP if SIMULATED else 512
+TURNS = 16
+SORTED_AT_ONCE = TURNS * SORTERS
+# Lines of a bucket (log2): the sums of several warps fit shared memory.  More where buckets would be many.
+SHIFTS = (2, 3, 4, 5, 6) if SIMULATED else (8, 9)
+MOST_BUCKETS = 64 if SIMULATED else 4096
+MOST_WARPS = 2 if SIMULATED else 4
+SCANNERS = WARP if SIMULATED else 64
+MULTIPROCESSORS = 3 if SIMULATED else 132
+# Pieces of all buckets, roughly, and the fewest rows of one by the lines of a bucket.
+PIECES = 6 if SIMULATED else 4096
+ROWS_A_LINE = 2 if SIMULATED else 16
+# Digits between which no square, nor what it is divided by, leaves the normal numbers.
+LOWEST, HIGHEST = -6, 6
+WORDS = (4, 5)
+MOST_COUNTED = 2**31 - 1
+FLOATS, DOUBLES, INTEGERS = range(3)
+
+
+class Windows(NamedTuple):
+    """How sums lie among the digits of a layout, as raw/ordered_sums.cu reads it."""
+
+    low: int
+    target_kind: int
+    sum_width: int
+    square_width: int
+    sum_whole: bool
+    square_whole: bool
+    above: int
+
+
+class Pieces(NamedTuple):
+    """Sizes of launches: lines of a bucket (log2), buckets, words of a line's sums, warps of a block that walks."""
+
+    shift: int
+    n_buckets: int
+    words: int
+    warps: int
+
+    @property
+    def bytes_of_warp(self) -> int:
+        """Shared memory of a warp, and what a piece keeps in memory."""
+        return 4 * self.words << self.shift
+
+    def rows_of(self, n_places: int) -> int:
+        """Rows of a piece of so many places, roughly: some for each line that is kept."""
+        return max(n_places // PIECES, ROWS_A_LINE << self.shift)
+
+    def most(self, n_places: int) -> int:
+        """Pieces of so many places, at most."""
+        return n_places // self.rows_of(n_places) + self.n_buckets
+
+    def bytes_of(self, n_places: int) -> int:
+        """Device memory that so many places need at a time, with the rows of a random order."""
+        runs = 4 * -(-n_places // SORTED_AT_ONCE) * self.n_buckets
+        return 16 * n_places + runs + self.most(n_places) * self.bytes_of_warp
+
+
+class Room(NamedTuple):
+    """What all slabs use: sorted rows, rows of a piece, ends and sums of pieces, sums of all rows so far as words."""
+
+    words: "Array"
+    values: "Array"
+    rows_of_piece: int
+    ends: "Array"
+    of_pieces: "Array"
+    so_far: "Array"
+
+
+def windows_of(layout: "Layout", target_kind: int) -> Windows | None:
+    """Say how sums lie; None where they have too many digits."""
+    total, square = layout.total, layout.square
+    if total is None or not (total.low >= LOWEST and total.low + total.width <= HIGHEST):
+        return None
+    if total.width > max(WORDS) or (target_kind == INTEGERS and total.low):
+        return None
+    width, whole, above = (square.width, square.whole, square.low - 2 * total.low) if square else (0, False, 0)
+    room = 2 * words_of(total.width) - 1
+    if above < 0 or above + width > room:
+        return None
+    return Windows(total.low, target_kind, total.width, width, total.whole, whole, above)
+
+
+def words_of(width: int) -> int:
+    """Words of a sum of so many digits, that kernels are compiled for."""
+    return next(words for words in WORDS if words >= width)
+
+
+def pieces_of(n_lines: int, sum_words: int, squares: bool) -> Pieces | None:
+    """Choose the buckets; None where they are too many."""
+    words = 1 + sum_words + (2 * sum_words - 1 if squares else 0)
+    for shift in SHIFTS:
+        n_buckets = -(-n_lines >> shift)
+        room = raw.table_bytes() - 4 * (WARP + n_buckets + 4)
+        warps = min(room // (4 * words << shift), MOST_WARPS)
+        if n_buckets <= MOST_BUCKETS and warps:
+            return Pieces(shift, n_buckets, words, warps)
+    return None
+
+
+def fits(rows: "Rows", n_lines: int, n_classes: int, layout: "Layout", rule: "FusedRule") -> bool:
+    """Say whether warps can walk over rows like these."""
+    bayes = rule.blend.shrinkage.kind == EMPIRICAL_BAYES
+    plain = rows.classes is None and rows.weight is None and rows.target is not None and n_classes == 1
+    if not plain or not layout.count.whole or (layout.square is not None) != bayes or len(rows) > MOST_COUNTED:
+        return False
+    windows = windows_of(layout, kind_of(rows))
+    return windows is not None and pieces_of(n_lines, words_of(windows.sum_width), bayes) is not None
+
+
+def kind_of(rows: "Rows") -> int:
+    """Say what the numbers of rows are."""
+    words, kind = number_words(rows.target)
+    return FLOATS if words.itemsize == 4 else DOUBLES if kind == REAL else INTEGERS
+
+
+def room_for(pieces: Pieces, n_rows: int) -> Room:
+    """Give room for slabs of so many rows at most."""
+    most = min(PLACES, n_rows)
+    return Room(
+        empty(most, np.uint32),
+        empty(most, np.uint64),
+        pieces.rows_of(most),
+        empty(pieces.n_buckets, np.uint32),
+        empty(pieces.most(most) * pieces.bytes_of_warp // 4, np.uint32),
+        zeros(pieces.n_buckets * pieces.bytes_of_warp // 4, np.uint32),
+    )
+
+
+def variant_of(to: "Destination", rule: "FusedRule", words: int) -> dict[str, str]:
+    """Say what the kernels are compiled for."""
+    kind = rule.blend.shrinkage.kind
+    squares, estimates = int(kind == EMPIRICAL_BAYES), int(kind == M_ESTIMATE)
+    out = "float" if to.out.itemsize == 4 else "double"
+    return {"OUT": out, "ESTIMATES": str(estimates), "SQUARES": str(squares), "SUM_WORDS": str(words)}
+
+
+def sort_slab(run: "Callable[..., None]", n_places: int, pieces: Pieces, room: Room, *given: Any) -> tuple[Any, ...]:
+    """Sort some places by bucket, tile by tile, and add their rows to the sums of segments."""
+    n_tiles, n_buckets = -(-n_places // SORTED_AT_ONCE), pieces.n_buckets
+    runs, sizes = empty(n_tiles * n_buckets, np.uint32), zeros(n_buckets, np.uint32)
+    slab = room.words, room.values, runs, sizes, SORTED_AT_ONCE
+    shared = 4 * WARP + 8 * -(-SORTERS // WARP * n_buckets // 4) + 8 * SORTED_AT_ONCE
+    run("sort_places", min(n_tiles, 2 * MULTIPROCESSORS), SORTERS, *given, slab, shared=shared)
+    return slab
+
+
+def encode_sums(
+    rows: "Rows",
+    order: "Permutation | None",
+    burned: int,
+    n_lines: int,
+    layout: "Layout",
+    segments: "Segments",
+    to: "Destination",
+    doubts: "Doubts",
+) -> "Array":
+    """Write the encodings of rows of numbers; gives the sums of all, flat."""
+    rule, windows = segments.rule, windows_of(layout, kind_of(rows))
+    assert windows is not None
+    words = words_of(windows.sum_width)
+    pieces, run = (
+        pieces_of(n_lines, words, layout.square is not None),
+        partial(raw.run, variant=variant_of(to, rule, words)),
+    )
+    assert pieces is not None
+    given, room = (source_of(rows.codes), number_words(rows.target)[0].view(np.uint32)), room_for(pieces, len(rows))
+    sums, (shift, n_buckets, _, warps) = empty(n_lines * layout.width, np.int64), pieces
+    blocks, shared = min(-(-pieces.most(len(room.words)) // warps), 16 * MULTIPROCESSORS), warps * pieces.bytes_of_warp
+    output = *rule_words(rule), segments.priors, to.out, to.by_row, to.by_output, to.flagged, to.unseen, doubts
+    for start, stop, course in courses_of(order, len(rows), len(room.words)):
+        fixed = stop - start, n_lines, shift, segments.bits, windows, segments.sums
+        slab = sort_slab(run, stop - start, pieces, room, *given, course, *fixed)
+        counted = slab, shift, room.rows_of_piece, windows, room.ends, room.of_pieces
+        plan_bytes = 4 * (WARP + -(-n_buckets // 4) * 4)
+        run("sum_pieces", blocks, WARP * warps, *counted, shared=plan_bytes + shared)
+        behind = room.ends, shift, n_lines, windows, room.so_far, room.of_pieces, sums
+        run("scan_pieces", -(-n_lines // SCANNERS), SCANNERS, *behind)
+        segments.find_priors(start, stop)
+        walked = course, slab, room.ends, shift, n_lines, segments.bits, burned, windows, room.of_pieces
+        run("walk_pieces", blocks, WARP * warps, *walked, *output, shared=shared)
+    return sums
