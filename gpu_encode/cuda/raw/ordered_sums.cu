@@ -230,7 +230,7 @@ struct Tile {
 #pragma unroll
         for (unsigned turn = 0; turn < TURNS; ++turn)
             if (place(turn) < n)
-                buffer[positions[turn]] = numbers[turn];
+                buffer[positions[turn] & 0xFFFF] = numbers[turn];
         __syncthreads();
         for (unsigned at = threadIdx.x; at < n; at += blockDim.x)
             to[at] = buffer[at];
@@ -311,14 +311,18 @@ extern "C" __global__ void __launch_bounds__(512)
         __syncthreads();
         tile.start(sorted, number);
         __syncthreads();
+        // Where a row goes, and in the upper half its line in the bucket.
         Word found[TURNS];
 #pragma unroll
         for (unsigned turn = 0; turn < TURNS; ++turn) {
             positions[turn] += Tile::place(turn) < n ? tile.of_warp()[lines[turn] >> shift] : 0;
+            positions[turn] |= (lines[turn] & ((1u << shift) - 1)) << 16;
             found[turn] = tile.values[Tile::place(turn)];
-            lines[turn] = (lines[turn] & ((1u << shift) - 1)) | Tile::place(turn) << 16;
         }
         tile.sort(found, positions, n, sorted.values + begin);
+#pragma unroll
+        for (unsigned turn = 0; turn < TURNS; ++turn)
+            lines[turn] = positions[turn] >> 16 | Tile::place(turn) << 16;
         tile.sort(lines, positions, n, sorted.words + begin);
         __syncthreads();
     }
