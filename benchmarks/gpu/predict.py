@@ -252,7 +252,7 @@ def table(model: Model, today: dict[tuple[str, int], Counts]) -> Iterator[str]:
             then = f"{predicted(model, name, before[key], ROWS[0]):.1f}" if key in before else ""
             now, large = (predicted(model, name, today[key], rows) for rows in ROWS)
             known = f"{measured[key]:.1f}" if key in measured else ""
-            yield f"| {step} | {name} | {many:,} | {known} | {then} | {now:.1f} | {large:.1f} | {1e6 / large:.0f} |"
+            yield f"| {step} | {name} | {many:,} | {known} | {then} | {now:.1f} | {large:.1f} | {1e3 / large:.0f} |"
 
 
 def wide_ms(model: Model, two: Counts, four: Counts) -> float:
