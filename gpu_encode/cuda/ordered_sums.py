@@ -39,6 +39,8 @@ SORTED_AT_ONCE = TURNS * SORTERS
 # Lines of a bucket (log2): the sums of several warps fit shared memory.  More where buckets would be many.
 SHIFTS = (2, 3, 4, 5, 6) if SIMULATED else (8, 9)
 MOST_BUCKETS = 64 if SIMULATED else 4096
+# Shared memory that a block of any GPU has.
+LEAST_SHARED = 48 << 10
 MOST_WARPS = 2 if SIMULATED else 4
 SCANNERS = WARP if SIMULATED else 64
 MULTIPROCESSORS = 3 if SIMULATED else 132
@@ -128,9 +130,14 @@ def pieces_of(n_lines: int, sum_words: int, squares: bool) -> Pieces | None:
         n_buckets = -(-n_lines >> shift)
         room = raw.table_bytes() - 4 * (WARP + n_buckets + 4)
         warps = min(room // (4 * words << shift), MOST_WARPS)
-        if n_buckets <= MOST_BUCKETS and warps:
+        if n_buckets <= MOST_BUCKETS and warps and sorting_bytes(n_buckets) <= max(raw.table_bytes(), LEAST_SHARED):
             return Pieces(shift, n_buckets, words, warps)
     return None
+
+
+def sorting_bytes(n_buckets: int) -> int:
+    """Shared memory of a block that sorts a tile: words of a scan, counts of each warp, and the rows."""
+    return 4 * WARP + 8 * -(-SORTERS // WARP * n_buckets // 4) + 8 * SORTED_AT_ONCE
 
 
 def fits(rows: "Rows", n_lines: int, n_classes: int, layout: "Layout", rule: "FusedRule") -> bool:
@@ -175,8 +182,8 @@ def sort_slab(run: "Callable[..., None]", n_places: int, pieces: Pieces, room: R
     n_tiles, n_buckets = -(-n_places // SORTED_AT_ONCE), pieces.n_buckets
     runs, sizes = empty(n_tiles * n_buckets, np.uint32), zeros(n_buckets, np.uint32)
     slab = room.words, room.values, runs, sizes, SORTED_AT_ONCE
-    shared = 4 * WARP + 8 * -(-SORTERS // WARP * n_buckets // 4) + 8 * SORTED_AT_ONCE
-    run("sort_places", min(n_tiles, 2 * MULTIPROCESSORS), SORTERS, *given, slab, shared=shared)
+    blocks = min(n_tiles, 2 * MULTIPROCESSORS)
+    run("sort_places", blocks, SORTERS, *given, slab, shared=sorting_bytes(n_buckets))
     return slab
 
 

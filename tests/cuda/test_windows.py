@@ -149,16 +149,17 @@ def test_copies_of_small_tables_are_added_up(add, copies):
     assert_exact(add(drawn, copies=copies), drawn)
 
 
+@pytest.mark.parametrize("threads", [64, 640])
 @pytest.mark.parametrize("numbers", [[2**62 - 1], [-(2**62)], [2**62 - 1, 1 - 2**62, -1, 1], [1, -1]], ids=str)
-def test_words_of_a_cell_hold_all_rows_of_a_block(add, numbers):
-    # In few threads: each adds four rows before it looks.
+def test_words_of_a_cell_hold_all_rows_of_a_block(add, numbers, threads):
+    # Each thread adds four rows before it looks.
     target = np.resize(np.array(numbers), MANY)
     drawn = Drawn(
         Rows(np.zeros(MANY, np.int32), None, target),
         Layout(Window(), Window(0, 3, whole=False), Window(0, 5, whole=False)),
         1,
     )
-    found = carried(add(drawn, blocks=1), drawn.layout)[0, 0, 0]
+    found = carried(add(drawn, blocks=1, threads=threads), drawn.layout)[0, 0, 0]
     exact = [sum(int(number) ** power for number in target) for power in (0, 1, 2)]
     places = [0, 0, 32, 64, 0, 32, 64, 96, 128]
     held = [int(digit) << place for digit, place in zip(found, places, strict=True)]
@@ -220,10 +221,22 @@ def test_whole_sums(add):
         rows = Rows(random.integers(-2, N_CATEGORIES, len(target)).astype(np.int32), None, target)
         drawn = Drawn(rows, Layout(Window(), Window(), Window()), 1)
         assert_exact(add(drawn), drawn)
-    # Beyond any window of floats that holds one as well.
-    far = np.array([2.0**60, -(2.0**60), 3.0, 1.0, -7.0], np.float32)
-    drawn = Drawn(Rows(np.array([0, 1, 0, 2, 1], np.int32), None, far), Layout(Window(), Window()), 1)
-    assert_exact(add(drawn), drawn)
+    # Beyond any window of floats that holds one as well; and no number below.
+    for far in ([2.0**60, -(2.0**60), 3.0, 1.0, -7.0], [2.0**60] * 5):
+        rows = Rows(np.array([0, 1, 0, 2, 1], np.int32), None, np.array(far, np.float32))
+        drawn = Drawn(rows, Layout(Window(), Window()), 1)
+        assert_exact(add(drawn), drawn)
+
+
+@pytest.mark.parametrize("size", [3, 10, 4097])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int64])
+def test_no_categories(sums, dtype, size):
+    target, codes = np.arange(size).astype(dtype), (np.arange(size) % 2 - 2).astype(np.int32)
+    layout = Layout(Window(), Window(0, 2, whole=False), Window(0, 3, whole=False))
+    rows = Rows(memory.to_device(codes), None, memory.to_device(target))
+    found = memory.to_host(sums.accumulate(rows, 0, None, 1, 1, layout))
+    expected = cpu_fallback.accumulate(Rows(codes, None, widened(target)), 0, None, 1, 1, layout)
+    assert np.array_equal(carried(found, layout), carried(expected, layout))
 
 
 @pytest.mark.parametrize("first", [1, 2, 3])

@@ -89,7 +89,7 @@ VARIANTS: dict[str, list[dict[str, str]]] = {
     "bucket_sums.cu": [{"VALUE": value, "SQUARES": squares} for value, squares in product(VALUES, "01")],
     "ordered_sums.cu": [
         {"OUT": out, "ESTIMATES": estimates, "SQUARES": squares, "SUM_WORDS": words}
-        for out, (estimates, squares), words in product(("float", "double"), ("10", "00", "01"), "45")
+        for out, (estimates, squares), words in product(("float", "double"), (("1", "0"), ("0", "0"), ("0", "1")), "45")
     ],
     "ordered.cu": [{"OUT": out, "ESTIMATES": estimates} for out in ("float", "double") for estimates in ("0", "1")],
 }

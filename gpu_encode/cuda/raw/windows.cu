@@ -101,9 +101,11 @@ struct Adding {
         VALUE value[1] = {0};
         if (given)
             codes.of_four(row, 1, code), value[0] = values[row];
-        bool here[1] = {find(code[0], fold, slot[0]) && given};
+        bool here[1] = {(groups == 1 || find(code[0], fold, slot[0])) && given};
         if (groups == 1)
-            slot[0] = line_of(code[0]) * in_line + fold, here[0] = given;
+            slot[0] = line_of(code[0]) * in_line + fold;
+        // There may be no line of a category.
+        slot[0] = here[0] ? slot[0] : 0;
         add_rows(begin, n_kept, slot, here, value, values + row);
     }
 };

@@ -1,10 +1,10 @@
 // Exact sums of a number a row, and of its square, in windows of 63 bits; of floats 53, or 43 with squares.
 //
 // A number that is an integer of so many bits, with its sign, times 2^low is added as that integer plus 2^BITS.  A cell
-// has two words of 32 bits for the sum in shared memory, four for the square, and a top that counts its rows and what is
-// carried out of both: so whatever the order of additions no carry is lost.  Squares of floats have three words, and
-// tops of two cells share a word.  Numbers outside of the window are kept by their warp, which adds 32 of them at a time
-// digit by digit.
+// has two words of 32 bits for the sum in shared memory, four for the square, and a top that counts its rows and what
+// sums carry: so whatever the order of additions no carry is lost.  Squares carry seldom, and so do sums of floats: such
+// carries go to memory at once.  Squares of floats have three words, and tops of two cells share a word.  Numbers outside
+// of the window are kept by their warp, which adds 32 of them at a time digit by digit.
 // The window is a guess from a sample of the rows: no sum depends on it.
 
 #include "tiles.cuh"
@@ -16,16 +16,15 @@ enum { NARROW = sizeof(VALUE) == 4, BITS = !NARROW ? 62 : SQUARES ? 42 : 52 };
 enum { LOWER, HIGHER, SQUARE, SQUARE_WORDS = !SQUARES ? 0 : NARROW ? 3 : 4, WORDS_OF_CELL = SQUARE + SQUARE_WORDS };
 enum { THREADS = 640, LANES = 32, SAMPLED = 256 };
 
-// A top: the number of rows, above what squares carry, above what sums carry.  A thread looks at the tops that it added
-// to before it adds its next rows, four at most: so a cell gets ENOUGH rows at most, and four of each thread, before
-// somebody takes it.
-constexpr unsigned TOP_BITS = NARROW ? 16 : 32, FULL_AT = NARROW ? 15 : 30, ROWS_AT = NARROW ? 3 : SQUARES ? 20 : 16;
-constexpr unsigned SQUARES_AT = !SQUARES ? ROWS_AT : NARROW ? 1 : 11;
+// A top: the number of rows, above what sums carry; of floats, the number of rows.  A thread looks at the tops that it
+// added to before it adds its next rows, four at most: so a cell gets ENOUGH rows at most, and four of each thread, before
+// somebody takes it.  A row carries once at most.
+constexpr unsigned TOP_BITS = NARROW ? 16 : 32, ROWS_AT = NARROW ? 0 : 16, FULL_AT = NARROW ? 15 : 30;
 constexpr unsigned ENOUGH = 1u << (FULL_AT - ROWS_AT), MOST = ENOUGH + 4 * THREADS;
-constexpr unsigned FULL = (NARROW ? 0x10001u : 1u) << FULL_AT;
-static_assert(MOST < Word(1) << (TOP_BITS - ROWS_AT), "rows overflow");
-static_assert((MOST >> (63 - BITS)) + 1 < 1u << SQUARES_AT, "carries of sums overflow");
-static_assert(!SQUARES || (MOST >> (32 * SQUARE_WORDS - 2 * BITS)) + 1 < 1u << (ROWS_AT - SQUARES_AT), "of squares");
+constexpr unsigned FULL = NARROW ? 0x10001u << FULL_AT : ~0u << FULL_AT;
+static_assert(MOST < 1u << (TOP_BITS - ROWS_AT), "rows overflow");
+static_assert(NARROW || MOST < 1u << ROWS_AT, "carries overflow");
+static_assert(!NARROW || FULL_AT + 1 == TOP_BITS, "all tops from ENOUGH rows on are full");
 
 constexpr Word BIAS = Word(1) << BITS;
 // Numbers are given to the window times 2^-FARTHER.
@@ -95,11 +94,6 @@ struct Cell {
         return NARROW ? atomicAnd(top, ~(0xFFFFu << shift)) >> shift & 0xFFFF : atomicExch(top, 0u);
     }
 };
-
-// Some bits of a word.
-__device__ inline unsigned field(unsigned word, unsigned from, unsigned to) {
-    return word >> from & ((1u << (to - from)) - 1);
-}
 
 // Raw words as digits.cuh reads them.
 __device__ inline Word raw(float value) { return widened(__float_as_uint(value)); }
@@ -242,21 +236,16 @@ __device__ inline void take(unsigned begin, unsigned slot) {
         words[k] = atomicExch(cell.words + k, 0u);
     unsigned top = cell.taken();
     Word rows = top >> ROWS_AT, sum = words[LOWER] | Word(words[HIGHER]) << 32, first = sum - (rows << BITS);
-    Word second = field(top, 0, SQUARES_AT) - (rows >> (64 - BITS)) - (first > sum);
+    Word second = (top & ((1u << ROWS_AT) - 1)) - (rows >> (64 - BITS)) - (first > sum);
     const Long *measure = shared.plan + LINE;
     Long *to = shared.cell(slot), low = shared.low;
     if (rows)
         add_to(to, rows);
     add_digits(first, second, Word(Long(second) >> 63), low - 32 * measure[LOW], measure, to + 1);
 #if SQUARES
-    Word square[3] = {words[SQUARE] | Word(words[SQUARE + 1]) << 32, words[SQUARE + 2], 0};
-    Word carried = field(top, SQUARES_AT, ROWS_AT);
-    if (NARROW)
-        square[1] |= carried << 32;
-    else
-        square[1] |= Word(words[WORDS_OF_CELL - 1]) << 32, square[2] = carried;
-    add_digits(square[0], square[1], square[2], 2 * low - 32 * measure[LINE + LOW], measure + LINE,
-               to + 1 + measure[MEASURE_WIDTH]);
+    Word higher = words[SQUARE + 2] | Word(NARROW ? 0 : words[WORDS_OF_CELL - 1]) << 32;
+    add_digits(words[SQUARE] | Word(words[SQUARE + 1]) << 32, higher, 0, 2 * low - 32 * measure[LINE + LOW],
+               measure + LINE, to + 1 + measure[MEASURE_WIDTH]);
 #endif
 }
 
@@ -275,12 +264,34 @@ __device__ inline unsigned add_square(unsigned *words, Word size) {
     return NARROW ? carry : add_word(words + 3, unsigned(higher >> 32), carry);
 }
 
+// Bring the next slot to the front.
+template <int n> __device__ inline void turn(unsigned (&slot)[n]) {
+    unsigned first = slot[0];
+#pragma unroll
+    for (int k = 1; k < n; ++k)
+        slot[k - 1] = slot[k];
+    slot[n - 1] = first;
+}
+
+// Add what was carried out of all words of a slot to its cell: 2^64 of sums, and 2^96 or 2^128 of squares.
+__device__ inline void add_carries(unsigned slot, bool of_sum, bool of_square) {
+    const Shared &shared = shared_of_block();
+    const Long *measure = shared.plan + LINE;
+    Long *to = shared.cell(slot) + 1;
+    if (of_sum)
+        add_digits(0, 1, 0, shared.low - 32 * measure[LOW], measure, to);
+    if (of_square)
+        add_digits(0, NARROW ? Word(1) << 32 : 0, NARROW ? 0 : 1, 2 * shared.low - 32 * measure[LINE + LOW],
+                   measure + LINE, to + measure[MEASURE_WIDTH]);
+}
+
 // Add numbers to their slots word by word, so that several atomics are under way at once: of those that are not to be
 // added, zeros, since branches would have each atomic wait for the last.  Says whether a cell is to be taken.
 template <int n>
-__device__ inline bool add_to_cells(unsigned begin, const unsigned (&slot)[n], const bool (&added)[n],
+__device__ inline bool add_to_cells(unsigned begin, unsigned (&slot)[n], const bool (&added)[n],
                                     const Fixed (&number)[n]) {
-    unsigned carry[n], seen = 0, *words[n];
+    // Carries that go to memory, a bit for each row; those of squares from bit 16 on.
+    unsigned carry[n], seen = 0, carried = 0, *words[n];
 #pragma unroll
     for (int k = 0; k < n; ++k) {
         words[k] = Cell(begin, slot[k]).words;
@@ -290,25 +301,25 @@ __device__ inline bool add_to_cells(unsigned begin, const unsigned (&slot)[n], c
     for (int k = 0; k < n; ++k) {
         Word biased = Word(number[k].number) + BIAS;
         carry[k] = add_word(words[k] + HIGHER, added[k] ? unsigned(biased >> 32) : 0, carry[k]);
+        if (NARROW)
+            carried |= carry[k] << k, carry[k] = 0;
     }
 #pragma unroll
     for (int k = 0; SQUARES && k < n; ++k)
-        carry[k] += add_square(words[k] + SQUARE, added[k] ? number[k].size : 0) << SQUARES_AT;
+        carried |= add_square(words[k] + SQUARE, added[k] ? number[k].size : 0) << (16 + k);
 #pragma unroll
     for (int k = 0; k < n; ++k) {
         Cell cell(begin, slot[k]);
         seen |= atomicAdd(cell.top, ((added[k] ? 1u << ROWS_AT : 0) + carry[k]) << cell.shift);
     }
+    if (carried) {
+#pragma unroll 1
+        for (int row = 0; row < n; ++row, carried >>= 1) {
+            add_carries(slot[0], carried & 1, carried >> 16 & 1);
+            turn(slot);
+        }
+    }
     return seen & FULL;
-}
-
-// Bring the next slot to the front.
-template <int n> __device__ inline void turn(unsigned (&slot)[n]) {
-    unsigned first = slot[0];
-#pragma unroll
-    for (int k = 1; k < n; ++k)
-        slot[k - 1] = slot[k];
-    slot[n - 1] = first;
 }
 
 // Take some cells.
@@ -360,6 +371,9 @@ __device__ inline unsigned begin_block(const Value *values, Long n_values, const
     else if (threadIdx.x == 0)
         shared.low = 0;
     if (threadIdx.x == 0) {
+        // A whole measure has one digit: no number lies above it.
+        if (plan[LINE + IS_WHOLE])
+            shared.low = min(shared.low, Long(15));
         shared.scale = __longlong_as_double((1023 + FARTHER - shared.low) << 52);
         shared.unit = __longlong_as_double((1023 - FARTHER + shared.low) << 52);
         shared.plan = plan, shared.cells = cells;
