@@ -32,9 +32,10 @@ OF_CUPY = "-ftz=true"
 NO_INDEX = 0, 0, 0, np.zeros(0, np.int32)
 
 
-def bounds_of(text):
+def bounds_of(ptx):
     """Threads of a block, at most, that each kernel is compiled for."""
-    return {name: int(threads) for threads, name in re.findall(r"__launch_bounds__\((\d+)[^)]*\)\s+(\w+)\(", text)}
+    entries = re.findall(r"\.entry (\w+)\(.*?\.maxntid (\d+)", ptx, re.DOTALL)
+    return {name: int(threads) for name, threads in entries}
 
 
 def compile_source(code, architecture, variant=None):
@@ -67,7 +68,7 @@ def test_sources_compile(source, variant, architecture):
     # A block's threads share 65,536 registers.
     entries = dict(re.findall(r"Compiling entry function '(\w+)'.*?Used (\d+) registers", log, re.DOTALL))
     assert sorted(entries) == sorted(kernels_of(text))
-    assert all(int(registers) <= 65_536 // bounds_of(text)[name] for name, registers in entries.items())
+    assert all(int(registers) <= 65_536 // bounds_of(ptx)[name] for name, registers in entries.items())
     # Registers are chosen for one architecture: the compiler of another may put a word or two of a thread aside.
     most = 0 if architecture == "sm_90" else 8
     assert max(map(int, re.findall(r"(\d+) bytes spill stores", log))) <= most
