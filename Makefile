@@ -99,7 +99,7 @@ rapids:  ## cuDF's own frames, on the host's memory in the simulator, in an envi
 	RAPIDS=1 GPU_ENCODE_SIMULATED_ARRAYS=tests.cuda.stand_in OPS_BACKENDS=cuda-simulator \
 		$(RAPIDS_VENV)/bin/python -m pytest -p tests.rapids.simulator $(PYTEST_ARGS) tests/rapids
 
-ptx: $(INSTALLED)  ## every CUDA kernel compiled for every architecture, without a GPU; what it takes, in build/kernels.md
+ptx: $(INSTALLED)  ## every CUDA kernel compiled without a GPU; what it takes, in build/kernels.md; EVERY_COMBINATION=1 for every architecture
 	PTX=1 $(BIN)/python -m pytest -p no:xdist tests/ptx
 
 # Installs nothing: a machine with a GPU often has no network.
