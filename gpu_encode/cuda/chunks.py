@@ -4,7 +4,7 @@ A block keeps the sums of its chunk in shared memory and goes on by as many rows
 and the earlier rows of its turn.  What the chunks before it held is added afterwards.
 """
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -136,12 +136,6 @@ def walk_chunks(
         table[cell * cuda.gridDim.x + cuda.blockIdx.x] = shared[cell]
 
 
-@device_function
-def seen_before(running: "Array", n_chunks: int, sums: "Array", cell: int, chunk: int) -> np.int64:
-    """Give what a cell held before a chunk."""
-    return sums[cell] + sum_between(running, cell * n_chunks, 0, chunk)
-
-
 @kernel
 def add_chunks(
     codes: "Array",
@@ -157,31 +151,16 @@ def add_chunks(
     for row in range(cuda.grid(1), len(codes), cuda.gridsize(1)):
         line, chunk = line_of(codes[row], n_lines) * length, row // chunk_rows
         for k in range(length):
-            seen[row * length + k] += seen_before(running, n_chunks, sums, line + k, chunk)
-
-
-class Walked(NamedTuple):
-    """What rows see of their own chunks, flat; rows of a chunk, chunks, and running sums of all chunks, by cell."""
-
-    chunk_rows: int
-    n_chunks: int
-    running: "Array"
-    seen: "Array"
-
-
-def walk(parts: RowParts, shape: tuple[int, int, int], sums: "Array", seen: "Array") -> tuple[Walked, "Array"]:
-    """Write what each row sees of its chunk to `seen`, flat; gives what each cell gains by all rows beside it."""
-    n_rows, n_cells = len(parts.codes), len(sums)
-    size = chunk_size(n_rows, n_cells)
-    n_chunks = -(-n_rows // size)
-    table = empty(n_cells * n_chunks, np.int64)
-    launch(walk_chunks, n_chunks, LANES, *parts, *shape, size, table, seen, shared=shared_bytes(shape))
-    return Walked(size, n_chunks, xp.cumsum(table), seen), table.reshape(n_cells, n_chunks).sum(axis=1)
+            cell = line + k
+            seen[row * length + k] += sums[cell] + sum_between(running, cell * n_chunks, 0, chunk)
 
 
 def by_chunk(parts: RowParts, shape: tuple[int, int, int], sums: "Array", seen: "Array") -> None:
     """Write what each row sees to `seen` and bring `sums` up to date, both flat."""
-    (*walked, _), gained = walk(parts, shape, sums, seen)
-    length = shape[1] * shape[2]
-    launch_rows(add_chunks, len(parts.codes), parts.codes, shape[0], length, *walked, sums, seen)
-    sums += gained
+    n_rows, n_cells, length = len(parts.codes), len(sums), shape[1] * shape[2]
+    size = chunk_size(n_rows, n_cells)
+    n_chunks = -(-n_rows // size)
+    table = empty(n_cells * n_chunks, np.int64)
+    launch(walk_chunks, n_chunks, LANES, *parts, *shape, size, table, seen, shared=shared_bytes(shape))
+    launch_rows(add_chunks, n_rows, parts.codes, shape[0], length, size, n_chunks, xp.cumsum(table), sums, seen)
+    sums += table.reshape(n_cells, n_chunks).sum(axis=1)

@@ -17,7 +17,7 @@ from gpu_encode.cuda.memory import empty, to_device
 from gpu_encode.cuda.order_segments import Segments
 from gpu_encode.cuda.order_tiles import AS_NUMBERED, courses_of
 from gpu_encode.cuda.row_encodings import Destination
-from gpu_encode.cuda.runtime import MOST_BLOCKS, SIMULATED
+from gpu_encode.cuda.runtime import MULTIPROCESSORS, SIMULATED
 
 if TYPE_CHECKING:
     from cpu_fallback.row_numbers import Permutation
@@ -29,9 +29,8 @@ GROUP = 4 * WARP
 # Threads of a block that counts a chunk, and of one that adds up the chunks before each.
 COUNTERS = WARP if SIMULATED else 256
 ADDERS = 2 * WARP if SIMULATED else 1024
-# Warps of a block that walk, and of a multiprocessor; as many of these as an H200 has.
+# Warps of a block that walk, and of a multiprocessor.
 MOST_WARPS = 2 if SIMULATED else 16
-MULTIPROCESSORS = MOST_BLOCKS if SIMULATED else 132
 WARPS_AT_WORK = MOST_WARPS if SIMULATED else 32
 # A lane counts each class, and a count has 32 bits.
 MOST_CLASSES = 32
@@ -68,7 +67,7 @@ def rule_words(rule: FusedRule) -> tuple[Any, ...]:
 def variant_of(to: Destination, rule: FusedRule) -> dict[str, str]:
     """Say for which type of encodings, and which smoothing, a walk is compiled."""
     estimates = rule.blend.shrinkage.kind == M_ESTIMATE
-    return {"OUT": "float" if to.out.itemsize == 4 else "double", "ESTIMATES": str(int(estimates))}
+    return {"ENCODING": raw.ENCODINGS[to.out.itemsize], "ESTIMATES": str(int(estimates))}
 
 
 def encode_counts(

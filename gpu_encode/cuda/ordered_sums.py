@@ -17,7 +17,7 @@ from gpu_encode.cuda.indexed import source_of
 from gpu_encode.cuda.memory import empty, zeros
 from gpu_encode.cuda.order_tiles import courses_of
 from gpu_encode.cuda.ordered_counts import rule_words
-from gpu_encode.cuda.runtime import SIMULATED
+from gpu_encode.cuda.runtime import MULTIPROCESSORS, SIMULATED
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -43,7 +43,6 @@ MOST_BUCKETS = 64 if SIMULATED else 4096
 LEAST_SHARED = 48 << 10
 MOST_WARPS = 2 if SIMULATED else 4
 SCANNERS = WARP if SIMULATED else 64
-MULTIPROCESSORS = 3 if SIMULATED else 132
 # Pieces of all buckets, roughly, and the fewest rows of one by the lines of a bucket.
 PIECES = 6 if SIMULATED else 4096
 ROWS_A_LINE = 2 if SIMULATED else 16
@@ -173,8 +172,8 @@ def variant_of(to: "Destination", rule: "FusedRule", words: int) -> dict[str, st
     """Say what the kernels are compiled for."""
     kind = rule.blend.shrinkage.kind
     squares, estimates = int(kind == EMPIRICAL_BAYES), int(kind == M_ESTIMATE)
-    out = "float" if to.out.itemsize == 4 else "double"
-    return {"OUT": out, "ESTIMATES": str(estimates), "SQUARES": str(squares), "SUM_WORDS": str(words)}
+    encoding = raw.ENCODINGS[to.out.itemsize]
+    return {"ENCODING": encoding, "ESTIMATES": str(estimates), "SQUARES": str(squares), "SUM_WORDS": str(words)}
 
 
 def sort_slab(run: "Callable[..., None]", n_places: int, pieces: Pieces, room: Room, *given: Any) -> tuple[Any, ...]:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from cpu_fallback.compiled.border import ABSENT, REAL
+from gpu_encode.cuda import raw
 from gpu_encode.cuda.memory import to_device
 from gpu_encode.cuda.tiles import PLAN_BYTES, walk_of
 
@@ -71,7 +72,7 @@ def variant_of(rows: "Rows", folds: "Folds", layout: "Layout", target: "Array", 
     plain = rows.classes is None and rows.weight is None
     if not plain or kind == ABSENT or not layout.count.whole or layout.total is None:
         return None
-    value = "float" if target.itemsize == 4 else "double" if kind == REAL else "Long"
+    value = raw.value_type(target.itemsize, kind == REAL)
     return {"VALUE": value, "SQUARES": str(int(layout.square is not None)), "SOURCE": walk_of(folds)[0]}
 
 

@@ -18,7 +18,6 @@ from cpu_fallback.compiled.moments import Shape
 from cpu_fallback.compiled.views import Views
 from cpu_fallback.fused_rules import Blend, FusedRule, Shrinkage
 from gpu_encode.cuda import runtime
-from gpu_encode.cuda.chunks import Walked
 from gpu_encode.cuda.encodings import Doubts, Priors
 from gpu_encode.cuda.indexed import CodeSource
 from gpu_encode.cuda.row_encodings import Destination
@@ -36,7 +35,7 @@ ARCHITECTURES = ((8, 0), (9, 0), (10, 0))
 LAUNCHES = Path(__file__).parent / "signatures" / "kernels.txt"
 TUPLES = (
     *(Shape, Blend, Shrinkage, FusedRule, Views, Doubts, Priors, Destination),
-    *(CodeSource, RowParts, Sorted, Strings, Walked),
+    *(CodeSource, RowParts, Sorted, Strings),
 )
 TYPES = vars(types) | {"bool": types.boolean} | {made.__name__: typed(made) for made in TUPLES}
 USAGE = {

@@ -56,6 +56,8 @@ TYPES = {1: "unsigned char", 2: "unsigned short", 4: "unsigned", 8: "Word"}
 KEYS = tuple(TYPES.values())
 NARROW, WORDS = KEYS[:2], KEYS[2:]
 VALUES, ENCODINGS = ("float", "double", "Long"), {4: "float", 8: "double"}
+# Whether a formula is an m-estimate, and whether it takes squares.
+OF_FORMULAS = (("1", "0"), ("0", "0"), ("0", "1"))
 # The variants that the library asks for, by file; of a file that is not named here, only the plain one.
 VARIANTS: dict[str, list[dict[str, str]]] = {
     "count_rows.cu": [
@@ -88,10 +90,14 @@ VARIANTS: dict[str, list[dict[str, str]]] = {
     ],
     "bucket_sums.cu": [{"VALUE": value, "SQUARES": squares} for value, squares in product(VALUES, "01")],
     "ordered_sums.cu": [
-        {"OUT": out, "ESTIMATES": estimates, "SQUARES": squares, "SUM_WORDS": words}
-        for out, (estimates, squares), words in product(("float", "double"), (("1", "0"), ("0", "0"), ("0", "1")), "45")
+        {"ENCODING": encoding, "ESTIMATES": estimates, "SQUARES": squares, "SUM_WORDS": words}
+        for encoding, (estimates, squares), words in product(
+            ENCODINGS.values(), (("1", "0"), ("0", "0"), ("0", "1")), "45"
+        )
     ],
-    "ordered.cu": [{"OUT": out, "ESTIMATES": estimates} for out in ("float", "double") for estimates in ("0", "1")],
+    "ordered.cu": [
+        {"ENCODING": encoding, "ESTIMATES": estimates} for encoding, estimates in product(ENCODINGS.values(), "01")
+    ],
 }
 
 

@@ -2,9 +2,6 @@
 // and proves them: an encoding counts only where all numbers within the bound round to the same one.
 #include "double_double.cuh"
 
-// By its bits: comparisons of floats take the smallest ones for zero.
-__device__ inline bool is_normal(float value) { return (__float_as_uint(value) << 1) - 0x01000000u < 0xFE000000u; }
-
 // Sums are odd if they are not exact: halves of pairs by their second part.
 __device__ inline bool is_even(double value) { return (__double_as_longlong(value) & 1) == 0; }
 

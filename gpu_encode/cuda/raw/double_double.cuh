@@ -33,3 +33,7 @@ __device__ inline Pair times(Pair a, Pair b) {
     Pair product = two_product(a.high, b.high);
     return Pair{product.high, __fma_rn(a.high, b.low, __fma_rn(a.low, b.high, product.low))};
 }
+
+// Whether a float that a double was rounded to is a normal number.  By its bits: comparisons of floats take the smallest
+// ones for zero.
+__device__ inline bool is_normal(float value) { return (__float_as_uint(value) << 1) - 0x01000000u < 0xFE000000u; }

@@ -3,8 +3,8 @@
 #include "rows.cuh"
 
 // A walk is compiled for a type of encodings, and for m-estimates or for all other smoothings.
-#ifndef OUT
-#define OUT double
+#ifndef ENCODING
+#define ENCODING double
 #define ESTIMATES 1
 #endif
 
@@ -52,13 +52,13 @@ __device__ inline unsigned line_of(int code, unsigned n_lines) { return code < 0
 
 // Where encodings go, and what is counted on the way; the same as `Destination` and `Doubts`.
 #define OUTPUT                                                                                                        \
-    ARRAY(OUT, out), Long by_row, Long by_output, Long flagged, ARRAY(unsigned char, unseen), ARRAY(Word, counters),  \
+    ARRAY(ENCODING, out), Long by_row, Long by_output, Long flagged, ARRAY(unsigned char, unseen), ARRAY(Word, counters),  \
         ARRAY(Long, places), ARRAY(Long, seen), ARRAY(Long, around)
 #define GIVEN_OUTPUT                                                                                                  \
     Output{out, by_row, by_output, flagged ? unseen : nullptr, counters, places, seen, around, Word(places_size)}
 
 struct Output {
-    OUT *out;
+    ENCODING *out;
     Long by_row, by_output;
     unsigned char *unseen;
     Word *counters;

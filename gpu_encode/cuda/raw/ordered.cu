@@ -167,7 +167,7 @@ __device__ inline bool quickly(unsigned own, unsigned count, const Rule &rule, c
         return quick_estimate(own, count, rule, prior, found);
     double value = encode(own, count, rule, prior);
     found = __double2float_rn(value);
-    return normal(found) || value == 0;
+    return is_normal(found) || value == 0;
 }
 
 __device__ inline bool quickly(unsigned own, unsigned count, const Rule &rule, const Prior &prior, double &found) {
@@ -317,7 +317,7 @@ struct Walk {
                 if (!alone)
                     prior = encoder.priors.at(segment_at(i), rule);
                 bool counted = n[turn] >= rule.least && rule.has_category(line, encoder.n_lines);
-                OUT found;
+                ENCODING found;
                 if (!burned && counted && quickly(s[turn], n[turn], rule, prior, found))
                     output.out[Long(course.row(i)) * output.by_row] = found;
                 else
@@ -385,7 +385,7 @@ struct Walk {
         Prior prior = encoder.priors.at(Word(segment) * encoder.n_outputs + number, encoder.rule);
         const Output &output = encoder.output;
         Word row = course.row(i), place = course.start + i;
-        OUT found;
+        ENCODING found;
         if (place >= encoder.burned && counted && quickly(own, count, encoder.rule, prior, found))
             output.out[Long(row) * output.by_row + number * output.by_output] = found;
         else

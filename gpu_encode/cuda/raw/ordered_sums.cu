@@ -555,7 +555,7 @@ struct Encoder {
             if (counted) {
                 Total total(seen, windows);
                 float quick;
-                if (ESTIMATES && sizeof(OUT) == 4 && quick_estimate(total.near(), seen.count, rule, prior, quick)) {
+                if (ESTIMATES && sizeof(ENCODING) == 4 && quick_estimate(total.near(), seen.count, rule, prior, quick)) {
                     output.out[Long(row) * output.by_row] = quick;
                     return;
                 }

@@ -68,16 +68,15 @@ struct ExactSum {
         if (value == 0)
             return;
         for (int k = 0; k < n; ++k) {
-            double sum = value + parts[k], virtual_part = sum - value;
-            parts[k] = (value - (sum - virtual_part)) + (parts[k] - virtual_part);
-            value = sum;
+            Pair sum = two_sum(value, parts[k]);
+            parts[k] = sum.low, value = sum.high;
         }
         parts[n++] = value;
     }
     __device__ void add_product(double left, double right) {
-        double product = left * right;
-        add(__fma_rn(left, right, -product));
-        add(product);
+        Pair product = two_product(left, right);
+        add(product.low);
+        add(product.high);
     }
     __device__ int sign() const {
         for (int k = n - 1; k >= 0; --k)
@@ -94,8 +93,8 @@ __device__ inline double nearer(double near, bool upwards, ExactSum &difference,
     double other = __longlong_as_double(bits + (upwards == (near > 0) ? 1 : -1)), half = 0.5 * (other - near);
     difference.add_product(m, total);
     for (double factor : {count, m}) {
-        double product = factor * number, error = __fma_rn(factor, number, -product);
-        for (double part : {error, product}) {
+        Pair product = two_product(factor, number);
+        for (double part : {product.low, product.high}) {
             difference.add_product(-near, part);
             difference.add(-half * part);
         }
@@ -114,13 +113,12 @@ struct Found {
 // (S + m mu) / (n + m) as `near_estimate` of cpu_fallback/compiled/estimates.py has it; S and m mu with what is left of
 // both.
 __device__ inline Found near_estimate(double own, double count, double m, double high, double left_of_both) {
-    double top = own + high, part = top - own;
-    double rest = (own - (top - part)) + (high - part) + left_of_both, bottom = count + m;
-    part = bottom - count;
-    double bottom_rest = (count - (bottom - part)) + (m - part), share = 1.0 / bottom, first = top * share;
-    double product = first * bottom, left = (top - product) - __fma_rn(first, bottom, -product);
-    double change = (left + (rest - first * bottom_rest)) * share, near = first + change, off = change - (near - first);
-    return {near, near + off * (1.0 + 0x1p-16) == near && fabs(top) >= 0x1p-16 * fabs(own), off > 0};
+    Pair top = two_sum(own, high), bottom = two_sum(count, m);
+    double rest = top.low + left_of_both, share = 1.0 / bottom.high, first = top.high * share;
+    Pair product = two_product(first, bottom.high);
+    double left = (top.high - product.high) - product.low, change = (left + (rest - first * bottom.low)) * share;
+    double near = first + change, off = change - (near - first);
+    return {near, near + off * (1.0 + 0x1p-16) == near && fabs(top.high) >= 0x1p-16 * fabs(own), off > 0};
 }
 
 // e to the power of a number that is not NaN: the steps of cpu_fallback/compiled/elementary.py.
@@ -162,9 +160,6 @@ __device__ inline double smoothed(double mean, double weight, double spread, int
     return mean;
 }
 
-// Whether a float32 is neither infinite nor smaller than normal numbers, which kernels take for zero.
-__device__ inline bool normal(float value) { return (__float_as_uint(value) & 0x7FFFFFFF) - 0x00800000 < 0x7F000000; }
-
 // An m-estimate as a float32; says whether it is decided.  It lies within 2^-50 (|S + m mu| + |m mu|) / (n + m) of what
 // is computed: S is known within three times 2^-53 of it, S + m mu, n + m, its inverse and their product are rounded once,
 // and m mu twice.
@@ -173,5 +168,5 @@ __device__ inline bool quick_estimate(double own, double count, const Rule &rule
     double error = (fabs(top) + fabs(prior.high)) * (share * 0x1p-50);
     found = __double2float_rn(value - error);
     bool alike = __float_as_uint(found) == __float_as_uint(__double2float_rn(value + error));
-    return prior.rest == prior.rest && ((alike && normal(found)) || (top == 0 && prior.mu == 0));
+    return prior.rest == prior.rest && ((alike && is_normal(found)) || (top == 0 && prior.mu == 0));
 }
