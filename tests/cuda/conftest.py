@@ -36,3 +36,30 @@ def kernels(counting: Any) -> Any:
 def gathering() -> Any:
     """Give the module that looks rows up."""
     return import_module("gpu_encode.cuda.gather")
+
+
+@pytest.fixture
+def device(ops: Ops) -> Any:
+    """Give the backend as it is, on whose device all arrays lie."""
+    return import_module("gpu_encode.cuda")
+
+
+@pytest.fixture
+def few_checkpoints(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let priors be few: the simulator takes long for each."""
+    monkeypatch.setattr(import_module("gpu_encode.cuda.order_segments"), "CHECKPOINT_BITS", 4)
+    scans = import_module("gpu_encode.training.scans")
+    monkeypatch.setattr(scans, "CHECKPOINT_BITS", 4)
+    monkeypatch.setattr(scans, "EXACT_PLACES", 16)
+
+
+@pytest.fixture
+def left_to_digits(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Let no rows go tile by tile; gives how many encodings are left to the digits, one number a call."""
+    ordered, doubts = import_module("gpu_encode.cuda.ordered_encodings"), list[int]()
+    settle = ordered.settle_rows
+    monkeypatch.setattr(ordered, "encode_digits_by_tile", None)
+    monkeypatch.setattr(
+        ordered, "settle_rows", lambda kept, *rest: doubts.append(int(kept.counters[1])) or settle(kept, *rest)
+    )
+    return doubts

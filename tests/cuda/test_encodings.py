@@ -23,12 +23,6 @@ from tests.cpu_fallback import test_row_encodings as by_row
 ROWS = [*product(["classes", "real", "whole"], ["none", "whole", "real"]), ("large", "real")]
 
 
-@pytest.fixture
-def device(ops):
-    """The backend as it is, on whose device all arrays lie."""
-    return import_module("gpu_encode.cuda")
-
-
 def on(ops, array):
     return None if array is None else ops.to_device(array)
 

@@ -1,6 +1,7 @@
 """Encodings from ordered counts on a GPU, against the array expressions on NumPy, bit for bit."""
 
 from fractions import Fraction
+from functools import partial
 from importlib import import_module
 from itertools import islice, product
 
@@ -10,69 +11,19 @@ import pytest
 import cpu_fallback
 from cpu_fallback.row_numbers import Permutation
 from cpu_fallback.types import Layout, Rows
-from gpu_encode import EmpiricalBayes, MEstimate, Sigmoid
+from gpu_encode import MEstimate
 from gpu_encode.formulas.encoding_rule import EncodingRule
-from gpu_encode.formulas.smoothing import NoSmoothing
-from gpu_encode.schemes.plans import OrderedPlan, RowOrder, upload
+from gpu_encode.schemes.plans import RowOrder, upload
 from gpu_encode.sums.category_sums import SumSpec
 from gpu_encode.training import encodings
 from gpu_encode.training.tasks import EncodingTask
-from tests.bits import assert_same_bits
 from tests.cpu_fallback.test_row_encodings import OnlyKey
+from tests.cuda import orders
 
-pytestmark = pytest.mark.cuda
-SMOOTHINGS = {
-    "none": NoSmoothing(),
-    "m": MEstimate(10.0),
-    "odd m": MEstimate(0.7),
-    "no m": MEstimate(0.0),
-    # Digits alone can round these.
-    "tiny m": MEstimate(1e-100),
-    "sigmoid": Sigmoid(3.0, 2.0),
-    "bayes": EmpiricalBayes(),
-}
-RULES = {
-    "plain": {},
-    "given prior": {"prior": 0.30412345678901237, "min_count": 2.5},
-    "no prior": {"prior": 0.0, "missing": "nan"},
-    "below zero": {"prior": -3.1, "unseen": 7.5, "missing": "prior"},
-    # Encodings below all normal numbers of float32.
-    "small prior": {"prior": 1e-42, "unseen": -1e-41},
-}
-ORDERS = {
-    "rows": lambda size: RowOrder(),
-    "single": lambda size: Permutation(size, 11),
-    "blocks": lambda size: Permutation(size, 5, 16),
-    "odd blocks": lambda size: Permutation(size, 6, 21),
-    "large blocks": lambda size: Permutation(size, 7, 300),
-}
-
-
-@pytest.fixture
-def device(ops):
-    """The backend as it is, on whose device all arrays lie."""
-    return import_module("gpu_encode.cuda")
-
-
-@pytest.fixture(autouse=True)
-def _few_checkpoints(monkeypatch):
-    """Let priors be few: the simulator takes long for each."""
-    monkeypatch.setattr(import_module("gpu_encode.cuda.order_segments"), "CHECKPOINT_BITS", 4)
-    scans = import_module("gpu_encode.training.scans")
-    monkeypatch.setattr(scans, "CHECKPOINT_BITS", 4)
-    monkeypatch.setattr(scans, "EXACT_PLACES", 16)
-
-
-@pytest.fixture
-def counted(monkeypatch):
-    """Whether rows go the way of counts, and how many encodings are left to the digits: one number a call."""
-    ordered, doubts = import_module("gpu_encode.cuda.ordered_encodings"), []
-    settle = ordered.settle_rows
-    monkeypatch.setattr(ordered, "encode_digits_by_tile", None)
-    monkeypatch.setattr(
-        ordered, "settle_rows", lambda kept, *rest: doubts.append(int(kept.counters[1])) or settle(kept, *rest)
-    )
-    return doubts
+pytestmark = [pytest.mark.cuda, pytest.mark.usefixtures("few_checkpoints")]
+SMOOTHINGS = dict(orders.SMOOTHINGS)
+RULES = orders.RULES | {"below zero": {"prior": -3.1, "unseen": 7.5, "missing": "prior"}}
+ORDERS = orders.ORDERS | {"odd blocks": lambda size: Permutation(size, 6, 21)}
 
 
 def draw(size, n_categories=6, n_classes=2, seed=0):
@@ -98,41 +49,35 @@ def train(ops, plan, dtype, *description):
     return [ops.to_host(part) for part in (out, learned.unseen, learned.statistics.accumulators)]
 
 
-def assert_same(device, order, burned, dtype, *description):
-    plan = OrderedPlan([order], True, burned)
-    expected, unseen, sums = train(cpu_fallback, plan, dtype, *description)
-    found, flags, learned = train(device, plan, dtype, *description)
-    assert_same_bits(found, expected)
-    assert np.array_equal(flags, unseen)
-    assert np.array_equal(learned, sums)
+assert_same = partial(orders.assert_same, train)
 
 
 @pytest.mark.parametrize(("smoothing", "dtype"), [*product(SMOOTHINGS, ["float32", "float64"])])
-def test_every_formula_rule_and_order(device, counted, smoothing, dtype):
+def test_every_formula_rule_and_order(device, left_to_digits, smoothing, dtype):
     for number, (rule, n_classes) in enumerate(product(RULES, [2, 3])):
         order = [*ORDERS][(number + len(smoothing)) % len(ORDERS)]
         known = draw(520, n_classes=n_classes)
         assert_same(device, ORDERS[order](520), [0, 5][number % 2], dtype, *known, n_classes, smoothing, rule)
-    assert len(counted) == len(RULES) * 2
+    assert len(left_to_digits) == len(RULES) * 2
     # Only digits tell where m is beyond all bounds, or a prior below zero cancels the rows of a class.
-    asked = {rule for (rule, _), number in zip(product(RULES, [2, 3]), counted, strict=True) if number}
+    asked = {rule for (rule, _), number in zip(product(RULES, [2, 3]), left_to_digits, strict=True) if number}
     assert asked <= (RULES.keys() if smoothing == "tiny m" else {"below zero"})
     assert asked or smoothing != "tiny m"
 
 
 @pytest.mark.parametrize("size", [1, 2, 31, 32, 33, 127, 128, 129, 255, 256, 257, 511, 512, 513, 769])
-def test_edges_of_turns_chunks_and_tiles(device, counted, size):
+def test_edges_of_turns_chunks_and_tiles(device, left_to_digits, size):
     for order, n_classes in product(ORDERS, [2, 3]):
         assert_same(device, ORDERS[order](size), 0, "float32", *draw(size, 3, n_classes), n_classes, "m", "plain")
-    assert not any(counted)
+    assert not any(left_to_digits)
 
 
 @pytest.mark.parametrize("codes", [np.zeros(400), np.arange(400) % 200, np.full(400, -1), np.arange(400) % 7 - 2])
-def test_one_category_and_many(device, counted, codes):
+def test_one_category_and_many(device, left_to_digits, codes):
     classes = (np.arange(400) * 7919 % 13 < 5).astype(np.int32)
     for dtype, rule in product(["float32", "float64"], ["plain", "given prior"]):
         assert_same(device, RowOrder(), 0, dtype, codes.astype(np.int32), classes, 2, "m", rule)
-    assert counted == [0] * 4
+    assert left_to_digits == [0] * 4
 
 
 @pytest.mark.parametrize("burned", [1, 127, 128, 300, 10**6])
@@ -141,26 +86,26 @@ def test_places_without_an_encoding(device, burned):
         assert_same(device, order(390), burned, "float64", *draw(390), 2, "bayes", "plain")
 
 
-def test_a_category_of_more_rows_than_16_bits_count(device, counted):
+def test_a_category_of_more_rows_than_16_bits_count(device, left_to_digits):
     size = 2**16 + 300
     codes, classes = np.zeros(size, np.int32), (np.arange(size) % 3 > 0).astype(np.int32)
     codes[::5000] = 1
     assert_same(device, RowOrder(), 0, "float32", codes, classes, 2, "m", "plain")
-    assert counted == [0]
+    assert left_to_digits == [0]
 
 
 @pytest.mark.parametrize("prior", [0.3, 0.30000000000000004, 0.3004561234, 1 / 3, 2.0**-30])
 @pytest.mark.parametrize("m", [10.0, 7.0, 0.1, 1e-3, 1e20])
-def test_ties_are_decided_where_they_are_found(device, counted, monkeypatch, prior, m):
+def test_ties_are_decided_where_they_are_found(device, left_to_digits, monkeypatch, prior, m):
     monkeypatch.setitem(SMOOTHINGS, "m", MEstimate(m))
     monkeypatch.setitem(RULES, "given", {"prior": prior})
     codes, classes = np.zeros(1500, np.int32), (np.arange(1500) * 7919 % 31 < 9).astype(np.int32)
     for dtype, rule in product(["float32", "float64"], ["given", "plain"]):
         assert_same(device, RowOrder(), 0, dtype, codes, classes, 2, "m", rule)
-    assert counted == [0] * 4
+    assert left_to_digits == [0] * 4
 
 
-def test_ties_go_to_the_even_number(device, counted, monkeypatch):
+def test_ties_go_to_the_even_number(device, left_to_digits, monkeypatch):
     monkeypatch.setitem(SMOOTHINGS, "m", MEstimate(5.0))
     for number in range(2**52 + 1, 2**52 + 49, 6):
         # The sixth part of one and five priors is an odd number of 2**-54, and lies between two float64 numbers.
@@ -169,7 +114,7 @@ def test_ties_go_to_the_even_number(device, counted, monkeypatch):
         monkeypatch.setitem(RULES, "given", {"prior": number * 2.0**-53})
         known = np.zeros(3, np.int32), np.array([1, 0, 1], np.int32)
         assert_same(device, RowOrder(), 0, "float64", *known, 2, "m", "given")
-    assert not any(counted)
+    assert not any(left_to_digits)
 
 
 def middles_of_float32():
@@ -187,7 +132,7 @@ def middles_of_float32():
                 yield m, prior
 
 
-def test_middles_of_float32_numbers_are_rounded_as_the_float64_numbers_are(device, counted, monkeypatch):
+def test_middles_of_float32_numbers_are_rounded_as_the_float64_numbers_are(device, left_to_digits, monkeypatch):
     for m, prior in islice(middles_of_float32(), 6):
         monkeypatch.setitem(SMOOTHINGS, "m", MEstimate(m))
         monkeypatch.setitem(RULES, "given", {"prior": prior})

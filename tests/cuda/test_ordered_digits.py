@@ -15,12 +15,6 @@ DRAWN = [("real", "none"), ("real", "real"), ("whole", "whole"), ("classes", "re
 
 
 @pytest.fixture
-def device(ops):
-    """The backend as it is, on whose device all arrays lie."""
-    return import_module("gpu_encode.cuda")
-
-
-@pytest.fixture
 def tiled(monkeypatch):
     """Rows go one way only, and a few at a time."""
     module = import_module("gpu_encode.cuda.ordered_encodings")

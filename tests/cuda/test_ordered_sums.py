@@ -1,9 +1,8 @@
 """Encodings from ordered sums of numbers on a GPU, against the array expressions on NumPy, bit for bit."""
 
-from dataclasses import dataclass, field
+from functools import partial
 from importlib import import_module
 from itertools import product
-from typing import Any
 
 import numpy as np
 import pytest
@@ -11,42 +10,21 @@ import pytest
 import cpu_fallback
 from cpu_fallback.row_numbers import Permutation
 from cpu_fallback.types import Layout, Rows
-from gpu_encode import EmpiricalBayes, MEstimate, Sigmoid
+from gpu_encode import MEstimate
 from gpu_encode.formulas.encoding_rule import EncodingRule
-from gpu_encode.formulas.smoothing import NoSmoothing
 from gpu_encode.schemes.plans import OrderedPlan, RowOrder, upload
 from gpu_encode.sums import category_sums
 from gpu_encode.sums.category_sums import SumSpec
 from gpu_encode.training import encodings
 from gpu_encode.training.tasks import EncodingTask
 from tests.bits import assert_same_bits
+from tests.cpu_fallback.test_row_encodings import OnlyKey
+from tests.cuda import orders
 
-pytestmark = pytest.mark.cuda
-SMOOTHINGS = {
-    "none": NoSmoothing(),
-    "m": MEstimate(10.0),
-    "one": MEstimate(1.0),
-    "odd m": MEstimate(0.7),
-    "no m": MEstimate(0.0),
-    # Digits alone can round these.
-    "tiny m": MEstimate(1e-100),
-    "sigmoid": Sigmoid(3.0, 2.0),
-    "bayes": EmpiricalBayes(),
-}
-RULES: dict[str, dict[str, Any]] = {
-    "plain": {},
-    "given prior": {"prior": 0.30412345678901237, "min_count": 2.5},
-    "no prior": {"prior": 0.0, "missing": "nan"},
-    "half": {"prior": 0.5, "unseen": 7.5, "missing": "prior"},
-    # Encodings below all normal numbers of float32.
-    "small prior": {"prior": 1e-42, "unseen": -1e-41},
-}
-ORDERS = {
-    "rows": lambda size: RowOrder(),
-    "single": lambda size: Permutation(size, 11),
-    "blocks": lambda size: Permutation(size, 5, 16),
-    "large blocks": lambda size: Permutation(size, 7, 300),
-}
+pytestmark = [pytest.mark.cuda, pytest.mark.usefixtures("few_checkpoints")]
+SMOOTHINGS = orders.SMOOTHINGS | {"one": MEstimate(1.0)}
+RULES = orders.RULES | {"half": {"prior": 0.5, "unseen": 7.5, "missing": "prior"}}
+ORDERS = orders.ORDERS
 
 
 def tied(size, random):
@@ -74,41 +52,6 @@ FALLING_BACK = {
     "far apart": lambda size, random: random.standard_normal(size) * 10.0 ** random.choice([-290, 0, 290], size),
     "the smallest": lambda size, random: random.choice([5e-324, -1e-310, 2.2250738585072014e-308], size),
 }
-
-
-@dataclass(frozen=True)
-class OnlyKey:
-    """All that a task asks of a key."""
-
-    n_categories: int
-    levels: list[Any] = field(default_factory=list)
-
-
-@pytest.fixture
-def device(ops):
-    """The backend as it is, on whose device all arrays lie."""
-    return import_module("gpu_encode.cuda")
-
-
-@pytest.fixture(autouse=True)
-def _few_checkpoints(monkeypatch):
-    """Let priors be few: the simulator takes long for each."""
-    monkeypatch.setattr(import_module("gpu_encode.cuda.order_segments"), "CHECKPOINT_BITS", 4)
-    scans = import_module("gpu_encode.training.scans")
-    monkeypatch.setattr(scans, "CHECKPOINT_BITS", 4)
-    monkeypatch.setattr(scans, "EXACT_PLACES", 16)
-
-
-@pytest.fixture
-def settled(monkeypatch):
-    """Whether rows go the way of sums, and how many encodings are left to the digits: one number a call."""
-    ordered, doubts = import_module("gpu_encode.cuda.ordered_encodings"), []
-    settle = ordered.settle_rows
-    monkeypatch.setattr(ordered, "encode_digits_by_tile", None)
-    monkeypatch.setattr(
-        ordered, "settle_rows", lambda kept, *rest: doubts.append(int(kept.counters[1])) or settle(kept, *rest)
-    )
-    return doubts
 
 
 def draw(size, name="normal", n_categories=11, seed=0):
@@ -139,58 +82,52 @@ def train(ops, plan, dtype, *description):
     return ops.to_host(out), ops.to_host(learned.unseen), canonical
 
 
-def assert_same(device, order, burned, dtype, *description):
-    plan = OrderedPlan([order], True, burned)
-    expected, unseen, sums = train(cpu_fallback, plan, dtype, *description)
-    found, flags, learned = train(device, plan, dtype, *description)
-    assert_same_bits(found, expected)
-    assert np.array_equal(flags, unseen)
-    assert np.array_equal(learned, sums)
+assert_same = partial(orders.assert_same, train)
 
 
 @pytest.mark.parametrize("name", NUMBERS)
-def test_every_kind_of_numbers(device, settled, name):
+def test_every_kind_of_numbers(device, left_to_digits, name):
     for number, (smoothing, dtype) in enumerate(product(SMOOTHINGS, ["float32", "float64"])):
         order = [*ORDERS.values()][number % len(ORDERS)]
         assert_same(device, order(230), [0, 5][number % 2], dtype, *draw(230, name), smoothing, "plain")
     # Squares of the lowest and the highest numbers together have more digits than any pass takes.
-    assert len(settled) == 2 * (len(SMOOTHINGS) - (name == "lowest and highest"))
+    assert len(left_to_digits) == 2 * (len(SMOOTHINGS) - (name == "lowest and highest"))
 
 
 @pytest.mark.parametrize(("smoothing", "dtype"), [*product(SMOOTHINGS, ["float32", "float64"])])
-def test_every_formula_rule_and_order(device, settled, smoothing, dtype):
+def test_every_formula_rule_and_order(device, left_to_digits, smoothing, dtype):
     for number, (rule, name) in enumerate(product(RULES, ["normal", "ties"])):
         order = [*ORDERS][(number + len(smoothing)) % len(ORDERS)]
         assert_same(device, ORDERS[order](320), [0, 5][number % 2], dtype, *draw(320, name), smoothing, rule)
-    assert len(settled) == len(RULES) * 2
+    assert len(left_to_digits) == len(RULES) * 2
 
 
 @pytest.mark.parametrize("size", [1, 2, 31, 32, 33, 1023, 1024, 1025, 2049, 4095, 4096, 4097, 5000])
-def test_edges_of_turns_tiles_and_slabs(device, settled, size):
+def test_edges_of_turns_tiles_and_slabs(device, left_to_digits, size):
     for order, smoothing in zip(ORDERS, ["m", "bayes", "m", "none"], strict=True):
         assert_same(device, ORDERS[order](size), 0, "float32", *draw(size), smoothing, "plain")
 
 
 @pytest.mark.parametrize("codes", [np.zeros(2100), np.arange(2100) % 60, np.full(2100, -1), np.arange(2100) % 7 - 2])
-def test_one_category_and_many(device, settled, codes):
+def test_one_category_and_many(device, left_to_digits, codes):
     for dtype, smoothing in product(["float32", "float64"], ["m", "bayes"]):
         assert_same(device, RowOrder(), 0, dtype, codes.astype(np.int32), draw(2100)[1], smoothing, "plain")
-    assert len(settled) == 4
+    assert len(left_to_digits) == 4
 
 
 @pytest.mark.parametrize(("unit", "dtype"), [(2.0**-52, "float64"), (2.0**-23, "float32")])
-def test_ties_go_to_the_even_number(device, settled, monkeypatch, unit, dtype):
+def test_ties_go_to_the_even_number(device, left_to_digits, monkeypatch, unit, dtype):
     monkeypatch.setitem(RULES, "one", {"prior": 1.0})
     for odd in range(1, 33, 2):
         # Rows after the first see one number and a prior of one, then two numbers: both means lie in a middle.
         known = np.zeros(4, np.int32), 1 + np.array([odd, odd + 1, odd + 2, 5]) * unit
         for smoothing, rule in (("one", "one"), ("none", "plain"), ("no m", "plain"), ("sigmoid", "plain")):
             assert_same(device, RowOrder(), 0, dtype, *known, smoothing, rule)
-    assert not any(settled)
+    assert not any(left_to_digits)
 
 
 @pytest.mark.parametrize("burned", [1, 127, 300, 10**6])
-def test_places_without_an_encoding(device, settled, burned):
+def test_places_without_an_encoding(device, left_to_digits, burned):
     for order in ORDERS.values():
         assert_same(device, order(390), burned, "float64", *draw(390), "bayes", "plain")
 
@@ -204,7 +141,7 @@ def test_numbers_beyond_all_windows_go_another_way(device, name):
             assert_same(device, ORDERS["single"](150), 0, "float64", *draw(150, name), smoothing, "plain")
 
 
-def test_several_orders(device, settled):
+def test_several_orders(device, left_to_digits):
     for average in (True, False):
         plan = OrderedPlan([Permutation(300, seed) for seed in (3, 4)], average, 2)
         for part, stated in zip(
@@ -216,7 +153,7 @@ def test_several_orders(device, settled):
                 assert_same_bits(part, stated)
             else:
                 assert np.array_equal(part, stated)
-    assert len(settled) == 4
+    assert len(left_to_digits) == 4
 
 
 def test_what_a_slab_keeps_is_a_small_part_of_all_rows(ops, monkeypatch):
