@@ -7,8 +7,8 @@
                              [--cases folds-int,loo-int] [--repeats 5] [--profile]
 
 `--queue` is for the first eight minutes on a GPU: the bits of every kernel that none has run yet, each of them alone
-beside what its memory can do, cases beside their predictions (`benchmarks.gpu.predict`), a profile of the kernel that
-is furthest from its own, and cuDF and cuML if time is left.
+beside what its memory can do, cases beside their predictions (`benchmarks.gpu.predict`), profiles of the
+kernels that are furthest behind theirs, and cuDF and cuML if time is left.
 
 Each step runs in a process of its own, so that one that crashes or hangs costs no other its result, and writes what it
 finds to report.json and report.md at once.  In numba's simulator (NUMBA_ENABLE_CUDASIM=1) `--tiny` runs every line
