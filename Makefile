@@ -27,8 +27,8 @@ ENGINES_VENV ?= $(VENV)-engines
 # ENGINE_ARGS= runs all tests of engines, which take ten minutes.
 ENGINE_ARGS ?= -m daily
 # What has the CUDA backend compute.  Tests marked `host` or `long` are left out of the simulator; LONG=1 runs them too.
-SIM_TESTS ?= tests/cpu_fallback tests/cuda tests/encoders tests/family tests/factors tests/votes tests/proximity tests/parts \
-	tests/benchmarks/test_gpu_steps.py
+SIM_TESTS ?= tests/cpu_fallback tests/cuda tests/encoders tests/family tests/methods/cluster tests/methods/factors tests/methods/votes \
+	tests/methods/proximity tests/scale/parts tests/study/tuning tests/benchmarks/test_gpu_steps.py
 
 SUPPORTED = import sys; sys.exit(not (3, 11) <= sys.version_info[:2] < (3, 14))
 PYTHON = $(shell for python in python3 python3.13 python3.12 python3.11; do \
@@ -88,7 +88,7 @@ test-long: $(INSTALLED)  ## the tests that draw examples, on new ones, ten times
 
 engines:  ## Spark, which needs Java, and Ray as they are, in an environment of their own; ENGINE_ARGS= leaves out nothing
 	$(MAKE) install VENV=$(ENGINES_VENV) EXTRAS=suite,engines
-	$(ENGINES_VENV)/bin/python -m pytest $(ENGINE_ARGS) tests/engines
+	$(ENGINES_VENV)/bin/python -m pytest $(ENGINE_ARGS) tests/scale/engines
 
 sim: $(INSTALLED)  ## what shows the CUDA backend, in numba's simulator; SIM_TESTS=tests/cuda narrows it, LONG=1 leaves out nothing
 	rm -rf build/launches

@@ -3,7 +3,7 @@
     python -m benchmarks.accel [--of scikit-learn|category_encoders] [--rows 1e4,1e5,1e6] [--out FILE]
 
 Each time is the least of several calls of one process, before and after in turns; the numbers of both are compared.
-Rows below which scikit-learn is quicker set `FEWEST_ROWS` in gpu_encode/accel/settings.py.
+Rows below which scikit-learn is quicker set `FEWEST_ROWS` in gpu_encode/serve/accel/settings.py.
 """
 
 import argparse
@@ -19,7 +19,7 @@ from sklearn.model_selection import KFold, StratifiedKFold
 from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder, TargetEncoder
 
 from benchmarks.harness.machine import cores, installed
-from gpu_encode import accel
+from gpu_encode.serve import accel
 
 N_COLUMNS, N_VALUES, SECONDS = 4, 1000, 1.0
 HEADER = "| rows | table | call | {}, ms | served, ms | times |\n|---:|---|---|---:|---:|---:|"

@@ -1,4 +1,4 @@
-"""From how many rows on is the compiled backend faster than NumPy, cold and loaded? Constants of gpu_encode/ops.py.
+"""From how many rows on is the compiled backend faster than NumPy, cold and loaded? Constants of `seam/ops.py`.
 
     python -m benchmarks.backends [--rows 1000,10000] [--only cold] [--quick]
 
@@ -14,7 +14,7 @@ from benchmarks.harness.judge import Answer
 from benchmarks.harness.program import main
 from benchmarks.harness.rows import Array, Rows
 from gpu_encode import TargetEncoder
-from gpu_encode.ops import use_backend
+from gpu_encode.seam.ops import use_backend
 
 
 def prepare(rows: Rows, backend: str) -> Prepared:

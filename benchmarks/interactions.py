@@ -20,9 +20,9 @@ import pandas as pd
 
 from gpu_encode import TargetEncoder, choose_interactions
 from gpu_encode.fitting.inputs import Inputs
-from gpu_encode.ops import use_backend
-from gpu_encode.tuning.interactions import by_sums, checked_plan, choose_scheme, read_columns
-from gpu_encode.tuning.search import Search
+from gpu_encode.seam.ops import use_backend
+from gpu_encode.study.tuning.interactions import by_sums, checked_plan, choose_scheme, read_columns
+from gpu_encode.study.tuning.search import Search
 
 SIZES = (25, 300, 1000)
 

@@ -63,7 +63,7 @@ def encode_in_dask(source: Path, destination: Path, limit: str) -> None:
     import dask.dataframe as dd
     from distributed import Client, LocalCluster
 
-    from gpu_encode.engines import DistributedEncoder
+    from gpu_encode.scale.engines import DistributedEncoder
 
     cluster = LocalCluster(n_workers=2, threads_per_worker=1, memory_limit=limit, dashboard_address=None)
     with cluster, Client(cluster):
@@ -77,7 +77,7 @@ def encode_in_spark(source: Path, destination: Path, limit: str) -> None:
     """Encode in a process of Spark with two threads."""
     from pyspark.sql import SparkSession
 
-    from gpu_encode.engines import DistributedEncoder
+    from gpu_encode.scale.engines import DistributedEncoder
 
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     driver_memory = limit.removesuffix("iB").lower()
@@ -92,7 +92,7 @@ def encode_in_ray(source: Path, destination: Path, limit: str) -> None:
     import ray
     from dask.utils import parse_bytes
 
-    from gpu_encode.engines import DistributedEncoder
+    from gpu_encode.scale.engines import DistributedEncoder
 
     ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False, object_store_memory=parse_bytes(limit))
     ray.data.DataContext.get_current().enable_progress_bars = False

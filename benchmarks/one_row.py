@@ -26,7 +26,7 @@ from sklearn.preprocessing import TargetEncoder as SklearnEncoder
 
 from benchmarks.harness.machine import cores, installed, processor
 from gpu_encode import TargetEncoder
-from gpu_encode.export import to_onnx
+from gpu_encode.serve.export import to_onnx
 
 N_COLUMNS, N_VALUES, N_TRAINING, TURNS = 5, 200, 20_000, 7
 NAMES = [f"column{number}" for number in range(N_COLUMNS)]

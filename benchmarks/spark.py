@@ -70,7 +70,7 @@ def broadcast(rows: Any) -> Any:
 
 def shuffle(rows: Any) -> Any:
     """Ours, with the categories left in Spark."""
-    from gpu_encode.engines import DistributedEncoder
+    from gpu_encode.scale.engines import DistributedEncoder
 
     return DistributedEncoder(make_encoder(rows.columns), tables="shuffle").fit_transform(rows, "bought")
 

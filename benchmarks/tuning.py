@@ -16,7 +16,7 @@ from benchmarks.harness.judge import Answer, Unjudged
 from benchmarks.harness.program import main
 from benchmarks.harness.rows import Rows
 from gpu_encode import KFold, MEstimate, TargetEncoder, tune
-from gpu_encode.tuning.candidates import default_smoothings
+from gpu_encode.study.tuning.candidates import default_smoothings
 
 
 def prepare(rows: Rows, smoothings: int | None) -> Prepared:

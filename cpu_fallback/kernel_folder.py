@@ -14,7 +14,7 @@ from tempfile import TemporaryFile, mkdtemp
 
 SOURCES = Path(__file__).parent
 SETTING = "NUMBA_CACHE_DIR"
-# Says where kernels are compiled: see `gpu_encode.compilation`.
+# Says where kernels are compiled: see `gpu_encode.seam.compilation`.
 COMPILE_SETTING = "GPU_ENCODE_COMPILE"
 # All that numba lets users choose of the processor that it compiles for.
 TARGET = ("NUMBA_CPU_NAME", "NUMBA_CPU_FEATURES")

@@ -187,7 +187,7 @@ def sum_digits(cell: NDArray[np.int64], digits: Floats, n_cells: int) -> "Iterab
 
 
 def accumulate_numbers(rows: "Rows", n_classes: int, layout: "Layout", /) -> SumsByNumber:
-    """Sum rows by number; see `gpu_encode.ops.Ops`."""
+    """Sum rows by number; see `gpu_encode.seam.ops.Ops`."""
     codes, distinct = factorize(rows.codes)
     return SumsByNumber(accumulate(rows.with_codes(codes), len(distinct), None, 1, n_classes, layout), distinct, codes)
 

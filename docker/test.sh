@@ -12,7 +12,7 @@ case "${1-}" in
         # The second is run even if the first fails: what is wrong on a GPU is worth knowing at once.
         status=0
         # A changed pyproject.toml would have make install the CPU's extras here, CuPy for another CUDA among them.
-        RAPIDS=1 OPS_BACKENDS=cuda make --old-file=pyproject.toml test PYTEST_ARGS="${PYTEST_ARGS-tests/frames tests/rapids tests/guides}" || status=$?
+        RAPIDS=1 OPS_BACKENDS=cuda make --old-file=pyproject.toml test PYTEST_ARGS="${PYTEST_ARGS-tests/tables tests/rapids tests/guides}" || status=$?
         make gpu GPU_ARGS="${GPU_ARGS---only machine,suites,bits,encoders,races,examples}" || status=$?
         exit "$status"
         ;;

@@ -68,16 +68,10 @@ encoders without a change of code; and `gpu_encode.plots`, pictures.
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from gpu_encode.loading import LOADING
+from gpu_encode.seam.loading import LOADING
 
 if TYPE_CHECKING:
-    from gpu_encode.boosting.classifier import OrderedBoostingClassifier
-    from gpu_encode.boosting.regressor import OrderedBoostingRegressor
-    from gpu_encode.categories.hierarchy import Bits, Parts, Prefixes
-    from gpu_encode.datasets.drift import drift_dataset
-    from gpu_encode.datasets.encoding import encode_dataset, transform_dataset
     from gpu_encode.encoders.catboost import CatBoostEncoder
-    from gpu_encode.encoders.cluster.encoder import ClusterEncoder
     from gpu_encode.encoders.count import CountEncoder
     from gpu_encode.encoders.gradient import GradientEncoder
     from gpu_encode.encoders.hashing import HashingEncoder
@@ -87,66 +81,72 @@ if TYPE_CHECKING:
     from gpu_encode.encoders.statistic import StatisticEncoder
     from gpu_encode.encoders.target import TargetEncoder
     from gpu_encode.encoders.weight_of_evidence import WeightOfEvidenceEncoder
-    from gpu_encode.factors.cooccurrence import CooccurrenceEncoder
-    from gpu_encode.factors.spectral import SpectralEncoder
-    from gpu_encode.factors.tensor import FactorizationEncoder
     from gpu_encode.fitting.columns import interactions
+    from gpu_encode.formulas.auc import roc_auc_score, roc_curve
     from gpu_encode.formulas.glmm.smoothing import GLMM
     from gpu_encode.formulas.mergeable import MergeableStatistic
     from gpu_encode.formulas.smoothing import EmpiricalBayes, JamesStein, MEstimate, PartialPooling, Sigmoid
-    from gpu_encode.leaks import leak_report
-    from gpu_encode.notices import LeakWarning, UnseenWarning
-    from gpu_encode.proximity.encoder import ProximityEncoder
-    from gpu_encode.proximity.estimators import ProximityClassifier, ProximityRegressor
+    from gpu_encode.methods.boosting.classifier import OrderedBoostingClassifier
+    from gpu_encode.methods.boosting.regressor import OrderedBoostingRegressor
+    from gpu_encode.methods.cluster.encoder import ClusterEncoder
+    from gpu_encode.methods.factors.cooccurrence import CooccurrenceEncoder
+    from gpu_encode.methods.factors.spectral import SpectralEncoder
+    from gpu_encode.methods.factors.tensor import FactorizationEncoder
+    from gpu_encode.methods.proximity.encoder import ProximityEncoder
+    from gpu_encode.methods.proximity.estimators import ProximityClassifier, ProximityRegressor
+    from gpu_encode.methods.votes.blend_matrix import blend_matrix
+    from gpu_encode.methods.votes.blends import ConvexBlend
+    from gpu_encode.methods.votes.classifier import VoteClassifier
+    from gpu_encode.methods.votes.regressor import VoteRegressor
+    from gpu_encode.scale.files.drift import drift_dataset
+    from gpu_encode.scale.files.encoding import encode_dataset, transform_dataset
     from gpu_encode.schemes import Greedy, GroupKFold, Holdout, KFold, LeaveOneOut, Ordered, TimeFolds
     from gpu_encode.storage import load
-    from gpu_encode.tuning import choose_interactions, tune
-    from gpu_encode.votes.auc import roc_auc_score, roc_curve
-    from gpu_encode.votes.blend_matrix import blend_matrix
-    from gpu_encode.votes.blends import ConvexBlend
-    from gpu_encode.votes.classifier import VoteClassifier
-    from gpu_encode.votes.regressor import VoteRegressor
+    from gpu_encode.study.leaks import leak_report
+    from gpu_encode.study.tuning import choose_interactions, tune
+    from gpu_encode.tables.categories.hierarchy import Bits, Parts, Prefixes
+    from gpu_encode.words.notices import LeakWarning, UnseenWarning
 
 __version__ = "0.1.0"
 
 _HOME = {
     "CatBoostEncoder": "encoders.catboost",
-    "ClusterEncoder": "encoders.cluster.encoder",
-    "CooccurrenceEncoder": "factors.cooccurrence",
-    "ConvexBlend": "votes.blends",
+    "ClusterEncoder": "methods.cluster.encoder",
+    "CooccurrenceEncoder": "methods.factors.cooccurrence",
+    "ConvexBlend": "methods.votes.blends",
     "CountEncoder": "encoders.count",
-    "FactorizationEncoder": "factors.tensor",
+    "FactorizationEncoder": "methods.factors.tensor",
     "GradientEncoder": "encoders.gradient",
     "HashingEncoder": "encoders.hashing",
     "ImpactEncoder": "encoders.impact",
     "OneHotEncoder": "encoders.one_hot.encoder",
-    "OrderedBoostingClassifier": "boosting.classifier",
-    "OrderedBoostingRegressor": "boosting.regressor",
+    "OrderedBoostingClassifier": "methods.boosting.classifier",
+    "OrderedBoostingRegressor": "methods.boosting.regressor",
     "OrdinalEncoder": "encoders.ordinal.encoder",
-    "SpectralEncoder": "factors.spectral",
+    "SpectralEncoder": "methods.factors.spectral",
     "StatisticEncoder": "encoders.statistic",
     "TargetEncoder": "encoders.target",
-    "VoteClassifier": "votes.classifier",
-    "VoteRegressor": "votes.regressor",
+    "VoteClassifier": "methods.votes.classifier",
+    "VoteRegressor": "methods.votes.regressor",
     "WeightOfEvidenceEncoder": "encoders.weight_of_evidence",
-    **dict.fromkeys(("Bits", "Parts", "Prefixes"), "categories.hierarchy"),
+    **dict.fromkeys(("Bits", "Parts", "Prefixes"), "tables.categories.hierarchy"),
     **dict.fromkeys(("Greedy", "GroupKFold", "Holdout", "KFold", "LeaveOneOut", "Ordered", "TimeFolds"), "schemes"),
     "GLMM": "formulas.glmm.smoothing",
     "MergeableStatistic": "formulas.mergeable",
-    "drift_dataset": "datasets.drift",
-    "encode_dataset": "datasets.encoding",
-    "transform_dataset": "datasets.encoding",
+    "drift_dataset": "scale.files.drift",
+    "encode_dataset": "scale.files.encoding",
+    "transform_dataset": "scale.files.encoding",
     "interactions": "fitting.columns",
     **dict.fromkeys(("EmpiricalBayes", "JamesStein", "MEstimate", "PartialPooling", "Sigmoid"), "formulas.smoothing"),
-    **dict.fromkeys(("LeakWarning", "UnseenWarning"), "notices"),
-    **dict.fromkeys(("ProximityClassifier", "ProximityRegressor"), "proximity.estimators"),
-    "ProximityEncoder": "proximity.encoder",
-    "leak_report": "leaks",
+    **dict.fromkeys(("LeakWarning", "UnseenWarning"), "words.notices"),
+    **dict.fromkeys(("ProximityClassifier", "ProximityRegressor"), "methods.proximity.estimators"),
+    "ProximityEncoder": "methods.proximity.encoder",
+    "leak_report": "study.leaks",
     "load": "storage",
-    "tune": "tuning",
-    "blend_matrix": "votes.blend_matrix",
-    **dict.fromkeys(("roc_auc_score", "roc_curve"), "votes.auc"),
-    **dict.fromkeys(("choose_interactions", "tune"), "tuning"),
+    "tune": "study.tuning",
+    "blend_matrix": "methods.votes.blend_matrix",
+    **dict.fromkeys(("roc_auc_score", "roc_curve"), "formulas.auc"),
+    **dict.fromkeys(("choose_interactions", "tune"), "study.tuning"),
 }
 
 __all__ = [

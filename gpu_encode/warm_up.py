@@ -5,7 +5,8 @@ import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
-from itertools import product
+from importlib import import_module
+from itertools import chain, product
 from typing import Any
 
 import numpy as np
@@ -16,13 +17,13 @@ from gpu_encode.encoders.count import CountEncoder
 from gpu_encode.encoders.impact import ImpactEncoder
 from gpu_encode.encoders.statistic import StatisticEncoder
 from gpu_encode.encoders.target import TargetEncoder
-from gpu_encode.factors.tensor import FactorizationEncoder
 from gpu_encode.fitting.columns import interactions
-from gpu_encode.ops import COMPILED, STRINGS, load, use_backend
 from gpu_encode.schemes.folds import KFold
 from gpu_encode.schemes.orders import LeaveOneOut, Ordered
-from gpu_encode.tuning.interactions import choose_interactions
+from gpu_encode.seam.ops import COMPILED, STRINGS, load, use_backend
 
+# Guests that have kernels of their own name the calls that need them.
+GUESTS = ("methods", "study")
 # As many as two threads share, so that what joins their work is compiled, too.
 N_ROWS = 70_000
 
@@ -63,10 +64,9 @@ def calls() -> Iterator[Call]:
     for dtype in ("float64", "float32"):
         yield partial(fit_and_encode, CountEncoder("log", dtype=dtype), text)
         yield partial(fit_and_encode, CountEncoder("log", dtype=dtype), spread)
-    yield partial(FactorizationEncoder(2, solver="sgd", max_iter=1).fit, np.hstack([keys, keys // 7]), targets[0])
-    # Pairs of which every place has rows, and pairs of which few have.
-    columns = np.hstack([keys, keys // 7, np.arange(N_ROWS).reshape(-1, 1) % 1000])
-    yield partial(choose_interactions, TargetEncoder(), columns, targets[0])
+    yield from chain.from_iterable(
+        import_module(f"gpu_encode.{guest}.warm_up").calls(keys, targets[0]) for guest in GUESTS
+    )
     codes = np.zeros((2, 3), np.int32)
     yield partial(load(COMPILED).sum_agreements, codes, codes, np.ones((3, 1), np.int64))
 

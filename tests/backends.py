@@ -17,8 +17,8 @@ import pytest
 
 from cpu_fallback.exact import Limbs, Ratio
 from cpu_fallback.types import Carry, Rows
-from gpu_encode import ops as seam
-from gpu_encode.ops import Ops
+from gpu_encode.seam import ops as seam
+from gpu_encode.seam.ops import Ops
 
 DEFAULT = "numpy,compiled-1,compiled-2,compiled-3"
 BACKENDS = tuple(os.environ.get("OPS_BACKENDS", DEFAULT).split(","))

@@ -13,7 +13,7 @@ import pandas as pd
 import pytest
 
 import gpu_encode as ge
-from gpu_encode import compilation, ops
+from gpu_encode.seam import compilation, ops
 
 pytestmark = [pytest.mark.host, pytest.mark.skipif(os.name != "posix", reason="processes as on Linux")]
 
@@ -95,7 +95,7 @@ def noting(background, monkeypatch):
     noted = background / "noted"
     program = (
         "import os, sys, time; from pathlib import Path; sys.path[:] = sys.argv[2:]\n"
-        "from gpu_encode import compilation\n"
+        "from gpu_encode.seam import compilation\n"
         f"note = Path({str(noted)!r}).open('a')\n"
         "note.write(' '.join([str(os.getpid()), os.environ['GPU_ENCODE_COMPILE'], str(len(sys.path) > 1)]) + '\\n')\n"
         "note.close(); compilation.end_with(int(sys.argv[1])); time.sleep(600)"
@@ -154,7 +154,7 @@ def test_where_files_cannot_be_locked_every_process_compiles(noting, monkeypatch
 def test_a_child_ends_with_its_parent(noting):
     parent = (
         "import os; from pathlib import Path\n"
-        "from gpu_encode import compilation; from cpu_fallback import kernel_folder\n"
+        "from gpu_encode.seam import compilation; from cpu_fallback import kernel_folder\n"
         f"kernel_folder.folder = lambda: Path({str(noting.parent)!r}); compilation.PROGRAM = {compilation.PROGRAM!r}\n"
         f"compilation.start()\nimport time\n"
         f"while not Path({str(noting)!r}).exists() or not Path({str(noting)!r}).read_text(): time.sleep(0.02)\n"

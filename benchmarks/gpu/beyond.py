@@ -13,7 +13,7 @@ from cpu_fallback.row_numbers import FoldPattern, Permutation
 from cpu_fallback.types import Array, Carry, Layout, Rows, Window
 from gpu_encode.cuda.memory import to_host
 from gpu_encode.cuda.runtime import xp
-from gpu_encode.ops import Ops
+from gpu_encode.seam.ops import Ops
 
 COUNT = Layout()
 N_FOLDS = 5

@@ -10,7 +10,7 @@ from benchmarks.gpu.drawn import DRAWN, Columns, codes
 from benchmarks.gpu.operations import KINDS, OF_CODES, OF_ROW_NUMBERS, Data, Operation, of_rows, of_sums
 from benchmarks.gpu.report import Run
 from gpu_encode.cuda.memory import to_host
-from gpu_encode.ops import Ops, resolve, use_backend
+from gpu_encode.seam.ops import Ops, resolve, use_backend
 
 # Enough for buckets, the way of counting that wants most rows.
 N_ROWS = (1 << 21) + 37

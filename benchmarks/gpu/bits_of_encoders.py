@@ -12,7 +12,7 @@ from benchmarks.gpu.report import Run
 from cpu_fallback.types import Array
 from gpu_encode.cuda.memory import to_host
 from gpu_encode.cuda.runtime import xp
-from gpu_encode.ops import use_backend
+from gpu_encode.seam.ops import use_backend
 
 N_ROWS = 200_003
 Options = dict[str, Any]

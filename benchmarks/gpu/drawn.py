@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from cpu_fallback.types import MISSING, UNKNOWN, Array
-from gpu_encode import devices
+from gpu_encode.seam import devices
 
 # Where there is no GPU, rows are made by NumPy.
 xp: Any = import_module("gpu_encode.cuda.runtime").xp if devices.has_gpu() else np

@@ -15,7 +15,7 @@ from benchmarks.gpu.report import Run
 from benchmarks.gpu.timing import host_seconds_of, peak_of, seconds_of, wait
 from cpu_fallback.types import Array
 from gpu_encode import KFold, LeaveOneOut, Ordered, TargetEncoder
-from gpu_encode.ops import use_backend
+from gpu_encode.seam.ops import use_backend
 
 KINDS = {"real": "continuous", "float32": "continuous", "ten": "multiclass"}
 CATEGORIES, MANY = (4096, 1_000_000), 1_000_000

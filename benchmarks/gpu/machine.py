@@ -4,8 +4,8 @@ import numpy as np
 
 from benchmarks.gpu.report import SIMULATOR, Run
 from benchmarks.harness.machine import commit, installed, output_of
-from gpu_encode import devices
 from gpu_encode.cli.doctor import PACKAGES, cuda_devices, installed_version
+from gpu_encode.seam import devices
 
 COPIED = 1 << 32
 

@@ -25,7 +25,7 @@ from gpu_encode import TargetEncoder
 from gpu_encode.cuda import raw
 from gpu_encode.cuda.memory import to_host
 from gpu_encode.cuda.runtime import xp
-from gpu_encode.ops import use_backend
+from gpu_encode.seam.ops import use_backend
 
 
 class Use(NamedTuple):
@@ -140,8 +140,9 @@ def compare(step: Run) -> None:
                     ours = encode(step.backend, "cuda", case, X, y)
                     said = difference(ours, encode("compiled", "cpu", case, to_host(X), to_host(y)))
                     wrong[use] += [f"{use.case}, {n_rows} rows, {how}: {said}"] if said else []
+        same = not wrong[use] and len(step.broken) == n_broken
         for name in [name for name, each in uses.items() if each == use]:
-            step.row("kernels", kernel=name, text=text_of(name), case=use.case, same=not wrong[use] and len(step.broken) == n_broken)
+            step.row("kernels", kernel=name, text=text_of(name), case=use.case, same=same)
         if wrong[use]:
             step.fail("\n".join(wrong[use]))
 

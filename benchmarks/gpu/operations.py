@@ -10,7 +10,7 @@ import numpy as np
 from benchmarks.gpu.drawn import Columns
 from cpu_fallback.row_numbers import FoldPattern, Permutation
 from cpu_fallback.types import Array, Carry, Folds, Layout, Rows, carry
-from gpu_encode.ops import Ops
+from gpu_encode.seam.ops import Ops
 from gpu_encode.sums import category_sums
 
 ORDERS = ("random", "interleaved", "contiguous")

@@ -95,7 +95,8 @@ def profile(step: Run) -> None:
         return
     for row in rows:
         step.pause()
-        step.row("latest", **{name: row[name] for name in ("kernel", "case", "categories", "ms", "predicted ms", "off")})
+        told = ("kernel", "case", "categories", "ms", "predicted ms", "off")
+        step.row("latest", **{name: row[name] for name in told})
         # The clocks of a machine that others use are left as they are.
         command = [program, "--clock-control", "none", "--set", "full", "--kernel-name", row["kernel"]]
         command += ["--launch-skip", "1", "--launch-count", "1", sys.executable, "-m", "benchmarks.gpu"]

@@ -8,7 +8,7 @@ from typing import Any
 
 from benchmarks.harness.machine import ROOT
 from benchmarks.harness.steps import Report, Step
-from gpu_encode.ops import Ops, resolve, use_backend
+from gpu_encode.seam.ops import Ops, resolve, use_backend
 
 SIMULATOR = "simulator"
 

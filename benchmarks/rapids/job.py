@@ -10,8 +10,8 @@ from benchmarks.rapids.library import Pandas, library
 from cpu_fallback.row_numbers import Permutation
 from cpu_fallback.types import Array
 from gpu_encode import KFold, LeaveOneOut, Ordered, interactions
-from gpu_encode.ops import resolve
 from gpu_encode.schemes.plans import seed_of
+from gpu_encode.seam.ops import resolve
 
 N_FOLDS, N_CLASSES = 5, 10
 # Rows at which the prior weighs as much as the category.

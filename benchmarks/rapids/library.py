@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from gpu_encode import devices
+from gpu_encode.seam import devices
 
 # An odd factor is one to one below 2**40: numbers of customers, say, far apart and in no order.
 SPREAD, BITS = 2_654_435_761, 40

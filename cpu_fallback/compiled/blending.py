@@ -553,7 +553,7 @@ def encode_categories(
     dtype: Any,  # noqa: ARG001 - to round all encodings here would cost a pass
     /,
 ) -> tuple[Array, Array, int]:
-    """Encodings of every category and view, and where it is unseen; see `gpu_encode.ops.FusedOps`."""
+    """Encodings of every category and view, and where it is unseen; see `gpu_encode.seam.ops.FusedOps`."""
     views = views_of(visibility, accumulators.shape[1])
     shape = moments.shape_of(layout, accumulators.shape[2])
     # Each class is a view of its own that sees one row of it less.

@@ -1,6 +1,6 @@
 """What a conjunction adds to an additive model: its sums by category and fold, and from these one view after the other.
 
-Every number that is summed is whole, as in the array expressions of `gpu_encode.tuning.steps`, the definition.
+Every number that is summed is whole, as in the array expressions of `gpu_encode.study.tuning.steps`, the definition.
 """
 
 from collections.abc import Sequence
@@ -200,7 +200,7 @@ def conjunction_sums(
     information: Array | None,
     /,
 ) -> tuple[int, tuple[Array, Array], Array]:
-    """Give how many places have rows, those that folds share, and their sums; see `gpu_encode.ops.FusedOps`."""
+    """Give how many places have rows, those that folds share, and their sums; see `gpu_encode.seam.ops.FusedOps`."""
     places = Places(codes, sizes, folds, n_folds, response, information)
     if ROWS_PER_PLACE * places.size <= places.n_rows:
         return places.sum_all()
@@ -377,7 +377,7 @@ def gains_of_views(
 def conjunction_gains(
     own: Array, visibility: Array, parts: Sequence[Array], ridge: float, numbers: Sequence[float], steps: Array, /
 ) -> Array:
-    """Give gain, spread, freedom and sum of W of every view (views, 4); see `gpu_encode.ops.FusedOps`."""
+    """Give gain, spread, freedom and sum of W of every view (views, 4); see `gpu_encode.seam.ops.FusedOps`."""
     n_views, n_cells = len(visibility), own.shape[1]
     found = np.zeros((n_views, 4))
     if not n_cells:

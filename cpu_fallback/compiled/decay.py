@@ -1,4 +1,4 @@
-"""Sums of rows that lose weight with age, as they are seen from steps: see `gpu_encode.ops.FusedOps`."""
+"""Sums of rows that lose weight with age, as they are seen from steps: see `gpu_encode.seam.ops.FusedOps`."""
 
 import numpy as np
 
@@ -67,7 +67,7 @@ def see_range(
 
 
 def seen_from(sums: Array, spans: Array, factors: Array, /) -> Array:
-    """Multiply sums by factors and powers of two; see `gpu_encode.ops.FusedOps`."""
+    """Multiply sums by factors and powers of two; see `gpu_encode.seam.ops.FusedOps`."""
     *cells, width = sums.shape
     flat, given = freeze(sums, np.int64).reshape(-1), freeze(factors, np.int64).reshape(-1)
     n_out, n_cells = int((spans[:, 3] - spans[:, 2]).sum()), int(np.prod(cells))

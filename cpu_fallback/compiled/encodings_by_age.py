@@ -1,4 +1,4 @@
-"""Encodings of rows from the rows before them by their age, in one pass: see `gpu_encode.ops.FusedOps`.
+"""Encodings of rows from the rows before them by their age, in one pass: see `gpu_encode.seam.ops.FusedOps`.
 
 What the rows of a tile see is handed out first, then blended by all threads, as `ordered_digits` does.  Here each time
 has a prior of its own.  Sums of rows that lose weight are on the scale of their block; what a row sees of them is
@@ -308,7 +308,7 @@ def encodings_by_age(
     unseen: Array | None,
     /,
 ) -> int | None:
-    """Write the encoding of every row from the rows before it by their age; see `gpu_encode.ops.FusedOps`."""
+    """Write the encoding of every row from the rows before it by their age; see `gpu_encode.seam.ops.FusedOps`."""
     held = layout if steps is None else room_for_two_blocks(layout)
     to, length = destination(out, unseen, n_classes - first_output), n_classes * held.width
     if to is None:

@@ -310,7 +310,7 @@ def prior_of(ratio: Ratio, shape: tuple[int, ...]) -> Prior:
 
 
 def m_estimates(accumulators: Array, layout: "Layout", first_output: int, m: float, prior: Ratio, /) -> Array:
-    """Give (S + m * mu) / (n + m) of every cell; see `gpu_encode.ops.Ops`."""
+    """Give (S + m * mu) / (n + m) of every cell; see `gpu_encode.seam.ops.Ops`."""
     n_outputs = accumulators.shape[-2] - first_output
     out = np.empty((*accumulators.shape[:-2], n_outputs), np.float64)
     lines, shape = out.reshape(-1, n_outputs), shape_of(layout, accumulators.shape[-2])

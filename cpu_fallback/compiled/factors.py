@@ -17,7 +17,7 @@ def descend_in_order(
     n_components: int,
     factors: Array,
 ) -> None:
-    """Take a step of all factors that a row has, row after row; see `gpu_encode.factors.descent`, the definition."""
+    """Take a step of all factors of a row, row after row; see `gpu_encode.methods.factors.descent`, the definition."""
     n_columns = len(first)
     at, old = np.empty(n_columns, np.uint64), np.empty(n_columns, np.float64)
     for place in range(len(order)):

@@ -101,7 +101,7 @@ def gather(table: Array, codes: Array, folds: "Folds", out: Array, /) -> None:
 
 
 def gather_numbers(table: Array, values: Array, categories: Array, out: Array, /) -> None:
-    """Write table[code] of each number to `out` (rows, outputs): see `gpu_encode.ops.Ops`.
+    """Write table[code] of each number to `out` (rows, outputs): see `gpu_encode.seam.ops.Ops`.
 
     Whole numbers of a small range find their code by themselves, without a code for each row.
     """

@@ -1,4 +1,4 @@
-"""Encodings of all rows, each left out of what it sees, in one pass over the rows: see `gpu_encode.ops.FusedOps`."""
+"""Encodings of all rows, each left out of what it sees, in one pass: see `gpu_encode.seam.ops.FusedOps`."""
 
 from typing import TYPE_CHECKING
 
@@ -97,7 +97,7 @@ def leave_one_out_encodings(
     unseen: Array | None,
     /,
 ) -> int | None:
-    """Write the encoding of every row from all others; see `gpu_encode.ops.FusedOps`."""
+    """Write the encoding of every row from all others; see `gpu_encode.seam.ops.FusedOps`."""
     n_classes, n_rows = accumulators.shape[1], len(rows.codes)
     to = destination(out, unseen, n_classes - first_output)
     if to is None:

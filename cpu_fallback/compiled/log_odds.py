@@ -1,4 +1,4 @@
-"""What rows say of their log-odds: the array expressions of `gpu_encode.tuning.stages.at_log_odds`, row by row."""
+"""What rows say of their log-odds: the array expressions of `study/tuning/stages.py:at_log_odds`, row by row."""
 
 import numpy as np
 
@@ -36,7 +36,7 @@ def moments_of_range(
 def log_odds_moments(
     values: Array, offset: Array, weight: Array | None, bits: tuple[int, int], /
 ) -> tuple[Array, Array, Array]:
-    """Give whole responses and informations, and likelihoods of rows; see `gpu_encode.ops.FusedOps`."""
+    """Give whole responses and informations, and likelihoods of rows; see `gpu_encode.seam.ops.FusedOps`."""
     n_rows = len(values)
     found = empty(n_rows, np.int64), empty(n_rows, np.int64), empty(n_rows, np.float64)
     fixed = (

@@ -305,7 +305,7 @@ def moments_range(
 
 
 def moments(accumulators: Array, layout: "Layout", first_output: int, deviations: bool, /) -> MomentArrays:
-    """Count, mean and deviations of every cell; see `gpu_encode.ops.Ops`."""
+    """Count, mean and deviations of every cell; see `gpu_encode.seam.ops.Ops`."""
     out = empty_moments(accumulators.shape, first_output, deviations)
     n_cells = int(np.prod(accumulators.shape[:-2]))
     lines = [part.reshape(n_cells, part.shape[-1]) for part in out]

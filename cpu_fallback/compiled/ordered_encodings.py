@@ -1,4 +1,4 @@
-"""Encodings of all rows from the rows before them, in one pass: see `gpu_encode.ops.FusedOps`."""
+"""Encodings of all rows from the rows before them, in one pass: see `gpu_encode.seam.ops.FusedOps`."""
 
 from collections import deque
 from collections.abc import Iterator
@@ -30,7 +30,7 @@ MOST_COUNTED = 2**31 - 1
 
 
 def most_ordered_rows(layout: "Layout", /) -> int:
-    """Give how many rows need no carry on the way; see `gpu_encode.ops.FusedOps`."""
+    """Give how many rows need no carry on the way; see `gpu_encode.seam.ops.FusedOps`."""
     return MOST_COUNTED if all(window.whole for window, _, _ in layout.measures()) else CARRY_AFTER
 
 
@@ -79,7 +79,7 @@ def ordered_encodings(
     unseen: Array | None,
     /,
 ) -> Written | None:
-    """Write the encoding of every row from the rows before it; see `gpu_encode.ops.FusedOps`."""
+    """Write the encoding of every row from the rows before it; see `gpu_encode.seam.ops.FusedOps`."""
     n_rows = len(rows.codes)
     to = destination(out, unseen, n_classes - first_output)
     if to is None:

@@ -191,7 +191,7 @@ def add_tables(accumulators: list[Array]) -> Array:
 
 
 def accumulate_numbers(rows: "Rows", n_classes: int, layout: "Layout", /) -> SumsByNumber:
-    """Sum rows by number; see `gpu_encode.ops.Ops`."""
+    """Sum rows by number; see `gpu_encode.seam.ops.Ops`."""
     whole = len(rows) > 0 and rows.weight is None and rows.codes.dtype.kind in "iu"
     if whole and (found := sums_by_distance(rows, n_classes, layout)) is not None:
         return found

@@ -129,7 +129,7 @@ def sum_range(accumulators: Array, n_folds: int, length: int, start: int, stop: 
 
 
 def visible(accumulators: Array, visibility: "Array | None", /) -> Array:
-    """Sum cells over the folds that each view sees; see `gpu_encode.ops.Ops`."""
+    """Sum cells over the folds that each view sees; see `gpu_encode.seam.ops.Ops`."""
     views, length = views_of(visibility, accumulators.shape[1]), int(np.prod(accumulators.shape[2:]))
     if visibility is None or views.kind == OWN:
         return accumulators

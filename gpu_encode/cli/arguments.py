@@ -192,7 +192,7 @@ EXPORT: dict[str, list[Option]] = {
         ("--min-count", "N", "leave out categories of fewer rows: their rows are encoded as those of unseen ones (0)",
          {"type": float, "default": 0.0}),
         ("--hash-key-file", "FILE", ("hashes stand in place of values, by the key that this file's bytes are: 16 of "
-         "them or more; new rows have to hold the same hashes (gpu_encode.export.hash_values)")),
+         "them or more; new rows have to hold the same hashes (gpu_encode.serve.export.hash_values)")),
         ("--overwrite", None, "replace the output that is there already"),
     ],
     "onnx": [

@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from gpu_encode.cli.choices import COLUMNS_READ, DROP_RULES, Choice, split_names
 from gpu_encode.cli.messages import close_match, refuse
-from gpu_encode.datasets.formats import is_text, value_type
+from gpu_encode.scale.files.formats import is_text, value_type
 
 Key = str | tuple[str, ...]
 # Options that may be given for each of several columns.

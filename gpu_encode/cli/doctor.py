@@ -12,9 +12,9 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import gpu_encode
-from gpu_encode import compilation
 from gpu_encode.cli.messages import one_line
-from gpu_encode.devices import has_gpu, simulated
+from gpu_encode.seam import compilation
+from gpu_encode.seam.devices import has_gpu, simulated
 
 # What is told apart by its use -> the distributions that bring it.
 PACKAGES = {
@@ -190,7 +190,7 @@ def encodes(backend: str) -> str:
         import numpy as np
 
         from gpu_encode import TargetEncoder
-        from gpu_encode.ops import use_backend
+        from gpu_encode.seam.ops import use_backend
 
         rows = np.array([["a"], ["b"]] * 8, dtype=object)
         with use_backend(backend):
@@ -205,7 +205,7 @@ def compiled_state() -> str:
     if compilation.is_ready():
         return encodes("compiled")
     try:
-        from gpu_encode.ops import COMPILED, load
+        from gpu_encode.seam.ops import COMPILED, load
 
         load(COMPILED)
     except Exception as error:  # whatever is broken here is what was asked for

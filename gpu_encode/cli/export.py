@@ -80,7 +80,7 @@ def in_options(message: str) -> str:
 
 def write_folder(files: dict[str, bytes], path: Path) -> None:
     """Write a folder of files, whole or not at all."""
-    from gpu_encode.datasets.publishing import publish
+    from gpu_encode.scale.files.publishing import publish
 
     with TemporaryDirectory(dir=path.parent, prefix=f".{path.name}.") as hidden:
         made = Path(hidden, "finished")
@@ -93,7 +93,7 @@ def write_folder(files: dict[str, bytes], path: Path) -> None:
 def as_sql(encoder: Any, options: argparse.Namespace, leaving: Leaving) -> bytes:
     """Give the query, behind the statements that create the tables of categories where these are named."""
     from gpu_encode.cli.choices import split_names
-    from gpu_encode.export import to_sql, to_sql_tables
+    from gpu_encode.serve.export import to_sql, to_sql_tables
 
     if options.table is None:
         refuse("--to sql needs the table that is encoded: --table orders")
@@ -107,7 +107,7 @@ def as_sql(encoder: Any, options: argparse.Namespace, leaving: Leaving) -> bytes
 def as_onnx(encoder: Any, options: argparse.Namespace, leaving: Leaving) -> bytes:
     """Give the graph."""
     from gpu_encode.cli.choices import split_names
-    from gpu_encode.export import to_onnx
+    from gpu_encode.serve.export import to_onnx
 
     types: dict[str, str] = {}
     for entry in split_names(options.types):
@@ -129,7 +129,7 @@ def as_onnx(encoder: Any, options: argparse.Namespace, leaving: Leaving) -> byte
 
 def as_json(encoder: Any, _: argparse.Namespace, leaving: Leaving) -> bytes:
     """Give tables and rules as one document."""
-    from gpu_encode.export import to_json
+    from gpu_encode.serve.export import to_json
 
     return to_json(encoder, **leaving).encode()
 
@@ -138,7 +138,7 @@ def as_arrow(encoder: Any, _: argparse.Namespace, leaving: Leaving) -> dict[str,
     """Give a Feather file for each key and level, by its name."""
     import pyarrow as pa
 
-    from gpu_encode.export import to_arrow
+    from gpu_encode.serve.export import to_arrow
 
     files = {}
     for name, table in to_arrow(encoder, **leaving).items():

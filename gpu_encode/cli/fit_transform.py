@@ -9,12 +9,12 @@ from gpu_encode.cli.choices import make_choices
 from gpu_encode.cli.columns import Roles, key_name, roles, text_columns
 from gpu_encode.cli.encoders import ENCODERS, check_parameters, encoder_choices
 from gpu_encode.cli.messages import on_terminal, refuse, say
-from gpu_encode.datasets import memory
-from gpu_encode.datasets.encoding import run_encoding
-from gpu_encode.datasets.publishing import place_of_model
-from gpu_encode.datasets.run import Options
-from gpu_encode.datasets.source import find, open_source
-from gpu_encode.datasets.staging import end_publication, is_begun, place_of
+from gpu_encode.scale.files import memory
+from gpu_encode.scale.files.encoding import run_encoding
+from gpu_encode.scale.files.publishing import place_of_model
+from gpu_encode.scale.files.run import Options
+from gpu_encode.scale.files.source import find, open_source
+from gpu_encode.scale.files.staging import end_publication, is_begun, place_of
 
 
 def run(options: argparse.Namespace) -> int:

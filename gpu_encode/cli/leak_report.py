@@ -12,10 +12,10 @@ from gpu_encode.cli.columns import find_column, roles, text_columns
 from gpu_encode.cli.encoders import check_parameters, encoder_choices, parameters_of
 from gpu_encode.cli.fit_transform import encoder_of, source_of
 from gpu_encode.cli.messages import refuse, say
-from gpu_encode.datasets.source import Size, Source, open_source
-from gpu_encode.datasets.writing import refuse_overlap
-from gpu_encode.leaks import leak_report
+from gpu_encode.scale.files.source import Size, Source, open_source
+from gpu_encode.scale.files.writing import refuse_overlap
 from gpu_encode.storage.archive import whole_file
+from gpu_encode.study.leaks import leak_report
 
 # Rows of files that are read at a time.
 CHUNK_ROWS = 1 << 16

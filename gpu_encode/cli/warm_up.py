@@ -4,8 +4,8 @@ import argparse
 import os
 import sys
 
-from gpu_encode import compilation
 from gpu_encode.cli.messages import on_terminal, refuse, say
+from gpu_encode.seam import compilation
 
 
 def run(_: argparse.Namespace) -> int:

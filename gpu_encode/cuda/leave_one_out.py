@@ -132,7 +132,7 @@ def leave_one_out_encodings(
     unseen: "Array | None",
     /,
 ) -> int | None:
-    """Write the encoding of every row from all others; see `gpu_encode.ops.FusedOps`."""
+    """Write the encoding of every row from all others; see `gpu_encode.seam.ops.FusedOps`."""
     n_lines, n_classes, width = accumulators.shape
     shape, n_rows, to = shape_of(layout, n_classes), len(rows), destination_of(out, unseen)
     if to is None or not fits(shape):

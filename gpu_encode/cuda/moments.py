@@ -321,7 +321,7 @@ def is_whole(shape: Shape) -> bool:
 
 
 def moments(accumulators: "Array", layout: "Layout", first_output: int, deviations: bool, /) -> MomentArrays:
-    """Count, mean and deviations of every cell; see `gpu_encode.ops.Ops`."""
+    """Count, mean and deviations of every cell; see `gpu_encode.seam.ops.Ops`."""
     out, shape = empty_moments(accumulators.shape, first_output, deviations), shape_of(layout, accumulators.shape[-2])
     flat, n_cells = to_device(accumulators).astype(np.int64, copy=False).reshape(-1), int(out.n.size)
     work = average_whole if is_whole(shape) else average

@@ -183,7 +183,7 @@ def encode_digits_by_tile(
 
 
 def most_ordered_rows(layout: "Layout", /) -> int:  # noqa: ARG001 - digits are carried on the way
-    """Give how many rows there may be: digits are carried on the way; see `gpu_encode.ops.FusedOps`."""
+    """Give how many rows there may be: digits are carried on the way; see `gpu_encode.seam.ops.FusedOps`."""
     return MOST_PLACES
 
 
@@ -201,7 +201,7 @@ def ordered_encodings(
     unseen: "Array | None",
     /,
 ) -> Written | None:
-    """Write the encoding of every row from the rows before it; see `gpu_encode.ops.FusedOps`."""
+    """Write the encoding of every row from the rows before it; see `gpu_encode.seam.ops.FusedOps`."""
     shape, to, n_rows = shape_of(layout, n_classes), destination_of(out, unseen), len(rows)
     # Only orders in time, which have ties, say which row stands at each place.
     if ties is not None or to is None or not fits(shape) or not isinstance(order, Permutation | None):

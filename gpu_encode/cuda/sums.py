@@ -117,7 +117,7 @@ def job_of(
 
 
 def accumulate_numbers(rows: "Rows", n_classes: int, layout: "Layout", /) -> SumsByNumber:
-    """Sum rows by number; see `gpu_encode.ops.Ops`."""
+    """Sum rows by number; see `gpu_encode.seam.ops.Ops`."""
     numbers = to_device(rows.codes)
     if numbers.dtype.kind not in "iu":
         codes, distinct = factorize(numbers)

@@ -220,7 +220,7 @@ def encode_categories(
     dtype: Any,
     /,
 ) -> "tuple[Array, Array, int] | None":
-    """Encodings of every category and view, and where it is unseen; see `gpu_encode.ops.FusedOps`."""
+    """Encodings of every category and view, and where it is unseen; see `gpu_encode.seam.ops.FusedOps`."""
     n_lines, n_folds, n_classes = accumulators.shape[:3]
     shape, views = shape_of(layout, n_classes), views_of(visibility, n_folds, n_classes, less_one)
     counts = layout.count.whole and shape.by_class

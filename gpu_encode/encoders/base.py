@@ -16,11 +16,7 @@ from sklearn.utils.metadata_routing import get_routing_for_object
 from sklearn.utils.validation import _check_feature_names, _check_feature_names_in, check_is_fitted
 
 from cpu_fallback.types import Array
-from gpu_encode import devices, frames, ops, schemes
-from gpu_encode.annotations import ByKey, Categories, Columns, Device, FloatType, Table, Vector
-from gpu_encode.categories.keys import categories_as_numpy
-from gpu_encode.categories.vocabulary import as_python
-from gpu_encode.errors.parameters import KnownKeywords, bad_parameter, no_ages
+from gpu_encode import schemes
 from gpu_encode.fitting.columns import ColumnMap, Selection
 from gpu_encode.fitting.compatibility import merge_models
 from gpu_encode.fitting.drift import RowCounts
@@ -30,11 +26,17 @@ from gpu_encode.fitting.inputs import Inputs
 from gpu_encode.fitting.model import Model, encoded_names, kept_columns, kept_outputs
 from gpu_encode.fitting.parameters import Parameters, read_each
 from gpu_encode.formulas.encoding_rule import check_weights
-from gpu_encode.frames import Frame, Pieces
-from gpu_encode.frames.labels import as_numpy
-from gpu_encode.loading import LOADING
+from gpu_encode.seam import devices, ops
+from gpu_encode.seam.loading import LOADING
 from gpu_encode.sums.category_sums import CategorySums
 from gpu_encode.sums.targets import NO_TARGET
+from gpu_encode.tables import frames
+from gpu_encode.tables.categories.keys import categories_as_numpy
+from gpu_encode.tables.categories.vocabulary import as_python
+from gpu_encode.tables.frames import Frame, Pieces
+from gpu_encode.tables.frames.labels import as_numpy
+from gpu_encode.words.annotations import ByKey, Categories, Columns, Device, FloatType, Table, Vector
+from gpu_encode.words.errors.parameters import KnownKeywords, bad_parameter, no_ages
 
 if TYPE_CHECKING:
     from gpu_encode.encoders.row_encoder import RowEncoder
@@ -49,9 +51,9 @@ PAIRED = "_paired"
 ARRAYS = ("numpy", "cupy")
 # Each is a module, loaded by the first call on a table of its own.
 ENGINES = {
-    "dask": "gpu_encode.distributed",
-    "spark": "gpu_encode.engines.spark",
-    "ray": "gpu_encode.engines.ray",
+    "dask": "gpu_encode.scale.dask",
+    "spark": "gpu_encode.scale.engines.spark",
+    "ray": "gpu_encode.scale.engines.ray",
 }
 
 

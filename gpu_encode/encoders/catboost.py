@@ -5,14 +5,14 @@ from dataclasses import KW_ONLY, dataclass
 from typing import Any, Literal, Self
 
 from gpu_encode import schemes
-from gpu_encode.annotations import ByKey, Seed, TargetType
 from gpu_encode.encoders.base import Encoder, read_schemes
 from gpu_encode.encoders.scheme import SchemeEncoder
-from gpu_encode.errors.parameters import check_option
 from gpu_encode.fitting.borders import Cut, list_borders
 from gpu_encode.fitting.parameters import Parameters, read_each
 from gpu_encode.formulas.catboost import OF_COUNTS, OF_TARGETS, CountRatios, TargetRatios
 from gpu_encode.schemes.folds import CrossFitting
+from gpu_encode.words.annotations import ByKey, Seed, TargetType
+from gpu_encode.words.errors.parameters import check_option
 
 PRIORS = (0.0, 0.5, 1.0)
 

@@ -8,18 +8,18 @@ import numpy as np
 
 from cpu_fallback.row_numbers import FoldPattern
 from cpu_fallback.types import MISSING, UNKNOWN, Array, Codes
-from gpu_encode.annotations import Table, Vector
 from gpu_encode.encoders.base import Encoder, dispatch
-from gpu_encode.errors.parameters import no_ages
 from gpu_encode.fitting.columns import ColumnMap, locate_columns
 from gpu_encode.fitting.fit import FitContext, make_model, plan_rows, prepare, sum_rows
 from gpu_encode.fitting.inputs import Inputs
 from gpu_encode.fitting.model import Model, note_unseen
 from gpu_encode.fitting.parameters import Parameters
-from gpu_encode.frames import Frame, Pieces
-from gpu_encode.ops import Ops
 from gpu_encode.schemes.plans import FoldPlan, Plan, SplitPlan
+from gpu_encode.seam.ops import Ops
 from gpu_encode.sums.targets import Target, as_doubles
+from gpu_encode.tables.frames import Frame, Pieces
+from gpu_encode.words.annotations import Table, Vector
+from gpu_encode.words.errors.parameters import no_ages
 
 # The code of a value that fit did not see, and of a missing one where no row of fit lacks a value.
 UNSEEN = -1

@@ -3,10 +3,10 @@
 from dataclasses import KW_ONLY, dataclass
 from typing import Literal
 
-from gpu_encode.annotations import ByKey
 from gpu_encode.encoders.base import CategoryEncoder
 from gpu_encode.fitting.parameters import Parameters
 from gpu_encode.formulas.counts import Counts
+from gpu_encode.words.annotations import ByKey
 
 
 @dataclass(eq=False, repr=False)

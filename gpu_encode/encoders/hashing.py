@@ -9,18 +9,18 @@ from numpy.typing import NDArray
 from sklearn.utils import murmurhash3_32
 
 from cpu_fallback.types import Array
-from gpu_encode.annotations import Columns, Device, FloatType
-from gpu_encode.categories.canonical_bytes import spell_categories
-from gpu_encode.categories.keys import CategoryIndex
 from gpu_encode.encoders.base import Encoder
-from gpu_encode.errors.parameters import check_option
 from gpu_encode.fitting.columns import ColumnMap, locate_columns
 from gpu_encode.fitting.fit import FitContext, sum_rows
 from gpu_encode.fitting.model import Model, refuse_missing
 from gpu_encode.fitting.parameters import Parameters
 from gpu_encode.formulas.hashes import Hashes
-from gpu_encode.frames import Frame, Pieces
-from gpu_encode.ops import Ops, tiles
+from gpu_encode.seam.ops import Ops, tiles
+from gpu_encode.tables.categories.canonical_bytes import spell_categories
+from gpu_encode.tables.categories.keys import CategoryIndex
+from gpu_encode.tables.frames import Frame, Pieces
+from gpu_encode.words.annotations import Columns, Device, FloatType
+from gpu_encode.words.errors.parameters import check_option
 
 
 @dataclass(eq=False, repr=False)

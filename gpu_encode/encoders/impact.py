@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
-from gpu_encode.annotations import ByKey, Seed, TargetType
 from gpu_encode.encoders.base import read_schemes
 from gpu_encode.encoders.scheme import SchemeEncoder
 from gpu_encode.fitting.parameters import Parameters, read_each
@@ -12,6 +11,7 @@ from gpu_encode.formulas import smoothing
 from gpu_encode.formulas.impact import Impact
 from gpu_encode.formulas.smoothing import Smooth
 from gpu_encode.schemes.folds import CrossFitting
+from gpu_encode.words.annotations import ByKey, Seed, TargetType
 
 
 @dataclass(eq=False, repr=False)

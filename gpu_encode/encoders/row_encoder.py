@@ -8,14 +8,14 @@ from typing import Any
 import numpy as np
 
 from cpu_fallback.types import MISSING, UNKNOWN
-from gpu_encode.annotations import Row
-from gpu_encode.categories.row_lookups import ColumnLookup, JointLookup, UndecidedError
 from gpu_encode.encoders.base import Encoder, names_at_fit
-from gpu_encode.errors.tables import other_width, unknown_column
 from gpu_encode.fitting.model import Model, columns_per_output, kept_outputs
-from gpu_encode.frames import Frame
-from gpu_encode.frames.labels import as_numpy, column_of
-from gpu_encode.ops import host
+from gpu_encode.seam.ops import host
+from gpu_encode.tables.categories.row_lookups import ColumnLookup, JointLookup, UndecidedError
+from gpu_encode.tables.frames import Frame
+from gpu_encode.tables.frames.labels import as_numpy, column_of
+from gpu_encode.words.annotations import Row
+from gpu_encode.words.errors.tables import other_width, unknown_column
 
 # By code: what is known of rows that have all values of a key, and of those that lack one; None where that is left to
 # `transform`.

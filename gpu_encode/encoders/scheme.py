@@ -8,15 +8,16 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from gpu_encode import devices, frames
-from gpu_encode.annotations import Table, Vector
 from gpu_encode.encoders.base import CategoryEncoder
 from gpu_encode.fitting.fit import encode_rows, prepare_again
 from gpu_encode.fitting.inputs import Inputs
 from gpu_encode.fitting.model import Model
-from gpu_encode.ops import Ops
 from gpu_encode.schemes import Ordered
+from gpu_encode.seam import devices
+from gpu_encode.seam.ops import Ops
 from gpu_encode.sums.category_sums import CategorySums
+from gpu_encode.tables import frames
+from gpu_encode.words.annotations import Table, Vector
 
 
 @dataclass(eq=False, repr=False, kw_only=True)

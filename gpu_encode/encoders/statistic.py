@@ -5,15 +5,15 @@ from dataclasses import KW_ONLY, dataclass
 from typing import Any, Literal, Self
 
 from gpu_encode import schemes
-from gpu_encode.annotations import ByKey, Column, Seed, TargetType
 from gpu_encode.encoders.base import read_schemes
 from gpu_encode.encoders.scheme import SchemeEncoder
-from gpu_encode.errors.statistics import no_statistics_of_key, no_value_columns
 from gpu_encode.fitting.parameters import Parameters
 from gpu_encode.formulas.order_statistics import WITH_NUMBER
 from gpu_encode.formulas.statistic_names import union_of
 from gpu_encode.formulas.summaries import Statistics, Summaries
 from gpu_encode.schemes.folds import CrossFitting
+from gpu_encode.words.annotations import ByKey, Column, Seed, TargetType
+from gpu_encode.words.errors.statistics import no_statistics_of_key, no_value_columns
 
 
 @dataclass(eq=False, repr=False)

@@ -6,13 +6,13 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from gpu_encode.categories.keys import CategoryIndex, categories_as_numpy
 from gpu_encode.encoders.base import Encoder
-from gpu_encode.errors.tables import not_encoded
 from gpu_encode.fitting.model import Model
 from gpu_encode.formulas.encoding_rule import EncodingTable
-from gpu_encode.ops import host
+from gpu_encode.seam.ops import host
 from gpu_encode.sums.moments import Moments
+from gpu_encode.tables.categories.keys import CategoryIndex, categories_as_numpy
+from gpu_encode.words.errors.tables import not_encoded
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,8 +9,6 @@ from sklearn.utils.validation import check_is_fitted
 
 from cpu_fallback.exact import Floats, Integers
 from cpu_fallback.types import Array
-from gpu_encode import ops
-from gpu_encode.annotations import Table, Vector
 from gpu_encode.encoders.base import Encoder, dispatch
 from gpu_encode.encoders.codes import (
     CodedRows,
@@ -25,11 +23,13 @@ from gpu_encode.fitting.compatibility import merge_models
 from gpu_encode.fitting.fit import FitContext, make_model, plan_rows, prepare, sum_rows
 from gpu_encode.fitting.inputs import Inputs
 from gpu_encode.fitting.model import Model
+from gpu_encode.fitting.outputs import OutputColumns, look_up, make_room
 from gpu_encode.fitting.parameters import Parameters
 from gpu_encode.formulas.encoding_rule import EncodingTable
 from gpu_encode.schemes import LeaveOneOut, Ordered, Scheme, plans
 from gpu_encode.schemes.plans import FoldPlan, SplitPlan
-from gpu_encode.training.outputs import OutputColumns, look_up, make_room
+from gpu_encode.seam import ops
+from gpu_encode.words.annotations import Table, Vector
 
 
 @dataclass(frozen=True, eq=False)

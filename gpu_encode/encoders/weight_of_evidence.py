@@ -7,14 +7,14 @@ from typing import Literal, cast
 import numpy as np
 
 from cpu_fallback.types import Array
-from gpu_encode.annotations import ByKey, Seed
 from gpu_encode.encoders.base import read_schemes
 from gpu_encode.encoders.scheme import SchemeEncoder
 from gpu_encode.fitting.parameters import Parameters, read_each
 from gpu_encode.formulas.encoding_rule import split_infrequent, total_of_views
 from gpu_encode.formulas.evidence import Evidence
-from gpu_encode.ops import host
 from gpu_encode.schemes.folds import CrossFitting
+from gpu_encode.seam.ops import host
+from gpu_encode.words.annotations import ByKey, Seed
 
 
 @dataclass(eq=False, repr=False)

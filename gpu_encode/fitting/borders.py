@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from cpu_fallback.types import Array
-from gpu_encode.errors.statistics import no_borders, text_at_borders
-from gpu_encode.frames import Incomplete, NumberedLabels
-from gpu_encode.ops import Ops
+from gpu_encode.seam.ops import Ops
 from gpu_encode.sums import targets
+from gpu_encode.tables.frames import Incomplete, NumberedLabels
+from gpu_encode.words.errors.statistics import no_borders, text_at_borders
 
 MOST_BORDERS = 255
 

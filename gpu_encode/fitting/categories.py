@@ -9,25 +9,26 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cpu_fallback.types import UNKNOWN, Array, UnwrittenCodes, written
-from gpu_encode import devices, frames
-from gpu_encode.categories.keys import CategoryIndex, KeySpec
-from gpu_encode.categories.values import Values, number_storage
-from gpu_encode.categories.vocabulary import FactorizedColumn, Vocabulary
-from gpu_encode.errors.pieces import rows_have_changed
-from gpu_encode.errors.tables import inconsistent_lengths
-from gpu_encode.errors.values import RowError, missing_values, unknown_categories
 from gpu_encode.fitting.columns import ColumnMap, locate, map_columns
 from gpu_encode.fitting.inputs import SummedColumn
 from gpu_encode.fitting.model import refuse_missing
 from gpu_encode.fitting.parameters import Parameters
 from gpu_encode.formulas.encoding_rule import EncodingRule
-from gpu_encode.frames import Frame, Pieces, with_piece
-from gpu_encode.ops import Ops, device_of
 from gpu_encode.schemes import Scheme
 from gpu_encode.schemes.plans import ValueFolds
+from gpu_encode.seam import devices
+from gpu_encode.seam.ops import Ops, device_of
 from gpu_encode.sums import category_sums
 from gpu_encode.sums.category_sums import CategorySums, SumSpec
 from gpu_encode.sums.targets import MANY_CLASSES, backend_for
+from gpu_encode.tables import frames
+from gpu_encode.tables.categories.keys import CategoryIndex, KeySpec
+from gpu_encode.tables.categories.values import Values, number_storage
+from gpu_encode.tables.categories.vocabulary import FactorizedColumn, Vocabulary
+from gpu_encode.tables.frames import Frame, Pieces, with_piece
+from gpu_encode.words.errors.pieces import rows_have_changed
+from gpu_encode.words.errors.tables import inconsistent_lengths
+from gpu_encode.words.errors.values import RowError, missing_values, unknown_categories
 
 # Dates, weeks, ordinal days, and times of a day.  Months end at 12, so that days that stand before them are seen.
 DATE = r"-(0[1-9]|1[0-2])(-(0[1-9]|[12]\d|3[01])([T ][0-2]\d(:[0-5]\d(:[0-6]\d([.,]\d+)?)?)?Z?)?)?"

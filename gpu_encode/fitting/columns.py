@@ -9,16 +9,16 @@ from typing import Any, TypeVar
 import numpy as np
 
 from cpu_fallback.types import Array, Codes
-from gpu_encode.annotations import Column
-from gpu_encode.categories.hierarchy import Derived
-from gpu_encode.categories.keys import Joined, KeySpec
-from gpu_encode.categories.vocabulary import FactorizedColumn, Vocabulary
-from gpu_encode.errors.parameters import check_count
-from gpu_encode.errors.tables import no_column, not_encoded, other_width, unknown_column
-from gpu_encode.frames import Frame, Pieces
-from gpu_encode.frames.column_choice import is_choice, list_columns
-from gpu_encode.notices import UnseenWarning, warn
-from gpu_encode.ops import Ops
+from gpu_encode.seam.ops import Ops
+from gpu_encode.tables.categories.hierarchy import Derived
+from gpu_encode.tables.categories.keys import Joined, KeySpec
+from gpu_encode.tables.categories.vocabulary import FactorizedColumn, Vocabulary
+from gpu_encode.tables.frames import Frame, Pieces
+from gpu_encode.tables.frames.column_choice import is_choice, list_columns
+from gpu_encode.words.annotations import Column
+from gpu_encode.words.errors.parameters import check_count
+from gpu_encode.words.errors.tables import no_column, not_encoded, other_width, unknown_column
+from gpu_encode.words.notices import UnseenWarning, warn
 
 # A name of a column, or its position.
 Name = TypeVar("Name", bound=Column)

@@ -9,10 +9,6 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from gpu_encode.categories.keys import CategoryIndex
-from gpu_encode.errors.parameters import no_ages
-from gpu_encode.errors.statistics import merge_of_other_targets, other_columns, other_parameters
-from gpu_encode.errors.tables import other_width
 from gpu_encode.fitting.columns import Selection
 from gpu_encode.fitting.inputs import SummedColumn
 from gpu_encode.fitting.model import Model, position_of
@@ -23,10 +19,14 @@ from gpu_encode.formulas.ranks import Ranks
 from gpu_encode.formulas.smoothing import Smoothing
 from gpu_encode.formulas.statistic import Statistic
 from gpu_encode.formulas.summaries import Summaries
-from gpu_encode.frames import Frame, Pieces
 from gpu_encode.schemes import Scheme
 from gpu_encode.sums.category_sums import SumSpec
 from gpu_encode.sums.targets import UNDECIDED
+from gpu_encode.tables.categories.keys import CategoryIndex
+from gpu_encode.tables.frames import Frame, Pieces
+from gpu_encode.words.errors.parameters import no_ages
+from gpu_encode.words.errors.statistics import merge_of_other_targets, other_columns, other_parameters
+from gpu_encode.words.errors.tables import other_width
 
 # Parameters of statistics whose encoders have them under another name.
 ENCODER_NAMES = {

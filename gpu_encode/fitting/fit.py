@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from cpu_fallback.types import Array, Layout, Rows
-from gpu_encode.categories.keys import CategoryIndex
+from gpu_encode.fitting import encodings
 from gpu_encode.fitting.categories import RowCategories, look_up_categories, read_categories, read_scheme_columns
 from gpu_encode.fitting.columns import ColumnMap, Selection, locate, locate_columns, map_columns, select
 from gpu_encode.fitting.compatibility import (
@@ -23,20 +23,20 @@ from gpu_encode.fitting.compatibility import (
 )
 from gpu_encode.fitting.inputs import Inputs, SummedColumn, TrainingRows, read_rows, read_summed
 from gpu_encode.fitting.model import Model, TargetInfo
+from gpu_encode.fitting.outputs import OutputColumns, make_room, missing_rows, to_columns
 from gpu_encode.fitting.parameters import Parameters
+from gpu_encode.fitting.tasks import EncodingTask
 from gpu_encode.formulas.encoding_rule import EncodingRule, check_weights
-from gpu_encode.frames import Frame, Pieces
-from gpu_encode.ops import Ops
 from gpu_encode.schemes import Ordered, Scheme, Splits
 from gpu_encode.schemes.plans import Plan, Request, RowsAtHand, all_rows, assign
+from gpu_encode.seam.ops import Ops
 from gpu_encode.sums import category_sums, targets
 from gpu_encode.sums.category_sums import CategorySums, SumSpec
 from gpu_encode.sums.moments import Moments
 from gpu_encode.sums.pairs import PairSums
 from gpu_encode.sums.targets import Target
-from gpu_encode.training import encodings
-from gpu_encode.training.outputs import OutputColumns, make_room, missing_rows, to_columns
-from gpu_encode.training.tasks import EncodingTask
+from gpu_encode.tables.categories.keys import CategoryIndex
+from gpu_encode.tables.frames import Frame, Pieces
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,13 +7,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cpu_fallback.types import MISSING
-from gpu_encode.categories.keys import CategoryIndex, categories_as_numpy
-from gpu_encode.categories.vocabulary import Vocabulary
-from gpu_encode.errors.statistics import never_learned, never_learned_label
 from gpu_encode.fitting.model import Model, TargetInfo, join_targets, widen_classes
-from gpu_encode.ops import host
+from gpu_encode.seam.ops import host
 from gpu_encode.sums.category_sums import CategorySums
 from gpu_encode.sums.targets import UNDECIDED, counted_classes
+from gpu_encode.tables.categories.keys import CategoryIndex, categories_as_numpy
+from gpu_encode.tables.categories.vocabulary import Vocabulary
+from gpu_encode.words.errors.statistics import never_learned, never_learned_label
 
 
 def forget(known: Model, gone: Model) -> Model:

@@ -10,28 +10,29 @@ from typing import Any, Self
 import numpy as np
 
 from cpu_fallback.types import Array, Rows, written
-from gpu_encode import devices, frames, ops
-from gpu_encode.errors.pieces import rows_have_changed
-from gpu_encode.errors.statistics import (
+from gpu_encode.fitting.columns import locate
+from gpu_encode.fitting.model import TargetInfo
+from gpu_encode.fitting.parameters import Parameters
+from gpu_encode.formulas.statistic import Statistic
+from gpu_encode.schemes import Scheme
+from gpu_encode.seam import devices, ops
+from gpu_encode.seam.ops import Ops
+from gpu_encode.sums import targets
+from gpu_encode.sums.targets import LABELLED, Target, as_doubles, side_by_side
+from gpu_encode.tables import frames
+from gpu_encode.tables.frames import Frame, Pieces, PieceVectors, with_piece
+from gpu_encode.tables.frames.columns import are_labels, is_temporal, plain
+from gpu_encode.words.errors.pieces import rows_have_changed
+from gpu_encode.words.errors.statistics import (
     inexact_beside_fractions,
     no_value_columns,
     other_number_of_targets,
     text_as_value,
     timestamps_as_value,
 )
-from gpu_encode.errors.targets import no_target
-from gpu_encode.errors.values import RowError, infinite_value
-from gpu_encode.fitting.columns import locate
-from gpu_encode.fitting.model import TargetInfo
-from gpu_encode.fitting.parameters import Parameters
-from gpu_encode.formulas.statistic import Statistic
-from gpu_encode.frames import Frame, Pieces, PieceVectors, with_piece
-from gpu_encode.frames.columns import are_labels, is_temporal, plain
-from gpu_encode.notices import warn
-from gpu_encode.ops import Ops
-from gpu_encode.schemes import Scheme
-from gpu_encode.sums import targets
-from gpu_encode.sums.targets import LABELLED, Target, as_doubles, side_by_side
+from gpu_encode.words.errors.targets import no_target
+from gpu_encode.words.errors.values import RowError, infinite_value
+from gpu_encode.words.notices import warn
 
 # Every whole number up to it is a float64.
 MOST_EXACT = 1 << 53
@@ -179,7 +180,7 @@ class TrainingRows:
 
     def targets(self, keep_missing: bool = False) -> list[tuple[str | None, Any]]:
         """Name, if there is one, and values of each target, where the backend reads them."""
-        return [(name, move_to_reader(values, self.ops)) for name, values in self.inputs.targets(keep_missing)]
+        return [(name, frames.move_to_reader(values, self.ops)) for name, values in self.inputs.targets(keep_missing)]
 
 
 def read_rows(parameters: Parameters, inputs: Inputs, all_rows: bool = True) -> TrainingRows:
@@ -210,17 +211,9 @@ def read_rows(parameters: Parameters, inputs: Inputs, all_rows: bool = True) -> 
     with inputs.naming_piece("sample_weight"):
         weight = inputs.weight()
         if weight is not None:
-            weight = targets.check_weight(backend, move_to_reader(weight, backend), all_rows)
+            weight = targets.check_weight(backend, frames.move_to_reader(weight, backend), all_rows)
             weight = backend.to_device(weight)
     return TrainingRows(inputs, backend, weight, inputs.groups())
-
-
-def move_to_reader(values: Any, backend: Ops) -> Any:
-    """Give values of a GPU to a backend of the host; values on the host stay there, where they are checked first."""
-    if isinstance(values, np.ndarray) or ops.device_of(backend) == "cuda":
-        return values
-    is_array = not isinstance(values, (frames.NumberedLabels, frames.Incomplete))
-    return frames.to_host(values) if is_array else values.on_host()
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,24 +13,24 @@ import numpy as np
 from cpu_fallback.cached import cached_property
 from cpu_fallback.exact import Floats
 from cpu_fallback.types import MISSING, UNKNOWN, Array, Folds
-from gpu_encode.categories.keys import CategoryIndex
-from gpu_encode.categories.vocabulary import Vocabulary
-from gpu_encode.errors.statistics import several_kinds
-from gpu_encode.errors.targets import more_than_two_labels_now
-from gpu_encode.errors.values import missing_values, unknown_categories
 from gpu_encode.fitting.columns import ColumnMap, Selection, locate_columns
+from gpu_encode.fitting.elapsed import Elapsed
+from gpu_encode.fitting.encodings import flatten
+from gpu_encode.fitting.outputs import OutputColumns, in_type, indicator, make_room, missing_rows
 from gpu_encode.formulas.encoding_rule import EncodingRule, EncodingTable, Mask, table
-from gpu_encode.frames import Frame, Pieces, part_with, to_host, with_piece
-from gpu_encode.frames.labels import column_of
-from gpu_encode.notices import UnseenWarning, warn
-from gpu_encode.ops import Ops, device_of, host, memory_of
+from gpu_encode.seam.ops import Ops, device_of, host, memory_of
 from gpu_encode.sums.category_sums import CategorySums
 from gpu_encode.sums.moments import Moments
 from gpu_encode.sums.pairs import PairSums
 from gpu_encode.sums.targets import LABELLED, UNDECIDED, counted_classes, join_labels
-from gpu_encode.training.elapsed import Elapsed
-from gpu_encode.training.encodings import flatten
-from gpu_encode.training.outputs import OutputColumns, in_type, indicator, make_room, missing_rows
+from gpu_encode.tables.categories.keys import CategoryIndex
+from gpu_encode.tables.categories.vocabulary import Vocabulary
+from gpu_encode.tables.frames import Frame, Pieces, part_with, to_host, with_piece
+from gpu_encode.tables.frames.labels import column_of
+from gpu_encode.words.errors.statistics import several_kinds
+from gpu_encode.words.errors.targets import more_than_two_labels_now
+from gpu_encode.words.errors.values import missing_values, unknown_categories
+from gpu_encode.words.notices import UnseenWarning, warn
 
 # Fewer rows tell nothing of what new rows are like.
 FEWEST_ROWS = 20

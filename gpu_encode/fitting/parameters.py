@@ -10,22 +10,22 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from cpu_fallback.types import Array
-from gpu_encode import devices
-from gpu_encode.errors.parameters import bad_option, bad_parameter, check_number, check_option
-from gpu_encode.errors.statistics import number_for_values
-from gpu_encode.errors.targets import check_dropped
 from gpu_encode.fitting.borders import Cut
 from gpu_encode.fitting.columns import Selection, value_of_each_key
+from gpu_encode.fitting.outputs import check_indicators, list_indicators
 from gpu_encode.formulas.encoding_rule import EncodingRule
 from gpu_encode.formulas.infrequent import Infrequent, check_rule
 from gpu_encode.formulas.scales import check_ranges, check_scale
 from gpu_encode.formulas.statistic import Statistic
-from gpu_encode.frames import Frame, Pieces
-from gpu_encode.notices import LeakWarning, warn
 from gpu_encode.schemes import Greedy, KFold, LeaveOneOut, Ordered, Scheme, naming
 from gpu_encode.schemes.plans import FoldPlan, OrderedPlan, Plan, first_rows, leak_of
+from gpu_encode.seam import devices
 from gpu_encode.sums.targets import LABELLED, UNDECIDED, Target
-from gpu_encode.training.outputs import check_indicators, list_indicators
+from gpu_encode.tables.frames import Frame, Pieces
+from gpu_encode.words.errors.parameters import bad_option, bad_parameter, check_number, check_option
+from gpu_encode.words.errors.statistics import number_for_values
+from gpu_encode.words.errors.targets import check_dropped
+from gpu_encode.words.notices import LeakWarning, warn
 
 
 @dataclass(frozen=True, eq=False)

@@ -4,9 +4,9 @@ import numpy as np
 
 from cpu_fallback.elementary import log
 from cpu_fallback.exact import Floats
-from gpu_encode.errors.parameters import check_option
 from gpu_encode.formulas.statistic import Context, Statistic
 from gpu_encode.sums.moments import Moments
+from gpu_encode.words.errors.parameters import check_option
 
 KINDS = ("count", "frequency", "log")
 

@@ -8,11 +8,11 @@ from numpy.typing import NDArray
 
 from cpu_fallback.exact import Floats
 from cpu_fallback.types import Array
-from gpu_encode.categories.values import UNITS, rescale
-from gpu_encode.categories.vocabulary import Vocabulary
-from gpu_encode.errors.values import different_kinds, out_of_range
 from gpu_encode.formulas.order_statistics import table_rows
 from gpu_encode.sums.distributions import Distribution
+from gpu_encode.tables.categories.values import UNITS, rescale
+from gpu_encode.tables.categories.vocabulary import Vocabulary
+from gpu_encode.words.errors.values import different_kinds, out_of_range
 
 Integers = NDArray[np.int64]
 

@@ -13,16 +13,16 @@ from numpy.typing import NDArray
 
 from cpu_fallback.exact import Floats, Integers, Scaled
 from cpu_fallback.fused_rules import AS_CATEGORY, AS_NAN, AS_PRIOR, Blend, PopulationMoments
-from gpu_encode.categories.keys import CategoryIndex
-from gpu_encode.errors.statistics import too_little_weight
 from gpu_encode.formulas.infrequent import Infrequent
 from gpu_encode.formulas.order_statistics import OfViews
 from gpu_encode.formulas.scales import on_scale
 from gpu_encode.formulas.smoothing import describe_shrinkage, exact_prior
 from gpu_encode.formulas.statistic import Context, Statistic
-from gpu_encode.ops import Ops, device_of
+from gpu_encode.seam.ops import Ops, device_of
 from gpu_encode.sums.category_sums import CategorySums, SumSpec
 from gpu_encode.sums.moments import CategoryMoments, Moments
+from gpu_encode.tables.categories.keys import CategoryIndex
+from gpu_encode.words.errors.statistics import too_little_weight
 
 Mask = NDArray[np.bool_]
 Visibility = NDArray[np.int64] | None

@@ -8,14 +8,14 @@ from numpy.typing import NDArray
 
 from cpu_fallback.exact import Floats
 from cpu_fallback.types import Array
-from gpu_encode.errors.parameters import check_number, check_option
-from gpu_encode.errors.targets import negative_hessian, not_gradients_and_hessians
 from gpu_encode.formulas.ranks import ranks_by_value
 from gpu_encode.formulas.statistic import Context, Needs, Statistic
 from gpu_encode.sums.moments import Moments
+from gpu_encode.words.errors.parameters import check_number, check_option
+from gpu_encode.words.errors.targets import negative_hessian, not_gradients_and_hessians
 
 if TYPE_CHECKING:
-    from gpu_encode.ops import Ops
+    from gpu_encode.seam.ops import Ops
 
 OWNER = "GradientEncoder"
 OUTPUTS = ("ratio", "order")

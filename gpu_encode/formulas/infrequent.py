@@ -8,10 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cpu_fallback.exact import Floats
-from gpu_encode.errors.parameters import bad_option, check_count
+from gpu_encode.words.errors.parameters import bad_option, check_count
 
 if TYPE_CHECKING:
-    from gpu_encode.ops import Ops
+    from gpu_encode.seam.ops import Ops
 
 
 @dataclass(frozen=True)

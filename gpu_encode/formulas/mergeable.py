@@ -9,9 +9,14 @@ from sklearn.base import BaseEstimator
 
 from cpu_fallback.exact import Floats
 from cpu_fallback.types import Array
-from gpu_encode.errors.statistics import finish_of_other_sums, misshapen_statistic, nameless_statistic, term_not_finite
-from gpu_encode.ops import Ops, holding
+from gpu_encode.seam.ops import Ops, holding
 from gpu_encode.sums.moments import Moments
+from gpu_encode.words.errors.statistics import (
+    finish_of_other_sums,
+    misshapen_statistic,
+    nameless_statistic,
+    term_not_finite,
+)
 
 
 class MergeableStatistic(BaseEstimator):

@@ -4,10 +4,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from cpu_fallback.exact import Floats
-from gpu_encode.errors.parameters import check_option
 from gpu_encode.formulas.infrequent import check_rule
 from gpu_encode.formulas.statistic import Context, Statistic
 from gpu_encode.sums.moments import Moments
+from gpu_encode.words.errors.parameters import check_option
 
 OWNER = "OneHotEncoder"
 UNKNOWN_POLICIES = ("error", "ignore", "infrequent_if_exist", "warn")

@@ -7,13 +7,13 @@ from numpy.typing import NDArray
 
 from cpu_fallback.exact import Floats, Integers, Limbs, quotient
 from cpu_fallback.row_numbers import Permutation, key_of, places_of
-from gpu_encode.errors.parameters import bad_option, check_count, check_option
 from gpu_encode.formulas.infrequent import check_rule, find_infrequent
 from gpu_encode.formulas.statistic import Needs, Statistic
 from gpu_encode.sums.moments import Moments
+from gpu_encode.words.errors.parameters import bad_option, check_count, check_option
 
 if TYPE_CHECKING:
-    from gpu_encode.ops import Ops
+    from gpu_encode.seam.ops import Ops
 
 ORDERS = ("value", "frequency", "target", "random")
 # Beside those of the schemes: draws of one seed have nothing to do with its folds.

@@ -7,8 +7,8 @@ import numpy as np
 
 from cpu_fallback.elementary import exp, log
 from cpu_fallback.exact import Floats
-from gpu_encode.errors.parameters import check_number, check_option
-from gpu_encode.errors.statistics import beyond_scale
+from gpu_encode.words.errors.parameters import check_number, check_option
+from gpu_encode.words.errors.statistics import beyond_scale
 
 SCALES = ("identity", "log", "log1p", "sqrt", "logit")
 # How near to 0 and 1 a share may come before its logit is that of this distance: about 13.9 either way.

@@ -11,11 +11,11 @@ from sklearn.base import BaseEstimator
 
 from cpu_fallback.exact import Floats
 from cpu_fallback.types import Array
-from gpu_encode.errors.statistics import target_of_another_kind
 from gpu_encode.sums.moments import CategoryMoments, Moments
+from gpu_encode.words.errors.statistics import target_of_another_kind
 
 if TYPE_CHECKING:
-    from gpu_encode.ops import Ops
+    from gpu_encode.seam.ops import Ops
 
 
 @dataclass(frozen=True)

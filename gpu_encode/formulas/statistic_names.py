@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from gpu_encode.errors.statistics import nameless_statistic, no_statistics, unknown_statistic
 from gpu_encode.formulas import order_statistics
 from gpu_encode.formulas.mergeable import MergeableStatistic
+from gpu_encode.words.errors.statistics import nameless_statistic, no_statistics, unknown_statistic
 
 OF_LABELS = ("count", "sum", "mean", "var", "std", "sem")
 # A number for each row, by its own date: no sums of a category give it.

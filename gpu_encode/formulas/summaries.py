@@ -8,10 +8,6 @@ import numpy as np
 
 from cpu_fallback.exact import Floats, Scaled, cube_parts
 from cpu_fallback.types import Array
-from gpu_encode.annotations import Column, Key
-from gpu_encode.errors.parameters import check_option
-from gpu_encode.errors.statistics import of_dates_alone, of_numbers_alone
-from gpu_encode.errors.values import RowError
 from gpu_encode.formulas.mergeable import MergeableStatistic, call_on_host
 from gpu_encode.formulas.statistic import Context, Needs, OrderStatistics, Statistic, side_by_side
 from gpu_encode.formulas.statistic_names import (
@@ -28,9 +24,13 @@ from gpu_encode.formulas.statistic_names import (
     range_of,
     union_of,
 )
-from gpu_encode.ops import Ops, holding
+from gpu_encode.seam.ops import Ops, holding
 from gpu_encode.sums.moments import Moments
 from gpu_encode.sums.targets import LABELLED
+from gpu_encode.words.annotations import Column, Key
+from gpu_encode.words.errors.parameters import check_option
+from gpu_encode.words.errors.statistics import of_dates_alone, of_numbers_alone
+from gpu_encode.words.errors.values import RowError
 
 OF_SQUARES = ("var", "std", "sem", "skew")
 # Cubes of smaller and of larger numbers leave the range in which their parts are exact.

@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cpu_fallback.decay import STEPS_OF_BLOCK, blocks_of
-from gpu_encode.categories.values import TEMPORAL, UNITS
-from gpu_encode.categories.vocabulary import Vocabulary
-from gpu_encode.errors.parameters import bad_parameter
 from gpu_encode.schemes.plans import Ageing, ByValue, FoldPlan
+from gpu_encode.tables.categories.values import TEMPORAL, UNITS
+from gpu_encode.tables.categories.vocabulary import Vocabulary
+from gpu_encode.words.errors.parameters import bad_parameter
 
 # Seconds of each unit.
 SECONDS = {

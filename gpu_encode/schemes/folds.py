@@ -12,19 +12,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from cpu_fallback.row_numbers import FoldPattern, fold_numbers, key_of
-from gpu_encode import frames
-from gpu_encode.annotations import Column, Seed, Splitter, Vector
-from gpu_encode.categories.vocabulary import Vocabulary
-from gpu_encode.errors.folds import by_beside, empty_folds, nothing_to_stratify, splitter_without_targets
-from gpu_encode.errors.parameters import (
-    bad_option,
-    bad_parameter,
-    check_count,
-    check_n_splits,
-    check_number,
-    check_option,
-)
-from gpu_encode.errors.values import RowError
 from gpu_encode.schemes.ages import check_spans, folds_by_age, times_seen
 from gpu_encode.schemes.plans import (
     ByPattern,
@@ -43,6 +30,19 @@ from gpu_encode.schemes.plans import (
     seed_of,
     starts_of,
 )
+from gpu_encode.tables import frames
+from gpu_encode.tables.categories.vocabulary import Vocabulary
+from gpu_encode.words.annotations import Column, Seed, Splitter, Vector
+from gpu_encode.words.errors.folds import by_beside, empty_folds, nothing_to_stratify, splitter_without_targets
+from gpu_encode.words.errors.parameters import (
+    bad_option,
+    bad_parameter,
+    check_count,
+    check_n_splits,
+    check_number,
+    check_option,
+)
+from gpu_encode.words.errors.values import RowError
 
 FINEST_FRACTION = 100
 

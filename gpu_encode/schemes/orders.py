@@ -9,9 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cpu_fallback.row_numbers import Permutation
-from gpu_encode.annotations import Column, Seed
-from gpu_encode.categories.vocabulary import Vocabulary
-from gpu_encode.errors.parameters import bad_parameter, check_count, check_number, check_option
 from gpu_encode.schemes.ages import check_spans, folds_by_age, times_seen
 from gpu_encode.schemes.plans import (
     ByTime,
@@ -26,6 +23,9 @@ from gpu_encode.schemes.plans import (
     seed_of,
     starts_of,
 )
+from gpu_encode.tables.categories.vocabulary import Vocabulary
+from gpu_encode.words.annotations import Column, Seed
+from gpu_encode.words.errors.parameters import bad_parameter, check_count, check_number, check_option
 
 # Rows for each row of a block, up to the longest block.
 ROWS_OF_BLOCK, MOST_IN_BLOCK = 1000, 256

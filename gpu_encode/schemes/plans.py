@@ -13,12 +13,12 @@ from sklearn.base import BaseEstimator
 from cpu_fallback.decay import weights_of
 from cpu_fallback.row_numbers import FoldPattern, Permutation, key_of
 from cpu_fallback.types import Array, Folds
-from gpu_encode.categories.hashes import hash_categories
-from gpu_encode.categories.keys import CategoryIndex
-from gpu_encode.categories.vocabulary import Vocabulary
-from gpu_encode.errors.parameters import KnownKeywords, check_n_splits
-from gpu_encode.frames import Frame, Pieces
-from gpu_encode.ops import Ops, device_of, tiles
+from gpu_encode.seam.ops import Ops, device_of, tiles
+from gpu_encode.tables.categories.hashes import hash_categories
+from gpu_encode.tables.categories.keys import CategoryIndex
+from gpu_encode.tables.categories.vocabulary import Vocabulary
+from gpu_encode.tables.frames import Frame, Pieces
+from gpu_encode.words.errors.parameters import KnownKeywords, check_n_splits
 
 PURPOSES = {
     "KFold": 1,

@@ -18,7 +18,7 @@ from typing import IO, Any, Self
 
 import pyarrow as pa
 
-from gpu_encode.errors.files import FULL, DiskFullError, disk_is_full
+from gpu_encode.words.errors.files import FULL, DiskFullError, disk_is_full
 
 FORMAT = "gpu-encode"
 VERSION = 1

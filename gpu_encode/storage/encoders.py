@@ -9,13 +9,13 @@ from sklearn.utils.validation import check_is_fitted
 import gpu_encode
 from gpu_encode.fitting.compatibility import keys_of
 from gpu_encode.fitting.model import Model
-from gpu_encode.frames.column_choice import is_choice
-from gpu_encode.notices import warn
 from gpu_encode.storage import models
 from gpu_encode.storage.archive import Reader, Writer
 from gpu_encode.storage.json_fields import read_field, read_option
 from gpu_encode.storage.parameters import decode, encode, parameters_of, show
 from gpu_encode.storage.parameters import describe as describe_parameters
+from gpu_encode.tables.frames.column_choice import is_choice
+from gpu_encode.words.notices import warn
 
 # What files may name: the public encoders.  Each is loaded by its name when it is asked for.
 ENCODERS = tuple(name for name in gpu_encode.__all__ if name.endswith("Encoder"))

@@ -8,11 +8,9 @@ import numpy as np
 
 from cpu_fallback.exact import Limbs
 from cpu_fallback.types import MISSING, Layout, Window
-from gpu_encode.categories.keys import CategoryIndex
-from gpu_encode.categories.tuples import code_missing
-from gpu_encode.categories.vocabulary import Vocabulary
 from gpu_encode.fitting.columns import Selection
 from gpu_encode.fitting.model import Model, TargetInfo, position_of
+from gpu_encode.fitting.outputs import check_indicators, list_indicators
 from gpu_encode.formulas.encoding_rule import EncodingRule
 from gpu_encode.formulas.infrequent import Infrequent
 from gpu_encode.formulas.scales import check_scale
@@ -25,7 +23,9 @@ from gpu_encode.sums.category_sums import CategorySums, SumSpec
 from gpu_encode.sums.distributions import Distribution
 from gpu_encode.sums.pairs import PairSums
 from gpu_encode.sums.targets import KINDS, LABELLED, NO_TARGET, UNDECIDED, counted_classes
-from gpu_encode.training.outputs import check_indicators, list_indicators
+from gpu_encode.tables.categories.keys import CategoryIndex
+from gpu_encode.tables.categories.tuples import code_missing
+from gpu_encode.tables.categories.vocabulary import Vocabulary
 
 LARGEST = 1 << 31
 # Products of three float64 lie between the binary places -3300 and 3100, at 32 to a digit.

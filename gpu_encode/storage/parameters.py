@@ -14,14 +14,14 @@ import pyarrow as pa
 
 from cpu_fallback.types import Array
 from gpu_encode import formulas, schemes
-from gpu_encode.categories import objects
-from gpu_encode.categories.hierarchy import Derived
-from gpu_encode.categories.vocabulary import Vocabulary
 from gpu_encode.formulas.statistic import Statistic
 from gpu_encode.storage.archive import Reader, Writer
 from gpu_encode.storage.json_fields import read_counts, read_field
+from gpu_encode.tables.categories import objects
+from gpu_encode.tables.categories.hierarchy import Derived
+from gpu_encode.tables.categories.vocabulary import Vocabulary
 
-HOMES = ("gpu_encode.categories.", "gpu_encode.formulas.", "gpu_encode.schemes.")
+HOMES = ("gpu_encode.tables.categories.", "gpu_encode.formulas.", "gpu_encode.schemes.")
 
 
 def concrete_classes(base: Any) -> list[type]:

@@ -11,12 +11,12 @@ from cpu_fallback.cached import cached_property
 from cpu_fallback.exact import Integers, Limbs, peak, widen
 from cpu_fallback.row_numbers import FoldPattern
 from cpu_fallback.types import CARRY_AFTER, Array, Folds, Layout, Rows, Window, carry, digit_window
-from gpu_encode import devices
-from gpu_encode.ops import Ops, device_of, host
+from gpu_encode.seam import devices
+from gpu_encode.seam.ops import Ops, device_of, host
 from gpu_encode.sums.targets import LABELLED, NO_TARGET, WHOLE_LIMIT, Target, backend_for, check_room
 
 if TYPE_CHECKING:
-    from gpu_encode.ops import DeferredCopy
+    from gpu_encode.seam.ops import DeferredCopy
     from gpu_encode.sums.distributions import Distribution
 
 # Sums that a GPU's host adds up: to launch a kernel takes longer.

@@ -5,7 +5,7 @@ from numpy.typing import NDArray
 
 from cpu_fallback.decay import factors_of, layout_of, spans_of
 from cpu_fallback.types import Array, Layout
-from gpu_encode.ops import Ops
+from gpu_encode.seam.ops import Ops
 
 MASK = 0xFFFFFFFF
 

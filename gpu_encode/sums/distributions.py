@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cpu_fallback.types import CARRY_AFTER, Array, Folds, Layout, Rows, written
-from gpu_encode.ops import Ops
+from gpu_encode.seam.ops import Ops
 from gpu_encode.sums.category_sums import folds_of
 from gpu_encode.sums.targets import as_doubles
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from cpu_fallback.cached import cached_property
 from cpu_fallback.exact import Floats, Integers, Limbs, Ratio, Scaled, deviation, quotient, ratio_of
 from cpu_fallback.types import Array
-from gpu_encode.ops import Ops
+from gpu_encode.seam.ops import Ops
 from gpu_encode.sums.category_sums import SumSpec
 
 

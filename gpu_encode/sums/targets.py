@@ -13,10 +13,13 @@ from sklearn.utils.multiclass import type_of_target
 from cpu_fallback.cached import cached_property
 from cpu_fallback.exact import in_one_piece
 from cpu_fallback.types import Array, Carry, Folds, Layout, Rows, SumsByNumber
-from gpu_encode import devices
-from gpu_encode.categories.vocabulary import Vocabulary
-from gpu_encode.errors.parameters import check_option
-from gpu_encode.errors.targets import (
+from gpu_encode.seam import devices
+from gpu_encode.seam.ops import Ops, device_of, host
+from gpu_encode.tables.categories.vocabulary import Vocabulary
+from gpu_encode.tables.frames import Incomplete, NumberedLabels, concatenate, on_host, sum_is_finite
+from gpu_encode.tables.frames.columns import check_real
+from gpu_encode.words.errors.parameters import check_option
+from gpu_encode.words.errors.targets import (
     bad_weights,
     incomparable_labels,
     infinite_target,
@@ -32,10 +35,7 @@ from gpu_encode.errors.targets import (
     unknown_target_type,
     weights_all_zero,
 )
-from gpu_encode.frames import Incomplete, NumberedLabels, concatenate, on_host, sum_is_finite
-from gpu_encode.frames.columns import check_real
-from gpu_encode.notices import warn
-from gpu_encode.ops import Ops, device_of, host
+from gpu_encode.words.notices import warn
 
 KINDS = ("binary", "continuous", "multiclass")
 # The kind of the one target of encoders that read none: rows are counted.

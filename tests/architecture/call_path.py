@@ -20,7 +20,7 @@ import numpy as np
 import pandas as pd
 
 from gpu_encode import OneHotEncoder, TargetEncoder, encode_dataset
-from gpu_encode.ops import use_backend
+from gpu_encode.seam.ops import use_backend
 
 ROOT = Path(__file__).parents[2]
 PACKAGES = ("gpu_encode", "cpu_fallback")

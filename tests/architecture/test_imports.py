@@ -10,43 +10,14 @@ import pytest
 from tests.architecture.imports import PACKAGES, ROOT, imports_of, modules, within
 
 # From the ground floor up: a folder or module may import those above its line here, and itself.
-LAYERS = (
-    "annotations",
-    "errors",
-    "notices",
-    "progress",
-    "devices",
-    "loading",
-    "compilation",
-    "ops",
-    "cuda",
-    "categories",
-    "frames",
-    "sums",
-    "formulas",
-    "schemes",
-    "training",
-    "fitting",
-    "storage",
-    "encoders",
-    "factors",
-    "boosting",
-    "parts",
-    "votes",
-    "proximity",
-    "tuning",
-    "plots",
-    "leaks",
-    "datasets",
-    "distributed",
-    "engines",
-    "export",
-    "warm_up",
-    "accel",
-    "cli",
-    "__main__",
-)
-PLACE = {f"gpu_encode.{name}": place for place, name in enumerate(LAYERS)}
+# The core, the lowest first, ...
+CORE = ("words", "seam", "cuda", "tables", "sums", "formulas", "schemes", "fitting", "storage", "encoders")
+# ... guests, which import the core and never one another, ...
+GUESTS = ("methods", "scale", "serve", "study")
+# ... and what lies above all: calls that need every kernel, addresses of guests, and the command line, a door to all.
+DOORS = ("warm_up", "accel", "engines", "export", "parts", "plots", "cli", "__main__")
+LAYERS = (*CORE, *GUESTS, *DOORS)
+RANK = {f"gpu_encode.{name}": rank for rank, name in enumerate(LAYERS)}
 OURS = sorted(modules())
 
 # Which modules may import a library, at whatever time.
@@ -56,39 +27,39 @@ HOMES = {
     "cupy": ("gpu_encode.cuda.runtime",),
     # Categories that are intervals or periods are shown as its objects; Dask shuffles its frames.
     "pandas": (
-        "gpu_encode.frames",
+        "gpu_encode.tables.frames",
         "gpu_encode.cli",
-        "gpu_encode.categories.intervals",
-        "gpu_encode.distributed.exchange",
+        "gpu_encode.tables.categories.intervals",
+        "gpu_encode.scale.dask.exchange",
     ),
-    "polars": ("gpu_encode.frames", "gpu_encode.cli", "gpu_encode.export"),
-    "narwhals": ("gpu_encode.frames", "gpu_encode.cli"),
-    "cudf": ("gpu_encode.frames", "gpu_encode.cli"),
-    "dask": ("gpu_encode.distributed", "gpu_encode.cli"),
+    "polars": ("gpu_encode.tables.frames", "gpu_encode.cli", "gpu_encode.serve.export"),
+    "narwhals": ("gpu_encode.tables.frames", "gpu_encode.cli"),
+    "cudf": ("gpu_encode.tables.frames", "gpu_encode.cli"),
+    "dask": ("gpu_encode.scale.dask", "gpu_encode.cli"),
     # Arrow arrays hold the categories, in memory and in files.
     "pyarrow": (
-        "gpu_encode.frames",
+        "gpu_encode.tables.frames",
         "gpu_encode.cli",
         "gpu_encode.storage",
-        "gpu_encode.datasets",
-        "gpu_encode.distributed.exchange",
-        "gpu_encode.distributed.place_tasks",
-        "gpu_encode.distributed.shuffle",
-        "gpu_encode.engines",
-        "gpu_encode.export",
-        "gpu_encode.categories",
+        "gpu_encode.scale.files",
+        "gpu_encode.scale.dask.exchange",
+        "gpu_encode.scale.dask.place_tasks",
+        "gpu_encode.scale.dask.shuffle",
+        "gpu_encode.scale.engines",
+        "gpu_encode.serve.export",
+        "gpu_encode.tables.categories",
         "gpu_encode.warm_up",
     ),
-    "pyspark": ("gpu_encode.engines.spark", "gpu_encode.engines.spark_shuffle"),
-    "ray": ("gpu_encode.engines.ray", "gpu_encode.engines.ray_shuffle"),
-    "fsspec": ("gpu_encode.datasets.stores",),
-    "matplotlib": ("gpu_encode.plots",),
-    "sqlglot": ("gpu_encode.export.sql",),
-    "onnx": ("gpu_encode.export",),
-    "skl2onnx": ("gpu_encode.export.onnx_pipelines",),
-    "rich": ("gpu_encode.cli", "gpu_encode.progress"),
+    "pyspark": ("gpu_encode.scale.engines.spark", "gpu_encode.scale.engines.spark_shuffle"),
+    "ray": ("gpu_encode.scale.engines.ray", "gpu_encode.scale.engines.ray_shuffle"),
+    "fsspec": ("gpu_encode.scale.files.stores",),
+    "matplotlib": ("gpu_encode.study.plots",),
+    "sqlglot": ("gpu_encode.serve.export.sql",),
+    "onnx": ("gpu_encode.serve.export",),
+    "skl2onnx": ("gpu_encode.serve.export.onnx_pipelines",),
+    "rich": ("gpu_encode.cli", "gpu_encode.words.progress"),
     # Numba pickles machine code, and Dask all that its tasks are given; models are never pickled.
-    "pickle": ("cpu_fallback.compiled.kernel_files", "gpu_encode.distributed.exchange"),
+    "pickle": ("cpu_fallback.compiled.kernel_files", "gpu_encode.scale.dask.exchange"),
 }
 HEAVY = ("numba", "cupy", "cudf", "dask", "distributed", "pandas", "polars", "pyarrow", "narwhals", "sklearn", "scipy")
 
@@ -100,14 +71,18 @@ def unit(module):
 
 def test_every_module_has_a_layer():
     units = {unit(module) for module in OURS if within(module, "gpu_encode") and module != "gpu_encode"}
-    assert units == set(PLACE), "LAYERS must say where each module belongs"
+    assert units == set(RANK), "LAYERS must say where each module belongs"
 
 
-@pytest.mark.parametrize("module", [module for module in OURS if "." in module and within(module, "gpu_encode")])
-def test_imports_go_down(module):
-    for imported in imports_of(module):
-        if unit(imported.module) in PLACE:
-            assert PLACE[unit(imported.module)] <= PLACE[unit(module)], f"{module} imports {imported.module}"
+def test_imports_go_down_and_guests_never_import_one_another():
+    offenders = []
+    for module in [module for module in OURS if "." in module and within(module, "gpu_encode")]:
+        own = unit(module)
+        for target in {unit(imported.module) for imported in imports_of(module)} & set(RANK) - {own}:
+            between_guests = {own, target} <= {f"gpu_encode.{name}" for name in GUESTS}
+            if RANK[target] > RANK[own] or between_guests:
+                offenders.append(f"{module} imports {target}")
+    assert offenders == []
 
 
 def importers(library, of=PACKAGES, without=(), times=(True, False)):
@@ -130,14 +105,14 @@ def test_the_backend_is_reached_through_the_seam_alone():
     names = ("types", "cached", "row_numbers", "exact", "elementary", "fused_rules", "decay")
     ground = {f"cpu_fallback.{name}" for name in names}
     allowed = {
-        "gpu_encode.ops": {"cpu_fallback.memory"},
+        "gpu_encode.seam.ops": {"cpu_fallback.memory"},
         # Where kernels lie, and whether they do, is known without loading them.
-        "gpu_encode.compilation": {"cpu_fallback.kernel_folder"},
+        "gpu_encode.seam.compilation": {"cpu_fallback.kernel_folder"},
         "gpu_encode.warm_up": {"cpu_fallback.kernel_folder"},
         # Free memory is given back where there is a limit of it.
-        "gpu_encode.datasets.memory": {"cpu_fallback.memory_pool"},
+        "gpu_encode.scale.files.memory": {"cpu_fallback.memory_pool"},
         # All numbers that users set in the environment are read alike.
-        "gpu_encode.datasets.formats": {"cpu_fallback.settings"},
+        "gpu_encode.scale.files.formats": {"cpu_fallback.settings"},
     }
     for module in OURS:
         # The backends are twins: the one on a GPU uses scalars of the compiled one as they are.
@@ -147,7 +122,7 @@ def test_the_backend_is_reached_through_the_seam_alone():
 
 
 def test_the_cuda_backend_knows_the_seam_and_the_other_backends_alone():
-    known = ("cpu_fallback", "gpu_encode.cuda", "gpu_encode.errors", "gpu_encode.ops")
+    known = ("cpu_fallback", "gpu_encode.cuda", "gpu_encode.words.errors", "gpu_encode.seam.ops")
     for module in OURS:
         if within(module, "gpu_encode.cuda"):
             reached = {each.module for each in imports_of(module)}
@@ -202,6 +177,6 @@ def test_public_names_load_what_they_need():
 
 
 def test_the_seam_loads_the_compiled_backend_for_many_rows_alone():
-    many = "import os; os.environ['GPU_ENCODE_COMPILE'] = 'now'\nfrom gpu_encode import ops\nops.resolve({rows})"
+    many = "import os; os.environ['GPU_ENCODE_COMPILE'] = 'now'\nfrom gpu_encode.seam import ops\nops.resolve({rows})"
     assert "numba" not in loaded_by(many.format(rows="ops.LOADING_ROWS[ops.COMPILED] - 1"))
     assert "numba" in loaded_by(many.format(rows="ops.LOADING_ROWS[ops.COMPILED]"))

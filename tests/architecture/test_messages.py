@@ -1,4 +1,4 @@
-"""A message stands where it is raised; shared ones, checks and those built with logic stand in `gpu_encode.errors`."""
+"""A message stands where it is raised; shared ones, checks and those built with logic stand in `words.errors`."""
 
 import ast
 import builtins
@@ -13,7 +13,7 @@ TREES = {name: ast.parse(path.read_text()) for name, path in modules().items() i
 FUNCTIONS = {
     node.name: node
     for name, tree in TREES.items()
-    if within(name, "gpu_encode.errors")
+    if within(name, "gpu_encode.words.errors")
     for node in tree.body
     if isinstance(node, ast.FunctionDef)
 }

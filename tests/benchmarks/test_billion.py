@@ -12,7 +12,8 @@ import pytest
 from benchmarks.billion.drawn import KEYS, TARGET, Rows, generate, scatter, zipf
 from benchmarks.billion.encoding import ask, make_encoder
 from benchmarks.billion.verification import verify
-from gpu_encode import devices, encode_dataset
+from gpu_encode import encode_dataset
+from gpu_encode.seam import devices
 
 pytestmark = pytest.mark.skipif(devices.simulated(), reason="a benchmark of the CPU does not ask a simulator")
 program = import_module("benchmarks.billion.__main__")

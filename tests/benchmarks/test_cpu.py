@@ -10,7 +10,7 @@ from benchmarks.cpu.goals import mark
 from benchmarks.cpu.grid import KEYS, WORKS, open_cell
 from benchmarks.cpu.scaling import slope
 from benchmarks.harness.rows import draw
-from gpu_encode import devices
+from gpu_encode.seam import devices
 
 pytestmark = pytest.mark.skipif(devices.simulated(), reason="the benchmarks of the CPU do not ask a simulator")
 

@@ -5,7 +5,7 @@ import pytest
 
 from benchmarks.family.contenders import CONTENDERS
 from benchmarks.family.indicators import MOST_DENSE, Indicators
-from gpu_encode import devices
+from gpu_encode.seam import devices
 
 pytestmark = pytest.mark.skipif(devices.simulated(), reason="the benchmarks of the CPU do not ask a simulator")
 

@@ -9,7 +9,7 @@ from shutil import which
 import pytest
 
 from benchmarks import many_categories
-from gpu_encode import devices
+from gpu_encode.seam import devices
 
 pytestmark = [
     pytest.mark.host,

@@ -11,7 +11,7 @@ import pytest
 
 from benchmarks.harness.worker import Worker
 from benchmarks.rapids import contenders, formulation, job, judge
-from gpu_encode import devices
+from gpu_encode.seam import devices
 from tests.guides import cuml_formula
 
 program = import_module("benchmarks.rapids.__main__")

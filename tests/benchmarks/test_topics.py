@@ -7,7 +7,7 @@ from importlib import import_module
 import pytest
 
 from benchmarks.harness import program
-from gpu_encode import devices
+from gpu_encode.seam import devices
 
 pytestmark = pytest.mark.skipif(devices.simulated(), reason="the benchmarks of the CPU do not ask a simulator")
 

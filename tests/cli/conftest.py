@@ -7,7 +7,7 @@ import pyarrow.parquet
 import pytest
 
 from gpu_encode.cli import main
-from tests.datasets.encoded import write_pieces
+from tests.scale.files.encoded import write_pieces
 
 
 @pytest.fixture

@@ -53,7 +53,7 @@ def test_a_broken_backend_is_reported_and_not_raised(monkeypatch: pytest.MonkeyP
     original = builtins.__import__
 
     def broken(name: str, *rest: Any) -> Any:
-        if name == "gpu_encode.ops":
+        if name == "gpu_encode.seam.ops":
             raise ImportError("numba needs NumPy 2.4 or less")
         return original(name, *rest)
 

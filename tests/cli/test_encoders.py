@@ -20,7 +20,7 @@ from gpu_encode.cli.messages import UsageError
 from gpu_encode.encoders.codes import CodesEncoder
 from gpu_encode.encoders.summed import SummedEncoder
 from gpu_encode.formulas.statistic_names import NAMES, OF_DATES, OF_TEXT
-from tests.datasets.encoded import assert_same_table, read_rows
+from tests.scale.files.encoded import assert_same_table, read_rows
 
 Run = Callable[[str], None]
 Refused = Callable[[str], str]

@@ -19,7 +19,7 @@ QUERY = "export orders.model orders.sql --to sql --table"
 
 
 def test_sql(run: Callable[[str], None]) -> None:
-    from gpu_encode.export import to_sql
+    from gpu_encode.serve.export import to_sql
 
     run(FIT)
     run(f"{QUERY} sales.orders --dialect bigquery --keep id,page --min-count 3")
@@ -48,7 +48,7 @@ def test_sql_runs(tables: str, run: Callable[[str], None]) -> None:
 
 
 def test_json(run: Callable[[str], None]) -> None:
-    from gpu_encode.export import to_json
+    from gpu_encode.serve.export import to_json
 
     run(FIT)
     run("export orders.model orders.json --to json --min-count 3")
@@ -56,7 +56,7 @@ def test_json(run: Callable[[str], None]) -> None:
 
 
 def test_arrow_is_a_folder_of_tables(run: Callable[[str], None], refused: Callable[[str], str]) -> None:
-    from gpu_encode.export import from_arrow, to_arrow
+    from gpu_encode.serve.export import from_arrow, to_arrow
 
     run(FIT)
     run("export orders.model tables --to arrow")
@@ -72,7 +72,7 @@ def test_arrow_is_a_folder_of_tables(run: Callable[[str], None], refused: Callab
 
 
 def test_onnx(run: Callable[[str], None], refused: Callable[[str], str]) -> None:
-    from gpu_encode.export import to_onnx
+    from gpu_encode.serve.export import to_onnx
 
     run(FIT)
     graph = "export orders.model orders.onnx --to onnx"
@@ -86,7 +86,7 @@ def test_onnx(run: Callable[[str], None], refused: Callable[[str], str]) -> None
 
 @pytest.mark.parametrize("to", ["arrow", "json", "onnx", "sql --table orders"])
 def test_values_are_hashed(to: str, run: Callable[[str], None], refused: Callable[[str], str]) -> None:
-    from gpu_encode.export import hash_values
+    from gpu_encode.serve.export import hash_values
 
     run(FIT)
     key = b"sixteen bytes and more\n"
@@ -118,6 +118,6 @@ def test_mistakes(run: Callable[[str], None], refused: Callable[[str], str], cap
 
 
 def test_dialects_are_those_of_the_export() -> None:
-    from gpu_encode.export.sql import values
+    from gpu_encode.serve.export.sql import values
 
     assert DIALECTS == values.DIALECTS

@@ -17,12 +17,12 @@ import pytest
 
 import gpu_encode
 from gpu_encode.cli import main
-from gpu_encode.datasets import encoding, memory
-from gpu_encode.datasets.source import Size
-from gpu_encode.datasets.staging import Staging
-from gpu_encode.datasets.writing import RowWriter
+from gpu_encode.scale.files import encoding, memory
+from gpu_encode.scale.files.source import Size
+from gpu_encode.scale.files.staging import Staging
+from gpu_encode.scale.files.writing import RowWriter
 from tests.bits import assert_same_bits
-from tests.datasets.encoded import read_rows
+from tests.scale.files.encoded import read_rows
 
 Run = Callable[[str], None]
 Refused = Callable[[str], str]

@@ -10,7 +10,7 @@ import pytest
 
 from gpu_encode import LeaveOneOut, TargetEncoder, leak_report
 from gpu_encode.cli import leak_report as leak_report_command
-from gpu_encode.datasets.source import Source, open_source
+from gpu_encode.scale.files.source import Source, open_source
 
 pytestmark = pytest.mark.host
 QUICK = "leak-report orders.parquet --target sold --columns zip --shuffles 4 --flips 3"

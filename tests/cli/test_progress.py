@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import pytest
 
 from gpu_encode.cli.messages import on_terminal
-from gpu_encode.progress import Progress, rate
+from gpu_encode.words.progress import Progress, rate
 
 
 class Terminal(io.StringIO):

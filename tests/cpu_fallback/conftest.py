@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from gpu_encode.ops import Ops
+from gpu_encode.seam.ops import Ops
 from tests.backends import BACKENDS, backend
 
 # Passes that the CPU alone has: a GPU's backend leaves them to array expressions.

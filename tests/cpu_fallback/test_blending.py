@@ -7,15 +7,15 @@ import cpu_fallback
 from cpu_fallback import compiled
 from cpu_fallback.fused_rules import PopulationMoments
 from cpu_fallback.types import Layout, Rows, Window
-from gpu_encode.categories.keys import CategoryIndex, KeySpec
-from gpu_encode.categories.values import Values
-from gpu_encode.categories.vocabulary import Vocabulary
+from gpu_encode.fitting.leave_one_out import table_by_cells, table_in_one_pass
+from gpu_encode.fitting.tasks import EncodingTask
 from gpu_encode.formulas import encoding_rule as formulas
 from gpu_encode.formulas.encoding_rule import EncodingRule, table
 from gpu_encode.formulas.smoothing import EmpiricalBayes, JamesStein, MEstimate, NoSmoothing, PartialPooling, Sigmoid
 from gpu_encode.sums.category_sums import CategorySums, SumSpec
-from gpu_encode.training.leave_one_out import table_by_cells, table_in_one_pass
-from gpu_encode.training.tasks import EncodingTask
+from gpu_encode.tables.categories.keys import CategoryIndex, KeySpec
+from gpu_encode.tables.categories.values import Values
+from gpu_encode.tables.categories.vocabulary import Vocabulary
 from tests.backends import on_threads
 
 # An m of a few bits lets one division do where counts are small, one of many bits never does, and so small an m makes

@@ -6,7 +6,7 @@ import pytest
 import cpu_fallback
 from cpu_fallback import compiled
 from cpu_fallback.compiled.threads import set_threads
-from gpu_encode.tuning.stages import HeldOut, Stage
+from gpu_encode.study.tuning.stages import HeldOut, Stage
 
 pytestmark = pytest.mark.host
 N = 140_000

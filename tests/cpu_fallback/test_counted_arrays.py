@@ -9,7 +9,7 @@ from numba.core.runtime import _nrt_python, rtsys
 
 from cpu_fallback.compiled.border import counting, kernel, stage
 from gpu_encode import KFold, LeaveOneOut, Ordered, TargetEncoder
-from gpu_encode.ops import use_backend
+from gpu_encode.seam.ops import use_backend
 
 pytestmark = [pytest.mark.host, pytest.mark.skipif(bool(os.environ.get("NUMBA_DISABLE_JIT")), reason="no kernels")]
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import cpu_fallback
-from gpu_encode.ops import DeviceOps, FusedOps, Ops
+from gpu_encode.seam.ops import DeviceOps, FusedOps, Ops
 
 ROOT = Path(__file__).parents[2]
 ATTRIBUTES = ["TILE", "xp"]

@@ -12,13 +12,13 @@ import cpu_fallback
 from cpu_fallback.row_numbers import Permutation
 from cpu_fallback.types import Layout, Rows
 from gpu_encode import EmpiricalBayes, MEstimate, Sigmoid
+from gpu_encode.fitting import encodings
+from gpu_encode.fitting.tasks import EncodingTask
 from gpu_encode.formulas.encoding_rule import EncodingRule
 from gpu_encode.formulas.smoothing import JamesStein, NoSmoothing
 from gpu_encode.schemes.plans import LeaveOneOutPlan, OrderedPlan, RowOrder, all_rows, by_time, starts_of, upload
 from gpu_encode.sums import category_sums
 from gpu_encode.sums.category_sums import SumSpec
-from gpu_encode.training import encodings
-from gpu_encode.training.tasks import EncodingTask
 from tests import backends
 from tests.bits import assert_same_bits
 from tests.cases import pairs
@@ -231,7 +231,7 @@ def test_a_formula_that_asks_for_other_categories_has_no_rule():
 
 
 def test_more_rows_than_digits_have_room_for_are_left_to_tiles(ops, monkeypatch):
-    for name in ("gpu_encode.training.ordered", "cpu_fallback.compiled.ordered_encodings"):
+    for name in ("gpu_encode.fitting.ordered", "cpu_fallback.compiled.ordered_encodings"):
         monkeypatch.setattr(import_module(name), "CARRY_AFTER", 99)
     for plan in (OrderedPlan([Permutation(100, 2)], True, 0), window_of(30, 100, 0)):
         assert_same(ops, plan, "real", "none", "bayes", "plain", 100)

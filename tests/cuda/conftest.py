@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from gpu_encode.ops import Ops
+from gpu_encode.seam.ops import Ops
 from tests.backends import ON_CUDA, backend
 
 
@@ -48,7 +48,7 @@ def device(ops: Ops) -> Any:
 def few_checkpoints(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let priors be few: the simulator takes long for each."""
     monkeypatch.setattr(import_module("gpu_encode.cuda.order_segments"), "CHECKPOINT_BITS", 4)
-    scans = import_module("gpu_encode.training.scans")
+    scans = import_module("gpu_encode.fitting.scans")
     monkeypatch.setattr(scans, "CHECKPOINT_BITS", 4)
     monkeypatch.setattr(scans, "EXACT_PLACES", 16)
 

@@ -101,7 +101,7 @@ def in_tiles(n_rows: int) -> Iterator[None]:
     small |= {"PLACES": 1 << 27, "BYTES_A_ROW": 1 << 20}
     owners = {"TILE": "gpu_encode.cuda", "MOST_ROWS": "gpu_encode.cuda.ordered", "SAMPLE": "gpu_encode.fitting.model"}
     owners["FEW_ROWS"] = "gpu_encode.sums.targets"
-    import_module("gpu_encode.training.scans")
+    import_module("gpu_encode.fitting.scans")
     with pytest.MonkeyPatch.context() as patch:
         for module in [module for name, module in sys.modules.items() if name.startswith("gpu_encode.")]:
             for name in small.keys() & vars(module).keys():

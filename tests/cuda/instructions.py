@@ -173,7 +173,7 @@ class Case:
 
     def compare(self, keys: Any, target: Any, result: Any) -> None:
         """Compare encodings with those of the CPU."""
-        ops = import_module("gpu_encode.ops")
+        ops = import_module("gpu_encode.seam.ops")
         make = import_module("gpu_encode").TargetEncoder
         kind = self.encoders.KINDS.get(self.case.target, "binary")
         encoder = make(target_type=kind, dtype="float32", device="cpu", **self.case.options)

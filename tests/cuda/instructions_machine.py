@@ -251,7 +251,7 @@ def install() -> None:
     import_module("tests.cuda.strict")
     sys.modules["cupy"] = stand_in_for_cupy()
     sys.meta_path.insert(0, OneMultiprocessor())
-    devices = import_module("gpu_encode.devices")
+    devices = import_module("gpu_encode.seam.devices")
     devices.driver_is_there = lambda: True
     devices.has_gpu.cache_clear()
 

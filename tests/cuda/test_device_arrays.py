@@ -20,7 +20,7 @@ from gpu_encode import (
     Sigmoid,
     TargetEncoder,
 )
-from gpu_encode.categories import tuples
+from gpu_encode.tables.categories import tuples
 from tests.cases import STRATIFIED, fold_schemes, ordered_schemes
 from tests.family.drawn import quietly
 

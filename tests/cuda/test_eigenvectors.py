@@ -6,8 +6,8 @@ from scipy import sparse
 
 from gpu_encode import CooccurrenceEncoder, SpectralEncoder, cuda
 from gpu_encode.cuda import eigenvectors
-from gpu_encode.factors import spectra
-from tests.factors.drawn import X
+from gpu_encode.methods.factors import spectra
+from tests.methods.factors.drawn import X
 
 RNG = np.random.default_rng(5)
 MATRIX = sparse.csr_array(np.where(RNG.random((40, 25)) < 0.3, RNG.integers(1, 9, (40, 25)), 0).astype(float))

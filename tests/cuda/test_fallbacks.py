@@ -9,7 +9,7 @@ import pytest
 from benchmarks.gpu.encoders import CASES, KINDS
 from benchmarks.rapids.job import N_CLASSES, SMOOTH, WORKS
 from gpu_encode import TargetEncoder, interactions
-from gpu_encode.ops import use_backend
+from gpu_encode.seam.ops import use_backend
 from tests.backends import ON_CUDA
 
 ROWS, CATEGORIES = 400, 7

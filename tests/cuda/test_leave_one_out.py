@@ -11,12 +11,12 @@ import cpu_fallback
 from cpu_fallback.compiled.moments import shape_of
 from cpu_fallback.fused_rules import FusedRule
 from cpu_fallback.types import Layout, Rows
+from gpu_encode.fitting import encodings
+from gpu_encode.fitting.tasks import EncodingTask
 from gpu_encode.formulas.encoding_rule import EncodingRule
 from gpu_encode.schemes.plans import LeaveOneOutPlan, upload
 from gpu_encode.sums import category_sums
 from gpu_encode.sums.category_sums import SumSpec
-from gpu_encode.training import encodings
-from gpu_encode.training.tasks import EncodingTask
 from tests.cases import pairs
 from tests.cpu_fallback.test_row_encodings import RULES, SMOOTHINGS, OnlyKey
 

@@ -9,8 +9,9 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from gpu_encode import TargetEncoder, devices
-from gpu_encode.training import encodings
+from gpu_encode import TargetEncoder
+from gpu_encode.fitting import encodings
+from gpu_encode.seam import devices
 
 pytest.importorskip("cupy", reason="the CUDA wheels are not installed")
 

@@ -11,12 +11,12 @@ import cpu_fallback
 from cpu_fallback.row_numbers import Permutation
 from cpu_fallback.types import Layout, Rows
 from gpu_encode import MEstimate
+from gpu_encode.fitting import encodings
+from gpu_encode.fitting.tasks import EncodingTask
 from gpu_encode.formulas.encoding_rule import EncodingRule
 from gpu_encode.schemes.plans import OrderedPlan, RowOrder, upload
 from gpu_encode.sums import category_sums
 from gpu_encode.sums.category_sums import SumSpec
-from gpu_encode.training import encodings
-from gpu_encode.training.tasks import EncodingTask
 from tests.bits import assert_same_bits
 from tests.cpu_fallback.test_row_encodings import OnlyKey
 from tests.cuda import orders

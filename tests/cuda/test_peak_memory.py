@@ -170,7 +170,7 @@ def count(monkeypatch):
         monkeypatch.setattr(import_module(f"gpu_encode.cuda.{name}"), "PLACES", TILE)
     segments = import_module("gpu_encode.cuda.order_segments")
     monkeypatch.setattr(segments, "CHECKPOINT_BITS", 1)
-    scans = import_module("gpu_encode.training.scans")
+    scans = import_module("gpu_encode.fitting.scans")
     monkeypatch.setattr(scans, "CHECKPOINT_BITS", 1)
     monkeypatch.setattr(scans, "EXACT_PLACES", 2)
     return counted
@@ -189,7 +189,7 @@ def _cycles_are_kept():
 
 def column_of(n_rows, column, missing):
     """Rows of a column on the device, as a frame of cuDF gives them."""
-    module, memory = import_module("gpu_encode.frames.device_columns"), import_module("gpu_encode.cuda.memory")
+    module, memory = import_module("gpu_encode.tables.frames.device_columns"), import_module("gpu_encode.cuda.memory")
     numbers, nulls = np.arange(n_rows) % 16, np.arange(n_rows) % 4 == 0
     if column == "text":
         words = [f"category {number:05d}".encode() for number in numbers]
@@ -238,7 +238,7 @@ def peaks(
     """Bytes alive at each line, beyond what the call is given and what it gives."""
     cv = scheme(n_rows)
     timed = any(getattr(cv, name, None) is not None for name in ("time", "by"))
-    X, frame = matrix_of(n_rows, column, width, order, timed), import_module("gpu_encode.frames").Frame
+    X, frame = matrix_of(n_rows, column, width, order, timed), import_module("gpu_encode.tables.frames").Frame
     if column == "text" or missing:
         held = column_of(n_rows, column, missing)
         monkeypatch.setattr(frame, "_device_column", lambda self, position: held)

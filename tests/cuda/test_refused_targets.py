@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from gpu_encode import KFold, LeaveOneOut, Ordered, TargetEncoder
-from gpu_encode.ops import use_backend
+from gpu_encode.seam.ops import use_backend
 from tests.backends import ON_CUDA, memory
 from tests.family.drawn import quietly
 

@@ -6,7 +6,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from gpu_encode import devices
+from gpu_encode.seam import devices
 from tests.backends import memory
 
 pytestmark = pytest.mark.cuda

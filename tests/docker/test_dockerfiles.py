@@ -9,7 +9,7 @@ import pytest
 from benchmarks.gpu.__main__ import parse
 
 ROOT = Path(__file__).resolve().parents[2]
-FRAMES = "test PYTEST_ARGS=tests/frames tests/rapids tests/guides"
+FRAMES = "test PYTEST_ARGS=tests/tables tests/rapids tests/guides"
 MEASURED = "gpu GPU_ARGS=--only machine,suites,bits,encoders,races,examples"
 
 

@@ -7,7 +7,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from gpu_encode import TargetEncoder, ops
+from gpu_encode import TargetEncoder
+from gpu_encode.seam import ops
 from tests.backends import ON_CUDA
 
 FRAME = pd.DataFrame(

@@ -16,7 +16,7 @@ from sklearn.base import clone
 from sklearn.compose import make_column_selector
 
 import gpu_encode as ge
-from tests.datasets.encoded import encode
+from tests.scale.files.encoded import encode
 
 N_ROWS = 40
 NUMBERS = np.arange(N_ROWS)

@@ -5,8 +5,9 @@ from typing import ClassVar
 import numpy as np
 import pytest
 
-from gpu_encode import TargetEncoder, devices
+from gpu_encode import TargetEncoder
 from gpu_encode.fitting.inputs import Inputs
+from gpu_encode.seam import devices
 
 pytestmark = pytest.mark.host
 

@@ -9,7 +9,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import GroupKFold, TimeSeriesSplit
 
 import gpu_encode as ge
-from gpu_encode import devices
+from gpu_encode.seam import devices
 from tests.encoders.conftest import FRAME, LABELS, Y
 from tests.encoders.unchanged import Unchanged
 
@@ -151,7 +151,7 @@ def test_parameters(fitted, method, parameters, match):
         getattr(fitted.set_params(**parameters), method)(FRAME, Y)
 
 
-# What `tests/frames` has not: the rest of what is wrong with tables and vectors is refused where they are read.
+# What `tests/tables` has not: the rest of what is wrong with tables and vectors is refused where they are read.
 ROWS = [
     ("weights too long", {"sample_weight": np.ones(13)}, ValueError, r"X has 12 rows and sample_weight 13"),
     ("y with NaN", {"y": with_one(Y, 4, np.nan)}, ValueError, "y has 1 missing value, in row 4. Drop or"),

@@ -12,14 +12,15 @@ import pytest
 from sklearn.base import clone
 
 import gpu_encode as ge
-from gpu_encode import frames, ops
-from gpu_encode.categories.hashes import hash_bytes
 from gpu_encode.fitting.categories import column_keys
 from gpu_encode.schemes.plans import ValueFolds
+from gpu_encode.seam import ops
+from gpu_encode.tables import frames
+from gpu_encode.tables.categories.hashes import hash_bytes
 from tests.bits import assert_same_bits, assert_same_encoder
 from tests.encoders.hash_definition import fold_of, xxh64
 from tests.encoders.pieces import LIBRARIES, cut, in_libraries, matrix
-from tests.parts.in_parts import encoded_in_parts, parts_of
+from tests.scale.parts.in_parts import encoded_in_parts, parts_of
 
 pytestmark = pytest.mark.host
 N = 150

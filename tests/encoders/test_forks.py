@@ -86,7 +86,7 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import gpu_encode
-from gpu_encode.loading import LOADING
+from gpu_encode.seam.loading import LOADING
 
 def note(event, given):
     if event == "import" and not LOADING._is_owned():
@@ -108,7 +108,7 @@ print(json.dumps(loaded))
 # A thread loads numba while the process is to fork, and then compiles: the child must not find numba's lock taken.
 WHILE_NUMBA_LOADS = """
 import os, signal, threading, time
-from gpu_encode.loading import LOADING
+from gpu_encode.seam.loading import LOADING
 
 def load_and_compile():
     with LOADING:
@@ -134,7 +134,7 @@ print([os.waitpid(child, 0)[1]])
 # A module makes a logger while it is loaded, and a fork waits for the one and takes the lock of the other.
 WHILE_A_LOGGER_IS_MADE = """
 import os, threading, time
-from gpu_encode.loading import LOADING
+from gpu_encode.seam.loading import LOADING
 import logging
 
 def load():

@@ -14,8 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import gpu_encode as ge
-from gpu_encode.categories import intervals
 from gpu_encode.schemes import KFold
+from gpu_encode.tables.categories import intervals
 from tests.bits import assert_same_bits
 from tests.strategies import examples
 

@@ -6,9 +6,9 @@ import pytest
 from sklearn.base import clone
 
 import gpu_encode as ge
-from gpu_encode.errors.keywords import IN_SCHEMES, INSTEAD
 from gpu_encode.formulas.smoothing import Smoothing
 from gpu_encode.schemes import Scheme
+from gpu_encode.words.errors.keywords import IN_SCHEMES, INSTEAD
 
 PUBLIC = [getattr(ge, name) for name in ge.__all__]
 RULES = [one for one in PUBLIC if isinstance(one, type) and issubclass(one, (Scheme, Smoothing))]

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from gpu_encode import TargetEncoder
+from gpu_encode.fitting import ordered
 from gpu_encode.sums import category_sums
-from gpu_encode.training import ordered
 from tests.backends import ON_CUDA, small_tiles
 from tests.cases import STRATIFIED, schemes, some
 

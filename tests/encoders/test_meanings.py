@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from gpu_encode import JamesStein, KFold, LeaveOneOut, Ordered, Prefixes, TargetEncoder, load
-from gpu_encode.ops import use_backend
+from gpu_encode.seam.ops import use_backend
 from tests.bits import assert_same_bits
 
 ROWS = 12

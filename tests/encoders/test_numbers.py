@@ -7,7 +7,7 @@ import pytest
 
 from gpu_encode import Bits, CountEncoder, Holdout, OneHotEncoder, StatisticEncoder, TargetEncoder
 from gpu_encode.fitting import categories
-from gpu_encode.frames.frame import Frame
+from gpu_encode.tables.frames.frame import Frame
 
 pytestmark = pytest.mark.host
 

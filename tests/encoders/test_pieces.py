@@ -12,8 +12,8 @@ from sklearn.model_selection import KFold as SplitKFold
 from sklearn.model_selection import StratifiedKFold
 
 from gpu_encode import GroupKFold, KFold, MEstimate, Ordered, Prefixes, TargetEncoder
-from gpu_encode.frames import NumberedLabels
-from gpu_encode.frames.pieces import join_vectors
+from gpu_encode.tables.frames import NumberedLabels
+from gpu_encode.tables.frames.pieces import join_vectors
 from tests.cases import STRATIFIED, fold_schemes, named, ordered_schemes, some
 from tests.encoders.pieces import (
     CUTS,
@@ -204,7 +204,7 @@ def refused(message, X=PAIR, y=Y, error=ValueError, **choices):
     return X, y, vectors, choices, error, message
 
 
-# What `tests/frames` has not: the rest of what is wrong with tables and vectors is refused where they are read.
+# What `tests/tables` has not: the rest of what is wrong with tables and vectors is refused where they are read.
 FIT_ERRORS = {
     "not a table": refused(r"X\[1\] is no table: a str", [PAIR[0], "b"], error=TypeError),
     "kinds": refused(r"column 'city' mixes text and number \(in X\[1\]\)", [PAIR[0], NUMBERS], error=TypeError),

@@ -8,8 +8,8 @@ import pytest
 from sklearn import model_selection
 
 from gpu_encode import GroupKFold, KFold, Ordered, TargetEncoder, TimeFolds
-from gpu_encode.ops import resolve
 from gpu_encode.schemes.plans import Request, RowsAtHand, assign
+from gpu_encode.seam.ops import resolve
 from tests.encoders.visibility import (
     FRAME,
     ROW,

@@ -7,10 +7,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from gpu_encode import KFold, LeaveOneOut, Ordered, TargetEncoder, devices, ops, tune
-from gpu_encode.parts import Part, encode
+from gpu_encode import KFold, LeaveOneOut, Ordered, TargetEncoder, tune
+from gpu_encode.scale.parts import Part, encode
+from gpu_encode.seam import devices, ops
 from gpu_encode.sums import targets
-from tests.parts.in_parts import encoded_in_parts, fitted_in_parts
+from tests.scale.parts.in_parts import encoded_in_parts, fitted_in_parts
 
 FOLDS = KFold(3, order="interleaved")
 

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from gpu_encode import KFold, TargetEncoder, load
-from gpu_encode.categories import tuples
-from gpu_encode.categories.keys import CategoryIndex, KeySpec
-from gpu_encode.categories.tuples import Tuples
-from gpu_encode.frames import read
-from gpu_encode.ops import resolve
+from gpu_encode.seam.ops import resolve
+from gpu_encode.tables.categories import tuples
+from gpu_encode.tables.categories.keys import CategoryIndex, KeySpec
+from gpu_encode.tables.categories.tuples import Tuples
+from gpu_encode.tables.frames import read
 from tests.bits import assert_same_bits
 
 N = 400

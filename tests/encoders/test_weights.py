@@ -8,7 +8,7 @@ from sklearn.base import clone
 
 from gpu_encode import ImpactEncoder, JamesStein, KFold, PartialPooling, StatisticEncoder, TargetEncoder, encode_dataset
 from tests.bits import assert_same_bits
-from tests.parts.in_parts import encoded_in_parts, parts_of
+from tests.scale.parts.in_parts import encoded_in_parts, parts_of
 
 KEYS = [*"aaabbbccccdde"]
 X = np.array([KEYS]).T

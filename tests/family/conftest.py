@@ -5,7 +5,7 @@ from contextlib import nullcontext
 
 import pytest
 
-from gpu_encode import ops
+from gpu_encode.seam import ops
 from tests.backends import ON_CUDA
 
 

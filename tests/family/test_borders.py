@@ -6,8 +6,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from gpu_encode import CatBoostEncoder, KFold, load, ops
-from gpu_encode.parts import Part, profile
+from gpu_encode import CatBoostEncoder, KFold, load
+from gpu_encode.scale.parts import Part, profile
+from gpu_encode.seam import ops
 from tests.backends import ON_CUDA
 from tests.family.members import ROWS, N
 from tests.family.test_catboost import ALL_WEIGHTS, BORDERS, FRACTIONS, X, Y

@@ -12,7 +12,7 @@ import pytest
 from sklearn.base import clone
 
 import gpu_encode as ge
-from gpu_encode.parts import Part, plan, profile
+from gpu_encode.scale.parts import Part, plan, profile
 from tests.family.members import AMOUNT, JOINT, KIND, ROWS, SOLD, WEIGHTS, N, same
 
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")

@@ -3,7 +3,7 @@
 import pytest
 
 import gpu_encode as ge
-from gpu_encode.ops import use_backend
+from gpu_encode.seam.ops import use_backend
 from tests.backends import ON_CUDA
 from tests.family.members import same
 from tests.family.test_statistic_dates import ASKED, SCHEMES, X

@@ -15,9 +15,9 @@ import pyarrow.parquet as pq
 import pytest
 
 import gpu_encode as ge
-from gpu_encode.export import from_arrow, to_arrow
 from gpu_encode.fitting.model import weights_of
 from gpu_encode.formulas.stability import index_by_chance, stability_index
+from gpu_encode.serve.export import from_arrow, to_arrow
 from tests.family.members import MEMBERS, ROWS
 
 pytestmark = [

@@ -12,8 +12,8 @@ import pytest
 from sklearn.feature_extraction import FeatureHasher
 
 from gpu_encode import HashingEncoder, load
-from gpu_encode.categories.canonical_bytes import decimal, spell
-from gpu_encode.categories.vocabulary import Vocabulary
+from gpu_encode.tables.categories.canonical_bytes import decimal, spell
+from gpu_encode.tables.categories.vocabulary import Vocabulary
 
 MASK = 0xFFFFFFFF
 WORDS = ["", "a", "ab", "abc", "abcd", "oak", "Straße", "日本語", "elm tree", "x" * 100]

@@ -13,14 +13,14 @@ import pyarrow.parquet
 import pytest
 
 import gpu_encode as ge
-from gpu_encode.ops import use_backend
+from gpu_encode.seam.ops import use_backend
 from tests.backends import ON_CUDA
 from tests.cases import some_of
 from tests.encoders.pieces import saved
 from tests.family.drawn import ORDERS, ROW_BY_ROW, SEEN, STATISTICS, check_rows_in_sight
 from tests.family.members import MEMBERS, MERGEABLE, RNG, ROWS, WEIGHTS, N, same
-from tests.parts.in_parts import encoded_in_parts, parts_of
-from tests.parts.test_orders import encoded
+from tests.scale.parts.in_parts import encoded_in_parts, parts_of
+from tests.scale.parts.test_orders import encoded
 
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")
 EDGES = [(0, 30), (30, 31), (31, 80), (80, N)]

@@ -11,13 +11,14 @@ from hypothesis import strategies as st
 from scipy import sparse
 from sklearn.preprocessing import OneHotEncoder as Theirs
 
-from gpu_encode import OneHotEncoder, ops
+from gpu_encode import OneHotEncoder
 from gpu_encode.encoders.one_hot import matrices
+from gpu_encode.seam import ops
 from tests.backends import ON_CUDA
 from tests.family.drawn import quietly
 from tests.family.one_hot_definition import columns_of, encode
-from tests.frames.conftest import numpy_object as column
 from tests.strategies import examples
+from tests.tables.conftest import numpy_object as column
 from tests.versions import as_scikit_learn_1_9
 
 HOSTS = ON_CUDA[:1] or ("numpy", "compiled")

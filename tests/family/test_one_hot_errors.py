@@ -199,8 +199,8 @@ def test_rows_that_are_not_at_hand():
 
 def test_types_of_sparse_matrices_on_a_device():
     """CuPy's hold few types."""
-    from gpu_encode import ops
     from gpu_encode.encoders.one_hot.matrices import sparse_matrix
+    from gpu_encode.seam import ops
 
     with pytest.raises(ValueError, match="Sparse matrices on a GPU hold bool, float32 or float64, not int32"):
         sparse_matrix(np.zeros((1, 1), np.int32), 1, "int32", True, ops.host(0))

@@ -13,10 +13,11 @@ import pytest
 from scipy import sparse
 from sklearn import clone
 
-from gpu_encode import OneHotEncoder, load, ops
+from gpu_encode import OneHotEncoder, load
 from gpu_encode.encoders.one_hot.rows import places_of
 from gpu_encode.fitting.columns import locate_columns
 from gpu_encode.fitting.inputs import Inputs
+from gpu_encode.seam import ops
 from tests.backends import ON_CUDA
 
 HOSTS = ON_CUDA[:1] or ("numpy", "compiled")

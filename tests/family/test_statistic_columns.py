@@ -13,7 +13,7 @@ from sklearn.base import clone
 from gpu_encode import KFold, MergeableStatistic, Ordered, StatisticEncoder
 from tests.family.drawn import STATISTICS
 from tests.family.members import PAIRS, ROWS, same
-from tests.parts.in_parts import encoded_in_parts, parts_of
+from tests.scale.parts.in_parts import encoded_in_parts, parts_of
 
 # Values are sorted and selected on the host, whatever holds them; test_laws.py asks the backends.
 pytestmark = pytest.mark.host

@@ -17,10 +17,10 @@ from sklearn.model_selection import KFold
 
 import gpu_encode as ge
 from gpu_encode.fitting import model
-from tests.datasets.encoded import assert_same_table, encode, in_memory
 from tests.encoders import visibility
 from tests.family.members import same
-from tests.parts.in_parts import encoded_in_parts, parts_of
+from tests.scale.files.encoded import assert_same_table, encode, in_memory
+from tests.scale.parts.in_parts import encoded_in_parts, parts_of
 
 # Text and dates are numbered and looked up on the host, whatever the backend; test_date_backends.py asks the backends.
 pytestmark = [pytest.mark.host, pytest.mark.filterwarnings("ignore::UserWarning")]

@@ -10,13 +10,13 @@ import pandas as pd
 import pytest
 
 from gpu_encode import LeaveOneOut, StatisticEncoder
-from gpu_encode.ops import use_backend
-from gpu_encode.parts import Part, encode
+from gpu_encode.scale.parts import Part, encode
+from gpu_encode.seam.ops import use_backend
 from tests.bits import assert_same_bits
 from tests.family.drawn import ORDERS, check_rows_in_sight, describe, quietly
 from tests.family.members import AMOUNT, ROWS, WEIGHTS
 from tests.family.test_statistic_columns import encoder_of, frame_of
-from tests.parts.in_parts import fitted_in_parts, parts_of
+from tests.scale.parts.in_parts import fitted_in_parts, parts_of
 from tests.storage.altered import assert_refused, changed, with_numbers
 
 # Values are sorted and selected on the host, whatever holds them; test_laws.py asks the backends.

@@ -15,7 +15,7 @@ from gpu_encode import Greedy, KFold, LeaveOneOut, MergeableStatistic, Statistic
 from tests.family.drawn import quietly
 from tests.family.members import AMOUNT, ROWS, WEIGHTS, N, same
 from tests.laws import encoding
-from tests.parts.in_parts import encoded_in_parts, parts_of
+from tests.scale.parts.in_parts import encoded_in_parts, parts_of
 
 X = ROWS[["zip"]]
 GEOMETRIC = MergeableStatistic("geometric_mean", [np.log], lambda count, logs: np.exp(logs / count))

@@ -12,7 +12,7 @@ import cpu_fallback
 import cpu_fallback.compiled
 from cpu_fallback.types import Rows
 from gpu_encode import GradientEncoder, Ordered, StatisticEncoder
-from gpu_encode.ops import Ops, use_backend
+from gpu_encode.seam.ops import Ops, use_backend
 from gpu_encode.sums.targets import Termwise
 from tests import naive
 from tests.family.members import AMOUNT, GRADIENTS, WEIGHTS, N

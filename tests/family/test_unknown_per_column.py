@@ -9,7 +9,7 @@ import pytest
 
 import gpu_encode as ge
 from tests.family.members import AMOUNT, ROWS, SOLD, same
-from tests.parts.in_parts import encoded_in_parts, parts_of
+from tests.scale.parts.in_parts import encoded_in_parts, parts_of
 
 pytestmark = pytest.mark.host
 JOINT = ("zip", "city")

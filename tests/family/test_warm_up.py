@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from gpu_encode import compilation, warm_up
+from gpu_encode import warm_up
 from gpu_encode.cli import main
+from gpu_encode.seam import compilation
 
 pytestmark = [pytest.mark.host, pytest.mark.skipif(bool(os.environ.get("NUMBA_DISABLE_JIT")), reason="no kernels")]
 
@@ -19,7 +20,7 @@ import json, sys, warnings
 warnings.simplefilter("ignore")
 from numba.core.dispatcher import Dispatcher
 from gpu_encode import warm_up
-from gpu_encode.ops import use_backend
+from gpu_encode.seam.ops import use_backend
 
 def compiled():
     modules = [module for name, module in sys.modules.items() if name.startswith("cpu_fallback.compiled")]

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from cpu_fallback.elementary import log
-from gpu_encode import LeaveOneOut, WeightOfEvidenceEncoder, ops
+from gpu_encode import LeaveOneOut, WeightOfEvidenceEncoder
+from gpu_encode.seam import ops
 from tests.bits import assert_same_bits
 from tests.laws.encoding import BACKENDS
 

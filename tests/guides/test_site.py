@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import pytest
 
 import gpu_encode
-from gpu_encode import export
+from gpu_encode.serve import export
 
 pytestmark = pytest.mark.host
 pytest.importorskip("mkdocs")

@@ -12,7 +12,7 @@ from hypothesis import assume
 from hypothesis import strategies as st
 
 import gpu_encode
-from gpu_encode import ops
+from gpu_encode.seam import ops
 from tests import naive
 from tests.bits import assert_same_bits
 from tests.cases import SMOOTHINGS, schemes, some

@@ -24,7 +24,7 @@ import sklearn.model_selection
 
 import gpu_encode
 import gpu_encode as ge
-from gpu_encode.ops import use_backend
+from gpu_encode.seam.ops import use_backend
 from tests.laws.real_tables import Rows, names_in, read_rows
 from tests.laws.recorded import Case, compare_records, read_record, run_cases, write_record
 

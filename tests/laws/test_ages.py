@@ -13,14 +13,14 @@ import pytest
 import gpu_encode as ge
 from cpu_fallback.decay import DECLINE, GROWTH
 from cpu_fallback.types import Layout, Window
-from gpu_encode.ops import resolve, use_backend
+from gpu_encode.seam.ops import resolve, use_backend
 from gpu_encode.sums.decay import seen_from
 from tests.backends import ON_CUDA
 from tests.bits import assert_same_bits
 from tests.encoders.pieces import saved
 from tests.naive import Sums
-from tests.parts.in_parts import encoded_in_parts, parts_of
-from tests.parts.test_orders import encoded as encoded_in_order
+from tests.scale.parts.in_parts import encoded_in_parts, parts_of
+from tests.scale.parts.test_orders import encoded as encoded_in_order
 
 N = 120
 RNG = np.random.default_rng(5)

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from gpu_encode import ops
+from gpu_encode.seam import ops
 from tests import strategies
 from tests.bits import assert_same_bits, assert_same_encoder
 from tests.cases import pairs

@@ -61,7 +61,7 @@ def test_where_lambda_is_one_the_encoding_is_the_mean(smoothing, backend, keys, 
     names = np.array([f"k{key}" for key in keys], object)
     drawn = strategies.Drawn(names, np.array(values), None, "continuous")
     encodings = encoding.new_row_encodings(drawn, names, 5, smoothing, backend)
-    with gpu_encode.ops.use_backend(backend):
+    with gpu_encode.seam.ops.use_backend(backend):
         means = gpu_encode.StatisticEncoder(["mean"]).fit(names[:, None], values).transform(names[:, None])
     assert_same_bits(encodings, means)
 

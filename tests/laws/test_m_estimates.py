@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from gpu_encode import KFold, MEstimate, Ordered, TargetEncoder, tune
-from gpu_encode.ops import use_backend
+from gpu_encode.seam.ops import use_backend
 from tests.bits import assert_same_bits
 from tests.laws import encoding
 

@@ -21,7 +21,7 @@ def codes(keys, target, asked, smooth, kind="continuous", **choices):
 @pytest.mark.parametrize(("smooth", "expected"), published.SCIKIT_LEARN_CODES)
 def test_scikit_learn(smooth, expected, backend):
     keys, target = published.scikit_learn_rows()
-    with gpu_encode.ops.use_backend(backend):
+    with gpu_encode.seam.ops.use_backend(backend):
         encodings = codes(keys, target, ["cat", "dog", "snake"], smooth)
     np.testing.assert_allclose(encodings, expected, rtol=1e-9)
 

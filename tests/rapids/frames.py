@@ -10,7 +10,7 @@ import pyarrow as pa
 import pylibcudf as plc
 from cudf.core.column import ColumnBase
 
-from gpu_encode import devices
+from gpu_encode.seam import devices
 
 Id = plc.TypeId
 NUMBERS = ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float32", "float64")

@@ -10,9 +10,9 @@ import pyarrow as pa
 import pytest
 
 import cpu_fallback as host
-from gpu_encode import devices
-from gpu_encode import frames as ours
-from gpu_encode.categories.vocabulary import FactorizedColumn
+from gpu_encode.seam import devices
+from gpu_encode.tables import frames as ours
+from gpu_encode.tables.categories.vocabulary import FactorizedColumn
 from tests.rapids import frames
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
@@ -192,7 +192,7 @@ def test_columns_that_share_an_allocation_are_told_apart(ops):
 
 
 def test_memory_that_does_not_hold_the_rows_is_refused(ops, monkeypatch):
-    reader = import_module("gpu_encode.frames.cudf")
+    reader = import_module("gpu_encode.tables.frames.cudf")
     monkeypatch.setattr(reader, "_bytes", lambda span: ops.xp.zeros(8, np.uint8))
     with pytest.raises(RuntimeError, match=r"A cuDF column of 4 rows shows memory for 1"):
         of_cudf(COLUMNS["int64"]).keys(0, ops)

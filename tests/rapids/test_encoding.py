@@ -14,7 +14,7 @@ import pytest
 from sklearn.model_selection import StratifiedKFold
 
 from gpu_encode import GroupKFold, KFold, Ordered, TargetEncoder, TimeFolds
-from gpu_encode.frames import read_grouping, read_vector
+from gpu_encode.tables.frames import read_grouping, read_vector
 from tests.rapids import frames
 
 N = 60
@@ -283,7 +283,7 @@ def test_frames_that_cudf_pandas_accelerates(tmp_path):
     """In a process of its own: cudf.pandas replaces pandas wherever that is imported."""
     script = tmp_path / "accelerated.py"
     script.write_text(ACCELERATED)
-    start = ["import tests.rapids.simulator"] if import_module("gpu_encode.devices").simulated() else []
+    start = ["import tests.rapids.simulator"] if import_module("gpu_encode.seam.devices").simulated() else []
     code = "\n".join([*start, f"exec(open({str(script)!r}).read())"])
     own = {name: value for name, value in os.environ.items() if name != "NUMBA_ENABLE_CUDASIM"}
     command = [sys.executable, "-W", "ignore", "-c", code]
@@ -300,8 +300,9 @@ cudf.pandas.install()
 import cudf
 import pandas as pd
 import pyarrow as pa
-from gpu_encode import TargetEncoder, devices
-from gpu_encode.frames import read
+from gpu_encode import TargetEncoder
+from gpu_encode.seam import devices
+from gpu_encode.tables.frames import read
 from tests.rapids import frames
 
 columns = {"k": pa.array(["a", "b", "a", "b", None, "a"]), "n": pa.array([1, 2, 3, 4, 5, 6])}

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 from gpu_encode import GroupKFold, KFold, TargetEncoder, load
-from gpu_encode.ops import use_backend
+from gpu_encode.seam.ops import use_backend
 from tests.bits import assert_same_encoder
 from tests.storage.altered import changed
 from tests.storage.fitted import CASES, NEW, TABLE, TARGETS, Case

@@ -20,8 +20,8 @@ from sklearn.metrics import roc_auc_score
 from sklearn.pipeline import make_pipeline
 
 from gpu_encode import Ordered, StatisticEncoder, TargetEncoder
-from gpu_encode.categories.vocabulary import Vocabulary
 from gpu_encode.storage.parameters import decode, describe_scheme
+from gpu_encode.tables.categories.vocabulary import Vocabulary
 from tests.bits import assert_same_encoder
 from tests.family.members import AMOUNT, MEMBERS, ROWS
 from tests.storage.fitted import CASES, NEW, OPTIONS, TABLE, TARGETS, VALUES

@@ -13,10 +13,10 @@ from benchmarks.harness.grid import Contender, Prepared
 from benchmarks.harness.rows import N_FOLDS, Array, Rows
 from cpu_fallback.row_numbers import FoldPattern, Permutation, fold_numbers, rows_at
 from gpu_encode import CountEncoder, Greedy, LeaveOneOut, Ordered, TargetEncoder
-from gpu_encode.categories.keys import CategoryIndex, KeySpec
-from gpu_encode.frames import read
-from gpu_encode.ops import resolve
 from gpu_encode.schemes.plans import seed_of
+from gpu_encode.seam.ops import resolve
+from gpu_encode.tables.categories.keys import CategoryIndex, KeySpec
+from gpu_encode.tables.frames import read
 
 TOLERANCE = {"float64": 1e-12, "float32": 2.0**-22}
 

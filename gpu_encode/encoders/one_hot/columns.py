@@ -9,16 +9,16 @@ from numpy.typing import NDArray
 
 from cpu_fallback.exact import Floats
 from cpu_fallback.types import MISSING, UNKNOWN, Array, Codes
-from gpu_encode.categories.keys import CategoryIndex, categories_as_numpy
-from gpu_encode.categories.objects import is_null
-from gpu_encode.categories.vocabulary import Vocabulary
-from gpu_encode.errors.one_hot import drops_not_found
 from gpu_encode.fitting.model import Model
 from gpu_encode.formulas.infrequent import find_infrequent
 from gpu_encode.formulas.one_hot import OneHot
-from gpu_encode.ops import host
+from gpu_encode.seam.ops import host
 from gpu_encode.sums.category_sums import CategorySums
 from gpu_encode.sums.moments import Moments
+from gpu_encode.tables.categories.keys import CategoryIndex, categories_as_numpy
+from gpu_encode.tables.categories.objects import is_null
+from gpu_encode.tables.categories.vocabulary import Vocabulary
+from gpu_encode.words.errors.one_hot import drops_not_found
 
 # Place of a row that has no column on purpose; UNKNOWN is that of a row whose value is no category.
 ZERO = -1

@@ -8,7 +8,6 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from cpu_fallback.types import Array
-from gpu_encode.annotations import ByKey, Categories, Columns, Device, NumberType, Table
 from gpu_encode.encoders.base import Encoder, check_unique, has_names, output_names, wanted_container
 from gpu_encode.encoders.one_hot.columns import OneHotColumns, combiner
 from gpu_encode.encoders.one_hot.inverse import original
@@ -28,8 +27,9 @@ from gpu_encode.fitting.fit import FitContext, sum_rows
 from gpu_encode.fitting.model import Model
 from gpu_encode.fitting.parameters import Parameters
 from gpu_encode.formulas.one_hot import OneHot, list_dropped
-from gpu_encode.frames import Frame, Pieces
 from gpu_encode.sums.category_sums import CategorySums
+from gpu_encode.tables.frames import Frame, Pieces
+from gpu_encode.words.annotations import ByKey, Categories, Columns, Device, NumberType, Table
 
 if TYPE_CHECKING:
     from gpu_encode.encoders.one_hot.row_encoder import OneHotRowEncoder

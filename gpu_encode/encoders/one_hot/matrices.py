@@ -9,13 +9,14 @@ from scipy import sparse
 from sklearn import get_config
 
 from cpu_fallback.types import Array
-from gpu_encode import devices, frames
-from gpu_encode.errors.one_hot import sparse_beside_passed, sparse_in_frame
-from gpu_encode.errors.parameters import bad_option, check_option
 from gpu_encode.fitting.columns import ColumnMap
 from gpu_encode.formulas.one_hot import OWNER
-from gpu_encode.frames import Frame, Pieces
-from gpu_encode.ops import Ops
+from gpu_encode.seam import devices
+from gpu_encode.seam.ops import Ops
+from gpu_encode.tables import frames
+from gpu_encode.tables.frames import Frame, Pieces
+from gpu_encode.words.errors.one_hot import sparse_beside_passed, sparse_in_frame
+from gpu_encode.words.errors.parameters import bad_option, check_option
 
 # Up to this many columns and ones their numbers are int32, as scikit-learn has them, else int64.
 MOST_SMALL = (1 << 31) - 1

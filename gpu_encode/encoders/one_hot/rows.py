@@ -7,16 +7,16 @@ import numpy as np
 
 from cpu_fallback.cached import cached_property
 from cpu_fallback.types import MISSING, UNKNOWN, Array
-from gpu_encode.categories.keys import CategoryIndex
 from gpu_encode.encoders.one_hot.columns import OneHotColumns
 from gpu_encode.encoders.one_hot.matrices import Ones, number_type
-from gpu_encode.errors.one_hot import category_without_column, missing_without_column
 from gpu_encode.fitting.columns import ColumnMap, locate_columns
 from gpu_encode.fitting.model import Model, count_unseen
 from gpu_encode.formulas.one_hot import OneHot
-from gpu_encode.frames import Frame, Pieces, part_with, with_piece
-from gpu_encode.notices import warn
-from gpu_encode.ops import Ops
+from gpu_encode.seam.ops import Ops
+from gpu_encode.tables.categories.keys import CategoryIndex
+from gpu_encode.tables.frames import Frame, Pieces, part_with, with_piece
+from gpu_encode.words.errors.one_hot import category_without_column, missing_without_column
+from gpu_encode.words.notices import warn
 
 AT_FIT = '. Add them to categories, or choose handle_unknown="ignore" or "infrequent_if_exist".'
 LATER = '. Choose handle_unknown="ignore", "infrequent_if_exist" or "warn" to accept them.'

@@ -9,17 +9,17 @@ import numpy as np
 from sklearn.utils import check_array
 
 from cpu_fallback.types import Array
-from gpu_encode.annotations import Categories, Columns, Device, NumberType, Table, TargetType
-from gpu_encode.categories.keys import categories_as_numpy
 from gpu_encode.encoders.base import Encoder, read_scheme
 from gpu_encode.encoders.ordinal.inverse import inverses_of
 from gpu_encode.encoders.scheme import SchemeEncoder
-from gpu_encode.errors.parameters import bad_option, check_option
-from gpu_encode.errors.statistics import check_number_of_codes
 from gpu_encode.fitting.model import Model
 from gpu_encode.fitting.parameters import Parameters
 from gpu_encode.formulas.ranks import Ranks, check_dtype
 from gpu_encode.schemes.folds import CrossFitting
+from gpu_encode.tables.categories.keys import categories_as_numpy
+from gpu_encode.words.annotations import Categories, Columns, Device, NumberType, Table, TargetType
+from gpu_encode.words.errors.parameters import bad_option, check_option
+from gpu_encode.words.errors.statistics import check_number_of_codes
 
 COMPUTED = ("float64", "float32")
 # Codes are floats until they are assembled, and these are all integers up to here.

@@ -8,12 +8,12 @@ from numpy.typing import NDArray
 
 from cpu_fallback.exact import Floats
 from cpu_fallback.types import Array
-from gpu_encode.categories.keys import CategoryIndex
 from gpu_encode.fitting.model import Model
 from gpu_encode.formulas.encoding_rule import EncodingRule, EncodingTable, total_of_views
 from gpu_encode.formulas.ranks import Ranks, not_held
-from gpu_encode.ops import host
+from gpu_encode.seam.ops import host
 from gpu_encode.sums.category_sums import CategorySums
+from gpu_encode.tables.categories.keys import CategoryIndex
 
 
 @dataclass(frozen=True, eq=False)

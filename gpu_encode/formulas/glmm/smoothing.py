@@ -6,15 +6,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cpu_fallback.exact import Floats, Scaled
-from gpu_encode.errors.parameters import check_count
 from gpu_encode.formulas.glmm.binomial import binomial
 from gpu_encode.formulas.glmm.gaussian import gaussian
 from gpu_encode.formulas.smoothing import Smoothing
 from gpu_encode.formulas.statistic import Needs
 from gpu_encode.sums.moments import Moments
+from gpu_encode.words.errors.parameters import check_count
 
 if TYPE_CHECKING:
-    from gpu_encode.ops import Ops
+    from gpu_encode.seam.ops import Ops
 
 
 class GLMM(Smoothing):

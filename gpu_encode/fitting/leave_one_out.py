@@ -1,0 +1,167 @@
+"""Leave-one-out: every row is encoded from all other rows, priors included."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from cpu_fallback.exact import Floats, Integers
+from cpu_fallback.types import Array, Rows
+from gpu_encode.fitting.outputs import TiledOutput, look_up
+from gpu_encode.fitting.row_encodings import VisibleMoments, apply_policies, encode_rows
+from gpu_encode.fitting.tasks import EncodingTask, LevelCodes, without_key
+from gpu_encode.formulas.encoding_rule import EncodingRule, EncodingTable, Mask, in_one_pass
+from gpu_encode.formulas.order_statistics import OtherRows
+from gpu_encode.seam.ops import tiles
+from gpu_encode.sums.category_sums import CategorySums
+from gpu_encode.sums.moments import CategoryMoments, Moments
+
+
+def leave_one_out(
+    task: EncodingTask, statistics: CategorySums, out: Array, want_unseen: bool, others: OtherRows | None = None
+) -> Mask | None:
+    """Encode each row from all other rows.
+
+    Parameters
+    ----------
+    task : EncodingTask
+    statistics : CategorySums
+        Sums of all rows, one view.
+    out : array (rows, outputs)
+    want_unseen : bool
+    others : OtherRows, optional
+        The values of `statistics` in order, where they are asked for and have been sorted already.
+
+    Returns
+    -------
+    bool array (rows,) or None
+        Rows whose category no other row has.
+    """
+    rows = task.rows
+    if task.spec.classification and rows.weight is None and rows.classes is not None:
+        return by_own_class(task, statistics, out, want_unseen)
+    output, unseen = TiledOutput(out, task.ops), task.ops.xp.ones(len(rows), np.bool_) if want_unseen else None
+    if (lost := rows_in_one_pass(task, statistics, out, unseen)) is not None:
+        output.count(lost)
+        output.close()
+        return unseen
+    evaluate = Evaluation(task, statistics, others)
+    for start, stop in tiles(len(rows), task.tile):
+        values, missing = evaluate(rows.block(start, stop))
+        output.write(start, stop, values)
+        if unseen is not None:
+            unseen[start:stop] = missing
+    output.close()
+    return unseen
+
+
+def rows_in_one_pass(task: EncodingTask, statistics: CategorySums, out: Array, unseen: Mask | None) -> int | None:
+    """Encode the rows in one pass of the backend, with the same bits; None where it has no such pass."""
+    fused, fused_rule = task.ops.fused, task.fused_rule()
+    if fused is None or fused_rule is None:
+        return None
+    accumulators, total = statistics.accumulators[:, 0], task.ops.totals(statistics.accumulators)[0]
+    layout, first = task.spec.layout, task.spec.first_output
+    return fused.leave_one_out_encodings(accumulators, total, task.rows, layout, first, fused_rule, out, unseen)
+
+
+def by_own_class(task: EncodingTask, statistics: CategorySums, out: Array, want_unseen: bool) -> Mask | None:
+    """Look rows up by category and class: without weights an encoding depends on nothing else."""
+    encodings = table_in_one_pass(task, statistics, out.dtype) or table_by_cells(task, statistics)
+    return look_up(task.ops, encodings, task.rows.codes, task.rows.classes, out, want_unseen)
+
+
+def table_in_one_pass(task: EncodingTask, statistics: CategorySums, dtype: Any) -> EncodingTable | None:
+    """Make the table by category and class in one pass of the backend; None where it has no such pass."""
+    if task.ops.fused is None or task.key.levels or task.rule.describe_fused() is None:
+        return None
+    everything, backend = statistics.totals_on_host(task.ops)
+    one_each = Rows(np.zeros(task.n_classes, np.int32), np.arange(task.n_classes, dtype=np.int32))
+    others = backend.leave_one_out(everything.accumulators[:, 0], one_each, task.spec.layout)
+    total = task.rule.moments(backend, others, task.spec)
+    return in_one_pass(statistics, None, task.rule, total, task.ops, dtype, less_one=True)
+
+
+def table_by_cells(task: EncodingTask, statistics: CategorySums) -> EncodingTable:
+    """Make the table by array expressions, for the cells that hold rows: no row looks at the others."""
+    ops, n, width = task.ops, task.key.n_categories, task.n_outputs
+    evaluate = Evaluation(task, statistics)
+    category, label = np.nonzero(statistics.accumulators[:, 0, :, 0])
+    codes = np.where(category >= n, category - n - 2, category).astype(np.int32)
+    table = ops.zeros((n + 2, task.n_classes, width), np.float64)
+    alone = ops.zeros((n + 2, task.n_classes), np.bool_)
+    for start, stop in tiles(len(codes), task.tile):
+        tile = slice(start, stop)
+        values, unseen = evaluate(Rows(codes[tile], label[tile].astype(np.int32)))
+        cell = category[tile] * task.n_classes + label[tile]
+        table.put(cell[:, None] * width + ops.xp.arange(width), values)
+        alone.put(cell, unseen)
+    return EncodingTable(table, alone)
+
+
+@dataclass(frozen=True)
+class TotalSums:
+    """Sums over all rows at one level, from which each row is taken out."""
+
+    level_codes: LevelCodes
+    accumulators: Integers
+    moments: Moments
+    categories: CategoryMoments | None
+
+
+class Evaluation:
+    """Encodes tiles of rows, each row left out of what it sees."""
+
+    def __init__(self, task: EncodingTask, statistics: CategorySums, others: OtherRows | None = None) -> None:
+        self.task = task
+        self.others = OtherRows.of(statistics) if others is None else others
+        self.totals = statistics.totals(task.ops).accumulators[:, 0]
+        self.levels = [self._total(level_codes, statistics) for level_codes in task.level_codes()]
+
+    def _total(self, level_codes: LevelCodes, statistics: CategorySums) -> TotalSums:
+        task, level = self.task, level_codes.level
+        at_level = statistics if level is None else statistics.sum_by_parent(task.ops, level.of_leaf, level.n)
+        moments = task.rule.moments(task.ops, at_level.accumulators[:, 0], task.spec)
+        counted = task.rule.which_leaves_count(moments)
+        if level is not None:
+            counted[-1] = False
+        return TotalSums(level_codes, at_level.accumulators[:, 0], moments, task.rule.categories_of(moments, counted))
+
+    def __call__(self, rows: Rows) -> tuple[Floats, Mask]:
+        """Encode a tile, and say which rows' categories are unseen."""
+        task = self.task
+        everything = task.ops.leave_one_out(self.totals, without_key(rows), task.spec.layout)
+        total = task.rule.moments(task.ops, everything, task.spec)
+        seen = [self._seen(level, rows, total) for level in self.levels]
+        if self.others is not None:
+            return self._in_order(self.others, rows, seen[-1], total)
+        return encode_rows(seen, rows.codes, task.rule.find_prior(total, seen[-1].context.categories), task.rule)
+
+    def _in_order(self, others: OtherRows, rows: Rows, leaf: VisibleMoments, total: Moments) -> tuple[Floats, Mask]:
+        """Encode a tile from the values of other rows in order, and say which rows' categories are unseen."""
+        task = self.task
+        counted = task.rule.which_count(leaf.moments) & leaf.has[:, None]
+        # Only rows whose category does not count need the values of other categories.
+        values = others.seen_by(task.ops, rows, ~counted[:, 0])
+        encodings, root = task.rule.statistic.encode_in_order(task.ops, leaf.moments, total, values)
+        return apply_policies(encodings, root, root, leaf, rows.codes, task.rule)
+
+    def _seen(self, level: TotalSums, rows: Rows, total: Moments) -> VisibleMoments:
+        task, codes = self.task, level.level_codes.codes(rows)
+        accumulators = task.ops.leave_one_out(level.accumulators, rows.with_codes(codes), task.spec.layout)
+        moments = task.rule.moments(task.ops, accumulators, task.spec)
+        has = level.level_codes.has(codes, task.rule)
+        under_root = level is self.levels[0]
+        if level.categories is None:
+            return VisibleMoments(moments, task.rule.context(task.ops, total, None, under_root), has)
+        lost = own_category(level.moments.at(codes), has, task.rule)
+        left = own_category(moments, has, task.rule)
+        changed = level.categories.changed(left, lost)
+        return VisibleMoments(moments, task.rule.context(task.ops, total, changed, under_root), has)
+
+
+def own_category(moments: Moments, has: Mask, rule: EncodingRule) -> CategoryMoments:
+    """Each row's own category as sums over one category, or over none where it does not count."""
+    numbers, weights = rule.statistic.of_each_category(moments), rule.statistic.category_weights(moments)
+    counted = (rule.which_count(moments) & has[:, None])[None]
+    return CategoryMoments.of(numbers[None], counted, None if weights is None else weights[None])

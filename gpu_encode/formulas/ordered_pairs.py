@@ -1,0 +1,141 @@
+"""Pairs of a positive and a negative row, counted by their scores: whole numbers, whatever the weights."""
+
+from collections.abc import Sequence
+from typing import Any, Literal
+
+import numpy as np
+
+from cpu_fallback.types import Array, Layout, Rows, digit_window
+from gpu_encode.seam.ops import Ops
+
+# A sum of so many digits, and what it is carried to, stays below 2**63; so do twice the pairs of so many rows.
+MOST_ROWS = 1 << 31
+DIGIT_BITS = 32
+MASK = np.int64(0xFFFFFFFF)
+SIDES: tuple[Literal["left", "right"], ...] = ("left", "right")
+
+
+class PairCounter:
+    """Counts pairs for one y, of any scores.
+
+    Parameters
+    ----------
+    ops : Ops
+    positive : bool array (rows,)
+        Where `ops` computes, as all arrays.
+    weight : float64 or int64 array (rows,), optional
+        At least zero, finite.
+
+    Attributes
+    ----------
+    positive, weight
+        As given.
+    positives, negatives : int
+        Rows of each kind; of weights, their sums in units of a power of two.
+    """
+
+    def __init__(self, ops: Ops, positive: Array, weight: Array | None = None) -> None:
+        if len(positive) > MOST_ROWS:
+            raise ValueError(f"Pairs of at most {MOST_ROWS} rows can be counted. Got {len(positive)} rows.")
+        self.ops = ops
+        self.positive, self.weight = positive, weight
+        self._negative = ~positive
+        self._of_positives: list[Array] | None = None
+        self._of_negatives: list[Array] | None = None
+        if weight is None:
+            self.positives = int(positive.sum())
+            self.negatives = len(positive) - self.positives
+        else:
+            digits = split(ops, weight)
+            self._of_positives = [column[self.positive] for column in digits]
+            self._of_negatives = [column[self._negative] for column in digits]
+            self.positives, self.negatives = total(self._of_positives), total(self._of_negatives)
+
+    @property
+    def pairs(self) -> int:
+        """All pairs, by the product of their weights."""
+        return self.positives * self.negatives
+
+    def count(self, scores: Array) -> int:
+        """Give twice the pairs whose positive row has the higher score, and once those that are tied.
+
+        Parameters
+        ----------
+        scores : array (rows,) of numbers, none of them NaN
+        """
+        below, above = scores[self._negative], scores[self.positive]
+        if self._of_positives is None or self._of_negatives is None:
+            below, above = np.sort(below), np.sort(above)
+            return sum(int(np.searchsorted(below, above, side).sum()) for side in SIDES)
+        below, running = in_order(below, self._of_negatives)
+        # Neighbours are found side by side.
+        order = np.argsort(above)
+        above, weights = above[order], [column[order] for column in self._of_positives]
+        twice = 0
+        for side in SIDES:
+            places = np.searchsorted(below, above, side)
+            twice += sum_of_products(weights, [column[places] for column in running])
+        return twice
+
+    def area(self, scores: Array) -> float:
+        """Give the area under the ROC curve: the quotient of two whole numbers, rounded once; 0 where no pairs are."""
+        return self.count(scores) / (2 * self.pairs) if self.pairs else 0.0
+
+    def reached(self, scores: Array, thresholds: Array) -> tuple[list[int], list[int]]:
+        """Give how many positive and negative rows have at least the score of each threshold."""
+        return (
+            self._reached(scores[self.positive], self._of_positives, self.positives, thresholds),
+            self._reached(scores[self._negative], self._of_negatives, self.negatives, thresholds),
+        )
+
+    def _reached(self, scores: Array, digits: list[Array] | None, every: int, thresholds: Array) -> list[int]:
+        if digits is None:
+            places = np.searchsorted(np.sort(scores), thresholds, "left")
+            return [every - below for below in self.ops.to_host(places).tolist()]
+        scores, running = in_order(scores, digits)
+        places = np.searchsorted(scores, thresholds, "left")
+        columns = [self.ops.to_host(column[places]).tolist() for column in running]
+        return [every - join(below) for below in zip(*columns, strict=True)]
+
+
+def split(ops: Ops, weight: Array) -> list[Array]:
+    """Give weights as digits of 32 bits, lowest first, in units of one power of two: columns of int64 (rows,)."""
+    layout = Layout(digit_window(ops.extents(None, weight, (0,))[0]))
+    # The sums of no rows less each row.
+    nothing = ops.zeros((3, 1, layout.width), np.int64)
+    negative = ops.leave_one_out(nothing, Rows(ops.zeros(len(weight), np.int32), weight=weight), layout)
+    # The last column has room for carries, which one row does not need.
+    return [-negative[:, 0, column] for column in range(layout.width - 1)]
+
+
+def in_order(scores: Array, digits: Sequence[Array]) -> tuple[Array, list[Array]]:
+    """Sort scores, and give the sums of weights before each place, as digits with one more for what is carried."""
+    order = np.argsort(scores)
+    running: list[Array] = []
+    above: Any = 0
+    for column in digits:
+        sums = np.concatenate([np.zeros_like(column[:1]), np.cumsum(column[order])]) + above
+        running.append(sums & MASK)
+        above = sums >> DIGIT_BITS
+    return scores[order], [*running, above]
+
+
+def sum_of_products(left: Sequence[Array], right: Sequence[Array]) -> int:
+    """Sum the products of numbers that are digits of 32 bits each."""
+    result = 0
+    for i, one in enumerate(left):
+        for j, other in enumerate(right):
+            product = one.astype(np.uint64) * other.astype(np.uint64)
+            halves = int((product & np.uint64(MASK)).sum()), int((product >> np.uint64(DIGIT_BITS)).sum())
+            result += join(halves) << (DIGIT_BITS * (i + j))
+    return result
+
+
+def total(digits: Sequence[Array]) -> int:
+    """Sum numbers that are digits of 32 bits each."""
+    return join([int(column.sum()) for column in digits])
+
+
+def join(digits: Sequence[int]) -> int:
+    """Give the whole number that digits of 32 bits make, which may be larger than their place has room for."""
+    return sum(digit << (DIGIT_BITS * place) for place, digit in enumerate(digits))

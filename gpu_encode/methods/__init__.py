@@ -1,0 +1,1 @@
+"""Guest: the papers' other methods, each beside the target encoder."""

@@ -1,0 +1,43 @@
+"""Means of gradients in leaves, of all rows or of those before a row: exact sums, each mean rounded once."""
+
+import numpy as np
+
+from cpu_fallback.exact import Floats
+from cpu_fallback.types import Array, Carry, Codes, Layout, Rows, digit_window
+from gpu_encode.seam.ops import host
+
+
+def of_all(leaves: Codes, gradients: Floats, n_leaves: int, l2: float) -> Floats:
+    """Give the value of each leaf by all rows: the mean of their gradients, times n / (n + l2); 0 of an empty one.
+
+    Parameters
+    ----------
+    leaves : int32 array (rows,)
+    gradients : float64 array (rows,)
+    n_leaves : int
+    l2 : float
+    """
+    layout, ops = layout_of(gradients), host(len(gradients))
+    sums = ops.accumulate(Rows(leaves, None, gradients), n_leaves, None, 1, 1, layout)
+    return shrunk_means(sums[:-2, 0], layout, l2)
+
+
+def of_earlier(leaves: Codes, gradients: Floats, n_leaves: int, l2: float) -> Floats:
+    """Give each row the value of its leaf by the rows before it; parameters as for `of_all`."""
+    layout, ops = layout_of(gradients), host(len(gradients))
+    carry = Carry.empty(n_leaves, 1, layout.width, False)
+    return shrunk_means(ops.ordered(Rows(leaves, None, gradients), None, layout, carry), layout, l2)
+
+
+def layout_of(gradients: Floats) -> Layout:
+    """Give the digits that exact sums of gradients need."""
+    (extent,) = host(len(gradients)).extents(gradients, None, (1,))
+    return Layout(total=digit_window(extent))
+
+
+def shrunk_means(sums: Array, layout: Layout, l2: float) -> Floats:
+    """Give the values of sums (cells, 1, digits)."""
+    moments = host(len(sums)).moments(sums, layout, 0, False)
+    n, mean = moments.n.reshape(len(sums)), moments.mean.reshape(len(sums))
+    values: Floats = np.where(n > 0, np.nan_to_num(mean) * (n / np.maximum(n + l2, 1.0)), 0.0)
+    return values

@@ -1,0 +1,317 @@
+"""ClusterEncoder: categories that are alike become one cluster."""
+
+from collections.abc import Sequence
+from dataclasses import KW_ONLY, dataclass, replace
+from functools import partial
+from numbers import Real
+from typing import Any, Literal
+
+import numpy as np
+
+from cpu_fallback.types import Array
+from gpu_encode.encoders.base import read_scheme
+from gpu_encode.encoders.codes import CodedRows
+from gpu_encode.encoders.statistic import check_value_columns
+from gpu_encode.encoders.summed import LearnedTables, SummedEncoder, check_scheme
+from gpu_encode.fitting.columns import Selection, locate, select, specify_key
+from gpu_encode.fitting.model import Model
+from gpu_encode.fitting.parameters import Parameters
+from gpu_encode.formulas import smoothing
+from gpu_encode.formulas.counts import Counts
+from gpu_encode.formulas.smoothing import Smooth
+from gpu_encode.formulas.summaries import Statistics, Summaries
+from gpu_encode.methods.cluster.profiles import (
+    cluster,
+    shares_of_categories,
+    statistics_of_categories,
+    weigh_categories,
+)
+from gpu_encode.schemes.folds import CrossFitting
+from gpu_encode.tables.frames import Frame, Pieces
+from gpu_encode.words.annotations import Column, Columns, Device, FloatType, Key, Seed, TargetType
+from gpu_encode.words.errors.parameters import bad_parameter, check_count, check_option
+
+# What belongs to one way of clustering alone.
+ONLY_WITH = {"against": "cooccurrence", "values": "statistics"}
+
+
+@dataclass(frozen=True, eq=False)
+class Clusters(LearnedTables):
+    """Clusters of the categories of every key.
+
+    Parameters
+    ----------
+    clusters : list of int64 array (categories,)
+        Of each key; -1 of a category that no row has that was learned from.
+    widths : list of int
+        The most clusters that each key may have.
+    output : {"id", "onehot"}
+    unseen : float
+        Encoding of what has no cluster.
+    """
+
+    clusters: list[Array]
+    widths: list[int]
+    output: str
+    unseen: float
+
+    def names(self, keys: Any) -> list[str]:
+        """Name ids as their key, and a column of zeros and ones by its cluster."""
+        if self.output == "id":
+            return list(keys)
+        return [
+            f"{key}_cluster{number}" for key, width in zip(keys, self.widths, strict=True) for number in range(width)
+        ]
+
+    def tables(self) -> list[Array]:
+        """Give the encodings of each key's categories, and last of what has no cluster: (categories + 1, outputs)."""
+        return [self._table(number) for number in range(len(self.clusters))]
+
+    def _table(self, key: int) -> Array:
+        clusters = np.append(self.clusters[key], -1)[:, None]
+        if self.output == "id":
+            return np.where(clusters < 0, self.unseen, clusters.astype(np.float64))
+        ones = (clusters == np.arange(self.widths[key])).astype(np.float64)
+        return np.where(clusters < 0, self.unseen, ones)
+
+    def check(self, sizes: Any) -> None:
+        """Raise ValueError where clusters do not fit the categories of the keys."""
+        check_option("ClusterEncoder", "output", self.output, ("id", "onehot"))
+        if not isinstance(self.unseen, float) or not len(self.clusters) == len(self.widths) == len(sizes):
+            raise ValueError(f"it has clusters of {len(self.clusters)} keys, of {len(sizes)}")
+        for clusters, width, size in zip(self.clusters, self.widths, sizes, strict=True):
+            fits = isinstance(clusters, np.ndarray) and clusters.dtype == np.int64 and clusters.shape == (size,)
+            if not fits or type(width) is not int or (size and not -1 <= clusters.min() <= clusters.max() < width):
+                raise ValueError(f"clusters of a key do not fit its {size} categories")
+
+
+@dataclass(eq=False, repr=False)
+class ClusterEncoder(SummedEncoder):
+    """Encode categories by the cluster that they fall into: alike in their target, in company, or in statistics.
+
+    Where a category has one number (a mean), clusters are neighbours in order, and the partition is the best that there
+    is, by dynamic programming.  Where it has several, they are Ward's: the two that are nearest are merged, until
+    `n_clusters` are left.  Either way the weighted sum of squares about the clusters' means is to be small, and a
+    category weighs as much as its rows.
+
+    Parameters
+    ----------
+    n_clusters : int, default=8
+        Clusters of each column; as many as it has categories where these are fewer.
+    by : {"target", "cooccurrence", "statistics"}, default="target"
+        "target": the smoothed mean, of classes the smoothed share of each.  "cooccurrence": the shares of the values of
+        another column, `against`, among a category's rows.  "statistics": several statistics, of y or of `values`,
+        each divided by its deviation over all rows; one that a category has not, as skewness of equal values, is taken
+        for the mean of the others.
+    against : str, int or tuple, optional
+        The other column of "cooccurrence", by name or position, or several as a joint key; a missing value is a value.
+        It is read in training alone, is not encoded, and passes through where `columns` is a list.
+    statistics : list, default=("mean", "std")
+        As `StatisticEncoder` takes them, with ddof=0.
+    values : list, optional
+        Numeric columns of X that "statistics" are of; None: of y.
+    smooth : smoothing, "auto", float or None, default="auto"
+        How means of "target" are smoothed, as in `TargetEncoder`.
+    output : {"id", "onehot"}, default="id"
+        The cluster's number, or a column of zeros and ones for each cluster.
+    columns : list, "categorical", selector, pattern or function, optional
+        Names (or positions) of the columns to encode; a tuple is a joint key.  Others pass through.  None: every
+        column but those of `against` and `values`.
+    cv : int, None, scheme, splitter, iterable, str or array, default=5
+        Who may look at whom in training, as in `TargetEncoder`, where y is read: each fold finds clusters of its own in
+        the rows that it sees.  Schemes with folds only.
+    shuffle : bool, default=True
+        False makes the folds of an integer `cv` contiguous.
+    random_state : int, RandomState, Generator or None, default=0
+        Seed of the folds of an integer `cv`.
+    target_type : {"auto", "continuous", "binary", "multiclass"} or list, default="auto"
+        What y is.  "target" takes one target, "statistics" take several.
+    handle_unknown : {"own", "nan", "error"} or float, default="own"
+        Encoding of a category that no visible row has.  "own": zeros in one-hot columns, -1 as an id.  "error" refuses
+        values that fit did not see.
+    handle_missing : {"category", "own", "error"}, default="category"
+        A missing value is a category like others, or as unknown, or refused.
+    dtype : {"float64", "float32"}, default="float64"
+        As in `TargetEncoder`.
+    device : {"auto", "cpu", "cuda"}, default="auto"
+        Where rows are summed and looked up; clusters are found on the host.
+
+    Attributes
+    ----------
+    clusters_ : list of int64 ndarray of shape (n_categories,)
+        Cluster of each category of `categories_`, for new rows.
+    categories_ : list of ndarray of shape (n_categories,)
+        Distinct values of each column, as `TargetEncoder` has them.
+    encodings_ : list of float64 ndarray of shape (n_categories,)
+        Encoding of each category, by column, then output.
+    device_ : {"cpu", "cuda"}
+        Where the last fit ran.
+    n_features_in_ : int
+        Number of columns of X.
+    feature_names_in_ : ndarray of str
+        Only where X had string column names.
+
+    See Also
+    --------
+    TargetEncoder : Columns, schemes, policies, weights, pieces and devices mean the same there.
+
+    Notes
+    -----
+    Clusters of one number are numbered by rising number, 0 first, in each fold as in all rows, so that ids of folds
+    match by rank; so are Ward's where y is read, by the first number of their centroids (the share of the first class),
+    then the next.  Ward's of what is not y are numbered as their first categories stand: with as many clusters as
+    categories they are one-hot columns.  Equal means are one cluster, so that there may be fewer clusters than asked
+    for, in a fold or in all rows; the last one-hot columns are then zero.
+
+    Sums, and so numbers and weights, are exact and rounded once: the same bits on every device and in any pieces or
+    parts of the rows, files and Dask included.  Clusters are found anew where rows are added by `partial_fit`.  Costs
+    are float64; where two partitions or mergers cost the same but for rounding, either may be taken, and of costs that
+    are equal as computed the first: the earliest border of the last cluster, then of the one before it; the pair of
+    clusters with the first categories.
+
+    A partition takes O(K N log N) time and O(K N) memory for N categories, Ward's clusters O(N^2) time for each number
+    of a profile, and a matrix of distances for no more than 4,096 categories.  A profile of "cooccurrence" has a number
+    for each value of `against`.
+
+    References
+    ----------
+    Micci-Barreca, "A preprocessing scheme for high-cardinality categorical attributes in classification and prediction
+    problems", SIGKDD Explorations 3(1), 2001, section 5; Wang and Song, "Ckmeans.1d.dp: Optimal k-means clustering in
+    one dimension by dynamic programming", The R Journal 3(2), 2011; Ward, "Hierarchical grouping to optimize an
+    objective function", Journal of the American Statistical Association 58(301), 1963.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from gpu_encode import ClusterEncoder
+    >>> X = np.array([["elm"], ["oak"], ["fir"], ["yew"]] * 10, dtype=object)
+    >>> y = np.array([1.0, 5.0, 1.25, 5.5] * 10)
+    >>> encoder = ClusterEncoder(2, smooth=None).fit(X, y)
+    >>> encoder.transform([["fir"], ["yew"], ["ash"]]).ravel().tolist()
+    [0.0, 1.0, -1.0]
+    >>> encoder.set_params(output="onehot").fit(X, y).transform([["fir"], ["yew"], ["ash"]]).tolist()
+    [[1.0, 0.0], [0.0, 1.0], [0.0, 0.0]]
+    """
+
+    n_clusters: int = 8
+    by: Literal["target", "cooccurrence", "statistics"] = "target"
+    _: KW_ONLY
+    against: Key | None = None
+    statistics: Statistics = ("mean", "std")
+    values: Sequence[Column] | None = None
+    smooth: Smooth = "auto"
+    output: Literal["id", "onehot"] = "id"
+    columns: Columns = None
+    cv: CrossFitting = 5
+    shuffle: bool = True
+    random_state: Seed = 0
+    target_type: TargetType | Sequence[TargetType] = "auto"
+    handle_unknown: Literal["own", "nan", "error"] | float = "own"
+    handle_missing: Literal["category", "own", "error"] = "category"
+    dtype: FloatType = "float64"
+    device: Device = "auto"
+    _learned = Clusters
+
+    @property
+    def _needs_target(self) -> bool:
+        return self.by != "cooccurrence" and self.values is None
+
+    @property
+    def clusters_(self) -> list[Array]:
+        """Cluster of each category, per column; -1 of a category whose rows weigh nothing."""
+        return [clusters.copy() for clusters in self._fitted().learned.clusters]  # type: ignore[attr-defined]
+
+    @property
+    def encodings_(self) -> list[Array]:
+        """Encoding of each category, per column and output."""
+        tables = [table[:-1] for table in self._fitted().learned.tables()]  # type: ignore[attr-defined]
+        return [table[:, output] for table in tables for output in range(table.shape[1])]
+
+    def _check_learner(self) -> None:
+        owner = type(self).__name__
+        check_count(owner, "n_clusters", self.n_clusters, low=1)
+        check_option(owner, "by", self.by, ("target", "cooccurrence", "statistics"))
+        check_option(owner, "output", self.output, ("id", "onehot"))
+        check_option(owner, "handle_missing", self.handle_missing, ("category", "own", "error"))
+        for name, by in ONLY_WITH.items():
+            if getattr(self, name) is not None and self.by != by:
+                raise ValueError(
+                    f"{name}={getattr(self, name)!r} of {owner} is for by={by!r}, and by is {self.by!r}. Leave one out."
+                )
+        if self.by == "cooccurrence" and self.against is None:
+            law = "must be the name or position of a column, or a tuple of several, for by='cooccurrence'"
+            raise bad_parameter(owner, "against", self.against, law)
+        if self.values is not None:
+            check_value_columns(self.values)
+
+    def _rows_parameters(self) -> Parameters:
+        # What a sum of no rows is encoded as plays no part: categories that no visible row has are in no cluster.
+        owner, refused = type(self).__name__, isinstance(self.handle_unknown, str) and self.handle_unknown == "error"
+        if isinstance(self.handle_unknown, dict):
+            law = "must be one for all columns. Take an encoder of its own for each column"
+            raise bad_parameter(owner, "handle_unknown", self.handle_unknown, law)
+        Parameters.of(self, Counts("count"), as_unseen="own", target_type=None)
+        policy = {"as_unseen": "own", "handle_unknown": "error" if refused else "own"}
+        if self.by == "cooccurrence":
+            members = self.against if isinstance(self.against, tuple) else (self.against,)
+            select_them = partial(select_against, columns=self.columns, against=members)
+            return Parameters.of(self, Counts("count"), target_type=None, select=select_them, **policy)
+        if self.by == "target":
+            scheme = self._read_scheme()
+            return Parameters.of(self, smoothing.resolve(self.smooth, owner=owner), prior="mean", **policy, **scheme)
+        statistics = Summaries(self.statistics, 0, self.values is not None)
+        if self.values is not None:
+            select_them = partial(select_with_weights, columns=self.columns, values=self.values)
+            return Parameters.of(self, statistics, target_type=None, select=select_them, **policy)
+        return Parameters.of(self, statistics, **policy, **self._read_scheme())
+
+    def _read_scheme(self) -> dict[str, Any]:
+        """Give the scheme as fields of `Parameters`; each of its folds has clusters of its own."""
+        scheme = read_scheme(self, self.cv, self.shuffle)
+        check_scheme(scheme["scheme"], self._owner)
+        return scheme | {"together": True}
+
+    def _wants_pairs(self, n_keys: int) -> bool:  # noqa: ARG002
+        return self.by != "target" and not self._needs_target
+
+    def _learn_sums(self, model: Model, rows: CodedRows | None = None) -> Clusters:  # noqa: ARG002
+        if self.by == "target" and len(model.targets) > 1:
+            raise ValueError(
+                f"{self._owner}(by='target') takes one target, and y has {len(model.targets)}. Give each an encoder of "
+                "its own, or cluster by='statistics' of all."
+            )
+        profile = shares_of_categories if self.by == "cooccurrence" else statistics_of_categories
+        number, standardized = int(self.n_clusters), self.by == "statistics"
+        clusters = [
+            cluster(profile(model, key), weigh_categories(model, key), number, standardized, self._needs_target)
+            for key in range(model.selection.n_encoded)
+        ]
+        return Clusters(clusters, [min(number, len(of_key)) for of_key in clusters], self.output, self._unseen())
+
+    def _unseen(self) -> float:
+        """Give the encoding of what has no cluster."""
+        if isinstance(self.handle_unknown, Real):
+            return float(self.handle_unknown)
+        if self.handle_unknown == "nan":
+            return float("nan")
+        return -1.0 if self.output == "id" else 0.0
+
+
+def select_against(frame: Frame | Pieces, columns: Any, against: Sequence[Any]) -> Selection:
+    """Select the keys that are clustered, each counted against the values of some columns as one more key."""
+    group = tuple(locate(frame, column, "against:") for column in against)
+    selection = select(frame, columns, None, against)
+    number = len(selection.entries)
+    return replace(
+        selection,
+        entries=[*selection.entries, specify_key(group, None)],
+        training_only=[],
+        pairs=[(key, number) for key in range(number)],
+        others=1,
+    )
+
+
+def select_with_weights(frame: Frame | Pieces, columns: Any, values: Any) -> Selection:
+    """Select the keys that are clustered, whose weights are counted beside sums of columns in which rows may lack."""
+    selection = select(frame, columns, None, values)
+    return replace(selection, pairs=[(key, key) for key in range(len(selection.entries))])

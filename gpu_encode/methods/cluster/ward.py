@@ -1,0 +1,108 @@
+"""Ward's clusters of weighted profiles."""
+
+import numpy as np
+from scipy.spatial.distance import cdist
+
+from cpu_fallback.exact import Floats, Integers
+
+# Up to so many profiles a table of all costs, 128 MiB of it, spares computing most of them again.
+MOST_IN_TABLE = 1 << 12
+
+
+def merge_by_ward(profiles: Floats, weights: Floats, n_clusters: int) -> Integers:
+    """Merge profiles, two by two, until so many clusters are left; each time what adds least to the sum of squares.
+
+    Parameters
+    ----------
+    profiles : float64 array (n, numbers)
+    weights : float64 array (n,)
+        Above zero: a profile counts as so many points.
+    n_clusters : int
+
+    Returns
+    -------
+    int64 array (n,)
+        Number of each profile's cluster; clusters are in the order of their first profiles.
+
+    Notes
+    -----
+    To merge two clusters of weights v and w adds v w / (v + w) times their centroids' squared distance.  Of pairs that
+    add the same, the first by their first profiles is merged.  Each cluster remembers the nearest of those behind it;
+    a matrix of distances is kept of no more than 4,096 profiles.  Time is about O(n^2) times the numbers of a profile.
+
+    References
+    ----------
+    Ward, "Hierarchical grouping to optimize an objective function", Journal of the American Statistical Association
+    58(301), 1963; Müllner, "Modern hierarchical, agglomerative clustering algorithms", 2011, the generic algorithm.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from gpu_encode.methods.cluster.ward import merge_by_ward
+    >>> profiles = np.array([[0.0, 1.0], [1.0, 0.0], [0.1, 0.9], [0.9, 0.1]])
+    >>> merge_by_ward(profiles, np.ones(4), 2).tolist()
+    [0, 1, 0, 1]
+    """
+    merging = Merging(profiles, weights)
+    for _ in range(len(profiles) - n_clusters):
+        merging.merge_cheapest()
+    return np.unique(merging.first_of(), return_inverse=True)[1]
+
+
+class Merging:
+    """Clusters named by their first profile, with their centroids and weights, and the nearest cluster behind each.
+
+    A cluster that has gone into another is infinitely far away.
+    """
+
+    def __init__(self, profiles: Floats, weights: Floats) -> None:
+        n = len(profiles)
+        self.centroids, self.weights = profiles.copy(), weights.copy()
+        self.into, self.nearest = np.arange(n), np.zeros(n, np.int64)
+        self.least = np.full(n, np.inf)
+        self.table = self.costs(slice(None), slice(None)) if n <= MOST_IN_TABLE else None
+        for cluster in range(n):
+            self.find_nearest(cluster)
+
+    def costs(self, some: slice, others: slice) -> Floats:
+        """Say what it adds to merge some clusters with others: (some, others)."""
+        mine, theirs = self.weights[some, None], self.weights[others]
+        apart: Floats = cdist(self.centroids[some], self.centroids[others], "sqeuclidean")
+        apart *= mine * theirs / (mine + theirs)
+        return apart
+
+    def find_nearest(self, cluster: int) -> None:
+        """Find what it costs least to merge with, among the clusters behind this one; of equal ones the first."""
+        behind = slice(cluster + 1, None)
+        if cluster + 1 < len(self.into):
+            known = self.table
+            costs = self.costs(slice(cluster, cluster + 1), behind)[0] if known is None else known[cluster, behind]
+            place = int(costs.argmin())
+            self.least[cluster], self.nearest[cluster] = costs[place], cluster + 1 + place
+
+    def merge_cheapest(self) -> None:
+        """Merge the pair that costs least; of equal ones the first."""
+        kept = int(self.least.argmin())
+        gone = int(self.nearest[kept])
+        both = self.weights[kept] + self.weights[gone]
+        self.centroids[kept] += (self.centroids[gone] - self.centroids[kept]) * (self.weights[gone] / both)
+        self.weights[kept], self.into[gone] = both, kept
+        self.centroids[gone] = self.least[gone] = np.inf
+        costs = self.costs(slice(kept, kept + 1), slice(None))[0]
+        if self.table is not None:
+            self.table[kept], self.table[:, kept], self.table[:, gone] = costs, costs, np.inf
+        lost = np.isfinite(self.least) & ((self.nearest == kept) | (self.nearest == gone))
+        for cluster in {kept, *np.flatnonzero(lost).tolist()}:
+            self.find_nearest(cluster)
+        # Exactly, a merged cluster is no nearer to others than what they remember; rounded, it may be.
+        least, nearest, before = self.least[:kept], self.nearest[:kept], costs[:kept]
+        nearer = np.isfinite(least) & ((before < least) | ((before == least) & (kept < nearest)))
+        least[nearer], nearest[nearer] = before[nearer], kept
+
+    def first_of(self) -> Integers:
+        """Give the first profile of each profile's cluster."""
+        first = self.into.copy()
+        # A cluster goes into one before it, so each is final once those before it are.
+        for profile, target in enumerate(self.into.tolist()):
+            first[profile] = first[target]
+        return first

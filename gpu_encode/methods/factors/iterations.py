@@ -1,0 +1,168 @@
+"""Factors from their start to the last iteration."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from cpu_fallback.row_numbers import Permutation, key_of
+from cpu_fallback.types import Array
+from gpu_encode.methods.factors.cells import Cells, Mode
+from gpu_encode.methods.factors.descent import descend_rows, descend_together
+from gpu_encode.methods.factors.least_squares import measure, solve_in_turn
+from gpu_encode.seam import ops
+
+# Standard deviation of the factors at the start, around 1.
+SPREAD = 0.05
+OWNER = "FactorizationEncoder"
+
+Step = Callable[[Sequence[Array], int], list[Array]]
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How factors are fitted, as the docstring of `FactorizationEncoder` tells it."""
+
+    n_components: int
+    solver: str
+    update: str
+    penalties: tuple[float, ...]
+    learning_rate: float
+    scale_start: bool
+    max_iter: int
+    early_stopping: bool
+    validation_fraction: float
+    n_iter_no_change: int
+    tol: float
+    seed: int
+
+    @property
+    def row_by_row(self) -> bool:
+        """Whether a step follows from one row, and the next from what it has changed."""
+        return self.solver == "sgd" and self.update == "row"
+
+
+@dataclass
+class Course:
+    """How the measured error fell: the best factors so far, and for how many iterations there have been none better."""
+
+    best: list[Array]
+    error: float
+    patience: int = 0
+
+    def note(self, factors: list[Array], error: float, tol: float) -> None:
+        """Take in an iteration."""
+        self.patience = 0 if error < self.error * (1.0 - tol) else self.patience + 1
+        if error < self.error:
+            self.best, self.error = factors, error
+
+
+def fit_factors(cells: Cells, settings: Settings) -> tuple[list[Array], int]:
+    """Fit factors to cells.
+
+    Returns
+    -------
+    factors : list of float64 array (categories + 1, components)
+        On the host.  Categories without rows, and what is unseen (last), have the mean of the others.
+    n_iterations : int
+    """
+    if settings.row_by_row:
+        to_host = cells.ops.to_host
+        weight = None if cells.weight is None else to_host(cells.weight)
+        codes = [to_host(column) for column in cells.codes]
+        cells = Cells(ops.host(cells.n_rows), codes, cells.sizes, to_host(cells.values), weight)
+    training, held_out = hold_out(cells, settings)
+    seen = [np.bincount(codes, minlength=size) > 0 for codes, size in zip(training.codes, cells.sizes, strict=True)]
+    if not settings.row_by_row:
+        training, held_out = training.join(), held_out and held_out.join()
+    with np.errstate(over="ignore", invalid="ignore"):
+        factors, number = iterate(training, held_out, seen, settings)
+    return [cells.ops.to_host(table) for table in fill(factors, seen)], number
+
+
+def iterate(
+    training: Cells, held_out: Cells | None, seen: Sequence[Array], settings: Settings
+) -> tuple[list[Array], int]:
+    """Take steps until the error no longer falls, or the last."""
+    step = choose_step(training, settings)
+    factors = [training.ops.to_device(table) for table in start(training.sizes, settings)]
+    # The rows that steps are taken for have no category that is not seen.
+    judged = training if held_out is None else held_out
+    course = Course(factors, np.inf)
+    for number in range(settings.max_iter):
+        factors = take_step(step, factors, number)
+        check_finite(factors, settings, number + 1)
+        if held_out is not None:
+            course.note(factors, judged.mean_of_squares(fill(factors, seen)), settings.tol)
+            if course.patience >= settings.n_iter_no_change:
+                return course.best, number + 1
+        elif settings.solver == "als":
+            course.note(factors, measure(judged, factors, settings.penalties), settings.tol)
+            if course.patience:
+                return factors, number + 1
+    return (factors if held_out is None else course.best), settings.max_iter
+
+
+def take_step(step: Step, factors: list[Array], number: int) -> list[Array]:
+    """Take a step; ValueError where it has no solution."""
+    try:
+        return step(factors, number)
+    except np.linalg.LinAlgError:
+        raise ValueError(
+            f"{OWNER} has found ridge systems without a solution in iteration {number + 1}. Raise regularization."
+        ) from None
+
+
+def choose_step(cells: Cells, settings: Settings) -> Step:
+    """Give what makes new factors of factors and the number of the iteration."""
+    penalties, rate = settings.penalties, settings.learning_rate
+    if settings.row_by_row:
+        # All iterations together are worth a compiled kernel that one of them is not.
+        backend = ops.host(cells.n_rows * settings.max_iter)
+        return lambda factors, number: descend_rows(cells, factors, penalties, rate, settings.seed, number, backend)
+    modes = [Mode.of(cells, number) for number in range(len(cells.codes))]
+    if settings.solver == "als":
+        return lambda factors, _: solve_in_turn(modes, factors, penalties)
+    return lambda factors, _: descend_together(modes, factors, penalties, rate)
+
+
+def start(sizes: Sequence[int], settings: Settings) -> list[Array]:
+    """Draw factors around 1, or around what makes the first predictions about 1."""
+    random, k = np.random.default_rng(settings.seed), settings.n_components
+    scale = k ** (-1.0 / len(sizes)) if settings.scale_start else 1.0
+    return [scale * random.normal(1.0, SPREAD, (size, k)) for size in sizes]
+
+
+def hold_out(cells: Cells, settings: Settings) -> tuple[Cells, Cells | None]:
+    """Split rows at random, by their number and the seed, into those to learn from and those to judge by."""
+    n_held = round(settings.validation_fraction * cells.n_rows) if settings.early_stopping else 0
+    if not 0 < n_held < cells.n_rows:
+        return cells, None
+    places = cells.ops.places_of(Permutation(cells.n_rows, key_of(settings.seed, 0)), 0, cells.n_rows)
+    return cells.take(places >= n_held), cells.take(places < n_held)
+
+
+def fill(factors: Sequence[Array], seen: Sequence[Array]) -> list[Array]:
+    """Give categories without rows, and a last line for unseen ones, the mean of the others."""
+    filled = []
+    for table, with_rows in zip(factors, seen, strict=True):
+        present = np.where(with_rows[:, None], table, 0.0)
+        mean = present.sum(axis=0) / with_rows.sum()
+        filled.append(np.concatenate([np.where(with_rows[:, None], table, mean), mean[None, :]]))
+    return filled
+
+
+def check_finite(factors: Sequence[Array], settings: Settings, number: int) -> None:
+    """Raise ValueError where factors have left the numbers."""
+    if all(bool(np.isfinite(table).all()) for table in factors):
+        return
+    if settings.solver == "als":
+        advice = f"Raise regularization (it is {settings.penalties}), or scale the target."
+    else:
+        start_at = "" if settings.scale_start else ", take scale_start=True"
+        summed = ", which update='batch' multiplies by the rows of a category" if settings.update == "batch" else ""
+        advice = (
+            f"Lower learning_rate (it is {settings.learning_rate:g}{summed}){start_at}, lower regularization if it is "
+            "large, scale a target that is far from 0 to 1, or take solver='als', which has no rate."
+        )
+    raise ValueError(f"{OWNER} diverged in iteration {number}: its factors are no longer finite. {advice}")

@@ -1,0 +1,255 @@
+"""ProximityEncoder: rows become the votes of training rows that agree with them."""
+
+from collections.abc import Mapping
+from dataclasses import KW_ONLY, dataclass, replace
+from typing import Literal
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from cpu_fallback.types import Array
+from gpu_encode.encoders.base import read_scheme
+from gpu_encode.encoders.codes import CodedRows, CodesEncoder, Learned
+from gpu_encode.fitting.inputs import Inputs
+from gpu_encode.fitting.parameters import Parameters
+from gpu_encode.formulas.counts import Counts
+from gpu_encode.methods.proximity.learned import LearnedVotes, learn_votes
+from gpu_encode.methods.proximity.subsets import MOST_FEATURES, list_subsets, masks_of, read_weights
+from gpu_encode.methods.proximity.voting import FORMS
+from gpu_encode.schemes.folds import CrossFitting
+from gpu_encode.schemes.plans import LeaveOneOutPlan, Plan, check_random_state, seed_of
+from gpu_encode.seam import devices, ops
+from gpu_encode.tables import frames
+from gpu_encode.words.annotations import Column, Columns, Device, FloatType, Seed, Table, TargetType
+from gpu_encode.words.errors.parameters import bad_parameter, check_count, check_number, check_option
+
+MISSING_POLICIES = ("category", "never", "error")
+
+
+@dataclass(eq=False, repr=False)
+class ProximityEncoder(CodesEncoder):
+    """Encode rows by the votes of training rows: each votes for its class, the stronger the more it agrees.
+
+    A training row x_i votes for x with the strength r_i = (sum of w_S over the subsets S of features in which both
+    agree) ** degree, S being any subset of up to `order` features, the empty one included.
+
+    Parameters
+    ----------
+    order : int, default=2
+        Most features of a subset.
+    degree : float or "tune", default="tune"
+        Power of the summed weights, above zero.  "tune": tuned with the weights, and 1 where these are given.
+    form : {"ratio", "difference"}, default="ratio"
+        "ratio": sum of r_i y_i over sum of r_i, and the mean of y where no row votes.  "difference", of classes alone:
+        the votes for a class over the weight of its rows, less those against it over the weight of all others; there
+        the degree is 1.
+    weights : "tune", dict or array, default="tune"
+        Weight of each subset; of a ratio none is below zero.  A dict maps a feature, or a tuple of features, by name
+        or number, to a weight, () being the empty subset; others weigh nothing.  An array has the order of `subsets_`.
+    tol : float, default=0.125
+        Tuning starts with weights of 0, a degree of 1 and a step of 1.  The step is added to the number that raises the
+        area under the ROC curve most (of several classes their mean; of a continuous target, that lowers the squared
+        error most, and by a millionth), each training row being scored by all others; of equal gains the first counts.
+        Where nothing gains, the step is halved.  A step below `tol` ends it.
+    tuning_rows : int, optional
+        Score so many training rows at most, chosen at random, while tuning.  None: all.
+    target_type : {"auto", "binary", "multiclass", "continuous"}, default="auto"
+        As in `TargetEncoder`.
+    cv : int, str, scheme or splitter, default=5
+        Training rows are encoded by the rows that their fold sees, weights tuned on these alone; with LeaveOneOut, for
+        weights that are given, by all other rows.
+    shuffle : bool, default=True
+        As in `TargetEncoder`.
+    random_state : int, NumPy generator or None, default=0
+        Of folds, and of `tuning_rows`.
+    columns : list, "categorical", selector, pattern or function, optional
+        Names (or positions) of the features; a tuple is a joint key, which is one feature.  Others pass through.  None:
+        every column.
+    handle_missing : {"category", "never", "error"}, default="category"
+        A missing value agrees with a missing value, or with nothing.  A value that fit did not see never agrees.
+    device : {"auto", "cpu", "cuda"}, default="auto"
+        As in `TargetEncoder`.
+    dtype : {"float64", "float32"}, default="float64"
+        As in `TargetEncoder`.
+
+    Attributes
+    ----------
+    subsets_ : list of tuple of str
+        All subsets of up to `order` features.
+    weights_ : float64 ndarray of shape (n_subsets,)
+        Weight of each subset of features.
+    degree_ : float
+        Power of the summed weights.
+    path_ : list of list of float
+        Of each step of the tuning: the number of the subset (the last one is the degree), the step, and what was then
+        reached: the area, or the mean squared error with its sign turned.
+    classes_ : ndarray or None
+        Sorted labels of y.
+    device_ : {"cpu", "cuda"}
+        Where the last fit ran.
+    n_features_in_ : int
+        Number of columns of X.
+    feature_names_in_ : ndarray of str
+        Only where X had string column names.
+
+    See Also
+    --------
+    ProximityClassifier, ProximityRegressor : The votes as predictions.
+
+    Notes
+    -----
+    A row votes by the pattern of features in which it agrees alone.  So the training rows are summed once by query,
+    pattern and class, in integers, and each evaluation is a product with strengths of patterns, whatever the order.
+    Of up to 12 features all patterns are counted, by comparing all pairs or by the groups of all 2**features joint
+    keys, whichever takes less time; of more, up to 62, those that occur, in memory that may grow with pairs of rows.
+    Tuning holds 8 bytes for each different training row, pattern that occurs and class.
+
+    Sums are integers, and products are added one after the other: every backend gives the same bits.  Fractions of
+    targets and weights are rounded to 61 bits of their sum; powers of a degree other than 1 are the C library's.  The
+    leave-one-out mean, to which a ratio falls back, falls where a row's own target rises: areas of few weights are
+    below one half.  Weights that are tuned have seen all training rows, so LeaveOneOut refuses them.
+
+    References
+    ----------
+    D'yakonov, "Solution methods for classification problems with categorical attributes", Computational Mathematics
+    and Modeling 26(3), 2015, section 5.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from gpu_encode import ProximityEncoder
+    >>> X = np.array([["a", "x"], ["a", "y"], ["b", "x"], ["b", "y"]], dtype=object)
+    >>> encoder = ProximityEncoder(weights={0: 3.0, 1: 1.0}).fit(X, [1, 1, 0, 0])
+    >>> encoder.transform([["a", "x"], ["b", "never seen"]]).ravel().tolist()
+    [0.875, 0.0]
+    """
+
+    order: int = 2
+    degree: float | Literal["tune"] = "tune"
+    form: Literal["ratio", "difference"] = "ratio"
+    weights: Literal["tune"] | Mapping[tuple[Column, ...], float] | ArrayLike = "tune"
+    tol: float = 0.125
+    _: KW_ONLY
+    tuning_rows: int | None = None
+    target_type: TargetType = "auto"
+    cv: CrossFitting = 5
+    shuffle: bool = True
+    random_state: Seed = 0
+    columns: Columns = None
+    handle_missing: Literal["category", "never", "error"] = "category"
+    device: Device = "auto"
+    dtype: FloatType = "float64"
+    _learned = LearnedVotes
+
+    @property
+    def _tunes(self) -> bool:
+        """Whether weights are tuned."""
+        return isinstance(self.weights, str) and self.weights == "tune"
+
+    def _rows_parameters(self) -> Parameters:
+        return Parameters.of(
+            self, Counts(), as_unseen="never", handle_unknown="never", **read_scheme(self, self.cv, self.shuffle)
+        )
+
+    def _check_learner(self) -> None:
+        owner = self._owner
+        check_count(owner, "order", self.order, low=1)
+        check_option(owner, "form", self.form, FORMS)
+        check_option(owner, "handle_missing", self.handle_missing, MISSING_POLICIES)
+        check_number(owner, "tol", self.tol, low=0.0, high=1.0, open_low=True)
+        check_random_state(self.random_state)
+        if self.tuning_rows is not None:
+            check_count(owner, "tuning_rows", self.tuning_rows, low=1)
+        if not (isinstance(self.degree, str) and self.degree == "tune"):
+            if isinstance(self.degree, str):
+                raise bad_parameter(owner, "degree", self.degree, 'must be "tune" or a number above 0')
+            check_number(owner, "degree", self.degree, low=0.0, open_low=True)
+            if self.form == "difference" and self.degree != 1:
+                raise ValueError(f'form="difference" of {owner} has no degree: leave out degree={self.degree!r}.')
+
+    def _learn(self, rows: CodedRows) -> LearnedVotes:
+        owner, n_features = self._owner, len(rows.codes)
+        if len(rows.targets) > 1:
+            raise ValueError(f"{owner} takes one target, y has {len(rows.targets)}. Fit one {owner} to each.")
+        if self.form == "difference" and rows.targets[0].kind == "continuous":
+            raise ValueError(f'form="difference" of {owner} compares classes: take form="ratio" for a quantity.')
+        if n_features > MOST_FEATURES:
+            raise ValueError(f"{owner} takes up to {MOST_FEATURES} features, X has {n_features}. Name some in columns.")
+        subsets = list_subsets(n_features, self.order)
+        names = rows.names or [str(number) for number in range(n_features)]
+        return learn_votes(
+            rows,
+            self.form,
+            masks_of(subsets),
+            None if self._tunes else read_weights(owner, self.weights, subsets, names, self.form == "difference"),
+            degree=1.0 if self.form == "difference" else None if self.degree == "tune" else float(self.degree),
+            tol=self.tol,
+            n_rows=self.tuning_rows,
+            seed=0 if self.tuning_rows is None else seed_of(self.random_state, "Proximity"),
+        )
+
+    def _encode_training(self, rows: CodedRows, plan: Plan, learned: Learned) -> Array:
+        if not isinstance(plan, LeaveOneOutPlan):
+            return super()._encode_training(rows, plan, learned)
+        if self._tunes:
+            raise ValueError(
+                "LeaveOneOut leaves a row out of votes, but not out of weights that are tuned. Give "
+                f"{self._owner} weights, such as the weights_ of one that was fitted to other rows, or take "
+                "cv=KFold()."
+            )
+        assert isinstance(learned, LearnedVotes)
+        return learned.encode_left_out(rows)
+
+    @property
+    def _votes(self) -> LearnedVotes:
+        votes: LearnedVotes = self._fitted().learned  # type: ignore[attr-defined]
+        return votes
+
+    @property
+    def weights_(self) -> Array:
+        """Weight of each subset."""
+        return self._votes.weights
+
+    @property
+    def degree_(self) -> float:
+        """Power of the summed weights."""
+        return self._votes.degree
+
+    @property
+    def path_(self) -> list[list[float]]:
+        """Steps of the tuning."""
+        return self._votes.path
+
+    @property
+    def subsets_(self) -> list[tuple[str, ...]]:
+        """Subsets of features by their names, in the order of the weights."""
+        names = [key.entry.name for key in self._fitted().keys]
+        return [tuple(name for bit, name in enumerate(names) if mask >> bit & 1) for mask in self._votes.masks.tolist()]
+
+    def vote(self, X: Table) -> Array:
+        """Give the votes for new rows as an array of NumPy, whatever X is.
+
+        Parameters
+        ----------
+        X : table of shape (n_rows, n_columns)
+            Rows, in the columns of fit.
+
+        Returns
+        -------
+        float64 ndarray of shape (n_rows, n_outputs)
+
+        Examples
+        --------
+        >>> from gpu_encode import ProximityEncoder
+        >>> ProximityEncoder(weights=[1.0, 1.0]).fit([["a"], ["b"]], [0, 1]).vote([["a"]]).tolist()
+        [[0.3333333333333333]]
+        """
+        if frames.is_partitioned(X):
+            self._parameters()
+        with devices.explain_memory():
+            inputs = Inputs(X)
+            self._check_names(inputs, self._fitted().selection, reset=False)
+            backend = ops.resolve(inputs.frame.n_rows, inputs.device(self.device))
+            model = replace(self._fitted(), dtype="float64")
+            columns, _ = model.encode(inputs.frame, backend, self._owner)
+            return backend.to_host(np.stack(columns, axis=1))

@@ -1,0 +1,178 @@
+"""Sums of rows by the pattern of features in which they agree with each query: all that votes need to know."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+
+from cpu_fallback.exact import Floats, Integers, in_one_piece
+from cpu_fallback.types import Array
+from gpu_encode.methods.proximity.measures import sum_by_place, to_floats
+from gpu_encode.methods.proximity.subsets import DENSE
+from gpu_encode.seam.ops import Ops
+
+# Comparing a pair of rows in all features takes about a sixteenth of numbering a row in one of the groups.
+PAIRS_PER_ROW = 16
+# Pairs whose patterns are sorted at a time.
+SORTED_PAIRS = 1 << 22
+
+
+@dataclass(frozen=True, eq=False)
+class Histogram:
+    """Sums of n measures of rows, by query and pattern.
+
+    Parameters
+    ----------
+    patterns : int64 array (patterns,)
+        On the host: those that occur, but for that of rows that agree in everything.
+    sums : float64 array (patterns, n, queries)
+        With `index`, (entries of a query, n, queries).
+    full : int64 array (n, queries)
+        Of rows that agree in everything.
+    exponents : list of int
+        Of each measure of `full`.
+    index : int32 array (entries of a query, queries), optional
+        Number of each entry's pattern.
+    """
+
+    patterns: Integers
+    sums: Array
+    full: Array
+    exponents: Sequence[int]
+    index: Array | None = None
+
+    @classmethod
+    def of(
+        cls, ops: Ops, queries: Array, rows: Array, measures: Array, exponents: Sequence[int], sizes: Sequence[int]
+    ) -> Self:
+        """Compare queries with rows: codes (features, number), measures (rows, n)."""
+        if len(queries) > DENSE:
+            patterns, index, sums, full = list_patterns(ops, queries, rows, measures)
+            return cls(patterns, to_floats(ops, sums, exponents), full, exponents, index)
+        sums = sum_patterns(ops, queries, rows, measures, sizes)
+        patterns = np.flatnonzero(ops.to_host((sums[:-1] != 0).any(axis=(1, 2))))
+        kept = sums[:-1] if len(patterns) == len(sums) - 1 else sums[ops.to_device(patterns)]
+        return cls(patterns, to_floats(ops, kept, exponents), sums[-1].copy(), exponents)
+
+    def add_up(self, ops: Ops, strengths: Floats) -> Array:
+        """Add up the measures of rows that do not agree in everything, each by its pattern's strength.
+
+        Parameters
+        ----------
+        ops : Ops
+        strengths : float64 array (candidates, patterns)
+            On the host.
+
+        Returns
+        -------
+        float64 array (candidates, n, queries)
+            One pattern is added after the other, so that no bit depends on the device.
+        """
+        n_measures, n_queries = self.full.shape
+        total = ops.zeros((len(strengths), n_measures, n_queries), np.float64)
+        factors = ops.to_device(strengths)[:, :, None, None]
+        at_once = max(1, ops.TILE // max(len(strengths) * n_measures, 1))
+        for start in range(0, n_queries, at_once):
+            part = slice(start, start + at_once)
+            block = total[:, :, part]
+            for number, sums in enumerate(self.sums[:, :, part] if strengths.size else ()):
+                if self.index is None:
+                    block += factors[:, number] * sums
+                else:
+                    block += factors[:, self.index[number, part], 0].transpose(0, 2, 1) * sums
+        return total
+
+
+def sum_patterns(ops: Ops, queries: Array, rows: Array, measures: Array, sizes: Sequence[int]) -> Array:
+    """Sum measures (rows, n) by pattern and query: (2**features, n, queries); the way that takes less time."""
+    n_queries, n_rows = queries.shape[1], rows.shape[1]
+    if n_queries * n_rows > (n_queries + n_rows) * (PAIRS_PER_ROW << len(queries)):
+        return sum_by_groups(ops, queries, rows, measures, sizes)
+    return in_one_piece(ops.sum_agreements(queries, rows, measures).transpose(1, 2, 0))
+
+
+def sum_by_groups(ops: Ops, queries: Array, rows: Array, measures: Array, sizes: Sequence[int]) -> Array:
+    """Do the same without comparing pairs.
+
+    Rows that agree with a query in a subset of features, and maybe in more, are a group of the subset's joint key.  Of
+    the sums of groups those that agree in more are taken away, feature by feature.
+    """
+    n_features, (n_rows, n_measures) = len(queries), measures.shape
+    sums = ops.zeros((1 << n_features, n_measures, queries.shape[1]), np.int64)
+    sums[0] = measures.sum(axis=0)[:, None]
+    # What agrees with nothing has one number among rows and another among queries.
+    columns = [
+        np.concatenate([row + 1, np.where(query < 0, np.int32(size + 1), query + 1)]).astype(np.int32)
+        for row, query, size in zip(rows, queries, sizes, strict=True)
+    ]
+    values = in_one_piece(measures.T)
+
+    def add_groups(mask: int, codes: Array | None, first: int) -> None:
+        for feature in range(first, n_features):
+            column, size = columns[feature], sizes[feature]
+            groups, distinct = ops.factorize(column if codes is None else ops.combine(codes, column, size + 2))
+            of_group = sum_by_place(ops, groups[:n_rows], len(distinct), values)
+            sums[mask | 1 << feature] = of_group[groups[n_rows:]].T
+            add_groups(mask | 1 << feature, groups, feature + 1)
+
+    add_groups(0, None, 0)
+    for feature in range(n_features):
+        halves = sums.reshape(-1, 2, 1 << feature, *sums.shape[1:])
+        halves[:, 0] -= halves[:, 1]
+    return sums
+
+
+def list_patterns(ops: Ops, queries: Array, rows: Array, measures: Array) -> tuple[Integers, Array, Array, Array]:
+    """List the patterns that occur with each query.
+
+    Returns
+    -------
+    patterns : int64 array
+        All that occur, on the host, but for that of rows that agree in everything.
+    index : int32 array (entries of a query, queries)
+        Number of each entry's pattern.
+    sums : int64 array (entries of a query, n, queries)
+    full : int64 array (n, queries)
+    """
+    n_queries, n_measures = queries.shape[1], measures.shape[1]
+    at_once = max(1, SORTED_PAIRS // max(rows.shape[1], 1))
+    blocks = [
+        sort_block(queries[:, start : start + at_once], rows, measures, start) for start in range(0, n_queries, at_once)
+    ]
+    entries, query, values = (np.concatenate([block[part] for block in blocks]) for part in range(3))
+    full = ops.zeros(n_measures * n_queries, np.int64)
+    in_all = entries == (1 << len(queries)) - 1
+    for measure in range(n_measures):
+        full.put(measure * n_queries + query[in_all], values[in_all, measure])
+    entries, query, values = entries[~in_all], query[~in_all], values[~in_all]
+    numbers, patterns = ops.factorize(entries)
+    counts = np.bincount(query, minlength=n_queries)
+    rank = ops.xp.arange(len(query)) - (np.cumsum(counts) - counts)[query]
+    width = int(counts.max()) if len(query) else 0
+    index = ops.zeros(width * n_queries, np.int32)
+    sums = ops.zeros(width * n_measures * n_queries, np.int64)
+    index.put(rank * n_queries + query, numbers)
+    for measure in range(n_measures):
+        sums.put((rank * n_measures + measure) * n_queries + query, values[:, measure])
+    sums, full = sums.reshape(width, n_measures, n_queries), full.reshape(n_measures, n_queries)
+    return ops.to_host(patterns), index.reshape(width, n_queries), sums, full
+
+
+def sort_block(queries: Array, rows: Array, measures: Array, start: int) -> tuple[Array, Array, Array]:
+    """Give patterns, numbers of queries and sums (entries, n) of a block of queries, the first of which is `start`."""
+    n_rows = rows.shape[1]
+    patterns = np.zeros_like(queries[0][:, None] == rows[0], np.int64)
+    for feature, (query, row) in enumerate(zip(queries, rows, strict=True)):
+        agrees = (query[:, None] == row) & (row >= 0)
+        patterns |= agrees.astype(np.int64) << feature
+    order = patterns.argsort(axis=1)
+    ordered = np.take_along_axis(patterns, order, axis=1)
+    # A query's last row of each pattern.
+    last = np.ones_like(ordered, bool)
+    last[:, :-1] = ordered[:, 1:] != ordered[:, :-1]
+    places = np.flatnonzero(last.ravel())
+    # Sums of all queries may pass the end of an int64 and come back: differences are right all the same.
+    running = np.cumsum(measures[order.ravel()], axis=0)[places]
+    running[1:] -= running[:-1].copy()
+    return ordered.ravel()[places], start + places // n_rows, running

@@ -1,0 +1,94 @@
+"""How good scores are: the area under the ROC curve, and the squared error."""
+
+from dataclasses import dataclass
+from typing import ClassVar, Self
+
+import numpy as np
+
+from cpu_fallback.types import Array, Layout, Rows
+from gpu_encode.formulas.ordered_pairs import PairCounter
+from gpu_encode.methods.proximity.voting import Cases, Electorate
+from gpu_encode.methods.votes.squared_error import SquaredError
+
+
+@dataclass(frozen=True, eq=False)
+class Area:
+    """The mean area of all classes, of two the second's, of training rows that are scored by all others.
+
+    Parameters
+    ----------
+    cases : Cases
+    counters : list of PairCounter
+        Of each class against all others; of two classes that of the second.
+    """
+
+    cases: Cases
+    counters: list[PairCounter]
+    # Areas change by pairs of rows.
+    least_rise: ClassVar[float] = 0.0
+
+    @classmethod
+    def of(cls, electorate: Electorate, chosen: Array) -> Self:
+        """Take some training rows; without weights, those that agree in everything and in class are one case."""
+        rows, measures = electorate.rows, electorate.measures.values
+        target, ops = rows.targets[0], rows.ops
+        places, classes = electorate.places[chosen], target.values[chosen]
+        labels = [1] if target.n_classes == 2 else range(target.n_classes)
+        if rows.weight is not None:
+            weight = rows.weight[chosen]
+            counters = [PairCounter(ops, classes == label, weight) for label in labels]
+            return cls(electorate.leave_out(places, measures[:, chosen]), counters)
+        numbers, keys = ops.factorize(ops.combine(places, classes, target.n_classes))
+        sums = ops.accumulate(Rows(numbers), len(keys), None, 1, 1, Layout())
+        keys = ops.to_device(keys)
+        places = keys // target.n_classes
+        classes = (keys - places * target.n_classes).astype(np.int32)
+        own = np.stack([(classes == label).astype(np.int64) for label in range(target.n_classes)])
+        n_rows = sums[: len(keys), 0, 0, 0].copy()
+        counters = [PairCounter(ops, classes == label, n_rows) for label in labels]
+        return cls(electorate.leave_out(places.astype(np.int32), own), counters)
+
+    def measure(self, scores: Array) -> float:
+        """Judge scores (outputs, cases)."""
+        # A row that no other row judges is like any.
+        known = np.where(np.isnan(scores), 0.0, scores)
+        judged = known[-len(self.counters) :]
+        areas = [counter.area(of_class) for counter, of_class in zip(self.counters, judged, strict=True)]
+        return sum(areas) / max(len(areas), 1)
+
+    def scale(self, measured: float) -> float:
+        """Give what was measured, which has no unit."""
+        return measured
+
+
+@dataclass(frozen=True, eq=False)
+class Error:
+    """The mean squared error, its sign turned, of training rows that are scored by all others.
+
+    Parameters
+    ----------
+    cases : Cases
+    squared : SquaredError
+    """
+
+    cases: Cases
+    squared: SquaredError
+    # Errors may become less and less for ever.
+    least_rise: ClassVar[float] = 1e-6
+
+    @classmethod
+    def of(cls, electorate: Electorate, chosen: Array) -> Self:
+        """Take some training rows."""
+        rows = electorate.rows
+        places, own = electorate.places[chosen], electorate.measures.values[:, chosen]
+        weight = None if rows.weight is None else rows.weight[chosen]
+        squared = SquaredError.of(rows.ops, rows.targets[0].values[chosen], weight)
+        return cls(electorate.leave_out(places, own), squared)
+
+    def measure(self, scores: Array) -> float:
+        """Judge scores (1, cases)."""
+        return self.squared.score(scores[0])
+
+    def scale(self, measured: float) -> float:
+        """Give what was measured in the target's own unit."""
+        return measured * self.squared.unit * self.squared.unit

@@ -1,0 +1,142 @@
+"""From the votes of training rows to scores of queries, and to scores of training rows by all others."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from cpu_fallback.elementary import add_in_order
+from cpu_fallback.exact import Floats
+from cpu_fallback.types import Array
+from gpu_encode.encoders.codes import CodedRows
+from gpu_encode.methods.proximity.histogram import Histogram
+from gpu_encode.methods.proximity.measures import Measures, merge_rows, sum_by_place, to_floats
+from gpu_encode.seam.ops import Ops
+
+FORMS = ("ratio", "difference")
+
+
+def score_classes(form: str, totals: Array, everything: Array, first: int) -> Array:
+    """Give the scores of classes, from the class numbered `first` on: (outputs, queries).
+
+    Parameters
+    ----------
+    form : {"ratio", "difference"}
+    totals : float64 array (classes, queries)
+        Strength of the votes for each class.
+    everything : float64 array (classes, queries)
+        Weight of all rows of each class; or of one query, for all of them.
+    first : int
+    """
+    votes, weight = add_in_order(totals), add_in_order(everything)
+    if form == "ratio":
+        return np.stack(
+            [divide(of, votes, divide(all_of, weight, np.nan)) for of, all_of in zip(totals, everything, strict=True)][
+                first:
+            ]
+        )
+    return np.stack(
+        [
+            divide(of, all_of, 0.0) - divide(votes - of, weight - all_of, 0.0)
+            for of, all_of in zip(totals, everything, strict=True)
+        ][first:]
+    )
+
+
+def score_means(totals: Array, everything: Array) -> Array:
+    """Give the weighted mean of the target: (1, queries); `totals` and `everything` are weights, and their targets."""
+    return divide(totals[1], totals[0], divide(everything[1], everything[0], np.nan))[None]
+
+
+def divide(dividend: Array, divisor: Array, otherwise: Array | float) -> Array:
+    """Divide, but where the divisor is zero."""
+    nothing = divisor == 0
+    quotient: Array = np.where(nothing, otherwise, dividend / np.where(nothing, 1.0, divisor))
+    return quotient
+
+
+@dataclass(frozen=True, eq=False)
+class Electorate:
+    """Training rows, equal ones merged.
+
+    Parameters
+    ----------
+    rows : CodedRows
+    measures : Measures
+    places : int32 array (rows,)
+        Number of each row among the different ones.
+    codes : int32 array (features, different rows)
+    sums : int64 array (different rows, n)
+    """
+
+    rows: CodedRows
+    measures: Measures
+    places: Array
+    codes: Array
+    sums: Array
+
+    @classmethod
+    def of(cls, rows: CodedRows) -> "Electorate":
+        """Merge rows."""
+        measures = Measures.of(rows)
+        places, codes = merge_rows(rows.ops, rows.codes, rows.sizes)
+        sums = sum_by_place(rows.ops, places, codes.shape[1], measures.values)
+        return cls(rows, measures, places, codes, sums)
+
+    def leave_out(self, places: Array, own: Array) -> "Cases":
+        """Give cases, each by the number of its row and what it adds itself (n, cases), to be scored by all others."""
+        ops, exponents = self.rows.ops, self.measures.exponents
+        asked, distinct = ops.factorize(places)
+        queries = self.codes if len(distinct) == self.codes.shape[1] else self.codes[:, ops.to_device(distinct)]
+        histogram = Histogram.of(ops, queries, self.codes, self.sums, exponents, self.rows.sizes)
+        full = to_floats(ops, histogram.full[:, asked] - own, exponents)
+        everything = to_floats(ops, self.sums.sum(axis=0)[:, None] - own, exponents)
+        return Cases(ops, histogram, asked, full, everything, self.rows.targets[0].kind)
+
+
+def score(form: str, totals: Array, everything: Array, kind: str) -> Array:
+    """Give scores (outputs, queries) for a kind of target: of two classes those of the second alone."""
+    if kind == "continuous":
+        return score_means(totals, everything)
+    return score_classes(form, totals, everything, int(kind == "binary"))
+
+
+@dataclass(frozen=True, eq=False)
+class Cases:
+    """Training rows that are scored by all others.
+
+    Parameters
+    ----------
+    ops : Ops
+    histogram : Histogram
+        Of all different rows.
+    places : int32 array (cases,)
+        Query of each case.
+    full : float64 array (n, cases)
+        Of rows that agree with the case in everything, but for itself.
+    everything : float64 array (n, cases)
+        Of all rows but itself.
+    kind : str
+        That of the target.
+    """
+
+    ops: Ops
+    histogram: Histogram
+    places: Array
+    full: Array
+    everything: Array
+    kind: str
+
+    def score(self, form: str, strengths: Floats) -> list[Array]:
+        """Give scores (outputs, cases) of each candidate.
+
+        Parameters
+        ----------
+        form : {"ratio", "difference"}
+        strengths : float64 array (candidates, patterns + 1)
+            Of each pattern and, last, of agreement in everything.
+        """
+        scores = []
+        for others, strength in zip(self.histogram.add_up(self.ops, strengths[:, :-1]), strengths[:, -1], strict=True):
+            votes = others[:, self.places] + self.full * float(strength)
+            scores.append(score(form, votes, self.everything, self.kind))
+        return scores

@@ -1,0 +1,94 @@
+"""Coordinate ascent: numbers that are tuned one at a time, by steps that become smaller where none helps."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+
+from cpu_fallback.exact import Floats
+from gpu_encode.words.notices import warn
+
+
+@dataclass(frozen=True)
+class Ascent:
+    """What coordinate ascent has found.
+
+    Parameters
+    ----------
+    numbers : float64 array (n,)
+    score : number
+        Of these numbers.
+    path : list of list of number
+        Of each rise: which number, the step, and the score that was then reached.
+    n_rounds : int
+        Rounds, in each of which every number was tried.
+    """
+
+    numbers: Floats
+    score: Any
+    path: list[list[Any]]
+    n_rounds: int
+
+
+def ascend(
+    judge: Callable[[Floats], Sequence[Any]],
+    start: Floats,
+    tol: float,
+    least_rise: float = 0.0,
+    max_rounds: int | None = None,
+) -> Ascent:
+    """Raise numbers, in each round the one whose rise by a step raises the score most.
+
+    Where no number raises the score, the step is halved, from 1 on; below `tol` the ascent ends.  Of equally good
+    numbers the first one rises.
+
+    Parameters
+    ----------
+    judge : callable
+        Gives a score for each line of numbers (candidates, n), none of them NaN.
+    start : float64 array (n,)
+    tol : float
+    least_rise : float, default=0
+        A rise has to be larger than this share of the score.  Scores that change by steps need none; others may rise
+        for ever, by less and less.
+    max_rounds : int, optional
+        None: as many rounds as it takes.
+
+    Warns
+    -----
+    ConvergenceWarning
+        If so many rounds do not end it.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from gpu_encode.methods.votes.ascent import ascend
+    >>> found = ascend(lambda tried: [-((x - 2.5) ** 2) - (y - 1) ** 2 for x, y in tried], np.zeros(2), 0.25)
+    >>> found.numbers.tolist(), len(found.path)
+    ([2.5, 1.0], 4)
+    """
+    numbers, step, path, rounds = start.copy(), 1.0, [], 0
+    (best,) = judge(numbers[None])
+    while step >= tol:
+        if rounds == max_rounds:
+            warn(
+                f"Weights still rise after max_rounds={max_rounds} rounds, by steps of {step:g}. Raise max_rounds, or "
+                "tol.",
+                ConvergenceWarning,
+            )
+            break
+        rounds += 1
+        reached, place = best, -1
+        for candidate, score in enumerate(judge(numbers + step * np.eye(len(numbers)))):
+            if score > reached:
+                reached, place = score, candidate
+        # Whole numbers may be too large to be multiplied by a share.
+        if place < 0 or (least_rise and reached - best <= least_rise * abs(best)):
+            step /= 2
+            continue
+        numbers[place] += step
+        best = reached
+        path.append([float(place), step, best])
+    return Ascent(numbers, best, path, rounds)

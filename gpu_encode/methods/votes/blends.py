@@ -1,0 +1,218 @@
+"""Convex blends of predictions, chosen by the exact area under the ROC curve."""
+
+from collections.abc import Sequence
+from dataclasses import KW_ONLY, dataclass
+from typing import Self
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted
+
+from cpu_fallback.elementary import add_in_order
+from cpu_fallback.exact import Floats
+from cpu_fallback.types import Array
+from gpu_encode.formulas.auc import read, read_scores
+from gpu_encode.formulas.ordered_pairs import PairCounter
+from gpu_encode.methods.votes.ascent import ascend
+from gpu_encode.methods.votes.breakpoints import Side, best_interval
+from gpu_encode.seam import devices, ops
+from gpu_encode.seam.ops import Ops
+from gpu_encode.tables import frames
+from gpu_encode.words.annotations import Table, Vector
+from gpu_encode.words.errors.parameters import check_count, check_number, check_option
+
+# From so many pairs of a positive and a negative row on, their turns take hundreds of megabytes and seconds.
+MOST_PAIRS = 1 << 23
+GRID = 101
+# Differences of scores below it are no overflow.
+LARGEST = 2.0**1000
+
+
+@dataclass(eq=False, repr=False)
+class ConvexBlend(BaseEstimator):
+    """Mix predictions of several models, a1 * p1 + a2 * p2 + ..., by shares that add up to 1.
+
+    The shares are chosen on a validation part, by the exact area under the ROC curve.  Of two vectors the area changes
+    only at the shares at which a pair of rows turns: where there are at most 8,388,608 pairs of a positive and a
+    negative row (2,896 rows each), and weights, if any, are whole, all of these are looked at.  The middle of the best
+    interval is taken (wider than 2**-40), of equally good intervals that of the widest, of these the lowest in a1; a
+    vector alone, if it is better than all blends.  Beyond, and where `grid` says so, shares of a grid are compared.
+    More than two vectors are weighed by coordinate ascent.
+
+    Parameters
+    ----------
+    ranks : bool, default=False
+        Blend ranks among the validation rows, between 0 and 1, in place of scores; tied scores share theirs.
+    grid : int, optional
+        Compare so many shares of two vectors, from 0 to 1, in place of all; of equally good neighbours the middle is
+        taken, of the longest such run.  None: 101, where there are too many pairs for all.
+    tol : float, default=1e-3
+        For more than two vectors: the steps of weights begin at 1, and are halved until they are smaller.
+    max_rounds : int, default=200
+        For more than two vectors: most rounds, in each of which every weight is tried.
+
+    Attributes
+    ----------
+    weights_ : float64 ndarray of shape (n_predictions,)
+        The shares.
+    auc_ : float
+        Area under the ROC curve of the blended validation rows.
+    interval_ : tuple of float or None
+        Shares of the first of two vectors between which this area stays, as all pairs have told.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from gpu_encode import ConvexBlend
+    >>> y = [0, 0, 1, 1]
+    >>> predictions = np.array([[0.1, 0.5], [0.6, 0.2], [0.4, 0.9], [0.9, 0.4]])
+    >>> blend = ConvexBlend().fit(predictions, y)
+    >>> blend.interval_, blend.auc_
+    ((0.11111111111111108, 0.7777777777777778), 1.0)
+    >>> blend.predict([[0.2, 0.4]]).round(3).tolist()
+    [0.311]
+    """
+
+    _: KW_ONLY
+    ranks: bool = False
+    grid: int | None = None
+    tol: float = 1e-3
+    max_rounds: int = 200
+
+    def fit(self, P: Table, y: Table, *, sample_weight: Vector | None = None) -> Self:  # noqa: N803
+        """Choose the shares on validation rows.
+
+        Parameters
+        ----------
+        P : table of shape (n_rows, n_predictions)
+            Scores of at least two models, finite.
+        y : array of shape (n_rows,)
+            Two labels, of which the larger is the positive one.
+        sample_weight : array of shape (n_rows,), optional
+            How much each row counts; one each by default.
+
+        Returns
+        -------
+        self
+        """
+        self._check()
+        with devices.explain_memory():
+            counter, columns = read("ConvexBlend", y, P, sample_weight, "P")
+            reference = [np.sort(counter.ops.to_host(column)) for column in columns] if self.ranks else None
+            scores = columns if reference is None else to_ranks(columns, reference, counter.ops)
+            check_columns("ConvexBlend", scores)
+            interval = None
+            if len(scores) == 2:
+                share, interval = choose_share(counter, scores[0], scores[1], self.grid)
+                weights = [share, 1.0 - share]
+            else:
+                weights = self._climb(counter, scores)
+            area = counter.area(mix(scores, weights))
+        self.weights_: Array = np.array(weights)
+        self.auc_, self.interval_, self._reference = area, interval, reference
+        return self
+
+    def _check(self) -> None:
+        check_option("ConvexBlend", "ranks", self.ranks, (True, False))
+        if self.grid is not None:
+            check_count("ConvexBlend", "grid", self.grid, low=2)
+        check_number("ConvexBlend", "tol", self.tol, low=0.0, high=1.0, open_low=True)
+        check_count("ConvexBlend", "max_rounds", self.max_rounds, low=1)
+
+    def _climb(self, counter: PairCounter, scores: list[Floats]) -> list[float]:
+        """Find shares of more than two vectors; alike if no vector is better than none."""
+
+        def judge(tried: Floats) -> list[int]:
+            return [counter.count(mix(scores, weights)) for weights in tried.tolist()]
+
+        found = ascend(judge, np.zeros(len(scores)), self.tol, max_rounds=self.max_rounds).numbers.tolist()
+        total = sum(found)
+        return [weight / total if total else 1.0 / len(scores) for weight in found]
+
+    def predict(self, P: Table) -> Array:  # noqa: N803
+        """Blend the predictions of rows.
+
+        Parameters
+        ----------
+        P : table of shape (n_rows, n_predictions)
+            Scores of the models of fit.
+
+        Returns
+        -------
+        float64 ndarray of shape (n_rows,)
+        """
+        check_is_fitted(self, "weights_")
+        given = [values for _, values in frames.read_targets(P, None, "P")]
+        if len(given) != len(self.weights_):
+            raise ValueError(f"ConvexBlend blends {len(self.weights_)} predictions. P has {len(given)} columns.")
+        backend = ops.host(len(given[0]))
+        columns = read_scores("ConvexBlend", given, backend, "P")
+        if self._reference is None:
+            return mix(columns, self.weights_.tolist())
+        return mix(to_ranks(columns, self._reference, backend), self.weights_.tolist()) / (2 * len(self._reference[0]))
+
+
+def check_columns(owner: str, columns: Sequence[Array]) -> None:
+    """Raise ValueError unless there are two vectors or more, whose differences are numbers."""
+    if len(columns) < 2:
+        raise ValueError(f"{owner} blends two predictions or more, a column for each. Got {len(columns)}.")
+    if any(float(np.abs(column).max()) > LARGEST for column in columns):
+        raise ValueError(f"{owner} mixes scores up to {LARGEST:.3g}, not infinite ones. Use ranks=True.")
+
+
+def mix(scores: Sequence[Floats], weights: Sequence[float]) -> Floats:
+    """Add up scores, by their weights."""
+    return add_in_order([weight * column for column, weight in zip(scores, weights, strict=True)])
+
+
+def to_ranks(columns: Sequence[Array], reference: Sequence[Array], ops: Ops) -> list[Array]:
+    """Give twice the ranks of scores among others, sorted and on the host: whole numbers; ties share theirs."""
+    ranks = []
+    for column, others in zip(columns, reference, strict=True):
+        there = ops.to_device(others)
+        ranks.append(np.searchsorted(there, column, "left") + np.searchsorted(there, column, "right"))
+    return ranks
+
+
+def choose_share(
+    counter: PairCounter, first: Floats, second: Floats, grid: int | None
+) -> tuple[float, tuple[float, float] | None]:
+    """Choose the share of the first of two vectors, and give the interval in which it is as good."""
+    sides = None if grid is not None else sides_of(counter, first, second)
+    if sides is None:
+        return choose_from_grid(counter, first, second, GRID if grid is None else grid), None
+    best = best_interval(*sides)
+    share = (best.low + best.high) / 2
+    # A vector alone may tie pairs that every blend puts in the wrong order.
+    alone = {1.0: counter.count(first), 0.0: counter.count(second)}
+    better = max(alone, key=alone.__getitem__)
+    if alone[better] > counter.count(mix([first, second], [share, 1.0 - share])):
+        return better, (better, better)
+    return share, (best.low, best.high)
+
+
+def sides_of(counter: PairCounter, first: Floats, second: Floats) -> tuple[Side, Side] | None:
+    """Give the rows of both classes, on the host; None where there are too many pairs, or weights with fractions."""
+    on_host = counter.ops.to_host
+    positive = on_host(counter.positive)
+    weight = np.ones(len(positive), np.int64) if counter.weight is None else on_host(counter.weight)
+    n_positive = int(positive.sum())
+    heavy = float(weight[positive].sum()) * float(weight[~positive].sum())
+    if weight.dtype != np.int64 or n_positive * (len(positive) - n_positive) > MOST_PAIRS or heavy > 2.0**60:
+        return None
+    one, other = (on_host(column).astype(np.float64) for column in (first, second))
+    negative = ~positive
+    return (
+        Side(one[positive], other[positive], weight[positive]),
+        Side(one[negative], other[negative], weight[negative]),
+    )
+
+
+def choose_from_grid(counter: PairCounter, first: Floats, second: Floats, n_shares: int) -> float:
+    """Choose the share from a grid: the middle of the longest run of equally good ones, the lower of two."""
+    shares = [number / (n_shares - 1) for number in range(n_shares)]
+    counts = [counter.count(mix([first, second], [share, 1.0 - share])) for share in shares]
+    best = np.array(counts, dtype=object) == max(counts)
+    edges = np.flatnonzero(np.diff(best.astype(np.int8), prepend=0, append=0)).tolist()
+    start, stop = max(zip(edges[::2], edges[1::2], strict=True), key=lambda run: run[1] - run[0])
+    return shares[(start + stop - 1) // 2]

@@ -1,0 +1,15 @@
+"""The call that needs the kernels of this guest alone: see `gpu_encode.warm_up`."""
+
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from cpu_fallback.types import Array
+from gpu_encode.methods.factors.tensor import FactorizationEncoder
+
+
+def calls(keys: Array, labels: Array) -> Iterator[Callable[[], Any]]:
+    """Give calls on keys (rows, 1) and a target of two classes (rows,)."""
+    yield partial(FactorizationEncoder(2, solver="sgd", max_iter=1).fit, np.hstack([keys, keys // 7]), labels)

@@ -1,0 +1,229 @@
+"""The calls of an encoder on data of Dask: profile, plan, measure, fit, encode, each where its data is."""
+
+from collections.abc import Sequence
+from copy import copy
+from dataclasses import replace
+from itertools import accumulate
+from typing import Any, TypeVar
+
+from sklearn.utils.validation import check_is_fitted
+
+from gpu_encode.encoders.base import Encoder, wanted_container
+from gpu_encode.scale import parts
+from gpu_encode.scale.dask import tasks
+from gpu_encode.scale.dask.orders import encode_ordered
+from gpu_encode.scale.dask.partitions import FramePartitions, Partitions, read
+from gpu_encode.scale.dask.trees import add_in_tree
+from gpu_encode.scale.parts import EncodingPlan
+from gpu_encode.scale.parts.plans import for_new_rows, unfitted
+from gpu_encode.words import notices
+from gpu_encode.words.errors.distributed import RowInPartitionError
+from gpu_encode.words.errors.targets import no_target
+
+E = TypeVar("E", bound=Encoder)
+
+
+def fit(encoder: E, X: Any, y: Any = None, *, sample_weight: Any = None, groups: Any = None) -> E:
+    """Learn the encodings of new rows, at once: two passes over the partitions, and no row comes to the caller.
+
+    Parameters
+    ----------
+    encoder : TargetEncoder
+    X : dask.dataframe.DataFrame, or list of Delayed
+        Partitions of pandas or cuDF, or Delayed tables of any kind.
+    y, sample_weight, groups : Dask series, frame or array, or list of Delayed
+        With the partitions of X.
+
+    Returns
+    -------
+    encoder, fitted
+
+    Examples
+    --------
+    >>> import dask.dataframe as dd, pandas as pd
+    >>> from gpu_encode import TargetEncoder
+    >>> rows = dd.from_pandas(pd.DataFrame({"shop": ["a", "b", "a"], "sold": [1, 0, 1]}), npartitions=2)
+    >>> TargetEncoder(smooth=0.0).fit(rows[["shop"]], rows["sold"]).encodings_
+    [array([1., 0.])]
+    """
+    import dask
+
+    partitions = read_training(encoder, X, y, sample_weight, groups)
+    (learned,) = dask.compute(fit_lazily(encoder, *plan_encoding(encoder, partitions, with_training=False))[0])
+    # A fit alone gives no training encodings, and its scheme need not be the encoder's.
+    spoken = [(message, category) for message, category in learned.warnings if category is not notices.LeakWarning]
+    adopt(encoder, learned._replace(warnings=spoken))
+    return encoder
+
+
+def fit_transform(encoder: Encoder, X: Any, y: Any = None, *, sample_weight: Any = None, groups: Any = None) -> Any:
+    """Learn the encodings of new rows at once, and give the training encodings lazily.
+
+    Parameters
+    ----------
+    encoder, X, y, sample_weight, groups
+        As in `fit`.
+
+    Returns
+    -------
+    dask.dataframe.DataFrame, or list of Delayed
+        With the partitions, and the index, of X.
+
+    Examples
+    --------
+    >>> import dask.dataframe as dd, pandas as pd
+    >>> from gpu_encode import LeaveOneOut, TargetEncoder
+    >>> rows = dd.from_pandas(pd.DataFrame({"shop": ["a", "b", "a"], "sold": [1.0, 0.5, 3.0]}), npartitions=2)
+    >>> encodings = TargetEncoder(smooth=0.0, cv=LeaveOneOut()).fit_transform(rows[["shop"]], rows["sold"])
+    >>> encodings.compute()["shop"].tolist()
+    [3.0, 2.0, 1.0]
+    """
+    import dask
+
+    encoder._check_container(X)
+    partitions = read_training(encoder, X, y, sample_weight, groups)
+    encoding_plan, partitions = plan_encoding(encoder, partitions, with_training=True)
+    # What persists is as large as the categories; a worker that is lost takes nothing with it that is not made again.
+    learned, tables, meta = dask.persist(*fit_lazily(encoder, encoding_plan, partitions))
+    learned, meta = dask.compute(learned, meta)
+    adopt(encoder, learned)
+    if encoding_plan.order is not None:
+        return encode_ordered(partitions, encoding_plan, learned, tables, meta)
+    return (partitions if needs_target(encoding_plan) else partitions.without_target()).table(
+        tasks.encode_partition, meta, tables
+    )
+
+
+def transform(encoder: Encoder, X: Any) -> Any:
+    """Give the encodings of new rows, lazily.
+
+    Parameters
+    ----------
+    encoder : TargetEncoder
+        What it knows now counts, even if it is fitted again before the encodings are computed.
+    X : dask.dataframe.DataFrame, or list of Delayed
+
+    Returns
+    -------
+    dask.dataframe.DataFrame, or list of Delayed
+        With the partitions, and the index, of X.
+
+    Examples
+    --------
+    >>> import dask.dataframe as dd, pandas as pd
+    >>> from gpu_encode import TargetEncoder
+    >>> encoder = TargetEncoder(smooth=0.0).fit(pd.DataFrame({"shop": ["a", "b", "b"]}), [1, 0, 1])
+    >>> rows = dd.from_pandas(pd.DataFrame({"shop": ["b", "never seen"]}), npartitions=2)
+    >>> round(encoder.transform(rows).compute(), 4)["shop"].tolist()
+    [0.5, 0.6667]
+    """
+    import dask
+
+    encoder._check_container(X)
+    check_is_fitted(encoder, "_model")
+    partitions = read(X)
+    samples = partitions.samples()
+    check_container(encoder, partitions)
+    meta = None if samples is None else encoder.transform(samples[0])
+    # One node of the graph for all partitions, and a copy, since the encoder may be fitted again meanwhile.
+    broadcast = dask.delayed(copy(encoder), traverse=False)
+    return partitions.table(tasks.transform_partition, meta, broadcast)
+
+
+def drift(encoder: Encoder, X: Any) -> list[dict[str, Any]]:
+    """Compare new rows with those that the encoder has learned from, now: a partition is counted where it lies."""
+    import dask
+
+    model = encoder._counted()
+    counts = read(X).map(tasks.count_partition, dask.delayed(copy(encoder), traverse=False))
+    (total,) = dask.compute(add_in_tree(counts, tasks.add_counts))
+    return total.beside(model)  # type: ignore[no-any-return]
+
+
+def partial_fit(*_: Any, **__: Any) -> None:
+    """Refuse: encoders of Dask's data are fitted and merged."""
+    raise TypeError(
+        "partial_fit does not take data of Dask. Fit another encoder of the same parameters to it and merge: "
+        "encoder.merge(clone(encoder).fit(X, y))."
+    )
+
+
+def forget(*_: Any, **__: Any) -> None:
+    """Refuse: what is in a cluster is taken out piece by piece."""
+    raise TypeError(
+        "forget does not take data of Dask. Give it the partitions one by one, as tables of this process: "
+        "encoder.forget(X.get_partition(0).compute(), y.get_partition(0).compute())."
+    )
+
+
+def read_training(encoder: Encoder, X: Any, y: Any, sample_weight: Any, groups: Any) -> Partitions:
+    """Read what a call on training rows was given, before anything is computed."""
+    if y is None and encoder._parameters().reads_target:
+        raise no_target(type(encoder).__name__)
+    partitions = read(X, y, sample_weight, groups)
+    check_container(encoder, partitions)
+    return partitions
+
+
+def check_container(encoder: Encoder, partitions: Partitions) -> None:
+    """Raise ValueError if the user wants containers that no Dask frame has."""
+    if isinstance(partitions, FramePartitions) and wanted_container(encoder) == "polars":
+        raise ValueError(
+            "set_output(transform='polars') cannot be had in a Dask frame. Give X as X.to_delayed(), a list of "
+            "Delayed objects, which gives such a list; or set_output(transform='default')."
+        )
+
+
+def plan_encoding(encoder: Encoder, partitions: Partitions, with_training: bool) -> tuple[EncodingPlan, Partitions]:
+    """Profile all rows, and plan; the partitions come back with the numbers of their first rows.
+
+    Parameters
+    ----------
+    encoder : TargetEncoder
+    partitions : Partitions
+    with_training : bool
+        Whether training encodings are wanted; if not, few schemes have to decide who may look at whom.
+    """
+    import dask
+
+    blank, parameters = unfitted(encoder), encoder._parameters()
+    asked = blank if with_training else for_new_rows(encoder)
+    profiled = partitions.with_columns(columns_to_profile(asked, partitions))
+    profiles = profiled.map(tasks.profile_partition, dask.delayed(asked._parameters(), traverse=False))
+    try:
+        (total,) = dask.compute(add_in_tree(profiles, tasks.join_profiles))
+    except RowInPartitionError as error:
+        lengths = dask.compute(*profiled.map(tasks.count_rows)[: error.partition])
+        raise error.counted(lengths) from None
+    # The columns and outputs are always those of the encoder's own scheme.
+    encoding_plan = replace(parts.plan(asked, total.profile), encoder=blank, parameters=parameters)
+    return encoding_plan, replace(partitions, first_rows=[0, *accumulate(total.lengths[:-1])])
+
+
+def columns_to_profile(encoder: Encoder, partitions: Partitions) -> Sequence[Any]:
+    """Columns of X that the first pass reads, at least one; all where they are asked for by position, or missing."""
+    wanted, known = parts.scheme_columns(encoder), partitions.column_names
+    if known is None or not all(isinstance(name, str) and name in known for name in wanted):
+        return known or []
+    return wanted or known[:1]
+
+
+def fit_lazily(encoder: Encoder, encoding_plan: EncodingPlan, partitions: Partitions) -> list[Any]:
+    """Give a Delayed of what is learned, one of the tables of training encodings, one of an output without rows."""
+    import dask
+
+    shared = dask.delayed(encoding_plan, traverse=False)
+    sums = add_in_tree(partitions.map(tasks.measure_partition, shared), tasks.add_up)
+    return list(dask.delayed(tasks.fit_tables, nout=3)(unfitted(encoder), shared, sums, partitions.samples()))
+
+
+def needs_target(encoding_plan: EncodingPlan) -> bool:
+    """Whether the encoding of a training row depends on its own target: not where its fold says what it sees."""
+    return encoding_plan.needs_labels or not encoding_plan.by_folds
+
+
+def adopt(encoder: Encoder, learned: tasks.Learned) -> None:
+    """Take over what was learned elsewhere, and warn here of what was warned of there."""
+    encoder._adopt(learned.model, learned.device)
+    for message, category in learned.warnings:
+        notices.warn(message, category)

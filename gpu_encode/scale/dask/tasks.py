@@ -1,0 +1,223 @@
+"""Tasks of Dask, each on a partition or a group of ordered rows: pure functions, so that lost tasks can run again."""
+
+from collections.abc import Callable, Sequence
+from functools import reduce
+from itertools import pairwise
+from operator import add
+from typing import Any, NamedTuple
+
+from gpu_encode.fitting.drift import RowCounts
+from gpu_encode.fitting.model import Model
+from gpu_encode.fitting.parameters import Parameters
+from gpu_encode.scale import parts
+from gpu_encode.scale.dask.exchange import pack
+from gpu_encode.scale.dask.partitions import Partition
+from gpu_encode.scale.parts import (
+    CategoryMeanDeltas,
+    CategoryMeanScan,
+    EncodingPlan,
+    EncodingTables,
+    OrderedRows,
+    OrderedScan,
+    Part,
+    PartialSums,
+    PrecedingSums,
+    Profile,
+    RowEncodings,
+)
+from gpu_encode.scale.parts.profiles import profile_rows
+from gpu_encode.tables import frames
+from gpu_encode.words import notices
+from gpu_encode.words.errors.distributed import RowInPartitionError
+from gpu_encode.words.errors.values import RowError
+
+
+class PartitionProfiles(NamedTuple):
+    """Profile of partitions that follow one another, and the rows of each."""
+
+    profile: Profile
+    lengths: tuple[int, ...]
+
+
+class Learned(NamedTuple):
+    """What a fitted encoder knows, and what it warned of on the way."""
+
+    model: Model
+    device: str
+    warnings: list[tuple[str, type[Warning]]]
+    n_orders: int
+    needs_categories: bool
+
+
+def profile_partition(part: Partition, parameters: Parameters) -> PartitionProfiles:
+    """Profile a partition whose first row's number is not known yet."""
+    try:
+        profile = profile_rows(parameters, part)
+    except RowError as error:
+        raise RowInPartitionError(error.before, error.row, error.after, part.number) from error
+    return PartitionProfiles(profile, (profile.n_rows,))
+
+
+def join_profiles(profiles: Sequence[PartitionProfiles]) -> PartitionProfiles:
+    """Join profiles of partitions that follow one another, in that order."""
+    total, *others = profiles
+    for other in others:
+        moved = other.profile.moved(sum(total.lengths))
+        total = PartitionProfiles(total.profile + moved, total.lengths + other.lengths)
+    return total
+
+
+def count_rows(part: Partition, *_: Any) -> int:
+    """Count the rows of a partition."""
+    return frames.read(part.X).n_rows
+
+
+def measure_partition(part: Partition, encoding_plan: EncodingPlan) -> PartialSums:
+    """Sum the rows of a partition."""
+    return parts.measure(encoding_plan, part)
+
+
+def add_up(sums: Sequence[PartialSums]) -> PartialSums:
+    """Add up sums; categories are joined here, on a worker."""
+    return reduce(add, sums)
+
+
+def fit_tables(
+    encoder: Any, encoding_plan: EncodingPlan, sums: PartialSums, samples: Sequence[Any] | None
+) -> tuple[Learned, EncodingTables, Any]:
+    """Fit the encoder where the sums are; give the tables of training encodings, and an output without rows, too.
+
+    Parameters
+    ----------
+    encoder : TargetEncoder
+    encoding_plan : EncodingPlan
+    sums : PartialSums
+        Of all partitions.
+    samples : list of tables without rows, or None
+        X, y, weights and groups; None where nobody asks for a table.
+    """
+    with notices.kept() as messages:
+        tables = parts.fit(encoder, encoding_plan, sums)
+        meta = None if samples is None else parts.encode(tables, Part(*samples))
+    learned = Learned(tables.model, encoder.device_, messages, len(tables.before), tables.needs_categories)
+    return learned, tables, meta
+
+
+def encode_partition(part: Partition, tables: EncodingTables) -> Any:
+    """Give the training encodings of a partition."""
+    return parts.encode(tables, part)
+
+
+def ordered_rows(tables: EncodingTables, part: Partition) -> OrderedRows | None:
+    """Give the rows of a partition as they stand; None if there are none."""
+    [groups] = parts.shuffle(tables, part)
+    return groups[0] if groups else None
+
+
+def sum_partition(part: Partition, tables: EncodingTables) -> PrecedingSums | None:
+    """Sum the rows of a partition; None if there are none."""
+    return sum_group(ordered_rows(tables, part), tables)
+
+
+def mean_deltas_of_partition(
+    part: Partition, earlier: PrecedingSums | None, tables: EncodingTables
+) -> CategoryMeanDeltas:
+    """Find how the means of categories change in a partition, given the sums of the partitions before it."""
+    return mean_deltas_of_group(ordered_rows(tables, part), earlier, tables, 0)
+
+
+def encode_in_sequence(part: Partition, earlier: PrecedingSums | None, tables: EncodingTables) -> Any:
+    """Give the training encodings of a partition, given the sums of the partitions before it."""
+    encodings = encode_group(ordered_rows(tables, part), earlier, tables, 0)
+    return parts.encode(tables, part, [[] if encodings is None else [encodings]])
+
+
+def shuffle_partition(part: Partition, tables: EncodingTables, n_groups: int) -> Any:
+    """Sort the rows of a partition into groups of neighbouring places, for every order, and pack those that have rows.
+
+    The groups of all orders are counted one after the other.
+    """
+    by_order = parts.shuffle(tables, part, n_groups)
+    numbered = [
+        (order * n_groups + number, rows)
+        for order, groups in enumerate(by_order)
+        for number, rows in enumerate(groups)
+        if len(rows)
+    ]
+    return pack(part.number, numbered)
+
+
+def join_groups(_: int, groups: Sequence[tuple[int, OrderedRows]]) -> OrderedRows | None:
+    """Join the rows of a group from all partitions; None if there are none."""
+    return OrderedRows.join([rows for _, rows in groups]) if groups else None
+
+
+def sum_group(rows: OrderedRows | None, tables: EncodingTables) -> PrecedingSums | None:
+    """Sum the rows of a group."""
+    return None if rows is None else PrecedingSums.of(tables, rows)
+
+
+def mean_deltas_of_group(
+    rows: OrderedRows | None, earlier: PrecedingSums | None, tables: EncodingTables, order: int
+) -> CategoryMeanDeltas:
+    """Find how the means of categories change in a group, given the sums of the groups before it."""
+    scan = CategoryMeanScan(tables, order, earlier)
+    if rows is not None:
+        scan.add(rows)
+    return scan.deltas()
+
+
+def encode_group(
+    rows: OrderedRows | None, earlier: PrecedingSums | None, tables: EncodingTables, order: int
+) -> RowEncodings | None:
+    """Encode the rows of a group, given the sums of the groups before it."""
+    return None if rows is None else OrderedScan(tables, order, earlier).encode(rows)
+
+
+def select_rows(place: int, encodings: RowEncodings | None, borders: Sequence[int]) -> Any:
+    """Pack the rows of a group for the partitions that they lie in."""
+    rows = [] if encodings is None else [encodings.between(*between) for between in pairwise(borders)]
+    return pack(place, ((number, own) for number, own in enumerate(rows) if len(own.rows)))
+
+
+def receive_rows(_: int, found: Sequence[tuple[int, RowEncodings]]) -> Sequence[tuple[int, RowEncodings]]:
+    """Give what came to a partition."""
+    return found
+
+
+def encode_by_place(
+    part: Partition, encodings: Sequence[tuple[int, RowEncodings]], tables: EncodingTables, n_groups: int
+) -> Any:
+    """Give the training encodings of a partition, whose rows were encoded in groups: so many for each order."""
+    by_order: list[list[RowEncodings]] = [[] for _ in tables.before]
+    for place, rows in encodings:
+        by_order[place // n_groups].append(rows)
+    return parts.encode(tables, part, by_order)
+
+
+def transform_partition(part: Partition, encoder: Any) -> Any:
+    """Encode a partition as new rows; errors count rows from the first of the partition."""
+    return of_new_rows(encoder.transform, part)
+
+
+def count_partition(part: Partition, encoder: Any) -> RowCounts:
+    """Count the rows of a partition by their categories."""
+    counts: RowCounts = of_new_rows(encoder._count_rows, part)
+    return counts
+
+
+def add_counts(counts: Sequence[RowCounts]) -> RowCounts:
+    """Add up counts of rows."""
+    return sum(counts, RowCounts())
+
+
+def of_new_rows(function: Callable[[Any], Any], part: Partition) -> Any:
+    """Give what a function gives of new rows; errors name the partition."""
+    try:
+        return function(part.X)
+    except RowError as error:
+        raise RowError(error.before, error.row, f" of {part.name}{error.after}") from error
+    except (ValueError, TypeError) as error:
+        if type(error) not in (ValueError, TypeError):
+            raise
+        raise type(error)(f"{part.name}: {error}") from error

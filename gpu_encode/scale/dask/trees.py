@@ -1,0 +1,137 @@
+"""Sums of Delayed objects: in a tree, so that no task holds more than a few of them, or one after another."""
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+from uuid import uuid4
+
+SPLIT_EVERY = 8
+
+
+def make_delayed(
+    title: str, graph: Callable[[str], dict[str, Any]], names: Iterable[object], needed: Sequence[Any]
+) -> list[Any]:
+    """Give Delayed objects of tasks that are made by hand: calls of `dask.delayed` would make a layer each.
+
+    Parameters
+    ----------
+    title : str
+        What the tasks' names begin with.
+    graph : callable
+        ``graph(prefix)``: the tasks by name.
+    names : iterable
+        Those wanted, without prefix and hyphen.
+    needed : list of Delayed
+        What the tasks are made of.
+    """
+    from dask.delayed import Delayed
+    from dask.highlevelgraph import HighLevelGraph
+
+    layer = f"{title}-{uuid4().hex}"
+    whole = HighLevelGraph.from_collections(layer, graph(layer), dependencies=needed)
+    return [Delayed(f"{layer}-{name}", whole, layer=layer) for name in names]
+
+
+def map_delayed(title: str, function: Callable[[Any], Any], given: Sequence[Any]) -> list[Any]:
+    """Give a Delayed of what `function` makes of each."""
+
+    def graph(name: str) -> dict[str, Any]:
+        return {f"{name}-{number}": (function, one.key) for number, one in enumerate(given)}
+
+    return make_delayed(title, graph, range(len(given)), given)
+
+
+def add_in_tree(promises: Sequence[Any], total: Callable[[Sequence[Any]], Any]) -> Any:
+    """Give a Delayed of the sum of what at least one Delayed stands for; neighbours are added first.
+
+    Parameters
+    ----------
+    promises : list of Delayed
+    total : callable
+        Gives the sum of a few, in the order of the promises.
+
+    Raises
+    ------
+    ValueError
+        If there is none.
+
+    Examples
+    --------
+    >>> from dask import delayed
+    >>> from gpu_encode.scale.dask.trees import add_in_tree
+    >>> add_in_tree([delayed(number) for number in range(100)], sum).compute()
+    4950
+    """
+    if not promises:
+        raise ValueError("There is nothing to add: the rows have no partition.")
+
+    def tree(name: str) -> dict[str, Any]:
+        graph: dict[str, Any] = {}
+        keys = [promise.key for promise in promises]
+        while not graph or len(keys) > 1:
+            sums = []
+            for start in range(0, len(keys), SPLIT_EVERY):
+                sums.append(f"{name}-{len(graph)}")
+                graph[sums[-1]] = (total, keys[start : start + SPLIT_EVERY])
+            keys = sums
+        graph[f"{name}-sum"] = keys[0]
+        return graph
+
+    return make_delayed("sum", tree, ["sum"], promises)[0]
+
+
+def earlier_sums(promises: Sequence[Any]) -> list[Any]:
+    """Give for each Delayed one of the sum of those before it; of the first, of None, which also counts as nothing.
+
+    No sum waits for more than log2(n) others, rounded up; there are less than 4 n of them.
+
+    References
+    ----------
+    Ladner and Fischer (1980), Parallel Prefix Computation: the networks P_0 and P_1.
+
+    Examples
+    --------
+    >>> import dask
+    >>> from gpu_encode.scale.dask.trees import earlier_sums
+    >>> dask.compute(*earlier_sums([dask.delayed(number) for number in (1, None, 3, 4)]))
+    (None, 1, 1, 4)
+    """
+
+    def network(name: str) -> dict[str, Any]:
+        graph: dict[str, Any] = {}
+
+        def add(pair: Sequence[str]) -> str:
+            graph[key := f"{name}-sum-{len(graph)}"] = (plus, *pair)
+            return key
+
+        sums = running_sums([promise.key for promise in promises[:-1]], add)
+        return graph | {f"{name}-{number}": key for number, key in enumerate([None, *sums])}
+
+    return make_delayed("earlier", network, range(len(promises)), promises)
+
+
+def running_sums(keys: list[str], add: Callable[[Sequence[str]], str], *, by_pairs: bool = False) -> list[str]:
+    """Give the sums of the first key, the first two, ... where `add` names the sum of two.
+
+    The second half waits for the total of the first.  So the first is summed by pairs, which gives its total as soon as
+    a tree does, and the others one step later.
+    """
+    if len(keys) < 2:
+        return keys
+    if by_pairs:
+        pairs = [keys[place : place + 2] for place in range(0, len(keys), 2)]
+        totals = running_sums([add(pair) if len(pair) > 1 else pair[0] for pair in pairs], add)
+        # Every second key ends a pair, and so does the last.
+        return keys[:1] + [
+            totals[place // 2] if place % 2 or place == len(keys) - 1 else add((totals[place // 2 - 1], keys[place]))
+            for place in range(1, len(keys))
+        ]
+    half = -(-len(keys) // 2)
+    first = running_sums(keys[:half], add, by_pairs=True)
+    return first + [add((first[-1], key)) for key in running_sums(keys[half:], add)]
+
+
+def plus(one: Any, other: Any) -> Any:
+    """Add up, where None is nothing."""
+    if one is None or other is None:
+        return other if one is None else one
+    return one + other

@@ -1,0 +1,239 @@
+"""The calls of an encoder on rows of an engine: profile, plan, measure, fit, encode, each where its rows are.
+
+What a row sees follows from its own values, so that rows may lie anywhere, and elsewhere in each pass.  Schemes that
+number rows are refused before anything is read.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from typing import Any, TypeVar
+
+from sklearn.utils.validation import check_is_fitted
+
+from gpu_encode.encoders.base import Encoder
+from gpu_encode.fitting.drift import RowCounts
+from gpu_encode.fitting.parameters import Parameters
+from gpu_encode.scale import parts
+from gpu_encode.scale.engines.orders import encode_in_time
+from gpu_encode.scale.engines.rows import Rows
+from gpu_encode.scale.files import shuffle
+from gpu_encode.scale.files.encoding import plain_output, require_columns
+from gpu_encode.scale.files.shuffle import ShuffledSums
+from gpu_encode.scale.files.source import Reading, find_roles, with_columns
+from gpu_encode.scale.parts import EncodingPlan, EncodingTables, PartialSums, Profile
+from gpu_encode.scale.parts.plans import for_new_rows, unfitted
+from gpu_encode.scale.parts.profiles import profile_rows
+from gpu_encode.words import notices
+from gpu_encode.words.errors import engines as errors
+from gpu_encode.words.errors.pieces import rows_have_changed
+from gpu_encode.words.errors.targets import no_target
+from gpu_encode.words.errors.values import RowError
+
+E = TypeVar("E", bound=Encoder)
+
+
+def fit(encoder: E, rows: Rows, y: Any, sample_weight: Any, groups: Any) -> E:
+    """Learn the encodings of new rows, in two passes, now."""
+    reading = read_training(encoder, rows, y, sample_weight, groups)
+    with notices.kept() as messages:
+        learn(encoder, for_new_rows(encoder), rows, reading)
+    for message, category in messages:
+        # A fit alone gives no training encodings, and its scheme need not be the encoder's.
+        if category is not notices.LeakWarning:
+            notices.warn(message, category)
+    return encoder
+
+
+def fit_transform(encoder: Encoder, rows: Rows, y: Any, sample_weight: Any, groups: Any) -> Any:
+    """Learn the encodings of new rows, now, and give the training encodings lazily."""
+    reading = read_training(encoder, rows, y, sample_weight, groups)
+    rows.check_repeatable()
+    tables = learn(encoder, unfitted(encoder), rows, reading)
+    if tables.encoding_plan.order is not None:
+        return encode_in_time(rows, tables, reading)
+    shared = replace(tables, encoder=plain_output(tables.encoder)), reading
+    return rows.map(encode_table, shared)
+
+
+def transform(encoder: Encoder, rows: Rows) -> Any:
+    """Give the encodings of new rows, lazily."""
+    check_is_fitted(encoder, "_model")
+    names = names_of(rows)
+    if encoder._model.feature_names is not None:
+        require_columns(encoder, names)
+    shared = plain_output(encoder), [name for name in names if name in (encoder._model.feature_names or names)]
+    return rows.map(transform_table, shared)
+
+
+def drift(encoder: Encoder, rows: Rows) -> list[dict[str, Any]]:
+    """Compare new rows with those that the encoder has learned from, in one pass, now."""
+    model, names = encoder._counted(), names_of(rows)
+    if encoder._model.feature_names is not None:
+        require_columns(encoder, names)
+    features = [name for name in names if name in (encoder._model.feature_names or names)]
+    return rows.pick(features).add_up(count_table, encoder, RowCounts()).beside(model)  # type: ignore[no-any-return]
+
+
+def read_training(encoder: Encoder, rows: Rows, y: Any, sample_weight: Any, groups: Any) -> Reading:
+    """Read what a call on training rows was given, before anything is computed."""
+    parameters = encoder._parameters()
+    if y is None and parameters.reads_target:
+        raise no_target(type(encoder).__name__)
+    for role, given in (("y", y), ("sample_weight", sample_weight), ("groups", groups)):
+        names = given if role == "y" and isinstance(given, (list, tuple)) else [given]
+        if not all(name is None or isinstance(name, str) for name in names):
+            raise TypeError(
+                f"Rows of {rows.engine} have no order that a {type(given).__name__} could be in line with. Give {role} "
+                f'as the name of a column of X, {role}="..."{", or a list of names" if role == "y" else ""}.'
+            )
+    names_of(rows)
+    return Reading(find_roles(rows.schema, y, sample_weight, groups), parameters)
+
+
+def names_of(rows: Rows) -> list[str]:
+    """Give the names of the columns, each of which must be there once."""
+    names: list[str] = rows.schema.names
+    if len(set(names)) < len(names):
+        raise errors.repeated_names(rows.engine, names)
+    return names
+
+
+def learn(encoder: Encoder, asked: Encoder, rows: Rows, reading: Reading) -> EncodingTables:
+    """Fit an encoder in two passes; give the tables of training encodings.  The parameters are those of `make_plan`."""
+    encoding_plan, measured = make_plan(encoder, asked, rows, reading)
+    return parts.fit(encoder, encoding_plan, measured.add_up(measure_table, (encoding_plan, reading), PartialSums()))
+
+
+def make_plan(encoder: Encoder, asked: Encoder, rows: Rows, reading: Reading) -> tuple[EncodingPlan, Rows]:
+    """Decide in one pass what all rows decide together; give those columns, too, that are read to sum rows.
+
+    Parameters
+    ----------
+    encoder : Encoder
+    asked : Encoder
+        The same, unfitted, with the scheme that is to say who may look at whom.
+    rows : Rows
+    reading : Reading
+    """
+    roles, asked_parameters = reading.roles, asked._parameters()
+    check_schemes(asked_parameters, rows.engine)
+    selected = roles.selected(encoder, rows.schema)
+    total = beside_keys(asked, rows, reading).add_up(
+        profile_table, reading._replace(parameters=asked_parameters), Profile()
+    )
+    blank = unfitted(encoder)
+    if (chosen := roles.chosen(encoder, selected)) is not None:
+        # Columns that are not read have no type to be chosen by.
+        asked, blank = asked.set_params(columns=chosen), blank.set_params(columns=chosen)
+    # The columns and outputs are always those of the encoder's own scheme.
+    encoding_plan = replace(parts.plan(asked, total), encoder=blank, parameters=blank._parameters())
+    return encoding_plan, rows.pick(roles.measured(selected))
+
+
+def survey(encoder: Any, rows: Rows, reading: Reading, training: bool) -> tuple[ShuffledSums, Rows]:
+    """Find out in two passes what workers have to know that add up the sums of each category by themselves.
+
+    Parameters
+    ----------
+    encoder : TargetEncoder
+        Unfitted.
+    rows : Rows
+    reading : Reading
+    training : bool
+        Whether training encodings are asked for.
+
+    Returns
+    -------
+    ShuffledSums
+    Rows
+        Those columns that are read to sum rows.
+
+    Raises
+    ------
+    ValueError
+        For what follows from more than the sums of single categories.
+    """
+    rules = shuffle.rules_of(reading, rows.schema)
+    asked = unfitted(encoder) if training else for_new_rows(encoder)
+    encoding_plan, measured = make_plan(encoder, asked, rows, reading)
+    shared = shuffle.blind(encoding_plan), reading
+    total = beside_keys(asked, rows, reading).add_up(shuffle.total_table, shared, PartialSums())
+    if total.n_rows != encoding_plan.n_rows:
+        raise rows_have_changed("X has rows")
+    return shuffle.settle(encoding_plan, reading, rules, total, training), measured
+
+
+def columns_of_keys(encoder: Any, rows: Rows, reading: Reading) -> list[list[str]]:
+    """Give the columns of each key."""
+    roles = reading.roles
+    entries = roles.selected(encoder, rows.schema).entries
+    return [[roles.features[position] for position in entry.columns] for entry in entries]
+
+
+def beside_keys(asked: Encoder, rows: Rows, reading: Reading) -> Rows:
+    """Give the columns that are read of rows whatever their categories: those of the scheme, y, weights and groups."""
+    roles = reading.roles
+    of_scheme = [roles.features[column] for column in roles.selected(asked, rows.schema).training_only]
+    return rows.pick([*of_scheme, *roles.aside] or roles.features[:1])
+
+
+def check_schemes(parameters: Parameters, engine: str) -> None:
+    """Raise ValueError for schemes under which it matters where a row stands among all rows."""
+    for scheme in parameters.every_scheme if parameters.trains_apart else ():
+        if scheme.needs_row_numbers:
+            raise errors.no_row_numbers(engine, scheme)
+
+
+def profile_table(reading: Reading, table: Any) -> Profile:
+    """Profile some rows."""
+    return profile_rows(reading.parameters, reading.part(table))
+
+
+def measure_table(shared: tuple[EncodingPlan, Reading], table: Any) -> PartialSums:
+    """Sum some rows."""
+    encoding_plan, reading = shared
+    return parts.measure(encoding_plan, reading.part(table))
+
+
+def encode_table(shared: tuple[EncodingTables, Reading], table: Any) -> Any:
+    """Give the training encodings of some rows, and their target, weights and groups after these."""
+    tables, reading = shared
+    return with_columns(parts.encode(tables, reading.part(table)), table.select(reading.roles.aside))
+
+
+def transform_table(shared: tuple[Any, Sequence[str]], table: Any) -> Any:
+    """Give the encodings of some new rows, and the columns that fit has not seen after these."""
+    encoder, features = shared
+    others = [name for name in table.column_names if name not in features]
+    return with_columns(encoder.transform(table.select(features)), table.select(others))
+
+
+def count_table(encoder: Encoder, table: Any) -> RowCounts:
+    """Count some rows by their categories."""
+    return encoder._count_rows(table)
+
+
+def add_tables(function: Callable[[Any, Any], Any], shared: Any, tables: Iterable[Any], nothing: Any) -> Any:
+    """Add up what a function gives of tables; an error is given back, for the process that asked to raise it."""
+    try:
+        for table in tables:
+            nothing = nothing + function(shared, table)
+    except (ValueError, TypeError) as error:
+        return of_batch(error)
+    return nothing
+
+
+def of_batch(error: Exception) -> Exception:
+    """Give the error of a table as one of rows that have no other number than that in their batch."""
+    if isinstance(error, RowError):
+        return RowError(error.before, error.row, f" of a batch of rows{error.after}")
+    return error
+
+
+def add_states(states: Iterable[Any], nothing: Any) -> Any:
+    """Add up states, or give the first error among them."""
+    for state in states:
+        if isinstance(state, Exception):
+            return state
+        nothing = nothing + state
+    return nothing

@@ -1,0 +1,224 @@
+"""Encoders of more categories than fit one process: tables that stay in an engine, and are joined to its rows."""
+
+from importlib import import_module
+from typing import Any, Literal, Self, cast
+
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted
+
+from gpu_encode.encoders.target import TargetEncoder
+from gpu_encode.scale.engines.rows import Shuffle
+from gpu_encode.scale.files.look_up import Joined
+from gpu_encode.scale.files.shuffle import ShuffledSums
+from gpu_encode.scale.parts.plans import unfitted
+from gpu_encode.tables import frames
+from gpu_encode.words.errors.engines import not_of_an_engine
+from gpu_encode.words.errors.parameters import check_option
+
+# From so many categories on, of all keys together, "auto" leaves them in the engine.
+MANY_CATEGORIES = 200_000
+# Each has a class Shuffle, loaded by the first call on a table of its own.
+ENGINES = {
+    "dask": "gpu_encode.scale.dask.shuffle",
+    "spark": "gpu_encode.scale.engines.spark_shuffle",
+    "ray": "gpu_encode.scale.engines.ray_shuffle",
+}
+
+
+class DistributedEncoder(BaseEstimator):
+    """An encoder of tables of Spark, Ray or Dask whose categories may stay there, however many these are.
+
+    With ``tables="broadcast"`` it does what `encoder` does: the sums of all categories come to one process, and each
+    worker holds all encodings.  With ``tables="shuffle"`` the engine adds the sums up by category in a shuffle of its
+    own, makes the encodings where these meet, and brings them to the rows.  Both give the same bits.
+
+    Parameters
+    ----------
+    encoder : TargetEncoder
+        Its parameters; it is not fitted.
+    tables : {"auto", "broadcast", "shuffle"}, default="auto"
+        "auto" estimates the number of categories of all keys in a pass (by HyperLogLog; in Spark within 15 %) and
+        shuffles from 200,000 on.
+
+    Attributes
+    ----------
+    tables_ : str
+        "broadcast" or "shuffle".
+    encoder_ : TargetEncoder
+        Fitted; with "broadcast" alone.
+    encodings_ : tables of the engine
+        With "shuffle" alone, not after `load`.  In Spark a frame with one row a category: the number of its key
+        (``entry``), its values by the positions of features (``key0``, ``key1``...), and a list of encodings: of each
+        fold's training rows (of each class', under `LeaveOneOut`), then of new rows.  In Ray and Dask the same by
+        place.
+
+    Raises
+    ------
+    ValueError
+        By "shuffle", for what follows from more than the sums of single categories.
+
+    Notes
+    -----
+    One process gets what says how rows are encoded (classes of y, values that a scheme reads), the totals by fold, and
+    nothing of a category.  The engine keeps `encodings_`: Spark on the workers' disks (``persist``) until `unpersist`,
+    Ray in its object store, Dask on its workers, or in this process without any.  What is lost with a worker is
+    computed again from X.  `save` keeps what new rows need.
+
+    Examples
+    --------
+    >>> from gpu_encode import KFold, TargetEncoder
+    >>> from gpu_encode.engines import DistributedEncoder
+    >>> encoder = DistributedEncoder(TargetEncoder(columns=["shop"], cv=KFold(5, by="visit_id")), tables="shuffle")
+    >>> training = encoder.fit_transform(visits, y="bought")  # doctest: +SKIP
+    >>> encoder.save("hdfs:///shops")  # doctest: +SKIP
+    >>> new = DistributedEncoder.load("hdfs:///shops").transform(visits.drop("bought"))  # doctest: +SKIP
+    """
+
+    tables_: str
+    encoder_: TargetEncoder
+    encodings_: Any
+    _joined: Joined
+    _engine: type[Shuffle]
+    _path: str
+
+    def __init__(self, encoder: Any, tables: Literal["auto", "broadcast", "shuffle"] = "auto") -> None:
+        self.encoder = encoder
+        self.tables = tables
+
+    def fit(self, X: Any, y: Any = None, *, sample_weight: Any = None, groups: Any = None) -> Self:
+        """Learn the encodings of new rows, now.
+
+        Parameters
+        ----------
+        X : pyspark.sql.DataFrame, ray.data.Dataset, dask.dataframe.DataFrame or list of Delayed
+        y : str or list of str
+            Columns of X that are learned from; of Dask a collection in line with X, as `TargetEncoder` takes it.
+        sample_weight, groups : str, optional
+            Columns of X; of Dask collections.
+
+        Returns
+        -------
+        self
+        """
+        rows = shuffle_of(X)(X, y, sample_weight, groups)
+        if self._choose(rows) == "broadcast":
+            fitted = unfitted(self.encoder).fit(X, y, sample_weight=sample_weight, groups=groups)
+            self._keep("broadcast", encoder_=fitted)
+        else:
+            self._learn(rows, training=False)
+        return self
+
+    def fit_transform(self, X: Any, y: Any = None, *, sample_weight: Any = None, groups: Any = None) -> Any:
+        """Learn the encodings of new rows, now, and give the training encodings in a table that is computed when asked.
+
+        Parameters
+        ----------
+        X, y, sample_weight, groups
+            As in `fit`.
+
+        Returns
+        -------
+        table of the engine
+            As `TargetEncoder.fit_transform` gives it of X.
+        """
+        rows = shuffle_of(X)(X, y, sample_weight, groups)
+        if self._choose(rows) == "broadcast":
+            fitted = unfitted(self.encoder)
+            encodings = fitted.fit_transform(X, y, sample_weight=sample_weight, groups=groups)
+            self._keep("broadcast", encoder_=fitted)
+            return encodings
+        shared = self._learn(rows, training=True)
+        return rows.encode_training(shared, self._joined, self.encodings_)
+
+    def transform(self, X: Any) -> Any:
+        """Give the encodings of new rows in a table that is computed when asked for; columns new to it come last.
+
+        Parameters
+        ----------
+        X : table of an engine
+
+        Returns
+        -------
+        table of the engine
+        """
+        check_is_fitted(self, "tables_")
+        if self.tables_ == "broadcast":
+            return self.encoder_.transform(X)
+        rows = shuffle_of(X)(X)
+        if hasattr(self, "_path"):
+            return rows.encode_new(*rows.read(self._path))
+        if not isinstance(rows, self._engine):
+            raise TypeError(
+                f"The tables of this encoder lie in another engine than X, a {type(X).__name__}: save it, and give X "
+                "to DistributedEncoder.load(path)."
+            )
+        return rows.encode_new(self._joined, self.encodings_)
+
+    def save(self, path: str) -> None:
+        """Write what new rows need, by the engine, to a new folder of Parquet files.
+
+        Parameters
+        ----------
+        path : str
+            Of a file system that the engine reaches.
+        """
+        check_is_fitted(self, "tables_")
+        if self.tables_ == "broadcast":
+            raise ValueError(
+                "The tables of this encoder are in one process: save encoder_, encoder.encoder_.save(path)."
+            )
+        if hasattr(self, "_path"):
+            raise ValueError(f"This encoder was loaded from {self._path!r}: copy that folder.")
+        self._engine.save(self._joined, self.encodings_, path)
+
+    @classmethod
+    def load(cls, path: str) -> Self:
+        """Give an encoder that encodes new rows by what `save` wrote, whichever engine did.
+
+        Parameters
+        ----------
+        path : str
+            The engine of the rows reads it, in each `transform`.
+
+        Returns
+        -------
+        DistributedEncoder
+        """
+        loaded = cls(None, "shuffle")
+        loaded._keep("shuffle", _path=str(path))
+        return loaded
+
+    def unpersist(self) -> None:
+        """Let the workers forget `encodings_`, which are computed again from X if they are asked for."""
+        if hasattr(self, "encodings_"):
+            self._engine.release(self.encodings_)
+
+    def _choose(self, rows: Shuffle) -> str:
+        """Say where the tables are to lie."""
+        check_option("DistributedEncoder", "tables", self.tables, ("auto", "broadcast", "shuffle"))
+        if self.tables != "auto":
+            return self.tables
+        return "shuffle" if rows.count_categories(unfitted(self.encoder)) >= MANY_CATEGORIES else "broadcast"
+
+    def _keep(self, tables: str, **learned: Any) -> None:
+        """Set the fitted attributes, and forget those of an earlier fit."""
+        self.unpersist()
+        for name in ("encoder_", "encodings_", "_joined", "_engine", "_path"):
+            if hasattr(self, name):
+                delattr(self, name)
+        for name, value in {**learned, "tables_": tables}.items():
+            setattr(self, name, value)
+
+    def _learn(self, rows: Shuffle, training: bool) -> ShuffledSums:
+        """Have the engine add up the sums of each category, and make encodings of them."""
+        shared, encodings = rows.learn(unfitted(self.encoder), training)
+        self._keep("shuffle", encodings_=encodings, _joined=Joined.of(shared), _engine=type(rows))
+        return shared
+
+
+def shuffle_of(X: Any) -> type[Shuffle]:
+    """Give what the engine of a table offers; TypeError for a table of none."""
+    name = frames.engine_holding(X)
+    if name not in ENGINES:
+        raise not_of_an_engine(X)
+    return cast(type[Shuffle], import_module(ENGINES[name]).Shuffle)

@@ -1,0 +1,245 @@
+"""Categories that have no room in memory: their sums and encodings lie in files, one for each place of a key.
+
+The rows of a chunk become lines, one a category, which are spilled by place, and beside them which line each row has.
+Place by place lines are added up and become encodings, and rows find these by their lines, so that no value of a row
+is written more than once a chunk.  Encodings are spilled by chunk of the output.
+"""
+
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+import pyarrow as pa
+from pyarrow import parquet
+
+from cpu_fallback.types import Array
+from gpu_encode.fitting.model import unseen_counted
+from gpu_encode.scale.files import memory, shuffle
+from gpu_encode.scale.files.look_up import Joined, PlaceTable, at_places, lines_by_place, of_new_rows, places_of
+from gpu_encode.scale.files.shuffle import KeyLines
+from gpu_encode.scale.files.spilling import SpillTables
+from gpu_encode.words.errors.pieces import rows_have_changed
+from gpu_encode.words.errors.values import RowError
+
+# The number of a row among all rows, that of its line among those of its chunk and place, and its view.
+ROW, LINE, VIEW = "row", "line", "view"
+# More places are smaller pieces.
+LEAST_PLACES, MOST_PLACES = 1, 1 << 10
+# Lines that are gathered before they are added up, and that are encoded at a time.
+GATHERED, ENCODED = 1 << 17, 1 << 15
+# Bytes of a category beside its digits, values and encodings, while its place is looked through.
+WORK_OF_CATEGORY = 256
+# Lines of a saved table that are read at a time.
+READ = 1 << 16
+
+
+def number_of_places(n_categories: float, bytes_of_category: float, limit: int) -> int:
+    """Choose how many places the categories of a key are dealt to.
+
+    Parameters
+    ----------
+    n_categories : float
+    bytes_of_category : float
+        Its digits, values and encodings.
+    limit : int
+        Bytes that the process may take: a third of what is free is for the categories of a place.
+    """
+    memory.release()
+    free = max(limit - max(memory.resident_bytes(), memory.LOADED), 1)
+    places = -(-int(3 * n_categories * (3 * bytes_of_category + WORK_OF_CATEGORY)) // free)
+    return max(LEAST_PLACES, min(places, MOST_PLACES))
+
+
+class CategoryFiles:
+    """Sums or encodings of all categories in files, and the rows that look their encodings up there.
+
+    Parameters
+    ----------
+    joined : Joined
+    folder : Path
+        For files that are there as long as they are needed.
+    number : int
+        Of the places of each key.
+    chunk_rows : int
+        Rows are asked for between multiples of this number.
+    advance : callable
+        Is called with the number of rows that were looked up.
+    """
+
+    def __init__(
+        self, joined: Joined, folder: Path, number: int, chunk_rows: int, advance: Callable[[int], object]
+    ) -> None:
+        self._joined, self._number, self._chunk_rows, self._advance = joined, number, chunk_rows, advance
+        self._lines = SpillTables(folder / "lines")
+        self._encodings = SpillTables(folder / "encodings")
+        self._rows = SpillTables(folder / "rows")
+        self._by_chunk = SpillTables(folder / "by-chunk")
+
+    @property
+    def n_bytes(self) -> int:
+        """Bytes that were written."""
+        return sum(files.n_bytes for files in (self._lines, self._encodings, self._rows, self._by_chunk))
+
+    def add(self, entry: int, lines: KeyLines, first_row: int, views: Array | None) -> None:
+        """Spill the lines of some rows in a row, and which of them each row has.
+
+        Parameters
+        ----------
+        entry : int
+            Number of the key.
+        lines : KeyLines
+        first_row : int
+        views : int array (rows,), optional
+            Of training rows.
+        """
+        places, within = places_of(lines.hashes, self._number), np.zeros(len(lines.table), np.int32)
+        for place, at in at_places(places).items():
+            self._lines.add(self._file(entry, place), lines.table.take(pa.array(at)))
+            within[at] = np.arange(len(at))
+        rows = np.flatnonzero(lines.of_rows >= 0)
+        line = lines.of_rows[rows]
+        for place, at in at_places(places[line]).items():
+            here = rows[at]
+            columns = {ROW: here + first_row, LINE: within[line[at]]}
+            if views is not None:
+                columns[VIEW] = views[here].astype(np.min_scalar_type(int(views.max())))
+            self._rows.add(self._file(entry, place), pa.table(columns))
+        if len(rows) < len(lines.of_rows):
+            assert views is not None
+            missing = np.flatnonzero(lines.of_rows < 0)
+            key = self._joined.keys[entry]
+            encodings = np.reshape(key.missing, (-1, len(key.outputs)))[views[missing]].astype(self._joined.dtype)
+            self._add_encodings(entry, first_row + missing, encodings)
+
+    def add_encodings(self, paths: Iterable[Path]) -> None:
+        """Spill the encodings of the files of a saved table, whichever engine wrote them, by place."""
+        keys, numbers = [key.stored for key in self._joined.keys], [self._number] * len(self._joined.keys)
+        for path in paths:
+            with parquet.ParquetFile(path) as file:
+                for batch in file.iter_batches(READ):
+                    for where, own in lines_by_place(pa.Table.from_batches([batch]), keys, numbers):
+                        self._encodings.add(self._file(*where), own)
+
+    def learn(self, shared: shuffle.ShuffledSums, use: Callable[[Any], None]) -> None:
+        """Make the encodings of each place from its lines, hand them over, and look the place's rows up in them."""
+        for entry in range(len(self._joined.keys)):
+            for place in range(self._number):
+                lines = add_up(self._lines.read(self._file(entry, place)))
+                if lines is not None:
+                    starts = range(0, len(lines), ENCODED)
+                    pieces = [shuffle.encode_lines(shared, lines.slice(start, ENCODED)) for start in starts]
+                    encodings = pa.concat_tables(pieces)
+                    del lines, pieces
+                    use(encodings)
+                    self._look_up(entry, place, encodings)
+                    del encodings
+                    memory.release()
+
+    def look_up(self, no_lines: Any) -> None:
+        """Look all rows up in the encodings that were added; `no_lines` has their columns."""
+        for entry in range(len(self._joined.keys)):
+            for place in range(self._number):
+                found = self._encodings.read(self._file(entry, place))
+                self._look_up(entry, place, pa.concat_tables([no_lines, *found]))
+                memory.release()
+
+    def encodings_of(self, first_row: int, n_rows: int) -> Any:
+        """Give the encodings of the rows of a chunk, as a table."""
+        columns: dict[str, Any] = {}
+        for entry, key in enumerate(self._joined.keys):
+            encodings = np.empty((n_rows, len(key.outputs)), self._joined.dtype, "F")
+            n_found = 0
+            for piece in self._by_chunk.read(first_row // self._chunk_rows * len(self._joined.keys) + entry):
+                rows, *values = (column.to_numpy() for column in piece.columns)
+                start, stop = np.searchsorted(rows, [first_row, first_row + n_rows])
+                for number, column in enumerate(values):
+                    encodings[rows[start:stop] - first_row, number] = column[start:stop]
+                n_found += stop - start
+            if n_found != n_rows:
+                raise rows_have_changed("The source has rows")
+            columns |= dict(zip(key.outputs, encodings.T, strict=True))
+        return pa.table(columns)
+
+    def _file(self, entry: int, place: int) -> int:
+        """Give the number of the file of a place of a key."""
+        return entry * self._number + place
+
+    def _look_up(self, entry: int, place: int, encodings: Any) -> None:
+        """Look the rows of a place up, and spill their encodings by chunk."""
+        key, number = self._joined.keys[entry], self._file(entry, place)
+        table = PlaceTable(key, encodings, self._joined.dtype)
+        pieces = zip(self._lines.read(number), self._rows.read(number), strict=True)
+        for lines, piece in pieces:
+            values = lines.select(key.stored).rename_columns(key.columns)
+            rows, within, *views = (column.to_numpy() for column in piece.columns)
+            try:
+                found = table.look_up(values, views[0] if views else None, within)
+            except RowError:
+                raise refused_row(table, values.take(pa.array(within)), rows) from None
+            self._add_encodings(entry, rows, found)
+            self._advance(len(rows))
+        self._lines.remove(number)
+        self._rows.remove(number)
+        self._encodings.remove(number)
+
+    def _add_encodings(self, entry: int, rows: Array, encodings: Array) -> None:
+        """Spill encodings of rows, whose numbers rise, by chunk."""
+        key = self._joined.keys[entry]
+        table = pa.table([rows, *np.asfortranarray(encodings).T], [ROW, *key.outputs])
+        chunks, starts = np.unique(rows // self._chunk_rows, return_index=True)
+        ends = [*starts[1:].tolist(), len(rows)]
+        for chunk, start, end in zip(chunks.tolist(), starts.tolist(), ends, strict=True):
+            self._by_chunk.add(chunk * len(self._joined.keys) + entry, table.slice(start, end - start))
+
+
+def refused_row(table: PlaceTable, values: Any, rows: Array) -> ValueError:
+    """Give the error of new rows of which a policy refuses some."""
+    try:
+        with unseen_counted():
+            table.look_up(values, None)
+    except RowError as error:
+        return RowError(error.before, int(rows[error.row]), error.after)
+    raise AssertionError("a value is refused where its rows are not")
+
+
+def add_up(pieces: Iterable[Any]) -> Any:
+    """Add up the lines of a place, some at a time; None if there are none."""
+    gathered: list[Any] = []
+    n_lines = most = 0
+    for piece in pieces:
+        gathered.append(piece)
+        n_lines += len(piece)
+        if n_lines > max(GATHERED, 2 * most):
+            gathered = [shuffle.add_lines(gathered)]
+            n_lines = most = len(gathered[0])
+    return shuffle.add_lines(gathered) if gathered else None
+
+
+class SavedTable:
+    """A folder of encodings of new rows, as `DistributedEncoder.save` writes it, that is written place by place.
+
+    Parameters
+    ----------
+    path : Path
+        Is made, and must not be there.
+    joined : Joined
+    no_lines : pyarrow.Table
+        Encodings of no categories.
+    """
+
+    def __init__(self, path: Path, joined: Joined, no_lines: Any) -> None:
+        Path(path, "encodings").mkdir(parents=True)
+        self._joined = joined
+        joined.of_new_rows().write(str(path))
+        self._writer = parquet.ParquetWriter(Path(path, "encodings", "part-0.parquet"), no_lines.schema)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._writer.close()
+
+    def add(self, encodings: Any) -> None:
+        """Write the encodings of some categories."""
+        self._writer.write_table(of_new_rows(self._joined, encodings))

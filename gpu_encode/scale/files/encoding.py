@@ -1,0 +1,632 @@
+"""Files encoded: from what their own rows say (`encode_dataset`), or with a fitted encoder (`transform_dataset`)."""
+
+import copy
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import chain
+from os import PathLike
+from pathlib import Path
+from typing import Any, Literal
+
+import pyarrow as pa
+from pyarrow.dataset import Dataset
+from sklearn.utils.validation import check_is_fitted
+
+from cpu_fallback.cached import cached_property
+from gpu_encode import storage
+from gpu_encode.encoders.base import Encoder
+from gpu_encode.fitting.model import unseen_counted, warn_of_share
+from gpu_encode.scale.files import memory
+from gpu_encode.scale.files.disk_tables import SavedEncodings, TrainingFiles, is_table, run_joining, survey
+from gpu_encode.scale.files.orders import Orders, Placing
+from gpu_encode.scale.files.publishing import place_of_model
+from gpu_encode.scale.files.room import FEWEST_ROWS, Room, slice_of
+from gpu_encode.scale.files.run import Options, Run, Summary, hold_stream
+from gpu_encode.scale.files.source import (
+    Chunk,
+    Reading,
+    Roles,
+    Size,
+    Source,
+    find_roles,
+    open_source,
+    refuse_stray_text,
+    with_columns,
+)
+from gpu_encode.scale.files.staging import (
+    Staging,
+    check_repeatable,
+    describe_fitted,
+    describe_parameters,
+    describe_run,
+    end_publication,
+    is_describable,
+    read_sums,
+    refuse_resume,
+    write_sums,
+)
+from gpu_encode.scale.files.writing import choose_destination
+from gpu_encode.scale.parts import EncodingPlan, Part, PartialSums, Profile, encode, fit, measure, plan
+from gpu_encode.scale.parts.plans import carried
+from gpu_encode.scale.parts.profiles import profile_rows
+from gpu_encode.schemes import Ordered, Splits
+from gpu_encode.seam import devices
+from gpu_encode.storage.archive import explain_full_disk
+from gpu_encode.sums.targets import most_classes
+from gpu_encode.words import notices
+from gpu_encode.words.annotations import ArrowStream, FilePath, LazyFrame
+from gpu_encode.words.errors import datasets as errors
+from gpu_encode.words.errors.engines import NotShuffledError
+from gpu_encode.words.errors.parameters import check_option
+from gpu_encode.words.progress import Progress, Teller
+
+# Seconds after which the sums measured so far are saved, so that little is lost with an interrupted run.
+SAVE_AFTER = 60.0
+
+
+def encode_dataset(
+    source: FilePath | Sequence[FilePath] | Dataset | LazyFrame | ArrowStream,
+    destination: FilePath,
+    encoder: Encoder,
+    *,
+    target: str | Sequence[str] | None = None,
+    weight: str | None = None,
+    groups: str | None = None,
+    keep_target: bool = True,
+    drop_missing_target: bool = False,
+    missing_text: Sequence[str] = (),
+    text: Sequence[str] = (),
+    memory_limit: int | str | None = None,
+    tables: Literal["auto", "memory", "disk"] = "auto",
+    model: FilePath | None = None,
+    compression: str | None = None,
+    overwrite: bool = False,
+    resume: bool = False,
+    progress: bool | Teller | None = None,
+) -> Summary:
+    """Learn encodings from files of any size, and write their rows encoded.
+
+    The encodings, and the fitted encoder, are bit for bit those of ``encoder.fit_transform`` on one table of all rows,
+    while no more rows are in memory than those of a few chunks.
+
+    Parameters
+    ----------
+    source : path, glob, folder, list of paths, URL, pyarrow.dataset.Dataset, deltalake.DeltaTable, or a query
+        Parquet, CSV (.csv, .tsv, either also with .gz) or Arrow (.arrow, .feather) files of the same columns.  Of a
+        folder, files are read in the order of their relative paths, and folders such as ``day=3`` make columns.
+        Or rows that come once: a LazyFrame of polars, a relation of DuckDB, or any stream of Arrow, such as a
+        `RecordBatchReader`.
+    destination : path
+        A file; or a folder (a path that ends with a slash, or has no suffix), in which each of several source files
+        has its counterpart, and a single one is written in parts of one chunk.  It appears whole, at the end.
+        Or a URL of these: what is finished on this machine is then put there (`docs/sources.md`).
+    encoder : TargetEncoder
+        Is fitted when this returns, unless its tables are on disk.
+    target : str or list of str, optional
+        Column to learn from, or several; None for encoders that read no target.
+    weight : str, optional
+        Column of row weights.
+    groups : str, optional
+        Column of groups, for a scheme that wants them and names none.
+    keep_target : bool, default=True
+        Whether the target, weight and group columns pass through, last and in input order.
+    drop_missing_target : bool, default=False
+        Leave out rows without a target.
+    missing_text : sequence of str, optional
+        Texts that stand for a missing value, such as "?".
+    text : sequence of str, optional
+        Columns of CSV files to read as text, whatever they look like.
+    memory_limit : int or str, optional
+        Bytes that this process may have resident, such as "2GiB", Python and its libraries included; a quarter of what
+        is free, beside what it holds, unless given.
+    tables : {"auto", "memory", "disk"}, default="auto"
+        Where categories, their sums and encodings are while rows are encoded.  "disk": in the hidden folder, a place
+        of the categories in memory at a time; `encoder` then stays unfitted.  "auto" takes the disk where
+        `memory_limit` has no room for them.
+    model : path, optional
+        What new rows need is saved here, and appears with the output, or neither does: the file of `encoder.save`; or
+        with tables on disk a folder, which `transform_dataset` takes in place of an encoder.
+    compression : str, optional
+        Of Parquet and Arrow files; that of the source unless given.
+    overwrite : bool, default=False
+        Replace a file that is there, or a folder that holds nothing but files of rows, at the end; and a model.
+    resume : bool, default=False
+        Go on from what an interrupted run of the same call had finished, with the same bits at the end.  Not with
+        statistics that are functions, which no file holds; and not from a query, which may give other rows.
+    progress : True or callable, optional
+        True: bars on stderr, or in the notebook, which needs ipywidgets.  A callable is called as
+        ``progress(stage, rows_done, rows_in_all)``.
+
+    Returns
+    -------
+    Summary
+        Rows, files, bytes, seconds by stage, most memory.
+
+    Raises
+    ------
+    ValueError, TypeError, OSError
+        For bad input, damaged files, a full disk.  Nothing is then at the destination.  If sums or files were finished,
+        they stay in a hidden folder beside it, and the error says so.
+
+    Notes
+    -----
+    Rows that fit in one chunk are read once.  Otherwise every pass reads them again, and beside the chunks memory holds
+    the categories and their sums; and the distinct values of a column that the scheme reads, groups or times, 16 bytes
+    and more each.  Where `memory_limit` has no room for categories, which shows while they are read, the rest of the
+    rows, up to 67 million, is looked through to count them.  Then their sums go to files by a hash of the category,
+    are added up file by file, and rows find their encodings there, to the same bits: the disk has to have room for
+    the digits of as many sums as a chunk has categories, for each chunk.  `TargetEncoder` is served so, in folds of
+    any kind, and with each row left out for one target of classes without weights; not for what looks at all
+    categories at once (a hierarchy, infrequent categories, `categories` as a list, `JamesStein`, `GLMM`, the mean of
+    categories as prior), nor for orders and weights by age: there it is an error, with a limit that is enough.  An
+    interrupted run makes these files again.  Random orders, and orders in
+    time, take two passes more over rows as small numbers, which lie in the hidden folder for as long.
+
+    Splits, splitters of scikit-learn but `KFold` and `PredefinedSplit`, ``Ordered`` with `values` or in a dict as `cv`,
+    and a number of `borders` take all rows at once: these are then in memory together, or refused where the limit
+    leaves no room.  A column of fold numbers, named as `cv`, does what splits do in chunks.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import pyarrow
+    >>> import pyarrow.parquet
+    >>> from gpu_encode import KFold, TargetEncoder, encode_dataset
+    >>> rows = pyarrow.table({"city": ["Bonn", "Lima", "Bonn", "Lima"], "sold": [0, 1, 1, 1]})
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     pyarrow.parquet.write_table(rows, f"{folder}/rows.parquet")
+    ...     encoder = TargetEncoder(columns=["city"], cv=KFold(2, order="contiguous"), smooth=0.0)
+    ...     summary = encode_dataset(f"{folder}/rows.parquet", f"{folder}/encoded.parquet", encoder, target="sold")
+    ...     pyarrow.parquet.read_table(f"{folder}/encoded.parquet").to_pydict()
+    {'city': [1.0, 1.0, 0.0, 1.0], 'sold': [0, 1, 1, 1]}
+    """
+    # What is wrong with a parameter is said before files are looked at.
+    if not isinstance(encoder, Encoder):
+        raise errors.no_encoder(encoder)
+    if target is None and encoder._parameters().reads_target:
+        raise ValueError(f"{type(encoder).__name__} learns from a target: name its column, as in target='sold'.")
+    check_option("encode_dataset", "tables", tables, ("auto", "memory", "disk"))
+    limit = memory.limit_of(memory_limit)
+    options = Options(limit, compression, overwrite, resume, progress, tables=tables)
+    place = None if model is None else place_of_model(model, overwrite, "overwrite=True replaces it at the end")
+    rows = open_source(source, missing_text, text)
+    choices = {"target": target, "weight": weight, "groups": groups, "keep_target": keep_target}
+    return run_encoding(
+        rows, destination, encoder, choices, options, drop_missing_target=drop_missing_target, model=place
+    )
+
+
+@devices.explain_memory()
+def run_encoding(
+    rows: Source,
+    destination: Any,
+    encoder: Any,
+    choices: dict[str, Any],
+    options: Options,
+    *,
+    drop_missing_target: bool = False,
+    model: Path | None = None,
+) -> Summary:
+    """Do what `encode_dataset` does.
+
+    Parameters
+    ----------
+    rows : Source
+    destination, encoder
+        As `encode_dataset` takes them.
+    choices : dict of str to object
+        The columns "target", "weight" and "groups", and "keep_target".
+    options : Options
+    drop_missing_target : bool, default=False
+    model : Path, optional
+        Where the fitted encoder is saved: it appears with the output, or neither does.
+    """
+    begun = time.perf_counter()
+    refuse_resume(rows, options.resume)
+    repeatable = check_repeatable(encoder, options.resume) and rows.stream is None
+    end_publication(destination)
+    output = choose_destination(rows, destination, options.compression, options.overwrite)
+    column_roles = find_roles(rows.schema, choices["target"], choices["weight"], choices["groups"])
+    passed = column_roles.selected(encoder, rows.schema).passed
+    output.check_types(pa.schema([rows.schema.field(column_roles.features[column]) for column in passed]))
+    with (
+        explain_full_disk(output.path),
+        Staging(output, repeatable) as staging,
+        Progress(options.progress) as shown,
+        memory.few_kept(options.limit),
+    ):
+        rows = hold_stream(rows, staging.folder, shown)
+        refuse_stray_text(rows, asked_kinds(encoder, column_roles.targets))
+        if drop_missing_target:
+            rows = rows.without_incomplete(column_roles.targets)
+        description = describe_run(rows, output, choices | describe_parameters(encoder))
+        run = Run(rows, output, staging, shown, options, begun)
+        made = None if model is None else staging.model_path(model)
+        encoding = Encoding(run, encoder, column_roles, choices["keep_target"], repeatable, options.tables, made)
+        encoding.encode(staging.begin(description, options.resume, encoding.plan_work))
+        if made is not None and not encoding.on_disk:
+            encoder.save(made)
+        staging.publish(model)
+    return run.summary()
+
+
+def asked_kinds(encoder: Any, targets: Sequence[str]) -> dict[str, Any]:
+    """Give the kind of each target that an encoder asks for, by its column; nothing where it reads none."""
+    parameters = encoder._parameters()
+    if not parameters.reads_target:
+        return {}
+    asked = parameters.target_type if parameters.cut is None else "continuous"
+    kinds = asked if isinstance(asked, (list, tuple)) and len(asked) == len(targets) else [asked] * len(targets)
+    return dict(zip(targets, kinds, strict=True))
+
+
+class Encoding:
+    """The passes of one run."""
+
+    def __init__(
+        self,
+        run: Run,
+        encoder: Any,
+        roles: Roles,
+        keep_target: bool,
+        repeatable: bool,
+        tables: str = "memory",
+        model: Path | None = None,
+    ) -> None:
+        self._run, self._encoder, self._roles = run, encoder, roles
+        self._keep_target, self._repeatable = keep_target, repeatable
+        self._tables, self._model, self.on_disk = tables, model, False
+        self._selected = roles.selected(encoder, run.source.schema)
+        self._needed = {roles.features[column] for column in self._selected.needed}
+        self._chosen = roles.chosen(encoder, self._selected)
+        self._no_rows = run.source.schema.empty_table()
+
+    @cached_property
+    def grid(self) -> Size:
+        """Chunks of all columns."""
+        return self._run.size(self._roles.names, len(self._selected.entries), len(self._selected.entries))
+
+    def plan_work(self) -> dict[str, Any]:
+        """Say by how many rows work is cut, to which a later run that goes on keeps."""
+        return {"grid": self.grid.rows, "part_rows": self.grid.rows}
+
+    def encode(self, work: dict[str, Any]) -> None:
+        """Encode all rows: in several passes over chunks, or at once where that is asked for."""
+        if needs_all_rows(self._encoder):
+            if self._tables == "disk":
+                raise errors.not_on_disk("this scheme, or these borders, take all rows at once")
+            self._encode_at_once(work)
+        else:
+            self._encode_chunks(work)
+
+    def _encode_at_once(self, work: dict[str, Any]) -> None:
+        """Encode all rows as one table."""
+        run, roles = self._run, self._roles
+        run.keep_all_rows(len(self._selected.entries))
+        size = Size(max(1, run.source.n_rows))
+        with run.reading("measuring", roles.names, size) as chunks:
+            chunk = next(chunks, Chunk(self._no_rows, 0, 0))
+            part, plain = roles.part(chunk), plain_output(self._encoder)
+            if self._chosen is not None:
+                plain.columns = self._chosen
+            with run.timed("measuring"):
+                encoded = plain.fit_transform(part.X, part.y, sample_weight=part.sample_weight, groups=part.groups)
+        self._encoder._adopt(plain._model, plain.device_)
+        table = self._add_aside(encoded, chunk.table)
+
+        def encode_rows(chunk: Chunk) -> Any:
+            return table.slice(chunk.first_row, chunk.table.num_rows)
+
+        run.write(work["part_rows"], self._needed, table.slice(0, 0), encode_rows, size)
+
+    def _encode_chunks(self, work: dict[str, Any]) -> None:
+        """Profile, measure and encode all rows chunk by chunk."""
+        run, roles = self._run, self._roles
+        run.keep_rows(self.grid)
+        encoder = copy.copy(self._encoder)
+        if self._chosen is not None:
+            # Of a chunk, columns that are not read have no type to be chosen by.
+            encoder.columns = self._chosen
+        encoding_plan = plan(encoder, self._profile(work))
+        run.check_classes(roles.names, len(self._selected.entries), most_classes(encoding_plan.targets))
+        if self._tables == "disk":
+            self._encode_on_disk(encoding_plan, work, None)
+            return
+        sums: list[PartialSums] = []
+        refused = None
+        try:
+            sums.append(self._measure(encoding_plan, work))
+        except errors.CategoriesError as error:
+            if self._tables == "memory":
+                raise
+            # Without what its frames hold.
+            refused = error.with_traceback(None)
+        memory.release()
+        if refused is None:
+            self._encode_in_memory(encoding_plan, work, sums)
+        else:
+            self._encode_on_disk(encoding_plan, work, refused)
+
+    def _encode_in_memory(self, encoding_plan: EncodingPlan, work: dict[str, Any], sums: list[PartialSums]) -> None:
+        """Make tables of the sums, which are taken from a list, and encode all rows chunk by chunk."""
+        run, roles = self._run, self._roles
+        with run.timed("measuring"):
+            # Nothing here holds the sums any more once they are tables.
+            tables = fit(self._encoder, encoding_plan, sums.pop())
+        memory.release()
+        tables = replace(tables, encoder=plain_output(tables.encoder))
+        empty = self._add_aside(encode(tables, Part(self._no_rows.select(roles.features))), self._no_rows)
+        size = self._pass_size(roles.names, work, empty.num_columns)
+        placing: Placing = lambda _: None  # noqa: E731
+        if encoding_plan.order is not None:
+            tables, placing = Orders(run, tables, roles, roles.measured(self._selected), size).placing()
+
+        def encode_rows(chunk: Chunk) -> Any:
+            part = roles.part(chunk)
+            return self._add_aside(encode(tables, part, placing(part)), chunk.table)
+
+        from_start = encoding_plan.order == "rows"
+        run.write(work["part_rows"], self._needed, empty, encode_rows, size, from_start=from_start)
+
+    def _encode_on_disk(
+        self, encoding_plan: EncodingPlan, work: dict[str, Any], refused: errors.CategoriesError | None
+    ) -> None:
+        """Encode all rows chunk by chunk, with tables on disk; `refused` says why they are not in memory."""
+        run, roles = self._run, self._roles
+        reading, measured = Reading(roles, encoding_plan.parameters), roles.measured(self._selected)
+        beside = self._beside_keys()
+        try:
+            shared = survey(run, encoding_plan, reading, beside, self._pass_size(beside, work))
+        except NotShuffledError as error:
+            if refused is None:
+                raise errors.not_on_disk(error.reason) from None
+            refused.add_note(f"Tables on disk do not help: {error.reason}.")
+            raise refused from None
+        if self._model is None and refused is not None:
+            notices.warn(errors.not_fitted(), UserWarning)
+        size = self._pass_size(roles.names, work, len(self._selected.entries))
+        room = run.room(encoding_plan, measured, len(self._selected.entries))
+        counted = None if refused is None else refused.n_categories
+        files = TrainingFiles(run, shared, room, measured, counted, size.rows)
+        files.spill(self._pass_size(measured, work))
+        files.learn(self._model)
+        aside = roles.aside if self._keep_target else []
+
+        def encode_rows(chunk: Chunk) -> Any:
+            return files.encode(chunk, aside)
+
+        run.write(work["part_rows"], self._needed, encode_rows(Chunk(self._no_rows, 0, 0)), encode_rows, size)
+        self.on_disk = True
+
+    def _add_aside(self, encoded: Any, table: Any) -> Any:
+        """Give what is written of a chunk."""
+        return with_columns(encoded, table.select(self._roles.aside)) if self._keep_target else encoded
+
+    def _pass_size(self, columns: Sequence[str], work: dict[str, Any], n_outputs: int = 0) -> Size:
+        """Chunks of one pass; folds dealt out within classes want the same ones in all passes."""
+        size = self._run.size(columns, len(self._selected.entries), n_outputs)
+        if not self._encoder._parameters().reads_classes:
+            return size
+        return Size(work["grid"], batch_rows=min(size.batch_rows, work["grid"]))
+
+    def _beside_keys(self) -> list[str]:
+        """Columns that are read whatever the categories."""
+        used = [self._roles.features[column] for column in self._selected.training_only]
+        return [*self._roles.aside, *used]
+
+    def _profile(self, work: dict[str, Any]) -> Profile:
+        """Count rows, and what y and the scheme's columns hold."""
+        run, total, parameters = self._run, Profile(), self._encoder._parameters()
+        columns = self._beside_keys()
+        with run.reading("profiling", columns, self._pass_size(columns, work)) as chunks:
+            for chunk in chunks:
+                with run.timed("profiling"):
+                    total += profile_rows(parameters, self._roles.part(chunk))
+        return total
+
+    def _measure(self, encoding_plan: EncodingPlan, work: dict[str, Any]) -> PartialSums:
+        """Sum the rows, from where an interrupted run left off."""
+        run, saved = self._run, self._run.staging.sums
+        total = read_sums(saved) if saved.exists() else PartialSums()
+        if total.n_rows < run.source.n_rows:
+            columns = self._roles.measured(self._selected)
+            wait, last = SAVE_AFTER, time.perf_counter()
+            size = self._pass_size(columns, work)
+            room = run.room(encoding_plan, columns, len(self._selected.entries))
+            if not encoding_plan.needs_labels:
+                size = room.shorten(size)
+            with run.reading("measuring", columns, size, total.n_rows) as chunks:
+                for chunk in chunks:
+                    with run.timed("measuring"):
+                        total, left = self._add(total, self._roles.part(chunk), encoding_plan, room)
+                    if left is not None:
+                        del chunk
+                        holder = [total]
+                        del total
+                        rest = chain([left], map(self._roles.part, chunks))
+                        raise room.refuse(holder, rest)
+                    if time.perf_counter() - last > wait and total.n_rows < run.source.n_rows:
+                        # Large sums are saved less often.
+                        wait, last = max(SAVE_AFTER, 20 * self._save(total)), time.perf_counter()
+            memory.release()
+            self._save(total)
+        return total
+
+    def _add(
+        self, total: PartialSums, part: Part, encoding_plan: EncodingPlan, room: Room
+    ) -> tuple[PartialSums, Part | None]:
+        """Add the sums of a part, piece by piece where there is little room; also gives the rows that do not fit."""
+        while part.X.num_rows:
+            rows = room.rows_of_piece(total)
+            if encoding_plan.needs_labels:
+                # Folds are dealt out within the classes of whole parts.
+                rows = part.X.num_rows
+            if rows < min(FEWEST_ROWS, part.X.num_rows) and total.n_rows:
+                return total, part
+            rows = max(rows, FEWEST_ROWS)
+            piece, part = slice_of(part, 0, rows), slice_of(part, rows, part.X.num_rows)
+            total = total.plus(measure(encoding_plan, piece), in_place=True)
+            if not room.check(total):
+                return total, part
+            if part.X.num_rows:
+                del piece
+                memory.release()
+        return total, None
+
+    def _save(self, sums: PartialSums) -> float:
+        """Save sums, and give the seconds that it took."""
+        begun = time.perf_counter()
+        # Rows in memory are summed again sooner than their sums are written.
+        if self._repeatable and self._run.source.loaded is None:
+            staging = self._run.staging
+            path = staging.partial / "sums"
+            write_sums(path, sums)
+            staging.keep(path, staging.sums)
+        return time.perf_counter() - begun
+
+
+def needs_all_rows(encoder: Any) -> bool:
+    """Whether the encoding of one row follows from all rows in a way that chunks cannot be summed for."""
+    parameters = encoder._parameters()
+    alone = parameters.values is not None or parameters.scheme_by_key
+    return (parameters.cut is not None and parameters.cut.needs_all_rows) or any(
+        carried(scheme) is None
+        # Splits that are listed may have to be summed one by one.
+        or (isinstance(scheme, Splits) and not hasattr(scheme.cv, "split"))
+        or (isinstance(scheme, Ordered) and alone)
+        for scheme in parameters.every_scheme
+    )
+
+
+def plain_output(encoder: Any) -> Any:
+    """Give the encoder with tables of X's own kind as output, whatever `set_output` said."""
+    plain = copy.copy(encoder)
+    # A copy shares its settings with the original.
+    plain._sklearn_output_config = {"transform": "default"}
+    if getattr(plain, "sparse_output", False):
+        plain.sparse_output = False  # files have columns
+    return plain
+
+
+def transform_dataset(
+    source: FilePath | Sequence[FilePath] | Dataset | LazyFrame | ArrowStream,
+    destination: FilePath,
+    encoder: Encoder | FilePath,
+    *,
+    missing_text: Sequence[str] = (),
+    memory_limit: int | str | None = None,
+    compression: str | None = None,
+    overwrite: bool = False,
+    resume: bool = False,
+    progress: bool | Teller | None = None,
+) -> Summary:
+    r"""Encode new rows of files of any size with a fitted encoder, in one pass.
+
+    Parameters
+    ----------
+    source, destination
+        As in `encode_dataset`.
+    encoder : TargetEncoder or path
+        Fitted; columns that it never saw pass through, last.  Or what `encode_dataset` saved as `model`: a file, or a
+        folder of tables, which stay on disk.
+    missing_text, memory_limit, compression, overwrite, resume, progress
+        As in `encode_dataset`.
+
+    Returns
+    -------
+    Summary
+
+    Raises
+    ------
+    ValueError, TypeError, OSError
+        As in `encode_dataset`, and if a fitted column is missing.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> import pyarrow
+    >>> from gpu_encode import TargetEncoder, transform_dataset
+    >>> encoder = TargetEncoder(smooth=0.0).fit(pyarrow.table({"city": ["Bonn", "Lima"]}), [0, 1])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     _ = Path(folder, "new.csv").write_text("city\nLima\nOslo\n")
+    ...     summary = transform_dataset(f"{folder}/new.csv", f"{folder}/encoded.csv", encoder)
+    ...     Path(folder, "encoded.csv").read_text().split()
+    ['"city"', '1', '0.5']
+    """
+    options = Options(memory.limit_of(memory_limit), compression, overwrite, resume, progress)
+    if isinstance(encoder, (str, PathLike)):
+        if is_table(encoder):
+            saved = SavedEncodings(Path(encoder))
+            return run_joining(open_source(source, missing_text, saved.text), destination, saved, options)
+        encoder = storage.load(encoder)
+    return run_transforming(open_source(source, missing_text, fitted_text(encoder)), destination, encoder, options)
+
+
+@devices.explain_memory()
+def run_transforming(rows: Source, destination: Any, encoder: Any, options: Options) -> Summary:
+    """Do what `transform_dataset` does."""
+    begun = time.perf_counter()
+    refuse_resume(rows, options.resume)
+    end_publication(destination)
+    output = choose_destination(rows, destination, options.compression, options.overwrite)
+    fitted = set(encoder.feature_names_in_)
+    features = [name for name in rows.schema.names if name in fitted]
+    others = [name for name in rows.schema.names if name not in fitted]
+    require_columns(encoder, rows.schema.names)
+    plain, model = plain_output(encoder), encoder._model
+    needed = {model.feature_names[position] for position in model.selection.needed}
+
+    def encode_table(table: Any) -> Any:
+        return with_columns(plain.transform(table.select(features)), table.select(others))
+
+    empty = encode_table(rows.schema.empty_table())
+    output.check_types(empty.schema)
+    describable = is_describable([rule.statistic for rule in model.rules], options.resume)
+    repeatable = describable and rows.stream is None
+    with (
+        explain_full_disk(output.path),
+        Staging(output, repeatable) as staging,
+        Progress(options.progress) as shown,
+        memory.few_kept(options.limit),
+    ):
+        rows = hold_stream(rows, staging.folder, shown)
+        description = describe_run(rows, output, describe_fitted(encoder) if describable else {})
+        run = Run(rows, output, staging, shown, options, begun)
+        size = run.size(rows.schema.names, len(model.keys), empty.num_columns)
+        work = staging.begin(description, options.resume, lambda: {"part_rows": size.rows})
+        with unseen_counted() as unseen:
+            run.write(work["part_rows"], needed, empty, lambda chunk: encode_table(chunk.table), size)
+        staging.publish()
+    for name, n_rows in unseen.items():
+        warn_of_share(name, n_rows, run.encoded)
+    return run.summary(+unseen)
+
+
+def require_columns(encoder: Any, names: Sequence[str]) -> None:
+    """Refuse rows that lack a column that the encoder reads or passes through."""
+    model = encoder._model
+    selection = model.selection
+    for position in sorted({*selection.needed, *selection.passed, *selection.dates} - {*selection.optional}):
+        if model.feature_names[position] not in names:
+            raise errors.no_such_column("the encoder", model.feature_names[position], names)
+
+
+def fitted_text(encoder: Any) -> list[str]:
+    """Return the columns that were text in training: a CSV file does not tell 02138 from 2138."""
+    if not isinstance(encoder, Encoder):
+        raise errors.no_encoder(encoder)
+    check_is_fitted(encoder, "_model")
+    model = encoder._model
+    if model.feature_names is None:
+        raise ValueError(
+            "The encoder was fitted on an array without column names, and files have names: fit it on a table, or call "
+            "its transform on arrays."
+        )
+    return [
+        model.feature_names[position]
+        for key in model.keys
+        for position, vocabulary in zip(key.entry.columns, key.vocabularies, strict=True)
+        if vocabulary.kind == "text"
+    ]

@@ -1,0 +1,401 @@
+"""Where rows come from: a file, several, a glob, a folder or a dataset of Arrow, as files in a defined order.
+
+All files of a source are read in one schema, which is found here, too.
+"""
+
+import glob
+import os
+import re
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import takewhile
+from os import PathLike
+from pathlib import Path, PurePath, PurePosixPath
+from typing import Any, ClassVar
+from urllib.parse import unquote, urlsplit
+from urllib.request import url2pathname
+
+import pyarrow as pa
+import pyarrow.dataset
+import pyarrow.fs
+
+from gpu_encode.scale.files.formats import FORMATS, SUFFIXES, Format, is_text, suffix_of, value_type
+from gpu_encode.words.errors import datasets as errors
+
+NO_VALUE = "__HIVE_DEFAULT_PARTITION__"
+WHOLE_NUMBER = re.compile(r"[+-]?\d{1,18}")
+PANDAS = b"pandas"
+# The folder by which a table of Delta Lake is known.
+DELTA_LOG = "_delta_log"
+
+
+@dataclass(frozen=True)
+class SourceFile:
+    """A file of rows.
+
+    Parameters
+    ----------
+    path : str
+        As its file system knows it.
+    relative : str
+        Its path below the folder that was given, with slashes.
+    suffix : str
+        Tells the format.
+    partition : mapping of str to str or None
+        What the names of its folders (``day=3``) say of all its rows.
+    filesystem : pyarrow.fs.FileSystem
+    failures : tuple of type
+        What reading a damaged file raises.
+    """
+
+    path: str
+    relative: str
+    suffix: str
+    partition: Mapping[str, str | None] = field(default_factory=dict)
+    filesystem: Any = field(default_factory=pyarrow.fs.LocalFileSystem)
+    failures: ClassVar[tuple[type[Exception], ...]] = (pa.ArrowException, OSError, UnicodeDecodeError)
+
+    @property
+    def is_local(self) -> bool:
+        """Whether the file is on this machine, as Python knows it."""
+        return isinstance(self.filesystem, pyarrow.fs.LocalFileSystem)
+
+    @property
+    def format(self) -> Format:
+        """How the file is read."""
+        return SUFFIXES[self.suffix]
+
+    def state(self) -> tuple[int, int]:
+        """Size and time of the last change; they tell whether the file is still the same."""
+        info = self.filesystem.get_file_info(self.path)
+        if info.type == pyarrow.fs.FileType.NotFound:
+            raise errors.source_is_gone(self.path)
+        return int(info.size or 0), int(info.mtime_ns or 0)
+
+    def open(self) -> Any:
+        """Open the file to read anywhere in it."""
+        try:
+            return self.filesystem.open_input_file(self.path)
+        except FileNotFoundError:
+            raise errors.source_is_gone(self.path) from None
+        except PermissionError:
+            raise PermissionError(f"no permission to read the source file {self.path!r}.") from None
+
+
+@dataclass(frozen=True)
+class SourceFiles:
+    """The files of a source.
+
+    Parameters
+    ----------
+    files : list of SourceFile
+        In the order of their rows.
+    folder : Path or str, optional
+        The folder that was given, if it was one; a str is a URL.
+    types : dict of str to pyarrow.DataType
+        Types of what folders' names say, where a dataset of Arrow declares them.
+    """
+
+    files: list[SourceFile]
+    folder: Path | str | None = None
+    types: Mapping[str, Any] = field(default_factory=dict)
+
+
+def find(source: Any) -> SourceFiles:
+    """Find the files of a source.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     for name in ("b.csv", "a.csv", "_SUCCESS"):
+    ...         _ = Path(folder, name).write_text("city")
+    ...     [file.relative for file in find(folder).files]
+    ['a.csv', 'b.csv']
+    """
+    if isinstance(source, pyarrow.dataset.Dataset):
+        return find_in_dataset(source)
+    if type(source).__module__.partition(".")[0] == "deltalake" and hasattr(source, "to_pyarrow_dataset"):
+        return find_in_delta(source)
+    if isinstance(source, (str, PathLike)):
+        return find_at(os.fspath(source))
+    # A table is not a list of paths, though its columns, or their names, may come one after another.
+    if len(getattr(source, "shape", ())) > 1:
+        raise errors.table_as_source(type(source).__name__)
+    if not isinstance(source, Iterable):
+        raise errors.not_a_source(type(source).__name__)
+    paths = list(source)
+    for path in paths:
+        if not isinstance(path, (str, PathLike)):
+            raise errors.not_a_source(f"list that holds a {type(path).__name__}")
+    return SourceFiles(describe_list([os.fspath(path) for path in paths]))
+
+
+def find_at(text: str) -> SourceFiles:
+    """Find the files of one path: a file, a folder, a table of Delta Lake or a glob."""
+    if Path(text, DELTA_LOG).is_dir():
+        return find_in_delta(open_delta(text))
+    if Path(text).is_dir():
+        return SourceFiles(find_in_folder(Path(text)), Path(text))
+    if glob.has_magic(text) and not Path(text).exists():
+        return SourceFiles(find_matching(text))
+    return SourceFiles(describe_list([text]))
+
+
+def find_in_folder(folder: Path) -> list[SourceFile]:
+    """Find the files below a folder, but for hidden ones and those of unknown formats, sorted by relative path."""
+    relatives = sorted(
+        path.relative_to(folder).as_posix()
+        for path in walk(folder)
+        if path.is_file() and suffix_of(path.name) and not is_hidden(path.relative_to(folder))
+    )
+    if not relatives:
+        raise FileNotFoundError(
+            f"source: the folder {str(folder)!r} holds no file of rows ({', '.join(SUFFIXES)}). Files and "
+            "folders whose names begin with a dot or an underscore do not count."
+        )
+    return check_same_format([describe_file(folder / relative, relative) for relative in relatives])
+
+
+def walk(folder: Path) -> Iterator[Path]:
+    """Give the files below a folder, without those in hidden folders; refuse folders that one may not look into."""
+
+    def refuse(error: OSError) -> None:
+        if isinstance(error, PermissionError):
+            raise errors.closed_folder(str(error.filename)) from None
+        raise error
+
+    for base, folders, names in os.walk(folder, onerror=refuse):
+        folders[:] = [name for name in folders if not is_hidden(Path(name))]
+        yield from (Path(base, name) for name in names)
+
+
+def is_hidden(path: PurePath) -> bool:
+    """Whether a file, or a folder above it, has a name that other programs reserve for their own."""
+    return any(part.startswith((".", "_")) for part in path.parts)
+
+
+def find_matching(pattern: str) -> list[SourceFile]:
+    """Find the files that match a glob, sorted by path."""
+    # Path.glob takes no absolute pattern.
+    paths = sorted(path for path in glob.glob(pattern, recursive=True) if Path(path).is_file())  # noqa: PTH207
+    # The folders that stand before the first wildcard.
+    base = Path(*takewhile(lambda part: not glob.has_magic(part), Path(pattern).parts[:-1]))
+    if not paths:
+        if base.is_dir() and not os.access(base, os.R_OK | os.X_OK):
+            raise errors.closed_folder(str(base))
+        raise errors.no_such_source(pattern)
+    return check_same_format([describe_file(Path(path), Path(path).relative_to(base).as_posix()) for path in paths])
+
+
+def describe_list(texts: Sequence[str]) -> list[SourceFile]:
+    """Give the files of a list, in its order."""
+    if not texts:
+        raise errors.no_sources()
+    paths = [Path(os.path.abspath(text)) for text in texts]  # noqa: PTH100 - links keep their names
+    for text, path in zip(texts, paths, strict=True):
+        if text == "-" or (path.exists() and not (path.is_file() or path.is_dir())):
+            raise ValueError(
+                f"source {text!r} is no file or folder. Rows are read several times, which standard input, pipes and "
+                "devices cannot do: write them to a file first."
+            )
+        if not path.exists():
+            raise errors.no_such_source(text)
+        if not path.is_file():
+            raise ValueError(f"source: {text!r} in the list is a folder. List its files, or give the folder alone.")
+    for number, path in enumerate(paths):
+        if path in paths[:number]:
+            raise ValueError(
+                f"source lists {texts[number]!r} twice, and its rows would count twice. List each file once."
+            )
+    base = Path(os.path.commonpath([path.parent for path in paths]))
+    return check_same_format(
+        [describe_file(Path(text), path.relative_to(base).as_posix()) for text, path in zip(texts, paths, strict=True)]
+    )
+
+
+def describe_file(path: Path, relative: str) -> SourceFile:
+    """Describe one file on this machine."""
+    suffix = suffix_of(path.name)
+    if suffix is None:
+        raise errors.unknown_format(str(path), list(SUFFIXES))
+    return SourceFile(str(path), relative, suffix, partition_of(relative))
+
+
+def partition_of(relative: str) -> dict[str, str | None]:
+    """Read what the folders' names say.
+
+    Examples
+    --------
+    >>> partition_of("year=2024/city=S%C3%A3o/rows.parquet")
+    {'year': '2024', 'city': 'São'}
+    """
+    pairs = (part.partition("=") for part in PurePosixPath(relative).parts[:-1] if "=" in part)
+    return {unquote(name): None if value == NO_VALUE else unquote(value) for name, _, value in pairs}
+
+
+def check_same_format(files: list[SourceFile]) -> list[SourceFile]:
+    """Refuse files of several formats, and folders that do not say the same things."""
+    first = files[0]
+    for other in files[1:]:
+        if other.format is not first.format:
+            raise ValueError(
+                f"source has files of several formats: {first.path!r} and {other.path!r}. Give files of one format."
+            )
+        if list(other.partition) != list(first.partition):
+            raise ValueError(
+                f"The folders of {first.path!r} name the columns {list(first.partition)}, but those of "
+                f"{other.path!r} name {list(other.partition)}. All files of a source must lie in folders of the "
+                "same names, such as day=1/city=Bonn."
+            )
+    return files
+
+
+def open_delta(folder: str) -> Any:
+    """Open a table of Delta Lake: a folder in which some files no longer count, as its log says."""
+    try:
+        from deltalake import DeltaTable
+    except ImportError:
+        raise errors.delta_table(folder) from None
+    return DeltaTable(folder)
+
+
+def find_in_delta(table: Any) -> SourceFiles:
+    """Find the files of one version of a table of Delta Lake, sorted by path."""
+    try:
+        dataset = table.to_pyarrow_dataset()
+    except Exception as error:
+        raise ValueError(
+            f"cannot read the files of the Delta table {table.table_uri!r}: {error}. Give its rows as a query: "
+            "polars.scan_delta(...)."
+        ) from error
+    listing = find_in_dataset(dataset, table.metadata().partition_columns)
+    uri = urlsplit(table.table_uri)
+    folder = Path(url2pathname(uri.path)) if uri.scheme == "file" else None
+    return SourceFiles(sorted(listing.files, key=lambda file: file.relative), folder, listing.types)
+
+
+def find_in_dataset(dataset: Any, partitions: Collection[str] | None = None) -> SourceFiles:
+    """Find the files of a dataset of Arrow, in its order; `partitions` are the columns that its folders make."""
+    if not isinstance(dataset, pyarrow.dataset.FileSystemDataset):
+        raise errors.dataset_without_files(type(dataset).__name__)
+    if dataset._scan_options:
+        raise ValueError(
+            "source is a dataset with a filter. Give the dataset itself; write the rows that are wanted first."
+        )
+    if not dataset.files:
+        raise errors.no_sources()
+    base = PurePosixPath(os.path.commonpath([str(PurePosixPath(path).parent) for path in dataset.files]))
+    files = [describe_fragment(fragment, base, dataset, partitions) for fragment in dataset.get_fragments()]
+    types = {name: dataset.schema.field(name).type for name in files[0].partition}
+    return SourceFiles(check_same_format(files), None, types)
+
+
+def describe_fragment(
+    fragment: Any, base: PurePosixPath, dataset: Any, partitions: Collection[str] | None = None
+) -> SourceFile:
+    """Describe one file of a dataset of Arrow."""
+    by_extension = {form.extension: f".{form.name}" for form in FORMATS}
+    suffix = suffix_of(fragment.path) or by_extension.get(dataset.format.default_extname)
+    if suffix is None:
+        raise errors.unknown_format(fragment.path, list(SUFFIXES))
+    values = pyarrow.dataset.get_partition_keys(fragment.partition_expression)
+    # In the order of the columns: the expression has an order of its own.
+    names = [name for name in dataset.schema.names if name in values and (partitions is None or name in partitions)]
+    partition = {name: None if values[name] is None else str(values[name]) for name in names}
+    relative = PurePosixPath(fragment.path).relative_to(base).as_posix()
+    return SourceFile(fragment.path, relative, suffix, partition, fragment.filesystem)
+
+
+def unify_schemas(files: Sequence[SourceFile], schemas: Sequence[Any]) -> Any:
+    """Give the schema in which all files are read.
+
+    Parameters
+    ----------
+    files : sequence of SourceFile
+    schemas : sequence of pyarrow.Schema
+        One for each file.
+
+    Raises
+    ------
+    ValueError
+        If a file lacks a column or has another type in it, with both files and the column.
+    """
+    refuse_repeated(files[0], schemas[0])
+    fields = {column.name: column for column in schemas[0]}
+    # Which file decided the type: the first may have nothing but null in a column.
+    origin = dict.fromkeys(fields, files[0])
+    for file, schema in zip(files[1:], schemas[1:], strict=True):
+        refuse_repeated(file, schema)
+        for name in [*fields, *schema.names]:
+            if name not in schema.names:
+                raise errors.column_in_one_file(name, files[0].path, file.path)
+            if name not in fields:
+                raise errors.column_in_one_file(name, file.path, files[0].path)
+            known, other = fields[name], schema.field(name)
+            kind = common_type(known.type, other.type)
+            if kind is None:
+                raise ValueError(
+                    f"column {name!r} is {known.type!s} in {origin[name].path!r}, but {other.type!s} in "
+                    f"{file.path!r}. All files of a source must have the same types: write one of them anew."
+                )
+            if pa.types.is_null(known.type) and not pa.types.is_null(kind):
+                origin[name] = file
+            fields[name] = known.with_type(kind).with_nullable(known.nullable or other.nullable)
+    # What pandas noted about its columns would be wrong for those that come out.
+    metadata = {key: text for key, text in (schemas[0].metadata or {}).items() if key != PANDAS}
+    return pa.schema(list(fields.values()), metadata=metadata or None)
+
+
+def refuse_repeated(file: SourceFile, schema: Any) -> None:
+    """Refuse a file in which a name stands for two columns, or for a column and a folder."""
+    for name, count in Counter(schema.names).items():
+        if count > 1:
+            raise ValueError(f"{file.path!r} has several columns named {name!r}: rename them.")
+        if name in file.partition:
+            raise ValueError(
+                f"{file.path!r} has a column {name!r}, and a folder {name}=... above it says the same. Rename one."
+            )
+
+
+def common_type(one: Any, other: Any) -> Any:
+    """Give the type in which the values of two files are read, or None where there is none.
+
+    Examples
+    --------
+    >>> common_type(pa.dictionary(pa.int32(), pa.string()), pa.string())
+    DataType(string)
+    >>> common_type(pa.int32(), pa.int64()) is None
+    True
+    """
+    if one.equals(other) or pa.types.is_null(other):
+        return one
+    if pa.types.is_null(one):
+        return other
+    if is_text(value_type(one)) and is_text(value_type(other)):
+        small = all(pa.types.is_string(value_type(kind)) for kind in (one, other))
+        return pa.string() if small else pa.large_string()
+    return None
+
+
+def partition_types(files: Sequence[SourceFile], declared: Mapping[str, Any]) -> dict[str, Any]:
+    """Give the type of each column that folders' names make: whole numbers where all are, else text.
+
+    Examples
+    --------
+    >>> partition_types([SourceFile("a", "a", ".csv", {"day": "1"}), SourceFile("b", "b", ".csv", {"day": "x"})], {})
+    {'day': DataType(string)}
+    """
+    types = {}
+    for name in files[0].partition:
+        if name in declared:
+            types[name] = declared[name]
+            continue
+        words = {file.partition[name] for file in files} - {None}
+        whole = bool(words) and all(WHOLE_NUMBER.fullmatch(str(word)) for word in words)
+        if not whole:
+            types[name] = pa.string()
+        else:
+            types[name] = pa.int32() if all(-(1 << 31) <= int(str(word)) < 1 << 31 for word in words) else pa.int64()
+    return types

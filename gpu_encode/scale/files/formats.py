@@ -1,0 +1,532 @@
+"""Formats of files with rows, one class each: how it is read, in the columns wanted and never whole, and written.
+
+A new format is a class and its place in `FORMATS`.  A CSV file's columns have the types that reading it whole would
+give; they are found block by block.
+"""
+
+import codecs
+import contextlib
+from bisect import bisect_right
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import accumulate
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.csv
+import pyarrow.parquet
+
+from cpu_fallback.cached import cached_property
+from cpu_fallback.settings import number_from_environment
+from gpu_encode.words.errors import datasets as errors
+
+if TYPE_CHECKING:
+    from gpu_encode.scale.files.files import SourceFile
+
+# Bytes of compressed Parquet that are read at a time, of every column.
+PARQUET_BUFFER = 1 << 20
+# Bytes of text that are read at a time, in which a row has to fit.
+SETTING = "GPU_ENCODE_CSV_BLOCK"
+BLOCK = (number_from_environment(SETTING, "a number of MiB, 1 or more", 1) or 4) << 20
+# Bytes of text up to which a file is read whole for its types.
+SMALL = 1 << 26
+# What to do with a column of a type that text or Parquet cannot hold.
+OTHERWISE_ARROW = "write Arrow (.arrow), or leave it out"
+# An empty cell, and what R, SQL and pandas write for a missing value. Quoted, the same words are text.
+MISSING_IN_CSV = ["", "NA", "N/A", "n/a", "NaN", "nan", "NULL", "null", "#N/A"]
+# What Arrow tries on a column of a CSV file, one after the other, until one fits all its values.
+LADDER = (
+    pa.null(), pa.int64(), pa.bool_(), pa.date32(), pa.time32("s"), pa.timestamp("s"), pa.timestamp("ns"),
+    pa.timestamp("s", "UTC"), pa.timestamp("ns", "UTC"), pa.float64(), pa.string(), pa.binary(),
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Contents:
+    """What is known of a file before its rows are read.
+
+    Parameters
+    ----------
+    file : SourceFile
+    schema : pyarrow.Schema
+    group_rows : list of int
+        Rows of each row group of Parquet, of each batch of Arrow; all rows of a CSV file.
+    column_bytes : dict of str to int
+        Bytes of each column in the file.
+    compression : str, optional
+        Of a Parquet file.
+    missing_text : sequence of str
+        Texts that stand for a missing value in a CSV file, beside those that always do.
+    """
+
+    file: "SourceFile"
+    schema: Any
+    group_rows: list[int]
+    column_bytes: Mapping[str, int] = field(default_factory=dict)
+    compression: str | None = None
+    missing_text: Sequence[str] = ()
+
+    @cached_property
+    def borders(self) -> list[int]:
+        """Number of the first row of each row group, and of all rows."""
+        return [0, *accumulate(self.group_rows)]
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return self.borders[-1]
+
+    def group_of(self, row: int) -> tuple[int, int]:
+        """Give the row group that holds a row, and the row's number in it."""
+        group = bisect_right(self.borders, row) - 1
+        return group, row - self.borders[group]
+
+
+class Format:
+    """How files of one format are read and written.
+
+    Attributes
+    ----------
+    name : str
+    extension : str
+        As a dataset of Arrow calls the format.
+    suffixes : tuple of str
+        Of the names of files.
+    compressions : tuple of str
+        That a caller may choose from.
+    has_groups : bool
+        Whether rows lie in groups, which errors name and which are written whole.
+    """
+
+    name: str
+    extension: str
+    suffixes: tuple[str, ...]
+    compressions: tuple[str, ...] = ()
+    has_groups = True
+
+    def explain(self, _file: "SourceFile", error: Exception) -> str:
+        """Say what is wrong with a file that Arrow cannot read."""
+        return " ".join(str(error).split())
+
+    def read_contents(
+        self, files: "Sequence[SourceFile]", _missing_text: Sequence[str], _text: Sequence[str]
+    ) -> list[Contents]:
+        """Read what the heads or feet of files say."""
+        contents = []
+        for file in files:
+            with explain_damage(file):
+                contents.append(self.read_foot(file))
+        return contents
+
+    def read_foot(self, file: "SourceFile") -> Contents:
+        """Read what the head or foot of a file says."""
+        raise NotImplementedError
+
+    def read_batches(self, contents: Contents, columns: list[str], group: int, batch_rows: int) -> Iterator[Any]:
+        """Read a file from a row group on, in batches."""
+        raise NotImplementedError
+
+    def file_schema(self, schema: pa.Schema) -> pa.Schema:
+        """Give the types in which rows are written."""
+        return schema
+
+    def open_writer(self, stream: Any, schema: pa.Schema, suffix: str, compression: str | None) -> Any:
+        """Give a writer of tables, as a context."""
+        raise NotImplementedError
+
+    def arrange(self, table: pa.Table, _dictionaries: dict[int, Any]) -> pa.Table:
+        """Give a row group as it is written after others, whose dictionaries are given."""
+        return table
+
+
+class Parquet(Format):
+    """Parquet."""
+
+    name = extension = "parquet"
+    suffixes = (".parquet", ".pq")
+    compressions = ("none", "snappy", "gzip", "zstd", "lz4", "brotli")
+
+    def read_foot(self, file: "SourceFile") -> Contents:
+        """Read the foot of a file."""
+        with file.open() as stream:
+            reader = pyarrow.parquet.ParquetFile(stream)
+        # Asked for by every column: a schema is made anew each time.
+        schema = reader.schema_arrow
+        names = set(schema.names)
+        groups = [reader.metadata.row_group(number) for number in range(reader.metadata.num_row_groups)]
+        sizes: dict[str, int] = {}
+        compression = None
+        for group in groups:
+            for number in range(group.num_columns):
+                column = group.column(number)
+                path = column.path_in_schema
+                name = path if path in names else path.partition(".")[0]
+                sizes[name] = sizes.get(name, 0) + column.total_compressed_size
+                compression = compression or column.compression
+        return Contents(file, schema, [group.num_rows for group in groups], sizes, compression)
+
+    def read_batches(self, contents: Contents, columns: list[str], group: int, batch_rows: int) -> Iterator[Any]:
+        """Read row groups, never a whole one at once."""
+        with contents.file.open() as stream:
+            reader = pyarrow.parquet.ParquetFile(
+                stream, buffer_size=PARQUET_BUFFER, pre_buffer=False, page_checksum_verification=True
+            )
+            for number in range(group, len(contents.group_rows)):
+                for batch in reader.iter_batches(batch_rows, row_groups=[number], columns=columns):
+                    yield batch.select(columns)
+
+    def file_schema(self, schema: pa.Schema) -> pa.Schema:
+        """Refuse what Parquet does not have."""
+        for column in schema:
+            if pa.types.is_interval(column.type) or pa.types.is_run_end_encoded(column.type):
+                raise errors.type_unknown_to(column.name, column.type, "Parquet", OTHERWISE_ARROW)
+        return schema
+
+    def open_writer(self, stream: Any, schema: pa.Schema, _suffix: str, compression: str | None) -> Any:
+        """Give a writer of tables, as a context."""
+        return pyarrow.parquet.ParquetWriter(
+            stream, schema, compression=compression or "zstd", write_page_checksum=True
+        )
+
+
+class Arrow(Format):
+    """Files of Arrow, which are Feather's."""
+
+    name, extension = "arrow", "ipc"
+    suffixes = (".feather", ".arrow")
+    compressions = ("none", "lz4", "zstd")
+
+    def read_foot(self, file: "SourceFile") -> Contents:
+        """Read the foot of a file, and how many rows its batches have."""
+        with file.open() as stream:
+            schema = pa.ipc.open_file(stream).schema
+            # One column tells how many rows there are.
+            first = pa.ipc.IpcReadOptions(included_fields=[0] if len(schema) else [])
+            reader = pa.ipc.open_file(stream, options=first)
+            rows = [reader.get_batch(number).num_rows for number in range(reader.num_record_batches)]
+        return Contents(file, schema, rows)
+
+    def read_batches(self, contents: Contents, columns: list[str], group: int, _batch_rows: int) -> Iterator[Any]:
+        """Read the batches of a file."""
+        with contents.file.open() as stream:
+            numbers = sorted(contents.schema.get_field_index(name) for name in columns)
+            reader = pa.ipc.open_file(stream, options=pa.ipc.IpcReadOptions(included_fields=numbers))
+            for number in range(group, len(contents.group_rows)):
+                batch = reader.get_batch(number)
+                # Arrow trusts the file, and would read beyond its memory.
+                batch.validate(full=True)
+                yield batch.select(columns)
+
+    def open_writer(self, stream: Any, schema: pa.Schema, _suffix: str, compression: str | None) -> Any:
+        """Give a writer of tables, as a context."""
+        codec = None if compression == "none" else compression
+        options = pa.ipc.IpcWriteOptions(compression=codec, emit_dictionary_deltas=True)
+        return pa.ipc.new_file(stream, schema, options=options)
+
+    def arrange(self, table: pa.Table, dictionaries: dict[int, Any]) -> pa.Table:
+        """Number the values of dictionaries as in the tables before: a file may only add to a dictionary."""
+        # A file of a slice has other bytes than one of a copy.
+        table = copy_rows(table)
+        for number, column_field in enumerate(table.schema):
+            if not pa.types.is_dictionary(column_field.type) or not table.num_rows:
+                continue
+            column = table.column(number).combine_chunks()
+            known = dictionaries.get(number, column.dictionary.slice(0, 0))
+            new = column.dictionary.filter(pc.invert(pc.is_in(column.dictionary, value_set=known)))
+            known = dictionaries[number] = pa.concat_arrays([known, new])
+            positions = pc.index_in(column.dictionary, value_set=known)
+            indices = positions.take(column.indices).cast(column_field.type.index_type)
+            ordered = column_field.type.ordered
+            numbered = pa.DictionaryArray.from_arrays(indices, known, ordered=ordered)
+            table = table.set_column(number, column_field, numbered)
+        return table
+
+
+class Csv(Format):
+    """Text with a separator, which says no types."""
+
+    name = extension = "csv"
+    suffixes = (".csv", ".csv.gz", ".tsv", ".tsv.gz")
+    has_groups = False
+
+    def explain(self, file: "SourceFile", error: Exception) -> str:
+        """Say in which line a file has something else than rows of text, and what to do."""
+        if isinstance(error, UnicodeDecodeError) or "invalid UTF8" in str(error):
+            line = find_bad_line(file)
+            return (
+                f"line {line} holds bytes that are not UTF-8. Convert the file: iconv -f LATIN1 -t UTF-8, or whatever "
+                "encoding it has."
+            )
+        if "straddling object" in str(error):
+            return (
+                f"a row is larger than the {BLOCK >> 20} MiB that are read at a time. Is a quotation mark not closed? "
+                f"If rows are that long, set the environment variable {SETTING} to a larger number of MiB."
+            )
+        if "Expected" in str(error):
+            # Arrow's threads, where there are several, do not know the number of the row.
+            found = error if "Row #" in str(error) else find_bad_row(file) or error
+            error = pa.ArrowInvalid(str(found).replace("Row #", "the header being row 1, row "))
+        return super().explain(file, error)
+
+    def read_contents(
+        self, files: "Sequence[SourceFile]", missing_text: Sequence[str], text: Sequence[str]
+    ) -> list[Contents]:
+        """Read files once, for the types of their columns, which they share, and the number of rows of each."""
+        scans = []
+        for file in files:
+            with explain_damage(file):
+                names, kinds_of_file, n_rows = scan(file, missing_text)
+                if any(pa.binary() in kinds_of_column for kinds_of_column in kinds_of_file):
+                    raise pa.ArrowInvalid("invalid UTF8")
+            scans.append((names, kinds_of_file, n_rows))
+        kinds: dict[str, set[Any]] = {}
+        for names, kinds_of_file, _ in scans:
+            for name, kinds_of_blocks in zip(names, kinds_of_file, strict=True):
+                kinds.setdefault(name, set()).update(kinds_of_blocks)
+        types = {}
+        for name, kinds_of_blocks in kinds.items():
+            having = [file for file, (names, _, _) in zip(files, scans, strict=True) if name in names]
+            types[name] = pa.string() if name in text else join_types(having, name, kinds_of_blocks, missing_text)
+        return [
+            Contents(file, pa.schema([(name, types[name]) for name in names]), [n_rows], missing_text=missing_text)
+            for file, (names, _, n_rows) in zip(files, scans, strict=True)
+        ]
+
+    def read_batches(self, contents: Contents, columns: list[str], _group: int, _batch_rows: int) -> Iterator[Any]:
+        """Read a file block by block."""
+        types = {column.name: value_type(column.type) for column in contents.schema}
+        return typed_batches(contents.file, types, contents.missing_text, columns)
+
+    def file_schema(self, schema: pa.Schema) -> pa.Schema:
+        """Give the schema in types that text can hold."""
+        columns = []
+        for column in schema:
+            kind = value_type(column.type)
+            if pa.types.is_interval(kind):
+                raise errors.type_unknown_to(column.name, kind, "CSV", OTHERWISE_ARROW)
+            if pa.types.is_nested(kind):
+                raise errors.type_unknown_to(column.name, kind, "CSV", "write Parquet, or leave it out")
+            columns.append(column.with_type(pa.string() if pa.types.is_decimal(kind) else kind))
+        return pa.schema(columns)
+
+    def open_writer(self, stream: Any, schema: pa.Schema, suffix: str, _compression: str | None) -> Any:
+        """Give a writer of tables, as a context."""
+        layout = pyarrow.csv.WriteOptions(delimiter=delimiter(suffix))
+        return pyarrow.csv.CSVWriter(stream, schema, write_options=layout)
+
+
+FORMATS: tuple[Format, ...] = (Parquet(), Arrow(), Csv())
+SUFFIXES = {suffix: form for form in FORMATS for suffix in form.suffixes}
+
+
+def suffix_of(name: str) -> str | None:
+    """Return the suffix that tells the format of a file, if there is one.
+
+    Examples
+    --------
+    >>> suffix_of("rows.2024.CSV.gz"), suffix_of("rows.xlsx")
+    ('.csv.gz', None)
+    """
+    return next((suffix for suffix in SUFFIXES if name.lower().endswith(suffix)), None)
+
+
+@contextlib.contextmanager
+def explain_damage(file: "SourceFile", where: str = "") -> Iterator[None]:
+    """Say which file it is that Arrow cannot read."""
+    try:
+        yield
+    except Exception as error:
+        if isinstance(error, (FileNotFoundError, PermissionError)) or not isinstance(error, file.failures):
+            raise
+        raise ValueError(f"cannot read {file.path!r}{where}: {file.format.explain(file, error)}") from error
+
+
+def read_batches(contents: Contents, columns: Sequence[str], skip: int, batch_rows: int) -> Iterator[Any]:
+    """Give the rows of a file from row `skip` on, in batches of at most `batch_rows` rows.
+
+    Parameters
+    ----------
+    contents : Contents
+    columns : sequence of str
+        At least one.
+    skip : int
+        Rows to leave out at the beginning.
+    batch_rows : int
+    """
+    file, (group, skip) = contents.file, contents.group_of(skip)
+    n_read = contents.borders[group]
+    batches = file.format.read_batches(contents, list(columns), group, batch_rows)
+    while True:
+        where = f", row group {contents.group_of(n_read)[0]}" if file.format.has_groups else ""
+        with explain_damage(file, where):
+            batch = next(batches, None)
+        if batch is None:
+            break
+        n_read += batch.num_rows
+        for start in range(skip, batch.num_rows, batch_rows):
+            yield batch.slice(start, batch_rows)
+        skip = max(0, skip - batch.num_rows)
+    if n_read != contents.n_rows:
+        raise errors.source_changed(file.path)
+
+
+def copy_rows(table: pa.Table) -> pa.Table:
+    """Return a table of the same rows in memory of its own."""
+    return table.take(pa.array(np.arange(table.num_rows)))
+
+
+def delimiter(suffix: str) -> str:
+    """Return what stands between the cells of a file with this suffix."""
+    return "\t" if suffix.startswith(".tsv") else ","
+
+
+def open_text(file: "SourceFile") -> Any:
+    """Open a CSV file to read its text."""
+    stream = file.open()
+    return pa.CompressedInputStream(stream, "gzip") if file.suffix.endswith(".gz") else stream
+
+
+def csv_parsing(suffix: str) -> Any:
+    """Return how lines are cut into cells."""
+    return pyarrow.csv.ParseOptions(delimiter=delimiter(suffix), newlines_in_values=True)
+
+
+def csv_conversion(missing_text: Sequence[str], types: Mapping[str, Any], columns: Sequence[str] | None = None) -> Any:
+    """Return how cells become values.
+
+    Parameters
+    ----------
+    missing_text : sequence of str
+        Texts that stand for a missing value, beside those that always do.
+    types : mapping of str to pyarrow.DataType
+        Types of the columns for which they are known; others are inferred.
+    columns : sequence of str, optional
+        Columns to read.
+    """
+    return pyarrow.csv.ConvertOptions(
+        null_values=[*MISSING_IN_CSV, *missing_text],
+        strings_can_be_null=True,
+        quoted_strings_can_be_null=False,
+        column_types=dict(types),
+        include_columns=None if columns is None else list(columns),
+    )
+
+
+def scan(file: "SourceFile", missing_text: Sequence[str]) -> tuple[list[str], list[set[Any]], int]:
+    """Read one file: names of its columns, the types that they have block by block, and its number of rows."""
+    parsing = csv_parsing(file.suffix)
+    if file.state()[0] * (8 if file.suffix.endswith(".gz") else 1) <= SMALL:
+        with open_text(file) as stream:
+            conversion = csv_conversion(missing_text, {})
+            # With a row that is larger than a block Arrow's threads would hang when the process ends.
+            blocks = pyarrow.csv.ReadOptions(block_size=max(BLOCK, SMALL))
+            table = pyarrow.csv.read_csv(stream, blocks, parse_options=parsing, convert_options=conversion)
+        return table.column_names, [{kind} for kind in table.schema.types], table.num_rows
+    with open_text(file) as stream:
+        names = list(pyarrow.csv.open_csv(stream, parse_options=parsing).schema.names)
+    kinds: list[set[Any]] = [set() for _ in names]
+    n_rows = 0
+    for batch in typed_batches(file, dict.fromkeys(names, pa.binary()), missing_text):
+        n_rows += batch.num_rows
+        for kinds_of_column, kind in zip(kinds, infer_types(batch, missing_text), strict=True):
+            kinds_of_column.add(kind)
+    return names, kinds, n_rows
+
+
+def find_bad_line(file: "SourceFile") -> int:
+    """Give the number of the first line with bytes that are not UTF-8."""
+    decoder, line = codecs.getincrementaldecoder("utf-8")(), 1
+    with open_text(file) as stream:
+        while block := stream.read(BLOCK):
+            try:
+                decoder.decode(block)
+            except UnicodeDecodeError as error:
+                return line + error.object[: error.start].count(b"\n")
+            line += block.count(b"\n")
+    return line
+
+
+def find_bad_row(file: "SourceFile") -> pa.ArrowInvalid | None:
+    """Give Arrow's error for a row of too few or too many cells with its number."""
+    everything = pyarrow.csv.ReadOptions(block_size=BLOCK, use_threads=False)
+    try:
+        with open_text(file) as stream:
+            for _ in pyarrow.csv.open_csv(stream, everything, parse_options=csv_parsing(file.suffix)):
+                pass
+    except pa.ArrowInvalid as error:
+        return error
+    return None
+
+
+def typed_batches(
+    file: "SourceFile", types: Mapping[str, Any], missing_text: Sequence[str], columns: Sequence[str] | None = None
+) -> Iterator[Any]:
+    """Read a CSV file block by block, in types that are given."""
+    with open_text(file) as stream:
+        yield from pyarrow.csv.open_csv(
+            stream,
+            read_options=pyarrow.csv.ReadOptions(block_size=BLOCK),
+            parse_options=csv_parsing(file.suffix),
+            convert_options=csv_conversion(missing_text, types, columns),
+        )
+
+
+def infer_types(batch: Any, missing_text: Sequence[str]) -> list[Any]:
+    """Give the types that the values of one block have, all of them read as text so far.
+
+    Arrow's own reader decides, on the same cells written anew, so no rule of it is repeated here.
+    """
+    kinds: list[Any] = [pa.binary()] * batch.num_columns
+    columns = {}
+    for number in range(batch.num_columns):
+        with contextlib.suppress(pa.ArrowInvalid):  # bytes that are no text
+            columns[str(number)] = batch.column(number).cast(pa.string())
+    sink = pa.BufferOutputStream()
+    if columns:
+        # In quotes a value is never taken for a missing one.
+        layout = pyarrow.csv.WriteOptions(quoting_style="all_valid")
+        pyarrow.csv.write_csv(pa.table(columns), sink, layout)
+        inferred = pyarrow.csv.read_csv(
+            pa.BufferReader(sink.getvalue()),
+            parse_options=csv_parsing(".csv"),
+            convert_options=csv_conversion(missing_text, {}),
+        )
+        for column in inferred.schema:
+            kinds[int(column.name)] = column.type
+    return kinds
+
+
+def join_types(files: "Sequence[SourceFile]", name: str, kinds: set[Any], missing_text: Sequence[str]) -> Any:
+    """Give the first type of the ladder that fits all blocks of a column, which have these types one by one."""
+    steps = {LADDER.index(kind) for kind in kinds} - {0}
+    if len(steps) <= 1:
+        return LADDER[max(steps, default=0)]
+    kinds = {LADDER[step] for step in steps}
+    for kind in LADDER[max(steps) :]:
+        # Whole numbers are numbers, and all is text.
+        known_to_fit = kind in (pa.string(), pa.binary()) or kinds == {pa.int64(), pa.float64()}
+        if known_to_fit or all(fits(file, name, kind, missing_text) for file in files):
+            break
+    return kind
+
+
+def fits(file: "SourceFile", name: str, kind: Any, missing_text: Sequence[str]) -> bool:
+    """Whether all values of a column can be read in this type."""
+    try:
+        for _ in typed_batches(file, {name: kind}, missing_text, [name]):
+            pass
+    except pa.ArrowInvalid:
+        return False
+    return True
+
+
+def is_text(kind: pa.DataType) -> bool:
+    """Tell whether values of this type are strings."""
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind))
+
+
+def value_type(kind: pa.DataType) -> pa.DataType:
+    """Return the type of the values behind a dictionary, or the type itself."""
+    return kind.value_type if pa.types.is_dictionary(kind) else kind

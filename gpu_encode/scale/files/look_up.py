@@ -1,0 +1,329 @@
+"""Tables of encodings in places by a hash of the category, and the rows that look their encodings up there.
+
+Lines of one category, and the rows that have it, find the same place by themselves, wherever they lie.  So a place
+holds all that its rows need, and no process holds all categories.
+"""
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+import pyarrow as pa
+from pyarrow import parquet
+
+from cpu_fallback.types import MISSING, Array
+from gpu_encode.fitting.columns import map_columns
+from gpu_encode.fitting.model import count_unseen, encoded_names, refuse_values
+from gpu_encode.scale.files import shuffle, stores
+from gpu_encode.seam.ops import host
+from gpu_encode.tables import frames
+from gpu_encode.tables.categories.hashes import hash_categories
+from gpu_encode.tables.categories.keys import CategoryIndex, KeySpec
+from gpu_encode.words.errors.datasets import check_outputs, no_such_column
+from gpu_encode.words.errors.pieces import rows_have_changed
+
+
+@dataclass(frozen=True)
+class JoinedKey:
+    """How rows find the encodings of a key.
+
+    Parameters
+    ----------
+    columns, stored : list of str
+        Its columns, of rows and of the table of encodings.
+    outputs : list of str
+    unknown : list of float
+        Encodings of values that are not in the table.
+    missing : list of float
+        Those of rows without a value by view and output, those of new rows last.
+    policy : str
+        What missing values are.
+    refuses_unknown : bool
+    """
+
+    columns: list[str]
+    stored: list[str]
+    outputs: list[str]
+    unknown: list[float]
+    missing: list[float]
+    policy: str
+    refuses_unknown: bool
+
+    @property
+    def new_rows(self) -> int:
+        """The number of the view of new rows: so many views have training rows."""
+        return len(self.missing) // len(self.outputs) - 1
+
+
+@dataclass(frozen=True)
+class Joined:
+    """What is known beside the table of encodings.
+
+    Parameters
+    ----------
+    keys : list of JoinedKey
+    features : list of str
+        Columns that fit took for features.
+    passed : list of str
+        Those that pass through.
+    optional : list of str
+        Those that new rows may lack.
+    dtype : str
+    n_rows : int
+        Training rows; 0 where nobody has counted them.
+    """
+
+    keys: list[JoinedKey]
+    features: list[str]
+    passed: list[str]
+    optional: list[str]
+    dtype: str
+    n_rows: int = 0
+
+    @property
+    def needed(self) -> set[str]:
+        """Columns that new rows have to have."""
+        return {*self.passed, *(name for key in self.keys for name in key.columns)} - {*self.optional}
+
+    @classmethod
+    def of(cls, shared: shuffle.ShuffledSums) -> Self:
+        """Give what is known of a fit."""
+        model, names = shared.model, shared.reading.roles.features
+        outputs, keys = encoded_names(model, names), []
+        for entry, (key, rule) in enumerate(zip(model.selection.entries, model.rules, strict=True)):
+            unknown, missing = shared.encode(entry, shuffle.no_categories(shared)).astype(float)
+            mine, outputs = outputs[: unknown.shape[1]], outputs[unknown.shape[1] :]
+            columns, stored = [names[place] for place in key.members], [shuffle.key_name(i) for i in key.members]
+            fallbacks = unknown[-1].tolist(), missing.ravel().tolist()
+            keys.append(JoinedKey(columns, stored, mine, *fallbacks, rule.missing, rule.refuses_unknown))
+        selection = model.selection
+        passed, optional = ([names[place] for place in places] for places in (selection.passed, selection.optional))
+        return cls(keys, names, passed, optional, model.dtype, shared.encoding_plan.n_rows)
+
+    @property
+    def outputs(self) -> list[str]:
+        """Names of all encodings."""
+        return [name for key in self.keys for name in key.outputs]
+
+    def beside_training(self, aside: Sequence[str]) -> list[str]:
+        """Give the columns of training rows that come behind encodings: those that pass through, then others."""
+        check_outputs([*self.outputs, *self.passed, *aside])
+        return [*self.passed, *aside]
+
+    def beside_new(self, names: Sequence[str]) -> list[str]:
+        """Give the columns of new rows that come behind encodings; ValueError for rows that lack one.
+
+        Parameters
+        ----------
+        names : list of str
+            All columns; those that fit has not seen come last.
+        """
+        for name in self.features:
+            if name in self.needed and name not in names:
+                raise no_such_column("the encoder", name, names)
+        passed = [name for name in self.passed if name in names]
+        others = [*passed, *(name for name in names if name not in self.features)]
+        check_outputs([*self.outputs, *others])
+        return others
+
+    def of_new_rows(self) -> Self:
+        """Give what new rows need of it."""
+        keys = [replace(key, missing=key.missing[-len(key.outputs) :]) for key in self.keys]
+        return replace(self, keys=keys)
+
+    def to_text(self) -> str:
+        """Give all of it as JSON."""
+        return json.dumps(asdict(self))
+
+    @classmethod
+    def from_text(cls, text: str) -> Self:
+        """Read what `to_text` gave."""
+        known = json.loads(text)
+        return cls(**known | {"keys": [JoinedKey(**key) for key in known["keys"]]})
+
+    def write(self, path: str) -> None:
+        """Write it to ``path/joined``, a folder of a Parquet file of one row and one column.
+
+        Parameters
+        ----------
+        path : str
+            A folder of this machine, or a URL that fsspec reaches.
+        """
+        filesystem, folder = folder_of(path)
+        if filesystem is None:
+            Path(folder, "joined").mkdir(parents=True, exist_ok=True)
+        table = pa.table({"joined": [self.to_text()]})
+        parquet.write_table(table, f"{folder}/joined/part-0.parquet", filesystem=filesystem)
+
+    @classmethod
+    def read(cls, path: str) -> Self:
+        """Read it from ``path/joined``, whichever engine wrote it."""
+        filesystem, folder = folder_of(path)
+        return cls.from_text(parquet.read_table(f"{folder}/joined", filesystem=filesystem)["joined"][0].as_py())
+
+
+def folder_of(path: str) -> tuple[Any, str]:
+    """Give the file system of a path, None for this machine's, and the path in it."""
+    return stores.reach(stores.with_lower_scheme(path)) if stores.is_url(path) else (None, str(path))
+
+
+def of_new_rows(joined: Joined, lines: Any) -> Any:
+    """Give lines of `shuffle.encode_lines` without the encodings of training rows.
+
+    Parameters
+    ----------
+    joined : Joined
+        As it was when they were made.
+    lines : pyarrow.Table
+    """
+    made, dtype = [lines.slice(0, 0)], lines.schema.field(shuffle.ENCODINGS).type.value_type
+    for entry, key in enumerate(joined.keys):
+        own = shuffle.of_entry(lines, entry)
+        cells = own[shuffle.ENCODINGS].combine_chunks().flatten().to_numpy()
+        cells = cells.reshape(len(own), key.new_rows + 1, len(key.outputs))[:, -1]
+        place = own.column_names.index(shuffle.ENCODINGS)
+        made.append(own.set_column(place, shuffle.ENCODINGS, shuffle.as_lists(cells, dtype)))
+    return pa.concat_tables(made)
+
+
+def rows_by_place(table: Any, columns: Sequence[str], number: int) -> dict[int, Array]:
+    """Find the place of each row by the values of some columns.
+
+    Parameters
+    ----------
+    table : pyarrow.Table
+    columns : list of str
+        Those of one key; a missing value is a value like others.
+    number : int
+        Of places.
+
+    Returns
+    -------
+    dict of int to int64 array
+        Numbers of rows, rising, of each place that has any.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> places = rows_by_place(pa.table({"city": ["Rome", "Bonn", None, "Rome"]}), ["city"], 4)
+    >>> sorted(rows.tolist() for rows in places.values())
+    [[0, 3], [1], [2]]
+    """
+    if not len(table):
+        return {}
+    key, codes = index_of(table.select(list(columns)))
+    return at_places(places_of(hash_categories(key, shuffle.SEED), number)[codes])
+
+
+def places_of(hashes: Array, number: int) -> Array:
+    """Give the place, among so many, of each hash."""
+    places: Array = (hashes % np.uint64(number)).astype(np.uint16)
+    return places
+
+
+def at_places(places: Array) -> dict[int, Array]:
+    """Give the numbers of rows, rising, at each place that has any."""
+    if not len(places):
+        return {}
+    order = np.argsort(places, kind="stable")
+    found, starts = np.unique(places[order], return_index=True)
+    return dict(zip(found.tolist(), np.split(order, starts[1:]), strict=True))
+
+
+def dealt_lines(lines: shuffle.KeyLines, number: int) -> Iterator[tuple[int, Any]]:
+    """Give the lines of a key that some rows have by their place, among so many."""
+    for place, at in at_places(places_of(lines.hashes, number)).items():
+        yield place, lines.table.take(pa.array(at))
+
+
+def distinct_rows(table: Any, key: JoinedKey) -> shuffle.KeyLines:
+    """Give the values that new rows have in a key, each once, by the names under which they are stored."""
+    index, codes = index_of(table.select(list(key.columns)))
+    rows = shuffle.first_rows(codes, index.n_categories, with_missing=True)
+    found = np.flatnonzero(rows >= 0)
+    columns = [shuffle.in_one_form(table[name].take(pa.array(rows[found]))) for name in key.columns]
+    hashes = hash_categories(index, shuffle.SEED)[found]
+    return shuffle.KeyLines(pa.table(columns, key.stored), hashes, shuffle.line_of_rows(codes, rows))
+
+
+def lines_by_place(
+    lines: Any, keys: Sequence[Sequence[str]], numbers: Sequence[int]
+) -> Iterator[tuple[tuple[int, int], Any]]:
+    """Give lines by the number of their key, and the place that the values of the key's columns say."""
+    for entry, (columns, number) in enumerate(zip(keys, numbers, strict=True)):
+        own = shuffle.of_entry(lines, entry)
+        for place, rows in rows_by_place(own, columns, number).items():
+            yield (entry, place), own.take(pa.array(rows))
+
+
+def index_of(table: Any, name: str = "") -> tuple[CategoryIndex, Array]:
+    """Give the categories of a key whose columns are those of a table, and the code of each row."""
+    columns = map_columns(frames.read(table))
+    return CategoryIndex.fit(KeySpec(name, tuple(range(table.num_columns))), columns, host(len(table)), True)
+
+
+class PlaceTable:
+    """The encodings of the categories of one key that lie at one place.
+
+    Parameters
+    ----------
+    key : JoinedKey
+    lines : pyarrow.Table
+        Of this key, as `shuffle.encode_lines` gives them.
+    dtype : str
+        Of encodings.
+    """
+
+    def __init__(self, key: JoinedKey, lines: Any, dtype: str) -> None:
+        self._key = key
+        self._index, codes = index_of(lines.select(key.stored), "_x_".join(key.columns))
+        encodings = lines[shuffle.ENCODINGS].combine_chunks().flatten().to_numpy()
+        shape = len(lines), key.new_rows + 1, len(key.outputs)
+        # Behind the categories, unknown values have no line, and missing ones have that of the category.
+        self._lines = np.full(self._index.n_categories + 2, -1, np.int64)
+        self._lines[codes] = np.arange(len(lines))
+        self._encodings = encodings.astype(dtype, copy=False).reshape(shape)
+
+    def look_up(self, table: Any, views: Array | None, of_rows: Array | None = None) -> Array:
+        """Give the encodings of rows whose categories lie here.
+
+        Parameters
+        ----------
+        table : pyarrow.Table
+        views : int array (rows,), optional
+            The view of each training row; None of new rows.
+        of_rows : int array (rows,), optional
+            Where the table has each category once: which of its lines each row has.
+
+        Returns
+        -------
+        float array (rows, outputs)
+
+        Raises
+        ------
+        ValueError
+            For values that a policy refuses, and for training rows that were not summed.
+        """
+        key, columns = self._key, map_columns(frames.read(table.select(list(self._key.columns))))
+        codes = self._index.lookup(columns, host(len(table)), key.policy == "category")
+        if views is None:
+            refuse_values(codes, self._index, key.policy, key.refuses_unknown, columns)
+        if of_rows is not None:
+            codes = codes[of_rows]
+        lines = self._lines[codes]
+        if views is None:
+            count_unseen(self._index, codes)
+            views = np.full(len(codes), key.new_rows)
+        elif bool(((lines < 0) & ((codes != MISSING) | (key.policy == "category"))).any()):
+            raise rows_have_changed(f"{' x '.join(map(repr, key.columns))}: X has values")
+        absent = np.full((len(codes), len(key.outputs)), key.unknown)
+        if key.policy != "category":
+            missing = np.flatnonzero(codes == MISSING)
+            absent[missing] = np.reshape(key.missing, (-1, len(key.outputs)))[views[missing]]
+        encodings: Array = absent.astype(self._encodings.dtype)
+        found = np.flatnonzero(lines >= 0)
+        encodings[found] = self._encodings[lines[found], views[found]]
+        return encodings

@@ -1,0 +1,137 @@
+"""Ordered schemes over chunks: rows as they stand carry sums on; any other order sorts rows into files first."""
+
+from collections.abc import Callable, Iterator
+
+from gpu_encode.scale.files.run import Run
+from gpu_encode.scale.files.source import Roles, Size
+from gpu_encode.scale.files.spilling import SpillFiles
+from gpu_encode.scale.parts import (
+    CategoryMeanDeltas,
+    CategoryMeanScan,
+    EncodingTables,
+    OrderedRows,
+    OrderedScan,
+    Part,
+    RowEncodings,
+    shuffle,
+    with_categories,
+)
+
+# Gives, per order, the encodings of the rows of a part; None where the scheme is not ordered.
+Placing = Callable[[Part], list[list[RowEncodings]] | None]
+
+
+class Orders:
+    """The orders of an ordered scheme.
+
+    Parameters
+    ----------
+    run : Run
+    tables : EncodingTables
+    roles : Roles
+    columns : list of str
+        The columns from which the places of rows follow.
+    size : Size
+        Of the chunks of these columns that are read to find places.
+    """
+
+    def __init__(self, run: Run, tables: EncodingTables, roles: Roles, columns: list[str], size: Size) -> None:
+        self._run, self._tables, self._roles = run, tables, roles
+        self._columns, self._size, self._folder = columns, size, run.staging.partial
+        self._n_groups = -(-run.source.n_rows // size.rows)
+
+    def placing(self) -> tuple[EncodingTables, Placing]:
+        """Give the tables, and the function that gives the encodings of each chunk.
+
+        Of rows as they stand the chunks must come one after another, from the first on; of other orders each must lie
+        between multiples of the size's rows.
+        """
+        return self._in_rows() if self._tables.encoding_plan.order == "rows" else self._shuffled()
+
+    def _in_rows(self) -> tuple[EncodingTables, Placing]:
+        """Scan rows in the order in which they stand."""
+        tables = self._tables
+        if tables.needs_categories:
+            means = CategoryMeanScan(tables)
+
+            def add(orders: list[list[OrderedRows]]) -> None:
+                for rows in orders[0]:
+                    means.add(rows)
+
+            self._shuffle_chunks(1, add)
+            tables = with_categories(tables, [means.deltas()])
+        scan = OrderedScan(tables)
+        return tables, lambda part: [[scan.encode(rows) for rows in order] for order in shuffle(tables, part)]
+
+    def _shuffled(self) -> tuple[EncodingTables, Placing]:
+        """Write rows into files by place, encode them file by file, and write their encodings into files by row."""
+        tables, chunk_rows = self._tables, self._size.rows
+        by_place = self._write_by_place()
+        if tables.needs_categories:
+            tables = with_categories(tables, [self._mean_deltas(*order) for order in enumerate(by_place)])
+        by_row = [self._encode_by_place(tables, *order) for order in enumerate(by_place)]
+
+        def read_encodings(part: Part) -> list[list[RowEncodings]]:
+            start, stop = part.first_row, part.first_row + part.X.num_rows
+            orders = []
+            for files in by_row:
+                pieces = (RowEncodings(*arrays).between(start, stop) for arrays in files.read(start // chunk_rows))
+                orders.append([piece for piece in pieces if len(piece.rows)])
+            return orders
+
+        return tables, read_encodings
+
+    def _shuffle_chunks(self, n_groups: int, use: Callable[[list[list[OrderedRows]]], None]) -> None:
+        """Read all rows, and hand over those of each chunk: per order, in groups of neighbouring places."""
+        with self._run.reading("placing", self._columns, self._size) as chunks:
+            for chunk in chunks:
+                with self._run.timed("placing"):
+                    use(shuffle(self._tables, self._roles.part(chunk), n_groups))
+
+    def _write_by_place(self) -> list[SpillFiles]:
+        """Write all rows into files by place, per order."""
+        by_place: list[SpillFiles] = []
+
+        def write(orders: list[list[OrderedRows]]) -> None:
+            for number, groups in enumerate(orders):
+                if number == len(by_place):
+                    by_place.append(SpillFiles(self._folder / f"by-place-{number}"))
+                for group, rows in enumerate(groups):
+                    if len(rows):
+                        arrays = [rows.rows, rows.begins, rows.ties, *rows.codes, *rows.targets, *rows.weights]
+                        by_place[number].add(group, arrays)
+
+        self._shuffle_chunks(self._n_groups, write)
+        return by_place
+
+    def _in_order(self, by_place: SpillFiles) -> Iterator[tuple[int, OrderedRows]]:
+        """Give the rows of one order by group, from the first to the last place."""
+        n_targets, n_keys = len(self._tables.model.targets), len(self._tables.model.keys)
+        for group in range(self._n_groups):
+            pieces = []
+            for rows, begins, ties, *columns in by_place.read(group):
+                codes, others = columns[:n_keys], columns[n_keys:]
+                pieces.append(OrderedRows(rows, begins, ties, codes, others[:n_targets], others[n_targets:]))
+            if pieces:
+                yield group, OrderedRows.join(pieces)
+
+    def _mean_deltas(self, number: int, by_place: SpillFiles) -> CategoryMeanDeltas:
+        """Scan one order for the means of categories."""
+        means = CategoryMeanScan(self._tables, number)
+        with self._run.timed("placing"):
+            for _, rows in self._in_order(by_place):
+                means.add(rows)
+        return means.deltas()
+
+    def _encode_by_place(self, tables: EncodingTables, number: int, by_place: SpillFiles) -> SpillFiles:
+        """Encode all rows in one order, and write their encodings into files of as many rows as a chunk has."""
+        by_row, chunk_rows = SpillFiles(self._folder / f"by-row-{number}"), self._size.rows
+        scan = OrderedScan(tables, number)
+        with self._run.timed("placing"):
+            for group, rows in self._in_order(by_place):
+                by_place.remove(group)
+                encodings = scan.encode(rows)
+                for chunk in sorted(set((encodings.rows // chunk_rows).tolist())):
+                    piece = encodings.between(chunk * chunk_rows, (chunk + 1) * chunk_rows)
+                    by_row.add(chunk, [piece.rows, piece.values, piece.unseen])
+        return by_row

@@ -1,0 +1,270 @@
+"""Room below a memory limit for what is learned of the categories: counted while it grows, refused where it cannot fit.
+
+All is counted in bytes that are resident at once.  The factors are measured: tests/scale/files/test_memory_limit.py
+holds what follows from them, from outside of the process.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from math import ceil
+from typing import Any
+
+from gpu_encode.fitting.columns import map_columns
+from gpu_encode.scale.files import memory
+from gpu_encode.scale.files.source import Size
+from gpu_encode.scale.parts import EncodingPlan, Part, PartialSums
+from gpu_encode.schemes.plans import FoldPlan
+from gpu_encode.seam import ops
+from gpu_encode.sums.category_sums import CategorySums
+from gpu_encode.sums.targets import counted_classes
+from gpu_encode.tables.categories.distinct_counts import DistinctCount
+from gpu_encode.tables.categories.keys import CategoryIndex
+from gpu_encode.words.errors.datasets import CategoriesError, Need
+
+# Of a category: what joining two vocabularies takes beside their values, and what finding values among them takes.
+JOINING, FINDING = 96, 48
+# Of an encoding: the table, what it is looked up in, and what its formula takes in one pass and in array expressions.
+TABLE, IN_ONE_PASS, IN_ARRAYS = 18, 8, 120
+# Digits of the sums of a target of quantities, before any have been seen.
+LIKELY_WIDTH = 20
+# Bytes that a row of a piece takes beside its own and its sums: codes, folds, places.
+WORK_OF_ROW = 100
+# Of its sums, as many as there are at once: those of a thread, those of the piece, and room that is rounded up.
+SUMS_OF_ROW = 2.5
+# Of the lines of its sums, those that are made, in their places and compressed.
+LINES_OF_ROW = 5
+# The share of what is free that a chunk takes whose rows are summed in pieces.
+CHUNK_SHARE = 16
+# Fewer rows are not worth a piece.
+FEWEST_ROWS = 1 << 12
+# Rows of which categories are counted at most, to say what limit is enough.
+MOST_COUNTED = 1 << 26
+# Part of a counted number that it may be wrong by, and MiB that two runs may differ by.
+DOUBT, SPARE = 0.03, 12 << 20
+
+
+@dataclass(frozen=True)
+class KeyBytes:
+    """What the categories of one key take.
+
+    Parameters
+    ----------
+    name : str
+    n_categories : int
+    words : float
+        Distinct values.
+    sums, largest : float
+        Sums of all targets, and of that which has most.
+    tables, work : float
+        Encodings, and what is at hand while those of one target are made.
+    """
+
+    name: str
+    n_categories: int
+    words: float
+    sums: float
+    largest: float
+    tables: float
+    work: float
+
+    @classmethod
+    def of(
+        cls, key: CategoryIndex, per_target: list[CategorySums], rules: list[Any], views: int, pairs: int
+    ) -> "KeyBytes":
+        """Count what is held of a key, with its pairs, and what its tables will take."""
+        n_categories = key.n_categories
+        held = [sums.accumulators.nbytes + bytes_of(sums.distribution) for sums in per_target] + [pairs]
+        tables, work = [0.0], [0.0]
+        for sums, rule in zip(per_target, rules, strict=True):
+            cells = n_categories * views * max(sums.accumulators.shape[2] - sums.spec.first_output, 1)
+            tables.append(TABLE * cells)
+            fused = rule.describe_fused() is not None and sums.distribution is None and not key.levels
+            work.append((IN_ONE_PASS if fused else IN_ARRAYS) * cells + IN_ARRAYS * cells / views)
+        words = sum(vocabulary.values.array.nbytes for vocabulary in key.vocabularies)
+        # Combinations by value numbers, and twice as much by joint keys.
+        words += 0 if key.tuples is None else 3 * 4 * len(key.vocabularies) * n_categories
+        return cls(key.entry.name, n_categories, words, sum(held), max(held), sum(tables), max(work))
+
+    def grown(self, n_categories: int) -> "KeyBytes":
+        """Give what so many categories would take."""
+        factor = n_categories / max(self.n_categories, 1)
+        sizes = {name: getattr(self, name) * factor for name in ("words", "sums", "largest", "tables", "work")}
+        return replace(self, n_categories=n_categories, **sizes)
+
+
+def bytes_of(distribution: Any) -> int:
+    """Bytes that the counts of values take, sorted anew whenever some are added."""
+    if distribution is None:
+        return 0
+    return 3 * sum(int(getattr(distribution, name).nbytes) for name in ("values", "category", "value", "counts"))
+
+
+class Room:
+    """Room for categories and their sums.
+
+    Parameters
+    ----------
+    limit : int
+        Bytes that the process may take.
+    encoding_plan : EncodingPlan
+    smallest : int
+        Bytes of the smallest chunk at work.
+    row_bytes : float
+        Bytes of a row that is summed.
+    n_keys : int
+    kept_rows : int, default=0
+        Bytes of all rows, where they are not in memory yet and could be with a larger limit.
+    """
+
+    def __init__(
+        self,
+        limit: int,
+        encoding_plan: EncodingPlan,
+        smallest: int,
+        row_bytes: float,
+        n_keys: int,
+        kept_rows: int = 0,
+    ) -> None:
+        memory.release()
+        self.limit, self.plan, self.smallest, self.kept_rows = limit, encoding_plan, smallest, kept_rows
+        self.held = max(memory.resident_bytes(), memory.LOADED)
+        self.views = max(plan.n_folds if isinstance(plan, FoldPlan) else 1 for plan in encoding_plan.plans)
+        classes = [counted_classes(info.kind, info.classes) for info in encoding_plan.targets]
+        width = sum(LIKELY_WIDTH if number == 1 else number for number in classes)
+        self._n_keys = n_keys
+        self._row_bytes, self._row = row_bytes, 2 * row_bytes + WORK_OF_ROW * n_keys
+        self._sums_of_row, self._read_ahead = 8.0 * self.views * width * n_keys, 0.0
+
+    def rows_of_piece(self, sums: PartialSums) -> int:
+        """Say how many rows may be summed at once, each of which may have categories of its own."""
+        keys = self.keys(sums)
+        if keys:
+            self._sums_of_row = sum(key.sums / (key.n_categories + 2) for key in keys)
+        free = self.limit - max(memory.resident_bytes(), memory.LOADED) - self.while_joined(keys) - self._read_ahead
+        return int(0.8 * free / (self._row + SUMS_OF_ROW * self._sums_of_row))
+
+    def shorten(self, size: Size) -> Size:
+        """Give chunks that leave room for sums, where those of all their rows would not fit."""
+        free = self.limit - self.held
+        if size.rows * (self._row + SUMS_OF_ROW * self._sums_of_row) <= 0.8 * free:
+            return size
+        rows = min(size.rows, int(free / CHUNK_SHARE / self._row_bytes)) // FEWEST_ROWS * FEWEST_ROWS
+        rows = max(FEWEST_ROWS, rows)
+        self._read_ahead = rows * self._row_bytes
+        return Size(rows, int(rows * self._row_bytes) + 1, min(size.batch_rows, rows))
+
+    def shorten_spilled(self, size: Size, n_sums: int) -> Size:
+        """Give chunks whose rows fit beside a line of sums for each, and each key."""
+        of_row = self._row + self._row_bytes + LINES_OF_ROW * self._n_keys * (8 * n_sums + self._row_bytes)
+        rows = max(FEWEST_ROWS, int(0.8 * (self.limit - self.held) / of_row) // FEWEST_ROWS * FEWEST_ROWS)
+        if rows >= size.rows:
+            return size
+        return Size(rows, int(rows * self._row_bytes * 1.25) + 1, min(size.batch_rows, rows))
+
+    def keys(self, sums: PartialSums) -> list[KeyBytes]:
+        """Count what is held of each key."""
+        if sums.model is None:
+            return []
+        model = sums.model
+        return [
+            KeyBytes.of(
+                key,
+                per_target,
+                [rule.of_target(number) for number in range(len(per_target))],
+                self.views,
+                sum(pairs.nbytes for pairs in model.pairs if pairs.keys[0] == entry),
+            )
+            for entry, (key, per_target, rule) in enumerate(zip(model.keys, model.statistics, model.rules, strict=True))
+        ]
+
+    @staticmethod
+    def while_joined(keys: list[KeyBytes]) -> float:
+        """Bytes that sums take beside themselves while others are added."""
+        return max((key.largest + 2 * key.words + JOINING * key.n_categories for key in keys), default=0.0)
+
+    def needed(self, keys: list[KeyBytes]) -> int:
+        """Bytes that the process takes at most: while sums are joined, become tables, and rows are encoded."""
+        words = sum(key.words + FINDING * key.n_categories for key in keys)
+        sums, tables = sum(key.sums for key in keys), sum(key.tables for key in keys)
+        largest, work = max((key.largest for key in keys), default=0), max((key.work for key in keys), default=0)
+        least_piece = FEWEST_ROWS * (self._row + SUMS_OF_ROW * self._sums_of_row) / 0.8
+        folds = isinstance(self.plan.plan, FoldPlan)
+        # Beside it there is a chunk at hand, and one that is read ahead.
+        joining = (sums + words + self.while_joined(keys) + least_piece) / (1 - 2 / CHUNK_SHARE) - words
+        ending = 2 * sums + largest
+        making = sums * (1 + 1 / self.views if folds else 2) + tables + work
+        encoding = sums * (1 / self.views if folds else 2) + tables + (0 if folds else work) + self.smallest
+        return int(self.held + words + max(joining, ending, making, encoding))
+
+    def check(self, sums: PartialSums) -> bool:
+        """Whether what has been learned so far fits."""
+        return self.needed(self.keys(sums)) <= self.limit
+
+    def refuse(self, given_up: list[PartialSums], rest: Iterable[Part]) -> CategoriesError:
+        """Give the error that says which limit is enough; the rest of the rows is looked through for their categories.
+
+        Parameters
+        ----------
+        given_up : list of PartialSums
+            The sums of the rows so far, alone in a list from which they are taken so that nothing else holds them.
+        rest : iterable of Part
+        """
+        sums = given_up.pop()
+        keys, n_rows = self.keys(sums), sums.n_rows
+        assert sums.model is not None
+        indexes = sums.model.keys
+        counts = [DistinctCount() for _ in indexes]
+        for key, count in zip(indexes, counts, strict=True):
+            count.add(key)
+        bare = [key.without_categories() for key in indexes]
+        del sums, indexes
+        memory.release()
+        known, before, seen = n_rows, [count.estimate() for count in counts], n_rows
+        for part in rest:
+            before, known = [count.estimate() for count in counts], seen
+            count_categories(self.plan, part, bare, counts)
+            seen += part.X.num_rows
+            memory.release()
+            if seen - n_rows > MOST_COUNTED:
+                break
+        grown = []
+        for of_key, count, earlier in zip(keys, counts, before, strict=True):
+            total = count.estimate()
+            # Rows that were not looked at have as many new categories as those that were looked at last.
+            new = (total - earlier) / max(seen - known, 1) * (self.plan.n_rows - seen)
+            grown.append(of_key.grown(max(of_key.n_categories, ceil((total + new) * (1 + DOUBT)))))
+        return self.too_small(grown, exact=seen >= self.plan.n_rows)
+
+    def enough(self, keys: list[KeyBytes]) -> int:
+        """Give a limit that is enough."""
+        enough = max(self.needed(keys), self.limit) + SPARE
+        # A limit that has room for all rows at once makes the first pass keep them.
+        return enough + (self.kept_rows if enough - self.held > 2 * self.kept_rows else 0)
+
+    def too_small(self, keys: list[KeyBytes], exact: bool) -> CategoriesError:
+        """Give the error of keys that do not fit."""
+        largest = max(keys, key=lambda key: key.words + key.sums)
+        about = round(largest.n_categories / (1 + DOUBT))
+        need = Need(self.limit, self.enough(keys), largest.name, about, exact)
+        return CategoriesError(need, [key.n_categories for key in keys])
+
+
+def count_categories(
+    encoding_plan: EncodingPlan, part: Part, keys: list[CategoryIndex], counts: list[DistinctCount]
+) -> None:
+    """Count the categories of a part among those before."""
+    parameters, given = encoding_plan.parameters, part.given()
+    columns = map_columns(given.frame)
+    backend = ops.host(given.frame.n_rows)
+    for key, count in zip(keys, counts, strict=True):
+        if not key.given:
+            count.add(CategoryIndex.fit(key.entry, columns, backend, parameters.missing == "category")[0])
+
+
+def slice_of(part: Part, start: int, n_rows: int) -> Part:
+    """Give so many rows of a part."""
+
+    def cut(column: Any) -> Any:
+        return None if column is None else column.slice(start, n_rows)
+
+    return Part(cut(part.X), cut(part.y), cut(part.sample_weight), cut(part.groups), part.first_row + start, part.name)

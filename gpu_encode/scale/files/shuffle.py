@@ -1,0 +1,442 @@
+"""Sums of categories that fit no process: rows become digits by category, and encodings are made where these meet.
+
+No process holds the sums of all categories.  All processes know the totals by fold.  A table of some categories has
+all other rows in a line that counts as no category, so that the steps of `gpu_encode.parts` make the same encodings of
+it as of a table of all categories, priors included.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import accumulate, repeat
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from cpu_fallback.exact import Integers
+from cpu_fallback.row_numbers import FoldPattern, fold_array
+from cpu_fallback.types import Array, Layout, Window, carry
+from cpu_fallback.types import Rows as CodedRows
+from gpu_encode.encoders.target import TargetEncoder
+from gpu_encode.fitting.fit import select_columns
+from gpu_encode.fitting.inputs import TrainingRows, read_fixed_targets
+from gpu_encode.fitting.leave_one_out import leave_one_out
+from gpu_encode.fitting.model import Model
+from gpu_encode.fitting.tasks import EncodingTask
+from gpu_encode.formulas.encoding_rule import EncodingRule, check_weights
+from gpu_encode.scale.files.source import Reading
+from gpu_encode.scale.parts import EncodingPlan, Part, PartialSums
+from gpu_encode.scale.parts.encoding import labels_of
+from gpu_encode.scale.parts.sums import prepare_part, sum_prepared
+from gpu_encode.scale.parts.tables import TrainedKey, train_key, warn_of_plans, widen
+from gpu_encode.schemes import GroupKFold, Ordered
+from gpu_encode.schemes.plans import LeaveOneOutPlan
+from gpu_encode.seam import ops
+from gpu_encode.seam.ops import host
+from gpu_encode.sums.category_sums import CategorySums, DigitSpan, SumSpec, join_layouts
+from gpu_encode.tables import frames
+from gpu_encode.tables.categories.hashes import hash_categories
+from gpu_encode.tables.categories.tuples import Tuples
+from gpu_encode.words.errors.engines import NotShuffledError
+
+# Another seed than those that folds are likely to have, whose hashes would leave places empty.
+SEED = 0x9E3779B97F4A7C15
+# Sums of one category, each a column of the engine's.
+MOST_SUMS = 1000
+ENTRY, ENCODINGS = "entry", "encodings"
+
+
+@dataclass(frozen=True, eq=False)
+class ShuffledSums:
+    """What every worker knows of all rows.
+
+    Parameters
+    ----------
+    encoding_plan : EncodingPlan
+    reading : Reading
+    model : Model
+        With keys of no categories, and the sums that new rows see of all rows, as those of no category.
+    totals : list of int64 array (folds, classes, width)
+        Per target, the digits of the sums of all rows.
+    specs : list of SumSpec
+        Per target, with room for the digits of any of the rows.
+    training : bool
+        Whether encodings of training rows are asked for.
+    """
+
+    encoding_plan: EncodingPlan
+    reading: Reading
+    model: Model
+    totals: list[Integers]
+    specs: list[SumSpec]
+    training: bool
+
+    @property
+    def positions(self) -> list[int]:
+        """Features that categories are made of."""
+        return self.model.selection.needed
+
+    @property
+    def n_sums(self) -> int:
+        """Digits of one category."""
+        return sum(total.size for total in self.totals)
+
+    def trained(self, entry: int, categories: Sequence[Integers]) -> tuple[Model, TrainedKey]:
+        """Learn from the sums of some categories of a key, as `parts.fit` learns from those of all of them."""
+        rule, key = self.model.rules[entry], self.model.keys[entry]
+        # Only the number of categories matters, not what they are.
+        key = replace(key, tuples=Tuples([1], np.zeros((len(categories[0]), 1), np.int32)))
+        sums = [
+            beside_others(digits, total, spec, rule)
+            for digits, total, spec in zip(categories, self.totals, self.specs, strict=True)
+        ]
+        model = replace(self.model, keys=[key], rules=[rule], statistics=[sums])
+        return model, train_key(0, model, self.encoding_plan.plan)
+
+    def encode(self, entry: int, categories: Sequence[Integers]) -> Array:
+        """Encode some categories of a key.
+
+        Parameters
+        ----------
+        entry : int
+        categories : list of int64 array (n_categories, folds, classes, width)
+            Per target, their digits.
+
+        Returns
+        -------
+        float array (n_categories + 2, views + 1, outputs)
+            What training rows look up by fold, or by class where each is left out, and what new rows do, last; those
+            of unknown and missing values behind the categories.
+        """
+        model, trained = self.trained(entry, categories)
+        new = replace(model, statistics=[trained.visible])
+        encodings = new.lookups(host(sum(digits.size for digits in categories)))[0].encodings
+        if not self.training:
+            return encodings
+        views = trained.encodings.values if trained.encodings is not None else by_class(model)
+        return np.concatenate([views, encodings], axis=1)
+
+
+def beside_others(categories: Integers, total: Integers, spec: SumSpec, rule: EncodingRule) -> CategorySums:
+    """Give the sums of some categories, and those of all other rows in a row that counts as no category."""
+    accumulators = np.concatenate([categories, np.zeros_like(total, shape=(2, *total.shape))])
+    carry(accumulators, spec.layout)
+    accumulators[-2 if rule.missing == "category" else -1] = total - accumulators.sum(axis=0)
+    return CategorySums(accumulators, spec)
+
+
+def by_class(model: Model) -> Array:
+    """Encode the rows of each category and class, each row left out (n_categories + 2, classes, outputs)."""
+    [key], [[sums]], [rule] = model.keys, model.statistics, model.rules
+    n_classes, backend = sums.accumulators.shape[2], host(sums.accumulators.size)
+    codes = np.append(np.arange(key.n_categories, dtype=np.int32), np.array([-2, -1], np.int32))
+    rows = CodedRows(np.repeat(codes, n_classes), np.tile(np.arange(n_classes, dtype=np.int32), len(codes)))
+    task = EncodingTask(backend, rows, key, n_classes, sums.spec, rule.of_target(0))
+    out = np.empty((len(rows), task.n_outputs), model.dtype, "F")
+    leave_one_out(task, sums, out, False)
+    return out.reshape(len(codes), n_classes, task.n_outputs)
+
+
+def rules_of(reading: Reading, schema: Any) -> list[EncodingRule]:
+    """Give the rule of each key of rows of some columns; ValueError for one that looks at all categories at once."""
+    bare = frames.read(pa.schema([schema.field(name) for name in reading.roles.features]).empty_table())
+    rules = reading.parameters.rules(select_columns(reading.parameters, bare), bare)
+    for rule in rules:
+        needs = rule.statistic.needs
+        if rule.needs_categories or needs.table or needs.distribution:
+            raise NotShuffledError(f"{type(rule.statistic).__name__}, or its prior, looks at all categories at once")
+    return rules
+
+
+def blind(encoding_plan: EncodingPlan) -> EncodingPlan:
+    """Give the plan of `total_table`, which reads no feature: that none has a value is no error."""
+    return replace(encoding_plan, parameters=replace(encoding_plan.parameters, handle_missing="category"))
+
+
+def total_table(shared: tuple[EncodingPlan, Reading], table: Any) -> PartialSums:
+    """Sum some rows by a plan that is `blind`, whatever their categories; only the columns beside features are read."""
+    encoding_plan, reading = shared
+    return total_part(encoding_plan, reading.part(table))
+
+
+def total_part(encoding_plan: EncodingPlan, part: Part) -> PartialSums:
+    """Do the same with a part."""
+    context = prepare_part(encoding_plan, part)
+    if context is None:
+        return PartialSums()
+    reach = [DigitSpan.of(task.rows, task.spec.layout) for task in context.tasks[0]]
+    return replace(sum_prepared(encoding_plan, context, part.first_row), reach=reach)
+
+
+def settle(
+    encoding_plan: EncodingPlan, reading: Reading, rules: list[EncodingRule], total: PartialSums, training: bool
+) -> ShuffledSums:
+    """Put together what workers have to know; warns and raises as `parts.fit` does.
+
+    Parameters
+    ----------
+    encoding_plan : EncodingPlan
+    reading : Reading
+    rules : list of EncodingRule
+        As `rules_of` gives them.
+    total : PartialSums
+        What `total_table` gives of all rows, added up.
+    training : bool
+        Whether training encodings are asked for.
+    """
+    assert total.model is not None
+    reached = zip(total.model.statistics[0], total.reach, strict=True)
+    wide = [widen(sums, with_whole_numbers(reach.layout)) for sums, reach in reached]
+    totals = [sums.accumulators.sum(axis=0) for sums in wide]
+    model = replace(total.model, rules=rules)
+    shared = ShuffledSums(encoding_plan, reading, model, totals, [sums.spec for sums in wide], training)
+    check_sums(shared)
+    return learn_of_none(shared)
+
+
+def with_whole_numbers(layout: Layout) -> Layout:
+    """Give the layout with room for whole numbers: sums without fractions may be such, as it depends on the cut."""
+    windows = [window if window.low < 0 else Window() for window, _, _ in layout.measures()]
+    return join_layouts(layout, Layout(*windows), repeat(True))
+
+
+def learn_of_none(shared: ShuffledSums) -> ShuffledSums:
+    """Let the model have what new rows see where there are no categories; warns and raises as `parts.fit` does."""
+    encoding_plan, model = shared.encoding_plan, shared.model
+    trained = [shared.trained(entry, no_categories(shared))[1] for entry in range(len(model.rules))]
+    if shared.training:
+        warn_of_plans(encoding_plan, [encoding_plan.plan], trained, model)
+    model = replace(model, statistics=[of_key.visible for of_key in trained])
+    check_weights(encoding_plan.parameters.owner, model.rules, model.statistics, host(0))
+    encoding_plan.encoder._check_model(model)
+    return replace(shared, model=model)
+
+
+def no_categories(shared: ShuffledSums) -> list[Integers]:
+    """Give the sums of no categories."""
+    return [np.zeros((0, *total.shape), np.int64) for total in shared.totals]
+
+
+def check_parameters(encoder: Any, training: bool, refused_schemes: Any = (Ordered, GroupKFold)) -> None:
+    """Raise ValueError for parameters that ask for more than the sums of single categories."""
+    if not isinstance(encoder, TargetEncoder):
+        raise NotShuffledError(f"of the encoders TargetEncoder is served so. Got {type(encoder).__name__} instead")
+    refused = {
+        "categories": None if isinstance(encoder.categories, str) else "a list",
+        "hierarchy": encoder.hierarchy,
+        "indicators": encoder.indicators,
+        "min_frequency": encoder.min_frequency,
+        "max_categories": encoder.max_categories,
+        "missing_target": None if encoder.missing_target == "error" else encoder.missing_target,
+        "drop": None if encoder.drop == "first" else encoder.drop,
+        "cv": encoder.cv if isinstance(encoder.cv, Mapping) else None,
+    }
+    for name, value in refused.items():
+        if value is not None and value is not False:
+            raise NotShuffledError(f"{name}={value!r} is not served so")
+    scheme = encoder._parameters().scheme
+    if scheme.by_age or (training and isinstance(scheme, refused_schemes)):
+        raise NotShuffledError(
+            f"{type(scheme).__name__} in an order, by age or by groups that are counted is not served so; "
+            "KFold(by=...) is, and keeps rows of one value together"
+        )
+
+
+def check_sums(shared: ShuffledSums) -> None:
+    """Raise ValueError for too many sums a category, and for sums that each row is to be taken out of."""
+    if shared.n_sums > MOST_SUMS:
+        raise NotShuffledError(
+            f"a category has {shared.n_sums} sums here, by fold and class, {MOST_SUMS} at most; choose fewer folds"
+        )
+    of_classes = len(shared.specs) == 1 and shared.specs[0].classification and shared.reading.roles.weight is None
+    if shared.training and isinstance(shared.encoding_plan.plan, LeaveOneOutPlan) and not of_classes:
+        raise NotShuffledError("LeaveOneOut is served for one target of classes, without sample_weight")
+
+
+def sum_table(shared: ShuffledSums, table: Any) -> Any:
+    """Give the digits of the sums of some rows, a line for each category of each key.
+
+    Returns
+    -------
+    pyarrow.Table
+        The number of the key, its values by the positions of features (others are null), and digits.
+    """
+    part = shared.reading.part(table)
+    nothing = lines(shared, 0, part.X, np.zeros(0, np.int32), np.zeros((0, shared.n_sums), np.int64))
+    return pa.concat_tables([nothing, *(of_key.table for of_key in sum_part(shared, part))])
+
+
+class KeyLines(NamedTuple):
+    """The categories of one key that some rows have.
+
+    Parameters
+    ----------
+    table : pyarrow.Table
+        A line for each.
+    hashes : uint64 array
+        Of each line, by the values of its columns alone.
+    of_rows : int array
+        The line of each row; -1 of missing values that are no category.
+    """
+
+    table: Any
+    hashes: Array
+    of_rows: Array
+
+
+def sum_part(shared: ShuffledSums, part: Part) -> list[KeyLines]:
+    """Give the lines of some rows, by key; none of no rows."""
+    context = prepare_part(shared.encoding_plan, part)
+    if context is None:
+        return []
+    sums = sum_prepared(shared.encoding_plan, context, part.first_row).model
+    assert sums is not None
+    made = []
+    for entry, per_target in enumerate(sums.statistics):
+        digits = np.concatenate(
+            [flat_digits(of_target, spec) for of_target, spec in zip(per_target, shared.specs, strict=True)], axis=1
+        )
+        key, codes = context.keys[entry], context.rows.ops.to_host(context.categories[entry].codes)
+        rows = first_rows(codes, key.n_categories, context.rules[entry].missing == "category")
+        found = np.flatnonzero(rows >= 0)
+        table = lines(shared, entry, part.X, rows[found], digits[found])
+        made.append(KeyLines(table, hash_categories(key, SEED)[found], line_of_rows(codes, rows)))
+    return made
+
+
+def flat_digits(sums: CategorySums, spec: SumSpec) -> Integers:
+    """Give the digits of each category, and of missing values last, so small that an engine adds them up anyhow."""
+    windows = zip(sums.spec.layout.measures(), spec.layout.measures(), strict=True)
+    # All sums together are small enough to be whole numbers, but a bound on those of some rows need not say so.
+    if any(new.whole and not old.whole for (old, _, _), (new, _, _) in windows):
+        sums = sums.to_canonical()
+    digits = sums.in_layout(spec.layout).copy()
+    carry(digits, spec.layout)
+    return np.delete(digits, -2, axis=0).reshape(len(digits) - 1, -1)
+
+
+def first_rows(codes: Array, n_categories: int, with_missing: bool) -> Array:
+    """Find a row of each category, and of missing values last where these are a category; -1 of none."""
+    rows = np.full(n_categories + 1, -1, np.int64)
+    rows[codes[::-1]] = np.arange(len(codes))[::-1]
+    if not with_missing:
+        rows[-1] = -1
+    return rows
+
+
+def line_of_rows(codes: Array, first: Array) -> Array:
+    """Find the line of each row, where categories of which a row was found have one."""
+    numbers = np.cumsum(first >= 0, dtype=np.int32) - 1
+    numbers[first < 0] = -1
+    found: Array = numbers[codes]
+    return found
+
+
+def lines(shared: ShuffledSums, entry: int, features: Any, rows: Array, digits: Integers) -> Any:
+    """Put lines of a key together: values of its columns as they stand in some rows, and digits."""
+    members = {*shared.model.selection.entries[entry].members}
+    columns = {ENTRY: pa.array(np.full(len(rows), entry, np.int32))}
+    for position in shared.positions:
+        column = features.column(position)
+        taken = in_one_form(column.take(pa.array(rows)))
+        columns[key_name(position)] = taken if position in members else pa.nulls(len(rows), taken.type)
+    for number in range(shared.n_sums):
+        columns[digit_name(number)] = pa.array(np.ascontiguousarray(digits[:, number]))
+    return pa.table(columns)
+
+
+def in_one_form(column: Any) -> Any:
+    """Give equal values as the same: null for NaN, which is the same missing value, 0.0 for -0.0, no dictionaries."""
+    if pa.types.is_dictionary(column.type):
+        column = column.cast(column.type.value_type)
+    if not pa.types.is_floating(column.type):
+        return column
+    return pc.if_else(pc.is_nan(column), None, pc.add(column, pa.scalar(0.0, column.type)))
+
+
+def key_name(position: int) -> str:
+    """Name the column that holds the values of a feature."""
+    return f"key{position}"
+
+
+def digit_name(number: int) -> str:
+    """Name the column that holds a digit."""
+    return f"digit{number}"
+
+
+def add_lines(tables: Sequence[Any]) -> Any:
+    """Add up lines of `sum_table`: one for each category comes back."""
+    # Not copied to one piece, as `join_tables` does: memory may be short.
+    table = pa.concat_tables(tables, promote_options="permissive")
+    digits = [name for name in table.column_names if name.startswith("digit")]
+    keys = [name for name in table.column_names if name not in digits]
+    added = table.group_by(keys, use_threads=False).aggregate([(name, "sum") for name in digits])
+    return added.select([*keys, *(f"{name}_sum" for name in digits)]).rename_columns([*keys, *digits])
+
+
+def join_tables(tables: Sequence[Any]) -> Any:
+    """Give one table of several, whose types may differ by the values that each happens to have."""
+    return pa.concat_tables(tables, promote_options="permissive").combine_chunks()
+
+
+def of_entry(lines: Any, entry: int) -> Any:
+    """Give the lines of one key."""
+    return lines.filter(pa.array(lines[ENTRY].to_numpy() == entry))
+
+
+def as_lists(encodings: Array, dtype: Any) -> Any:
+    """Give the encodings of each line (lines, encodings) as a column of lists of a type of Arrow's."""
+    starts = pa.array(np.arange(len(encodings) + 1) * encodings.shape[1], pa.int32())
+    return pa.ListArray.from_arrays(starts, pa.array(encodings.reshape(-1), dtype))
+
+
+def encode_lines(shared: ShuffledSums, table: Any) -> Any:
+    """Give the encodings of some categories, from lines of `sum_table` that the engine has added up.
+
+    Returns
+    -------
+    pyarrow.Table
+        The number of the key, its values, and a list of encodings: by view, and of each view by output.
+    """
+    names = [ENTRY, *map(key_name, shared.positions)]
+    dtype = pa.from_numpy_dtype(shared.model.dtype)
+    made = [table.select(names).slice(0, 0).append_column(ENCODINGS, pa.array([], pa.list_(dtype)))]
+    for entry in np.unique(table[ENTRY].to_numpy()):
+        own = of_entry(table, entry)
+        digits = np.column_stack([own[digit_name(number)].to_numpy() for number in range(shared.n_sums)])
+        encodings = shared.encode(int(entry), by_target(shared, digits))[:-2].reshape(len(own), -1)
+        made.append(own.select(names).append_column(ENCODINGS, as_lists(encodings, dtype)))
+    return pa.concat_tables(made)
+
+
+def by_target(shared: ShuffledSums, digits: Integers) -> list[Integers]:
+    """Give the digits of each target in their shape."""
+    ends = list(accumulate(total.size for total in shared.totals))
+    parts = np.split(digits, ends[:-1], axis=1)
+    return [part.reshape(len(digits), *total.shape) for part, total in zip(parts, shared.totals, strict=True)]
+
+
+def add_views(shared: tuple[ShuffledSums, str], table: Any) -> Any:
+    """Give some training rows with the number of the view in which each finds its encodings, in a column of a name."""
+    summed, name = shared
+    views = view_of_rows(summed, summed.reading.part(table)) if len(table) else np.zeros(0, np.int32)
+    return table.append_column(name, pa.array(views, pa.int32()))
+
+
+def view_of_rows(shared: ShuffledSums, part: Part) -> Array:
+    """Find the view of each row: its fold, or its class where each is left out."""
+    encoding_plan, given = shared.encoding_plan, part.given()
+    backend = ops.resolve(given.frame.n_rows, given.device(encoding_plan.parameters.device))
+    if isinstance(encoding_plan.plan, LeaveOneOutPlan):
+        [target] = read_fixed_targets(backend, given.targets(), encoding_plan.targets)
+        labels: Array = backend.to_host(target.labels)
+        return labels
+    rows = TrainingRows(given, backend, None, given.groups())
+    labels = labels_of(encoding_plan, given, rows)
+    [plan, *_] = encoding_plan.fold_plans(shared.model.selection, rows, labels, part.first_row)
+    folds = plan.lookup_folds
+    if not (folds is None or isinstance(folds, FoldPattern)):
+        folds = backend.to_host(folds)
+    views = fold_array(folds, 0, rows.n_rows)
+    return np.zeros(rows.n_rows, np.int32) if views is None else views

@@ -1,0 +1,555 @@
+"""All rows of a source as one sequence: where rows stand in files, the chunks they come in, what columns are for."""
+
+import contextlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import accumulate
+from os import PathLike
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from cpu_fallback.cached import cached_property
+from gpu_encode.fitting.columns import Selection
+from gpu_encode.fitting.fit import select_columns
+from gpu_encode.fitting.parameters import Parameters
+from gpu_encode.scale.files import files, stores
+from gpu_encode.scale.files.files import SourceFile, SourceFiles
+from gpu_encode.scale.files.formats import Contents, is_text, read_batches, value_type
+from gpu_encode.scale.files.streams import Stream, open_stream
+from gpu_encode.scale.parts import Part
+from gpu_encode.tables import frames
+from gpu_encode.tables.frames.column_choice import is_choice
+from gpu_encode.tables.frames.columns import learn_types_of_pandas
+from gpu_encode.words.errors import datasets as errors
+from gpu_encode.words.errors.targets import DROP_OR_KEEP, stray_text, text_as_quantity
+from gpu_encode.words.errors.values import RowError
+
+# Rows of a file that tell how much memory its rows take.
+SAMPLE_ROWS = 1 << 12
+# Text that says a number.
+NUMBER = r"^\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\s*$"
+
+
+@dataclass(frozen=True)
+class Chunk:
+    """Rows that follow one another.
+
+    Parameters
+    ----------
+    table : pyarrow.Table
+        All columns; those that were not asked for are null.
+    first_row : int
+        Number of its first row among all rows.
+    n_bytes : int
+        What its values take.
+    """
+
+    table: Any
+    first_row: int
+    n_bytes: int
+
+
+@dataclass(frozen=True)
+class Size:
+    """How much a chunk may hold.
+
+    Parameters
+    ----------
+    rows : int
+        Chunks end at multiples of this many rows.
+    n_bytes : int
+        They end earlier where they hold this much.
+    batch_rows : int
+        Rows that are read at a time.
+    """
+
+    rows: int
+    n_bytes: int = 1 << 62
+    batch_rows: int = 1 << 16
+
+
+@dataclass(frozen=True)
+class Source:
+    """All rows of a source.
+
+    Parameters
+    ----------
+    files : list of SourceFile
+    contents : list of Contents
+        Of each file.
+    schema : pyarrow.Schema
+        All columns, those of folders' names last.
+    states : list of (int, int)
+        Size and time of the last change of each file, when it was opened first.
+    folder : Path or str, optional
+        The folder that was given, if it was one; a str is a URL.
+    missing_text : tuple of str
+        Texts that stand for a missing value.
+    complete : tuple of str
+        Columns without which a row is left out.
+    kept : list of int, optional
+        Rows of each file that are not left out, once they are counted.
+    loaded : pyarrow.Table, optional
+        All rows, where they are held in memory.
+    stream : Stream, optional
+        What made the rows, if it was a query; the file that holds them lasts as long as the run.
+    """
+
+    files: list[SourceFile]
+    contents: list[Contents]
+    schema: Any
+    states: list[tuple[int, int]]
+    folder: Path | str | None = None
+    missing_text: tuple[str, ...] = ()
+    complete: tuple[str, ...] = ()
+    kept: list[int] | None = None
+    loaded: Any = None
+    stream: Stream | None = None
+
+    @property
+    def partition_names(self) -> list[str]:
+        """Columns that folders' names make."""
+        return list(self.files[0].partition)
+
+    @property
+    def rows(self) -> list[int]:
+        """Rows of each file, without those that are left out."""
+        return [contents.n_rows for contents in self.contents] if self.kept is None else self.kept
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return sum(self.rows)
+
+    @cached_property
+    def starts(self) -> list[int]:
+        """Number of the first row of each file."""
+        return [0, *accumulate(self.rows)][:-1]
+
+    def named(self, row: int) -> tuple[str, int]:
+        """Say where a row stands: file and row group, and its number there.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> import pyarrow.parquet
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     path = f"{folder}/sales.parquet"
+        ...     pa.parquet.write_table(pa.table({"city": ["Bonn"] * 5}), path, row_group_size=2)
+        ...     where, row = open_source(path).named(3)
+        >>> Path(where).name, row
+        ('sales.parquet, row group 1', 1)
+        """
+        if self.stream is not None:
+            return f"the {self.stream.name}", row
+        number = int(np.searchsorted(self.starts, row, side="right")) - 1
+        path, row = self.files[number].path, row - self.starts[number]
+        if self.complete or not self.files[number].format.has_groups:
+            return path, row
+        group, row = self.contents[number].group_of(row)
+        return f"{path}, row group {group}", row
+
+    @contextlib.contextmanager
+    def naming_rows(self) -> Iterator[None]:
+        """Say of a row that an error names in which file it is, and of one without a target how files leave it out."""
+        try:
+            yield
+        except RowError as error:
+            where, row = self.named(error.row)
+            after = error.after.replace(DROP_OR_KEEP, errors.LEAVE_OUT)
+            raise RowError(error.before, error.row, f" (row {row} of {where}){after}") from error
+
+    def without_incomplete(self, columns: Sequence[str]) -> "Source":
+        """Leave out rows that lack a value in any of these columns."""
+        source = replace(self, complete=tuple(columns))
+        kept = [
+            sum(table.num_rows for table in source._complete_tables(number, columns, 1 << 16, 0))
+            for number in range(len(self.files))
+        ]
+        return replace(source, kept=kept)
+
+    def load(self) -> "Source":
+        """Hold all rows in memory, so that no later pass reads files."""
+        tables = list(self._tables(self.schema.names, 1 << 18, 0))
+        return replace(self, loaded=pa.concat_tables([self.schema.empty_table(), *tables]))
+
+    def row_bytes(self) -> dict[str, float]:
+        """Bytes in memory that a row has in each column, by the first rows of a few files."""
+        names = self.schema.names
+        most = dict.fromkeys(names, 0.0)
+        for number in {0, len(self.files) // 2, len(self.files) - 1}:
+            table = next(self._file_tables(number, names, SAMPLE_ROWS, 0), None)
+            if table is not None and table.num_rows:
+                for name, column in zip(names, table.columns, strict=True):
+                    most[name] = max(most[name], column.nbytes / table.num_rows)
+        return most
+
+    @property
+    def compression(self) -> str | None:
+        """How the source's Parquet files are compressed."""
+        codec = next((known.compression for known in self.contents if known.compression), None)
+        return {"UNCOMPRESSED": "none", "LZ4_RAW": "lz4"}.get(codec, codec.lower()) if codec else None
+
+    def read_bytes(self, columns: Sequence[str]) -> int:
+        """Bytes of the files that one pass over these columns reads."""
+        if self.loaded is not None:
+            return 0
+        total = 0
+        for (size, _), known in zip(self.states, self.contents, strict=True):
+            total += sum(known.column_bytes.get(name, 0) for name in columns) if known.column_bytes else size
+        return total
+
+    def chunks(
+        self, columns: Sequence[str], size: Size, start: int = 0, stopped: Callable[[], bool] = lambda: False
+    ) -> Iterator[Chunk]:
+        """Read rows from row `start` on.
+
+        Parameters
+        ----------
+        columns : sequence of str
+            Those that are read; the others are null.
+        size : Size
+        start : int, default=0
+        stopped : callable, optional
+            Tells, between batches, whether to leave off.
+        """
+        pieces: list[Any] = []
+        rows = n_bytes = 0
+        first = start
+        for table in self._tables(columns, size.batch_rows, start):
+            if stopped():
+                return
+            offset = 0
+            while offset < table.num_rows:
+                left = size.rows - (first + rows) % size.rows
+                piece = table.slice(offset, left)
+                offset += piece.num_rows
+                pieces.append(piece)
+                rows += piece.num_rows
+                n_bytes += piece.nbytes
+                if piece.num_rows == left or n_bytes >= size.n_bytes:
+                    yield Chunk(pa.concat_tables(pieces), first, n_bytes)
+                    first += rows
+                    pieces, rows, n_bytes = [], 0, 0
+        if rows:
+            yield Chunk(pa.concat_tables(pieces), first, n_bytes)
+
+    def _tables(self, columns: Sequence[str], batch_rows: int, start: int) -> Iterator[Any]:
+        if self.loaded is not None:
+            yield self.loaded.slice(start)
+            return
+        for number in range(len(self.files)):
+            if start and start >= self.starts[number] + self.rows[number]:
+                continue
+            skip = max(0, start - self.starts[number])
+            if self.complete:
+                yield from self._complete_tables(number, columns, batch_rows, skip)
+            else:
+                yield from self._file_tables(number, columns, batch_rows, skip)
+
+    def _complete_tables(self, number: int, columns: Sequence[str], batch_rows: int, skip: int) -> Iterator[Any]:
+        """Read a file without the rows that are left out, of which `skip` come before those asked for."""
+        for table in self._file_tables(number, [*columns, *self.complete], batch_rows, 0):
+            whole = table
+            for name in self.complete:
+                whole = whole.filter(pc.invert(pc.is_null(whole[name], nan_is_null=True)))
+            yield whole.slice(min(skip, whole.num_rows))
+            skip = max(0, skip - whole.num_rows)
+
+    def _file_tables(self, number: int, columns: Sequence[str], batch_rows: int, skip: int) -> Iterator[Any]:
+        """Read a file in batches, as tables of the source's schema."""
+        file = self.files[number]
+        if file.state() != self.states[number]:
+            raise errors.source_changed(file.path)
+        inside = [name for name in self.schema.names if name not in file.partition]
+        # Where folders' names say all that is wanted, any column tells how many rows there are.
+        here = [name for name in inside if name in columns] or inside[:1]
+        for batch in read_batches(self.contents[number], here, skip, batch_rows):
+            yield self._to_schema(file, batch, set(columns))
+
+    def _to_schema(self, file: SourceFile, batch: Any, wanted: set[str]) -> Any:
+        table = pa.Table.from_batches([batch])
+        if self.missing_text:
+            table = clear_missing_text(table, self.missing_text)
+        columns, fields = [], []
+        for one in self.schema:
+            if one.name not in wanted:
+                # Takes no memory, and keeps the positions of the others.
+                columns.append(pa.nulls(batch.num_rows))
+                fields.append(pa.field(one.name, pa.null()))
+                continue
+            if one.name in file.partition:
+                column = repeat_word(file.partition[one.name], one.type, batch.num_rows)
+            else:
+                column = table.column(one.name)
+            columns.append(column if column.type.equals(one.type) else column.cast(one.type))
+            fields.append(one)
+        return pa.Table.from_arrays(columns, schema=pa.schema(fields, metadata=self.schema.metadata))
+
+
+def open_source(source: Any, missing_text: Sequence[str] = (), text: Sequence[str] = ()) -> Source:
+    """Find the files of a source and read what their heads and feet say.
+
+    Parameters
+    ----------
+    source : path, glob, folder, list of paths, pyarrow.dataset.Dataset, or a query
+        Of a query only the columns: `run.hold_stream` has it run.
+    missing_text : sequence of str
+        Texts that stand for a missing value.
+    text : sequence of str
+        Columns of CSV files that are text, whatever they look like.
+
+    Raises
+    ------
+    FileNotFoundError, ValueError
+        If there are no files, or they do not fit together.
+    """
+    for parameter, words in (("missing_text", missing_text), ("text", text)):
+        if isinstance(words, str):
+            raise TypeError(f"{parameter} must be a list of words. Got the word {words!r} instead: write [{words!r}].")
+    if not isinstance(source, (str, PathLike)) and (stream := open_stream(source)) is not None:
+        return of_stream(stream, missing_text)
+    listing = find(source)
+    states = [file.state() for file in listing.files]
+    contents = listing.files[0].format.read_contents(listing.files, missing_text, text)
+    if any(learn_types_of_pandas(known.schema) for known in contents):
+        contents = listing.files[0].format.read_contents(listing.files, missing_text, text)
+    schema = files.unify_schemas(listing.files, [known.schema for known in contents])
+    types = files.partition_types(listing.files, listing.types)
+    for name, kind in types.items():
+        schema = schema.append(pa.field(name, kind))
+    if missing_text:
+        schema = decode_text(schema)
+    return Source(listing.files, contents, schema, states, listing.folder, tuple(missing_text))
+
+
+def find(source: Any) -> SourceFiles:
+    """Find the files of a source, wherever they lie."""
+    return stores.find(source) if stores.names_store(source) else files.find(source)
+
+
+def of_stream(stream: Stream, missing_text: Sequence[str]) -> Source:
+    """Give a source of the columns of a query, before it has any rows."""
+    file = SourceFile(stream.name, stream.name, ".parquet")
+    files.refuse_repeated(file, stream.schema)
+    for column in stream.schema:
+        if pa.types.is_union(column.type):
+            raise errors.type_unknown_to(column.name, column.type, "a table", "cast it in the query, or leave it out")
+    schema = decode_text(stream.schema) if missing_text else stream.schema
+    no_rows = [Contents(file, stream.schema, [0])]
+    return Source([file], no_rows, schema, [(0, 0)], None, tuple(missing_text), stream=stream)
+
+
+def repeat_word(word: str | None, kind: Any, n_rows: int) -> Any:
+    """Give the column of rows that all have what a folder's name says."""
+    value = pa.scalar(word, pa.string()).cast(value_type(kind))
+    if pa.types.is_dictionary(kind):
+        indices = pa.repeat(pa.scalar(0, kind.index_type), n_rows)
+        return pa.DictionaryArray.from_arrays(indices, pa.array([value.as_py()], kind.value_type))
+    return pa.repeat(value, n_rows)
+
+
+def decode_text(schema: pa.Schema) -> pa.Schema:
+    """Return the schema with text instead of dictionaries of text."""
+    fields = [one.with_type(value_type(one.type)) if is_text(value_type(one.type)) else one for one in schema]
+    return pa.schema(fields, metadata=schema.metadata)
+
+
+def clear_missing_text(table: pa.Table, missing_text: Sequence[str]) -> pa.Table:
+    """Return `table` with null wherever a text is one of `missing_text`.
+
+    Examples
+    --------
+    >>> clear_missing_text(pa.table({"city": ["Bonn", "?"]}), ["?"])["city"].to_pylist()
+    ['Bonn', None]
+    """
+    table = table.cast(decode_text(table.schema))
+    for number, field in enumerate(table.schema):
+        if is_text(field.type):
+            column = table.column(number)
+            missing = pc.is_in(column, value_set=pa.array(missing_text, type=field.type))
+            table = table.set_column(number, field, pc.if_else(missing, pa.scalar(None, field.type), column))
+    return table
+
+
+def refuse_stray_text(source: Source, targets: Mapping[str, str]) -> None:
+    """Refuse a target of numbers in which a few cells are text, which would make each number a class.
+
+    Of a target of text no more is read than shows that 1 % of its cells are no numbers.
+
+    Parameters
+    ----------
+    source : Source
+    targets : dict of str to str
+        Kinds that are asked for, by column.
+
+    Raises
+    ------
+    RowError
+        If at least one cell and fewer than 1 % are no numbers; of a quantity, if one is.
+    """
+    for name, kind in targets.items():
+        if kind == "multiclass" or not is_text(value_type(source.schema.field(name).type)):
+            continue
+        enough = 1 if kind == "continuous" else source.n_rows / 100
+        first_row = count = 0
+        first: tuple[str, int] | None = None
+        for table in source._tables([name], SAMPLE_ROWS, 0):
+            column = table.column(name).cast(pa.string()).combine_chunks()
+            strays = column.filter(pc.invert(pc.match_substring_regex(column, NUMBER)))
+            if len(strays) and first is None:
+                first = strays[0].as_py(), first_row + pc.index(column, strays[0]).as_py()
+            count, first_row = count + len(strays), first_row + table.num_rows
+            if count >= enough:
+                break
+        if first is not None and (kind == "continuous" or count < enough):
+            with source.naming_rows():
+                if kind == "continuous":
+                    raise text_as_quantity(*first)
+                raise stray_text(f"The target {name!r}", first[0], count, first[1])
+
+
+@dataclass(frozen=True)
+class Roles:
+    """What each column of a source is for.
+
+    Parameters
+    ----------
+    names : list of str
+        All columns.
+    targets : list of str
+        What is learned from.
+    several : bool
+        Whether the target was given as a list, so that y is a table.
+    weight, groups : str or None
+    """
+
+    names: list[str]
+    targets: list[str]
+    several: bool
+    weight: str | None
+    groups: str | None
+
+    @cached_property
+    def aside(self) -> list[str]:
+        """Columns that are no features, in the order of the source."""
+        taken = {*self.targets, self.weight, self.groups}
+        return [name for name in self.names if name in taken]
+
+    @cached_property
+    def features(self) -> list[str]:
+        """Columns that are given to the encoder."""
+        return [name for name in self.names if name not in self.aside]
+
+    def part(self, chunk: Chunk) -> Part:
+        """Give a chunk as the encoder takes it."""
+        table = chunk.table
+        return Part(
+            table.select(self.features),
+            self._target(table),
+            None if self.weight is None else table.column(self.weight),
+            None if self.groups is None else table.column(self.groups),
+            chunk.first_row,
+        )
+
+    def _target(self, table: Any) -> Any:
+        """Give y of a chunk."""
+        if not self.targets:
+            return None
+        return table.select(self.targets) if self.several else table.column(self.targets[0])
+
+    def selected(self, encoder: Any, schema: Any) -> Selection:
+        """Read which columns are encoded against the features, before there are any rows."""
+        bare = pa.schema([schema.field(name) for name in self.features]).empty_table()
+        return select_columns(encoder._parameters(), frames.read(bare))
+
+    def chosen(self, encoder: Any, selected: Selection) -> list[Any] | None:
+        """List the columns that are encoded by name, where the encoder chooses them by type or the like; else None."""
+        if not is_choice(getattr(encoder, "columns", None)):
+            return None
+        encoded = selected.entries[: selected.n_encoded]
+        named = [tuple(self.features[position] for position in entry.members) for entry in encoded]
+        return [key if len(key) > 1 else key[0] for key in named]
+
+    def measured(self, selected: Selection) -> list[str]:
+        """Columns that are read to sum rows."""
+        positions = [*selected.needed, *selected.training_only]
+        return [*(self.features[position] for position in positions), *self.aside]
+
+
+class Reading(NamedTuple):
+    """How tables of training rows are read.
+
+    Parameters
+    ----------
+    roles : Roles
+        What each column is for.
+    parameters : Parameters
+        Of the encoder, checked.
+    """
+
+    roles: Roles
+    parameters: Parameters
+
+    def part(self, table: Any) -> Part:
+        """Give a table, of which columns may be lacking that are not read, as the encoder takes it."""
+        columns = [table[name] if name in table.column_names else pa.nulls(len(table)) for name in self.roles.names]
+        return self.roles.part(Chunk(pa.table(columns, self.roles.names), 0, table.nbytes))
+
+
+def find_roles(schema: Any, target: Any, weight: Any, groups: Any) -> Roles:
+    """Find the columns that are no features.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If there is no such column, or one has two roles.
+
+    Examples
+    --------
+    >>> find_roles(pa.schema({"city": pa.string(), "sold": pa.int64()}), "sold", None, None).features
+    ['city']
+    """
+    several = isinstance(target, (list, tuple))
+    targets = [] if target is None else list(target) if several else [target]
+    named = [("the target", name) for name in targets]
+    named += [(role, name) for role, name in (("the weight", weight), ("the groups", groups)) if name is not None]
+    seen: dict[str, str] = {}
+    for role, name in named:
+        if not isinstance(name, str):
+            raise errors.not_a_column_name(role.removeprefix("the "), name)
+        if name not in schema.names:
+            raise errors.no_such_column(role.removeprefix("the "), name, schema.names)
+        if name in seen:
+            raise ValueError(f"column {name!r} is {seen[name]} and {role}. Give each its own column.")
+        seen[name] = role
+    result = Roles(list(schema.names), targets, several, weight, groups)
+    if (several and not targets) or not result.features:
+        raise ValueError(
+            "The source has no columns but those of the target, weight and groups: nothing is left to encode."
+        )
+    return result
+
+
+def with_columns(encoded: Any, others: Any) -> Any:
+    """Return `encoded` with the columns of `others` after its own.
+
+    Examples
+    --------
+    >>> with_columns(pa.table({"city": [0.5]}), pa.table({"y": [1]})).column_names
+    ['city', 'y']
+    """
+    if {*encoded.column_names} & {*others.column_names}:
+        errors.check_outputs([*encoded.column_names, *others.column_names])
+    for field, column in zip(others.schema, others.columns, strict=True):
+        encoded = encoded.append_column(field, column)
+    return encoded
+
+
+def without_columns(table: Any, names: Sequence[str]) -> Any:
+    """Return `table` without those of the named columns that it has."""
+    return table.drop_columns([name for name in names if name in table.column_names])

@@ -1,0 +1,473 @@
+"""The hidden folder beside a destination in which work is done, and what an interrupted run leaves there.
+
+The manifest says what the run does, as JSON: a later run goes on only where all of it is the same.  Sums that were
+measured are a file of Arrow arrays and JSON; never pickle.
+"""
+
+import contextlib
+import hashlib
+import io
+import json
+import os
+import shutil
+import warnings
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import dropwhile
+from numbers import Integral
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+import numpy as np
+
+import gpu_encode
+from gpu_encode.scale.files.publishing import RECORD, go_on, publish
+from gpu_encode.scale.files.source import Source
+from gpu_encode.scale.files.stores import Store
+from gpu_encode.scale.files.writing import Destination, Output
+from gpu_encode.scale.parts import PartialSums
+from gpu_encode.scale.parts.segments import SegmentSums
+from gpu_encode.schemes import Splits
+from gpu_encode.storage import archive, encoders, models
+from gpu_encode.storage.archive import sync_file, sync_folder
+from gpu_encode.storage.json_fields import read_count, read_field, read_list
+from gpu_encode.storage.parameters import UnwritableError, decode_array, describe, encode, show
+from gpu_encode.sums.category_sums import CategorySums, DigitSpan, SumSpec
+from gpu_encode.words.errors import datasets as errors
+
+VERSION = 1
+MANIFEST = "manifest.json"
+LOCK = "lock"
+
+
+def place_of(destination: Any) -> Path:
+    """Give the path at which a destination is made on this machine, without links."""
+    store = Store.at(destination)
+    return Path(os.path.realpath(destination)) if store is None else store.work
+
+
+def folder_beside(path: Path) -> Path:
+    """Give the hidden folder in which work for a destination is done."""
+    return path.with_name(f".{path.name}.gpu-encode")
+
+
+def is_begun(path: Path) -> bool:
+    """Whether there is an interrupted run with this destination."""
+    return (folder_beside(path) / MANIFEST).exists()
+
+
+class Staging:
+    """The hidden folder in which work is done.
+
+    It holds the manifest (whose work this is), finished outputs, saved sums, and files being written; only the last are
+    ever incomplete.
+
+    Parameters
+    ----------
+    destination : Destination
+    keep : bool, default=True
+        Whether what is finished when an error comes is kept, for a later run to go on from.
+
+    Examples
+    --------
+    >>> Staging(Destination(Path("/data/encoded"), True, ".parquet", None)).folder.as_posix()
+    '/data/.encoded.gpu-encode'
+    """
+
+    def __init__(self, destination: Destination, keep: bool = True) -> None:
+        path = destination.path
+        self.folder = folder_beside(path)
+        self.finished = self.folder / "finished"
+        self.partial = self.folder / "partial"
+        self.sums = self.folder / "sums"
+        self._path, self._is_folder, self._keep = path, destination.is_folder, keep
+        self._store = destination.store
+        self._lock: Any = None
+
+    def __enter__(self) -> Self:
+        if self._store is not None:
+            self._store.open_work()
+        try:
+            self._lock = lock_folder(self.folder)
+        except PermissionError:
+            raise PermissionError(f"no permission to write to the folder {str(self.folder.parent)!r}.") from None
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        try:
+            shutil.rmtree(self.partial, ignore_errors=True)
+            # What was finished of a source that has changed is of no use.
+            keep = self._keep and not isinstance(error, errors.SourceChangedError)
+            if error is None or not (keep and self.is_useful):
+                remove_folder(self.folder)
+            elif not isinstance(error, errors.RefusedResumeError):
+                files = (path for path in self.folder.rglob("*") if path.is_file())
+                n_bytes = sum(path.stat().st_size for path in files)
+                error.add_note(errors.KEPT.format(folder=self.folder, megabytes=n_bytes / 1e6))
+        finally:
+            self._lock.close()
+            if self._store is not None:
+                with contextlib.suppress(OSError):
+                    self.folder.parent.rmdir()
+
+    @property
+    def is_useful(self) -> bool:
+        """Whether there is finished work to go on from."""
+        return self.sums.exists() or any(path.is_file() for path in self.finished.rglob("*"))
+
+    def begin(
+        self, described: Mapping[str, Any], resume: bool, plan_work: Callable[[], Mapping[str, Any]]
+    ) -> dict[str, Any]:
+        """Start afresh, or go on from an interrupted run; give how work is cut, by that run or by `plan_work`.
+
+        Parameters
+        ----------
+        described : mapping of str to object
+            What is done, as JSON has it: the same, or finished work does not fit.
+        resume : bool
+        plan_work : callable
+        """
+        manifest = self._read_manifest() if resume else {}
+        if manifest:
+            for name, value in described.items():
+                before = manifest["described"].get(name)
+                if before != value:
+                    raise errors.other_work(str(self.folder), name, before, value)
+        for path in (self.partial, *(() if manifest else (self.finished, self.sums))):
+            shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
+        self.finished.mkdir(exist_ok=True)
+        self.partial.mkdir()
+        work = {**plan_work(), **manifest.get("work", {})}
+        document = {"format": "gpu-encode staging", "version": VERSION, "described": described, "work": work}
+        path = self.partial / MANIFEST
+        path.write_text(json.dumps(document, indent=1))
+        self.keep(path, self.folder / MANIFEST)
+        return work
+
+    def _read_manifest(self) -> dict[str, Any]:
+        """Read the manifest, if there is one."""
+        path = self.folder / MANIFEST
+        if not path.exists():
+            return {}
+        try:
+            document: dict[str, Any] = json.loads(path.read_text())
+            fits = document["format"] == "gpu-encode staging" and document["version"] == VERSION
+        except (ValueError, KeyError, TypeError):
+            fits = False
+        if not fits:
+            raise errors.RefusedResumeError(
+                f"cannot go on with an interrupted run: {str(path)!r} is damaged, or of another version of gpu-encode. "
+                "Run without resume to start afresh."
+            )
+        return document
+
+    def keep(self, path: Path, final: Path) -> None:
+        """Give a finished file its final name, once it is on the disk."""
+        sync_file(path)
+        final.parent.mkdir(parents=True, exist_ok=True)
+        path.replace(final)
+        sync_folder(final.parent)
+
+    def partial_path(self, output: Output) -> Path:
+        """Path at which an output is written."""
+        return self.partial / Path(output.relative).name
+
+    def keep_output(self, path: Path, output: Output) -> None:
+        """Put a finished output in its place."""
+        self.keep(path, self.finished / output.relative)
+
+    def left(self, outputs: Iterable[Output]) -> list[Output]:
+        """Give the outputs that are still to be written."""
+        return list(dropwhile(lambda output: (self.finished / output.relative).is_file(), outputs))
+
+    def model_path(self, place: Path) -> Path:
+        """Path at which the model that appears beside the output is written; what an earlier run left there goes."""
+        path = self.folder / f"model{place.suffix}"
+        if path.is_dir():
+            shutil.rmtree(path)
+        return path
+
+    def publish(self, model: Path | None = None) -> None:
+        """Give what is finished, and the model, their final names."""
+        models = [] if model is None else [(self.folder / f"model{model.suffix}", model)]
+        finished = self.finished if self._is_folder else self.finished / self._path.name
+        if self._store is None:
+            models.append((finished, self._path))
+        else:
+            self._store.publish(finished)
+        publish(self.folder, models)
+
+
+def end_publication(destination: Any) -> None:
+    """Give a destination what a run had finished that was killed before all of it had its final name."""
+    if (store := Store.at(destination)) is not None:
+        store.end_publication()
+    folder = folder_beside(place_of(destination))
+    # Without a manifest, a run was killed as it removed the folder.
+    if not folder.is_dir() or ((folder / MANIFEST).exists() and not (folder / RECORD).exists()):
+        return
+    lock = lock_folder(folder)
+    try:
+        if (folder / RECORD).exists():
+            go_on(folder)
+        if (folder / RECORD).exists() or not (folder / MANIFEST).exists():
+            remove_folder(folder)
+    finally:
+        lock.close()
+
+
+def remove_folder(folder: Path) -> None:
+    """Remove a hidden folder, the lock last: what another run makes there afterwards is its own, and stays."""
+    last = [folder / RECORD, folder / LOCK]
+    for path in [*(path for path in folder.iterdir() if path not in last), *last]:
+        if path.is_dir():
+            shutil.rmtree(path, ignore_errors=True)
+        else:
+            with contextlib.suppress(OSError):
+                path.unlink()
+    with contextlib.suppress(OSError):
+        folder.rmdir()
+
+
+def lock_folder(folder: Path) -> Any:
+    """Make a folder, and open its lock, which only one process may have until it ends, however it ends.
+
+    Raises
+    ------
+    FileExistsError
+        If another process has it.
+    """
+    while True:
+        try:
+            folder.mkdir()
+        except FileExistsError:
+            if folder.is_symlink() and not folder.exists():
+                raise  # a link to nowhere stays one
+        # A run that ends just now may remove the folder, or the lock that was opened.
+        with contextlib.suppress(FileNotFoundError):
+            stream = lock_file(folder / LOCK)
+            if is_at(stream, folder / LOCK):
+                return stream
+            stream.close()
+
+
+def is_at(stream: Any, path: Path) -> bool:
+    """Whether an open file still is the one at a path."""
+    try:
+        return os.path.samestat(os.fstat(stream.fileno()), path.stat())
+    except FileNotFoundError:
+        return False
+
+
+def lock_file(path: Path) -> Any:
+    """Open a file that only one process may have; the system lets go of it when the process ends."""
+    stream = path.open("w")
+    try:
+        import fcntl
+
+        fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        stream.close()
+        raise FileExistsError(
+            f"another run is writing to this destination (in {str(path.parent)!r}). Wait for it, or end it."
+        ) from None
+    except (ImportError, OSError):
+        pass  # a system, or a file system, without such locks
+    return stream
+
+
+def describe_run(source: Source, destination: Destination, choices: Mapping[str, Any]) -> dict[str, Any]:
+    """Describe what is read and written.
+
+    Parameters
+    ----------
+    source : Source
+    destination : Destination
+    choices : mapping of str to object
+        What else decides what is written, as JSON has it.
+    """
+    facts: dict[str, Any] = {"the version of gpu-encode": gpu_encode.__version__}
+    for file, state in zip(source.files, source.states, strict=True):
+        facts[f"size and time of the last change of {file.path}"] = list(state)
+    facts |= {
+        "the files of the source": len(source.files),
+        "the columns": source.schema.to_string(show_schema_metadata=False, show_field_metadata=False),
+        "the texts that are missing values": list(source.missing_text),
+        "the columns without which rows are left out": list(source.complete),
+        "the compression": destination.compression,
+        "the suffix of the output": destination.suffix,
+    }
+    # Values as a manifest gives them back.
+    described: dict[str, Any] = json.loads(json.dumps(facts | dict(choices)))
+    return described
+
+
+def describe_parameters(encoder: Any) -> dict[str, Any]:
+    """Describe the parameters of an encoder, each by itself.
+
+    Examples
+    --------
+    >>> describe_parameters(gpu_encode.TargetEncoder(cv=3))["parameter cv"]
+    3
+    """
+    facts = {}
+    for name, value in encoder.get_params(deep=False).items():
+        if name == "device":
+            continue  # it changes no bit
+        content = io.BytesIO()
+        writer = archive.Writer(content)
+        try:
+            document = describe({name: value}, writer)[0][name]
+        except TypeError:
+            document = show(value)
+        arrays = writer._names
+        if arrays:
+            document = {"value": document, "arrays": sorted(mark.hex() for mark in arrays)}
+        facts[f"parameter {name}"] = document
+    return facts
+
+
+def is_describable(statistics: Sequence[Any], resume: bool) -> bool:
+    """Whether a file can hold what encodings follow from; if not, a run cannot be told from another.
+
+    Raises
+    ------
+    TypeError
+        If it cannot, and an interrupted run is to be gone on with.
+
+    Examples
+    --------
+    >>> is_describable([gpu_encode.StatisticEncoder([max])._parameters().statistic], resume=False)
+    False
+    """
+    try:
+        encode(list(statistics), archive.Writer(io.BytesIO()))
+    except UnwritableError as reason:
+        if resume:
+            raise TypeError(
+                f"resume=True needs an encoder that a file can hold, and it has {reason!s}. Run without resume to "
+                "start afresh."
+            ) from None
+        return False
+    return True
+
+
+def describe_fitted(encoder: Any) -> dict[str, Any]:
+    """Describe a fitted encoder by a digest of what saving it would write."""
+    content = io.BytesIO()
+    with archive.Writer(content) as writer, warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        document = encoders.describe(encoder, writer)
+        # How it was fitted and where plays no part.
+        writer.finish({name: document[name] for name in ("parameters", "model", "output")})
+    return {"the fitted encoder": hashlib.sha256(content.getvalue()).hexdigest()}
+
+
+def refuse_resume(source: Source, resume: bool) -> None:
+    """Refuse to go on with rows of a query, which may give others now."""
+    if resume and source.stream is not None:
+        raise ValueError(
+            f"resume=True needs files, which stay as they are, and source is a {source.stream.name}: its query runs "
+            "anew, and may give other rows. Run without resume, or write the rows to files first."
+        )
+
+
+def check_repeatable(encoder: Any, resume: bool) -> bool:
+    """Say whether a run that is interrupted can go on, with the same folds and orders.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If it cannot, and is to.
+
+    Examples
+    --------
+    >>> check_repeatable(gpu_encode.TargetEncoder(random_state=None), resume=False)
+    False
+    """
+    parameters = encoder._parameters()
+    drawn_again = all(
+        isinstance(getattr(scheme, "random_state", 0), Integral) and not isinstance(scheme, Splits)
+        for scheme in parameters.every_scheme
+    )
+    repeatable = is_describable(parameters.every_statistic, resume) and drawn_again
+    if resume and not repeatable:
+        raise ValueError(
+            "resume=True needs folds and orders that are drawn the same again: cv is a splitter, or random_state is "
+            "not an integer."
+        )
+    return repeatable
+
+
+def write_sums(path: Path, sums: PartialSums) -> None:
+    """Write sums to a file.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from gpu_encode import TargetEncoder
+    >>> from gpu_encode.parts import Part, plan, measure, profile
+    >>> encoder, part = TargetEncoder(cv=2), Part([["a"], ["b"], ["a"], ["b"]], [1, 0, 1, 0])
+    >>> sums = measure(plan(encoder, profile(encoder, part)), part)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     write_sums(Path(folder, "sums"), sums)
+    ...     read_sums(Path(folder, "sums")).n_categories
+    [2]
+    """
+    with path.open("wb") as file, archive.Writer(file) as writer:
+        document = {
+            "rows": sums.n_rows,
+            "model": None if sums.model is None else models.describe(sums.model, writer),
+            "reach": [
+                {"windows": models.describe_layout(span.layout), "bounds": [str(bound) for bound in span.bounds]}
+                for span in sums.reach
+            ],
+            "stretches": [[describe_segment(sums, writer) for sums in segments.sums] for segments in sums.segments],
+        }
+        writer.finish(document)
+
+
+def read_sums(path: Path) -> PartialSums:
+    """Read sums that `write_sums` wrote.
+
+    Raises
+    ------
+    ValueError
+        If the file is damaged.
+    """
+    try:
+        with path.open("rb") as file:
+            reader = archive.Reader(file)
+            document = reader.document
+            model = read_field(document, "model", dict, None)
+            reach = [
+                DigitSpan(models.read_layout(span), tuple(int(bound) for bound in read_list(span, "bounds", str)))
+                for span in read_list(document, "reach", dict)
+            ]
+            segments = [
+                SegmentSums([read_segment(segment, reader) for segment in segments])
+                for segments in read_list(document, "stretches", list)
+            ]
+            n_rows = read_count(document, "rows", 0, 1 << 62)
+            return PartialSums(n_rows, None if model is None else models.rebuild(model, reader), reach, segments)
+    except OSError:
+        raise
+    except Exception as reason:  # what a damaged file makes its many readers raise has no common type
+        raise errors.unreadable_sums(str(path), archive.one_line(reason)) from reason
+
+
+def describe_segment(sums: CategorySums, writer: archive.Writer) -> dict[str, Any]:
+    """Give sums that belong to no entry as JSON."""
+    return {**models.describe_sums(sums, writer), "classification": sums.spec.classification}
+
+
+def read_segment(document: dict[str, Any], reader: archive.Reader) -> CategorySums:
+    """Read sums that belong to no entry."""
+    layout = models.read_layout(document)
+    accumulators = np.array(decode_array(read_field(document, "cells", dict), reader))
+    spec = SumSpec(layout, read_field(document, "classification", bool), read_count(document, "first_output", 0, 1))
+    if accumulators.dtype != np.int64 or accumulators.ndim != 4 or accumulators.shape[3] != layout.width:
+        raise errors.unreadable_sums("", f"sums of shape {accumulators.shape}")
+    return CategorySums(accumulators, spec, read_count(document, "added", 0, 1 << 31))

@@ -1,0 +1,346 @@
+"""Object stores, and what else fsspec reaches by URL: files that are read there, output that is put there whole.
+
+Work is done in a folder on this machine.  A store renames no two objects at once, so what is finished is put beside its
+place first; then a record says what is to be moved, and any later run that finds it ends the moves.
+"""
+
+import contextlib
+import hashlib
+import json
+import os
+import re
+import tempfile
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import Any, ClassVar
+from urllib.parse import urlsplit
+
+import pyarrow as pa
+
+from gpu_encode.scale.files.files import DELTA_LOG, SourceFile, SourceFiles, check_same_format, is_hidden, partition_of
+from gpu_encode.scale.files.formats import SUFFIXES, suffix_of
+from gpu_encode.scale.files.publishing import RECORD
+from gpu_encode.words.errors import datasets as errors
+
+# A scheme, and before it those of fsspec that work on another: simplecache::s3://.
+URL = re.compile(r"([a-z0-9+.-]+::)*[a-z][a-z0-9+.-]*://", re.IGNORECASE)
+# Bytes of a file that is read at once.
+SMALL = 1 << 22
+# What stores say of an object that changes when it is written anew, by the names that they give it.
+MARKS = (
+    "ETag", "etag", "generation", "md5Hash", "content_md5", "Content-MD5", "Digest", "VersionId", "mtime", "created",
+    "LastModified", "last_modified", "Last-Modified", "modificationTime",
+)  # fmt: skip
+
+
+def is_url(text: Any) -> bool:
+    """Whether a text names something that fsspec reaches.
+
+    Examples
+    --------
+    >>> is_url("s3://shop/orders.parquet"), is_url("orders.parquet")
+    (True, False)
+    """
+    return isinstance(text, str) and URL.match(text) is not None
+
+
+def with_lower_scheme(url: str) -> str:
+    """Give a URL whose scheme is written as libraries of stores know it.
+
+    Examples
+    --------
+    >>> with_lower_scheme("S3://Shop/Orders.parquet")
+    's3://Shop/Orders.parquet'
+    """
+    scheme, mark, rest = url.partition("://")
+    return f"{scheme.lower()}{mark}{rest}"
+
+
+def reach(url: str) -> tuple[Any, str]:
+    """Give the file system of a URL, and the path in it."""
+    if "::" in url:
+        raise ValueError(
+            f"{url!r} is a chain of URLs, of which it cannot be told whether files change. Give a single URL, or, as "
+            "source, pyarrow.dataset.dataset(path, filesystem=fsspec.filesystem(...))."
+        )
+    if urlsplit(url).scheme in ("file", "local"):
+        raise ValueError(f"{url!r} is on this machine: give its path, without a scheme.")
+    try:
+        from fsspec.core import url_to_fs
+
+        filesystem, path = url_to_fs(url)
+    except ImportError as error:
+        raise ImportError(
+            f"{url!r} needs fsspec, and the library for its scheme, such as s3fs, gcsfs, adlfs or aiohttp: "
+            f"pip install fsspec ({error})"
+        ) from error
+    except Exception as error:
+        raise ValueError(f"cannot reach {url!r}: {error}") from error
+    return filesystem, path.rstrip("/")
+
+
+@contextlib.contextmanager
+def explained(url: str, doing: str) -> Iterator[None]:
+    """Say at which URL something went wrong: libraries of stores have errors of their own."""
+    try:
+        yield
+    except FileNotFoundError as error:
+        raise FileNotFoundError(f"cannot {doing} {url!r}: there is no such file, folder or bucket: {error}") from error
+    except Exception as error:
+        kind = PermissionError if isinstance(error, PermissionError) else OSError
+        reason = " ".join(str(error).split()) or type(error).__name__
+        raise kind(f"cannot {doing} {url!r}: {reason}") from error
+
+
+@dataclass(frozen=True)
+class StoreFile(SourceFile):
+    """A file of rows in a store; its path is a URL."""
+
+    is_local: ClassVar[bool] = False
+    failures: ClassVar[tuple[type[Exception], ...]] = (Exception,)
+
+    def state(self) -> tuple[int, int]:
+        """Size, and a digest of what the store says of its content."""
+        with explained(self.path, "read"):
+            # What was known of the file may be old.
+            self.filesystem.invalidate_cache()
+            info = self.filesystem.info(self.path)
+        marks = str([info.get(mark) for mark in MARKS])
+        return int(info.get("size") or 0), int(hashlib.sha256(marks.encode()).hexdigest()[:15], 16)
+
+    def open(self) -> Any:
+        """Open the file to read anywhere in it."""
+        with explained(self.path, "read"):
+            # Of large files Arrow asks for pieces of a good size, column by column: to read ahead of each would read
+            # most bytes twice.
+            cache = "all" if (self.filesystem.size(self.path) or SMALL + 1) <= SMALL else "none"
+            return pa.PythonFile(self.filesystem.open(self.path, "rb", cache_type=cache), mode="r")
+
+
+def names_store(source: Any) -> bool:
+    """Whether a source is a URL, or a list with one."""
+    return is_url(source) or (isinstance(source, (list, tuple)) and any(map(is_url, source)))
+
+
+def find(source: Any) -> SourceFiles:
+    """Find the files of a URL, of a folder or glob in a store, or of a list of URLs.
+
+    Examples
+    --------
+    >>> import fsspec
+    >>> store = fsspec.filesystem("memory")
+    >>> for name in ("b.csv", "a.csv", "_SUCCESS"):
+    ...     store.pipe_file(f"/rows/{name}", b"city")
+    >>> [file.relative for file in find("memory://rows").files]
+    ['a.csv', 'b.csv']
+    """
+    if not is_url(source):
+        return SourceFiles(check_same_format(describe_list(list(source))))
+    source = with_lower_scheme(source)
+    filesystem, path = reach(source)
+    with explained(source, "read"):
+        found = list_keys(filesystem, path)
+    if found is None:
+        return SourceFiles(describe_list([source]))
+    base, keys = found
+    if any(f"/{DELTA_LOG}/" in key for key in keys):
+        raise errors.delta_table(source)
+    relatives = {key.removeprefix(base).lstrip("/"): filesystem.unstrip_protocol(key) for key in keys}
+    kept = [name for name in sorted(relatives) if suffix_of(name) and not is_hidden(PurePosixPath(name))]
+    if not kept:
+        raise errors.no_such_source(source)
+    listed = check_same_format([describe_file(filesystem, relatives[name], name) for name in kept])
+    return SourceFiles(listed, source if base == path else None)
+
+
+def list_keys(filesystem: Any, path: str) -> tuple[str, list[str]] | None:
+    """Give the folder of a path and the keys in it, or those that match a glob; None for a single file."""
+    filesystem.invalidate_cache()
+    # Names of web pages may have a question mark, and list no others.
+    if is_page(path) or filesystem.isfile(path):
+        return None
+    if (wildcard := re.search(r"[*?\[]", path)) is not None and not filesystem.exists(path):
+        return path[: wildcard.start()].rpartition("/")[0], filesystem.glob(path)
+    return path, filesystem.find(path)
+
+
+def is_page(url: str) -> bool:
+    """Whether a URL is of the web, whose folders are not listed and where nothing is written."""
+    return urlsplit(url).scheme in ("http", "https")
+
+
+def describe_list(urls: Sequence[Any]) -> list[SourceFile]:
+    """Give the files of a list of URLs, in its order."""
+    for url in urls:
+        if not is_url(url):
+            raise ValueError(f"source lists URLs, and {str(url)!r}, which is none. Give files of one kind.")
+    urls = [with_lower_scheme(url) for url in urls]
+    reached = [reach(url) for url in urls]
+    for number, place in enumerate(reached):
+        if type(place[0]) is not type(reached[0][0]):
+            raise ValueError(f"source lists {urls[0]!r} and {urls[number]!r} of another store. Give files of one.")
+        if place in reached[:number]:
+            raise ValueError(
+                f"source lists {urls[number]!r} twice, and its rows would count twice. List each file once."
+            )
+    base = os.path.commonpath([PurePosixPath(path).parent for _, path in reached])
+    return [
+        describe_file(filesystem, url, PurePosixPath(path).relative_to(base).as_posix())
+        for url, (filesystem, path) in zip(urls, reached, strict=True)
+    ]
+
+
+def describe_file(filesystem: Any, url: str, relative: str) -> StoreFile:
+    """Describe one file in a store."""
+    suffix = suffix_of(urlsplit(url).path if is_page(url) else url)
+    if suffix is None:
+        raise errors.unknown_format(url, list(SUFFIXES))
+    return StoreFile(url, relative, suffix, partition_of(relative), filesystem)
+
+
+@dataclass(frozen=True)
+class Store:
+    """A place of output in a store.
+
+    Parameters
+    ----------
+    url : str
+        As it was given.
+    filesystem : fsspec.AbstractFileSystem
+    path : str
+        As the file system knows it.
+    """
+
+    url: str
+    filesystem: Any
+    path: str
+
+    @classmethod
+    def at(cls, destination: Any) -> "Store | None":
+        """Give the place of a URL; None for a path."""
+        if not is_url(destination):
+            return None
+        destination = with_lower_scheme(destination)
+        if is_page(destination):
+            raise ValueError(f"destination {destination!r} can only be read. Name a file, or a URL of a store.")
+        filesystem, path = reach(destination)
+        if not PurePosixPath(path).name or path == filesystem.root_marker:
+            raise ValueError(f"destination {destination!r} names no file or folder in its store.")
+        return cls(destination, filesystem, path)
+
+    @property
+    def name(self) -> str:
+        """Name of the file or folder."""
+        return PurePosixPath(self.path).name
+
+    @property
+    def hidden(self) -> str:
+        """Folder beside it, in which what is finished lies until it is moved."""
+        return f"{self.path.removesuffix(self.name)}.{self.name}.gpu-encode"
+
+    @property
+    def work(self) -> Path:
+        """Where it is made on this machine: a path of its own, below the folder of temporary files."""
+        mark = hashlib.sha256(self.filesystem.unstrip_protocol(self.path).encode()).hexdigest()[:16]
+        user = os.getuid() if hasattr(os, "getuid") else "user"
+        return Path(tempfile.gettempdir(), f"gpu-encode-{user}", mark, self.name)
+
+    def open_work(self) -> None:
+        """Make the folder of the work, which nobody else may read, and see that the store can be written to."""
+        folder = self.work.parent
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if hasattr(os, "getuid") and folder.parent.stat().st_uid != os.getuid():
+            raise PermissionError(f"the folder {str(folder.parent)!r} is another user's. Set TMPDIR to one of yours.")
+        probe = f"{self.hidden}/begun"
+        with explained(self.url, "write to"):
+            self._make_parent(probe)
+            self.filesystem.pipe_file(probe, b"")
+            self.filesystem.rm_file(probe)
+
+    def publish(self, finished: Path) -> None:
+        """Put a finished file, or the files of a folder, in their places: all of them, or none until a later run."""
+        single = finished.is_file()
+        folder = finished.parent if single else finished
+        paths = [finished] if single else sorted(path for path in finished.rglob("*") if path.is_file())
+        sizes = {path.relative_to(folder).as_posix(): path.stat().st_size for path in paths}
+        self.end_publication()
+        with explained(self.url, "write"):
+            self._clear()
+            for name in sizes:
+                self._make_parent(f"{self.hidden}/{name}")
+                self.filesystem.put_file(str(folder / name), f"{self.hidden}/{name}")
+            record = json.dumps({"single": single, "sizes": sizes}).encode()
+            self.filesystem.pipe_file(f"{self.hidden}/{RECORD}", record)
+        self.end_publication()
+
+    def end_publication(self) -> None:
+        """Do the moves that are left of a publication, if there is one."""
+        with explained(self.url, "write"):
+            self.filesystem.invalidate_cache()
+            if not self.filesystem.exists(f"{self.hidden}/{RECORD}"):
+                return
+            record = json.loads(self.filesystem.cat_file(f"{self.hidden}/{RECORD}"))
+            places = {name: self.path if record["single"] else f"{self.path}/{name}" for name in record["sizes"]}
+            for name, place in places.items():
+                if self.filesystem.exists(f"{self.hidden}/{name}"):
+                    self._move(f"{self.hidden}/{name}", place)
+                if (size := self.filesystem.info(place)["size"]) != record["sizes"][name]:
+                    raise OSError(f"{place!r} has {size} bytes there, and {record['sizes'][name]} here")
+            if not record["single"]:
+                for key in set(self.filesystem.find(self.path)) - set(places.values()):
+                    self.filesystem.rm_file(key)
+            self._clear()
+
+    def _move(self, source: str, place: str) -> None:
+        """Move a file, and replace what is there."""
+        from fsspec import AbstractFileSystem
+
+        self._make_parent(place)
+        if type(self.filesystem).mv is not AbstractFileSystem.mv:
+            self.filesystem.mv(source, place)
+            return
+        # What fsspec itself makes of a move takes names with brackets for globs.
+        self.filesystem.cp_file(source, place)
+        self.filesystem.rm_file(source)
+
+    def _make_parent(self, key: str) -> None:
+        """Make the folder of a file, where the store has folders: of others, this would make a bucket."""
+        from fsspec.asyn import AsyncFileSystem
+
+        if not isinstance(self.filesystem, AsyncFileSystem):
+            self.filesystem.makedirs(key.rpartition("/")[0], exist_ok=True)
+
+    def _clear(self) -> None:
+        """Remove the hidden folder."""
+        self.filesystem.invalidate_cache()
+        for key in self.filesystem.find(self.hidden):
+            self.filesystem.rm_file(key)
+        with contextlib.suppress(Exception):  # most stores have no folders
+            self.filesystem.rm(self.hidden, recursive=True)
+
+
+def refuse_overlap(files: Sequence[SourceFile], folder: Any, store: Store) -> None:
+    """Refuse to write over, into or around what is read from the same store."""
+    here = [file for file in files if isinstance(file, StoreFile) and file.filesystem == store.filesystem]
+    paths = [file.filesystem._strip_protocol(file.path) for file in here]
+    if any(f"{path}/".startswith(f"{store.path}/") for path in paths):
+        raise ValueError(f"the destination {store.url!r} is, or holds, a file of the source. Name another.")
+    if here and is_url(folder) and store.path.startswith(f"{reach(folder)[1]}/"):
+        raise ValueError(f"the destination {store.url!r} is in the source folder {folder!r}. Name another.")
+
+
+def refuse_overwriting(store: Store, is_folder: bool, overwrite: bool) -> None:
+    """Refuse to replace what is there, unless that is asked for; a folder of other things than rows in any case."""
+    with explained(store.url, "look at"):
+        store.filesystem.invalidate_cache()
+        is_file = store.filesystem.isfile(store.path)
+        keys = [] if is_file else store.filesystem.find(store.path)
+    if not is_file and not keys:
+        return
+    if is_file == is_folder:
+        raise errors.other_kind(store.url, is_folder)
+    if not overwrite:
+        raise errors.already_there(store.url)
+    if other := [key for key in keys if suffix_of(key) is None]:
+        raise errors.holds_others(store.url, other[0].removeprefix(f"{store.path}/"))

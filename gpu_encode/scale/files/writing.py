@@ -1,0 +1,339 @@
+"""Where encoded rows go, a file or a folder of files, and how they are written: Parquet, CSV and Arrow."""
+
+import contextlib
+import os
+from collections import deque
+from collections.abc import Callable, Sequence
+from concurrent.futures import CancelledError
+from dataclasses import dataclass, replace
+from pathlib import Path, PurePosixPath
+from types import TracebackType
+from typing import Any, Self
+
+import pyarrow as pa
+
+from gpu_encode.scale.files import stores
+from gpu_encode.scale.files.formats import SUFFIXES, copy_rows, suffix_of
+from gpu_encode.scale.files.source import Source
+from gpu_encode.scale.files.stores import Store
+from gpu_encode.storage.archive import sync_file
+from gpu_encode.words.errors import datasets as errors
+
+# Rows of a row group of Parquet, or of a batch of Arrow, at most.
+MOST_GROUP_ROWS = 1 << 19
+
+
+class RowWriter:
+    r"""Writes tables of one schema to a file.
+
+    Parameters
+    ----------
+    path : Path
+        The file, which is written over; its suffix tells the format.
+    schema : pyarrow.Schema
+    compression : str, optional
+        Of Parquet (zstd unless given) and Arrow (none unless given).
+    group_rows : int, optional
+        Rows of each row group of Parquet and batch of Arrow, whatever tables come: a file does not depend on chunks.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path, table = Path(folder, "encoded.csv"), pa.table({"city": [0.5]})
+    ...     with RowWriter(path, table.schema) as writer:
+    ...         writer.write(table)
+    ...     path.read_text()
+    '"city"\n0.5\n'
+    """
+
+    def __init__(
+        self, path: Path, schema: Any, compression: str | None = None, group_rows: int = MOST_GROUP_ROWS
+    ) -> None:
+        suffix = suffix_of(path.name)
+        assert suffix is not None
+        self._suffix, self._format = suffix, SUFFIXES[suffix]
+        self._path, self._schema, self._compression = path, schema, compression
+        self._files = contextlib.ExitStack()
+        self._dictionaries: dict[int, Any] = {}
+        self._group_rows = group_rows
+        self._gathered: list[Any] = []
+        self._room = group_rows
+
+    def __enter__(self) -> Self:
+        with contextlib.ExitStack() as files:
+            stream: Any = files.enter_context(pa.OSFile(str(self._path), "wb"))
+            if self._suffix.endswith(".gz"):
+                stream = files.enter_context(pa.CompressedOutputStream(stream, "gzip"))
+            schema = self._format.file_schema(self._schema)
+            opened = self._format.open_writer(stream, schema, self._suffix, self._compression)
+            self._writer = files.enter_context(opened)
+            self._files = files.pop_all()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        with self._files:
+            if error is None and self._gathered:
+                self._write_group()
+        if error is None:
+            sync_file(self._path)
+
+    def abandon(self) -> None:
+        """Let go of a file that stays incomplete, whatever goes wrong."""
+        with contextlib.suppress(Exception):
+            self._files.close()
+
+    def write(self, table: Any) -> None:
+        """Write the next rows."""
+        if not self._format.has_groups:
+            self._writer.write_table(table.cast(self._format.file_schema(table.schema)))
+            return
+        while table.num_rows:
+            piece, table = table.slice(0, self._room), table.slice(self._room)
+            self._gathered.append(piece)
+            self._room -= piece.num_rows
+            if not self._room:
+                self._write_group()
+        if self._gathered:
+            # A slice would keep the whole table in memory.
+            self._gathered[-1] = copy_rows(self._gathered[-1])
+
+    def _write_group(self) -> None:
+        table = pa.concat_tables(self._gathered).unify_dictionaries().combine_chunks()
+        self._gathered, self._room = [], self._group_rows
+        self._writer.write_table(self._format.arrange(table, self._dictionaries), self._group_rows)
+
+
+def check_compression(compression: str | None, suffix: str) -> None:
+    """Refuse a compression that a format does not have."""
+    allowed = SUFFIXES[suffix].compressions
+    if compression is not None and (not isinstance(compression, str) or compression not in allowed):
+        raise errors.bad_compression(compression, suffix, allowed)
+
+
+@dataclass(frozen=True)
+class Output:
+    """A file that is written.
+
+    Parameters
+    ----------
+    relative : str
+        Its path below the destination folder; the name of a destination file.
+    first_row, stop : int
+        The rows that it has.
+    """
+
+    relative: str
+    first_row: int
+    stop: int
+
+
+@dataclass(frozen=True)
+class Destination:
+    """Where encoded rows go.
+
+    Parameters
+    ----------
+    path : Path
+        The file or folder, without links in its path.
+    is_folder : bool
+    suffix : str
+        Of the files.
+    compression : str or None
+    store : Store, optional
+        Where what is finished at the path is put, if that is not its place.
+    """
+
+    path: Path
+    is_folder: bool
+    suffix: str
+    compression: str | None
+    store: Store | None = None
+
+    def outputs(self, source: Source, part_rows: int) -> list[Output]:
+        """Plan the files: one for each of several source files, else one for each `part_rows` rows."""
+        if not self.is_folder:
+            return [Output(self.path.name, 0, source.n_rows)]
+        if len(source.files) > 1 or source.partition_names:
+            return [
+                Output(file.relative, start, start + rows)
+                for file, start, rows in zip(source.files, source.starts, source.rows, strict=True)
+            ]
+        return [
+            Output(f"part-{number:05d}{self.suffix}", start, min(start + part_rows, source.n_rows))
+            for number, start in enumerate(range(0, max(source.n_rows, 1), part_rows))
+        ]
+
+    def check_types(self, schema: Any) -> None:
+        """Refuse columns of types that the files cannot hold."""
+        SUFFIXES[self.suffix].file_schema(schema)
+
+    def left_out(self, source: Source) -> list[str]:
+        """Columns that the names of the output's folders tell already."""
+        return source.partition_names if self.is_folder else []
+
+
+def choose_destination(source: Source, destination: Any, compression: str | None, overwrite: bool) -> Destination:
+    r"""Check a destination.
+
+    Raises
+    ------
+    ValueError, FileExistsError, FileNotFoundError
+        If nothing may be written there.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from gpu_encode.scale.files.source import open_source
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     _ = Path(folder, "rows.csv").write_text("city\n")
+    ...     destination = choose_destination(open_source(f"{folder}/rows.csv"), f"{folder}/encoded/", None, False)
+    >>> destination.is_folder, destination.suffix
+    (True, '.csv')
+    """
+    text = os.fspath(destination)
+    if (store := Store.at(text)) is not None:
+        return choose_in_store(source, store, compression, overwrite)
+    path, there = Path(os.path.realpath(text)), Path(text)
+    # /dev/stdout is a link to the name of a pipe, under which nothing is found.
+    if text == "-" or (there.exists() and not (there.is_file() or there.is_dir())):
+        raise ValueError(
+            f"destination {text!r} is no file or folder. Output appears whole at the end, under its name, which "
+            "standard output, pipes and devices cannot do: write a file, and read that."
+        )
+    suffix = suffix_of(path.name)
+    is_folder = text.endswith(("/", os.sep)) or path.is_dir() or (suffix is None and not path.suffix)
+    if suffix is None and not is_folder:
+        raise errors.unknown_destination(text, list(SUFFIXES))
+    if not path.parent.is_dir():
+        raise FileNotFoundError(f"there is no folder {str(path.parent)!r} to write {path.name!r} to.")
+    refuse_overlap(source, path, text)
+    refuse_overwriting(path, text, is_folder, overwrite)
+    return with_format(source, Destination(path, is_folder, suffix or "", compression))
+
+
+def choose_in_store(source: Source, store: Store, compression: str | None, overwrite: bool) -> Destination:
+    """Check a destination that is a URL."""
+    suffix = suffix_of(store.name)
+    is_folder = store.url.endswith("/") or (suffix is None and not PurePosixPath(store.name).suffix)
+    if suffix is None and not is_folder:
+        raise errors.unknown_destination(store.url, list(SUFFIXES))
+    stores.refuse_overlap(source.files, source.folder, store)
+    stores.refuse_overwriting(store, is_folder, overwrite)
+    return with_format(source, Destination(store.work, is_folder, suffix or "", compression, store))
+
+
+def with_format(source: Source, destination: Destination) -> Destination:
+    """Add what follows from the files of the source, where nothing else was said."""
+    suffix = source.files[0].suffix if destination.is_folder else destination.suffix
+    check_compression(destination.compression, suffix)
+    same = SUFFIXES[suffix] is source.files[0].format
+    compression = destination.compression or (source.compression if same else None)
+    return replace(destination, suffix=suffix, compression=compression)
+
+
+def refuse_overwriting(path: Path, text: str, is_folder: bool, overwrite: bool) -> None:
+    """Refuse to replace what is there, unless that is asked for; a folder of other things than rows in any case."""
+    if not path.exists() or (is_folder and path.is_dir() and not any(path.iterdir())):
+        return
+    if is_folder and not path.is_dir():
+        raise errors.other_kind(text, is_folder)
+    if not overwrite:
+        raise errors.already_there(text)
+    others = (each for each in path.rglob("*") if not each.is_dir() and suffix_of(each.name) is None)
+    if is_folder and (other := next(others, None)) is not None:
+        raise errors.holds_others(text, str(other.relative_to(path)))
+
+
+def refuse_overlap(source: Source, path: Path, text: str) -> None:
+    """Refuse to write over, into or around what is read."""
+    read = [Path(os.path.realpath(file.path)) for file in source.files if file.is_local]
+    same = path.exists() and any(path.samefile(file) for file in read if file.exists())
+    if same or any(file.is_relative_to(path) for file in read):
+        raise ValueError(f"the destination {text!r} is, or holds, a file of the source. Name another.")
+    if isinstance(source.folder, Path) and path.is_relative_to(os.path.realpath(source.folder)):
+        raise ValueError(f"the destination {text!r} is in the source folder {str(source.folder)!r}. Name another.")
+
+
+class OutputFiles:
+    """Writes rows, which come in order, to the files that are planned for them.
+
+    Parameters
+    ----------
+    outputs : sequence of Output
+        Those that are still to be written, in order.
+    schema : pyarrow.Schema
+    compression : str or None
+    partial : callable
+        Gives the path at which a file is written, by its number among `outputs`.
+    finish : callable
+        Called with a finished file's path and its Output.
+    group_rows : int, optional
+        As `RowWriter` takes it.
+    """
+
+    def __init__(
+        self,
+        outputs: Sequence[Output],
+        schema: Any,
+        compression: str | None,
+        partial: Callable[[Output], Path],
+        finish: Callable[[Path, Output], None],
+        group_rows: int = MOST_GROUP_ROWS,
+    ) -> None:
+        self.files = self.n_bytes = 0
+        self._stopped = False
+        self._left = deque(outputs)
+        self._schema, self._compression, self._group_rows = schema, compression, group_rows
+        self._partial, self._finish = partial, finish
+        self._row = outputs[0].first_row if outputs else 0
+        self._writer: RowWriter | None = None
+
+    def write(self, table: Any) -> None:
+        """Write the next rows, a row group at a time."""
+        while table.num_rows:
+            if self._stopped:
+                raise CancelledError
+            first = self._left[0].first_row
+            groups = (self._row - first) // self._group_rows
+            stop = min(self._left[0].stop, first + (groups + 1) * self._group_rows)
+            piece, table = table.slice(0, stop - self._row), table.slice(stop - self._row)
+            if piece.num_rows:
+                self._open().write(piece)
+                self._row += piece.num_rows
+            if self._row == self._left[0].stop:
+                self._close()
+
+    def end(self) -> None:
+        """Write what is left: files without rows."""
+        while self._left:
+            self._open()
+            self._close()
+
+    def stop(self) -> None:
+        """Let a thread that writes leave off at the next row group."""
+        self._stopped = True
+
+    def abandon(self) -> None:
+        """Let go of a file that stays incomplete."""
+        if self._writer is not None:
+            self._writer.abandon()
+
+    def _open(self) -> RowWriter:
+        if self._writer is None:
+            path = self._partial(self._left[0])
+            self._writer = RowWriter(path, self._schema, self._compression, self._group_rows).__enter__()
+        return self._writer
+
+    def _close(self) -> None:
+        self._open()
+        assert self._writer is not None
+        writer, self._writer = self._writer, None
+        writer.__exit__(None, None, None)
+        output = self._left.popleft()
+        path = self._partial(output)
+        self.files += 1
+        self.n_bytes += path.stat().st_size
+        self._finish(path, output)

@@ -1,0 +1,66 @@
+"""Rows in parts, for engines that hold them in several places or one after another: the same bits as in one piece.
+
+Every engine takes the same four steps, and only the first three results travel:
+
+1. `profile` every part, and add the profiles up: the number of rows, what y holds, the values that the scheme reads.
+2. `plan` from their sum: kinds of targets, classes, who may look at whom.
+3. `measure` every part by the plan, and add the sums up, in any order and any tree; `fit` the encoder to them.
+4. `encode` every part by the tables that `fit` gives.
+
+Ordered schemes (`encoding_plan.order` is "rows" or "shuffled") take one more step between the last two.  `shuffle`
+sorts the rows of every part into groups of neighbouring places.  `OrderedScan` encodes these groups in order, and
+`encode` takes the result.  Where the order is "rows", each part is one group.  Groups can be encoded side by side
+where the `PrecedingSums` of the groups before them are known.  Where `tables.needs_categories`, `CategoryMeanScan` goes
+first.
+
+Examples
+--------
+>>> import numpy as np
+>>> from gpu_encode import KFold, TargetEncoder
+>>> from gpu_encode.parts import Part, PartialSums, Profile, plan, encode, fit, measure, profile
+>>> X, y = np.array([["a"], ["b"], ["a"], ["b"], ["a"], ["c"]]), np.array([0, 1, 1, 1, 0, 0])
+>>> encoder = TargetEncoder(cv=KFold(2))
+>>> parts = [Part(X[:2], y[:2]), Part(X[2:], y[2:], first_row=2)]
+>>> encoding_plan = plan(encoder, sum((profile(encoder, part) for part in parts), Profile()))
+>>> tables = fit(encoder, encoding_plan, sum((measure(encoding_plan, part) for part in parts), PartialSums()))
+>>> encodings = np.concatenate([encode(tables, part) for part in parts])
+>>> np.array_equal(encodings, TargetEncoder(cv=KFold(2)).fit_transform(X, y))
+True
+"""
+
+from gpu_encode.scale.parts.encoding import encode
+from gpu_encode.scale.parts.ordered_rows import OrderedRows, PrecedingSums, shuffle
+from gpu_encode.scale.parts.part import Part
+from gpu_encode.scale.parts.plans import EncodingPlan, plan
+from gpu_encode.scale.parts.profiles import Profile, profile, scheme_columns
+from gpu_encode.scale.parts.scans import (
+    CategoryMeanDeltas,
+    CategoryMeanScan,
+    OrderedScan,
+    RowEncodings,
+    with_categories,
+)
+from gpu_encode.scale.parts.sums import PartialSums, measure
+from gpu_encode.scale.parts.tables import EncodingTables, fit
+
+__all__ = [
+    "CategoryMeanDeltas",
+    "CategoryMeanScan",
+    "EncodingPlan",
+    "EncodingTables",
+    "OrderedRows",
+    "OrderedScan",
+    "Part",
+    "PartialSums",
+    "PrecedingSums",
+    "Profile",
+    "RowEncodings",
+    "encode",
+    "fit",
+    "measure",
+    "plan",
+    "profile",
+    "scheme_columns",
+    "shuffle",
+    "with_categories",
+]

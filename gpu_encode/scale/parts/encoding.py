@@ -1,0 +1,222 @@
+"""The last pass over rows in parts: their training encodings."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from cpu_fallback.types import Array
+from gpu_encode.fitting.categories import look_up_known
+from gpu_encode.fitting.columns import ColumnMap, map_columns
+from gpu_encode.fitting.compatibility import check_columns
+from gpu_encode.fitting.encodings import write_elapsed
+from gpu_encode.fitting.fit import FitContext, find_missing
+from gpu_encode.fitting.inputs import Inputs, TrainingRows, read_fixed_targets
+from gpu_encode.fitting.leave_one_out import leave_one_out
+from gpu_encode.fitting.ordered import average
+from gpu_encode.fitting.outputs import OutputColumns, in_type, look_up, make_room, missing_rows
+from gpu_encode.fitting.tasks import EncodingTask
+from gpu_encode.formulas.encoding_rule import EncodingTable
+from gpu_encode.scale.parts.part import Part
+from gpu_encode.scale.parts.plans import EncodingPlan
+from gpu_encode.scale.parts.scans import RowEncodings
+from gpu_encode.scale.parts.sums import prepare_part
+from gpu_encode.scale.parts.tables import EncodingTables
+from gpu_encode.schemes.plans import FoldPlan, OrderedPlan
+from gpu_encode.seam import ops
+from gpu_encode.seam.ops import Ops
+from gpu_encode.sums.category_sums import CategorySums
+from gpu_encode.tables.categories.keys import CategoryIndex
+from gpu_encode.tables.categories.vocabulary import Vocabulary
+from gpu_encode.words import notices
+from gpu_encode.words.errors.targets import no_target
+
+
+def encode(tables: EncodingTables, part: Part, placed: Sequence[Sequence[RowEncodings]] | None = None) -> Any:
+    """Give the training encodings of a part.
+
+    Parameters
+    ----------
+    tables : EncodingTables
+    part : Part
+        The same rows that were measured; y only for schemes in which the encoding of a row depends on its own y.
+    placed : list of list of RowEncodings, optional
+        For an ordered scheme: per order, what `OrderedScan` gave for these rows, one or more of them.
+
+    Returns
+    -------
+    table of shape (n_rows, n_outputs)
+        Of X's kind and with X's index: encoded columns, indicators, columns that pass through.
+
+    Raises
+    ------
+    ValueError
+        If the rows are not those that were measured.
+
+    Examples
+    --------
+    >>> from gpu_encode import KFold, TargetEncoder
+    >>> from gpu_encode.parts import Part, plan, encode, fit, measure, profile
+    >>> encoder = TargetEncoder(cv=KFold(2, order="interleaved"), smooth=None, target_type="continuous")
+    >>> parts = [Part([["a"], ["a"]], [1.0, 2.5]), Part([["a"], ["a"]], [6.0, 4.5], first_row=2)]
+    >>> encoding_plan = plan(encoder, profile(encoder, parts[0]) + profile(encoder, parts[1]))
+    >>> tables = fit(encoder, encoding_plan, measure(encoding_plan, parts[0]) + measure(encoding_plan, parts[1]))
+    >>> [encode(tables, part).ravel().tolist() for part in parts]
+    [[3.5, 3.5], [3.5, 3.5]]
+    """
+    plan = tables.encoding_plan.plan
+    with part.named():
+        given = part.given()
+        if not given.frame.n_rows:
+            with notices.kept():  # Warnings of encodings that no row here gets.
+                return tables.encoder.transform(part.X)
+        if not tables.encoding_plan.parameters.trains_apart:
+            check_columns(tables.model, given.frame)
+            return tables.encoder.transform(part.X)
+        if tables.encoding_plan.by_folds:
+            return by_folds(tables, part, given)
+        if isinstance(plan, OrderedPlan):
+            if placed is None:
+                raise ValueError(
+                    "Rows of an ordered scheme are encoded from those before them: pass what OrderedScan gave for "
+                    "their groups, encode(tables, part, placed)."
+                )
+            return by_place(tables, part, given, plan, placed)
+        context = prepare_part(tables.encoding_plan, part, tables.model.keys)
+        assert context is not None
+        return by_row(tables, context, part.first_row)
+
+
+def by_folds(tables: EncodingTables, part: Part, given: Inputs) -> Any:
+    """Look every row up by its category and fold."""
+    model = tables.model
+    backend = ops.resolve(given.frame.n_rows, given.device(tables.encoding_plan.parameters.device))
+    # Neither weights nor, as a rule, the target matter any more: they are not read.
+    rows = TrainingRows(given, backend, None, given.groups())
+    check_columns(model, rows.frame)
+    labels = labels_of(tables.encoding_plan, given, rows)
+    plans = tables.encoding_plan.fold_plans(model.selection, rows, labels, part.first_row)
+    columns = map_columns(rows.frame)
+    width = sum(encodings.values.shape[2] for encodings in tables.encodings if encodings is not None)
+    matrix = make_room(rows.ops, rows.n_rows, width, model.dtype, model.targets)
+    output = OutputColumns(matrix, model.indicators)
+    for entry, (key, rule, plan) in enumerate(zip(model.keys, model.rules, plans, strict=True)):
+        codes = look_up_known(key, columns, rows.ops, rule.missing)
+        unseen = look_up_key(tables, entry, codes, plan, output, rows.ops, columns)
+        as_category = rule.missing == "category"
+        output.add_indicators(unseen, partial(missing_rows, key, codes, columns, rows.ops, as_category))
+    return tables.encoder._assemble(rows.frame, output.to_list(), columns)
+
+
+def look_up_key(
+    tables: EncodingTables,
+    entry: int,
+    codes: Array,
+    plan: FoldPlan,
+    output: OutputColumns,
+    backend: Ops,
+    columns: ColumnMap,
+) -> Array | None:
+    """Look rows up in the table of one key, by their categories and folds; gives which are unseen, if asked."""
+    encodings = tables.encodings[entry]
+    assert encodings is not None
+    table = EncodingTable(backend.to_device(encodings.values), backend.to_device(encodings.unseen))
+    out = output.next(encodings.values.shape[2])
+    unseen = look_up(backend, table, codes, plan.lookup_folds, out, "unseen" in tables.model.indicators)
+    tables.model.write_elapsed(tables.elapsed[entry], backend, codes, plan.lookup_folds, columns, out)
+    return unseen
+
+
+def labels_of(encoding_plan: EncodingPlan, given: Inputs, rows: TrainingRows) -> Array:
+    """Give the classes of the rows of a part; the target is read only where folds depend on it."""
+    if not encoding_plan.needs_labels:
+        return np.zeros(0, np.int32)
+    if not given.has_target:
+        raise no_target(type(encoding_plan.encoder).__name__)
+    parameters = encoding_plan.parameters
+    named, cut = given.targets(parameters.missing_target == "keep"), parameters.cut
+    named = named if cut is None else cut.buckets(rows.ops, named)
+    return read_fixed_targets(rows.ops, named, encoding_plan.targets)[0].labels
+
+
+def by_row(tables: EncodingTables, context: FitContext, first_row: int) -> Any:
+    """Take every row out of the sums of all rows; of keys under a scheme of folds, look it up."""
+    model, rows = tables.model, context.rows
+    check_columns(model, rows.frame)
+    n_outputs = sum(task.n_outputs for tasks in context.tasks for task in tasks)
+    matrix = make_room(rows.ops, rows.n_rows, n_outputs, model.dtype, model.targets)
+    output = OutputColumns(matrix, model.indicators)
+    plans = tables.encoding_plan.fold_plans(model.selection, rows, context.targets[0].labels, first_row)
+    for entry, (tasks, sums, in_order) in enumerate(zip(context.tasks, tables.sums, tables.others, strict=True)):
+        if tables.encodings[entry] is not None:
+            unseen = look_up_key(tables, entry, tasks[0].rows.codes, plans[entry], output, rows.ops, context.columns)
+            output.add_indicators(unseen, partial(find_missing, context, entry))
+        for target, (task, whole, others) in enumerate(zip(tasks, sums, in_order, strict=False)):
+            if not task.n_outputs:
+                continue
+            first = target == context.rules[entry].statistic.first_target
+            aligned = align(task, whole, model.targets[target].vocabulary)
+            want, out = first and "unseen" in model.indicators, output.next(task.n_outputs)
+            want_all = want or task.rule.statistic.needs.dates
+            unseen = leave_one_out(aligned, whole.to_device(task.ops), out, want_all, others)
+            write_elapsed(aligned, whole.distribution, None, None, out, unseen)
+            if first:
+                output.add_indicators(unseen, partial(find_missing, context, entry))
+    return tables.encoder._assemble(rows.frame, output.to_list(), context.columns)
+
+
+def align(task: EncodingTask, whole: CategorySums, vocabulary: Vocabulary | None) -> EncodingTask:
+    """Give the task of a part in the layout of the sums of all rows, and its values by their places among all."""
+    rows = task.rows
+    if task.vocabulary is not None and vocabulary is not None:
+        # Behind the places of the values stands that of no value.
+        places = np.append(vocabulary.positions(task.vocabulary, task.key.entry.name), np.int32(-1)).astype(np.int64)
+        rows = replace(rows, target=task.ops.to_device(places)[rows.target])
+    return replace(task, spec=whole.spec, rows=rows, vocabulary=vocabulary)
+
+
+def by_place(
+    tables: EncodingTables, part: Part, given: Inputs, plan: OrderedPlan, placed: Sequence[Sequence[RowEncodings]]
+) -> Any:
+    """Put the encodings of every order where their rows stand; average over the orders where that is asked for."""
+    model, n_rows = tables.model, given.frame.n_rows
+    backend = ops.resolve(n_rows, given.device(tables.encoding_plan.parameters.device))
+    orders = [sort_by_row(pieces, part.first_row, n_rows) for pieces in placed]
+    width = orders[0].values.shape[1]
+    if plan.average or len(orders) == 1:
+        values = np.empty((n_rows, width), np.float64, "F")
+        for column in range(width):
+            values[:, column] = average(np.stack([order.values[:, column] for order in orders]))
+    else:
+        values = np.stack([order.values for order in orders], axis=2).reshape(n_rows, -1)
+    matrix = backend.to_device(np.asfortranarray(in_type(values, model.dtype, ops.host(n_rows))))
+    unseen = np.logical_and.reduce([order.unseen for order in orders])
+    check_columns(tables.model, given.frame)
+    columns, output = map_columns(given.frame), OutputColumns(matrix, model.indicators)
+    for entry, (key, rule) in enumerate(zip(model.keys, model.rules, strict=True)):
+        flags = backend.to_device(unseen[:, entry]) if unseen.shape[1] else None
+        output.add_indicators(flags, partial(look_up_missing, key, rule.missing, columns, backend))
+    return tables.encoder._assemble(given.frame, output.to_list(), columns)
+
+
+def look_up_missing(key: CategoryIndex, policy: str, columns: ColumnMap, backend: Ops) -> Array:
+    """Look up which rows have no value."""
+    return missing_rows(key, look_up_known(key, columns, backend, policy), columns, backend, policy == "category")
+
+
+def sort_by_row(pieces: Sequence[RowEncodings], first_row: int, n_rows: int) -> RowEncodings:
+    """Join the encodings of one order, and sort them by row."""
+    rows = np.concatenate([piece.rows for piece in pieces]) - first_row
+    position = np.full(n_rows, -1, np.int64)
+    inside = len(rows) == n_rows and (not n_rows or (rows.min() >= 0 and rows.max() < n_rows))
+    if inside:
+        position[rows] = np.arange(n_rows)
+    if not inside or (position < 0).any():
+        raise ValueError(
+            f"The placed encodings are not those of rows {first_row} to {first_row + n_rows - 1}, each once per order. "
+            "Pass what OrderedScan gave for the groups of this part, RowEncodings.between(first, last + 1) of each."
+        )
+    values, unseen = (np.concatenate([getattr(piece, name) for piece in pieces]) for name in ("values", "unseen"))
+    return RowEncodings(rows + first_row, values[position], unseen[position])

@@ -1,0 +1,251 @@
+"""Rows of an ordered scheme, sorted by place into groups of neighbouring places."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, fields, is_dataclass, replace
+from typing import Any, Self
+
+import numpy as np
+
+from cpu_fallback.decay import blocks_of, weights_of
+from cpu_fallback.types import Array, Rows
+from gpu_encode.fitting.fit import FitContext
+from gpu_encode.fitting.scans import Tile
+from gpu_encode.fitting.tasks import EncodingTask
+from gpu_encode.scale.parts.part import Part
+from gpu_encode.scale.parts.segments import begins_of, orders_of
+from gpu_encode.scale.parts.sums import prepare_part
+from gpu_encode.scale.parts.tables import EncodingTables
+from gpu_encode.schemes.plans import ByTime, Order, OrderedPlan
+from gpu_encode.seam import ops
+from gpu_encode.seam.ops import tiles
+from gpu_encode.sums.category_sums import CategorySums
+from gpu_encode.sums.targets import as_doubles
+
+
+@dataclass(frozen=True, eq=False)
+class OrderedRows:
+    """Rows at neighbouring places of an order, in a small form of numbers only.
+
+    Parameters
+    ----------
+    rows : int64 array (rows,)
+        Their numbers among all rows; -1 where a row leaves a window, and is taken away.
+    begins : int64 array (rows,)
+        Place of each; of rows of equal time the first place of them all.
+    ties : int64 array or None
+        Number of each row's time, in an order in time.
+    codes : list of int32 array
+        Category of each row, per key.
+    targets : list of array
+        Class number or quantity of each row, per target.
+    weights : list of array or None
+        Weight of each row, per target: rows that lack one of several targets weigh nothing there.
+    """
+
+    rows: Array
+    begins: Array
+    ties: Array | None
+    codes: list[Array]
+    targets: list[Array]
+    weights: list[Array | None]
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def pick(self, chosen: Array | slice) -> "OrderedRows":
+        """Select rows, in the order in which they are given."""
+        rows: OrderedRows = map_arrays(self, lambda array: array[chosen])
+        return rows
+
+    @classmethod
+    def join(cls, groups: "Sequence[OrderedRows]") -> "OrderedRows":
+        """Join rows from several parts, and sort them by place."""
+        first = groups[0]
+        together = cls(
+            np.concatenate([group.rows for group in groups]),
+            np.concatenate([group.begins for group in groups]),
+            None if first.ties is None else np.concatenate([group.ties for group in groups]),
+            [np.concatenate(codes) for codes in zip(*(group.codes for group in groups), strict=True)],
+            [np.concatenate(targets) for targets in zip(*(group.targets for group in groups), strict=True)],
+            [join_weights(groups, number) for number in range(len(first.targets))],
+        )
+        # Where rows leave a window, they do before those of the same place come.
+        places = together.begins if together.ties is None else together.ties
+        if (np.diff(places) >= 0).all():
+            return together
+        return together.pick(np.argsort(places, kind="stable"))
+
+    def tasks(self, tables: EncodingTables) -> list[list[EncodingTask]]:
+        """Give the tasks of these rows, per key and target."""
+        backend = ops.resolve(len(self), tables.device)
+        model, upload = tables.model, backend.to_device
+        weights = [None if weight is None else upload(weight) for weight in self.weights]
+        per_key = []
+        for key, rule, codes, sums in zip(model.keys, model.rules, self.codes, tables.sums, strict=True):
+            tasks = []
+            for number, (target, info, whole) in enumerate(zip(self.targets, model.targets, sums, strict=True)):
+                classes, values = (upload(target), None) if info.classes is not None else (None, upload(target))
+                rows = Rows(upload(codes), classes, values, weights[number])
+                tasks.append(
+                    EncodingTask(backend, rows, key, whole.accumulators.shape[2], whole.spec, rule.of_target(number))
+                )
+            per_key.append(tasks)
+        return per_key
+
+    def tiles(self, task: EncodingTask) -> Iterator[Tile]:
+        """Give the rows of one of these tasks, tile by tile."""
+        upload, places = task.ops.to_device, np.append(0, np.cumsum(self.rows >= 0))
+        for start, stop in tiles(len(self), task.tile):
+            here = slice(start, stop)
+            ties = None if self.ties is None else upload(self.ties[here])
+            yield Tile(
+                slice(places[start], places[stop]), task.rows.block(start, stop), upload(self.begins[here]), ties
+            )
+
+
+@dataclass(frozen=True, eq=False)
+class PrecedingSums:
+    """Sums of ordered rows that come before others, per key and target; sums of groups are added up.
+
+    Where rows lose weight with age, they are summed by their block of half-lives, of which the last two play a part;
+    others are one block, number 0.
+    """
+
+    by_block: dict[int, list[list[CategorySums]]]
+
+    @classmethod
+    def of(cls, tables: EncodingTables, rows: OrderedRows) -> Self:
+        """Sum a group of ordered rows."""
+        plan = tables.encoding_plan.plan
+        steps = plan.steps if isinstance(plan, OrderedPlan) else None
+        if steps is None or rows.ties is None:
+            return cls({0: sum_up(tables, rows)})
+        blocks = blocks_of(steps[rows.ties])
+        last = int(blocks.max())
+        by_block = {block: rows.pick(blocks == block) for block in (last - 1, last)}
+        return cls({block: sum_up(tables, part) for block, part in by_block.items() if len(part)})
+
+    def of_task(self, key: int, target: int) -> dict[int, CategorySums]:
+        """Give the sums of a key and a target, by block."""
+        return {block: sums[key][target] for block, sums in self.by_block.items()}
+
+    def __add__(self, other: "PrecedingSums") -> "PrecedingSums":
+        both = dict(self.by_block)
+        for block, sums in other.by_block.items():
+            both[block] = join_sums(both[block], sums) if block in both else sums
+        return PrecedingSums({block: sums for block, sums in both.items() if block >= max(both) - 1})
+
+
+def sum_up(tables: EncodingTables, rows: OrderedRows) -> list[list[CategorySums]]:
+    """Sum ordered rows, per key and target."""
+    return [[task.measure(None, 1).on_host(task.ops) for task in tasks] for tasks in rows.tasks(tables)]
+
+
+def join_sums(some: list[list[CategorySums]], others: list[list[CategorySums]]) -> list[list[CategorySums]]:
+    """Add up sums, per key and target."""
+    pairs = zip(some, others, strict=True)
+    return [[(a + b).to_canonical() for a, b in zip(*of_key, strict=True)] for of_key in pairs]
+
+
+def shuffle(tables: EncodingTables, part: Part, n_groups: int = 1) -> list[list[OrderedRows]]:
+    """Sort the rows of a part into groups of neighbouring places, for an ordered scheme.
+
+    Parameters
+    ----------
+    tables : EncodingTables
+    part : Part
+    n_groups : int, default=1
+        1 keeps the rows together, as they have to be where `encoding_plan.order` is "rows".
+
+    Returns
+    -------
+    list of list of OrderedRows
+        Per order, one for each group; none for a part without rows.
+
+    Examples
+    --------
+    >>> from gpu_encode import Ordered, TargetEncoder
+    >>> from gpu_encode.parts import Part, plan, fit, measure, shuffle, profile
+    >>> encoder, part = TargetEncoder(cv=Ordered()), Part([["a"]] * 6, [1, 0, 1, 1, 0, 0])
+    >>> encoding_plan = plan(encoder, profile(encoder, part))
+    >>> tables = fit(encoder, encoding_plan, measure(encoding_plan, part))
+    >>> [len(rows) for rows in shuffle(tables, part, 2)[0]]
+    [3, 3]
+    """
+    plan = tables.encoding_plan.plan
+    assert isinstance(plan, OrderedPlan)
+    with part.named():
+        context = prepare_part(tables.encoding_plan, part, tables.model.keys)
+        if context is None:
+            return [[] for _ in orders_of(plan)]
+        return [sort_by_place(tables, context, order, part.first_row, n_groups) for order in orders_of(plan)]
+
+
+def sort_by_place(
+    tables: EncodingTables, context: FitContext, order: Order | ByTime, first_row: int, n_groups: int
+) -> list[OrderedRows]:
+    """Sort the rows of a part into groups by their place in one order."""
+    encoding_plan, rows, fetch = tables.encoding_plan, context.rows, context.rows.ops.to_host
+    begins = fetch(begins_of(order, encoding_plan, rows, first_row))
+    ties = None
+    if isinstance(order, ByTime):
+        ties = fetch(encoding_plan.codes_of(rows, order.column, order.role)).astype(np.int64)
+    whole = OrderedRows(
+        np.arange(first_row, first_row + len(begins)),
+        begins,
+        ties,
+        [fetch(tasks[0].rows.codes) for tasks in context.tasks],
+        [fetch(as_doubles(rows.ops, target.values)) for target in context.targets],
+        [None if task.rows.weight is None else fetch(task.rows.weight) for task in context.tasks[0]],
+    )
+    assert isinstance(encoding_plan.plan, OrderedPlan)
+    if encoding_plan.plan.new_rows is not None:
+        whole = with_ages(whole, encoding_plan.plan)
+        begins = whole.begins
+    if n_groups == 1:
+        return [OrderedRows.join([whole])]
+    groups = begins * n_groups // encoding_plan.n_rows
+    by_group = np.argsort(groups, kind="stable")
+    ends = np.cumsum(np.bincount(groups, minlength=n_groups))
+    return [whole.pick(chosen) for chosen in np.split(by_group, ends[:-1])]
+
+
+def join_weights(groups: Sequence[OrderedRows], target: int) -> Array | None:
+    """Join the weights of rows by one target; in groups without any, all rows weigh one."""
+    weights = [group.weights[target] for group in groups]
+    if all(weight is None for weight in weights):
+        return None
+    pairs = zip(groups, weights, strict=True)
+    return np.concatenate([np.ones(len(group), np.int64) if weight is None else weight for group, weight in pairs])
+
+
+def with_ages(rows: OrderedRows, plan: OrderedPlan) -> OrderedRows:
+    """Give rows the weights of their ages; those of a window once more where they leave it."""
+    assert plan.time is not None
+    assert rows.ties is not None
+    if plan.steps is not None:
+        factors = weights_of(plan.steps)[rows.ties]
+        return replace(rows, weights=[factors if weight is None else weight * factors for weight in rows.weights])
+    assert plan.leaves is not None
+    weights: list[Array | None] = [
+        np.ones(len(rows), np.int64) if weight is None else weight for weight in rows.weights
+    ]
+    until, staying = plan.leaves[rows.ties], replace(rows, ties=2 * rows.ties, weights=weights)
+    starts, out = plan.time.starts, until < len(plan.time.starts)
+    leaving, until = staying.pick(out), until[out]
+    none = np.full(len(leaving), -1)
+    away: list[Array | None] = [-weight for weight in leaving.weights if weight is not None]
+    leaving = replace(leaving, rows=none, begins=starts[until], ties=2 * until - 1, weights=away)
+    return OrderedRows.join([staying, leaving])
+
+
+def map_arrays(value: Any, function: Callable[[Array], Array]) -> Any:
+    """Give the same value, list or dataclass with the function of each array in place of the array."""
+    if isinstance(value, np.ndarray) or hasattr(value, "__cuda_array_interface__"):
+        return function(value)
+    if isinstance(value, list):
+        return [map_arrays(item, function) for item in value]
+    if is_dataclass(value) and not isinstance(value, type):
+        mapped = {field.name: map_arrays(getattr(value, field.name), function) for field in fields(value) if field.init}
+        return replace(value, **mapped)
+    return value

@@ -1,0 +1,102 @@
+"""Some of the rows, as a caller hands them over, and how errors say which of all rows they mean."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from cpu_fallback.types import Array
+from gpu_encode.fitting.inputs import Inputs
+from gpu_encode.tables.frames import Incomplete
+from gpu_encode.words.errors.values import RowError
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """Some of the rows, which follow one another.
+
+    Parameters
+    ----------
+    X : table of shape (n_rows, n_columns)
+        Of any kind that an encoder takes.
+    y : array or table of shape (n_rows,) or (n_rows, n_targets), optional
+        What is learned from; not needed where rows find their fold by their number.
+    sample_weight : array of shape (n_rows,), optional
+    groups : array of shape (n_rows,), optional
+    first_row : int, default=0
+        Number of the first of them among all rows.
+    name : str, optional
+        What messages call it: "sales.parquet, row group 3".
+
+    Examples
+    --------
+    >>> from gpu_encode.parts import Part
+    >>> part = Part([["a"], ["b"]], [0, 1], first_row=100, name="the second file")
+    >>> part.first_row
+    100
+    """
+
+    X: Any
+    y: Any = None
+    sample_weight: Any = None
+    groups: Any = None
+    first_row: int = 0
+    name: str | None = None
+
+    def given(self) -> Inputs:
+        """Give the tables and vectors as encoders read them."""
+        return Inputs(self.X, self.y, self.sample_weight, self.groups)
+
+    @contextmanager
+    def named(self) -> Iterator[None]:
+        """Say of an error in which part it is, and of a row which of all rows it is."""
+        try:
+            yield
+        except RowError as error:
+            where = "" if self.name is None else f" (row {error.row} of {self.name})"
+            raise RowError(error.before, self.first_row + error.row, f"{where}{error.after}") from error
+        except (ValueError, TypeError) as error:
+            if self.name is None or type(error) not in (ValueError, TypeError):
+                raise
+            raise type(error)(f"{self.name}: {error}") from error
+
+
+class InFloats(Inputs):
+    """What a part was given; integers become floats where other parts hold floats, as all would in one array.
+
+    Parameters
+    ----------
+    part : Part
+    targets : list of bool
+        Which targets are floats.
+    weight : bool
+        Whether the weights are.
+    """
+
+    def __init__(self, part: Part, targets: Sequence[bool], weight: bool) -> None:
+        super().__init__(part.X, part.y, part.sample_weight, part.groups)
+        self._floats, self._float_weight = targets, weight
+
+    def weight(self) -> Array | None:
+        """Weight of each row, not yet checked."""
+        found = super().weight()
+        return as_floats(found) if self._float_weight and found is not None else found
+
+    def targets(self, keep_missing: bool = False) -> list[tuple[str | None, Any]]:
+        """Name, if there is one, and values of each target."""
+        found = super().targets(keep_missing)
+        if len(found) != len(self._floats):
+            return found
+        return [
+            (name, as_floats(values) if floats else values)
+            for (name, values), floats in zip(found, self._floats, strict=True)
+        ]
+
+
+def as_floats(values: Any) -> Any:
+    """Give integers as floats, and all else as it is."""
+    if isinstance(values, Incomplete):
+        return replace(values, values=as_floats(values.values))
+    return values.astype(np.float64) if values.dtype.kind in "iub" else values

@@ -1,0 +1,299 @@
+"""What all rows decide before they are summed: kinds of targets, classes, and who may look at whom."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cpu_fallback.types import UNKNOWN, Array
+from gpu_encode.encoders.base import Encoder
+from gpu_encode.fitting.categories import column_keys
+from gpu_encode.fitting.columns import Selection
+from gpu_encode.fitting.inputs import TrainingRows
+from gpu_encode.fitting.model import Model, TargetInfo
+from gpu_encode.fitting.parameters import Parameters
+from gpu_encode.scale.parts.profiles import Profile, TargetProfile, ValueCounts
+from gpu_encode.schemes import LeaveOneOut, Ordered, Scheme, Splits
+from gpu_encode.schemes.plans import (
+    ByValue,
+    FoldPlan,
+    OrderedPlan,
+    Plan,
+    Request,
+    RowOrder,
+    RowsAtHand,
+    SplitPlan,
+    all_rows,
+    assign,
+)
+from gpu_encode.seam import devices, ops
+from gpu_encode.sums import targets
+from gpu_encode.tables import frames
+from gpu_encode.tables.frames import Frame, Pieces
+from gpu_encode.words.errors.folds import splits_of_all_rows
+from gpu_encode.words.errors.pieces import rows_have_changed
+from gpu_encode.words.errors.tables import inconsistent_lengths
+from gpu_encode.words.errors.targets import more_than_two_labels, no_values, weights_all_zero
+
+E = TypeVar("E", bound=Encoder)
+
+
+@dataclass(frozen=True, eq=False)
+class EncodingPlan:
+    """What is decided of all rows before they are summed, and is the same for every part.
+
+    Parameters
+    ----------
+    encoder : TargetEncoder
+        Its parameters.
+    parameters : Parameters
+        The same, checked.
+    n_rows : int
+        Rows of all parts.
+    targets : list of TargetInfo
+    plans : list of Plan
+        Who may look at whom: one for each of `Parameters.every_scheme`.
+    values : dict of (column, str) to ValueCounts
+        Values of the columns that the schemes read.
+    earlier : dict of int to int64 array (classes,)
+        By first row of a part, the rows of each class before it, where folds are dealt out within classes.
+    floats : list of bool
+        Which targets are quantities of which some are floats.
+    float_weight : bool
+        Whether some weights are floats.
+    """
+
+    encoder: Encoder
+    parameters: Parameters
+    n_rows: int
+    targets: list[TargetInfo]
+    plans: list[Plan]
+    values: dict[tuple[Any, str], ValueCounts]
+    earlier: dict[int, NDArray[np.int64]]
+    floats: list[bool]
+    float_weight: bool
+
+    @property
+    def plan(self) -> Plan:
+        """The plan of all keys, where they have one scheme."""
+        return self.plans[0]
+
+    @property
+    def by_folds(self) -> bool:
+        """Whether a row's fold says what it sees, under every scheme."""
+        return all(isinstance(plan, FoldPlan) for plan in self.plans)
+
+    def places(self, selection: Selection, frame: Frame | Pieces) -> list[int]:
+        """Say for every key which of the plans is its own."""
+        if len(self.plans) == 1:
+            return [0] * len(selection.entries)
+        places = {id(scheme): place for place, scheme in enumerate(self.parameters.every_scheme)}
+        return [places[id(scheme)] for scheme in self.parameters.scheme_of_each_key(selection, frame)]
+
+    def plans_of_keys(self, model: Model) -> list[Plan]:
+        """Give the plan of each key of a model."""
+        frame = replace(frames.read(np.empty((0, model.n_features))), labels=model.feature_names)
+        return [self.plans[place] for place in self.places(model.selection, frame)]
+
+    @property
+    def order(self) -> str | None:
+        """How rows come before one another: None, "rows" (as they stand), or "shuffled" (in time or at random)."""
+        if not isinstance(self.plan, OrderedPlan):
+            return None
+        return "rows" if self.plan.orders and isinstance(self.plan.orders[0], RowOrder) else "shuffled"
+
+    def codes_of(self, rows: TrainingRows, column: Any, role: str) -> Array:
+        """Place of each row's value among the sorted values, of all rows, of a column that the scheme reads."""
+        keys = column_keys(rows.frame, rows.groups if column is None else column, role, rows.ops)
+        places = self.values[column, role].vocabulary.positions(keys.vocabulary, role)
+        if len(places) and int(places.min()) == UNKNOWN:
+            raise rows_have_changed(f"The column of {role} has values")
+        codes: Array = rows.ops.to_device(places)[keys.codes]
+        return codes
+
+    @property
+    def needs_labels(self) -> bool:
+        """Whether the folds of rows follow from their classes."""
+        return self.parameters.reads_classes
+
+    def fold_plans(self, selection: Selection, rows: TrainingRows, labels: Array, first_row: int) -> list[FoldPlan]:
+        """Give the plan of each key, with the fold numbers of the rows at hand; all rows where there are no folds.
+
+        `labels` are the classes of the rows, if `needs_labels`.
+        """
+        earlier = self.earlier.get(first_row)
+        made, places = {}, self.places(selection, rows.frame)
+        for place in {*places}:
+            plan: Plan = self.plans[place]
+            if isinstance(plan, OrderedPlan) and plan.new_rows is not None:
+                # New rows see them by their age.
+                plan = plan.new_rows
+            if isinstance(plan, FoldPlan):
+                scheme = self.parameters.every_scheme[place]
+                if scheme.reads_classes and earlier is None:
+                    raise rows_have_changed(f"A part begins at row {first_row}, with rows")
+                codes = {role: self.codes_of(rows, column, role) for column, role in scheme.reads_of_rows()}
+                plan = assign(plan, RowsAtHand(rows.ops, rows.n_rows, codes, labels, first_row, earlier))
+            made[place] = plan if isinstance(plan, FoldPlan) else all_rows()
+        return [made[place] for place in places]
+
+
+def plan(encoder: Encoder, profile: Profile) -> EncodingPlan:
+    """Decide what all rows decide together.
+
+    Parameters
+    ----------
+    encoder : TargetEncoder
+        Only its parameters matter.
+    profile : Profile
+        The sum of the profiles of all parts.
+
+    Returns
+    -------
+    EncodingPlan
+
+    Raises
+    ------
+    ValueError
+        For parameters that do not fit the rows, and schemes that need all rows at once.
+
+    Warns
+    -----
+    UserWarning
+        If a class has fewer rows than folds, or if whole numbers may have been taken for labels.
+
+    Examples
+    --------
+    >>> from gpu_encode import KFold, TargetEncoder
+    >>> from gpu_encode.parts import Part, plan, profile
+    >>> encoder = TargetEncoder(cv=KFold(2))
+    >>> plan(encoder, profile(encoder, Part([["a"], ["b"], ["a"]], [1, 0, 1]))).targets[0].kind
+    'binary'
+    """
+    parameters = encoder._parameters()
+    for scheme in parameters.every_scheme:
+        with parameters.naming_scheme(scheme):
+            check_parts(parameters, scheme)
+    if not profile.n_rows:
+        raise ValueError(f"None of the parts has rows, while a minimum of 1 is required by {type(encoder).__name__}.")
+    if not profile.some_weight:
+        raise weights_all_zero()
+    infos = target_infos(profile, parameters)
+    known = list(zip(profile.targets, infos, strict=True)) if parameters.reads_target else []
+    counts = [class_counts(target, info) for target, info in known] or [None]
+    plans = []
+    for scheme in parameters.every_scheme:
+        with parameters.naming_scheme(scheme):
+            plans.append(plan_scheme(scheme, profile, counts))
+        folds = parameters.folds_given_for(scheme)
+        for target, info in known:
+            if info.classes is not None and folds is not None:
+                targets.warn_of_rare_classes(target.counts, folds)
+    before = classes_before(profile, counts[0])
+    floats = [target.are_floats and info.classes is None for target, info in known]
+    return EncodingPlan(
+        encoder, parameters, profile.n_rows, infos, plans, profile.values, before, floats, profile.float_weight
+    )
+
+
+def carried(scheme: Scheme) -> Scheme | None:
+    """Give the scheme as rows in parts take it; None where it has to have all rows at once."""
+    return scheme.by_row_number() if isinstance(scheme, Splits) else scheme
+
+
+def plan_scheme(scheme: Scheme, profile: Profile, counts: Sequence[NDArray[np.int64] | None]) -> Plan:
+    """Let a scheme decide who may look at whom; of arrays that hold something of all rows, folds are found here."""
+    n_rows, scheme = profile.n_rows, carried(scheme) or scheme
+    values = {role: profile.values[column, role] for column, role in scheme.reads_of_rows()}
+    value_counts = {role: of_role.counts for role, of_role in values.items()}
+    distinct = {role: of_role.vocabulary for role, of_role in values.items()}
+    arrays = {}
+    for column, role in scheme.reads():
+        if isinstance(column, (Frame, Pieces)):
+            if column.n_rows != n_rows:
+                raise inconsistent_lengths(role, [n_rows, column.n_rows])
+            backend = ops.resolve(n_rows, devices.choose("auto", *(part.native for part in column.parts), n_rows=0))
+            codes, distinct[role], _ = column_keys(column, column, role, backend)
+            arrays[role] = frames.to_host(codes)
+            value_counts[role] = np.bincount(arrays[role], minlength=len(distinct[role]))
+    X = np.empty((n_rows, 0)) if isinstance(scheme, Splits) else None
+    plan = scheme.plan(Request(n_rows, value_counts, counts, distinct, X))
+    if isinstance(plan, SplitPlan):
+        raise ValueError(
+            "cv has splits that train on some validation rows of another split and not on the others, which takes all "
+            "rows at once, and these come in parts. Train on whole folds, such as all other rows; or pass one table."
+        )
+    if isinstance(plan, FoldPlan) and isinstance(plan.fold_rule, ByValue) and plan.fold_rule.role in arrays:
+        rule = plan.fold_rule
+        return replace(plan, folds=rule.fold_of[arrays[rule.role]], fold_rule=None)
+    return plan
+
+
+def check_parts(parameters: Parameters, scheme: Scheme) -> None:
+    """Raise ValueError for a scheme that needs all rows at once."""
+    if isinstance(scheme, Splits) and carried(scheme) is None:
+        raise splits_of_all_rows(scheme.cv)
+    if isinstance(scheme, Ordered) and (parameters.values is not None or parameters.scheme_by_key):
+        given = "values" if parameters.values is not None else "a dict as cv"
+        raise ValueError(
+            f"{parameters.owner} with {given} takes the rows of Ordered(...) all at once, and these come in parts. "
+            "Pass one table, or choose folds or LeaveOneOut()."
+        )
+
+
+def target_infos(profile: Profile, parameters: Parameters) -> list[TargetInfo]:
+    """Kinds of all targets, asked for or inferred, and their classes."""
+    if not parameters.reads_target:
+        return [TargetInfo(None, targets.NO_TARGET, None)]
+    if any(target.is_empty for target in profile.targets):
+        raise no_values()
+    kinds = targets.kinds_of([target.kind for target in profile.targets], parameters.target_type)
+    infos = []
+    for target, kind in zip(profile.targets, kinds, strict=True):
+        classes = None if kind == "continuous" else target.labels
+        if kind == "binary" and classes is not None and len(classes) > 2:
+            raise more_than_two_labels(classes)
+        infos.append(TargetInfo(target.name, kind, classes))
+    return infos
+
+
+def class_counts(target: TargetProfile, info: TargetInfo) -> NDArray[np.int64] | None:
+    """Rows of each class of a target, those without a value last, if there are any; None of a continuous one."""
+    if info.classes is None:
+        return None
+    counts = np.zeros(targets.counted_classes(info.kind, info.classes), np.int64)
+    counts[: len(target.counts)] = target.counts
+    return np.append(counts, target.n_missing) if target.n_missing else counts
+
+
+def classes_before(profile: Profile, counts: NDArray[np.int64] | None) -> dict[int, NDArray[np.int64]]:
+    """Rows of each class, as `class_counts` counts them of all rows, before the first row of each part."""
+    before: dict[int, NDArray[np.int64]] = {}
+    if counts is None:
+        return before
+    labels, running = profile.targets[0].labels, np.zeros_like(counts)
+    for row in sorted(profile.classes_from):
+        part = profile.classes_from[row]
+        before[row] = running.copy()
+        if not part.is_empty:
+            running[np.searchsorted(labels, part.labels)] += part.counts  # type: ignore[arg-type]
+        running[-1] += part.n_missing
+    return before
+
+
+def unfitted(encoder: E) -> E:
+    """Give an encoder of the same parameters, the very same objects, that has learned nothing."""
+    blank = type(encoder)(**encoder.get_params(deep=False))
+    if hasattr(encoder, "_sklearn_output_config"):
+        blank._sklearn_output_config = encoder._sklearn_output_config
+    return blank
+
+
+def for_new_rows(encoder: E) -> E:
+    """Give an unfitted encoder that learns the same of new rows; few schemes then have to say who may look at whom."""
+    blank, parameters = unfitted(encoder), encoder._parameters()
+    if parameters.reads_target and not (parameters.new_rows_see_folds or parameters.needs_tables):
+        blank.set_params(cv=LeaveOneOut())
+    return blank

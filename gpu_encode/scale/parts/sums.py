@@ -1,0 +1,126 @@
+"""The second pass over rows in parts: exact sums by category and fold, which add up in any order."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from gpu_encode.fitting.compatibility import check_mergeable_columns
+from gpu_encode.fitting.fit import FitContext, make_model, prepare
+from gpu_encode.fitting.model import Model
+from gpu_encode.scale.parts.part import InFloats, Part
+from gpu_encode.scale.parts.plans import EncodingPlan
+from gpu_encode.scale.parts.segments import SegmentSums, segment_sums
+from gpu_encode.schemes.plans import OrderedPlan
+from gpu_encode.sums.category_sums import DigitSpan
+from gpu_encode.tables.categories.keys import CategoryIndex
+
+
+@dataclass(frozen=True, eq=False)
+class PartialSums:
+    """Categories and exact sums of some parts; these are added up, in any order and any tree.
+
+    Parameters
+    ----------
+    n_rows : int
+    model : Model, optional
+        Categories, and sums by fold; None if there are no rows.
+    reach : list of DigitSpan
+        Per target, the digits that its rows touch.
+    segments : list of SegmentSums
+        Per order of an ordered scheme, the sums of the rows between the places at which priors are taken.
+
+    Examples
+    --------
+    >>> from gpu_encode import KFold, TargetEncoder
+    >>> from gpu_encode.parts import Part, plan, measure, profile
+    >>> encoder, parts = TargetEncoder(cv=KFold(2)), [Part([["a"], ["b"]], [1, 0]), Part([["c"]], [1], first_row=2)]
+    >>> encoding_plan = plan(encoder, profile(encoder, parts[0]) + profile(encoder, parts[1]))
+    >>> both = measure(encoding_plan, parts[1]) + measure(encoding_plan, parts[0])
+    >>> both.n_rows, both.n_categories
+    (3, [3])
+    """
+
+    n_rows: int = 0
+    model: Model | None = None
+    reach: list[DigitSpan] = field(default_factory=list)
+    segments: list[SegmentSums] = field(default_factory=list)
+
+    @property
+    def n_categories(self) -> list[int]:
+        """Number of categories of every key."""
+        return [] if self.model is None else [key.n_categories for key in self.model.keys]
+
+    def __add__(self, other: "PartialSums") -> "PartialSums":
+        return self.plus(other)
+
+    def plus(self, other: "PartialSums", in_place: bool = False) -> "PartialSums":
+        """Add up both; `in_place` keeps the result in the memory of these sums, which saves a copy for every part."""
+        if self.model is None or other.model is None:
+            return other if self.model is None else self
+        check_mergeable_columns(self.model, other.model)
+        return PartialSums(
+            self.n_rows + other.n_rows,
+            self.model.join(other.model, in_place),
+            [mine + theirs for mine, theirs in zip(self.reach, other.reach, strict=True)],
+            [mine + theirs for mine, theirs in zip(self.segments, other.segments, strict=True)],
+        )
+
+
+def measure(encoding_plan: EncodingPlan, part: Part) -> PartialSums:
+    """Sum the rows of a part by category and fold.
+
+    Parameters
+    ----------
+    encoding_plan : EncodingPlan
+    part : Part
+        All columns of X that are encoded or that the scheme reads; the same columns in every part.
+
+    Returns
+    -------
+    PartialSums
+        Its size grows with the categories of the part, not with its rows.
+
+    Raises
+    ------
+    ValueError, TypeError
+        For values that cannot be categories, or that the policies refuse.
+
+    Examples
+    --------
+    >>> from gpu_encode import KFold, TargetEncoder
+    >>> from gpu_encode.parts import Part, plan, measure, profile
+    >>> encoder, part = TargetEncoder(cv=KFold(2)), Part([["a"], ["b"], ["a"]], [1, 0, 1])
+    >>> measure(plan(encoder, profile(encoder, part)), part).n_categories
+    [2]
+    """
+    with part.named():
+        context = prepare_part(encoding_plan, part)
+        return PartialSums() if context is None else sum_prepared(encoding_plan, context, part.first_row)
+
+
+def sum_prepared(encoding_plan: EncodingPlan, context: FitContext, first_row: int) -> PartialSums:
+    """Sum the rows of a part that has been read."""
+    labels = context.targets[0].labels
+    plans = encoding_plan.fold_plans(context.selection, context.rows, labels, first_row)
+    whole = encoding_plan.plan
+    weighed = [[task.weighed(plan.weights) for task in tasks] for tasks, plan in zip(context.tasks, plans, strict=True)]
+    sums = [
+        [task.measure(plan.folds, plan.n_folds) for task in tasks] for tasks, plan in zip(weighed, plans, strict=True)
+    ]
+    # In folds nothing is taken away from the sums, and no row is added to some of them.
+    by_age = isinstance(whole, OrderedPlan) and whole.new_rows is not None
+    by_row = [] if encoding_plan.by_folds else (weighed if by_age else context.tasks)[0]
+    reach = [DigitSpan.of(task.rows, task.spec.layout) for task in by_row]
+    segments = []
+    if isinstance(whole, OrderedPlan) and not by_age:
+        segments = segment_sums(encoding_plan, whole, context, first_row)
+    return PartialSums(context.rows.n_rows, make_model(context, sums), reach, segments)
+
+
+def prepare_part(
+    encoding_plan: EncodingPlan, part: Part, keys: Sequence[CategoryIndex] | None = None
+) -> FitContext | None:
+    """Read a part, with known categories or its own; None where it has no rows."""
+    inputs = InFloats(part, encoding_plan.floats, encoding_plan.float_weight)
+    if not inputs.frame.n_rows:
+        return None
+    return prepare(encoding_plan.parameters, inputs, fixed_targets=encoding_plan.targets, fixed_keys=keys)

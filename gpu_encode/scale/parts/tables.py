@@ -1,0 +1,271 @@
+"""From the sums of all parts to the tables that training encodings are looked up in."""
+
+from dataclasses import dataclass, field, fields, replace
+from itertools import repeat
+from typing import Any
+
+import numpy as np
+
+from cpu_fallback.cached import cached_property
+from cpu_fallback.types import Array, Layout
+from gpu_encode.encoders.base import Encoder
+from gpu_encode.encoders.summed import SummedEncoder, share_out
+from gpu_encode.fitting.ageing import as_views
+from gpu_encode.fitting.elapsed import Elapsed
+from gpu_encode.fitting.encodings import seen_values, tables_by_fold
+from gpu_encode.fitting.model import Model
+from gpu_encode.fitting.outputs import in_type
+from gpu_encode.fitting.scans import CheckpointState, checkpoint_places
+from gpu_encode.formulas.encoding_rule import EncodingRule, EncodingTable, total_and_leaf
+from gpu_encode.formulas.order_statistics import OtherRows
+from gpu_encode.scale.parts.plans import EncodingPlan
+from gpu_encode.scale.parts.segments import orders_of, starts_in
+from gpu_encode.scale.parts.sums import PartialSums
+from gpu_encode.schemes.plans import FoldPlan, OrderedPlan, Plan, first_rows
+from gpu_encode.seam import devices, ops
+from gpu_encode.seam.ops import host
+from gpu_encode.sums.category_sums import CategorySums, SumSpec, join_layouts
+
+
+@dataclass(frozen=True, eq=False)
+class EncodingTables:
+    """What the training encodings of every part are made of; the same for all parts, however many there are.
+
+    Parameters
+    ----------
+    encoding_plan : EncodingPlan
+    encoder : TargetEncoder
+        Fitted.
+    encodings : list of EncodingTable or None
+        For schemes of folds: per key, the encodings of all targets side by side (categories, folds, outputs); None of
+        a key under another scheme.
+    sums : list of list of CategorySums
+        For other schemes: per key and target, the sums of all rows; none of a key under a scheme of folds.
+    elapsed : list of list of Elapsed
+        For schemes of folds: per key, columns that follow from a row's own date as well.
+    before : list of list of list of CheckpointState
+        For ordered schemes: per order, key and target, the sums before each place at which priors are taken.
+    """
+
+    encoding_plan: EncodingPlan
+    encoder: Encoder
+    encodings: list[EncodingTable | None] = field(default_factory=list)
+    elapsed: list[list[Elapsed]] = field(default_factory=list)
+    sums: list[list[CategorySums]] = field(default_factory=list)
+    before: list[list[list[CheckpointState]]] = field(default_factory=list)
+
+    @property
+    def model(self) -> Model:
+        """What new rows are encoded by."""
+        return self.encoder._model
+
+    @property
+    def device(self) -> str:
+        """Where parts compute: "cpu" or "cuda"."""
+        return device_of(self.encoding_plan)
+
+    @cached_property
+    def others(self) -> list[list[OtherRows | None]]:
+        """Per key and target, the values of all rows in order, where encodings follow from them."""
+        return [[OtherRows.of(sums) for sums in per_target] for per_target in self.sums]
+
+    def __getstate__(self) -> dict[str, Any]:
+        # Sorted values are not sent: they are sorted again where they are needed.
+        return {field.name: getattr(self, field.name) for field in fields(self)}
+
+    @property
+    def needs_categories(self) -> bool:
+        """Whether an ordered scheme asks for the means of all categories so far, which take a pass of their own."""
+        return bool(self.before) and any(rule.needs_categories for rule in self.model.rules)
+
+
+def fit(encoder: Encoder, encoding_plan: EncodingPlan, sums: PartialSums) -> EncodingTables:
+    """Learn the encodings of new rows, as `TargetEncoder.fit_transform` does, and make tables for training rows.
+
+    Parameters
+    ----------
+    encoder : TargetEncoder
+        Is fitted when this returns, and as it was where it raises.
+    encoding_plan : EncodingPlan
+    sums : PartialSums
+        Of all parts.
+
+    Returns
+    -------
+    EncodingTables
+
+    Raises
+    ------
+    ValueError
+        If the sums are not those of the rows that the plan was made for.
+
+    Warns
+    -----
+    UserWarning
+        If the encodings leak (`Greedy`), or if rows see no rows at all.
+
+    Examples
+    --------
+    >>> from gpu_encode import KFold, TargetEncoder
+    >>> from gpu_encode.parts import Part, plan, fit, measure, profile
+    >>> encoder, part = TargetEncoder(cv=KFold(2), smooth=0.0), Part([["a"], ["b"], ["a"]], [1, 0, 1])
+    >>> encoding_plan = plan(encoder, profile(encoder, part))
+    >>> tables = fit(encoder, encoding_plan, measure(encoding_plan, part))
+    >>> encoder.encodings_
+    [array([1., 0.])]
+    """
+    if sums.model is None:
+        raise ValueError("There are no sums to learn from: measure the parts first, and add up what they give.")
+    if sums.n_rows != encoding_plan.n_rows:
+        raise ValueError(
+            f"{sums.n_rows} rows were summed, but {encoding_plan.n_rows} were looked through first. Every part must be "
+            "measured once, and all passes must read the same rows."
+        )
+    model, reaches, segment_sums = sums.model.to_canonical(), sums.reach, sums.segments
+    # Where the caller has let them go, they make room for the tables.
+    del sums
+    if not encoding_plan.parameters.trains_apart:
+        encoder._adopt(model, device_of(encoding_plan))
+        return EncodingTables(encoding_plan, encoder)
+    if isinstance(encoder, SummedEncoder) and isinstance(encoding_plan.plan, FoldPlan):
+        return fit_views(encoder, encoding_plan, encoding_plan.plan, model)
+    plans = encoding_plan.plans_of_keys(model)
+    kept = [
+        []
+        if isinstance(plan, FoldPlan)
+        else [widen(of_target, reach.layout) for of_target, reach in zip(per_target, reaches, strict=True)]
+        for per_target, plan in zip(model.statistics, plans, strict=True)
+    ]
+    before: list[list[list[CheckpointState]]] = []
+    if isinstance(encoding_plan.plan, OrderedPlan) and encoding_plan.plan.new_rows is not None:
+        # The prior of a row is that of the rows that it sees.
+        before = [[]]
+    elif isinstance(encoding_plan.plan, OrderedPlan):
+        before = [
+            states_at_checkpoints(encoding_plan, starts_in(order), segments.sums, kept, model.rules)
+            for order, segments in zip(orders_of(encoding_plan.plan), segment_sums, strict=True)
+        ]
+    trained = [train_key(key, model, plan) for key, plan in enumerate(plans)]
+    encoder._adopt(replace(model, statistics=[of_key.visible for of_key in trained]), device_of(encoding_plan))
+    warn_of_plans(encoding_plan, plans, trained, model)
+    encodings, elapsed = [of_key.encodings for of_key in trained], [of_key.elapsed for of_key in trained]
+    return EncodingTables(encoding_plan, encoder, encodings, elapsed, kept, before)
+
+
+def warn_of_plans(encoding_plan: EncodingPlan, plans: list[Plan], trained: "list[TrainedKey]", model: Model) -> None:
+    """Warn, once for each plan, of encodings that leak, and of rows that see none."""
+    parameters = encoding_plan.parameters
+    for plan in {id(plan): plan for plan in plans}.values():
+        keys = [key for key, other in enumerate(plans) if other is plan]
+        parameters.warn_of_leak(plan)
+        if isinstance(plan, FoldPlan):
+            blind: Any = "Some" if any(trained[key].blind for key in keys) else 0
+        else:
+            blind = first_rows(plan, encoding_plan.n_rows) if any(model.rules[key].needs_rows for key in keys) else 0
+        if blind:
+            parameters.warn_of_blind_rows(blind, plan)
+
+
+def device_of(encoding_plan: EncodingPlan) -> str:
+    """Where parts compute: "cpu" or "cuda"."""
+    device = devices.choose(encoding_plan.parameters.device, n_rows=encoding_plan.n_rows)
+    return ops.device_of(ops.resolve(encoding_plan.n_rows, device))
+
+
+def widen(statistics: CategorySums, reach: Layout) -> CategorySums:
+    """Give the same sums in a layout that holds the sums of any of the rows, too."""
+    layout = join_layouts(statistics.spec.layout, reach, repeat(True))
+    spec = replace(statistics.spec, layout=layout)
+    return replace(statistics, accumulators=statistics.in_layout(layout), spec=spec)
+
+
+def states_at_checkpoints(
+    encoding_plan: EncodingPlan,
+    starts: Array | None,
+    segments: list[CategorySums],
+    kept: list[list[CategorySums]],
+    rules: list[EncodingRule],
+) -> list[list[CheckpointState]]:
+    """Sum the rows before each checkpoint of one order, per key and target."""
+    backend = host(encoding_plan.n_rows)
+    places = checkpoint_places(starts, encoding_plan.n_rows, backend)
+    per_key = []
+    for per_target, rule in zip(kept, rules, strict=True):
+        states = []
+        for target, (sums, by_segment) in enumerate(zip(per_target, segments, strict=True)):
+            spec: SumSpec = sums.spec
+            digits = by_segment.in_layout(spec.layout)[:-2, 0]
+            states.append(CheckpointState.of(places, starts, digits, rule.of_target(target), spec, backend))
+        per_key.append(states)
+    return per_key
+
+
+def fit_views(encoder: SummedEncoder, encoding_plan: EncodingPlan, plan: FoldPlan, model: Model) -> EncodingTables:
+    """Learn what each fold sees, all keys together."""
+    tables, fitted = encoder._learn_views(*share_out(model, plan))
+    encoder._adopt(fitted, device_of(encoding_plan))
+    encoding_plan.parameters.warn_of_leak(plan)
+    rounded: list[EncodingTable | None] = [round_table(table, model.dtype) for table in tables]
+    return EncodingTables(encoding_plan, encoder, rounded, [[] for _ in rounded])
+
+
+@dataclass(frozen=True, eq=False)
+class TrainedKey:
+    """What the sums of all rows give of one key.
+
+    Parameters
+    ----------
+    visible : list of CategorySums
+        What new rows see, by target.
+    encodings : EncodingTable, optional
+        Of training rows, by category and fold, where the scheme has folds.
+    blind : bool
+        Whether some fold sees no rows.
+    elapsed : list of Elapsed
+        Columns that follow from a row's own date as well.
+    """
+
+    visible: list[CategorySums]
+    encodings: EncodingTable | None = None
+    blind: bool = False
+    elapsed: list[Elapsed] = field(default_factory=list)
+
+
+def train_key(number: int, model: Model, plan: Plan) -> TrainedKey:
+    """Make the table of encodings by category and fold of one key, and let new rows see what the plan says."""
+    key, rule, per_target = model.keys[number], model.rules[number], model.statistics[number]
+    if isinstance(plan, OrderedPlan) and plan.new_rows is not None:
+        backend = host(per_target[0].accumulators.size)
+        views = [as_views(sums, plan.new_rows, backend) for sums in per_target]
+        return TrainedKey([sums.visible(backend, view.new_rows) for sums, view in views])
+    if not isinstance(plan, FoldPlan):
+        return TrainedKey(per_target)
+    tables, new, values, blind = [], [], [], False
+    for target, sums in enumerate(per_target):
+        backend, target_rule = host(sums.accumulators.size), rule.of_target(target)
+        total = leaf = None
+        seen, seen_by = as_views(sums, plan, backend)
+        if not plan.blow_up:
+            total, leaf = total_and_leaf(seen, seen_by.visibility, target_rule, backend)
+        lasting, encodings = tables_by_fold(seen, seen_by, key, target_rule, backend, total, leaf)
+        tables.append(encodings)
+        new.append(lasting)
+        dated = target_rule.statistic.needs.dates
+        values.append(replace(lasting, distribution=seen_values(seen, seen_by) if dated else None))
+        if total is not None and rule.needs_rows:
+            has_rows = sums.totals(backend).accumulators[0].any(axis=(1, 2))
+            blind |= bool((has_rows & ~(total.n > 0).all(axis=-1)).any())
+    elapsed = model.elapsed_of(number, tables, values, host(0))
+    return TrainedKey(new, side_by_side(tables, rule, model.dtype), blind, elapsed)
+
+
+def side_by_side(tables: list[EncodingTable], rule: EncodingRule, dtype: str) -> EncodingTable:
+    """Give one table of the encodings of all targets of a key, in the type of the output."""
+    values = np.concatenate([table.values for table in tables], axis=2)
+    return round_table(EncodingTable(values, tables[rule.statistic.first_target].unseen), dtype)
+
+
+def round_table(table: EncodingTable, dtype: str) -> EncodingTable:
+    """Give a table in the type of the output."""
+    rounded = in_type(table.values, dtype, host(table.values.size))
+    return EncodingTable(np.ascontiguousarray(rounded), table.unseen)

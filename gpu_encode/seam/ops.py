@@ -1,0 +1,558 @@
+"""The seam: what a backend must do, what crosses the border, and which backend a call runs on.
+
+A backend is a module: `cpu_fallback` (NumPy, the definition), `cpu_fallback.compiled` (numba, threaded) and
+`gpu_encode.cuda` (a GPU) each *are* an `Ops`.  What crosses is in `cpu_fallback.types`.
+"""
+
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from importlib import import_module
+from typing import Any, Protocol, cast
+
+import numpy as np
+
+from cpu_fallback.exact import MomentArrays, Ratio
+from cpu_fallback.fused_rules import Blend, FusedRule, PopulationMoments, Written
+from cpu_fallback.memory import Order
+from cpu_fallback.row_numbers import FoldPattern, Permutation
+from cpu_fallback.types import MISSING, Array, Carry, Folds, Layout, Rows, SumsByNumber
+from gpu_encode.seam import compilation, devices
+from gpu_encode.seam.loading import LOADING
+from gpu_encode.words.errors.devices import backend_cannot_run
+from gpu_encode.words.errors.parameters import check_option
+
+COMPILED = "cpu_fallback.compiled"
+STRINGS = f"{COMPILED}.strings"
+
+# What `compiled_serves` decides by: rows at which two ways take the same time, measured by benchmarks/backends.py.
+#
+# | a call of the compiled backend, loaded, and of NumPy               | LOADED_ROWS  |
+# | loading numba and kernels (0.35 s), and NumPy for that many rows   | LOADING_ROWS |
+# | loading the kernels of text (0.05 s), and Arrow for that many      | LOADING_ROWS |
+# | compiling what a call needs (10 s), and NumPy for that many        | WAITING_ROWS |
+LOADED_ROWS = 100
+LOADING_ROWS = {COMPILED: 300_000, STRINGS: 100_000}
+WAITING_ROWS = 20_000_000
+# A process loads when its small calls together are as large as one that would load; a call asks some three times.
+TIMES_ASKED = 3
+
+_rows_asked_for: dict[str, int] = {COMPILED: 0, STRINGS: 0}
+
+
+class Ops(Protocol):
+    """What a backend must do.  Positional arguments; inputs are never written but for `carry` and `out`.
+
+    Arrays are of the library `xp` and lie where the backend computes; `factorize`, `lookup`, `combine` and `to_device`
+    take host arrays as well.  `TILE` is how many rows' intermediate results a backend likes to hold at a time.
+    """
+
+    xp: Any
+    TILE: int
+    fused: "FusedOps | None"
+
+    def to_device(self, array: Array, /) -> Array:
+        """Give an array where the backend computes; what is there already is not copied."""
+
+    def to_host(self, array: Array, /) -> Array:
+        """Give an array in the host's memory, as NumPy's."""
+
+    def empty(self, shape: int | tuple[int, ...], dtype: Any, order: Order = "C", /) -> Array:
+        """Room for an array; MemoryError says how many bytes were needed and what to do."""
+
+    def zeros(self, shape: int | tuple[int, ...], dtype: Any, /) -> Array:
+        """Room for an array, all zero."""
+
+    def cast(self, values: Array, dtype: Any, /) -> Array:
+        """Numbers in another type, each rounded once; the array itself where it is of that type."""
+
+    def factorize(self, values: Array, /) -> tuple[Array, Array]:
+        """Codes (int32) of numbers without null, and their sorted distinct values; -0.0 is 0.0."""
+
+    def lookup(self, values: Array, categories: Array, /) -> Array:
+        """Code of each value in sorted distinct `categories` of the same dtype; -2 where absent."""
+
+    def combine(self, left: Array, right: Array, n_right: int, /) -> Array:
+        """Joint int64 key of two columns of codes that are not negative, exact while n_left * n_right < 2**63."""
+
+    def fold_numbers(self, pattern: FoldPattern, start: int, stop: int, /) -> Array:
+        """Fold number (int32) of each row in [start, stop)."""
+
+    def places_of(self, permutation: Permutation, start: int, stop: int, /) -> Array:
+        """Place in the order of each row in [start, stop)."""
+
+    def rows_at(self, permutation: Permutation, start: int, stop: int, /) -> Array:
+        """Row at each place in [start, stop) of the order."""
+
+    def extents(self, target: Array | None, weight: Array | None, powers: tuple[int, ...], /) -> list[tuple[int, int]]:
+        """Binary places [low, high) that weight * target**power touches in any row, for each power; (0, 0) if none."""
+
+    def accumulate(
+        self, rows: Rows, n_categories: int, folds: Folds, n_folds: int, n_classes: int, layout: Layout, /
+    ) -> Array:
+        """Exact counts and sums: (n_categories + 2, n_folds, n_classes, layout.width) int64 digits, in one pass.
+
+        What the digits of a window make is the sum; how it is spread over them may differ from backend to backend.
+        """
+
+    def accumulate_numbers(self, rows: Rows, n_classes: int, layout: Layout, /) -> SumsByNumber:
+        """Factorize numbers and sum their rows in one pass, for one fold: rows.codes are the numbers themselves."""
+
+    def gather(self, table: Array, codes: Array, folds: Folds, out: Array, /) -> None:
+        """Write table[code, fold] (categories + 2, folds, outputs) of each row to `out` (rows, outputs)."""
+
+    def gather_numbers(self, table: Array, values: Array, categories: Array, out: Array, /) -> None:
+        """Write table[code] (categories + 2, 1, outputs) of each number to `out` (rows, outputs).
+
+        A code is the place in sorted distinct `categories`, as `lookup` gives it, of values of the same dtype; values
+        that are not there have the line before the last.
+        """
+
+    def visible(self, accumulators: Array, visibility: Array | None, /) -> Array:
+        """Sum accumulators (categories + 2, folds, ...) over the folds that each view sees.
+
+        `visibility[view, fold]` is 0 or 1.
+
+        Without a matrix each fold is a view of its own.
+        """
+
+    def totals(self, accumulators: Array, /) -> Array:
+        """Sum accumulators (categories + 2, ...) over all categories, unknown and missing included."""
+
+    def moments(self, accumulators: Array, layout: Layout, first_output: int, deviations: bool, /) -> MomentArrays:
+        """Give N, S / N and, where asked for, N - 1 and N * Q - S**2, each exact and then rounded once.
+
+        N is a count or sum of weights, S the sum and Q the sum of squares of a target.
+
+        Accumulators are (..., n_classes, layout.width); outputs are the classes from `first_output` on.
+        """
+
+    def m_estimates(self, accumulators: Array, layout: Layout, first_output: int, m: float, prior: Ratio, /) -> Array:
+        """Give (S + m * mu) / (n + m) of each cell and output, exact and then rounded once.
+
+        Accumulators as for `moments`; mu, the exact prior, is one for each cell, or for each of the last axes.
+        """
+
+    def leave_one_out(self, accumulators: Array, rows: Rows, layout: Layout, /) -> Array:
+        """Digits of each row's category less the row: (rows, n_classes, layout.width)."""
+
+    def ordered(self, rows: Rows, ties: Array | None, layout: Layout, carry: Carry, /) -> Array:
+        """Digits of each row's category before the row, in the order given: (rows, n_classes, layout.width).
+
+        `carry` holds the sums of all rows before these and is brought up to date, so that chunks chain.  With `ties`
+        (non-decreasing numbers) rows of one tie do not see each other, in whatever chunk they lie.
+        """
+
+    def sum_agreements(self, queries: Array, codes: Array, measures: Array, /) -> Array:
+        """Sum int64 measures (rows, n) over all rows, by query and by the features in which they agree with it.
+
+        Queries and rows are codes (features, number), of which negative ones agree with nothing.  Bit i of a pattern
+        says that feature i agrees: (queries, 2**features, n).
+        """
+
+
+class FusedOps(Protocol):
+    """Passes that do at once what takes other backends several.
+
+    Without `number_in_order`, objects are read one by one, without `descend_rows` rows in Python's own loops, and
+    without `log_odds_moments`, `conjunction_sums`, `conjunction_gains`, `seen_from` and `encodings_by_age` array
+    expressions do what these do.
+
+    Those between sums and encodings are for the rules that `formulas.smoothing` names.  Their definition is the array
+    expressions that stand in for them where a backend has none: `encoding_rule.table`, `leave_one_out.Evaluation` and
+    `training.scans.SequentialScan`.
+    """
+
+    def number_in_order(self, values: Array, /) -> tuple[Array, Array]:
+        """Give the code (int32) of each whole number, counted as they are first seen, and the first row of each."""
+
+    def descend_rows(
+        self,
+        codes: Array,
+        order: Array,
+        values: Array,
+        weight: Array,
+        first: Array,
+        penalties: Array,
+        learning_rate: float,
+        factors: Array,
+        /,
+    ) -> None:
+        """Take steps down the gradient of every row, in the order given; changes `factors` (lines, components).
+
+        Those of the categories of column d are lines from first[d] on; `codes` (rows, columns) are not negative.  Its
+        definition is `factors.descent.descend_by_loops`.
+        """
+
+    def log_odds_moments(
+        self, values: Array, offset: Array, weight: Array | None, bits: tuple[int, int], /
+    ) -> tuple[Array, Array, Array]:
+        """Give z and h of rows at their log-odds, as integers of so many `bits` (of h, of z), and the log-likelihood.
+
+        Its definition is `tuning.stages.at_log_odds`.
+        """
+
+    def conjunction_sums(
+        self,
+        codes: tuple[Array, Array | None],
+        sizes: tuple[int, int],
+        folds: Array,
+        n_folds: int,
+        response: Array,
+        information: Array | None,
+        /,
+    ) -> tuple[int, tuple[Array, Array], Array]:
+        """Sum h and h * z of rows by fold and pair of codes, of `sizes`, or by the first code where it is alone.
+
+        Gives how many pairs have rows, the codes of those that have weight in several folds, in order, and their sums,
+        int64 (folds, pairs, 2); there may be other pairs, whose sums are 0.  Its definition is
+        `tuning.steps.SharedSums.of`, of joined codes.
+        """
+
+    def conjunction_gains(
+        self,
+        own: Array,
+        visibility: Array,
+        parts: Sequence[Array],
+        ridge: float,
+        numbers: Sequence[float],
+        steps: Array,
+        /,
+    ) -> Array:
+        """Give what a conjunction would do to an additive model: gain, spread, freedom, sum of W by view (views, 4).
+
+        Its definition is `tuning.steps.Steps.by_arrays`: `own` are sums as above, `visibility` (views, folds) says what
+        each view sees, whose gain is of the fold of its number, `parts` are the category of every column, `ridge` is
+        below 0 where the variance decides.  `numbers` are the units of W and S, and powers of two for the binary places
+        of S, of the spread and of gains; then the longest step.  `steps` (views, categories) or nothing are zeros, to
+        be written over.
+        """
+
+    def seen_from(self, sums: Array, spans: Array, factors: Array, /) -> Array:
+        """Multiply sums (..., steps, classes, width) by a factor and a power of two for each step (steps, 2).
+
+        Of each of the `spans` (sums, 4), columns of `sums` from one to another, it gives digits from one place to
+        another, which hold the product; its definition is `sums.decay.multiply_sums`.
+        """
+
+    def encode_categories(
+        self,
+        accumulators: Array,
+        layout: Layout,
+        first_output: int,
+        visibility: Array | None,
+        blend: Blend,
+        missing: int,
+        population: PopulationMoments,
+        exact: Ratio | None,
+        less_one: bool,
+        dtype: Any,
+        /,
+    ) -> tuple[Array, Array, int] | None:
+        """Give the encodings (categories + 2, views, outputs), and where (categories + 2, views) a category is unseen.
+
+        Encodings are float64, or `dtype` where that costs nothing; the third number says how many that cannot hold.
+
+        `exact` are the priors of m-estimates (views, outputs), exactly; others ask for none.
+
+        `missing` says what a missing value is, as in `FusedRule`.  With `less_one` there is one fold, and as many views
+        as classes: each view sees one row of its class less.  Where a class has no row, the encoding is 0.  Gives
+        None for sums that are too wide for it.
+        """
+
+    def leave_one_out_encodings(
+        self,
+        accumulators: Array,
+        total: Array,
+        rows: Rows,
+        layout: Layout,
+        first_output: int,
+        rule: FusedRule,
+        out: Array,
+        unseen: Array | None,
+        /,
+    ) -> int | None:
+        """Write the encoding of every row from all others.
+
+        `accumulators` (categories + 2, n_classes, width) hold all rows, `total` their sum over categories.  Gives how
+        many encodings `out` (rows, outputs) cannot hold.  `unseen` keeps its flag where the category is unseen.  Gives
+        None, and the caller writes all, for sums that are too wide for it, or an `out` that it cannot write to.
+        """
+
+    def ordered_encodings(
+        self,
+        rows: Rows,
+        n_categories: int,
+        n_classes: int,
+        layout: Layout,
+        first_output: int,
+        order: Permutation | Array | None,
+        ties: tuple[Array, Array] | None,
+        burn_in: int,
+        rule: FusedRule,
+        out: Array,
+        unseen: Array | None,
+        /,
+    ) -> Written | None:
+        """Write the encoding of every row from the rows before it; the first row sees nothing, and its prior is NaN.
+
+        The order is random, the row at each place, or None: as rows stand.  `ties` are the number of each place's time
+        and the place at which each time begins.  At most `most_ordered_rows`.  Otherwise as `leave_one_out_encodings`.
+        """
+
+    def most_ordered_rows(self, layout: Layout, /) -> int:
+        """Give how many rows `ordered_encodings` takes, whose sums have such a layout."""
+
+    def encodings_by_age(
+        self,
+        rows: Rows,
+        n_categories: int,
+        n_classes: int,
+        layout: Layout,
+        first_output: int,
+        order: Array,
+        ties: tuple[Array, Array, Array | None],
+        steps: Array | None,
+        burn_in: int,
+        rule: FusedRule,
+        out: Array,
+        unseen: Array | None,
+        /,
+    ) -> int | None:
+        """Write the encoding of every row from the rows before it by their age, with the prior of just these rows.
+
+        Ties, their begins and the first that each sees are as `schemes.plans.TimeOrder` has them; `steps` of each time
+        say that rows, weighted as `cpu_fallback.decay` has it, lose weight instead.  At most 2**30 rows.
+        Otherwise as `leave_one_out_encodings`; its definition is `training.ageing.AgeingScan`.
+        """
+
+
+class DeferredCopy(Protocol):
+    """The copy of an array on the host, which a GPU holds until somebody asks for it."""
+
+    shape: tuple[int, ...]
+
+    def on_device(self) -> Array | None:
+        """Give the array, where the current GPU still holds it."""
+
+    @property
+    def on_host(self) -> Array:
+        """The copy."""
+
+
+class DeviceOps(Ops, Protocol):
+    """What the backend of a GPU does beside the operations: arrays and text that lie in its memory.
+
+    cuDF and other libraries work on the default stream, and callers may have chosen another one.
+    """
+
+    strings: "DeviceStrings"
+
+    def available(self) -> bool:
+        """Say whether a GPU can be used."""
+
+    def current_device(self) -> int:
+        """Give the number of the GPU that computes now."""
+
+    def cast_encodings(self, encodings: Array, dtype: Any, /) -> Array:
+        """Give encodings in the type of the output, each rounded once, and every NaN with the bits of `np.nan`.
+
+        Where they are of that type and lie in one piece, they are written over.  Arithmetic on a CPU keeps the bits of
+        a NaN that it is given; a GPU's gives others.
+        """
+
+    def defer_copy(self, array: Array, /) -> DeferredCopy:
+        """Promise the copy of an array on the host."""
+
+    def free_bytes(self) -> tuple[int, int]:
+        """Give the free and the total bytes of its memory."""
+
+    def index_numbers(self, values: Array, /) -> tuple[Array, Array]:
+        """As `factorize`, of whole numbers; codes may be `UnwrittenCodes`."""
+
+    def leading_eigenvectors(
+        self, matrix: Any, squared: bool, wanted: int, start: Array, tol: float, /
+    ) -> tuple[Array, Array] | None:
+        """Give the largest eigenvalues of a symmetric sparse matrix without negative ones, and their vectors.
+
+        Matrix and result lie on the host.  `squared`: of the transpose times the matrix, which is not made.  None where
+        the solver does not serve, or residuals beside the largest eigenvalue are not as small as `tol`.
+        """
+
+    def adopt(self, data: Any) -> Array:
+        """Give an array of what another library holds there, in the same memory."""
+
+    def wait_for_default_stream(self) -> None:
+        """Let what follows on the caller's stream wait for the default stream."""
+
+    def default_stream_waits(self) -> None:
+        """Let what follows on the default stream wait for the caller's stream."""
+
+
+class HostStrings(Protocol):
+    """Rows of text or bytes as numbers, on a CPU.
+
+    `Strings(offsets, characters, validity, first)` are the rows of one array, in Arrow's buffers.
+    """
+
+    Strings: Any
+
+    def factorize_strings(self, parts: list[Any]) -> tuple[Array, Any]:
+        """Give the code (int32; -1 for null) of each row of all arrays, and the sorted distinct rows."""
+
+    def prepare(self, strings: Any) -> Any:
+        """Prepare distinct rows, so that others are looked up among them."""
+
+    def lookup_strings(self, parts: list[Any], categories: Any) -> Array:
+        """Give the place of each row among the prepared ones (int32): -1 for null, -2 where it is absent."""
+
+
+class DeviceStrings(Protocol):
+    """The same on a GPU, for the rows of one array; nulls are marked beside them.
+
+    `Strings(starts, ends, characters)` are the rows: row i is characters[starts[i]:ends[i]].
+    """
+
+    Strings: Any
+
+    def factorize_strings(self, strings: Any, nulls: Array | None = None) -> tuple[Array, Any]:
+        """Give the code (int32; -1 for null) of each row, and the sorted distinct rows."""
+
+    def prepare(self, strings: Any) -> Any:
+        """Prepare distinct rows, so that others are looked up among them."""
+
+    def lookup_strings(self, strings: Any, categories: Any, nulls: Array | None = None) -> Array:
+        """Give the place of each row among the prepared ones (int32): -1 for null, -2 where it is absent."""
+
+    def strings_to_device(self, offsets: Array, characters: Array) -> Any:
+        """Copy rows in Arrow's buffers to the GPU."""
+
+    def strings_to_host(self, strings: Any) -> tuple[Array, Array]:
+        """Copy rows to the host: Arrow's offsets and characters."""
+
+
+BACKENDS = {
+    "numpy": "cpu_fallback",
+    "compiled": COMPILED,
+    "cuda": "gpu_encode.cuda",
+    "cuda-simulator": "gpu_encode.cuda",
+}
+
+_forced: list[str] = []
+
+
+def load(module: str) -> Any:
+    """Load a module of a backend, if it is not loaded; no process is forked meanwhile."""
+    if module in sys.modules:
+        return import_module(module)
+    with LOADING:
+        return import_module(module)
+
+
+def resolve(n_rows: int, device: str = "cpu") -> Ops:
+    """Give the backend for a call on `n_rows` rows.
+
+    On "cuda" it is the GPU's; on the "cpu" NumPy for few rows, the compiled and threaded one for many.
+    """
+    name = _forced[-1] if _forced else device
+    return host(n_rows) if name == "cpu" else cast(Ops, load(BACKENDS[name]))
+
+
+def compiled_serves(n_rows: int, module: str = COMPILED) -> bool:
+    """Say whether the compiled backend, or its kernels of text, serve a call on `n_rows` rows.
+
+    They do where they are faster than what else there is, the time to load them included.  Where they are not
+    compiled yet, they are from now on, in another process; few calls are so large that waiting takes less time.
+    """
+    if n_rows < LOADED_ROWS:
+        return False
+    if module not in sys.modules:
+        _rows_asked_for[module] += n_rows
+        if max(n_rows, _rows_asked_for[module] // TIMES_ASKED) < LOADING_ROWS[module]:
+            return False
+    with LOADING:  # the first look loads what reads numba's version
+        ready = compilation.is_ready()
+    if ready or (n_rows >= WAITING_ROWS and compilation.mode() != "never"):
+        return True
+    compilation.start()
+    return False
+
+
+def host(n_rows: int) -> Ops:
+    """Give the CPU's backend for a call on `n_rows` rows of host arrays, whatever backend the caller computes with."""
+    if _forced and not _forced[-1].startswith("cuda"):
+        name = _forced[-1]
+    else:
+        name = "compiled" if compiled_serves(n_rows) else "numpy"
+    return cast(Ops, load(BACKENDS[name]))
+
+
+def host_strings(n_rows: int, ops: Ops) -> HostStrings | None:
+    """Give what numbers text beside a backend of the CPU; None where that is left to Arrow."""
+    if ops.__name__ != COMPILED or not compiled_serves(n_rows, STRINGS):  # type: ignore[attr-defined]
+        return None
+    return cast(HostStrings, load(STRINGS))
+
+
+def holding(array: Array) -> Ops:
+    """Give a backend that computes where an array lies, whatever backend the caller computes with."""
+    return host(len(array)) if isinstance(array, np.ndarray) else resolve(len(array), "cuda")
+
+
+def device_of(ops: Ops) -> str:
+    """Where a backend computes: "cpu" or "cuda"."""
+    return "cuda" if ops.__name__ == BACKENDS["cuda"] else "cpu"  # type: ignore[attr-defined]
+
+
+def memory_of(ops: Ops) -> str:
+    """Whose memory a backend computes in: the "cpu"'s, or that of the current GPU, by its number."""
+    if device_of(ops) == "cpu":
+        return "cpu"
+    return f"cuda:{devices.cuda().current_device()}"
+
+
+def through(places: Array, codes: Array, ops: Ops) -> Array:
+    """Place of each row, by its code, where `ops` computes; `places` lie on the host, and a missing code stays."""
+    if np.array_equal(places, np.arange(len(places))):
+        return codes
+    # A missing code counts from the end of the table, where it is found again.
+    table: Array = ops.to_device(np.append(places, np.int32(MISSING)).astype(np.int32))
+    return table[codes]
+
+
+def tiles(n_rows: int, size: int) -> Iterator[tuple[int, int]]:
+    """Split rows into tiles."""
+    for start in range(0, n_rows, size):
+        yield start, min(start + size, n_rows)
+
+
+@contextmanager
+def use_backend(name: str) -> Iterator[None]:
+    """Run every call inside the block on one backend, whatever the size and the device.
+
+    Parameters
+    ----------
+    name : {"numpy", "compiled", "cuda", "cuda-simulator"}
+        The last two are one backend: on a GPU, and in numba's simulator (which NUMBA_ENABLE_CUDASIM=1 must have chosen
+        before numba is loaded).
+
+    Raises
+    ------
+    RuntimeError
+        If it cannot run here; another backend never takes its place.
+
+    Examples
+    --------
+    >>> from gpu_encode.seam.ops import resolve, use_backend
+    >>> with use_backend("numpy"):
+    ...     resolve(10_000_000).__name__
+    'cpu_fallback'
+    """
+    check_option("use_backend", "name", name, tuple(BACKENDS))
+    if name.startswith("cuda") and (not devices.has_gpu() or devices.simulated() != (name == "cuda-simulator")):
+        raise backend_cannot_run(name)
+    _forced.append(name)
+    try:
+        yield
+    finally:
+        _forced.pop()

@@ -1,0 +1,1 @@
+"""Guest: a fitted encoder elsewhere: exports, and other libraries' encoders served by ours."""

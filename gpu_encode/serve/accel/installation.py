@@ -1,0 +1,191 @@
+"""`install` and `uninstall`: at once where scikit-learn's encoders are loaded, else as soon as they are."""
+
+import atexit
+import logging
+import os
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib import import_module
+from importlib.abc import Loader, MetaPathFinder
+from importlib.machinery import ModuleSpec
+from types import ModuleType
+from typing import Literal
+
+from gpu_encode.seam.devices import DEVICES
+from gpu_encode.serve.accel.calls import LOGGER, RECORDS, Report
+from gpu_encode.serve.accel.settings import FEWEST_ROWS, SETTINGS
+from gpu_encode.words.errors.parameters import check_option
+
+WORDS = ("0", "", "1", "report", "verbose")
+
+
+@dataclass(frozen=True)
+class Library:
+    """A library whose encoders are served.
+
+    Parameters
+    ----------
+    name : str
+    package : str
+        Has its version.
+    module : str
+        Whose import loads its encoders.
+    patches : str
+        Module of ours that exchanges their methods.
+    tested : tuple of str
+        Beginnings of the versions that were tested.
+    """
+
+    name: str
+    package: str
+    module: str
+    patches: str
+    tested: tuple[str, ...]
+
+    def exchange(self) -> None:
+        """Exchange the methods of the encoders, if the library is of a version that was tested."""
+        version = import_module(self.package).__version__
+        if version.startswith(self.tested):
+            import_module(self.patches).exchange()
+        else:
+            sys.stderr.write(
+                f"gpu_encode.accel: not tested with {self.name} {version}, which serves every call itself.\n"
+            )
+
+
+LIBRARIES = (
+    Library("scikit-learn", "sklearn", "sklearn.preprocessing", "gpu_encode.serve.accel.patches", ("1.9.",)),
+    Library(
+        *("category_encoders", "category_encoders", "category_encoders"),
+        "gpu_encode.serve.accel.category_encoders",
+        ("2.11.",),
+    ),
+)
+
+
+class AfterImport(MetaPathFinder):
+    """Exchanges the methods when a library's encoders have been imported."""
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        """Find the module as others do, and add a step to its loading."""
+        library = next((library for library in LIBRARIES if library.module == fullname), None)
+        for finder in [] if library is None else sys.meta_path:
+            spec = None if finder is self else finder.find_spec(fullname, path, target)
+            if library is not None and spec is not None and spec.loader is not None:
+                spec.loader = ThenExchange(spec.loader, library)
+                return spec
+        return None
+
+
+class ThenExchange(Loader):
+    """Loads a module, then exchanges the methods."""
+
+    def __init__(self, loader: Loader, library: Library) -> None:
+        self.loader, self.library = loader, library
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType | None:
+        """Make the module as its loader does."""
+        return self.loader.create_module(spec)
+
+    def exec_module(self, module: ModuleType) -> None:
+        """Run the module as its loader does, and exchange the methods."""
+        self.loader.exec_module(module)
+        self.library.exchange()
+
+
+_AFTER_IMPORT = AfterImport()
+_HANDLER = logging.StreamHandler()
+_HANDLER.setFormatter(logging.Formatter("%(name)s: %(message)s"))
+
+
+def install(
+    *,
+    device: Literal["auto", "cpu", "cuda"] = "auto",
+    fewest_rows: int = FEWEST_ROWS,
+    verbose: bool = False,
+) -> None:
+    """Let this library serve the encoders of scikit-learn, as far as it has them, and of category_encoders.
+
+    Parameters
+    ----------
+    device : {"auto", "cpu", "cuda"}, default="auto"
+        Where the sums and training encodings of a TargetEncoder are computed.
+    fewest_rows : int, default=20000
+        Smaller tables are left to the library that was asked, which takes less time for them.
+    verbose : bool, default=False
+        Log each call to stderr: who served it, and why not this library.
+
+    Notes
+    -----
+    Classes stay what they are; their methods are exchanged.  Encoders that exist, that are unpickled later, or whose
+    classes were imported before are served too.  A second call changes the parameters.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.preprocessing import OrdinalEncoder
+    >>> from gpu_encode import accel
+    >>> accel.install(fewest_rows=0)
+    >>> OrdinalEncoder().fit_transform(np.array([["b"], ["a"], ["b"], ["a"], ["b"]], dtype=object)).ravel()
+    array([1., 0., 1., 0., 1.])
+    >>> accel.report().n_served
+    1
+    >>> accel.uninstall()
+    """
+    check_option("install", "device", device, DEVICES)
+    SETTINGS.device, SETTINGS.fewest_rows = device, fewest_rows
+    LOGGER.removeHandler(_HANDLER)
+    if verbose:
+        LOGGER.addHandler(_HANDLER)
+        LOGGER.setLevel(logging.INFO)
+    for library in LIBRARIES:
+        if library.module in sys.modules:
+            library.exchange()
+    if _AFTER_IMPORT not in sys.meta_path:
+        sys.meta_path.insert(0, _AFTER_IMPORT)
+
+
+def uninstall() -> None:
+    """Give the libraries their own methods back, and forget which calls were served."""
+    if _AFTER_IMPORT in sys.meta_path:
+        sys.meta_path.remove(_AFTER_IMPORT)
+    for library in LIBRARIES:
+        if library.patches in sys.modules:
+            sys.modules[library.patches].EXCHANGES.restore()
+    LOGGER.removeHandler(_HANDLER)
+    RECORDS.clear()
+
+
+def report() -> Report:
+    """Say which calls were served, by which device and in which time, and which not and why.
+
+    Returns
+    -------
+    Report
+        Its text is a table; `lines` has the numbers.
+    """
+    return RECORDS.report()
+
+
+def install_by_environment() -> None:
+    """Do what the variable GPU_ENCODE_ACCEL says: nothing ("0"), install ("1"), "report" at the end, or "verbose".
+
+    A line of a .pth file of the installed package calls this in each process where the variable is set.
+    """
+    word = os.environ.get("GPU_ENCODE_ACCEL", "0")
+    check_option("install", "GPU_ENCODE_ACCEL", word, WORDS)
+    if word in ("", "0"):
+        return
+    install(fewest_rows=int(os.environ.get("GPU_ENCODE_ACCEL_ROWS", FEWEST_ROWS)), verbose=word == "verbose")
+    # Python runs the line twice in a virtual environment where PYTHONPATH is set.
+    atexit.unregister(write_report)
+    if word != "1":
+        atexit.register(write_report)
+
+
+def write_report() -> None:
+    """Write the table of calls to stderr."""
+    sys.stderr.write(f"{report()}\n")

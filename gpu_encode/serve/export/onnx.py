@@ -1,0 +1,199 @@
+"""A fitted encoder as a graph of ONNX, of standard operators alone: the values of `transform`, without Python."""
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from gpu_encode.encoders.base import Encoder, names_at_fit
+from gpu_encode.serve.export.onnx_graph import Graph
+from gpu_encode.serve.export.onnx_nodes import InputColumn, is_number, needed_columns, write_encodings
+from gpu_encode.serve.export.tables import EncoderTables, tables_to_leave
+from gpu_encode.words.errors import export as errors
+from gpu_encode.words.errors.parameters import bad_option
+from gpu_encode.words.errors.tables import unknown_column
+
+if TYPE_CHECKING:
+    from onnx import ModelProto
+
+# Types of inputs.  A uint64 would be compared as int64.
+TYPES = ("str", "bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "float16", "float32", "float64")
+
+
+def to_onnx(
+    encoder: Encoder,
+    *,
+    types: str | Mapping[str, str] | None = None,
+    matrix: bool = False,
+    passed: bool = True,
+    missing_text: str | None = None,
+    min_count: float = 0,
+    hash_key: bytes | None = None,
+) -> "ModelProto":
+    """Give a fitted encoder as a graph of ONNX.
+
+    Its operators are standard ones, of opset 15 and ai.onnx.ml 2, so that any runtime runs it, alone or before a model.
+
+    Parameters
+    ----------
+    encoder : Encoder
+        Fitted.  Encodings follow from single keys, and no policy refuses rows.
+    types : str or dict of str to str, optional
+        NumPy's types of the inputs ("str", "bool", "int64", "float32" and so on) by column, or one for all.  By default
+        those of fit, and float64 of bool and whole numbers below 2**53 where rows of fit lacked a value; of columns
+        that pass through the type of the output.
+    matrix : bool, default=False
+        Whether there is one input "X" of shape (n_rows, n_columns) with all columns in their order at fit, all of one
+        type, instead of one of shape (n_rows, 1) for each column, called as it is.
+    passed : bool, default=True
+        Whether columns that pass through are inputs, and stand in the output behind the encodings.
+    missing_text : str, optional
+        The text that stands for a missing value, as ONNX has none of text: "" for example.  By default no text does.
+    min_count : float, default=0
+        Categories whose training rows weigh less are left out, and their values are unknown: the file tells nothing of
+        them.
+    hash_key : bytes, optional
+        The graph holds `hash_values` of the values by this key in their place; the inputs of keys are these hashes, as
+        text.  At least 16 bytes.
+
+    Returns
+    -------
+    onnx.ModelProto
+        Its output "encodings", of shape (n_rows, n_outputs), has the bits of `transform`, in the encoder's dtype;
+        columns that pass through are cast to what holds both.  The names of its columns are its metadata "names", as a
+        list in JSON.
+
+    Raises
+    ------
+    ImportError
+        Without onnx.
+    TypeError
+        For an encoder whose encodings do not follow from single keys, for categories that ONNX has no values of (dates,
+        bytes, decimals), levels above that a rule makes of text, encodings that are text or dates, and for types of
+        inputs that no category could equal.
+    ValueError
+        If a policy is "error", since a graph cannot refuse rows.  If a matrix would have several types.  If
+        `missing_text` is a category.  Of `hash_key` as in `to_arrow`.
+
+    Notes
+    -----
+    Numbers are compared exactly, as `transform` does: a float32 input never equals the float64 category 0.1.  NaN is
+    missing; whole numbers and bool cannot be, so have such columns as "float64" where rows may lack them.  An infinite
+    number, which `transform` refuses, is unknown.
+
+    Examples
+    --------
+    >>> import onnxruntime
+    >>> import pandas as pd
+    >>> from gpu_encode import TargetEncoder
+    >>> from gpu_encode.export import to_onnx
+    >>> X = pd.DataFrame({"shop": ["a", "a", "b"], "size": [1, 2, 2]})
+    >>> encoder = TargetEncoder(columns=["shop", ("shop", "size")], smooth=0.0).fit(X, [0, 1, 1])
+    >>> session = onnxruntime.InferenceSession(to_onnx(encoder).SerializeToString())
+    >>> rows = {"shop": X[["shop"]].to_numpy(object), "size": X[["size"]].to_numpy()}
+    >>> session.run(None, rows)[0].tolist()
+    [[0.5, 0.0], [0.5, 1.0], [1.0, 1.0]]
+    """
+    require_onnx()
+    tables = tables_to_leave(encoder, min_count, hash_key)
+    through = tables.passed if passed else []
+    model = encoder._model
+    labels, optional = names_at_fit(model), model.selection.optional
+    dtypes = read_types(tables, through, labels, types, encoder._output_type)
+    if matrix:
+        graph = Graph([])
+        present = [label for position, label in enumerate(labels) if position not in optional]
+        columns = matrix_input(graph, present, dtypes)
+    else:
+        graph = Graph(labels)
+        columns = column_inputs(graph, dtypes)
+    dtype = np.result_type(encoder._output_type, *(dtypes[label] for label in through))
+    encodings = write_encodings(graph, tables, columns, through, dtype, missing_text)
+    return graph.model(encodings, dtype, tables.names if passed else tables.names[: len(tables.order)])
+
+
+def column_inputs(graph: Graph, types: Mapping[str, np.dtype[Any]]) -> dict[str, InputColumn]:
+    """Give each column an input of its own."""
+    if "" in types:
+        raise ValueError("Inputs of ONNX have names, and one column has none: rename it, or give matrix=True.")
+    flat = graph.constant(np.array([-1]))
+    inputs = {label: graph.input(label, dtype, 1) for label, dtype in types.items()}
+    return {label: InputColumn(label, graph.add("Reshape", name, flat), types[label]) for label, name in inputs.items()}
+
+
+def matrix_input(graph: Graph, labels: Sequence[str], types: Mapping[str, np.dtype[Any]]) -> dict[str, InputColumn]:
+    """Give all columns one input, of which those are taken that are read."""
+    dtype, *others = dict.fromkeys(types.values())
+    if others:
+        words = {label: "str" if of_column.kind == "O" else of_column.name for label, of_column in types.items()}
+        raise errors.several_types(words)
+    matrix = graph.input("X", dtype, len(labels))
+    places = {label: graph.constant(np.array(labels.index(label))) for label in types}
+    return {
+        label: InputColumn(label, graph.add("Gather", matrix, place, axis=1), dtype) for label, place in places.items()
+    }
+
+
+def read_types(
+    tables: EncoderTables,
+    passed: Sequence[str],
+    labels: Sequence[str],
+    types: str | Mapping[str, str] | None,
+    of_passed: np.dtype[Any],
+) -> dict[str, np.dtype[Any]]:
+    """Give the type of each column that is needed, in their order at fit: what was asked for, or that of fit."""
+    asked = dict.fromkeys(labels, types) if isinstance(types, str) else dict(types or {})
+    if unknown := [label for label in asked if label not in labels]:
+        raise unknown_column("The column of types", unknown[0], labels)
+    needed, held = needed_columns(tables, passed), types_at_fit(tables) | dict.fromkeys(passed, of_passed)
+    return {label: read_type(asked[label]) if label in asked else held[label] for label in labels if label in needed}
+
+
+def types_at_fit(tables: EncoderTables) -> dict[str, np.dtype[Any]]:
+    """Give the type of each column that keys read, as the categories have it; float64 where all values are missing."""
+    found: dict[str, np.dtype[Any]] = {}
+    for key in tables.keys:
+        for place, label in enumerate(key.columns):
+            values = key.levels[0].values.column(label)
+            # Which column of a joint key lacked a value is not known where that made no category.
+            lacks = values.null_count > 0 or (place == key.n_above == len(key.columns) - 1 and key.missing_weight > 0)
+            dtype = type_at_fit(label, values, lacks)
+            # Categories that the user gave may be of a narrower type than the column's in other keys.
+            found[label] = np.result_type(dtype, found.get(label, dtype))
+    return found
+
+
+def type_at_fit(label: str, values: Any, lacks: bool) -> np.dtype[Any]:
+    """Give NumPy's type of a column of Arrow that holds categories; `lacks` says whether rows lacked a value."""
+    kind = values.type
+    if pa.types.is_large_string(kind):
+        return np.dtype(object)
+    if pa.types.is_uint64(kind) and pc.max(values).as_py() < 1 << 63:
+        kind = pa.int64()
+    if pa.types.is_null(kind) or (lacks and is_number(kind) and not pa.types.is_floating(kind) and are_doubles(values)):
+        return np.dtype(np.float64)
+    if not is_number(kind) or pa.types.is_uint64(kind):
+        raise errors.not_exact(f"Values of type {kind}", label, "ONNX")
+    return np.dtype(kind.to_pandas_dtype())  # type: ignore[no-any-return]
+
+
+def are_doubles(values: Any) -> bool:
+    """Tell whether float64 keeps all numbers of a column of Arrow apart from all others."""
+    return all(abs(number) < 1 << 53 for number in values.drop_null().to_pylist())
+
+
+def read_type(word: str) -> np.dtype[Any]:
+    """Read a type of an input."""
+    if word not in TYPES:
+        raise bad_option("to_onnx", "types", word, TYPES)
+    return np.dtype(object if word == "str" else word)
+
+
+def require_onnx() -> None:
+    """Raise ImportError where onnx is not installed."""
+    try:
+        import onnx  # noqa: F401
+    except ImportError as error:
+        raise errors.not_installed("onnx", "onnx") from error

@@ -1,0 +1,104 @@
+"""The categories of a level of a key as rows of SQL: their values, and what their rows get where it differs."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import pyarrow as pa
+from sqlglot import exp
+
+from gpu_encode.serve.export.sql.names import column, identifier
+from gpu_encode.serve.export.sql.values import Written, write, write_comparable
+from gpu_encode.serve.export.tables import LevelTable
+from gpu_encode.words.errors import export as errors
+
+
+class LevelRows:
+    """The rows of one level.
+
+    Parameters
+    ----------
+    level : LevelTable
+    columns : list of str
+        Of the key.
+    dialect : str
+    name : str
+        By which the rows are known where they are joined.
+
+    Attributes
+    ----------
+    fills : list of Expression or None
+        By column: what stands in place of a null, beside a flag; None where there is no null, and NULL where there is
+        nothing else.
+    """
+
+    def __init__(self, level: LevelTable, columns: Sequence[str], dialect: str, name: str) -> None:
+        self.dialect, self.name = dialect, name
+        self.held: dict[str, Written] = {}
+        self.fills: list[Any] = []
+        for place, values in enumerate(level.values.columns):
+            self._add_values(place, values.combine_chunks(), columns[place])
+        both = zip(zip(*level.present, strict=True), zip(*level.lacking, strict=True), strict=True)
+        # By place: what rows get that have all values of the key, and others.
+        self.answers = [self._add_answers(place, columns[-1], *answers) for place, answers in enumerate(both)]
+
+    def _add_values(self, place: int, values: Any, name: str) -> None:
+        """Add the values of one column, nulls as some other value with a flag."""
+        written, are_null = write_comparable(values, name, self.dialect), values.is_null().to_pylist()
+        fill = None
+        if any(are_null):
+            filler = exp.convert(0) if all(are_null) else written.literals[are_null.index(False)]
+            fill = exp.null() if all(are_null) else written.typed(filler.copy())
+            self.held[f"missing_{place}"] = Written([exp.convert(int(is_null)) for is_null in are_null])
+            both = zip(are_null, written.literals, strict=True)
+            filled = [filler.copy() if is_null else one for is_null, one in both]
+            written = Written(filled, None if all(are_null) else written.type)
+        self.fills.append(fill)
+        self.held[f"value_{place}"] = written
+
+    def _add_answers(self, place: int, name: str, present: Sequence[Any], lacking: Sequence[Any]) -> tuple[Any, Any]:
+        """Add one encoding or indicator, unless it is the same in all rows."""
+        if is_constant(present):
+            of_present = write_answers(present[:1], name, self.dialect).one()
+        else:
+            self.held[f"answer_{place}"] = write_answers(present, name, self.dialect)
+            of_present = column(f"answer_{place}", self.name)
+        # Indicators alone differ, and these are the same in all rows of a level.
+        return of_present, write_answers(lacking[:1], name, self.dialect).one() if is_constant(lacking) else of_present
+
+    @property
+    def found(self) -> Any:
+        """Whether a row has one of the categories."""
+        return exp.not_(is_null(column("value_0", self.name)))
+
+    def select(self, start: int = 0, stop: int | None = None) -> Any:
+        """Give the rows from one to another as a SELECT."""
+        rows = zip(*(written.literals[start:stop] for written in self.held.values()), strict=True)
+        # These are the names that SQLite gives, which takes no others.
+        names = [f"column{place + 1}" for place in range(len(self.held))]
+        alias = exp.TableAlias(this=identifier("held"))
+        if self.dialect != "sqlite":
+            alias.set("columns", [*map(identifier, names)])
+        values = exp.Values(expressions=[exp.Tuple(expressions=list(row)) for row in rows], alias=alias)
+        typed = [
+            written.typed(column(one, "held")).as_(identifier(name))
+            for one, (name, written) in zip(names, self.held.items(), strict=True)
+        ]
+        return exp.select(*typed, copy=False).from_(values, copy=False)
+
+
+def is_constant(answers: Sequence[Any]) -> bool:
+    """Whether all answers are the same, to the sign of a zero."""
+    return len(set(map(repr, answers))) == 1
+
+
+def write_answers(answers: Sequence[Any], name: str, dialect: str) -> Written:
+    """Write encodings or indicators of one kind."""
+    held = pa.array(answers)
+    if pa.types.is_temporal(held.type):
+        raise errors.not_exact("Dates as encodings", name, dialect)
+    return write(held, name, dialect)
+
+
+def is_null(value: Any) -> Any:
+    """Whether a value is null."""
+    return exp.Is(this=value, expression=exp.null())

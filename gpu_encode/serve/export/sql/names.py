@@ -1,0 +1,99 @@
+"""Names of tables and columns, quoted by sqlglot."""
+
+import re
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import sqlglot
+from sqlglot import exp
+
+from gpu_encode.words.errors import export as errors
+
+# The number of a key, and of a level of it.
+Place = tuple[int, int]
+PREFIX = "gpu_encode"
+# By dialect: what it takes of a quoted name; the others take no notice of capitals.
+TAKEN: dict[str, Callable[[str], str]] = {
+    "postgres": lambda name: name.encode()[:63].decode(errors="ignore"),
+    "snowflake": str,
+}
+
+
+def column(name: str, of: str) -> Any:
+    """Give a column of a table or of a part of the statement.
+
+    SQLite reads a quoted name that is no column as text, unless it says whose column it is.
+    """
+    return exp.column(identifier(name), table=identifier(of))
+
+
+def identifier(name: str) -> Any:
+    """Give a name, quoted; raises ValueError of what is none."""
+    if "\0" in name or not name:
+        raise ValueError(f"{name!r} is no name of a column in SQL.")
+    return exp.to_identifier(name, quoted=True)
+
+
+def check_distinct(names: Iterable[str], read: Iterable[str], dialect: str) -> None:
+    """Raise ValueError where a dialect takes a name that is read for another one.
+
+    Examples
+    --------
+    >>> check_distinct(["Shop", "shop"], ["shop"], "postgres")
+    """
+    taken = TAKEN.get(dialect, str.lower)
+    by_taken: dict[str, str] = {taken(name): name for name in read}
+    for name in names:
+        other = by_taken.get(taken(name), name)
+        if other != name:
+            raise errors.same_names(name, other, dialect)
+
+
+def named_table(name: str, dialect: str, parameter: str) -> Any:
+    """Give a table by its name, as the dialect writes it; raises TypeError and ValueError of what is none.
+
+    Examples
+    --------
+    >>> named_table('sales."Orders of 2026"', "duckdb", "table").sql("duckdb")
+    'sales."Orders of 2026"'
+    """
+    if not isinstance(name, str):
+        raise TypeError(f"{parameter} is the name of a table, as text. Got {type(name).__name__} instead.")
+    parts: dict[str, Any] = {}
+    if "\0" not in name:
+        try:
+            parts = {part: value for part, value in exp.to_table(name, dialect=dialect).args.items() if value}
+        except sqlglot.errors.SqlglotError:
+            parts = {}
+    # Of words that it cannot read, sqlglot makes one quoted name, and it reads no comment.
+    is_quoted = any(quote in name for quote in '"`[') and all(one.name != name for one in parts.values())
+    if re.search(r"[\s;()]", name) and not is_quoted:
+        parts = {}
+    if not parts or not all(isinstance(value, exp.Identifier) for value in parts.values()):
+        raise ValueError(
+            f"{parameter}={name!r} is no name of a table of {dialect}. Make a view of a query, and quote a name that "
+            "holds spaces or signs."
+        )
+    return exp.Table(**parts)
+
+
+def level_table(name: Any, place: Place) -> Any:
+    """Give the table of one level, by the beginning of the names of all."""
+    number, depth = place
+    table = name.copy()
+    table.set("this", exp.to_identifier(f"{name.name}_{number}_{depth}", quoted=name.this.quoted))
+    return table
+
+
+def prefix_beside(table: str) -> str:
+    """Give a beginning of names that does not stand in the name of a table.
+
+    Examples
+    --------
+    >>> prefix_beside("orders"), prefix_beside("GPU_encode_0_0")
+    ('gpu_encode', 'gpu_encode_')
+    """
+    prefix = PREFIX
+    while f"{prefix}_" in f"{table.lower()}_":
+        prefix += "_"
+    return prefix

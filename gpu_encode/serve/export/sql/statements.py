@@ -1,0 +1,198 @@
+"""A fitted encoder as one statement of SQL: tables of categories, and a row of encodings for each row of a table.
+
+    WITH rows AS (the columns that are read, comparable)
+       , a table for each level of each key AS (its values, and what their rows get)
+    SELECT an expression for each output FROM rows LEFT JOIN each level ON its values
+
+Values of a level are distinct, so that no join makes a second row of one.
+"""
+
+from collections.abc import Sequence
+from typing import Any, Literal
+
+import sqlglot
+
+from gpu_encode.encoders.base import Encoder, names_at_fit
+from gpu_encode.serve.export.sql.levels import LevelRows
+from gpu_encode.serve.export.sql.names import check_distinct, level_table, named_table, prefix_beside
+from gpu_encode.serve.export.sql.query import Query, levels_of
+from gpu_encode.serve.export.sql.values import DIALECTS, SUBSTITUTED
+from gpu_encode.serve.export.tables import EncoderTables, tables_to_leave, without_refused
+from gpu_encode.tables.categories.hierarchy import Prefixes
+from gpu_encode.words.errors import export as errors
+from gpu_encode.words.errors.parameters import bad_option
+
+Dialect = Literal["duckdb", "postgres", "bigquery", "snowflake", "spark", "sqlite"]
+# Categories that one INSERT statement holds.
+INSERTED = 1_000
+# Tables that SQLite joins beside the first.
+MOST_JOINED = 63
+
+
+def to_sql(
+    encoder: Encoder,
+    table: str,
+    dialect: Dialect = "duckdb",
+    *,
+    keep: str | Sequence[str] = (),
+    min_count: float = 0.0,
+    category_tables: str | None = None,
+    hash_key: bytes | None = None,
+) -> str:
+    """Write the statement that encodes the rows of a table as `transform` does, to the bit.
+
+    Parameters
+    ----------
+    encoder : Encoder
+        Fitted; its encodings follow from the categories of single keys.
+    table : str
+        Name of the table, as the dialect writes it: ``orders``, ``sales.orders``, ``"My orders"``.  Its columns have
+        the names and the types of those at fit; x0, x1 and so on where names at fit were no text, integers for example.
+        Make a view of a query.
+    dialect : {"duckdb", "postgres", "bigquery", "snowflake", "spark", "sqlite"}, default="duckdb"
+    keep : str or sequence of str, default=()
+        Further columns of the table, which stand first in the result: an id, since SQL promises no order of rows.
+    min_count : float, default=0.0
+        Categories of a smaller weight of training rows (their number, where they have no weights) are left out: their
+        rows get what the level above says, or what unknown values get.
+    category_tables : str, optional
+        Beginning of the names of tables that `to_sql_tables` made; unless given, the statement holds all categories.
+    hash_key : bytes, optional
+        The statement holds `hash_values` of the values by this key in their place, and the columns of keys are these
+        hashes, as text.  At least 16 bytes.
+
+    Returns
+    -------
+    str
+        A SELECT statement.  Encodings are double precision numbers, whole numbers or text; columns that pass through
+        are as they were.
+
+    Raises
+    ------
+    TypeError
+        If the encodings do not follow from single keys, or the dialect lacks the kind of a key's values.
+    ValueError
+        If a value or a name is one that no statement can hold, or two names are one to the dialect, as "Shop" and
+        "shop" are to all but PostgreSQL and Snowflake.  Of `hash_key` as in `to_arrow`.
+
+    Notes
+    -----
+    The statement ends in its engine's error where a column is of a type that does not hold the values of fit exactly,
+    where a number is infinite, and where a policy refuses a value that is unknown or missing.
+
+    Examples
+    --------
+    >>> from gpu_encode import TargetEncoder
+    >>> from gpu_encode.export import to_sql
+    >>> encoder = TargetEncoder(smooth=0.0).fit([["oak"], ["elm"], ["elm"]], [1, 0, 1])
+    >>> import duckdb
+    >>> trees = duckdb.sql("SELECT * FROM (VALUES (1, 'elm'), (2, 'fir')) AS trees(id, x0)")
+    >>> duckdb.sql(to_sql(encoder, "trees", keep=["id"])).order("id").fetchall()
+    [(1, 0.5), (2, 0.6666666666666666)]
+    """
+    tables = exportable(encoder, dialect, min_count, hash_key)
+    keep = [keep] if isinstance(keep, str) else [*keep]
+    check_names(tables, keep, names_at_fit(encoder._model), dialect)
+    source = named_table(table, dialect, "table")
+    held = None if category_tables is None else named_table(category_tables, dialect, "category_tables")
+    prefix = prefix_beside(source.sql() if held is None else f"{source.sql()} {held.sql()}")
+    return finish(Query(tables, dialect, prefix, held).select(source, keep), dialect)
+
+
+def to_sql_tables(
+    encoder: Encoder,
+    name: str,
+    dialect: Dialect = "duckdb",
+    *,
+    min_count: float = 0.0,
+    hash_key: bytes | None = None,
+) -> list[str]:
+    """Write the statements that create the tables of categories which `to_sql` reads by ``category_tables=name``.
+
+    Parameters
+    ----------
+    encoder : Encoder
+        Fitted.
+    name : str
+        Beginning of their names, as the dialect writes it: ``shops`` or ``models.shops``.
+    dialect : {"duckdb", "postgres", "bigquery", "snowflake", "spark", "sqlite"}, default="duckdb"
+    min_count, hash_key
+        As in `to_sql`.
+
+    Returns
+    -------
+    list of str
+        CREATE TABLE statements, each followed by INSERT statements of a thousand categories.
+
+    Raises
+    ------
+    TypeError, ValueError
+        As in `to_sql`.
+
+    Examples
+    --------
+    >>> from gpu_encode import CountEncoder
+    >>> from gpu_encode.export import to_sql_tables
+    >>> to_sql_tables(CountEncoder().fit([["oak"], ["elm"], ["elm"]]), "trees")
+    ['CREATE TABLE trees_0_0 AS SELECT "held"."column1" AS "value_0", CAST(...']
+    """
+    tables, beginning = exportable(encoder, dialect, min_count, hash_key), named_table(name, dialect, "name")
+    statements = []
+    for place, level in levels_of(tables):
+        target = level_table(beginning, place)
+        rows = LevelRows(level, tables.keys[place[0]].columns, dialect, target.name)
+        for start in range(0, len(level.values), INSERTED):
+            some = rows.select(start, start + INSERTED)
+            statements.append(
+                finish(
+                    sqlglot.exp.insert(some, target, copy=False) if start else some.ctas(target, copy=False), dialect
+                )
+            )
+    return statements
+
+
+def check_names(tables: EncoderTables, keep: Sequence[str], at_fit: Sequence[str], dialect: str) -> None:
+    """Raise TypeError and ValueError of columns to keep that are none, and of names that are one to the dialect."""
+    if wrong := [name for name in keep if not isinstance(name, str)]:
+        raise TypeError(f"keep takes names of columns, as text. Got {wrong[0]!r} among them.")
+    for place, name in enumerate(keep):
+        if name in keep[:place] or name in tables.names:
+            where = "is the name of an output" if name in tables.names else "stands there already"
+            raise ValueError(f"keep names {name!r}, which {where}. Leave it out.")
+    read = [*keep, *tables.passed, *(name for key in tables.keys for name in key.columns)]
+    check_distinct([*keep, *at_fit], read, dialect)
+    results = [*keep, *tables.names]
+    check_distinct(results, results, dialect)
+
+
+def exportable(encoder: Encoder, dialect: str, min_count: float, hash_key: bytes | None) -> EncoderTables:
+    """Give the tables of an encoder that SQL can follow; raises TypeError and ValueError of others."""
+    if dialect not in DIALECTS:
+        raise bad_option("to_sql", "dialect", dialect, tuple(map(repr, DIALECTS)))
+    tables = tables_to_leave(encoder, min_count, hash_key)
+    for key in tables.keys:
+        name = ", ".join(key.columns)
+        if not (key.rule is None or isinstance(key.rule, Prefixes)):
+            raise TypeError(
+                f"The hierarchy of {name!r} follows from {type(key.rule).__name__}, which SQL cannot compute: Prefixes "
+                "can be exported, and levels that are columns of the table."
+            )
+        if None not in key.unknown and any(None in level.present for level in key.levels):
+            raise errors.cannot_refuse("SQL", key.columns)
+    tables = tables._replace(keys=[without_refused(key) for key in tables.keys])
+    n_joined = sum(1 for _ in levels_of(tables))
+    if dialect == "sqlite" and n_joined > MOST_JOINED:
+        raise ValueError(
+            f"SQLite joins up to {MOST_JOINED} tables with that of the rows, and the encoder has {n_joined}, one for "
+            "each key and level. Fit several encoders, each on some of the columns, and join what they give by an id."
+        )
+    return tables
+
+
+def finish(expression: Any, dialect: str) -> str:
+    """Give the text of a statement."""
+    text: str = expression.sql(dialect=dialect, copy=False, unsupported_level=sqlglot.ErrorLevel.RAISE)
+    # Values are written apart.
+    if dialect == "spark" and SUBSTITUTED in text:
+        raise ValueError(f"A name holds {SUBSTITUTED!r}, where Spark puts its settings. Rename the column.")
+    return text

@@ -1,0 +1,252 @@
+"""Values as each dialect has them, exactly.
+
+Numbers, dates and times are written as text and cast, since casts of text read every digit; SQLite reads some of them
+wrongly, and divides whole numbers instead.
+"""
+
+import math
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from sqlglot import exp
+
+from gpu_encode.words.errors import export as errors
+
+DIALECTS = ("duckdb", "postgres", "bigquery", "snowflake", "spark", "sqlite")
+# The collation by which text is equal where its bytes are. Spark has none in versions before 4, and compares bytes.
+COLLATIONS = {
+    "duckdb": exp.to_identifier("C", quoted=True),
+    "postgres": exp.to_identifier("C", quoted=True),
+    "bigquery": exp.Literal.string(""),
+    "snowflake": exp.Literal.string("utf8"),
+    "sqlite": exp.to_identifier("BINARY", quoted=True),
+}
+# Spark puts the values of its settings there, inside quotes as well.
+SUBSTITUTED = "${"
+BIGINT, BINARY, DOUBLE = map(exp.DataType.build, ("BIGINT", "BINARY", "DOUBLE"))
+LARGEST_INTEGER = 2**63 - 1
+# Floats tell whole numbers below it apart from all others.
+DOUBLES_END = 2**53
+MOST_DIGITS = 38
+
+
+class Written(NamedTuple):
+    """Values of one column in SQL.
+
+    Parameters
+    ----------
+    literals : list of Expression
+        One for each value, NULL for a null.
+    type : DataType, optional
+        What the column of literals is to be cast to.
+    """
+
+    literals: list[Any]
+    type: Any = None
+
+    def typed(self, literal: Any) -> Any:
+        """Give a value of the column, or the whole column, in its type."""
+        return literal if self.type is None else cast(literal, self.type)
+
+    def one(self) -> Any:
+        """Give the first value."""
+        return self.typed(self.literals[0].copy())
+
+
+def cast(value: Any, type_: Any) -> Any:
+    """Cast a value; sqlglot's own function reads the name of the type each time."""
+    return exp.Cast(this=value, to=type_.copy())
+
+
+def write(array: Any, name: str, dialect: str) -> Written:
+    """Write the values of an Arrow array.
+
+    Parameters
+    ----------
+    array : pyarrow.Array
+    name : str
+        What holds them, for messages.
+    dialect : str
+
+    Raises
+    ------
+    TypeError
+        If the dialect has no such values.
+    ValueError
+        If it has not this one.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> written = write(pa.array([0.1, None]), "price", "duckdb")
+    >>> written.one().sql("duckdb"), written.literals[1].sql("duckdb")
+    ("CAST('0.1' AS DOUBLE)", 'NULL')
+    >>> write(pa.array([0.1]), "price", "sqlite").one().sql("sqlite")
+    '3602879701896397.0 / 36028797018963968'
+    """
+    for is_type, writer in WRITERS:
+        if is_type(array.type):
+            return writer(array, name, dialect)
+    raise errors.not_exact(f"Values of type {array.type}", name, dialect)
+
+
+def write_text(array: Any, name: str, dialect: str) -> Written:
+    """Write text, quoted by sqlglot."""
+    texts = [None if text is None else text_literal(text, name, dialect) for text in array.to_pylist()]
+    return Written(or_null(texts))
+
+
+def text_literal(text: str, name: str, dialect: str) -> Any:
+    """Write one text."""
+    if "\0" in text:
+        raise ValueError(
+            f"Column {name!r} holds {text!r}: NUL cannot stand in SQL. Clean the column before fit, or leave such a "
+            "category out by min_count."
+        )
+    if dialect == "spark" and SUBSTITUTED in text:
+        parts = text.split(SUBSTITUTED)
+        ended = [*(f"{part}$" for part in parts[:-1]), parts[-1]]
+        begun = [ended[0], *("{" + part for part in ended[1:])]
+        return exp.Concat(expressions=[exp.Literal.string(part) for part in begun])
+    return exp.Literal.string(text)
+
+
+def write_booleans(array: Any, *_: str) -> Written:
+    """Write truth values."""
+    return Written([exp.null() if value is None else exp.convert(value) for value in array.to_pylist()])
+
+
+def write_integers(array: Any, name: str, dialect: str) -> Written:
+    """Write whole numbers of 64 bits."""
+    numbers = array.to_pylist()
+    if any(number is not None and number > LARGEST_INTEGER for number in numbers):
+        raise errors.not_exact("Whole numbers beyond 2**63 - 1", name, dialect)
+    literals = [None if number is None else exp.Literal.number(number) for number in numbers]
+    return Written(or_null(literals), None if dialect == "sqlite" else BIGINT)
+
+
+def write_floats(array: Any, name: str, dialect: str) -> Written:
+    """Write floats, whose digits every dialect but SQLite reads exactly."""
+    numbers = array.cast(pa.float64()).to_pylist()
+    if dialect == "sqlite":
+        return Written(or_null([None if number is None else quotient(number, name) for number in numbers]))
+    literals = [None if number is None else exp.Literal.string(repr(number)) for number in numbers]
+    return Written(or_null(literals), DOUBLE)
+
+
+def quotient(number: float, name: str) -> Any:
+    """Write a float as whole numbers, whose quotient by a power of two is exact."""
+    if math.isnan(number):
+        raise ValueError(
+            f"Some encodings of {name!r} are NaN, which SQLite turns into NULL. Fit with other policies than "
+            '"nan" (a number, or "prior"), or export for another dialect.'
+        )
+    if math.isinf(number):
+        # Digits beyond the largest float are read as infinity.
+        literal = exp.Literal.number("9e999")
+        return literal if number > 0 else exp.Neg(this=literal)
+    over, under = number.as_integer_ratio()
+    shift = max(0, over.bit_length() - 53)
+    written = exp.Literal.number(f"{abs(over) >> shift}.0")
+    for factor in powers(shift):
+        written = exp.Mul(this=written, expression=exp.Literal.number(factor))
+    for factor in powers(under.bit_length() - 1):
+        written = exp.Div(this=written, expression=exp.Literal.number(factor), typed=True)
+    # Of zero, too.
+    return exp.Neg(this=exp.Paren(this=written)) if math.copysign(1.0, number) < 0 else written
+
+
+def powers(exponent: int) -> list[int]:
+    """Give powers of two below 2**63 whose product is a power of two.
+
+    Examples
+    --------
+    >>> powers(63), powers(0)
+    ([4611686018427387904, 2], [])
+    """
+    return [1 << min(62, exponent - done) for done in range(0, exponent, 62)]
+
+
+def write_decimals(array: Any, name: str, dialect: str) -> Written:
+    """Write decimals."""
+    if dialect == "sqlite" or array.type.precision > MOST_DIGITS:
+        raise errors.not_exact(f"Values of type {array.type}", name, dialect)
+    return as_text(array, f"DECIMAL({MOST_DIGITS}, {max(array.type.scale, 0)})")
+
+
+def write_dates(array: Any, _: str, dialect: str) -> Written:
+    """Write dates, in SQLite as the text that its own functions give."""
+    written = as_text(array, "DATE")
+    return written._replace(type=None) if dialect == "sqlite" else written
+
+
+def write_moments(array: Any, name: str, dialect: str) -> Written:
+    """Write moments of whole microseconds, which all dialects have but SQLite; those of a time zone in UTC."""
+    if dialect == "sqlite":
+        raise errors.not_exact(f"Values of type {array.type}", name, dialect)
+    try:
+        whole = array.cast(pa.timestamp("us", array.type.tz)).cast(pa.timestamp("us"))
+    except pa.ArrowInvalid as error:
+        raise errors.not_exact("Moments finer than microseconds", name, dialect) from error
+    if array.type.tz is None:
+        return as_text(whole, "TIMESTAMPNTZ")
+    texts = [None if text is None else exp.Literal.string(f"{text}+00:00") for text in spelled(whole)]
+    return Written(or_null(texts), exp.DataType.build("TIMESTAMPTZ"))
+
+
+def as_text(array: Any, type_: str) -> Written:
+    """Write values as text that is cast."""
+    literals = [None if text is None else exp.Literal.string(text) for text in spelled(array)]
+    return Written(or_null(literals), exp.DataType.build(type_))
+
+
+def spelled(array: Any) -> list[str | None]:
+    """Give values as Arrow spells them."""
+    return array.cast(pa.large_string()).to_pylist()  # type: ignore[no-any-return]
+
+
+def or_null(literals: list[Any]) -> list[Any]:
+    """Put NULL where nothing is written."""
+    return [exp.null() if literal is None else literal for literal in literals]
+
+
+Writer = Callable[[Any, str, str], Written]
+WRITERS: tuple[tuple[Callable[[Any], bool], Writer], ...] = (
+    (pa.types.is_large_string, write_text),
+    (pa.types.is_string, write_text),
+    (pa.types.is_boolean, write_booleans),
+    (pa.types.is_integer, write_integers),
+    (pa.types.is_floating, write_floats),
+    (pa.types.is_decimal, write_decimals),
+    (pa.types.is_date32, write_dates),
+    (pa.types.is_timestamp, write_moments),
+    (pa.types.is_null, write_booleans),
+)
+
+
+def write_comparable(array: Any, name: str, dialect: str) -> Written:
+    """Write values in the type in which columns are compared with them: Spark compares the bytes of text."""
+    written = write(array, name, dialect)
+    if is_text(array.type) and dialect == "spark":
+        return written._replace(type=BINARY)
+    if pa.types.is_integer(array.type) and dialect != "sqlite" and not is_wide(array):
+        return written._replace(type=DOUBLE)
+    return written
+
+
+def is_text(type_: Any) -> bool:
+    """Whether values of a type are text."""
+    return bool(pa.types.is_large_string(type_) or pa.types.is_string(type_))
+
+
+def is_number(type_: Any) -> bool:
+    """Whether values of a type are whole numbers or floats."""
+    return bool(pa.types.is_integer(type_) or pa.types.is_floating(type_))
+
+
+def is_wide(numbers: Any) -> bool:
+    """Whether some of these are floats that other whole numbers are rounded to, or would be rounded themselves."""
+    ends = pc.min_max(numbers).as_py().values()
+    return any(end is not None and abs(end) >= DOUBLES_END for end in ends)

@@ -1,0 +1,334 @@
+"""Tables of Arrow encode rows again, with the bits of the encoder that they were made of."""
+
+import json
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+import pyarrow as pa
+
+from cpu_fallback.exact import Floats
+from cpu_fallback.types import MISSING, Array
+from gpu_encode.encoders.base import Encoder
+from gpu_encode.encoders.ordinal.encoder import in_number_type
+from gpu_encode.fitting.columns import ColumnMap, Selection
+from gpu_encode.fitting.model import LookupTable, Model, TargetInfo
+from gpu_encode.fitting.parameters import Parameters
+from gpu_encode.formulas.encoding_rule import EncodingRule
+from gpu_encode.formulas.statistic import Statistic
+from gpu_encode.seam.ops import Ops, host
+from gpu_encode.serve.export.arrow import RULES, VERSION, as_array
+from gpu_encode.sums.targets import NO_TARGET
+from gpu_encode.tables import frames
+from gpu_encode.tables.categories import hierarchy
+from gpu_encode.tables.categories.keys import CategoryIndex, KeySpec
+from gpu_encode.tables.categories.vocabulary import Vocabulary
+from gpu_encode.words.annotations import Device
+from gpu_encode.words.errors import export as errors
+
+# A column of text or dates: its values, and its name for messages.
+Labels = tuple[Vocabulary, str] | None
+
+
+def from_arrow(tables: Any) -> "TableEncoder":
+    """Give what encodes rows by tables that `to_arrow` made, with the same bits.
+
+    Parameters
+    ----------
+    tables : dict or other collection of pyarrow.Table
+        All tables of one encoder, in any order, whose metadata are still there: read from Parquet files, Feather files
+        or a stream.  Their rows may be in any order; rows that were taken out are unknown categories.
+
+    Returns
+    -------
+    TableEncoder
+        It transforms frames of every kind, in memory, by Dask, Spark and Ray, and from files, and gives a
+        `row_encoder`.  It cannot learn, as the tables hold no sums.
+
+    Raises
+    ------
+    ValueError
+        If tables lack their metadata, are not all of one encoder, or hold a category twice.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from gpu_encode import TargetEncoder
+    >>> from gpu_encode.export import from_arrow, to_arrow
+    >>> X = pd.DataFrame({"tree": ["oak", "oak", "elm"]})
+    >>> tables = to_arrow(TargetEncoder(smooth=0.0).fit(X, [0, 1, 1]))
+    >>> from_arrow(tables).transform(pd.DataFrame({"tree": ["oak", "yew"]}))
+           tree
+    0  0.500000
+    1  0.666667
+    """
+    if isinstance(tables, str | pa.Table) or not isinstance(tables, Iterable):
+        tables = [tables]
+    try:
+        model = make_model(*read_rules(list(tables.values() if isinstance(tables, Mapping) else tables)))
+    except (LookupError, TypeError, AttributeError, pa.ArrowInvalid, json.JSONDecodeError) as error:
+        reason = f"{type(error).__name__}: {error}"
+        raise ValueError(f"The tables do not fit their own rules ({reason}). Export the encoder anew.") from error
+    encoder = TableEncoder()
+    encoder._model, encoder.device_, encoder.n_features_in_ = model, "cpu", model.n_features
+    if model.feature_names is not None:
+        encoder.feature_names_in_ = np.array(model.feature_names, dtype=object)
+    return encoder
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class TableEncoder(Encoder):
+    """Encode rows by tables: what `from_arrow` gives.
+
+    Parameters
+    ----------
+    device : {"auto", "cpu", "cuda"}, default="auto"
+    """
+
+    device: Device = "auto"
+
+    def _parameters(self) -> Parameters:
+        raise errors.tables_cannot_learn()
+
+    def merge(self, *_: Encoder) -> "TableEncoder":
+        """Refuse to learn what others have learned."""
+        raise errors.tables_cannot_learn()
+
+    def _encoded_names(self, model: Model, names: Any) -> list[str]:
+        assert isinstance(model, TableModel)
+        entries = model.selection.names(names)
+        encoded = [
+            f"{name}{suffix}" for name, suffixes in zip(entries, model.suffixes, strict=True) for suffix in suffixes
+        ]
+        return [*encoded, *(f"{name}_{indicator}" for name in entries for indicator in model.indicators)]
+
+    def _finish(self, model: Model, arrays: list[Array]) -> list[Any]:
+        return super()._finish(model, in_number_type(arrays, self._output_type))
+
+    @property
+    def _output_type(self) -> np.dtype[Any]:
+        assert isinstance(self._model, TableModel)
+        return np.dtype(self._model.output_type)
+
+
+@dataclass(frozen=True, eq=False)
+class TableModel(Model):
+    """A model that holds encodings in place of the sums that they follow from.
+
+    Parameters
+    ----------
+    held : list of LookupTable
+        What rows are looked up in, one a key, on the host.
+    labels : list of list of (Vocabulary, str) or None
+        Of each output of each key, what its encodings are places among.
+    suffixes : list of list of str
+        What the names of a key's encodings have behind that of the key.
+    output_type : str
+        Type of encodings that are numbers.
+    """
+
+    held: list[LookupTable] = field(default_factory=list)
+    labels: list[list[Labels]] = field(default_factory=list)
+    suffixes: list[list[str]] = field(default_factory=list)
+    output_type: str = "float64"
+
+    def values_of(self, entry: int) -> list[Labels]:
+        """Say of each encoding of an entry whether it is a place among values, which, and of what column."""
+        return self.labels[entry]
+
+    def _lookup_of(self, entry: int, ops: Ops) -> LookupTable:
+        held = self.held[entry]
+        return LookupTable(ops.to_device(held.encodings), None if held.unseen is None else ops.to_device(held.unseen))
+
+
+def read_rules(tables: Collection[Any]) -> tuple[dict[str, Any], dict[tuple[int, int], Any]]:
+    """Give the rules that all tables share, and each table by its key and level."""
+    shared: list[dict[str, Any]] = []
+    levels: dict[tuple[int, int], Any] = {}
+    for table in tables:
+        if not isinstance(table, pa.Table) or RULES not in (table.schema.metadata or {}):
+            raise ValueError(
+                "from_arrow takes tables that to_arrow made, whose schema's metadata hold 'gpu_encode'. Got a "
+                f"{type(table).__name__} without it. Read files with pyarrow, which keeps it."
+            )
+        told = json.loads(table.schema.metadata[RULES])
+        if told["version"] > VERSION:
+            raise ValueError(
+                f"These tables were made by a newer gpu-encode (version {told['version']}); this one reads up to "
+                f"{VERSION}: upgrade."
+            )
+        place = told.pop("key"), told.pop("level")
+        if place in levels or told != (shared or [told])[0]:
+            raise errors.other_tables()
+        shared.append(told)
+        levels[place] = table
+    if not shared:
+        raise errors.other_tables()
+    expected = {(number, depth) for number, key in enumerate(shared[0]["keys"]) for depth in range(key["levels"])}
+    if expected != set(levels):
+        raise errors.other_tables()
+    return shared[0], levels
+
+
+def make_model(told: dict[str, Any], levels: Mapping[tuple[int, int], Any]) -> TableModel:
+    """Give the model that rules and tables describe."""
+    columns, indicators, described = told["columns"], tuple(told["indicators"]), told["keys"]
+    dtype = "float32" if told["dtype"] == "float32" else "float64"
+    read = [
+        read_key(one, columns, [levels[number, depth] for depth in range(one["levels"])], indicators, dtype)
+        for number, one in enumerate(described)
+    ]
+    entries = [key.entry for key, _, _ in read]
+    labelled = [label for _, _, labels in read for label in labels if label is not None]
+    targets = [TargetInfo(name, values.kind, None, values) for values, name in labelled]
+    return TableModel(
+        Selection(entries, told["passed"], told["training_only"], everything=told["everything"]),
+        len(columns),
+        columns if told["columns_have_names"] else None,
+        targets or [TargetInfo(None, NO_TARGET, None)],
+        [key for key, _, _ in read],
+        statistics=[],
+        rules=[read_rule(one) for one in described],
+        indicators=indicators,
+        dtype=dtype,
+        held=[lookup for _, lookup, _ in read],
+        labels=[labels for _, _, labels in read],
+        suffixes=[[name.removeprefix(one["name"]) for name in one["encodings"]] for one in described],
+        output_type=told["dtype"],
+    )
+
+
+def read_rule(described: Mapping[str, Any]) -> EncodingRule:
+    """Give the policies of a key; its statistic plays no part."""
+    otherwise = "error" if described["missing"] is None else "prior"
+    missing = "category" if described["missing_is_category"] else otherwise
+    return EncodingRule(Statistic(), missing=missing, refuses_unknown=described["unknown"] is None)
+
+
+def read_key(
+    described: Mapping[str, Any], columns: Sequence[str], tables: Sequence[Any], indicators: Sequence[str], dtype: str
+) -> tuple[CategoryIndex, LookupTable, list[Labels]]:
+    """Give the categories of a key, what rows are looked up in, and what its encodings are places among."""
+    key, rows = place_rows(read_entry(described), described, columns, tables)
+    unknown, missing = (described[name] or {} for name in ("unknown", "missing"))
+    encodings = np.empty((len(rows), 1, len(described["encodings"])), dtype)
+    labels: list[Labels] = []
+    for place, name in enumerate(described["encodings"]):
+        values, of_values = read_output(tables, f"{name}_encoding", [unknown.get(name), missing.get(name)], name)
+        encodings[:, 0, place] = values[rows]
+        labels.append(of_values)
+    unseen = None
+    if "unseen" in indicators:
+        name = f"{described['name']}_unseen"
+        values, _ = read_output(tables, name, [unknown.get(name), missing.get(name)], name)
+        unseen = values[rows, None] == 1
+    return key, LookupTable(encodings, unseen), labels
+
+
+def read_entry(described: Mapping[str, Any]) -> KeySpec:
+    """Give what a key is made of."""
+    rule = described["rule"]
+    if rule is not None:
+        known = {kind.__name__: kind for kind in (hierarchy.Prefixes, hierarchy.Parts, hierarchy.Bits)}
+        given = dict(rule["parameters"])
+        rule = known[rule["class"]](*given.pop("lengths", ()), **given)
+        rule.check()
+    return KeySpec(described["name"], tuple(described["columns"]), tuple(described["above"]), rule)
+
+
+def read_output(tables: Sequence[Any], column: str, others: Sequence[Any], name: str) -> tuple[Floats, Labels]:
+    """Give a column of all tables, one after the other, then of other rows: as numbers, of text or dates as places."""
+    type_ = tables[0][column].type
+    chunks = [chunk for table in tables for chunk in table[column].cast(type_).chunks]
+    values = pa.chunked_array([*chunks, as_array(others, type_)], type_)
+    if pa.types.is_integer(type_) or pa.types.is_floating(type_):
+        numbers = values.to_numpy()
+        return numbers.astype(np.float64), None
+    codes, vocabulary, _ = frames.read(pa.table({name: values})).keys(0, host(len(values)))
+    return np.where(codes < 0, np.nan, codes), (vocabulary, name)
+
+
+def place_rows(
+    entry: KeySpec, described: Mapping[str, Any], columns: Sequence[str], tables: Sequence[Any]
+) -> tuple[CategoryIndex, Array]:
+    """Give the categories of a key; and for each place in its table of encodings the row of the tables for it.
+
+    Rows are those of all tables, one after the other, then unknown and missing.
+    """
+    names = [columns[position] for position in entry.columns]
+    starts = np.cumsum([0, *map(len, tables)])
+    leaves = Leaves.of(tables, names, with_childless=bool(entry.above) and described["unknown"] is not None)
+    at = ColumnMap(frames.read(leaves.values), {position: place for place, position in enumerate(entry.columns)})
+    key, codes = CategoryIndex.fit(entry, at, host(len(leaves.values)), True)
+    if key.n_categories < len(leaves.values):
+        raise ValueError(f"The table of {entry.name!r} holds a category twice. Take one of the rows out.")
+    key = replace(key, has_missing=described["missing_is_category"] and described["missing"] is not None)
+    if entry.rule is not None:
+        labels = [frames.read(table.select(names)).keys(0, host(len(table))) for table in tables[1:]]
+        key = replace(key, labels=[of_level.vocabulary for of_level in reversed(labels)])
+        placed = [of_level.codes for of_level in labels]
+        sources = [np.arange(*ends) for ends in pairwise(starts[1:])]
+    else:
+        nearest_first = zip(reversed(key.levels), leaves.levels, strict=False)
+        placed = [level.of_leaf[codes[below]] for level, (below, _) in nearest_first]
+        sources = [of_level for _, of_level in leaves.levels]
+    above = [start + of_level for start, of_level in zip(reversed(key.starts[1:-1]), placed, strict=False)]
+    # A missing value at the top has a place, whether rows had one or not: there it is unknown, as others are.
+    rows = np.full(key.starts[-1] + 2, starts[-1])
+    rows[np.concatenate([codes, *above, [MISSING]])] = np.concatenate([leaves.sources, *sources, [starts[-1] + 1]])
+    return key, rows
+
+
+class Leaves(NamedTuple):
+    """Categories of a key, and what stands for the categories of levels above that have none below them.
+
+    A level's category that has none below it, as they were taken out, gets one that lacks the values below, and one at
+    each level between: such rows get what the level gives, with them or without.
+
+    Parameters
+    ----------
+    values : pyarrow.Table
+    sources : int64 array (rows,)
+        Rows of the tables that hold what they get, of all tables, one after the other.
+    levels : list of int64 array (2, categories)
+        For each level, the nearest first: a row below each of its categories, and the row of the tables that holds what
+        the category gets.
+    """
+
+    values: Any
+    sources: Array
+    levels: list[Array]
+
+    @classmethod
+    def of(cls, tables: Sequence[Any], names: Sequence[str], *, with_childless: bool) -> Self:
+        """Give the leaves of a key, by the tables of its levels, the categories first."""
+        values = tables[0].select(names)
+        if not with_childless:
+            return cls(values, np.arange(len(values)), [])
+        widths = [sum(name in table.column_names for name in names) for table in tables]
+        # All columns of a level stand before those below it.
+        rows = [*zip(*(column.to_pylist() for column in values.columns), strict=True)]
+        sources, start = [*range(len(rows))], 0
+        first = {row[:width]: place for place, row in enumerate(rows) for width in widths[1:]}
+        levels: list[list[tuple[int, int]]] = [[] for _ in tables[1:]]
+        for depth, table in enumerate(tables[1:], 1):
+            start += len(tables[depth - 1])
+            own = zip(*(table[name].to_pylist() for name in names[: widths[depth]]), strict=True)
+            for source, row in enumerate(own, start):
+                if row not in first:
+                    first |= {row[:width]: len(rows) for width in widths[depth:]}
+                    for between in levels[: depth - 1]:
+                        between.append((len(rows), source))
+                    rows.append((*row, *[None] * (len(names) - len(row))))
+                    sources.append(source)
+                levels[depth - 1].append((first[row], source))
+        columns = [
+            pa.array([row[place] for row in rows], values.schema.field(name).type) for place, name in enumerate(names)
+        ]
+        return cls(
+            pa.table(dict(zip(names, columns, strict=True))),
+            np.array(sources, np.int64),
+            [np.array(pairs, np.int64).reshape(-1, 2).T for pairs in levels],
+        )

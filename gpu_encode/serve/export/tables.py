@@ -1,0 +1,333 @@
+"""A fitted encoder as tables and rules, which every export writes in its own language.
+
+What a row gets of a key is decided in this order:
+
+1. a row that lacks the value of a single column gets `missing`; so does one that lacks a value of a joint key, where a
+   missing value is no category;
+2. a row whose values are a row of `levels[0]`, the categories, gets what stands there;
+3. below a hierarchy, a row whose values of the levels above are a row of `levels[1]`, the nearest level, gets what
+   stands there, and so on to the top;
+4. all other rows get `unknown`.
+"""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from sklearn.utils.validation import check_is_fitted
+
+from cpu_fallback.exact import Floats
+from cpu_fallback.types import MISSING, UNKNOWN, Array
+from gpu_encode.encoders.base import Encoder, check_unique, names_at_fit
+from gpu_encode.encoders.one_hot.row_encoder import places_of
+from gpu_encode.encoders.one_hot.rows import OneHotModel
+from gpu_encode.encoders.row_encoder import Answers, answers_of, order_of
+from gpu_encode.fitting.model import Model, weights_of
+from gpu_encode.seam.ops import host
+from gpu_encode.serve.export.hashed import hash_values
+from gpu_encode.tables.categories.hierarchy import Derived
+from gpu_encode.tables.categories.keys import CategoryIndex
+from gpu_encode.tables.frames.labels import in_arrow
+from gpu_encode.words.errors import export as errors
+from gpu_encode.words.errors.parameters import check_number
+
+# What a row gets of a key: its encodings, then its indicators; None where a policy refuses the row.
+Answer = tuple[Any, ...] | None
+
+
+class LevelTable(NamedTuple):
+    """Categories of one level of a key, and what their rows get.
+
+    Parameters
+    ----------
+    values : pyarrow.Table
+        A row for each category, a column for each column of the level, in the type of the categories; null is a missing
+        value.
+    present, lacking : list of tuple, or None
+        For each category, what a row gets that has all values of the key, and one that lacks some of them: they differ
+        in indicators alone.
+    weights : float64 array
+        For each category, the weight of its training rows: their number, where they have no weights.
+    numbers : int64 array
+        Which of the model's categories of the level these are.
+    """
+
+    values: Any
+    present: list[Answer]
+    lacking: list[Answer]
+    weights: Floats
+    numbers: Array
+
+    def take(self, places: Array) -> "LevelTable":
+        """Give some of the categories, in an order."""
+        present, lacking = ([answers[place] for place in places] for answers in (self.present, self.lacking))
+        values = self.values.take(pa.array(places))
+        return LevelTable(values, present, lacking, self.weights[places], self.numbers[places])
+
+
+class KeyTable(NamedTuple):
+    """What rows get of one key.
+
+    Parameters
+    ----------
+    columns : list of str
+        Columns that are read, those of the levels above first.
+    n_above : int
+        How many of them are levels above: a row lacks a value where it lacks one of the others.
+    rule : Derived, optional
+        What gives the levels above from the value, whose tables then hold one column of labels each.
+    missing_is_category : bool
+    levels : list of LevelTable
+        The categories, then the levels above them, the nearest first.
+    unknown, missing : pair of tuple, or None
+        What rows get that have no known category, and that have a missing value: of rows that have all values of the
+        key, and of those that lack some.
+    missing_weight : float
+        Weight of the training rows that get `missing`.
+    width : int, optional
+        Number of columns of zeros and ones: what a row gets is then the place of its one, -1 where it has none.
+    """
+
+    columns: list[str]
+    n_above: int
+    rule: Derived | None
+    missing_is_category: bool
+    levels: list[LevelTable]
+    unknown: tuple[Answer, Answer]
+    missing: Answer
+    missing_weight: float
+    width: int | None = None
+
+
+class EncoderTables(NamedTuple):
+    """A fitted encoder: its keys, its outputs, and the columns that pass through.
+
+    Parameters
+    ----------
+    keys : list of KeyTable
+    names : list of str
+        Names of all outputs, those of passed columns last.
+    order : list of int
+        Where each output that is no passed column stands among the answers of all keys, laid side by side.
+    passed : list of str
+        Columns that come out as they are.
+    dtype : numpy.dtype
+        Of outputs that are numbers.
+    """
+
+    keys: list[KeyTable]
+    names: list[str]
+    order: list[int]
+    passed: list[str]
+    dtype: np.dtype[Any]
+
+
+def tables_of(encoder: Encoder) -> EncoderTables:
+    """Give a fitted encoder as tables and rules.
+
+    Parameters
+    ----------
+    encoder : Encoder
+        Fitted.
+
+    Raises
+    ------
+    TypeError
+        If it is no encoder, or its encodings do not follow from single keys alone.
+    NotFittedError
+        If it is not fitted.
+
+    Examples
+    --------
+    >>> from gpu_encode import TargetEncoder
+    >>> tables = tables_of(TargetEncoder(smooth=0.0).fit([["a"], ["b"]], [0, 1]))
+    >>> tables.names, tables.keys[0].unknown, tables.keys[0].levels[0].present
+    (['x0'], ((0.5,), (0.5,)), [(0.0,), (1.0,)])
+    >>> tables.keys[0].levels[0].values["x0"].to_pylist()
+    ['a', 'b']
+    """
+    if not isinstance(encoder, Encoder):
+        raise TypeError(
+            f"Exports take a fitted encoder of gpu_encode. Got {type(encoder).__name__} instead. Read a saved model "
+            "first: gpu_encode.load(path)."
+        )
+    check_is_fitted(encoder, "_model")
+    model = encoder._model
+    if not model.statistics:
+        raise errors.tables_cannot_learn()
+    dtype, numbers = encoder._output_type, range(len(model.keys))
+    names = [str(name) for name in encoder.get_feature_names_out()]
+    if isinstance(model, OneHotModel):
+        check_unique(names)
+        keys = [one_hot_table(model, number) for number in numbers]
+    elif model.by_key and not any(lookup.elapsed for lookup in model.lookups(host(0))):
+        keys = [key_table(model, number, answers_of(model, number, dtype)) for number in numbers]
+    else:
+        # Others hold more than the encodings of categories, or hash values.
+        raise errors.no_tables(type(encoder).__name__)
+    n_encoded = len(names) - len(model.selection.passed)
+    order = list(order_of(model)([*range(n_encoded)])) if model.indicators else list(range(n_encoded))
+    labels = names_at_fit(model)
+    return EncoderTables(keys, names, order, [labels[position] for position in model.selection.passed], dtype)
+
+
+def tables_to_leave(encoder: Encoder, min_count: float, hash_key: bytes | None) -> EncoderTables:
+    """Give of a fitted encoder what an export may tell: all but rare categories, and hashes where there is a key.
+
+    Parameters
+    ----------
+    encoder : Encoder
+        Fitted.
+    min_count : float
+        As in `without_rare`.
+    hash_key : bytes, optional
+        What stands in place of values are `hash_values` of them by this key.
+
+    Raises
+    ------
+    TypeError
+        If its encodings do not follow from single keys alone, or the key is no bytes.
+    ValueError
+        If the key is too short, or the levels of a hierarchy follow from the values that it would hide, or
+        names of outputs are made of these.
+    """
+    tables = without_rare(tables_of(encoder), min_count)
+    return tables if hash_key is None else tables._replace(keys=[hidden(key, hash_key) for key in tables.keys])
+
+
+def hidden(key: KeyTable, hash_key: bytes) -> KeyTable:
+    """Put hashes in place of all values of a key, and sort by these: the order of values would tell their ranks."""
+    if key.rule is not None:
+        raise ValueError(
+            f"hash_key hides the values of {key.columns[0]!r}, from which {key.rule!r} has to read the levels of its "
+            "hierarchy. Write the levels into columns, and fit with these."
+        )
+    if key.width is not None:
+        raise ValueError("hash_key hides values, and columns are named after them here: save() the encoder instead.")
+    levels = []
+    for level in key.levels:
+        names = level.values.column_names
+        hashes = [pa.array(hash_values(column, hash_key), pa.large_string()) for column in level.values.columns]
+        values = pa.table(dict(zip(names, hashes, strict=True)))
+        places = pc.sort_indices(values, [(name, "ascending") for name in names]).to_numpy().astype(np.int64)
+        levels.append(level._replace(values=values).take(places))
+    return key._replace(levels=levels)
+
+
+def without_rare(tables: EncoderTables, min_count: float) -> EncoderTables:
+    """Leave out rare categories: their rows get what the level above says, or what unknown values get.
+
+    Parameters
+    ----------
+    tables : EncoderTables
+    min_count : float
+        The least weight of a category, a level above or a missing value that stays.
+
+    Examples
+    --------
+    >>> from gpu_encode import CountEncoder
+    >>> tables = tables_of(CountEncoder().fit([["oak"], ["oak"], ["customer 4711"]]))
+    >>> without_rare(tables, 2).keys[0].levels[0].values["x0"].to_pylist()
+    ['oak']
+    """
+    check_number("an export", "min_count", min_count, low=0.0)
+    if min_count > 0 and any(key.width is not None for key in tables.keys):
+        raise ValueError("min_count leaves out categories, which are names of columns here. Fit with min_frequency.")
+    return tables._replace(keys=[without_rare_levels(key, min_count) for key in tables.keys])
+
+
+def without_rare_levels(key: KeyTable, min_count: float) -> KeyTable:
+    """Give a key without its rare categories."""
+    levels = [some_rows(level, level.weights >= min_count) for level in key.levels]
+    # A missing value that is no category has what the policy says, and tells nothing of its rows.
+    is_rare = key.missing_is_category and key.missing_weight < min_count
+    return key._replace(levels=levels, missing=key.unknown[1] if is_rare else key.missing)
+
+
+def without_refused(key: KeyTable) -> KeyTable:
+    """Give a key without the categories of which a policy refuses rows, as it refuses unknown ones."""
+    return key._replace(levels=[some_rows(level, [one is not None for one in level.present]) for level in key.levels])
+
+
+def some_rows(level: LevelTable, are_kept: Any) -> LevelTable:
+    """Give some rows of a level."""
+    return level.take(np.flatnonzero(are_kept))
+
+
+def key_table(model: Model, number: int, answers: Answers) -> KeyTable:
+    """Give what rows get of one key."""
+    key, labels, (present, lacking) = model.keys[number], names_at_fit(model), answers
+    columns = [labels[position] for position in key.entry.columns]
+    weights = weights_of(model, number)
+    return KeyTable(
+        columns,
+        len(key.entry.above),
+        key.entry.rule,
+        model.rules[number].missing == "category",
+        level_tables(key, columns, answers, weights),
+        (present[UNKNOWN], lacking[UNKNOWN]),
+        lacking[MISSING],
+        float(weights[MISSING]),
+    )
+
+
+def one_hot_table(model: OneHotModel, number: int) -> KeyTable:
+    """Give which of its columns of zeros and ones rows get of one key."""
+    columns = model.columns
+    places = places_of(columns, model, number, columns.statistic.handle_unknown == "error")
+    start, stop = columns.starts[number : number + 2]
+    answers = [None if place is None else (place - start if place >= 0 else -1,) for place in places]
+    return key_table(model, number, (answers, answers))._replace(width=stop - start)
+
+
+def level_tables(key: CategoryIndex, columns: Sequence[str], answers: Answers, weights: Floats) -> list[LevelTable]:
+    """Give the categories of a key, then those of its levels above, the nearest first."""
+    parts = [(0, category_values(key, columns), weights[: key.n_categories])]
+    for depth, (start, level) in enumerate(zip(key.starts[1:], key.levels, strict=False)):
+        if level.labels is not None:
+            values = {columns[0]: in_arrow(level.labels, columns[0])}
+        else:
+            values = ancestor_values(key, columns[: depth + 1], level.of_leaf, level.n)
+        below = level.of_leaf >= 0
+        total = np.bincount(level.of_leaf[below], weights[: key.n_categories][below], level.n).astype(np.float64)
+        parts.insert(1, (start, pa.table(values), total))
+    present, lacking = answers
+    return [
+        LevelTable(
+            values,
+            present[start : start + len(values)],
+            lacking[start : start + len(values)],
+            total,
+            np.arange(len(values)),
+        )
+        for start, values, total in parts
+    ]
+
+
+def category_values(key: CategoryIndex, columns: Sequence[str]) -> Any:
+    """Give the values of a key's categories: a row each."""
+    arrays = [in_arrow(vocabulary, column) for vocabulary, column in zip(key.vocabularies, columns, strict=True)]
+    if key.tuples is None:
+        return pa.table(dict(zip(columns, arrays, strict=True)))
+    members = key.tuples.members.T
+    return pa.table({column: taken(*given) for column, *given in zip(columns, arrays, members, strict=True)})
+
+
+def ancestor_values(key: CategoryIndex, columns: Sequence[str], of_leaf: Any, n: int) -> dict[str, Any]:
+    """Give the values of the categories of a level above, whose columns are the first of the key."""
+    if len(columns) == 1:
+        # All values of the column, whether a category has them or not; a missing one comes last.
+        return {columns[0]: taken(in_arrow(key.vocabularies[0], columns[0]), np.array([*range(n - 1), MISSING]))}
+    assert key.tuples is not None
+    leaf = np.zeros(n, np.int64)
+    leaf[of_leaf] = np.arange(len(of_leaf))
+    codes = key.tuples.members[leaf]
+    arrays = [in_arrow(vocabulary, column) for vocabulary, column in zip(key.vocabularies, columns, strict=False)]
+    return {column: taken(arrays[place], codes[:, place]) for place, column in enumerate(columns)}
+
+
+def taken(values: Any, codes: Any) -> Any:
+    """Give the values of some codes, null where a value is missing."""
+    return values.take(pa.array(np.maximum(codes, 0).astype(np.int64), mask=codes < 0))

@@ -1,0 +1,1 @@
+"""Guest: what encodings are worth: tuning, leaks, pictures."""

@@ -1,0 +1,163 @@
+"""What moves when the target of one row is another: bits of its own encoding, and of those of other rows."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cpu_fallback.types import Array
+from gpu_encode.study.leaks.trials import RowTargets, Trials, same_bits
+
+# Rows of a value that has fewer say nothing of whether a row is left out alone.
+FEWEST_MATES = 8
+# A prior moves a row's own encoding by at most about what it moves others by, and by the change of the target over the
+# number of rows.  What moves by more than so many times both moves by more than a prior.
+BEYOND_OTHERS, BEYOND_MEAN = 3.0, 1.5
+# From this share on, of the rows that move, those that move the other way are no accident.
+OTHER_WAY = 0.1
+
+
+@dataclass(frozen=True)
+class Flip:
+    """What the target of one row moves in one column.
+
+    Parameters
+    ----------
+    own : bool
+        Whether the row's own encoding has other bits.
+    alone : bool or None
+        Whether it is the only row of its value that stays as it is; None where its value has few rows.
+    beyond : bool
+        Whether its own encoding moves by more than a mean over all rows would make it.
+    both_ways : bool
+        Whether other rows move up as well as down.
+    """
+
+    own: bool
+    alone: bool | None
+    beyond: bool
+    both_ways: bool
+
+    @classmethod
+    def of(cls, row: int, before: Array, after: Array, codes: Array | None, step: float) -> "Flip":
+        """Compare a column before and after.
+
+        Parameters
+        ----------
+        row : int
+            Whose target is another.
+        before, after : array (rows,)
+        codes : int64 array (rows,), optional
+            Categories of the rows, where they are known.
+        step : float
+            By how much the target is another; 1 of classes.
+        """
+        same = same_bits(before, after)
+        mates = np.zeros(len(same), bool) if codes is None else codes == codes[row]
+        alone = bool(same[mates].sum() == 1 and same[row]) if mates.sum() >= FEWEST_MATES else None
+        if same[row]:
+            return cls(False, alone, False, False)
+        # Text moves, or does not.
+        change = np.nan_to_num(after - before) if before.dtype.kind == "f" else (~same).astype(np.float64)
+        own, others = abs(change[row]), np.abs(change[~mates])
+        beyond = bool(mates.any() and len(others) and own > BEYOND_OTHERS * others.max())
+        up, down = int((change > 0).sum()), int((change < 0).sum())
+        return cls(
+            True,
+            alone,
+            beyond and bool(own * len(same) > BEYOND_MEAN * step),
+            min(up, down) > OTHER_WAY * (up + down),
+        )
+
+
+@dataclass(frozen=True)
+class Moves:
+    """What all flips together say of one column.
+
+    Parameters
+    ----------
+    flips : list of Flip
+    """
+
+    flips: list[Flip]
+
+    @property
+    def own(self) -> int:
+        """Number of flips that move the row's own encoding."""
+        return sum(flip.own for flip in self.flips)
+
+    @property
+    def alone(self) -> bool:
+        """Whether rows are left out alone, as far as there are rows of values that tell."""
+        told = [flip.alone for flip in self.flips if flip.alone is not None]
+        return len(told) > 1 and all(told)
+
+    @property
+    def kind(self) -> str:
+        """What a row's own target does: "never" moves it, "alone", by a "prior", by what is "shared", or "own"."""
+        moved = [flip for flip in self.flips if flip.own]
+        if not moved:
+            return "alone" if self.alone else "never"
+        if sum(flip.beyond for flip in moved) >= min(2, len(moved)):
+            return "own"
+        return "shared" if 2 * sum(flip.both_ways for flip in moved) > len(moved) else "prior"
+
+
+def flip(targets: RowTargets, row: int, random: np.random.Generator) -> tuple[Array, float]:
+    """Give all targets, with that of one row another class, or the end of the numbers farther off; and by how much."""
+    values = targets.values.copy()
+    present = values[targets.present]
+    if values.dtype.kind == "f" and len(np.unique(present)) > len(targets.classes):
+        low, high = present.min(), present.max()
+        values[row] = high if values[row] - low < high - values[row] else low
+        return values, abs(float(values[row] - targets.values[row]))
+    others = np.unique(present[targets.labels[targets.present] != targets.labels[row]])
+    values[row] = others[random.integers(len(others))]
+    return values, 1.0
+
+
+def choose_rows(
+    targets: RowTargets, number: int, keys: Sequence[NDArray[np.int64]], random: np.random.Generator
+) -> NDArray[np.int64]:
+    """Draw rows whose target can be another without a class that is lost: rare and common values of keys alike."""
+    told = targets.labels if targets.values.dtype.kind in "iuf" else targets.values
+    _, classes, sizes = np.unique(told[targets.present], return_inverse=True, return_counts=True)
+    rows = targets.present[sizes[classes] > 2]
+    if not len(rows):
+        return rows
+    weights = sum((1 / np.bincount(codes)[codes[rows]] for codes in keys), np.zeros(len(rows)) + 1 / len(rows))
+    chosen = random.choice(rows, min(number, len(rows)), replace=False, p=weights / weights.sum())
+    return np.sort(chosen)
+
+
+def flip_rows(
+    trials: Trials,
+    before: Mapping[str, Array],
+    rows: Array,
+    codes: Mapping[str, NDArray[np.int64] | None],
+    random: np.random.Generator,
+) -> tuple[dict[str, Moves], list[NDArray[np.bool_]]]:
+    """Flip the target of one row after the other.
+
+    Returns
+    -------
+    moves : dict of str to Moves
+        By column, but for those that two fits of the same rows give other bits.
+    moved : list of bool array (rows,)
+        For each flip, the rows in which any column moves.
+    """
+    again = trials.encode(trials.targets.values)[0] if len(rows) else {}
+    found: dict[str, list[Flip]] = {
+        name: [] for name in before if name in again and same_bits(before[name], again[name]).all()
+    }
+    moved = []
+    for row in rows.tolist():
+        targets, step = flip(trials.targets, row, random)
+        after, _ = trials.encode(targets)
+        same = np.ones(len(trials.targets.values), bool)
+        for name in found.keys() & after.keys():
+            found[name].append(Flip.of(row, before[name], after[name], codes.get(name), step))
+            same &= same_bits(before[name], after[name])
+        moved.append(~same)
+    return {name: Moves(flips) for name, flips in found.items()}, moved

@@ -1,0 +1,339 @@
+"""`leak_report`: try an encoder out on rows, and tell whether its training encodings leak the target."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cpu_fallback.types import Array
+from gpu_encode.encoders.base import Encoder
+from gpu_encode.study.leaks.flips import Moves, choose_rows, flip_rows
+from gpu_encode.study.leaks.risks import risks_of_key, risks_of_rows
+from gpu_encode.study.leaks.scores import Interval, allowance, p_values, read_by_tree
+from gpu_encode.study.leaks.structure import UNREAD, Key, has_keys, read_keys, takes_groups
+from gpu_encode.study.leaks.trials import RowTargets, Trials, find_source, key_codes, same_bits
+from gpu_encode.study.leaks.verdicts import LEAKS, ColumnReport, advice, conclude
+from gpu_encode.tables import frames
+from gpu_encode.tables.frames import Frame
+from gpu_encode.words.annotations import Estimator, Table, Vector
+from gpu_encode.words.errors.parameters import bad_parameter, check_count
+
+if TYPE_CHECKING:
+    from gpu_encode.study.plots.leaks import LeakDisplay
+
+
+@dataclass(frozen=True)
+class LeakReport:
+    """Result of `leak_report`; in a notebook a table.
+
+    Parameters
+    ----------
+    encoder : str
+    n_rows, n_shuffles, n_flips : int
+    level : float
+        Chance that any column is called "predictable" that is not.
+    columns : tuple of ColumnReport
+        One for each column of the output, in order.
+    risks : tuple of str
+        What is dangerous about the rows as they stand, and about groups.
+    """
+
+    encoder: str
+    n_rows: int
+    n_shuffles: int
+    n_flips: int
+    level: float
+    columns: tuple[ColumnReport, ...]
+    risks: tuple[str, ...]
+
+    @property
+    def leaks(self) -> list[str]:
+        """Names of the columns that leak."""
+        return [column.name for column in self.columns if column.verdict in LEAKS]
+
+    @property
+    def advice(self) -> str:
+        """What was found, in one line."""
+        return advice(self.columns)
+
+    @property
+    def learned(self) -> tuple[ColumnReport, ...]:
+        """The columns that follow from the target; all, where none does."""
+        return tuple(column for column in self.columns if column.verdict != "no target") or self.columns
+
+    @property
+    def others(self) -> str:
+        """Names of the columns that do not follow from the target, beside some that do, in one line."""
+        names = [column.name for column in self.columns if column.verdict == "no target"]
+        return f"Of no target: {', '.join(names)}." if 0 < len(names) < len(self.columns) else ""
+
+    def as_dicts(self) -> list[dict[str, Any]]:
+        """Give a row for each column, for `pandas.DataFrame` or `polars.DataFrame`."""
+        return [column.to_dict() for column in self.columns]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Give all that was found as plain values, which JSON knows."""
+        own = ("encoder", "n_rows", "n_shuffles", "n_flips", "level", "advice", "leaks")
+        return {name: getattr(self, name) for name in own} | {"risks": list(self.risks), "columns": self.as_dicts()}
+
+    def to_html(self) -> str:
+        """Give one page that needs no other file."""
+        from gpu_encode.study.leaks.page import page
+
+        return page(self)
+
+    def plot(self, ax: object = None) -> "LeakDisplay":
+        """Draw both scores of each column, as matplotlib does; `ax_` and `figure_` are where."""
+        from gpu_encode.study.plots.leaks import LeakDisplay
+
+        return LeakDisplay([column for column in self.columns if column.training is not None]).plot(ax)
+
+    def _repr_html_(self) -> str:
+        from gpu_encode.study.leaks.page import body
+
+        return body(self)
+
+    def __repr__(self) -> str:
+        heads = ("column", "verdict", "training AUC", "new rows", "moved by its own target", "a row sees")
+        rows: list[tuple[str, ...]] = [heads]
+        for column in self.learned:
+            scores = [
+                "-" if one is None else f"{one.mean:.3f} ({one.low:.3f} to {one.high:.3f})"
+                for one in (column.training, column.new)
+            ]
+            moved = f"{column.own_moved} of {column.flips}" if column.flips else "-"
+            rows.append((column.name, column.verdict, *scores, moved, column.sees))
+        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+        lines = ["  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)).rstrip() for row in rows]
+        told = dict.fromkeys(f"{column.verdict}: {column.words}" for column in self.learned)
+        risks = [*self.risks, *(f"{column.name}: {risk}" for column in self.columns for risk in column.risks)]
+        others = [self.others] if self.others else []
+        return "\n".join([f"{self.encoder}: {self.advice}", *lines, *others, *told, *risks])
+
+
+def leak_report(
+    encoder: Estimator,
+    X: Table,
+    y: Vector,
+    *,
+    groups: Vector | None = None,
+    sample_weight: Vector | None = None,
+    n_shuffles: int = 10,
+    n_flips: int = 20,
+    level: float = 0.05,
+    random_state: int = 0,
+) -> LeakReport:
+    """Tell of each encoded column whether it leaks the target of its own rows, by evidence.
+
+    Three kinds of it.  The scheme of an encoder of this library says whose targets a row sees.  Flips: the target of
+    one row is changed, all is fitted again, and bits are compared: what moves the row's own encoding holds its own
+    target.  Shuffles: targets that are shuffled cannot be told from X, so that what a small tree reads off the
+    training encodings of rows that it was not grown on is a leak, and nothing else.
+
+    Parameters
+    ----------
+    encoder : estimator
+        Any transformer with scikit-learn's interface: copies are fitted, and it stays as it is.
+    X : table of shape (n_rows, n_columns)
+        One table in memory, as the encoder takes it.
+    y : array of shape (n_rows,)
+        One target: of classes, or of numbers.  The encoder is given NumPy arrays.
+    groups : array of shape (n_rows,), optional
+        Rows that belong together: given to schemes that ask for them; the report says whether folds split them.
+    sample_weight : array of shape (n_rows,), optional
+        Given to `fit_transform`.
+    n_shuffles : int, default=10
+        At least 3; below 5 no difference can be significant at 0.05.
+    n_flips : int, default=20
+        Rows whose target is changed, one after the other.
+    level : float, default=0.05
+        Largest chance that any column is called "predictable" where nothing is.
+    random_state : int, default=0
+
+    Returns
+    -------
+    LeakReport
+
+    Raises
+    ------
+    TypeError, ValueError
+        For rows that are not one table in memory, for what is no transformer, for one whose rows or output names
+        follow from y, and for a target of one value or of fewer than 50 rows; and what the encoder raises.
+
+    Notes
+    -----
+    It fits `n_shuffles + n_flips + 2` times, and grows two trees for each column and shuffle.  Give large tables as a
+    sample of rows.  Warnings of the encoder are those of its first fit, to the rows as they are.
+
+    A shuffle's score is the ROC AUC of trees of 16 leaves, each grown on half of the training encodings and scored on
+    the other half (of at most 20,000 rows), and, for comparison, on the encodings that the same rows would get as new
+    ones, with targets shuffled anew.  Targets of more than ten values are told apart at their median.  The difference
+    of both, less three standard errors of one score or 0.03, is tested over the shuffles: signs of differences are
+    exchanged, for all columns at once, and the largest mean of any column is compared, which holds the chance of a
+    false alarm in any column to `level` (Westfall and Young, "Resampling-Based Multiple Testing", 1993).  What is
+    allowed is there because folds hide sums of rows: of any k-fold encodings of one table, trees read a trace.
+
+    "prior" is called what moves by no more than three times what rows of other values move, all in one direction, as by
+    a mean over all rows, which cuML's encoder has as a prior.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from gpu_encode import Greedy, TargetEncoder, leak_report
+    >>> X, y = np.arange(300).reshape(-1, 1) // 2, np.arange(300) % 3 % 2
+    >>> leak_report(TargetEncoder(columns=[0], cv=Greedy()), X, y).leaks
+    ['x0']
+    >>> report = leak_report(TargetEncoder(columns=[0]), X, y)
+    >>> report.leaks, report.columns[0].sees
+    ([], 'other folds, of 5')
+    """
+    check_count("leak_report", "n_shuffles", n_shuffles, low=3)
+    check_count("leak_report", "n_flips", n_flips, low=0)
+    if not 0 < level < 1:
+        raise bad_parameter("leak_report", "level", level, "must lie between 0 and 1")
+    frame = read_table(encoder, X)
+    targets = RowTargets.read(y, frame.n_rows)
+    given = {"groups": groups if takes_groups(encoder) else None, "sample_weight": sample_weight}
+    trials = Trials(encoder, X, targets, {name: vector for name, vector in given.items() if vector is not None})
+    random = np.random.default_rng(random_state)
+    before, _ = trials.encode(targets.values, warn=True)
+    scores = shuffle_rows(trials, before, n_shuffles, random)
+    keys = find_keys(trials, frame, [*before], [*scores])
+    known = [key.codes for key in keys.values() if key.codes is not None and key.sight != UNREAD]
+    rows = choose_rows(targets, n_flips, known, random)
+    moves, moved = flip_rows(trials, before, rows, {name: key.codes for name, key in keys.items()}, random)
+    return LeakReport(
+        type(encoder).__name__,
+        frame.n_rows,
+        n_shuffles,
+        len(rows),
+        level,
+        tuple(report_columns([*before], keys, scores, moves, targets, frame, level, random)),
+        (*risks_of_order(keys, targets), *risks_of_groups(groups, rows, moved)),
+    )
+
+
+def read_table(encoder: Any, X: Any) -> Frame:
+    """Read the rows; raise TypeError for what is no transformer, and for rows that are not one table in memory."""
+    for method in ("fit_transform", "transform", "get_params"):
+        if not hasattr(encoder, method):
+            raise TypeError(f"leak_report takes a transformer, and {type(encoder).__name__} has no {method}.")
+    engine = frames.engine_holding(X)
+    if engine is not None:
+        raise TypeError(f"leak_report fits many times to rows in memory. Give a sample of what {engine} holds.")
+    if frames.is_collection(X) and frames.tables_of(X) is not None:
+        raise TypeError("leak_report takes one table. Concatenate the tables of the list, or give one of them.")
+    return frames.read(X)
+
+
+def shuffle_rows(
+    trials: Trials, before: Mapping[str, Array], number: int, random: np.random.Generator
+) -> dict[str, NDArray[np.float64]]:
+    """Score what trees read off encodings of shuffled targets, of the columns that these change.
+
+    Returns
+    -------
+    dict of str to float64 array (shuffles, 2)
+        ROC AUC on training encodings, and on those of new rows.
+    """
+    targets, scores = trials.targets, dict[str, list[tuple[float, float]]]()
+    for _ in range(number):
+        shuffled, others = (targets.take(random.permutation(len(targets.present))) for _ in range(2))
+        training, new = trials.encode(shuffled.values, with_new=True)
+        refuse_other_names(before, training)
+        if not scores:
+            scores = {name: [] for name in before if name in new and not same_bits(before[name], training[name]).all()}
+        for name, found in scores.items():
+            of_rows, of_others = (
+                (column[name][targets.present], one.labels[targets.present])
+                for column, one in ((training, shuffled), (new, others))
+            )
+            found.append(read_by_tree(of_rows, of_others, random))
+    return {name: np.array(found) for name, found in scores.items()}
+
+
+def refuse_other_names(before: Mapping[str, Array], shuffled: Mapping[str, Array]) -> None:
+    """Raise ValueError for a column that is gone under other targets."""
+    gone = next((name for name in before if name not in shuffled), None)
+    if gone is not None:
+        raise ValueError(
+            f"leak_report compares columns under other targets, and {gone!r} is gone under shuffled ones: there are "
+            f"{', '.join([*shuffled][:10])}. Give a transformer whose output names do not follow from y."
+        )
+
+
+def find_keys(trials: Trials, frame: Frame, outputs: Sequence[str], read: Sequence[str]) -> dict[str, Key]:
+    """Find the column or joint key that each output is made of, and what its rows see, as far as that is known."""
+    names = [str(name) for name in frame.names or [f"x{place}" for place in range(frame.n_columns)]]
+    if isinstance(trials.encoder, Encoder) and has_keys(trials.encoder):
+        keys = read_keys(trials.encoder, trials.X, trials.targets.values, frame, dict(trials.vectors))
+        sources = {output: find_source(output, [*keys]) for output in outputs}
+        alike = len({key.sight for key in keys.values()}) == 1
+        # Columns of several keys together see what all see.
+        common = Key(None, (), next(iter(keys.values())).sight, None) if alike else Key()
+        passed = {*names} - {*keys}
+        found = {output: common if source is None else keys[source] for output, source in sources.items()}
+        return {output: key for output, key in found.items() if output in read or output not in passed}
+    by_place = frame.names is None and len(outputs) == frame.n_columns
+    matched = [
+        (output, names[place] if by_place else find_source(output.rpartition("__")[2], names))
+        for place, output in enumerate(outputs)
+        if output in read
+    ]
+    return {output: Key() if name is None else Key.of(name, frame, (names.index(name),)) for output, name in matched}
+
+
+def report_columns(
+    names: Sequence[str],
+    keys: Mapping[str, Key],
+    scores: Mapping[str, NDArray[np.float64]],
+    moves: Mapping[str, Moves],
+    targets: RowTargets,
+    frame: Frame,
+    level: float,
+    random: np.random.Generator,
+) -> Iterator[ColumnReport]:
+    """Put together what was found of each column."""
+    allowed = allowance(targets.labels[targets.present])
+    gaps = np.array([found[:, 0] - found[:, 1] - allowed for found in scores.values()]).T
+    chances = dict(zip(scores, p_values(gaps, random).tolist() if scores else [], strict=True))
+    for name in names:
+        key, found, moved = keys.get(name, Key()), scores.get(name), moves.get(name)
+        unread = found is None and (moved is None or not moved.own)
+        chance = chances.get(name, 1.0)
+        kind = None if moved is None else moved.kind
+        risks = () if key.codes is None or unread else risks_of_key(key.codes, targets, frame, key.members)
+        yield ColumnReport(
+            name,
+            key.name,
+            "no target" if unread else conclude(kind, key.sight, chance <= level),
+            "no target" if unread else "unknown" if key.sight is None else key.sight.words,
+            0 if moved is None or unread else moved.own,
+            0 if moved is None or unread else len(moved.flips),
+            None if found is None else Interval.of(found[:, 0].tolist(), level),
+            None if found is None else Interval.of(found[:, 1].tolist(), level),
+            chance,
+            tuple(risks),
+        )
+
+
+def risks_of_order(keys: Mapping[str, Key], targets: RowTargets) -> list[str]:
+    """Tell whether rows are sorted by the target, unless it is known that their order plays no part."""
+    matters = any(key.sight is None or key.sight.by_place for key in keys.values())
+    return risks_of_rows(targets) if matters else []
+
+
+def risks_of_groups(groups: Any, rows: Array, moved: Sequence[Array]) -> list[str]:
+    """Tell in how many flips the target of a row moved encodings of other rows of its group."""
+    if groups is None or not len(rows):
+        return []
+    codes = key_codes(frames.read_grouping(groups, "groups", len(moved[0])), [0])
+    split = 0
+    for row, changed in zip(rows.tolist(), moved, strict=True):
+        mates = codes == codes[row]
+        mates[row] = False
+        split += bool(changed[mates].any())
+    told = f"in {split} of {len(rows)} flips a row's target moved encodings of other rows of its group."
+    return [f"Groups straddle folds: {told} Take GroupKFold."] if split else []

@@ -1,0 +1,152 @@
+"""What a small tree reads off training encodings of shuffled targets, which hold nothing that holds on new rows."""
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import product
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cpu_fallback.types import Array
+from gpu_encode.formulas.auc import roc_auc_score
+
+# A tree of so many leaves is grown on half of the rows and scored on the others, of at most so many rows in all.
+LEAVES, MOST_ROWS = 16, 20_000
+# Up to so many standard errors of a score, or up to this share, a difference of scores is none.  Folds hide sums of
+# many rows, a trace of which a tree finds in any k-fold encodings, as `KFold` has them: about one standard error of 5.
+STANDARD_ERRORS, SMALLEST = 3.0, 0.03
+# All patterns of signs of so many shuffles are looked at; of more, as many random ones.
+MOST_SIGNS = 12
+
+
+@dataclass(frozen=True)
+class Interval:
+    """A mean over shuffles, and the interval by Student's t that it lies in.
+
+    Parameters
+    ----------
+    mean, low, high : float
+    """
+
+    mean: float
+    low: float
+    high: float
+
+    @classmethod
+    def of(cls, values: Sequence[float], level: float) -> "Interval":
+        """Average values; the interval misses their expectation with probability `level`.
+
+        Examples
+        --------
+        >>> Interval.of([0.5, 0.6], 0.5)
+        Interval(mean=0.55, low=0.5, high=0.6)
+        """
+        from scipy.stats import t
+
+        mean, number = float(np.mean(values)), len(values)
+        half = float(t.ppf(1 - level / 2, number - 1) * np.std(values, ddof=1) / np.sqrt(number))
+        low, high = (round(min(max(bound, 0.0), 1.0), 12) for bound in (mean - half, mean + half))
+        return cls(mean, low, high)
+
+
+def read_by_tree(
+    training: tuple[Array, Array], new: tuple[Array, Array], random: np.random.Generator
+) -> tuple[float, float]:
+    """Score trees on rows that they were not grown on.
+
+    Parameters
+    ----------
+    training, new : tuple of array (rows,)
+        Encodings and labels of training rows, and those of new rows of the same values.
+    random : Generator
+        Deals out the halves: trees are grown on the training encodings of one, and scored on both of the other.
+
+    Returns
+    -------
+    tuple of float
+        ROC AUC on training encodings, and on those of new rows; the mean over the classes.
+    """
+    from sklearn.tree import DecisionTreeClassifier
+
+    rows = random.permutation(len(training[1]))[:MOST_ROWS]
+    encodings = np.concatenate([training[0][rows], new[0][rows]])
+    # A tree looks at the order alone, and at no more than 24 bits.
+    comparable = encodings if encodings.dtype.kind == "f" else encodings.astype(str)
+    X, X_new = np.unique(comparable, return_inverse=True)[1].astype(np.float64).reshape(2, -1, 1)
+    y, y_new = training[1][rows], new[1][rows]
+    halves, scores = np.array_split(np.arange(len(rows)), 2), []
+    for grown, scored in (halves, halves[::-1]):
+        tree = DecisionTreeClassifier(max_leaf_nodes=LEAVES, min_samples_leaf=max(5, len(rows) // 100), random_state=0)
+        with warnings.catch_warnings():
+            # Many classes of few rows are the caller's.
+            warnings.simplefilter("ignore", UserWarning)
+            tree.fit(X[grown], y[grown])
+        pairs = ((X, y), (X_new, y_new))
+        scores.append([mean_auc(told[scored], tree.predict_proba(of[scored]), tree.classes_) for of, told in pairs])
+    of_training, of_new = np.mean(scores, axis=0)
+    return float(of_training), float(of_new)
+
+
+def mean_auc(labels: Array, probabilities: Array, classes: Array) -> float:
+    """Mean of the ROC AUC of each class against all others; of two classes there is one."""
+    told = list(enumerate(classes))[-1:] if len(classes) == 2 else list(enumerate(classes))
+    areas = [
+        float(roc_auc_score(labels == label, probabilities[:, place]))
+        for place, label in told
+        if 0 < (labels == label).sum() < len(labels)
+    ]
+    return float(np.mean(areas)) if areas else 0.5
+
+
+def allowance(labels: Array) -> float:
+    """Give the difference of two scores that is taken for none.
+
+    The standard error of an AUC that means nothing is sqrt((n + 1) / (12 n1 n0)) (Mann and Whitney, 1947).
+
+    Examples
+    --------
+    >>> round(allowance(np.arange(1000) % 2), 4)
+    0.0548
+    """
+    counts, n = np.bincount(labels), min(len(labels), MOST_ROWS)
+    sizes = counts[counts > 0] * (n / len(labels))
+    return max(STANDARD_ERRORS * float(np.sqrt((n + 1) / (12 * sizes * (n - sizes))).mean()), SMALLEST)
+
+
+def p_values(differences: NDArray[np.float64], random: np.random.Generator) -> NDArray[np.float64]:
+    """Test that no column's differences are above zero, by chance of their signs, for all columns together.
+
+    Parameters
+    ----------
+    differences : float64 array (shuffles, columns)
+        Less what is allowed.  Where nothing leaks each shuffle's have either sign alike.
+    random : Generator
+        Draws patterns of signs where there are too many.
+
+    Returns
+    -------
+    float64 array (columns,)
+        Share of the patterns of signs under which the largest mean, of this column and all of lesser mean, is at least
+        that of this column; no less than that of a column of larger mean.  One pattern holds for all columns of a
+        shuffle, so that the chance that any of these is at most p is at most p (Westfall and Young, 1993, step-down).
+
+    Examples
+    --------
+    >>> p_values(np.array([[0.2, 0.0], [0.3, -0.1], [0.1, 0.1]]), np.random.default_rng(0)).tolist()
+    [0.125, 0.75]
+    """
+    number = len(differences)
+    if number <= MOST_SIGNS:
+        signs = np.array(list(product((1.0, -1.0), repeat=number)))
+    else:
+        signs = random.choice((1.0, -1.0), (1 << MOST_SIGNS, number))
+        signs[0] = 1.0
+    # Means are compared with themselves, too: the first pattern is what was seen.
+    means = signs @ differences / number
+    order = np.argsort(-means[0], kind="stable")
+    largest = np.maximum.accumulate(means[:, order[::-1]], axis=1)[:, ::-1]
+    shares = (largest >= means[0, order] - 1e-12).mean(axis=0)
+    chances = np.empty(len(order))
+    chances[order] = np.maximum.accumulate(shares)
+    return chances

@@ -1,0 +1,133 @@
+"""From evidence to a verdict, and to words that people read."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from gpu_encode.study.leaks.scores import LEAVES, Interval
+from gpu_encode.study.leaks.structure import Sight
+
+# By verdict, what it means, and what to do.
+MEANINGS = {
+    "no target": "It does not follow from the target.",
+    "own target": "A row's own target is in its training encoding: a leak. Take KFold or Ordered.",
+    "predictable": "A small tree predicts shuffled targets from training encodings, and not from new rows': a leak. "
+    "Of this library's encoders KFold of few folds and Ordered have none.",
+    "prior": "A row's own target moves its training encoding as far as a mean over all rows carries it, no further: "
+    "a small leak, of 1 / rows. Priors of the visible rows alone have none.",
+    "left out": "A row's own target is not in its training encoding, which falls where that target rises, since the "
+    "row alone is left out. It is no leak by the letter, and misleads learners that find it. Take KFold or Ordered.",
+    "shared": "Its own target moves a row's training encoding through what all rows share (folds drawn by label, "
+    "ranks, borders), up or down alike; no tree predicted the target from it.",
+    "not compared": "No tree predicted the target from it. Single targets were not compared: two fits of the same "
+    "rows differ: give a random_state.",
+    "no leak": "No leak was found.",
+}
+LEAKS = ("own target", "predictable", "prior")
+
+
+@dataclass(frozen=True)
+class ColumnReport:
+    """What was found of one column of encodings.
+
+    Parameters
+    ----------
+    name : str
+    source : str or None
+        The column or joint key that it is made of, where that is known.
+    verdict : {"no leak", "own target", "predictable", "prior", "left out", "shared", "not compared", "no target"}
+    sees : str
+        Which rows a training row sees: read off the scheme, or unknown.
+    own_moved, flips : int
+        In how many trials the row's own target moved its encoding, of how many.
+    training, new : Interval or None
+        ROC AUC of a small tree under shuffled targets, on training encodings and on those of new rows.
+    p_value : float
+        Of the difference, for all columns together.
+    risks : tuple of str
+        What is dangerous about its values.
+    """
+
+    name: str
+    source: str | None
+    verdict: str
+    sees: str
+    own_moved: int
+    flips: int
+    training: Interval | None
+    new: Interval | None
+    p_value: float
+    risks: tuple[str, ...]
+
+    @property
+    def words(self) -> str:
+        """The verdict in sentences."""
+        if self.verdict == "left out" and self.training is not None and self.new is not None:
+            found = "found it here" if self.training.low > self.new.high else "did not find it here"
+            return f"{MEANINGS[self.verdict]} A tree of {LEAVES} leaves {found}."
+        return MEANINGS[self.verdict]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Give plain values."""
+        scores = {
+            name: None if one is None else [one.mean, one.low, one.high]
+            for name, one in (("training_auc", self.training), ("new_auc", self.new))
+        }
+        return {
+            "column": self.name,
+            "source": self.source,
+            "verdict": self.verdict,
+            "words": self.words,
+            "sees": self.sees,
+            "own_moved": self.own_moved,
+            "flips": self.flips,
+            **scores,
+            "p_value": self.p_value,
+            "risks": list(self.risks),
+        }
+
+
+def conclude(moves: str | None, sight: Sight | None, significant: bool) -> str:
+    """Give the verdict on a column that follows from the target.
+
+    Parameters
+    ----------
+    moves : str or None
+        What flips say, in the words of `Moves.kind`; None where they were not compared.
+    sight : Sight or None
+        What the scheme says, where it is known.
+    significant : bool
+        Whether a tree reads more off training encodings than off those of new rows.
+    """
+    kinds = {moves, None if sight is None else sight.kind}
+    if "own" in kinds:
+        return "own target"
+    if "alone" in kinds and not kinds & {"prior", "shared"}:
+        return "left out"
+    if significant:
+        return "predictable"
+    if "shared" in kinds:
+        return "shared"
+    if "prior" in kinds:
+        return "prior"
+    return "not compared" if moves is None and sight is None else "no leak"
+
+
+def advice(columns: Sequence[ColumnReport]) -> str:
+    """Say in one line what all columns together mean.
+
+    Examples
+    --------
+    >>> advice([])
+    'No column follows from the target.'
+    """
+    learned = [column for column in columns if column.verdict != "no target"]
+    leaking = [column.name for column in columns if column.verdict in LEAKS]
+    left_out = [column.name for column in columns if column.verdict == "left out"]
+    if leaking:
+        return f"Leaks in {len(leaking)} of {len(learned)} columns: {', '.join(leaking)}."
+    if left_out:
+        return f"No row's own target is used, but {', '.join(left_out)} may mislead learners: leave-one-out."
+    if not learned:
+        return "No column follows from the target."
+    return f"No leak was found in {len(learned)} {'column' if len(learned) == 1 else 'columns'}."

@@ -1,0 +1,106 @@
+"""Means of held-out rows against their encodings."""
+
+from dataclasses import dataclass
+from typing import Any, Self, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gpu_encode.encoders.summaries import key_names, summarize
+from gpu_encode.encoders.target import TargetEncoder
+from gpu_encode.study.plots.display import BLUE, Display, shorten
+from gpu_encode.study.plots.shrinkage import check_means
+from gpu_encode.tables import frames
+from gpu_encode.words.annotations import Key, Table, Vector
+from gpu_encode.words.errors.parameters import check_count
+from gpu_encode.words.errors.targets import missing_targets
+
+
+@dataclass(eq=False)
+class CalibrationDisplay(Display):
+    """Rows in bins of equal size by their encoding: the mean of each bin, and twice its standard error.
+
+    Parameters
+    ----------
+    name : str
+        Of the column.
+    encodings, means, errors : float64 array (bins,)
+        Mean encoding, mean target and its standard error.
+
+    Examples
+    --------
+    >>> from gpu_encode import TargetEncoder
+    >>> from gpu_encode.plots import CalibrationDisplay
+    >>> encoder = TargetEncoder(smooth=None).fit([["a"], ["a"], ["b"], ["b"]], [0, 1, 1, 1])
+    >>> display = CalibrationDisplay.from_estimator(encoder, [["a"], ["b"]], [0, 1], n_bins=2)
+    >>> display.encodings.tolist(), display.means.tolist()
+    ([0.5, 1.0], [0.0, 1.0])
+    """
+
+    name: str
+    encodings: NDArray[np.float64]
+    means: NDArray[np.float64]
+    errors: NDArray[np.float64]
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: TargetEncoder,
+        X: Table,
+        y: Vector,
+        *,
+        column: Key | None = None,
+        n_bins: int = 10,
+        ax: object = None,
+    ) -> Self:
+        """Encode rows that a fitted encoder has not seen, and compare.
+
+        Parameters
+        ----------
+        estimator : TargetEncoder
+            Fitted, with one target of numbers or two classes.
+        X, y
+            Held-out rows.
+        column : str or tuple, optional
+            Column or joint key; the first unless given.
+        n_bins : int, default=10
+            Number of bins of about as many rows.
+        ax : matplotlib Axes, optional
+            Where to draw; a new figure by default.
+
+        Returns
+        -------
+        CalibrationDisplay
+            Drawn where axes are given; else `plot` draws it.
+        """
+        check_means(estimator)
+        check_count("CalibrationDisplay", "n_bins", n_bins, low=2)
+        kind, classes = estimator.target_type_, cast(Any, estimator.classes_)
+        if kind not in ("binary", "continuous"):
+            raise ValueError(f"The picture is of one target of numbers or two classes. Got {kind!r}.")
+        name = summarize(estimator, column).name
+        encoded = (
+            frames.read(cast(Any, estimator.transform(X))).values(key_names(estimator).index(name)).astype(np.float64)
+        )
+        target = frames.on_host(frames.read_targets(y, len(encoded)))
+        if len(missing := np.flatnonzero([value != value for value in target.tolist()])):  # noqa: PLR0124
+            raise missing_targets("y", missing, ". Drop these rows first.")
+        if kind == "binary" and not np.isin(target, classes).all():
+            other = target[~np.isin(target, classes)].tolist()[0]
+            raise ValueError(f"y has labels that fit has not seen, such as {other!r}; those are {classes.tolist()}.")
+        numbers = (target == classes[1]) if kind == "binary" else target
+        order = np.argsort(encoded, kind="stable")
+        bins = [rows for rows in np.array_split(order, n_bins) if len(rows)]
+        values = [numbers[rows].astype(np.float64) for rows in bins]
+        errors = [value.std(ddof=1) / np.sqrt(len(value)) if len(value) > 1 else 0.0 for value in values]
+        encodings = np.array([encoded[rows].mean() for rows in bins])
+        display = cls(name, encodings, np.array([value.mean() for value in values]), np.array(errors))
+        return display if ax is None else display.plot(ax)
+
+    def _draw(self, ax: Any) -> None:
+        middle = float(self.encodings.mean())
+        ax.axline((middle, middle), slope=1, color="black", linestyle="--", linewidth=1, label="perfectly calibrated")
+        points = {"fmt": "o", "color": BLUE, "capsize": 3, "label": "held-out rows, ± 2 standard errors"}
+        ax.errorbar(self.encodings, self.means, yerr=2 * self.errors, **points)
+        ax.set(xlabel=f"mean encoding of {shorten(self.name, 40)} in a bin", ylabel="mean of the target, in its units")
+        ax.legend(fontsize="small")

@@ -1,0 +1,98 @@
+"""Encodings against counts: how far smoothing drew each category's mean to the prior."""
+
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.validation import check_is_fitted
+
+from gpu_encode.encoders.summaries import summarize
+from gpu_encode.encoders.target import TargetEncoder
+from gpu_encode.study.plots.display import BLUE, GREY, ORANGE, Display, shorten
+from gpu_encode.words.annotations import Key
+
+# Of more categories, those that smoothing moved the most are drawn, and an even choice of the others.
+MOST_PATHS = 500
+
+
+@dataclass(eq=False)
+class ShrinkageDisplay(Display):
+    """Each category by its rows, with the path from the mean of its rows to its encoding.
+
+    Parameters
+    ----------
+    name : str
+        Of the column.
+    weights : float64 array (categories,)
+        Rows of each, or the sum of their weights.
+    means, encodings : float64 array (categories,)
+        Of the target of these rows, and what new rows get.
+    prior : float
+        What categories are drawn to.
+
+    Examples
+    --------
+    >>> from gpu_encode import TargetEncoder
+    >>> from gpu_encode.plots import ShrinkageDisplay
+    >>> encoder = TargetEncoder(smooth=1.0).fit([["a"], ["a"], ["b"]], [0, 1, 1])
+    >>> display = ShrinkageDisplay.from_estimator(encoder)
+    >>> display.weights.tolist(), display.means.tolist()
+    ([2.0, 1.0], [0.5, 1.0])
+    """
+
+    name: str
+    weights: NDArray[np.float64]
+    means: NDArray[np.float64]
+    encodings: NDArray[np.float64]
+    prior: float
+
+    @classmethod
+    def from_estimator(cls, estimator: TargetEncoder, *, column: Key | None = None, ax: object = None) -> Self:
+        """Draw a fitted `TargetEncoder`; of several targets, or classes, the first.
+
+        Parameters
+        ----------
+        estimator : TargetEncoder
+            Fitted.
+        column : str or tuple, optional
+            Column or joint key; the first unless given.
+        ax : matplotlib Axes, optional
+            Where to draw; a new figure by default.
+
+        Returns
+        -------
+        ShrinkageDisplay
+            Drawn where axes are given; else `plot` draws it.
+        """
+        check_means(estimator)
+        summary = summarize(estimator, column)
+        display = cls(summary.name, summary.weights, summary.means, summary.encodings, summary.prior)
+        return display if ax is None else display.plot(ax)
+
+    def _draw(self, ax: Any) -> None:
+        chosen = np.argsort(-np.abs(self.encodings - self.means), kind="stable")
+        if len(chosen) > MOST_PATHS:
+            half = MOST_PATHS // 2
+            others = np.linspace(half, len(chosen) - 1, half).astype(int)
+            chosen = np.concatenate([chosen[:half], chosen[others]])
+        x, means, encodings = self.weights[chosen], self.means[chosen], self.encodings[chosen]
+        ax.vlines(x, means, encodings, color=GREY, linewidth=0.8, alpha=0.6)
+        ax.scatter(x, means, s=22, facecolors="none", edgecolors=ORANGE, label="mean of the category's rows")
+        ax.scatter(x, encodings, s=14, color=BLUE, label="encoding", zorder=3)
+        ax.axhline(self.prior, color="black", linestyle="--", linewidth=1, label=f"prior, {self.prior:.3g}")
+        ax.set(
+            xscale="log",
+            xlabel=f"rows of a category of {shorten(self.name, 40)} (log scale)",
+            ylabel="target, in its units",
+        )
+        ax.legend(fontsize="small")
+
+
+def check_means(estimator: object) -> None:
+    """Raise TypeError unless encodings are shrunk means, and NotFittedError before fit."""
+    if not isinstance(estimator, TargetEncoder):
+        raise TypeError(
+            f"The picture is of means that are shrunk, as those of TargetEncoder. Got {type(estimator).__name__}."
+        )
+    check_is_fitted(estimator)

@@ -1,0 +1,85 @@
+"""Training encodings against those that new rows of the same values get."""
+
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import clone
+
+from gpu_encode.study.plots.display import BLUE, Display, shorten
+from gpu_encode.tables import frames
+from gpu_encode.words.annotations import Estimator, Table, Vector
+
+MOST_POINTS = 5000
+
+
+@dataclass(eq=False)
+class TrainingDisplay(Display):
+    """Each row by both of its encodings; on the diagonal both are the same.
+
+    Parameters
+    ----------
+    name : str
+        Of the output column.
+    training, new : float64 array (rows,)
+        Encodings of the same rows, in training and as if they were new.
+
+    Examples
+    --------
+    >>> from gpu_encode import LeaveOneOut, TargetEncoder
+    >>> from gpu_encode.plots import TrainingDisplay
+    >>> encoder = TargetEncoder(smooth=None, cv=LeaveOneOut())
+    >>> display = TrainingDisplay.from_estimator(encoder, [["a"], ["a"], ["a"]], [0, 1, 1])
+    >>> display.training.tolist()
+    [1.0, 0.5, 0.5]
+    """
+
+    name: str
+    training: NDArray[np.float64]
+    new: NDArray[np.float64]
+
+    @classmethod
+    def from_estimator(
+        cls, estimator: Estimator, X: Table, y: Vector, *, output: str | None = None, ax: object = None
+    ) -> Self:
+        """Fit a copy of an encoder, and draw one of its columns.
+
+        Parameters
+        ----------
+        estimator : estimator
+            Any transformer with scikit-learn's interface.
+        X, y
+            As it takes them.
+        output : str, optional
+            Column of the output; the first unless given.
+        ax : matplotlib Axes, optional
+            Where to draw; a new figure by default.
+
+        Returns
+        -------
+        TrainingDisplay
+            Drawn where axes are given; else `plot` draws it.
+        """
+        copy: Any = clone(estimator)
+        training, new = frames.read(copy.fit_transform(X, y)), frames.read(copy.transform(X))
+        names = [str(name) for name in training.names or [f"x{place}" for place in range(training.n_columns)]]
+        name = names[0] if output is None else output
+        if name not in names:
+            raise ValueError(f"There is no output {name!r}: there are {', '.join(names[:10])}.")
+        values = [frame.values(names.index(name)) for frame in (training, new)]
+        if any(column.dtype.kind not in "biuf" for column in values):
+            raise ValueError(f"The picture is of numbers, and {name!r} has others: name another column as output.")
+        display = cls(name, *(column.astype(np.float64) for column in values))
+        return display if ax is None else display.plot(ax)
+
+    def _draw(self, ax: Any) -> None:
+        rows = np.random.default_rng(0).permutation(len(self.new))[:MOST_POINTS]
+        middle = float(np.nanmean(self.new))
+        ax.axline((middle, middle), slope=1, color="black", linestyle="--", linewidth=1, label="the same")
+        ax.scatter(self.new[rows], self.training[rows], s=8, color=BLUE, alpha=0.4, label="a training row")
+        ax.set(
+            xlabel=f"{shorten(self.name, 40)}: encoding of a new row",
+            ylabel=f"{shorten(self.name, 40)}: training encoding",
+        )
+        ax.legend(fontsize="small")

@@ -1,0 +1,232 @@
+"""tune: the held-out likelihood of every value of a parameter, from one reading of the rows."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from sklearn.base import clone
+
+from gpu_encode.encoders.scheme import SchemeEncoder
+from gpu_encode.fitting.fit import FitContext, plan_rows, prepare
+from gpu_encode.fitting.inputs import Inputs
+from gpu_encode.fitting.tasks import EncodingTask
+from gpu_encode.formulas.encoding_rule import EncodingRule
+from gpu_encode.formulas.smoothing import Smooth
+from gpu_encode.schemes import Scheme
+from gpu_encode.schemes.folds import CrossFitting
+from gpu_encode.schemes.plans import Plan
+from gpu_encode.seam import devices
+from gpu_encode.study.tuning.candidates import Candidate, EverySum, checked_candidates, checked_schemes, chosen_of
+from gpu_encode.study.tuning.likelihood import Likelihood, OfClasses, OfNumbers
+from gpu_encode.study.tuning.results import Score, Tuned, best_of, mean, rank
+from gpu_encode.study.tuning.views import Views
+from gpu_encode.tables import frames
+from gpu_encode.words.annotations import Prior, Table, Vector
+from gpu_encode.words.errors.parameters import check_option, no_ages
+from gpu_encode.words.progress import Progress, Teller
+
+Schemes = Sequence[tuple[Any, Scheme]]
+
+
+def tune(
+    encoder: SchemeEncoder,
+    X: Table,
+    y: Table,
+    *,
+    smoothings: Sequence[Smooth] | None = None,
+    priors: Sequence[Prior] | None = None,
+    schemes: Sequence[CrossFitting] | None = None,
+    folds: int = 5,
+    per_column: bool = False,
+    sample_weight: Vector | None = None,
+    groups: Vector | None = None,
+    progress: bool | Teller | None = None,
+) -> Tuned:
+    """Choose `smooth`, priors and the number of folds by the likelihood of rows that are held out.
+
+    Rows are summed once per column, target and scheme; every smoothing is then scored from these sums, and never sees
+    the rows.  For rows of a fold held out, whose encodings by the other folds are p:
+
+    - binary: sum of w * (y * log(p) + (1 - y) * log(1 - p)), p clipped to [1e-15, 1 - 1e-15];
+    - multiclass: sum of w * log(p of the row's class), the p of all classes clipped and divided by their sum;
+    - continuous: a normal law around p; its variance is the mean squared error of all rows held out.
+
+    Of `ImpactEncoder` p is the mean that the impact is made of.  Of `WeightOfEvidenceEncoder` it has the odds
+    S / (N - S) * exp(evidence), with N and S those of all rows that the fold sees.  Of `CatBoostEncoder` each prior
+    has p of its own, whose likelihoods are averaged; shares above borders give the chances of the labels between them.
+
+    Parameters
+    ----------
+    encoder : TargetEncoder, ImpactEncoder, WeightOfEvidenceEncoder or CatBoostEncoder
+        Its columns, policies and levels are used as they are; it is not changed.
+    X, y, sample_weight, groups
+        As in `TargetEncoder.fit_transform`.
+    smoothings : list, optional
+        What `smooth` may be; of `WeightOfEvidenceEncoder` `regularization`, of `CatBoostEncoder` `weight`.  None: the
+        plain mean, 51 m-estimates from 0.1 to 10,000, six sigmoids, "auto" and partial pooling; of the latter two the
+        51 numbers.
+    priors : list, optional
+        What `prior` of `TargetEncoder`, or `priors` of `CatBoostEncoder`, may be.  None: they stay as they are.
+    schemes : list, optional
+        Values of `cv` to choose among, such as [KFold(5), KFold(20)].  None: `cv` stays as it is.
+    folds : int, default=5
+        Folds held out where schemes are not given and `cv` has none (leave-one-out, ordered, greedy).
+    per_column : bool, default=False
+        Choose for each column by itself: the parameters become dicts.  The scheme is one for all, by which the columns'
+        own best are likeliest on average.
+    progress : True or callable, optional
+        As in `encode_dataset`: the rows are read, and scored once for each column, output of the target and scheme.
+
+    Returns
+    -------
+    Tuned
+        `encoder`, not fitted, with the likeliest values; `scores`, of which the first of equal ones is chosen.
+
+    Raises
+    ------
+    TypeError
+        If the encoder has nothing to choose, or X is partitions of Dask.
+    ValueError
+        For bad input, values that do not go with the encoder, and schemes that hold out no folds.
+
+    Notes
+    -----
+    The same data give the same bits of every score on every backend and in any pieces.  A column is scored as if it
+    were alone, which a model of several columns is not.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from gpu_encode import TargetEncoder, tune
+    >>> rng = np.random.default_rng(0)
+    >>> shops, rates = rng.integers(0, 20, 200), 0.3 + 0.4 * rng.random(20)
+    >>> X, y = shops[:, None], (rng.random(200) < rates[shops]).astype(int)
+    >>> tuned = tune(TargetEncoder(), X, y, smoothings=[None, 1.0, 10.0, 100.0])
+    >>> tuned.encoder
+    TargetEncoder(smooth=10.0)
+    >>> [round(score.log_likelihood, 3) for score in tuned.scores]
+    [-1.388, -0.729, -0.676, -0.687]
+    >>> tune(TargetEncoder(), np.c_[shops, shops % 2], y, smoothings=[10.0, 100.0], per_column=True).encoder
+    TargetEncoder(smooth={0: 10.0, 1: 100.0})
+    """
+    check_option("tune", "per_column", per_column, (True, False))
+    if schemes is None and isinstance(encoder, SchemeEncoder) and getattr(encoder.cv, "by_age", False):
+        raise no_ages("tune", encoder.cv)
+    candidates = checked_candidates(encoder, smoothings, priors)
+    if frames.is_partitioned(X):
+        raise TypeError(
+            "tune reads rows in memory, not partitions of Dask. Pass a list of the partitions computed, "
+            "[part.compute() for part in X.partitions], or a sample."
+        )
+    planned = checked_schemes(schemes, encoder, candidates[0].parameters, folds)
+    with devices.explain_memory(), Progress(progress) as shown:
+        shown.stage("reading")
+        context = read_sums(candidates, planned[0][1], Inputs(X, y, sample_weight, groups))
+        shown.advance(context.rows.n_rows)
+        by_column = score_columns(context, candidates, planned, shown)
+    names = [str(key.entry.name) for key in context.keys]
+    alone = {name: score_candidates(grids, candidates, planned) for name, grids in zip(names, by_column, strict=True)}
+    scores = score_candidates([grid for grids in by_column for grid in grids], candidates, planned)
+    chosen = dict(zip(keys_of(context), alone.values(), strict=True)) if per_column else {}
+    tuned = choose(encoder, scores, chosen, len(candidates), priors is not None, schemes is not None)
+    return Tuned(tuned, scores, alone if per_column else {})
+
+
+def read_sums(candidates: Sequence[Candidate], scheme: Scheme, inputs: Inputs) -> FitContext:
+    """Read the rows, so that they are summed for all candidates at once."""
+    # Sums of squares are kept whatever the smoothings ask for: errors of continuous targets are read off them.
+    every_sum = EverySum([one for candidate in candidates for one in candidate.parameters.every_statistic])
+    context = prepare(replace(candidates[0].parameters, statistic=every_sum, by_key={}, scheme=scheme), inputs)
+    for candidate in candidates:
+        candidate.parameters.check_targets(context.targets)
+    return context
+
+
+def choose(
+    encoder: SchemeEncoder,
+    scores: Sequence[Score],
+    by_key: Mapping[Any, Sequence[Score]],
+    n_candidates: int,
+    of_priors: bool,
+    of_schemes: bool,
+) -> SchemeEncoder:
+    """Give a clone with the likeliest values: of all columns together, or of each in `by_key`."""
+    name, of_prior = chosen_of(encoder)
+    best = best_of(scores)
+    given: dict[str, Any] = {name: best.smoothing}
+    if of_priors and of_prior is not None:
+        given[of_prior] = best.prior
+    if by_key:
+        # The scores of a scheme stand together.
+        starts = range(0, len(scores), n_candidates)
+        per_scheme = [
+            {key: best_of(own[start : start + n_candidates]) for key, own in by_key.items()} for start in starts
+        ]
+        likeliest = max(per_scheme, key=lambda bests: mean([rank(score) for score in bests.values()]))
+        best = next(iter(likeliest.values()))
+        given = {name: {key: score.smoothing for key, score in likeliest.items()}}
+        if of_priors and of_prior is not None:
+            given[of_prior] = {key: score.prior for key, score in likeliest.items()}
+    if of_schemes:
+        given["cv"] = best.scheme
+    tuned: SchemeEncoder = clone(encoder).set_params(**given)
+    return tuned
+
+
+def keys_of(context: FitContext) -> list[Any]:
+    """Name the keys as a user would: columns by their names, or else by position, and joint keys by tuples."""
+    names = context.rows.frame.names or range(context.rows.frame.n_columns)
+    members = [tuple(names[position] for position in entry.members) for entry in context.selection.entries]
+    return [key if len(key) > 1 else key[0] for key in members]
+
+
+# Of one column and target: the likelihoods of each scheme and candidate, one for each prediction of it.
+Grid = list[list[list[Likelihood]]]
+
+
+def score_columns(
+    context: FitContext, candidates: Sequence[Candidate], schemes: Schemes, progress: Progress
+) -> list[list[Grid]]:
+    """Score every candidate under every scheme, for each column and target."""
+    plans = [(scheme, plan_rows(scheme, context.rows, context.targets)) for _, scheme in schemes]
+    rules = [candidate.parameters.rules(context.selection, context.rows.frame) for candidate in candidates]
+    progress.stage("scoring", context.rows.n_rows * sum(map(len, context.tasks)) * len(plans))
+
+    def score(
+        task: EncodingTask, rules_of_key: Sequence[EncodingRule], scheme: Scheme, plan: Plan
+    ) -> list[list[Likelihood]]:
+        scored = likelihoods(task, rules_of_key, plan, scheme)
+        progress.advance(context.rows.n_rows)
+        return scored
+
+    return [
+        [[score(task, rules_of_key, scheme, plan) for scheme, plan in plans] for task in tasks]
+        for tasks, *rules_of_key in zip(context.tasks, *rules, strict=True)
+    ]
+
+
+def likelihoods(
+    task: EncodingTask, rules: Sequence[EncodingRule], plan: Plan, scheme: Scheme
+) -> list[list[Likelihood]]:
+    """Give the likelihoods under each rule, from one pass over the rows."""
+    views = Views.of(task, plan, scheme)
+    # Which rows have an encoding follows from what is seen and from policies, whatever the smoothing; a prior that is a
+    # mean needs rows, and one that is a number does not.
+    base = next((rule for rule in rules if rule.needs_rows), rules[0])
+    kind = OfClasses if task.spec.classification else OfNumbers
+    rows = kind.of(views, base)
+    if not any(rows.weights):
+        raise ValueError(
+            "No row that is held out has a weight and an encoding from other folds, so there is nothing to compare. "
+            "Use fewer folds, or handle_unknown='prior' and handle_missing='prior'."
+        )
+    return [rows.likelihoods(rule) for rule in rules]
+
+
+def score_candidates(grids: Sequence[Grid], candidates: Sequence[Candidate], schemes: Schemes) -> tuple[Score, ...]:
+    """Average over columns, targets and predictions, scheme by scheme."""
+    return tuple(
+        Score.of(candidate, scheme, [one for grid in grids for one in grid[position][number]])
+        for position, (scheme, _) in enumerate(schemes)
+        for number, candidate in enumerate(candidates)
+    )

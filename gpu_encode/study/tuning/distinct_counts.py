@@ -1,0 +1,84 @@
+"""Categories of which a fold sees the same counts have the same encoding, and are scored as one.
+
+A column of 100,000 categories has a few thousand groups, so that a grid of smoothings costs what a few do.
+"""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from cpu_fallback.exact import Floats, Integers
+from gpu_encode.formulas.encoding_rule import EncodingRule, table
+from gpu_encode.seam.ops import Ops
+from gpu_encode.study.tuning.views import Views
+from gpu_encode.sums.category_sums import CategorySums
+from gpu_encode.sums.moments import Moments
+
+
+@dataclass(frozen=True)
+class DistinctCounts:
+    """Groups of categories that are alike to a fold; unknown and missing stand alone, last.
+
+    Parameters
+    ----------
+    first : int64 array (groups + 2, folds)
+        A category of the group; any, where the fold has none.
+    folds : int64 array (1, folds)
+        Numbers of the folds.
+    seen : CategorySums
+        Sums (groups + 2, folds) of what the folds see.
+    leaf : Moments (groups + 2, folds, ...)
+        The same, rounded.
+    held_out : CategorySums
+        Sums (groups + 2, folds) of what the folds hold out.
+    """
+
+    first: Integers
+    folds: Integers
+    seen: CategorySums
+    leaf: Moments
+    held_out: CategorySums
+
+    @classmethod
+    def of(cls, views: Views) -> "DistinctCounts | None":
+        """Group the categories; None where encodings depend on more than counts, or groups are hardly fewer."""
+        task, ops = views.task, views.task.ops
+        spec = task.spec
+        if task.key.levels or task.rule.infrequent is not None or not (spec.classification and spec.layout.count.whole):
+            return None
+        seen = views.seen.visible(ops, views.visibility)
+        n_categories, n_folds = seen.n_categories, seen.n_views
+        number, size = number_groups(ops, seen.accumulators[:-2, :, :, 0])
+        if 2 * size > n_categories:
+            return None
+        first = np.zeros((size + 2, n_folds), np.int64)
+        first[-2:] = [[n_categories], [n_categories + 1]]
+        accumulators = []
+        for fold in range(n_folds):
+            of_fold = number[:, fold].astype(np.int32)
+            first[of_fold, fold] = np.arange(n_categories)
+            held_out = replace(views.held_out, accumulators=views.held_out.accumulators[:, fold : fold + 1])
+            accumulators.append(held_out.sum_by_parent(ops, of_fold, size).accumulators)
+        firsts, folds = ops.to_device(first), ops.to_device(np.arange(n_folds)[None])
+        seen = replace(seen, accumulators=seen.accumulators[firsts, folds])
+        leaf = task.rule.moments(ops, seen.accumulators, seen.spec)
+        return cls(
+            firsts, folds, seen, leaf, replace(views.held_out, accumulators=np.concatenate(accumulators, axis=1))
+        )
+
+    def encode(self, views: Views, rule: EncodingRule) -> Floats:
+        """Encode the groups: (groups + 2, folds, outputs)."""
+        if rule.needs_categories or rule.statistic.needs.table:
+            encodings: Floats = views.encode(rule)[self.first, self.folds]
+            return encodings
+        # The encoding of a category does not depend on others, and so not on how many are alike.
+        return table(self.seen, None, views.task.key, rule, views.task.ops, views.total, self.leaf).values
+
+
+def number_groups(ops: Ops, counts: Integers) -> tuple[Integers, int]:
+    """Number the groups of each category and fold, on the host, by counts (categories, folds, classes)."""
+    number, distinct = ops.factorize(counts[:, :, 0].ravel())
+    for label in range(1, counts.shape[2]):
+        codes, of_class = ops.factorize(counts[:, :, label].ravel())
+        number, distinct = ops.factorize(ops.combine(number, codes, len(of_class)))
+    return ops.to_host(number).reshape(counts.shape[:2]), len(distinct)

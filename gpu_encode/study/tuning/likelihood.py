@@ -1,0 +1,231 @@
+"""How likely the rows of a fold are, given encodings from other folds: from the sums of the fold alone.
+
+Rows of one category and fold have one encoding, so their likelihood is a function of their sums: of the weight of each
+class, or of weight, mean and squared deviations.  What each category and fold adds is rounded by itself, and these
+numbers are summed in integers.
+"""
+
+import math
+from dataclasses import dataclass, replace
+from fractions import Fraction
+
+import numpy as np
+
+from cpu_fallback.elementary import add_in_order, log
+from cpu_fallback.exact import Floats, Scaled
+from gpu_encode.formulas.encoding_rule import EncodingRule
+from gpu_encode.seam.ops import Ops
+from gpu_encode.study.tuning.distinct_counts import DistinctCounts
+from gpu_encode.study.tuning.predictions import predictions_of
+from gpu_encode.study.tuning.sums import Mask, sums_by_fold
+from gpu_encode.study.tuning.views import Views
+from gpu_encode.sums.moments import round_totals
+
+# A plain mean of one row is 0 or 1: a single surprise would be infinitely unlikely, and outweigh all other rows.
+LEAST = 1e-15
+LOG_OF_TWO_PI = 1.8378770664093453
+LOG_OF_TWO = 0.6931471805599453
+# Powers of two beyond these are no float64 numbers.
+FARTHEST = 1000
+
+
+@dataclass(frozen=True)
+class Likelihood:
+    """Log-likelihood of the rows of one column and target, each fold held out in turn.
+
+    Parameters
+    ----------
+    mean : float
+        Per unit of weight.
+    by_fold : tuple of float
+        Per unit of weight of each fold; NaN of a fold without rows that have an encoding.
+    squared_error : float or None
+        Mean squared error of a continuous target.
+    """
+
+    mean: float
+    by_fold: tuple[float, ...]
+    squared_error: float | None = None
+
+
+@dataclass(frozen=True)
+class OfClasses:
+    """Rows of a binary or multiclass target.
+
+    Parameters
+    ----------
+    views : Views
+    alike : DistinctCounts or None
+        Groups of categories that are scored as one.
+    weight : float64 array (rows, folds, classes)
+    scored : bool array (rows, folds)
+        Where there is a weight and an encoding.
+    weights : list of Fraction (folds,)
+    """
+
+    views: Views
+    alike: DistinctCounts | None
+    weight: Floats
+    scored: Mask
+    weights: list[Fraction]
+
+    @classmethod
+    def of(cls, views: Views, rule: EncodingRule) -> "OfClasses":
+        """Take weights from sums; any rule says where there are encodings."""
+        ops, alike = views.task.ops, DistinctCounts.of(views)
+        held_out = views.held_out if alike is None else alike.held_out
+        weight = at_most_one(round_totals(held_out.accumulators, replace(held_out.spec, first_output=0)))
+        encodings = views.encode(rule) if alike is None else alike.encode(views, rule)
+        scored = ~np.isnan(encodings[..., 0]) & (weight > 0).any(axis=-1)
+        weights = [Fraction(0)] * weight.shape[1]
+        for number in range(weight.shape[2]):
+            of_class = weight[..., number]
+            sums = sums_by_fold(ops, lambda start, stop, of_class=of_class: of_class[start:stop], scored)  # type: ignore[misc]
+            weights = [one + other for one, other in zip(weights, sums, strict=True)]
+        return cls(views, alike, weight, scored, weights)
+
+    def likelihoods(self, rule: EncodingRule) -> list[Likelihood]:
+        """Give the likelihood of each prediction that a rule makes."""
+        encodings = self.views.encode(rule) if self.alike is None else self.alike.encode(self.views, rule)
+        predictions = predictions_of(rule.statistic, encodings, self.views.total, self.weight.shape[2])
+        return [self._likelihood(prediction) for prediction in predictions]
+
+    def _likelihood(self, encodings: Floats) -> Likelihood:
+        """Sum weight * log(chance) over the classes."""
+        if lacks_encodings(encodings, self.scored):
+            return unlikely(self.weights)
+
+        def addends(start: int, stop: int) -> Floats:
+            chances = chances_of(encodings[start:stop])
+            return add_in_order([self.weight[start:stop, :, i] * log(chance) for i, chance in enumerate(chances)])
+
+        sums = sums_by_fold(self.views.task.ops, addends, self.scored, self.weight.shape[2])
+        folds = zip(sums, self.weights, strict=True)
+        by_fold = (float(of_fold / weight) if weight else math.nan for of_fold, weight in folds)
+        return Likelihood(float(share(sums, self.weights)), tuple(by_fold))
+
+
+@dataclass(frozen=True)
+class OfNumbers:
+    """Rows of a continuous target, by a normal law around the encodings; its variance is the mean squared error.
+
+    Parameters
+    ----------
+    views : Views
+    weight, mean : float64 array (categories + 2, folds)
+    exponent : int
+        Means are in units of 2**exponent, so that squares of 1e200 do not overflow.
+    scored : bool array (categories + 2, folds)
+        Where there is a weight and an encoding.
+    weights : list of Fraction (folds,)
+    spread : list of Fraction (folds,)
+        Squared deviations from the means: what no encoding explains.
+    """
+
+    views: Views
+    weight: Floats
+    mean: Floats
+    exponent: int
+    scored: Mask
+    weights: list[Fraction]
+    spread: list[Fraction]
+
+    @classmethod
+    def of(cls, views: Views, rule: EncodingRule) -> "OfNumbers":
+        """Take means and deviations from sums; any rule says where there are encodings."""
+        ops, wide, held_out = views.task.ops, views.task.rule, views.held_out
+        moments = wide.moments_of_views(ops, held_out, None)
+        everything = np.ones((1, held_out.n_views), np.int64)
+        exponent = exponent_of(wide.moments_of_views(ops, held_out.totals(ops), everything).at(0).variance, ops)
+        weight = at_most_one(moments.n[..., 0])
+        scored = ~np.isnan(views.encode(rule)[..., 0]) & (weight > 0)
+        variance = moments.variance
+        unit = Scaled(np.ones_like(variance.fraction), np.full_like(variance.exponent, 2 * exponent))
+        spread = weight * variance.ratio(unit)[..., 0]
+        return cls(
+            views,
+            weight,
+            moments.mean[..., 0] * 2.0**-exponent,
+            exponent,
+            scored,
+            sums_by_fold(ops, lambda start, stop: weight[start:stop], scored),
+            sums_by_fold(ops, lambda start, stop: spread[start:stop], scored),
+        )
+
+    def likelihoods(self, rule: EncodingRule) -> list[Likelihood]:
+        """Give the likelihood of each prediction that a rule makes."""
+        predictions = predictions_of(rule.statistic, self.views.encode(rule), self.views.total, 1)
+        return [self._likelihood(prediction) for prediction in predictions]
+
+    def _likelihood(self, encodings: Floats) -> Likelihood:
+        """-log(2 pi e s2) / 2 with s2 the mean squared error; folds are scored with the s2 of all."""
+        if lacks_encodings(encodings, self.scored):
+            return unlikely(self.weights)
+
+        def addends(start: int, stop: int) -> Floats:
+            off = self.mean[start:stop] - encodings[start:stop, :, 0] * 2.0**-self.exponent
+            return self.weight[start:stop] * (off * off)
+
+        off_mean = sums_by_fold(self.views.task.ops, addends, self.scored)
+        sums = [between + within for between, within in zip(off_mean, self.spread, strict=True)]
+        error = share(sums, self.weights)
+        if not error:
+            return Likelihood(math.inf, tuple(math.inf if weight else math.nan for weight in self.weights), 0.0)
+        constant = LOG_OF_TWO_PI + logarithm(error) + 2.0 * self.exponent * LOG_OF_TWO
+        by_fold = (
+            -0.5 * (constant + float(of_fold / weight / error)) if weight else math.nan
+            for of_fold, weight in zip(sums, self.weights, strict=True)
+        )
+        return Likelihood(-0.5 * (constant + 1.0), tuple(by_fold), as_float(error * Fraction(4) ** self.exponent))
+
+
+def chances_of(encodings: Floats) -> list[Floats]:
+    """Give the chance of each class, away from 0 and 1; those of several classes are made to add up to 1."""
+    chances = [np.clip(encodings[..., number], LEAST, 1.0 - LEAST) for number in range(encodings.shape[-1])]
+    if len(chances) == 1:
+        return [1.0 - chances[0], chances[0]]
+    total = add_in_order(chances)
+    return [chance / total for chance in chances]
+
+
+def share(sums: list[Fraction], weights: list[Fraction]) -> Fraction:
+    """Give the sum of all folds per unit of weight."""
+    return sum(sums, Fraction(0)) / sum(weights, Fraction(0))
+
+
+def at_most_one(weight: Floats) -> Floats:
+    """Divide weights by a power of two, which no mean can tell, so that those of 1e300 do not overflow."""
+    exponent = int(np.frexp(float(weight.max()))[1])
+    half = exponent // 2
+    return weight * 2.0**-half * 2.0 ** (half - exponent)
+
+
+def exponent_of(variance: Scaled, ops: Ops) -> int:
+    """Give the binary exponent of a standard deviation, as far as float64 numbers go; 0 of a constant."""
+    fraction, power = np.frexp(float(ops.to_host(variance.fraction)[0, 0]))
+    exponent = (int(power) + int(ops.to_host(variance.exponent)[0, 0])) // 2
+    return max(min(exponent, FARTHEST), -FARTHEST) if fraction else 0
+
+
+def lacks_encodings(encodings: Floats, scored: Mask) -> bool:
+    """Whether some rows to be scored have an encoding that is no finite number."""
+    return bool((scored[..., None] & ~np.isfinite(encodings)).any())
+
+
+def unlikely(weights: list[Fraction]) -> Likelihood:
+    """Give the likelihood of rows without an encoding where other smoothings have one."""
+    return Likelihood(-math.inf, tuple(-math.inf if weight else math.nan for weight in weights), math.inf)
+
+
+def logarithm(number: Fraction) -> float:
+    """Give the natural logarithm of a positive number of any size, by the library's own sequence."""
+    exponent = number.numerator.bit_length() - number.denominator.bit_length()
+    return float(log(np.array([float(number / Fraction(2) ** exponent)]))[0] + exponent * LOG_OF_TWO)
+
+
+def as_float(number: Fraction) -> float:
+    """Give the nearest float64, infinite where too large."""
+    try:
+        return float(number)
+    except OverflowError:
+        return math.inf

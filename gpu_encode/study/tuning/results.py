@@ -1,0 +1,171 @@
+"""What `tune` found: a score for each smoothing and scheme, and the encoder with the best of them."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from gpu_encode.encoders.scheme import SchemeEncoder
+from gpu_encode.study.tuning.candidates import Candidate
+from gpu_encode.study.tuning.likelihood import Likelihood
+
+LINES_SHOWN = 10
+
+
+@dataclass(frozen=True)
+class Score:
+    """How likely held-out rows are under one smoothing and scheme.
+
+    Parameters
+    ----------
+    smoothing : None, "auto", float or smoothing
+        As it can be given as `smooth`; or a number, as `regularization` or `weight`.
+    scheme : int or scheme
+        As it can be given as `cv`.
+    log_likelihood : float
+        Per row (with weights: per unit of weight), averaged over columns and targets.
+    standard_error : float
+        Of the mean of the folds' log-likelihoods; NaN of one fold.
+    squared_error : float or None
+        Mean squared error, averaged over columns and targets, where all targets are continuous.
+    by_fold : tuple of float
+        Log-likelihood of each fold; NaN of a fold that no row is scored in.
+    prior : str, float or list, optional
+        As it can be given as `prior` or `priors`, where these were compared.
+    """
+
+    smoothing: Any
+    scheme: Any
+    log_likelihood: float
+    standard_error: float
+    squared_error: float | None
+    by_fold: tuple[float, ...]
+    prior: Any = None
+
+    @classmethod
+    def of(cls, candidate: Candidate, scheme: Any, likelihoods: Sequence[Likelihood]) -> "Score":
+        """Average over columns, targets and predictions."""
+        by_fold = tuple(
+            mean([value for value in fold if not math.isnan(value)])
+            for fold in zip(*(likelihood.by_fold for likelihood in likelihoods), strict=True)
+        )
+        errors = [one.squared_error for one in likelihoods if one.squared_error is not None]
+        return cls(
+            candidate.value,
+            scheme,
+            mean([likelihood.mean for likelihood in likelihoods]),
+            standard_error([value for value in by_fold if not math.isnan(value)]),
+            mean(errors) if len(errors) == len(likelihoods) else None,
+            by_fold,
+            candidate.prior,
+        )
+
+    def as_dict(self) -> dict[str, Any]:
+        """Give a row of a table: text and numbers."""
+        return {
+            "smoothing": name_of_smoothing(self.smoothing),
+            **({} if self.prior is None else {"prior": repr(self.prior)}),
+            "scheme": name_of_scheme(self.scheme),
+            "log_likelihood": self.log_likelihood,
+            "standard_error": self.standard_error,
+            "squared_error": self.squared_error,
+        }
+
+
+@dataclass(frozen=True)
+class Tuned:
+    """Result of `tune`.
+
+    Parameters
+    ----------
+    encoder : TargetEncoder or a relative
+        A clone, not fitted, with the best smoothing as `smooth` (or `regularization`, or `weight`), the best prior and
+        scheme where these were compared; dicts of them by column where each was chosen by itself.
+    scores : tuple of Score
+        In the order in which the candidates were given, scheme by scheme.
+    by_column : dict of str to tuple of Score
+        The same for each column alone, where each is chosen by itself.
+    """
+
+    encoder: SchemeEncoder
+    scores: tuple[Score, ...]
+    by_column: dict[str, tuple[Score, ...]] = field(default_factory=dict)
+
+    @property
+    def best(self) -> Score:
+        """The likeliest; the first of several that are equal."""
+        return best_of(self.scores)
+
+    @property
+    def best_by_column(self) -> dict[str, Score]:
+        """The likeliest for each column alone."""
+        return {column: best_of(scores) for column, scores in self.by_column.items()}
+
+    def as_dicts(self) -> list[dict[str, Any]]:
+        """Give the scores as rows, for `pandas.DataFrame` or `polars.DataFrame`.
+
+        Where columns were scored alone, rows of the average have None as "column".
+        """
+        rows = [score.as_dict() for score in self.scores]
+        if not self.by_column:
+            return rows
+        alone = [{"column": column, **score.as_dict()} for column, scores in self.by_column.items() for score in scores]
+        return [{"column": None, **row} for row in rows] + alone
+
+    def __repr__(self) -> str:
+        ranked = sorted(self.scores, key=rank, reverse=True)
+        named = ("smoothing", *(["prior"] if self.best.prior is not None else []), "scheme")
+        rows = [(*named, "log-likelihood", "standard error", "")]
+        for score in ranked[:LINES_SHOWN]:
+            row = score.as_dict()
+            numbers = (f"{row['log_likelihood']:.6g}", f"{row['standard_error']:.2g}")
+            chosen = "<- chosen" if score is self.best and not self.by_column else ""
+            rows.append((*(row[name] for name in named), *numbers, chosen))
+        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+        lines = ["  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)).rstrip() for row in rows]
+        more = len(ranked) - LINES_SHOWN
+        return "\n".join(["Tuned", *lines, *([f"... and {more} less likely"] if more > 0 else [])])
+
+
+def best_of(scores: Sequence[Score]) -> Score:
+    """Give the likeliest; the first of several that are equal."""
+    return max(scores, key=rank)
+
+
+def rank(score: Score) -> float:
+    """Log-likelihood; what is no number comes last."""
+    return -math.inf if math.isnan(score.log_likelihood) else score.log_likelihood
+
+
+def mean(values: Sequence[float]) -> float:
+    """Mean in the order given, with no help that another version of Python does not have; NaN of nothing."""
+    total = 0.0
+    for value in values:
+        total += value
+    return total / len(values) if values else math.nan
+
+
+def standard_error(values: Sequence[float]) -> float:
+    """Standard deviation (N - 1 in the denominator) over the root of N; NaN of less than two numbers."""
+    if len(values) < 2:
+        return math.nan
+    if len(set(values)) == 1:
+        return 0.0
+    center = mean(values)
+    return math.sqrt(mean([(value - center) * (value - center) for value in values]) / (len(values) - 1))
+
+
+def name_of_smoothing(smoothing: Any) -> str:
+    """Name with all parameters, those of their default value as well."""
+    if not hasattr(smoothing, "get_params"):
+        return repr(smoothing)
+    parameters = ", ".join(f"{name}={value!r}" for name, value in smoothing.get_params().items())
+    return f"{type(smoothing).__name__}({parameters})"
+
+
+def name_of_scheme(scheme: Any) -> str:
+    """Name, and the number of folds where it has one."""
+    if scheme is None or isinstance(scheme, (int, str)):
+        return repr(scheme)
+    number = getattr(scheme, "n_splits", None)
+    return f"{type(scheme).__name__}({'' if number is None else number})"

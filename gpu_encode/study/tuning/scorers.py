@@ -1,0 +1,431 @@
+"""How good a set of keys is: by the sums of an additive model, or by an estimator that is fitted to encodings."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Protocol
+
+import numpy as np
+from sklearn.base import BaseEstimator, clone, is_classifier
+from sklearn.metrics import check_scoring
+
+from cpu_fallback.row_numbers import FoldPattern
+from cpu_fallback.types import Array, Codes
+from gpu_encode.encoders.codes import CodedRows
+from gpu_encode.study.tuning.results import mean, standard_error
+from gpu_encode.study.tuning.stages import HeldOut, Stage
+from gpu_encode.study.tuning.steps import SharedSums, Steps, chance_of, fused_operation, gain_of, most_gain
+
+Key = tuple[int, ...]
+# Rounds over the keys that are in; few models take as many.
+MOST_SWEEPS = 6
+# A key that is in is moved again where held-out rows become likelier by this, per unit of weight.
+LEAST_RISE = 1e-5
+# What a sample says of a key may be off by so many standard errors before the key is ruled out wrongly.
+SAMPLING_ERRORS = 2.0
+# Categories of a key per row, at most.
+MOST_CATEGORIES = 0.99
+# Pairs of categories per row, at most, of which a table is cheaper than joining rows.
+MOST_PLACES = 16
+# Chances of a fitted estimator are kept so far from 0 and 1.
+LEAST_CHANCE = 1e-15
+
+
+@dataclass(frozen=True)
+class Gain:
+    """By how much held-out rows become likelier: in all folds together, and in each.
+
+    Parameters
+    ----------
+    mean : float
+        Per unit of weight.
+    by_fold : tuple of float
+    surprise : float
+        By how many standard errors what the rows show is above chance; infinite where that is not known.
+    """
+
+    mean: float
+    by_fold: tuple[float, ...]
+    surprise: float = math.inf
+
+    @property
+    def standard_error(self) -> float:
+        """Of the mean over folds; 0 of a single one."""
+        error = standard_error([value for value in self.by_fold if not math.isnan(value)])
+        return 0.0 if math.isnan(error) else error
+
+
+@dataclass(frozen=True, eq=False)
+class State:
+    """A set of keys, its score, and what its scorer knows of it.
+
+    Parameters
+    ----------
+    keys : tuple of tuple of int
+        Positions of the columns of each.
+    score : Gain
+        The score itself, in all and by fold.
+    stages : list of Stage
+    """
+
+    keys: tuple[Key, ...]
+    score: Gain
+    stages: list[Stage] = field(default_factory=list)
+
+    def minus(self, other: "State") -> Gain:
+        """Give the difference of two scores."""
+        folds = zip(self.score.by_fold, other.score.by_fold, strict=True)
+        return Gain(self.score.mean - other.score.mean, tuple(mine - theirs for mine, theirs in folds))
+
+
+class Scorer(Protocol):
+    """What a search asks."""
+
+    keys: "Keys"
+    sampled_rows: int
+    n_outcomes: int
+
+    def start(self, keys: Sequence[Key]) -> State:
+        """Score a set of keys from the beginning."""
+
+    def most(self, state: State, key: Key) -> float:
+        """Give the most that a key is likely to add, by a sample of the rows; infinite without a sample."""
+
+    def surprise(self, state: State, key: Key) -> float:
+        """Give by how many standard errors what all rows show of a key is above chance; infinite if not known."""
+
+    def gain(self, state: State, key: Key) -> Gain:
+        """Measure what a key adds, before it is in."""
+
+    def add(self, state: State, key: Key) -> State:
+        """Take a key in."""
+
+
+class Keys:
+    """Codes of columns, and those of their conjunctions, joined where they are asked for.
+
+    Parameters
+    ----------
+    rows : CodedRows
+        Codes of single columns.
+    """
+
+    def __init__(self, rows: CodedRows) -> None:
+        self.rows = rows
+        self.sizes: dict[Key, int] = {}
+        self._kept: dict[Key, Codes] = {}
+        self._latest: tuple[Key, Codes] | None = None
+        # Of each joined key, the category of every column in each of its categories.
+        self._parts: dict[Key, list[Array]] = {}
+        # Codes below 0 are values without a category.
+        self._lacks = [bool(len(codes)) and int(codes.min()) < 0 for codes in rows.codes]
+
+    def codes(self, key: Key) -> tuple[Codes, int]:
+        """Give the code of each row, and the number of categories that occur."""
+        if len(key) == 1:
+            return self.rows.codes[key[0]], self.rows.sizes[key[0]]
+        if key in self._kept:
+            return self._kept[key], self.sizes[key]
+        if self._latest is None or self._latest[0] != key:
+            self._latest = key, self._join(key)
+        return self._latest[1], self.sizes[key]
+
+    def pair(self, key: Key) -> tuple[tuple[Codes, Codes], tuple[int, int], Sequence[Array]] | None:
+        """Give a key as two: codes and sizes, and the columns' categories of the first; None where it is joined."""
+        if len(key) == 1 or key in self._kept or (self._latest is not None and self._latest[0] == key):
+            return None
+        (left, n_left), right, n_right = self.codes(key[:-1]), self.rows.codes[key[-1]], self.rows.sizes[key[-1]]
+        if not 0 < n_left * n_right <= MOST_PLACES * len(left):
+            return None
+        parts = self.parts(key[:-1]) if len(key) > 2 else [np.arange(n_left)]
+        return (left, right), (n_left, n_right), parts
+
+    def keep(self, key: Key) -> None:
+        """Keep the codes of a key that is in."""
+        if len(key) > 1:
+            self._kept[key] = self.codes(key)[0]
+
+    def forget(self) -> None:
+        """Forget the codes of the key that was asked for last."""
+        self._latest = None
+
+    def _join(self, key: Key) -> Codes:
+        ops, codes = self.rows.ops, self.codes(key[:-1])[0]
+        last = key[-1]
+        right, n_right = self.rows.codes[last], self.rows.sizes[last]
+        if not any(self._lacks[column] for column in key):
+            joined, distinct = ops.factorize(ops.combine(codes, right, n_right))
+        else:
+            present = (codes >= 0) & (right >= 0)
+            keys = ops.combine(np.maximum(codes, 0), np.maximum(right, 0), n_right)
+            # One more value, below all others, that is then taken away again.
+            joined, distinct = ops.factorize(np.where(present, keys, np.int64(-1)))
+            if len(distinct) and int(distinct[0]) < 0:
+                joined, distinct = joined - np.int32(1), distinct[1:]
+        # A GPU may have told few values on the host.
+        distinct = ops.to_device(distinct)
+        self.sizes[key] = len(distinct)
+        left = distinct // n_right
+        parts = [left] if len(key) == 2 else [part[left] for part in self._parts[key[:-1]]]
+        self._parts = {known: kept for known, kept in self._parts.items() if known in self._kept}
+        self._parts[key] = [*parts, distinct % n_right]
+        return joined
+
+    def parts(self, key: Key) -> list[Array]:
+        """Give the category of each column of a conjunction, for each of its categories."""
+        return self._parts[key]
+
+    def tells_nothing(self, key: Key) -> bool:
+        """Whether a key has as many categories as one of its parts, or nearly as many as there are rows.
+
+        The first tells no more rows apart than its part does; of the second, hardly a row has others to learn from.
+        """
+        size = self.sizes[key] if key in self.sizes else self.codes(key)[1]
+        if size >= MOST_CATEGORIES * len(self.rows.codes[0]):
+            return True
+        parts: list[Key] = [(column,) for column in key]
+        parts += [part for part in self.sizes if len(part) < len(key) and set(part) < set(key)]
+        return any(size <= (self.rows.sizes[part[0]] if len(part) == 1 else self.sizes[part]) for part in parts)
+
+
+class SumsScorer:
+    """Scores an additive model of the keys by sums alone.
+
+    Parameters
+    ----------
+    rows : CodedRows
+    held_out : HeldOut
+    outcomes : list of (float64 array, bool)
+        Numbers to be explained, and whether they are 0 and 1.
+    m : float, optional
+        As in `Steps.of`.
+    sample : int, optional
+        Rows of the sample that keys are looked at in before all rows are.
+    seed : int
+    """
+
+    def __init__(
+        self,
+        rows: CodedRows,
+        held_out: HeldOut,
+        outcomes: Sequence[tuple[Array, bool]],
+        m: float | None = None,
+        sample: int | None = None,
+        seed: int = 0,
+    ) -> None:
+        self.keys, self.held_out, self.outcomes, self.m = Keys(rows), held_out, outcomes, m
+        self.n_outcomes = len(outcomes)
+        parts = 1 if sample is None else len(held_out.folds) // sample
+        self._sampled_state: tuple[State, list[Stage]] | None = None
+        self._summed: tuple[State, Key, list[SharedSums]] | None = None
+        self.sampled_rows = 0
+        if parts > 1:
+            numbers = rows.ops.fold_numbers(FoldPattern("random", parts, seed), 0, len(held_out.folds))
+            self._chosen = np.flatnonzero(numbers == 0)
+            self.sample_keys = Keys(rows.take(self._chosen))
+            self._sample_rows = sample_of(held_out, self._chosen)
+            self.sampled_rows = len(self._chosen)
+
+    def start(self, keys: Sequence[Key]) -> State:
+        """Fit the model from the beginning: the mean, then each key in turn until none moves rows any more."""
+        stages = [Stage.start(self.held_out, values, binary) for values, binary in self.outcomes]
+        for key in keys:
+            self.keys.keep(key)
+        return self._sweep(keys, stages, MOST_SWEEPS)
+
+    def _sweep(self, keys: Sequence[Key], stages: list[Stage], most: int) -> State:
+        for _ in range(most):
+            moved = [self._move_all(stage, keys) for stage in stages]
+            if all(new is old for new, old in zip(moved, stages, strict=True)):
+                break
+            stages = moved
+        return State(tuple(keys), self._score(stages), stages)
+
+    def _move_all(self, stage: Stage, keys: Sequence[Key]) -> Stage:
+        for key in keys:
+            stage = self._move(stage, key)
+        return stage
+
+    def _move(self, stage: Stage, key: Key) -> Stage:
+        """Move rows by a key, where held-out rows become likelier by it."""
+        return self._moved(stage, key, Steps.of(stage, SharedSums.of(stage, *self.keys.codes(key)), self.m))
+
+    def _moved(self, stage: Stage, key: Key, steps: Steps) -> Stage:
+        if math.fsum(steps.gains) <= LEAST_RISE * self.held_out.total:
+            return stage
+        codes, size = self.keys.codes(key)
+        moved = stage.move(codes, steps.table(stage, size))
+        return moved if math.fsum(moved.likelihood) > math.fsum(stage.likelihood) else stage
+
+    def _score(self, stages: Sequence[Stage]) -> Gain:
+        return self._average([stage.likelihood for stage in stages])
+
+    def _average(self, sums: Sequence[Array]) -> Gain:
+        """Average sums by fold over outcomes, per unit of weight."""
+        weights = self.held_out.weights.tolist()
+        by_fold = [math.fsum(of_fold) / len(sums) for of_fold in zip(*sums, strict=True)]
+        each = (value / weight if weight else math.nan for value, weight in zip(by_fold, weights, strict=True))
+        return Gain(math.fsum(by_fold) / self.held_out.total, tuple(each))
+
+    def most(self, state: State, key: Key) -> float:
+        """Give the most that a key is likely to add, by a sample of the rows; infinite without a sample."""
+        if not self.sampled_rows:
+            return math.inf
+        if self._sampled_state is None or self._sampled_state[0] is not state:
+            taken = [stage.take(self._sample_rows, self._chosen) for stage in state.stages]
+            self._sampled_state = state, taken
+        codes, size = self.sample_keys.codes(key)
+        times = len(self.held_out.folds) / self.sampled_rows
+        parts, stages = self.sample_keys.parts(key), self._sampled_state[1]
+        return mean([most_gain(stage, codes, size, parts, times, SAMPLING_ERRORS) for stage in stages])
+
+    def sums(self, state: State, key: Key) -> list[SharedSums]:
+        """Sum rows by category and fold for every outcome; those of the key that was asked for last are kept."""
+        if self._summed is None or self._summed[0] is not state or self._summed[1] != key:
+            self._summed = None
+            self._summed = state, key, [self._sum(stage, key) for stage in state.stages]
+        return self._summed[2]
+
+    def _sum(self, stage: Stage, key: Key) -> SharedSums:
+        """Sum rows by the categories of a conjunction, which is joined only where it has to be."""
+        pair = self.keys.pair(key) if fused_operation(stage, "conjunction_sums") else None
+        if pair is None:
+            codes, size = self.keys.codes(key)
+            return SharedSums.of(stage, codes, size, self.keys.parts(key))
+        shared = SharedSums.of_pair(stage, *pair)
+        self.keys.sizes[key] = shared.n_categories
+        return shared
+
+    def surprise(self, state: State, key: Key) -> float:
+        """Give by how many standard errors what all rows show of a key is above chance, for the outcome with most."""
+        return max(chance_of(stage, shared) for stage, shared in zip(state.stages, self.sums(state, key), strict=True))
+
+    def gain(self, state: State, key: Key) -> Gain:
+        """Measure what a key adds, before it is in: by the second-order expansion."""
+        together = zip(state.stages, self.sums(state, key), strict=True)
+        found = [gain_of(stage, shared, self.m) for stage, shared in together]
+        gain = self._average([gains for gains, _ in found])
+        return replace(gain, surprise=max(surprise for _, surprise in found))
+
+    def _steps(self, stage: Stage, key: Key) -> Steps:
+        """Give the steps of a conjunction, by what its columns leave over."""
+        codes, size = self.keys.codes(key)
+        return Steps.of(stage, SharedSums.of(stage, codes, size, self.keys.parts(key)), self.m)
+
+    def add(self, state: State, key: Key) -> State:
+        """Take a key in, and let all keys move rows again."""
+        steps = [self._steps(stage, key) for stage in state.stages]
+        self.keys.keep(key)
+        moved = [self._moved(stage, key, taken) for stage, taken in zip(state.stages, steps, strict=True)]
+        return self._sweep((*state.keys, key), moved, 1)
+
+
+def sample_of(held_out: HeldOut, chosen: Array) -> HeldOut:
+    """Give some of the rows, whose weights stay as they are."""
+    weight = None if held_out.weight is None else held_out.weight[chosen]
+    folds = held_out.folds[chosen]
+    sampled = HeldOut.of(held_out.ops, folds, held_out.visibility, None)
+    if weight is None:
+        return sampled
+    return replace(sampled, weight=weight, weights=replace(sampled, weight=weight).by_fold(np.ones_like(weight)))
+
+
+class EstimatorScorer:
+    """Scores a set of keys by an estimator that is fitted to their encodings, each fold held out in turn.
+
+    Parameters
+    ----------
+    rows : CodedRows
+        On the host.
+    pairs : list of (array, array)
+        Of each fold, its rows and the rows that it sees, as boolean arrays.
+    folds : int32 array (rows,)
+    encoder : TargetEncoder
+        Not fitted.
+    estimator : estimator of scikit-learn
+    y : array
+    weight : array, optional
+    scoring : str, callable or None
+    """
+
+    sampled_rows = 0
+    n_outcomes = 1
+
+    def __init__(
+        self,
+        rows: CodedRows,
+        pairs: Sequence[tuple[Array, Array]],
+        folds: Codes,
+        encoder: Any,
+        estimator: BaseEstimator,
+        y: Array,
+        weight: Array | None = None,
+        scoring: Any = None,
+    ) -> None:
+        self.keys, self.pairs, self.folds = Keys(rows), pairs, folds
+        self.encoder, self.estimator, self.y, self.weight = encoder, estimator, y, weight
+        if scoring is None and is_classifier(estimator) and hasattr(estimator, "predict_proba"):
+            self.scorer = log_likelihood
+        else:
+            self.scorer = check_scoring(estimator, scoring)
+        codes = [np.where(codes < 0, np.nan, codes.astype(np.float64)) for codes in rows.codes]
+        self._codes = np.column_stack(codes)
+        self._encoded: dict[Key, list[tuple[Array, Array]]] = {}
+        self._states: dict[tuple[Key, ...], State] = {}
+
+    def start(self, keys: Sequence[Key]) -> State:
+        """Fit and score the estimator in every fold; a set that was scored before is remembered."""
+        together = tuple(keys)
+        if together not in self._states:
+            encoded = [self._encode(key) for key in together]
+            scores = []
+            for fold in range(len(self.pairs)):
+                training = np.hstack([of_key[fold][0] for of_key in encoded])
+                scores.append(self._score_fold(fold, training, np.hstack([of_key[fold][1] for of_key in encoded])))
+            self._states[together] = State(together, Gain(mean(scores), tuple(scores)))
+        return self._states[together]
+
+    def _encode(self, key: Key) -> list[tuple[Array, Array]]:
+        """Give the encodings of the rows that each fold sees, each by the other folds among them, and of its own."""
+        if key not in self._encoded:
+            of_folds = []
+            for own, seen in self.pairs:
+                weight = None if self.weight is None else self.weight[seen]
+                encoder = clone(self.encoder).set_params(columns=[tuple(range(len(key)))], cv=self.folds[seen])
+                columns = self._codes[:, list(key)]
+                training = encoder.fit_transform(columns[seen], self.y[seen], sample_weight=weight)
+                of_folds.append((training, encoder.transform(columns[own])))
+            self._encoded[key] = of_folds
+        return self._encoded[key]
+
+    def _score_fold(self, fold: int, training: Array, encodings: Array) -> float:
+        own, seen = self.pairs[fold]
+        weights = {} if self.weight is None else {"sample_weight": self.weight[seen]}
+        fitted = clone(self.estimator).fit(training, self.y[seen], **weights)
+        weights = {} if self.weight is None else {"sample_weight": self.weight[own]}
+        return float(self.scorer(fitted, encodings, self.y[own], **weights))
+
+    def most(self, state: State, key: Key) -> float:  # noqa: ARG002
+        """Say that any key may add anything: there is no sample."""
+        return math.inf
+
+    def surprise(self, state: State, key: Key) -> float:  # noqa: ARG002
+        """Say that no chance is known."""
+        return math.inf
+
+    def gain(self, state: State, key: Key) -> Gain:
+        """Measure what a key adds."""
+        return self.add(state, key).minus(state)
+
+    def add(self, state: State, key: Key) -> State:
+        """Take a key in."""
+        return self.start((*state.keys, key))
+
+
+def log_likelihood(estimator: Any, encodings: Array, y: Array, sample_weight: Array | None = None) -> float:
+    """Give the mean log-likelihood of rows by a fitted classifier; a class that it does not know has no chance."""
+    chances = np.clip(estimator.predict_proba(encodings), LEAST_CHANCE, 1.0 - LEAST_CHANCE)
+    places = np.searchsorted(estimator.classes_, y)
+    known = np.minimum(places, len(estimator.classes_) - 1)
+    found = np.where(estimator.classes_[known] == y, chances[np.arange(len(y)), known], LEAST_CHANCE)
+    return float(np.average(np.log(found), weights=sample_weight))

@@ -1,0 +1,143 @@
+"""Greedy choice of conjunctions: forward, in a seeded order or the best first, and once backward."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from gpu_encode.study.tuning.scorers import Gain, Key, Scorer, State
+
+# A key is measured unless one that was adds so many times the most that a sample says of it.
+SLACK = 2.0
+
+
+@dataclass(frozen=True)
+class Move:
+    """One step of a search: a key, what became of it, and the score of the set after it."""
+
+    action: str
+    key: Key | None
+    score: float
+    gain: Gain | None
+
+
+@dataclass
+class Search:
+    """A set of keys that grows and shrinks.
+
+    Parameters
+    ----------
+    scorer : Scorer
+    tol : float
+        What a key has to add.
+    one_standard_error : bool
+        Whether it has to add more than a standard error of its gain, too.
+    most_keys : int, optional
+    least_surprise : float
+        By how many standard errors what the rows show of it has to be above chance.
+    """
+
+    scorer: Scorer
+    tol: float
+    one_standard_error: bool
+    most_keys: int | None
+    least_surprise: float = -math.inf
+    path: list[Move] = field(default_factory=list)
+    counted_out: set[Key] = field(default_factory=set)
+    by_chance: set[Key] = field(default_factory=set)
+    scored: set[Key] = field(default_factory=set)
+    sampled: set[Key] = field(default_factory=set)
+
+    def is_enough(self, gain: Gain) -> bool:
+        """Whether a gain is worth a key."""
+        least = max(self.tol, gain.standard_error) if self.one_standard_error else self.tol
+        return gain.mean > least and gain.surprise > self.least_surprise
+
+    def is_full(self, state: State) -> bool:
+        """Whether no further key may be taken in."""
+        return self.most_keys is not None and len(state.keys) >= self.most_keys
+
+    def most(self, state: State, key: Key) -> float:
+        """Give the most that a key may add, by a sample."""
+        if key in self.counted_out:
+            return -math.inf
+        if self.scorer.sampled_rows:
+            self.sampled.add(key)
+        return self.scorer.most(state, key)
+
+    def measure(self, state: State, key: Key) -> Gain | None:
+        """Measure what a key adds; None where its number of categories, or chance, says that it adds nothing."""
+        if key in self.counted_out:
+            return None
+        # The sums that it needs tell the number of categories, too.
+        surprise = self.scorer.surprise(state, key)
+        if self.scorer.keys.tells_nothing(key):
+            self.counted_out.add(key)
+            return None
+        if surprise <= self.least_surprise:
+            self.by_chance.add(key)
+            return None
+        self.scored.add(key)
+        return self.scorer.gain(state, key)
+
+    def take(self, state: State, key: Key, gain: Gain) -> State:
+        """Take a key in, if its gain is enough both as measured before and as found then."""
+        if self.is_enough(gain):
+            larger = self.scorer.add(state, key)
+            gain = larger.minus(state)
+            if self.is_enough(gain):
+                self.path.append(Move("added", key, larger.score.mean, gain))
+                return larger
+        self.path.append(Move("left out", key, state.score.mean, gain))
+        return state
+
+    def first(self, state: State, candidates: Sequence[Key]) -> State:
+        """Take every key, in the order given, that adds enough to those before it."""
+        for key in candidates:
+            if self.is_full(state):
+                break
+            if self.most(state, key) <= self.tol:
+                continue
+            gain = self.measure(state, key)
+            if gain is not None:
+                state = self.take(state, key, gain)
+        return state
+
+    def best(self, state: State, candidates: Sequence[Key]) -> State:
+        """Take the key that adds most, as long as one adds enough; equal ones in the order given."""
+        left = list(candidates)
+        while not self.is_full(state) and (ranked := self.rank(state, left)):
+            before = state
+            for gain, key in ranked:
+                # One that does not hold what it promised is not asked again.
+                left.remove(key)
+                state = self.take(state, key, gain)
+                if state is not before:
+                    break
+        return state
+
+    def rank(self, state: State, candidates: Sequence[Key]) -> list[tuple[Gain, Key]]:
+        """Measure the keys that may be the best one, and give those that add enough, the best first."""
+        bounds = [(self.most(state, key), key) for key in candidates]
+        measured: list[tuple[Gain, Key]] = []
+        highest = self.tol
+        for bound, key in sorted(bounds, key=lambda pair: -pair[0]):
+            # The sample says that this key, and all after it, add far less than one that was measured.
+            if bound <= self.tol or SLACK * bound <= highest:
+                break
+            gain = self.measure(state, key)
+            if gain is not None and self.is_enough(gain):
+                measured.append((gain, key))
+                highest = max(highest, gain.mean)
+        return sorted(measured, key=lambda pair: -pair[0].mean)
+
+    def backward(self, state: State, base: Sequence[Key]) -> State:
+        """Look once at every key that was taken in, the oldest first, and take out what the others make up for."""
+        for key in [key for key in state.keys if key not in base]:
+            smaller = self.scorer.start([other for other in state.keys if other != key])
+            gain = state.minus(smaller)
+            if self.is_enough(gain):
+                self.path.append(Move("confirmed", key, state.score.mean, gain))
+            else:
+                state = smaller
+                self.path.append(Move("taken out", key, state.score.mean, gain))
+        return state

@@ -1,0 +1,251 @@
+"""An additive model of keys, from sums alone: what a key adds to it, and how likely held-out rows are under it.
+
+The model has one number for each row, its offset: log-odds of a class, or the number that is expected.  Of each row two
+numbers are kept, as integers, so that sums are exact: the response z by which the row would have its offset moved, and
+the information h that this carries, its weight.  A category moves its rows by a step d that other folds decide; by the
+second-order expansion the likelihood of held-out rows, of sums W of h and S of h * z, rises by d * S - d * d * W / 2.
+"""
+
+import math
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from cpu_fallback.elementary import exp, log
+from cpu_fallback.exact import Floats, Integers
+from cpu_fallback.types import Array, Codes, Layout, Rows, Window
+from gpu_encode.seam.ops import Ops
+
+WHOLE_SUMS = Layout(Window(), Window())
+# Sums of integers below 2**61 are sums of int64.
+ROOM = 61
+# Binary places of h, and of z at most.
+INFORMATION_BITS = 24
+RESPONSE_BITS = 16
+# Log-odds of no row go further, and one step no further than this.
+FARTHEST_LOG_ODDS = 12.0
+LONGEST_STEP = 8.0
+# Of a target that is explained without a rest, in units of its largest number.
+LEAST_VARIANCE = 2.0**-100
+LOG_OF_TWO_PI = 1.8378770664093453
+LOG_OF_TWO = 0.6931471805599453
+# Powers of two beyond it are no float64 numbers.
+FINEST = 1000
+
+
+@dataclass(frozen=True, eq=False)
+class HeldOut:
+    """Which fold each row is in, and which folds see which.
+
+    Parameters
+    ----------
+    ops : Ops
+    folds : int32 array (rows,)
+    visibility : int64 array (folds, folds)
+    weight : float64 array (rows,), optional
+        Their sum is at most the number of rows.
+    weights : float64 array (folds,)
+        Weight of each fold's rows, on the host.
+    """
+
+    ops: Ops
+    folds: Codes
+    visibility: Integers
+    weight: Floats | None
+    weights: Floats
+
+    @classmethod
+    def of(cls, ops: Ops, folds: Codes, visibility: Integers, weight: Array | None) -> "HeldOut":
+        """Divide weights w by sum(w * w) / sum(w), so that S * S / W is 1 on average in rows of any weights."""
+        if weight is None:
+            counts = sum_by_code(ops, np.ones_like(folds, dtype=np.float64), folds, len(visibility))
+            return cls(ops, folds, visibility, None, counts)
+        weight = weight.astype(np.float64, copy=False)
+        weight = weight * 2.0 ** -int(np.frexp(float(weight.max()))[1])
+        everything = np.zeros_like(folds)
+        total, squares = (float(sum_by_code(ops, of, everything, 1)[0]) for of in (weight, weight * weight))
+        weight = weight * (total / squares)
+        return cls(ops, folds, visibility, weight, sum_by_code(ops, weight, folds, len(visibility)))
+
+    @property
+    def total(self) -> float:
+        """Weight of all rows."""
+        return math.fsum(self.weights)
+
+    @property
+    def n_folds(self) -> int:
+        """Number of folds."""
+        return len(self.visibility)
+
+    def weighted(self, values: Floats) -> Floats:
+        """Multiply numbers of rows by the rows' weights."""
+        return values if self.weight is None else values * self.weight
+
+    def by_fold(self, values: Floats) -> Floats:
+        """Sum weighted numbers of rows over each fold, on the host."""
+        return sum_by_code(self.ops, self.weighted(values), self.folds, self.n_folds)
+
+    def seen(self, held_out: Array, everything: Array, fold: int) -> Array:
+        """Sum integers (folds, cells) over what a fold sees, given their sum over all folds."""
+        hidden = np.flatnonzero(self.visibility[fold] == 0)
+        if len(hidden) == 1:
+            seen: Array = everything - held_out[int(hidden[0])]
+            return seen
+        seen = np.zeros_like(everything)
+        for other in np.flatnonzero(self.visibility[fold]):
+            seen += held_out[int(other)]
+        return seen
+
+
+@dataclass(frozen=True, eq=False)
+class Stage:
+    """One outcome and the offsets that a model has for it.
+
+    Parameters
+    ----------
+    rows : HeldOut
+    binary : bool
+    values : float64 array (rows,)
+        0 and 1; or numbers, of which the largest is at most 1.
+    exponent : int
+        Numbers were divided by 2**exponent.
+    offset : float64 array (rows,)
+    response, information : int64 array (rows,)
+        z and h; no h where all rows have the same.
+    bits : tuple of int
+        Binary places of h and of z.
+    largest : float
+        Of all z.
+    scale : float
+        What a step of one means to an offset.
+    likelihood : float64 array (folds,)
+        Log-likelihood of each fold's rows, on the host.
+    """
+
+    rows: HeldOut
+    binary: bool
+    values: Floats
+    exponent: int
+    offset: Floats
+    response: Integers
+    information: Integers | None
+    bits: tuple[int, int]
+    largest: float
+    scale: float
+    likelihood: Floats
+
+    @classmethod
+    def start(cls, rows: HeldOut, values: Array, binary: bool) -> "Stage":
+        """Begin with the mean of what each fold sees."""
+        values = values.astype(np.float64)
+        peak = float(np.abs(values).max())
+        exponent = 0 if binary or not peak else int(np.frexp(peak)[1])
+        # In two steps, as 2**exponent may be no float64 number.
+        values = values * 2.0 ** -(exponent // 2) * 2.0 ** -(exponent - exponent // 2)
+        sums, weights = seen_on_host(rows, rows.by_fold(values)), seen_on_host(rows, rows.weights)
+        means = sums / np.where(weights > 0, weights, 1.0)
+        if binary:
+            share = np.clip((sums + 0.5) / (weights + 1.0), 2.0**-50, 1.0 - 2.0**-50)
+            means = np.clip(log(share) - log(1.0 - share), -FARTHEST_LOG_ODDS, FARTHEST_LOG_ODDS)
+        offset = rows.ops.to_device(means)[rows.folds]
+        return cls.at(rows, binary, values, exponent, offset)
+
+    @classmethod
+    def at(cls, rows: HeldOut, binary: bool, values: Floats, exponent: int, offset: Floats) -> "Stage":
+        """Measure rows at their offsets."""
+        first = INFORMATION_BITS if binary or rows.weight is not None else 0
+        bits = first, min(ROOM - first - len(values).bit_length(), RESPONSE_BITS)
+        make = at_log_odds if binary else at_numbers
+        response, information, scale, likelihood = make(rows, values, offset, exponent, bits)
+        largest = max(float(np.abs(response).max()) * 2.0 ** -bits[1], 1.0)
+        return cls(rows, binary, values, exponent, offset, response, information, bits, largest, scale, likelihood)
+
+    def moved_offset(self, codes: Codes, steps: Floats) -> Floats:
+        """Add steps (categories + 2, folds) to the offsets of the rows."""
+        moves = self.rows.ops.empty((len(codes), 1), np.float64)
+        self.rows.ops.gather(steps[:, :, None], codes, self.rows.folds, moves)
+        offset = self.offset + moves[:, 0] * self.scale
+        return np.clip(offset, -FARTHEST_LOG_ODDS, FARTHEST_LOG_ODDS) if self.binary else offset
+
+    def move(self, codes: Codes, steps: Floats) -> "Stage":
+        """Move the offsets of the rows, and measure them there."""
+        return Stage.at(self.rows, self.binary, self.values, self.exponent, self.moved_offset(codes, steps))
+
+    def take(self, rows: HeldOut, chosen: Array) -> "Stage":
+        """Give some of the rows, measured as they are among all."""
+        information = None if self.information is None else self.information[chosen]
+        return replace(self, rows=rows, response=self.response[chosen], information=information)
+
+    def sums(self, codes: Codes, n_categories: int, folds: Codes | None) -> Array:
+        """Sum h and h * z by category and fold: int64 (categories, folds, 2), with unknown and missing left out."""
+        n_folds = 1 if folds is None else self.rows.n_folds
+        rows = Rows(codes, None, self.response, self.information)
+        accumulators: Array = self.rows.ops.accumulate(rows, n_categories, folds, n_folds, 1, WHOLE_SUMS)
+        return accumulators[:-2, :, 0, :]
+
+    @property
+    def longest_step(self) -> float:
+        """Longest step that a category may take."""
+        return LONGEST_STEP if self.binary else self.largest
+
+    def units(self) -> tuple[float, float]:
+        """Give what one means in sums of h and of h * z."""
+        return 2.0 ** -self.bits[0], 2.0 ** -(self.bits[0] + self.bits[1])
+
+    def mean_information(self) -> float:
+        """Give the mean of h over all rows."""
+        if self.information is None:
+            return 1.0
+        return float(self.information.sum()) * self.units()[0] / len(self.response)
+
+
+def seen_on_host(rows: HeldOut, of_folds: Floats) -> Floats:
+    """Sum a number of each fold over what each fold sees."""
+    return np.array([math.fsum(of_folds[visible > 0]) for visible in rows.visibility])
+
+
+def at_log_odds(
+    rows: HeldOut, values: Floats, offset: Floats, exponent: int, bits: tuple[int, int]
+) -> tuple[Integers, Integers, float, Floats]:
+    """Give (y - p) / (p (1 - p)), p (1 - p), and sums of y log(p) + (1 - y) log(1 - p), with p from its log-odds."""
+    assert not exponent
+    fused = getattr(rows.ops.fused, "log_odds_moments", None)
+    if fused is not None:
+        response, information, likelihood = fused(values, offset, rows.weight, bits)
+        return response, information, 1.0, rows.by_fold(likelihood)
+    small = exp(-np.abs(offset))
+    high, low = 1.0 / (1.0 + small), small / (1.0 + small)
+    chance = np.where(offset >= 0, high, low)
+    known = high * low
+    likelihood = values * offset - np.maximum(offset, 0.0) - log(1.0 + small)
+    response, information = whole((values - chance) / known, bits[1]), whole(rows.weighted(known), bits[0])
+    return response, information, 1.0, rows.by_fold(likelihood)
+
+
+def at_numbers(
+    rows: HeldOut, values: Floats, offset: Floats, exponent: int, bits: tuple[int, int]
+) -> tuple[Integers, Integers | None, float, Floats]:
+    """Give errors in units of their root mean square, weights, and sums of a normal law's log-likelihood."""
+    errors = values - offset
+    squares = rows.by_fold(errors * errors)
+    variance = max(float(squares.sum()) / rows.total, LEAST_VARIANCE)
+    constant = LOG_OF_TWO_PI + float(log(np.array([variance]))[0]) + 2.0 * exponent * LOG_OF_TWO
+    likelihood = -0.5 * (constant * rows.weights + squares / variance)
+    scale = math.sqrt(variance)
+    information = None if rows.weight is None else whole(rows.weight, bits[0])
+    return whole(errors / scale, bits[1]), information, scale, likelihood
+
+
+def whole(values: Floats, places: int) -> Integers:
+    """Round numbers to so many binary places, as integers of these."""
+    return np.rint(values * 2.0**places).astype(np.int64)
+
+
+def sum_by_code(ops: Ops, values: Floats, codes: Codes, n_codes: int) -> Floats:
+    """Sum numbers of rows by code, on the host, on a grid that is as fine as an int64 holds the sums."""
+    peak = float(np.abs(values).max())
+    places = min(ROOM - len(values).bit_length() - int(np.frexp(peak)[1]), FINEST)
+    whole = np.rint(values * 2.0**places).astype(np.int64)
+    sums = ops.accumulate(Rows(codes, None, whole), n_codes, None, 1, 1, WHOLE_SUMS)
+    totals: Floats = ops.to_host(sums[:n_codes, 0, 0, 1]).astype(np.float64) * 2.0**-places
+    return totals

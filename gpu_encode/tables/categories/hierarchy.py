@@ -1,0 +1,212 @@
+"""Parents of a category that follow from its value: string prefixes, separated parts, leading bits.
+
+A level's key is its whole path from the top, so equal parts below different parents are different categories.
+"""
+
+from collections.abc import Sequence
+from ipaddress import ip_address
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
+
+from cpu_fallback.types import Array
+from gpu_encode.words.errors.parameters import bad_parameter, check_count
+
+# Of an IPv6 address.
+WIDEST = 128
+# Bits that an int64 holds beside its sign.
+LONGEST_NUMBER = 63
+
+
+class Derived(BaseEstimator):
+    """Rule that gives a category's ancestors from its value."""
+
+    # Kinds of values that it takes.
+    kinds: tuple[str, ...]
+
+    def check(self) -> None:
+        """Raise ValueError for parameters out of range."""
+
+    def admits(self, values: Array) -> NDArray[np.bool_]:
+        """Say to which values the rule applies; fit refuses others, later rows with them are unknown."""
+        return np.ones(len(values), bool)
+
+    def paths(self, values: Array) -> list[list[Any]]:
+        """Ancestors of each value, level by level, the top level first; None where a value has none at that level."""
+        raise NotImplementedError
+
+
+def check_falling(owner: str, lengths: Sequence[int], low: int) -> None:
+    """Raise ValueError unless the lengths are integers that fall strictly."""
+    if not lengths:
+        raise ValueError(f"{owner} needs at least one length, for example {owner}(4, 3).")
+    for length in lengths:
+        check_count(owner, "lengths", length, low=low)
+    if any(b >= a for a, b in pairwise(lengths)):
+        raise ValueError(f"{owner}{tuple(lengths)} must fall strictly, from the nearest level to the top.")
+
+
+class Prefixes(Derived):
+    """String prefixes: a ZIP code lies in its first four characters, those in its first three.
+
+    Parameters
+    ----------
+    *lengths : int
+        Lengths in characters, falling strictly.  A value no longer than a length has no ancestor at that level.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from gpu_encode import Prefixes
+    >>> Prefixes(4, 3).paths(np.array(["20190", "20"], dtype=object))
+    [['201', None], ['2019', None]]
+    """
+
+    kinds = ("text",)
+
+    def __init__(self, *lengths: int) -> None:
+        self.lengths = lengths
+
+    @classmethod
+    def _get_param_names(cls) -> list[str]:
+        return ["lengths"]
+
+    def __sklearn_clone__(self) -> "Prefixes":
+        return type(self)(*self.lengths)
+
+    def check(self) -> None:
+        """Raise ValueError unless the lengths fall strictly and are at least 1."""
+        check_falling("Prefixes", self.lengths, 1)
+
+    def paths(self, values: Array) -> list[list[Any]]:
+        """Prefix of each length, None for values that are not longer."""
+        return [
+            [value[:length] if len(value) > length else None for value in values] for length in reversed(self.lengths)
+        ]
+
+
+class Parts(Derived):
+    """Separated parts: ``a.b.com`` lies in ``b.com`` lies in ``com``; ``10.1.2.3`` lies in ``10.1.2`` lies in ``10.1``.
+
+    Parameters
+    ----------
+    separator : str, default="."
+    from_end : bool, default=False
+        The top level is the last part (domain names) and not the first (IP text, file paths).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from gpu_encode import Parts
+    >>> Parts(".", from_end=True).paths(np.array(["a.b.com", "com"], dtype=object))
+    [['com', None], ['b.com', None]]
+    """
+
+    kinds = ("text",)
+
+    def __init__(self, separator: str = ".", from_end: bool = False) -> None:
+        self.separator = separator
+        self.from_end = from_end
+
+    def check(self) -> None:
+        """Raise ValueError for an empty separator."""
+        if not isinstance(self.separator, str) or not self.separator:
+            raise bad_parameter("Parts", "separator", self.separator, "must be a text that is not empty")
+
+    def paths(self, values: Array) -> list[list[Any]]:
+        """Top 1, 2, ... parts of each value, None for values that have no more parts than that."""
+        split = [value.split(self.separator) for value in values]
+        depth = max((len(parts) for parts in split), default=1)
+        return [[self._top(parts, kept) for parts in split] for kept in range(1, depth)]
+
+    def _top(self, parts: list[str], kept: int) -> str | None:
+        if kept >= len(parts):
+            return None
+        return self.separator.join(parts[-kept:] if self.from_end else parts[:kept])
+
+
+class Bits(Derived):
+    """Leading bits of integers and addresses: an IPv4 address lies in its first 24 bits, those in its first 16.
+
+    Parameters
+    ----------
+    *lengths : int
+        How many leading bits to keep, falling strictly.
+    width : int, default=32
+        Bits of the whole number, at most 128.  Values are integers in [0, 2**width), bytes of so many bits, the first
+        the highest, or, as text, IPv4 addresses where it is 32 and IPv6 addresses where it is 128.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from gpu_encode import Bits
+    >>> Bits(24, 16).paths(np.array([0x0A010203]))
+    [[2561], [655618]]
+    >>> Bits(24, 16).paths(np.array(["10.1.2.3"], dtype=object))
+    [[2561], [655618]]
+    >>> Bits(64, 32, width=128).paths(np.array(["2001:db8:0:7::1"], dtype=object))
+    [[536939960], ['20010db800000007']]
+    """
+
+    kinds = ("number", "text", "bytes")
+
+    def __init__(self, *lengths: int, width: int = 32) -> None:
+        self.lengths = lengths
+        self.width = width
+
+    @classmethod
+    def _get_param_names(cls) -> list[str]:
+        return ["lengths", "width"]
+
+    def __sklearn_clone__(self) -> "Bits":
+        return type(self)(*self.lengths, width=self.width)
+
+    def check(self) -> None:
+        """Raise ValueError unless the lengths fall strictly below the width."""
+        check_count("Bits", "width", self.width, low=1)
+        check_falling("Bits", self.lengths, 1)
+        if self.lengths[0] >= self.width or self.width > WIDEST:
+            raise ValueError(f"Bits{tuple(self.lengths)} must lie below width={self.width}, which is at most {WIDEST}.")
+
+    def admits(self, values: Array) -> NDArray[np.bool_]:
+        """Say which values are integers in [0, 2**width), or bytes or addresses of so many bits."""
+        return np.array([number is not None for number in self._read(values)], dtype=bool)
+
+    def paths(self, values: Array) -> list[list[Any]]:
+        """Keep the leading bits of each value, None for values that have not so many.
+
+        More bits than an int64 has are written as text, in hexadecimal.
+        """
+        whole = self._read(values)
+        return [
+            [None if number is None else self._keep(number, length) for number in whole]
+            for length in reversed(self.lengths)
+        ]
+
+    def _keep(self, number: int, length: int) -> int | str:
+        kept = number >> (self.width - length)
+        return kept if length <= LONGEST_NUMBER else f"{kept:0{-(-length // 4)}x}"
+
+    def _read(self, values: Array) -> list[int | None]:
+        """Give the number of each value, None where there is none of this width."""
+        return [self._number(value) for value in np.asarray(values).tolist()]
+
+    def _number(self, value: Any) -> int | None:
+        if isinstance(value, str):
+            return read_address(value, self.width)
+        if isinstance(value, bytes):
+            return int.from_bytes(value) if 8 * len(value) == self.width else None
+        inside = 0 <= value < 1 << self.width
+        return int(value) if inside and value == int(value) else None
+
+
+def read_address(text: str, width: int) -> int | None:
+    """Give the number of an IP address in text, if it is one of so many bits."""
+    try:
+        address = ip_address(text)
+    except ValueError:
+        return None
+    return int(address) if address.max_prefixlen == width else None

@@ -1,0 +1,338 @@
+"""Columns become one code a row: single columns, joint keys of several columns, and hierarchies above them."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cpu_fallback.cached import cached_property
+from cpu_fallback.types import MISSING, UNKNOWN, Array, Codes
+from gpu_encode.seam.ops import Ops, through
+from gpu_encode.tables.categories.hierarchy import Derived
+from gpu_encode.tables.categories.levels import Level, level_of_labels, levels_by_rule, link, positions_of_labels
+from gpu_encode.tables.categories.tuples import Tuples, code_missing
+from gpu_encode.tables.categories.vocabulary import FactorizedColumn, Vocabulary
+
+
+class Columns(Protocol):
+    """What a key needs of a frame: codes of a column by its own dictionary, or by a known one."""
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+
+    def keys(self, column: Any, ops: Ops) -> FactorizedColumn:
+        """Codes and the sorted distinct values of a column."""
+
+    def lookup(self, column: Any, vocabulary: Vocabulary, ops: Ops) -> Codes:
+        """Codes of a column in a known vocabulary."""
+
+    def numbers(self, column: Any, vocabulary: Vocabulary) -> Array | None:
+        """Whole numbers of a column that a known vocabulary of numbers can be compared with; None of any other."""
+
+    def empty_vocabulary(self, column: Any) -> Vocabulary | None:
+        """Vocabulary of no rows of a column; None where its type does not say what kind its values are."""
+
+
+@dataclass(frozen=True)
+class KeySpec:
+    """One thing to encode, as the user asked for it.
+
+    Parameters
+    ----------
+    name : str
+        Name of its output.
+    members : tuple
+        Columns whose values together are the key.
+    above : tuple
+        Columns of the levels above, the top level first.
+    rule : Derived, optional
+        Rule that gives the levels above from the value.
+    """
+
+    name: str
+    members: tuple[Any, ...]
+    above: tuple[Any, ...] = ()
+    rule: Derived | None = None
+
+    @property
+    def columns(self) -> tuple[Any, ...]:
+        """All columns read, the top level first."""
+        return (*self.above, *self.members)
+
+
+@dataclass(frozen=True, eq=False)
+class CategoryIndex:
+    """The categories of one key after fit, and their order.
+
+    Parameters
+    ----------
+    entry : KeySpec
+    vocabularies : list of Vocabulary
+        Distinct values of each column read.
+    tuples : Tuples, optional
+        What makes up each category of a joint key.  None for a single column.
+    has_missing : bool
+        Whether the missing category was seen.
+    given : bool
+        Whether the user gave the categories.
+    labels : list of Vocabulary, optional
+        Labels of the levels that a rule gives, the top one first, where they are known without the categories.
+    """
+
+    entry: KeySpec
+    vocabularies: list[Vocabulary]
+    tuples: Tuples | None = None
+    has_missing: bool = False
+    given: bool = False
+    labels: list[Vocabulary] | None = None
+
+    @classmethod
+    def fit(
+        cls,
+        entry: KeySpec,
+        frame: Columns,
+        ops: Ops,
+        missing_is_category: bool,
+        joined: "dict[tuple[Any, ...], Joined] | None" = None,
+    ) -> "tuple[CategoryIndex, Codes]":
+        """Learn the categories of an entry; gives them and each row's code.
+
+        `joined` keeps what several entries begin with, each of which then joins its last column alone.
+        """
+        factorized = [frame.keys(column, ops) for column in entry.columns]
+        vocabularies = [column.vocabulary for column in factorized]
+        if len(factorized) == 1:
+            codes = factorized[0].codes
+            may_miss = missing_is_category and not factorized[0].complete and len(codes) > 0
+            return cls(entry, vocabularies, None, may_miss and int(codes.min()) < 0), codes
+        columns = [column.codes for column in factorized]
+        whole = None if missing_is_category else all_present(columns[len(entry.above) :])
+        if whole is not None and not bool(whole.all()):
+            dense, tuples = join_columns(entry.columns, [codes[whole] for codes in columns], vocabularies, ops, {})
+            codes = ops.empty((frame.n_rows,), np.int32)
+            codes[...] = MISSING
+            # CuPy's assignment to rows by number counts in 32 bits, its `put` in 64.
+            codes.put(np.flatnonzero(whole), dense)
+        else:
+            codes, tuples = join_columns(entry.columns, columns, vocabularies, ops, {} if joined is None else joined)
+        return cls(entry, vocabularies, tuples), codes
+
+    @classmethod
+    def fit_given(
+        cls, entry: KeySpec, given: Any, frame: Columns, ops: Ops, missing_is_category: bool
+    ) -> "tuple[CategoryIndex, Codes]":
+        """Take the categories from the user; rows outside of them are unknown."""
+        vocabulary, has_missing = Vocabulary.from_values(given, entry.name)
+        key = cls(entry, [vocabulary], None, has_missing, True)
+        return key, key.lookup(frame, ops, missing_is_category)
+
+    @classmethod
+    def by_type(cls, entry: KeySpec, frame: Columns) -> "CategoryIndex | None":
+        """Give a key without categories by its columns' types alone; None where these do not say the kind of values."""
+        vocabularies = [frame.empty_vocabulary(column) for column in entry.columns]
+        return None if None in vocabularies else cls(entry, vocabularies).without_categories()  # type: ignore[arg-type]
+
+    def without_categories(self) -> "CategoryIndex":
+        """Give the key without its categories: only the kinds of values stay."""
+        vocabularies = [Vocabulary(vocabulary.values.take(np.zeros(0, np.int64))) for vocabulary in self.vocabularies]
+        n_columns = len(vocabularies)
+        nothing = Tuples([0] * n_columns, np.zeros((0, n_columns), np.int32)) if n_columns > 1 else None
+        return CategoryIndex(self.entry, vocabularies, nothing)
+
+    def pick(self, kept: NDArray[np.int64]) -> "CategoryIndex":
+        """Give the key of some of its categories, with those values alone that make them up."""
+        if self.tuples is None:
+            return replace(self, vocabularies=[Vocabulary(self.vocabularies[0].values.take(kept))])
+        members, vocabularies, places = self.tuples.members[kept], [], []
+        for column, vocabulary in zip(members.T, self.vocabularies, strict=True):
+            used = np.unique(column[column >= 0]).astype(np.int64)
+            vocabularies.append(Vocabulary(vocabulary.values.take(used)))
+            place = np.full(len(vocabulary), MISSING, np.int32)
+            place[used] = np.arange(len(used))
+            places.append(place)
+        return replace(self, vocabularies=vocabularies, tuples=tuples_of(renumber(members, places), vocabularies))
+
+    @property
+    def missing_is_unknown(self) -> bool:
+        """Whether a missing value, where it is a category, is none of those that the user gave."""
+        return self.given and not self.has_missing
+
+    @cached_property
+    def n_categories(self) -> int:
+        """Number of categories, the missing one not counted."""
+        return len(self.vocabularies[0]) if self.tuples is None else len(self.tuples)
+
+    @property
+    def stages(self) -> list[NDArray[np.int64]]:
+        """Sorted joint keys of the first 2, 3, ... columns; a joint code is a place in the last."""
+        return [] if self.tuples is None else self.tuples.stages
+
+    @cached_property
+    def levels(self) -> list[Level]:
+        """Levels above the categories, the top one first."""
+        if self.labels is not None:
+            return [level_of_labels(labels, self.n_categories) for labels in self.labels]
+        if self.entry.rule is not None:
+            return levels_by_rule(self.entry.rule, self.vocabularies[0], self.entry.name)
+        if not self.entry.above:
+            return []
+        sizes = [len(self.vocabularies[0]) + 1, *(len(stage) for stage in self.stages)]
+        # ancestors[i]: code of each category among the first i + 1 columns.
+        ancestors = [np.arange(self.n_categories, dtype=np.int64)]
+        for number in range(len(self.stages), 0, -1):
+            below = self.stages[number - 1][ancestors[0]]
+            ancestors.insert(0, below // (len(self.vocabularies[number]) + 1))
+        levels: list[Level] = []
+        for depth in range(len(self.entry.above)):
+            of_leaf = ancestors[depth].astype(np.int32)
+            levels.append(Level(of_leaf, link(of_leaf, sizes[depth], levels), sizes[depth]))
+        return levels
+
+    @cached_property
+    def starts(self) -> list[int]:
+        """First row of each level in the table of encodings: categories, then levels from the top, then the end."""
+        sizes = [self.n_categories, *(level.n for level in self.levels)]
+        return [int(start) for start in np.cumsum([0, *sizes])]
+
+    def lookup(self, frame: Columns, ops: Ops, missing_is_category: bool) -> Codes:
+        """Give each row's place in the table of encodings: its category's, else that of its nearest known ancestor."""
+        if len(self.entry.columns) > 1:
+            return self._joint_lookup(frame, ops, missing_is_category)
+        column = self.entry.members[0]
+        if self.entry.rule is None:
+            codes = frame.lookup(column, self.vocabularies[0], ops)
+            if missing_is_category and self.missing_is_unknown and bool((codes == MISSING).any()):
+                codes = np.where(codes == MISSING, np.int32(UNKNOWN), codes)
+            return codes
+        codes, vocabulary, _ = frame.keys(column, ops)
+        places = self.vocabularies[0].positions(vocabulary, self.entry.name)
+        unknown = np.flatnonzero(places == UNKNOWN)
+        if len(unknown):
+            values = vocabulary.to_numpy()[unknown]
+            # Arrow lends its own memory where there are many values, and only for reading.
+            places = places.copy()
+            for start, level, paths in zip(self.starts[1:], self.levels, self.entry.rule.paths(values), strict=False):
+                known = positions_of_labels(level, paths, self.entry.name)
+                places[unknown] = np.where(known >= 0, start + known, places[unknown])
+        return through(places, codes, ops)
+
+    def numbers(self, frame: Columns) -> Array | None:
+        """Whole numbers that are this key of a frame, one for each row; None where the key is anything else."""
+        if len(self.entry.columns) > 1 or self.entry.rule is not None:
+            return None
+        return frame.numbers(self.entry.members[0], self.vocabularies[0])
+
+    def _joint_lookup(self, frame: Columns, ops: Ops, missing_is_category: bool) -> Codes:
+        sizes = [len(vocabulary) for vocabulary in self.vocabularies]
+        columns = [
+            frame.lookup(column, words, ops)
+            for column, words in zip(self.entry.columns, self.vocabularies, strict=True)
+        ]
+        resolved = ops.empty((frame.n_rows,), np.int32)
+        resolved[...] = UNKNOWN
+        codes = code_missing(columns[0], sizes[0])
+        n_above = len(self.entry.above)
+        for number in range(len(columns)):
+            if number:
+                right = code_missing(columns[number], sizes[number])
+                keys = ops.combine(np.maximum(codes, 0), np.maximum(right, 0), sizes[number] + 1)
+                keys = np.where((codes < 0) | (right < 0), -1, keys)
+                codes = ops.lookup(keys, ops.to_device(self.stages[number - 1]))
+            if number < n_above:
+                resolved = np.where(codes >= 0, self.starts[number + 1] + codes, resolved).astype(np.int32)
+        resolved = np.where(codes >= 0, codes, resolved).astype(np.int32)
+        if not missing_is_category:
+            resolved = np.where(all_present(columns[n_above:]), resolved, np.int32(MISSING))
+        return resolved
+
+    def union(self, other: "CategoryIndex") -> "tuple[CategoryIndex, Codes, Codes]":
+        """Join two keys of the same entry; also gives the new code of each category of either."""
+        if self.given:
+            same = np.arange(self.n_categories, dtype=np.int32)
+            return self, same, same
+        joined = [
+            mine.union(theirs, self.entry.name)
+            for mine, theirs in zip(self.vocabularies, other.vocabularies, strict=True)
+        ]
+        words = [vocabulary for vocabulary, _, _ in joined]
+        missing = self.has_missing or other.has_missing
+        if self.tuples is None or other.tuples is None:
+            return replace(self, vocabularies=words, has_missing=missing), joined[0][1], joined[0][2]
+        mine = renumber(self.tuples.members, [places for _, places, _ in joined])
+        theirs = renumber(other.tuples.members, [places for _, _, places in joined])
+        both = np.concatenate([mine, theirs])
+        filled = np.column_stack([code_missing(both[:, i], len(word)) for i, word in enumerate(words)])
+        _, first, inverse = np.unique(filled, axis=0, return_index=True, return_inverse=True)
+        places: Codes = inverse.reshape(-1).astype(np.int32)
+        key = replace(self, vocabularies=words, tuples=tuples_of(both[first], words))
+        return key, places[: len(mine)], places[len(mine) :]
+
+
+def all_present(columns: Sequence[Codes]) -> NDArray[np.bool_]:
+    """Rows in which no column is missing."""
+    whole: NDArray[np.bool_] = columns[0] != MISSING
+    for codes in columns[1:]:
+        whole = whole & (codes != MISSING)
+    return whole
+
+
+def renumber(members: Codes, places: Sequence[Codes]) -> Codes:
+    """Members under new value numbers; missing stays."""
+    return np.column_stack(
+        [np.append(codes, np.int32(MISSING))[members[:, i]] for i, codes in enumerate(places)]
+    ).astype(np.int32)
+
+
+def tuples_of(members: Codes, vocabularies: Sequence[Vocabulary]) -> Tuples:
+    """Give combinations of values by their numbers."""
+    return Tuples([len(words) for words in vocabularies], members)
+
+
+# Codes of the combinations of some columns, and the sorted joint keys of the first two, three ... of these columns.
+Joined = tuple[Array, list[Array]]
+
+
+def join_columns(
+    names: tuple[Any, ...],
+    columns: list[Codes],
+    vocabularies: list[Vocabulary],
+    ops: Ops,
+    joined: dict[tuple[Any, ...], Joined],
+) -> tuple[Codes, Tuples]:
+    """Dense codes of the combinations that occur, in lexicographic order; and these, where `ops` computes."""
+    codes: Array = code_missing(columns[0], len(vocabularies[0]))
+    stages: list[Array] = []
+    for number in range(1, len(columns)):
+        first = names[: number + 1]
+        if first not in joined:
+            size = len(vocabularies[number])
+            codes, distinct = ops.factorize(ops.combine(codes, code_missing(columns[number], size), size + 1))
+            joined[first] = codes, [*stages, distinct]
+        codes, stages = joined[first]
+    return codes, Tuples([len(words) for words in vocabularies], stages=stages)
+
+
+def categories_as_numpy(key: CategoryIndex) -> Array:
+    """Values of a key's categories."""
+    if key.tuples is None:
+        values = key.vocabularies[0].to_numpy()
+        return append_missing(values) if key.has_missing else values
+    words = [np.append(vocabulary.to_numpy().astype(object), [None]) for vocabulary in key.vocabularies]
+    members = key.tuples.members
+    out = np.empty(len(members), dtype=object)
+    out[:] = list(zip(*(word[members[:, i]] for i, word in enumerate(words)), strict=True))
+    return out
+
+
+def append_missing(values: Array) -> Array:
+    """Values with a missing one at the end, in a type that has one."""
+    if values.dtype.kind in "mM":
+        return np.append(values, np.array(["NaT"], dtype=values.dtype))
+    if values.dtype.kind == "f" or (
+        values.dtype.kind in "iu" and (not len(values) or int(np.abs(values).max()) < 1 << 53)
+    ):
+        return np.append(values.astype(np.float64), np.nan)
+    return np.append(values.astype(object), [None])

@@ -1,0 +1,194 @@
+"""What is known of one row's value, by a plain dict: no array and no lock; what it cannot tell is left to columns."""
+
+import datetime
+import math
+from collections.abc import Mapping, Sequence
+from decimal import Decimal
+from typing import Any
+
+import numpy as np
+
+from cpu_fallback.types import MISSING, UNKNOWN
+from gpu_encode.tables.categories.keys import CategoryIndex
+from gpu_encode.tables.categories.values import Values, as_bytes, rescale
+from gpu_encode.tables.categories.vocabulary import Vocabulary
+
+# Of these types Python's equality is that of columns.  Others may be equal to what a column refuses: a complex number,
+# a fraction, timedelta64.
+_INTEGERS: frozenset[type] = frozenset(
+    {int, bool, np.bool_, *(np.dtype(letter).type for letter in np.typecodes["AllInteger"])}
+)
+_FLOATS: frozenset[type] = frozenset({float, np.float64, np.float32, np.float16})
+_PLAIN: frozenset[type] = frozenset({int, bool, float, Decimal})
+_TEXTS: frozenset[type] = frozenset({str, np.str_})
+
+
+class UndecidedError(LookupError):
+    """A value that has to be read as a column is, or that the policies refuse."""
+
+
+class ColumnLookup:
+    """What is known of the values of one column, by value.
+
+    Parameters
+    ----------
+    vocabulary : Vocabulary
+    label : str
+        Name of the column in rows.
+    answers : list
+        By code: what is known of each value; of an unknown and of a missing one the last two.  None where that is left
+        to columns.
+    """
+
+    def __init__(self, vocabulary: Vocabulary, label: str, answers: Sequence[Any]) -> None:
+        self.label, self.kind = label, vocabulary.kind
+        self.types, places = list_places(vocabulary.values)
+        self.known = {value: answers[place] for value, place in places}
+        self.unknown, self.missing = answers[UNKNOWN], answers[MISSING]
+
+    def of(self, row: Mapping[str, Any]) -> Any:
+        """Give what is known of a row's value; raises UndecidedError."""
+        value = row[self.label]
+        found = self.known.get(value) if type(value) in self.types else None
+        if found is None:
+            if value is None or (type(value) in _FLOATS and value != value):  # noqa: PLR0124 - NaN
+                found = self.missing
+            elif self._is_unknown(value):
+                found = self.unknown
+        if found is None:
+            raise UndecidedError
+        return found
+
+    def _is_unknown(self, value: Any) -> bool:
+        """Whether a value that is not there is of the kind of the others."""
+        # Text with lone surrogates is refused, and so is infinity.
+        if self.kind == "text":
+            return type(value) in _TEXTS and is_unicode(value)
+        if self.kind != "number":
+            return False
+        return type(value) in _INTEGERS or (type(value) in _FLOATS and math.isfinite(value))
+
+
+class JointLookup:
+    """What is known of a joint key, or of a column below others.
+
+    Parameters
+    ----------
+    key : CategoryIndex
+    labels : list of str
+        Names of its columns in rows, the top level first.
+    answers : tuple of list
+        By code, of rows that have all values of the key itself, and of those that lack one.
+    missing_is_category : bool
+        Whether a missing value is one more value.
+    """
+
+    # What is known follows from several values.
+    types: frozenset[type] = frozenset()
+    known: Mapping[Any, Any] = {}
+
+    def __init__(
+        self, key: CategoryIndex, labels: Sequence[str], answers: tuple[list[Any], ...], missing_is_category: bool
+    ) -> None:
+        self.label, self.answers, self.missing_is_category = labels[0], answers, missing_is_category
+        self.columns = [
+            ColumnLookup(words, label, [*range(len(words)), UNKNOWN, MISSING])
+            for words, label in zip(key.vocabularies, labels, strict=True)
+        ]
+        self.n_above = len(key.entry.above)
+        self.places = joint_places(key)
+
+    def of(self, row: Mapping[str, Any]) -> Any:
+        """Give what is known of a row's category, or of its nearest known ancestor; raises UndecidedError."""
+        codes = tuple([column.of(row) for column in self.columns])
+        lacks_value = MISSING in codes[self.n_above :]
+        found = self.answers[lacks_value][self._place(codes, lacks_value)]
+        if found is None:
+            raise UndecidedError
+        return found
+
+    def _place(self, codes: tuple[int, ...], lacks_value: bool) -> int:
+        place = self.places.get(codes)
+        if place is not None:
+            return place
+        if lacks_value and not self.missing_is_category:
+            return MISSING
+        for depth in range(self.n_above, 0, -1):
+            place = self.places.get(codes[:depth])
+            if place is not None:
+                return place
+        return UNKNOWN
+
+
+def joint_places(key: CategoryIndex) -> dict[tuple[int, ...], int]:
+    """Place of each category by the codes of its columns, and of each ancestor by the first of them."""
+    assert key.tuples is not None
+    members = key.tuples.members.tolist()
+    places = {tuple(codes): place for place, codes in enumerate(members)}
+    for depth, (start, level) in enumerate(zip(key.starts[1:], key.levels, strict=False)):
+        if not depth:
+            # All values, whether a category has them or not; a missing one comes last.
+            size = len(key.vocabularies[0])
+            places |= {(code,): start + code for code in range(size)} | {(MISSING,): start + size}
+            continue
+        found = zip(members, level.of_leaf.tolist(), strict=True)
+        places |= {tuple(codes[: depth + 1]): start + ancestor for codes, ancestor in found}
+    return places
+
+
+def list_places(values: Values) -> tuple[frozenset[type], list[tuple[Any, int]]]:
+    """Give the types of objects that may be looked up among values, and these as Python has them, with their places."""
+    kind, types = values.kind, frozenset[type]()
+    listed: list[Any] = []
+    if kind == "number":
+        listed, of_objects = values.array.tolist(), values.array.dtype.kind == "O"
+        # NumPy's floats are compared in their own precision with large integers.
+        types = _PLAIN if of_objects else _INTEGERS | _FLOATS | _PLAIN
+    elif kind == "text":
+        return _TEXTS, list_texts(as_bytes(values.array))
+    elif kind == "bytes":
+        listed, types = as_bytes(values.array), frozenset({bytes})
+    elif kind == "time":
+        listed, types = values.to_numpy().tolist(), frozenset({datetime.time})
+    elif kind == "duration":
+        ticks, exact = rescale(values.array, values.unit or "s", "us")
+        spans = ticks.view("timedelta64[us]").tolist()
+        listed = [span if whole else None for span, whole in zip(spans, exact.tolist(), strict=True)]
+        types = frozenset({datetime.timedelta})
+    elif kind == "datetime":
+        return frozenset({datetime.datetime, *([] if values.timezone else [datetime.date])}), list_moments(values)
+    return types, [(value, place) for place, value in enumerate(listed) if type(value) in types]
+
+
+def is_unicode(text: str) -> bool:
+    """Whether text can be written as UTF-8."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def list_texts(spelled: Sequence[bytes]) -> list[tuple[str, int]]:
+    """Give texts with their places, but for those that files hold and Python cannot."""
+    listed = []
+    for place, text in enumerate(spelled):
+        try:
+            listed.append((text.decode(), place))
+        except UnicodeDecodeError:
+            continue
+    return listed
+
+
+def list_moments(values: Values) -> list[tuple[datetime.date, int]]:
+    """Give moments with their places, those at midnight without a time zone as dates, too."""
+    ticks, exact = rescale(values.array, values.unit or "s", "us")
+    zone = datetime.UTC if values.timezone else None
+    listed: list[tuple[datetime.date, int]] = []
+    for place, (moment, whole) in enumerate(zip(ticks.view("datetime64[us]").tolist(), exact.tolist(), strict=True)):
+        # Beyond the years that Python has, a moment is a number.
+        if whole and isinstance(moment, datetime.datetime):
+            listed.append((moment.replace(tzinfo=zone), place))
+            if zone is None and moment.time() == datetime.time.min:
+                listed.append((moment.date(), place))
+    return listed

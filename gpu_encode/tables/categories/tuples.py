@@ -1,0 +1,87 @@
+"""The categories of a joint key: combinations of the values of several columns."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cpu_fallback.types import MISSING, Array, Codes
+from gpu_encode.seam import devices
+
+
+class Tuples:
+    """Combinations of values, in lexicographic order, a missing value after the others.
+
+    They are known by value numbers (`members`) or by sorted joint keys (`stages`), each of which is made of the other
+    when it is first asked for.  Joint keys may lie on a GPU until then, and are on the host from then on.
+
+    Parameters
+    ----------
+    sizes : list of int
+        Number of values of each column.
+    members : int32 array (combinations, columns), optional
+        Number of each value, -1 for a missing one.
+    stages : list of int64 array, optional
+        Sorted joint keys of the first 2, 3, ... columns: a joint code is a place in the last of them.
+    """
+
+    def __init__(
+        self, sizes: Sequence[int], members: Codes | None = None, stages: Sequence[Array] | None = None
+    ) -> None:
+        self.sizes, self._members, self._stages = [*sizes], members, stages
+
+    def __len__(self) -> int:
+        """Number of combinations."""
+        return len(self._stages[-1] if self._members is None else self._members)  # type: ignore[index]
+
+    def __getstate__(self) -> dict[str, Any]:
+        # One form, whichever is known: bytes that leave the process are those of the combinations.
+        return {"sizes": self.sizes, "_members": self.members, "_stages": None}
+
+    @property
+    def members(self) -> Codes:
+        """Value numbers that make up each combination (combinations, columns), -1 for missing."""
+        if self._members is None:
+            self._members = split_keys(self.stages, self.sizes)
+        return self._members
+
+    @property
+    def stages(self) -> list[NDArray[np.int64]]:
+        """Sorted joint keys of the first 2, 3, ... columns, on the host."""
+        known = self._stages
+        self._stages = join_values(self.members, self.sizes) if known is None else [on_host(keys) for keys in known]
+        return self._stages
+
+
+def on_host(keys: Array) -> NDArray[np.int64]:
+    """Give joint keys on the host."""
+    return keys if isinstance(keys, np.ndarray) else devices.cuda().to_host(keys)
+
+
+def code_missing(codes: Codes, size: int) -> Codes:
+    """Codes in which missing is one more value, after the others."""
+    return np.where(codes == MISSING, np.int32(size), codes)
+
+
+def join_values(members: Codes, sizes: Sequence[int]) -> list[NDArray[np.int64]]:
+    """Give the sorted joint keys of the first 2, 3, ... columns of some combinations."""
+    stages: list[NDArray[np.int64]] = []
+    codes = code_missing(members[:, 0], sizes[0])
+    for number in range(1, len(sizes)):
+        keys = codes.astype(np.int64) * (sizes[number] + 1) + code_missing(members[:, number], sizes[number])
+        stage, codes = np.unique(keys, return_inverse=True)
+        stages.append(stage)
+    return stages
+
+
+def split_keys(stages: Sequence[NDArray[np.int64]], sizes: Sequence[int]) -> Codes:
+    """Give the value numbers behind sorted joint keys."""
+    members = np.empty((len(stages[-1]), len(sizes)), np.int32)
+    keys = stages[-1]
+    for number in range(len(stages), 0, -1):
+        codes, values = np.divmod(keys, sizes[number] + 1)
+        members[:, number] = np.where(values == sizes[number], MISSING, values)
+        keys = stages[number - 2][codes] if number > 1 else codes
+    members[:, 0] = np.where(keys == sizes[0], MISSING, keys)
+    return members

@@ -1,0 +1,193 @@
+"""cuDF's frames: their columns read where they lie, by pylibcudf's view of them, and encoded ones put beside them.
+
+Nothing here computes.  A column of pylibcudf shows its buffers (Arrow's: values or offsets and characters, a bit a row
+for null), and `from_pylibcudf` makes a frame of buffers; neither copies.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+
+from cpu_fallback.types import Array
+from gpu_encode.seam import devices
+from gpu_encode.tables.frames import device_columns
+from gpu_encode.tables.frames.device_columns import DeviceColumn
+from gpu_encode.words.errors.values import unsupported_type
+
+if TYPE_CHECKING:
+    from gpu_encode.tables.frames.frame import Frame
+
+# By pylibcudf's names of types: how a value is held, and what it stands for.
+NUMBERS = {
+    "INT8": "i1",
+    "INT16": "i2",
+    "INT32": "i4",
+    "INT64": "i8",
+    "UINT8": "u1",
+    "UINT16": "u2",
+    "UINT32": "u4",
+    "UINT64": "u8",
+    "FLOAT32": "f4",
+    "FLOAT64": "f8",
+}
+UNITS = {"SECONDS": "s", "MILLISECONDS": "ms", "MICROSECONDS": "us", "NANOSECONDS": "ns"}
+DECIMALS = {"DECIMAL32": "i4", "DECIMAL64": "i8"}
+# Decimals of 16 bytes are numbered as strings of bytes.
+WIDE_DECIMAL = 16
+OUTPUTS = {"float32": "FLOAT32", "float64": "FLOAT64"}
+
+
+def column(series: Any, name: object) -> DeviceColumn:
+    """Rows of a series or index, in the same memory.
+
+    Raises
+    ------
+    TypeError
+        If its values cannot be categories, such as lists and structs.
+    """
+    devices.choose("auto", series)  # says what is missing
+    devices.cuda().wait_for_default_stream()
+    held, dtype = _column_held(series), series.dtype
+    if type(dtype).__name__ != "CategoricalDtype":
+        return _read(held, dtype, name)
+    entries = device_columns.column_to_host(_read(_column_held(dtype.categories), dtype.categories.dtype, name))
+    return DeviceColumn(_numbers(held, NUMBERS[held.type().id().name]), _nulls(held), entries=entries)
+
+
+def _column_held(series: Any) -> Any:
+    """Column of pylibcudf in which cuDF holds the rows.
+
+    `to_pylibcudf` gives nothing for buffers that cuDF has spilled to the host, and whole allocations for those that
+    share one (26.10).  cuDF's own buffers come back, and stay, when their pointer is asked for.
+    """
+    return series._column.plc_column
+
+
+class _Seen:
+    """Bytes of a buffer, as CuPy reads them, whatever type cuDF took them over with; keeps them alive."""
+
+    def __init__(self, span: Any) -> None:
+        self.span = span
+        data, shape = (span.ptr, False), (span.size,)
+        self.__cuda_array_interface__ = {"data": data, "shape": shape, "strides": None, "typestr": "|u1", "version": 3}
+
+
+def _read(held: Any, dtype: Any, name: object) -> DeviceColumn:
+    kind, type_ = held.type().id().name, _meaning(held, dtype)
+    if kind == "STRING":
+        rows = _strings(held)
+    elif kind == "BOOL8":
+        rows = _numbers(held, "u1") != 0
+    elif kind == "DECIMAL128":
+        rows = _strings_of((_library().arange(held.size() + 1) + held.offset()) * WIDE_DECIMAL, held.data())
+    elif kind == "EMPTY":
+        rows = _library().zeros(held.size(), np.int64)
+        return DeviceColumn(rows, rows == 0)
+    elif kind in NUMBERS or type_ is not None:
+        rows = _numbers(held, NUMBERS.get(kind) or DECIMALS.get(kind) or ("i4" if type_ == pa.date32() else "i8"))
+    else:
+        raise unsupported_type(name, str(dtype))
+    return DeviceColumn(rows, _nulls(held), type_)
+
+
+def _meaning(held: Any, dtype: Any) -> Any:
+    """Arrow's type of what a column stands for; None where it holds the numbers themselves, or what is no category."""
+    kind = held.type().id().name
+    what, _, unit = kind.partition("_")
+    if kind == "STRING":
+        return pa.large_string()
+    if kind.startswith("DECIMAL"):
+        # pylibcudf counts digits behind the point below zero.
+        return pa.decimal128(38, -held.type().scale())
+    if kind == "TIMESTAMP_DAYS":
+        return pa.date32()
+    if what == "TIMESTAMP":
+        zone = getattr(dtype, "tz", None)
+        return pa.timestamp(UNITS[unit], None if zone is None else str(zone))
+    return pa.duration(UNITS[unit]) if what == "DURATION" and unit in UNITS else None
+
+
+def _library() -> Any:
+    """CuPy, or what stands in for it."""
+    return devices.cuda().xp
+
+
+def _bytes(span: Any) -> Array:
+    """Bytes of a buffer, without a copy."""
+    if span is None or not span.size:
+        return _library().empty(0, np.uint8)  # type: ignore[no-any-return]
+    return devices.cuda().adopt(_Seen(span))
+
+
+def _numbers(held: Any, dtype: str) -> Array:
+    width = np.dtype(dtype).itemsize
+    start = held.offset() * width
+    found = _bytes(held.data())[start : start + held.size() * width].view(dtype)
+    if len(found) != held.size():
+        raise RuntimeError(
+            f"A cuDF column of {held.size()} rows shows memory for {len(found)}: this version of cuDF holds columns in "
+            "a way that gpu-encode does not know. `gpu-encode doctor` shows the versions; device='cpu' on "
+            "X.to_pandas() works."
+        )
+    return found
+
+
+def _nulls(held: Any) -> Array | None:
+    """Which rows are null; None if none is."""
+    if not held.null_count() or held.null_mask() is None:
+        return None
+    start, stop = held.offset(), held.offset() + held.size()
+    bits = _library().unpackbits(_bytes(held.null_mask())[start // 8 : -(-stop // 8)], bitorder="little")
+    return bits[start % 8 :][: held.size()] == 0  # type: ignore[no-any-return]
+
+
+def _strings(held: Any) -> Any:
+    if not held.num_children():
+        return _strings_of(_library().zeros(1, np.int32), None)
+    offsets = held.child(0)
+    every = _numbers(offsets, NUMBERS[offsets.type().id().name])
+    return _strings_of(every[held.offset() : held.offset() + held.size() + 1], held.data())
+
+
+def _strings_of(offsets: Array, characters: Any) -> Any:
+    strings = devices.cuda().strings
+    # A kernel wants an array with a place in memory, even one that it does not read.
+    held = _bytes(characters) if characters is not None and characters.size else _library().zeros(1, np.uint8)
+    return strings.Strings(offsets[:-1], offsets[1:], held)
+
+
+def assemble(frame: "Frame", names: list[str], arrays: list[Array], passed: list[int]) -> Any:
+    """Give a cuDF frame of encoded columns, then columns of `frame`, under its index."""
+    cudf = import_module("cudf")
+    rest = _chosen(frame, passed)
+    if not names:
+        return rest
+    pylibcudf = import_module("pylibcudf")
+    table = pylibcudf.Table([_column_of(array, pylibcudf) for array in device_columns.there(arrays)])
+    devices.cuda().default_stream_waits()
+    encoded = cudf.DataFrame.from_pylibcudf(table, {"columns": names, "index": frame.native.index})
+    return cudf.concat([encoded, rest], axis=1) if passed else encoded
+
+
+def _chosen(frame: "Frame", passed: list[int]) -> Any:
+    """Columns of a frame under the names that the output has for them, in the same memory."""
+    labels, named = [frame.native.columns[position] for position in passed], [frame.label(place) for place in passed]
+    # cuDF takes booleans for a choice of rows.
+    by_place = any(isinstance(label, bool) for label in labels)
+    chosen = frame.native.iloc[:, passed] if by_place else frame.native[labels]
+    return chosen if named == labels else chosen.rename(columns=dict(zip(labels, named, strict=True)))
+
+
+def _column_of(array: Array, pylibcudf: Any) -> Any:
+    """Column of numbers in the same memory."""
+    whole = array if array.flags.c_contiguous else array.copy()
+    type_ = pylibcudf.DataType(pylibcudf.TypeId[OUTPUTS[array.dtype.name]])
+    return pylibcudf.Column(type_, len(whole), pylibcudf.gpumemoryview(whole.view(np.uint8)), None, 0, 0, [])
+
+
+def on_host(frame: "Frame", passed: list[int], wanted: str) -> tuple[Any, str]:
+    """Copy the columns that pass through, and for pandas the index, to the host: the table and its kind."""
+    rest = _chosen(frame, passed)
+    return (rest.to_pandas(), "pandas") if wanted == "pandas" else (rest.to_arrow(preserve_index=False), "pyarrow")

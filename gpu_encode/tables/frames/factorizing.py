@@ -1,0 +1,438 @@
+"""A column on the host becomes codes and distinct values: only the distinct values are ever sorted, never the rows."""
+
+from collections import defaultdict
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import repeat
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from cpu_fallback.types import MISSING, UNKNOWN, Array, Layout, Rows
+from gpu_encode.seam.ops import Ops, host, host_strings
+from gpu_encode.tables.categories import intervals, objects, strings
+from gpu_encode.tables.categories import values as typed
+from gpu_encode.tables.categories.values import NOT_A_TIME, Values
+from gpu_encode.tables.categories.vocabulary import FactorizedColumn, Vocabulary
+from gpu_encode.tables.frames import columns
+from gpu_encode.tables.frames.columns import Column, is_number, to_numpy
+from gpu_encode.words.errors.values import broken_text, infinite_value, unsupported_type
+
+# Python's own hashes, which it keeps, number objects of text in less time than Arrow reads them where rows are few, and
+# where text repeats more often than this in a sample.
+FEWEST_READ = 1 << 14
+# Up to so many rows it takes Arrow longer to begin than Python to end.
+FEW_ROWS = 1024
+SAMPLED = 1024
+REPEATED = 2
+TEXT_OR_NULL = {str, np.str_, type(None), float}
+
+
+class Place(NamedTuple):
+    """The column of values, and the row of the value at an index: messages name both."""
+
+    column: object
+    row: Callable[[int], int]
+
+
+@dataclass(frozen=True, eq=False)
+class Dictionary:
+    """Distinct values of a column, a raw code for each row, and the place of each raw code among the values."""
+
+    codes: Array
+    values: Values
+    table: Array | None = None  # place of each raw code, -1 at the end; None: the codes are the places
+    is_sorted: bool = False
+    complete: bool = False  # whether it is known that no row is null
+
+    def through(self, places: Array | None, ops: Ops) -> Array:
+        """Give the code of each row after the values have moved to `places`."""
+        # A null counts from the end of the table, where it is found again.
+        table = self.table if places is None else np.append(places, np.int32(MISSING)).astype(np.int32)
+        if table is None:
+            return self.codes
+        if places is not None and self.table is not None:
+            table = table[self.table]
+        if table[-1] == MISSING and np.array_equal(table[:-1], np.arange(len(table) - 1)):
+            return self.codes
+        codes = np.empty(len(self.codes), np.int32)
+        ops.gather(table.reshape(-1, 1, 1), self.codes, None, codes.reshape(-1, 1))
+        return codes
+
+
+class Addresses:
+    """Where the objects of an array lie, as NumPy reads it: the array's own memory, which holds these numbers."""
+
+    def __init__(self, data: Array) -> None:
+        self.objects = data
+        self.__array_interface__ = {
+            "version": 3,
+            "shape": data.shape,
+            "strides": data.strides,
+            "typestr": np.dtype(np.intp).str,
+            "data": (data.ctypes.data, True),
+        }
+
+
+def share_objects(column: Column, ops: Ops) -> Column:
+    """Give objects each of which stands in several rows as a dictionary of them; any other column as it is.
+
+    Compiled kernels number addresses in a tenth of the time in which Python hashes what lies there.
+    """
+    data = column.data
+    if column.codes is not None or column.nulls is not None or len(data) < SAMPLED:
+        return column
+    # A GPU has none: objects lie on the host.
+    number_in_order = getattr(ops.fused, "number_in_order", None)
+    if number_in_order is None or not isinstance(data, np.ndarray) or data.dtype.kind != "O":
+        return column
+    addresses = np.asarray(Addresses(data))
+    sample = addresses[:: len(data) // SAMPLED]
+    if len(number_in_order(sample)[1]) * REPEATED > len(sample):
+        return column
+    # In the order in which they come, since which of two equal objects is kept must not depend on addresses.
+    codes, first = number_in_order(addresses)
+    return Column(data[first], codes=codes, all_used=True)
+
+
+def keys(column: Column, name: object, ops: Ops) -> FactorizedColumn:
+    """Codes and sorted vocabulary of a column."""
+    dictionary = factorize(share_objects(column, ops), Place(name, int), ops)
+    if dictionary.is_sorted:
+        return FactorizedColumn(dictionary.through(None, ops), Vocabulary(dictionary.values), dictionary.complete)
+    vocabulary, places = Vocabulary.from_unsorted(dictionary.values)
+    return FactorizedColumn(dictionary.through(places, ops), vocabulary, dictionary.complete)
+
+
+def empty_vocabulary(column: Column, name: object) -> Vocabulary | None:
+    """Vocabulary of no rows of a column; None where its type does not say what kind its values are."""
+    data = column.data
+    if column.codes is not None:
+        return None
+    if isinstance(data, np.ndarray):
+        # Floats may be infinite, which is refused, and objects anything.
+        says_its_kind = data.dtype.kind in "iu"
+    else:
+        says_its_kind = typed.is_text(data.type) or typed.is_binary(data.type) or pa.types.is_integer(data.type)
+    # Vocabularies lie on the host, wherever a call computes.
+    return keys(Column(data[:0]), name, host(0)).vocabulary if says_its_kind else None
+
+
+def lookup(column: Column, name: object, vocabulary: Vocabulary, ops: Ops) -> Array:
+    """Position in a vocabulary of each row (int32): -1 for null, -2 where it is absent."""
+    column = share_objects(column, ops)
+    if (codes := _lookup_numbers(column, name, vocabulary, ops)) is not None:
+        return codes
+    if (codes := _lookup_strings(column, vocabulary, ops)) is not None:
+        return codes
+    if (codes := _lookup_few_texts(column, vocabulary)) is not None:
+        return codes
+    if (codes := _lookup_objects(column, name, vocabulary, ops)) is not None:
+        return codes
+    dictionary = factorize(column, Place(name, int), ops)
+    return dictionary.through(vocabulary.positions(dictionary.values, name), ops)
+
+
+def _lookup_few_texts(column: Column, vocabulary: Vocabulary) -> Array | None:
+    """Look few rows of text that is no object up by Python's hashes, among few categories; None of anything else."""
+    data, places = column.data, vocabulary.place_of_text
+    if column.codes is not None or column.nulls is not None or len(data) > FEW_ROWS or places is None:
+        return None
+    if not (data.dtype.kind == "U" if isinstance(data, np.ndarray) else typed.is_text(data.type)):
+        return None
+    try:
+        rows = data.tolist() if isinstance(data, np.ndarray) else data.to_pylist()
+    except UnicodeDecodeError:  # what files hold
+        return None
+    codes = [places.get(row, UNKNOWN) if row is not None else MISSING for row in rows]
+    # Text of NumPy that is no text of Arrow is refused.
+    if UNKNOWN in codes and isinstance(data, np.ndarray) and not all(map(str.isascii, rows)):
+        return None
+    return np.array(codes, np.int32)
+
+
+def _lookup_strings(column: Column, vocabulary: Vocabulary, ops: Ops) -> Array | None:
+    """Look text or bytes up without a dictionary, if both sides are of one kind and there are rows enough."""
+    if column.codes is not None or vocabulary.kind not in ("text", "bytes"):
+        return None
+    array = _to_arrow_strings(column, ops)
+    if array is None or vocabulary.values.array.type != strings.large(array.type):
+        return None
+    return vocabulary.places_of(array, ops)
+
+
+def _lookup_numbers(column: Column, name: object, vocabulary: Vocabulary, ops: Ops) -> Array | None:
+    """Look numbers up without a dictionary of their own, if both sides are of one type."""
+    if not are_numbers_of(column, vocabulary):
+        return None
+    present, nulls = present_numbers(column, Place(name, int))
+    codes = ops.lookup(typed.number_storage(present, name), vocabulary.values.array)
+    return columns.spread(codes, nulls, MISSING)
+
+
+def _lookup_objects(column: Column, name: object, vocabulary: Vocabulary, ops: Ops) -> Array | None:
+    """Look Python's text up by its own hashes, which it keeps, among few categories; None of anything else."""
+    data = column.data
+    if column.codes is not None or column.nulls is not None or vocabulary.place_of_text is None:
+        return None
+    if not isinstance(data, np.ndarray) or data.dtype.kind != "O":
+        return None
+    rows = data.tolist()
+    # Subclasses, and other objects, may be equal or not in a way of their own.
+    if not {*map(type, rows)} <= TEXT_OR_NULL:
+        return None
+    codes = np.fromiter(map(vocabulary.place_of_text.get, rows, repeat(UNKNOWN)), np.int32, len(rows))
+    others = np.flatnonzero(codes == UNKNOWN)
+    if len(others):
+        rest = factorize(Column(data[others]), Place(name, lambda index: int(others[index])), ops)
+        if rest.values.kind not in ("text", "null"):
+            return None
+        codes[others] = rest.through(vocabulary.positions(rest.values, name), ops)
+    return codes
+
+
+def factorize(column: Column, place: Place, ops: Ops) -> Dictionary:
+    """Find the dictionary of a column."""
+    if column.codes is not None:
+        return _factorize_dictionary(column, column.codes, place, ops)
+    if is_number(column.data):
+        return _factorize_numbers(column, place, ops)
+    if not isinstance(column.data, np.ndarray):
+        return _factorize_arrow(column.data, place, ops)
+    kind = column.data.dtype.kind
+    if kind in "Mm":
+        ticks, _ = typed.timestamp_storage(column.data, place.column)
+        nulls = ticks == NOT_A_TIME if column.nulls is None else column.nulls | (ticks == NOT_A_TIME)
+        read = typed.from_numpy(column.data[:0], place.column)
+        null = bool(nulls.any())
+        return _factorize_timestamps(ticks[~nulls] if null else ticks, read, nulls if null else None, ops)
+    if kind in "US":
+        return _factorize_fixed_width(column, place, ops)
+    if kind == "O":
+        array = _to_arrow_strings(column, ops)
+        return _factorize_objects(column, place) if array is None else _factorize_arrow(array, place, ops)
+    columns.check_real(place.column, column.data)
+    raise unsupported_type(place.column, str(column.data.dtype))
+
+
+def _to_arrow_strings(column: Column, ops: Ops) -> Any:
+    """Text or bytes of any library as an Arrow array, where the backend is to number them; None of anything else."""
+    data = column.data
+    if host_strings(len(data), ops) is None:
+        return None
+    if not isinstance(data, np.ndarray):
+        return data if typed.is_text(data.type) or typed.is_binary(data.type) else None
+    return _strings_of_objects(column) if data.dtype.kind == "O" else None
+
+
+def _factorize_fixed_width(column: Column, place: Place, ops: Ops) -> Dictionary:
+    """Find the dictionary of NumPy's text as it lies in memory, or as Arrow's."""
+    backend = host_strings(len(column.data), ops)
+    if backend is None or not column.data.itemsize:
+        return _factorize_arrow(_fixed_width_to_arrow(column, place), place, ops)
+    codes, distinct = strings.factorize_fixed(column.data, column.nulls, backend)
+    return Dictionary(codes, typed.from_arrow(_fixed_width_to_arrow(Column(distinct), place)))
+
+
+def _fixed_width_to_arrow(column: Column, place: Place) -> Any:
+    """Fixed-width text of NumPy as an Arrow array."""
+    try:
+        return pa.array(column.data, mask=column.nulls)
+    except UnicodeDecodeError:
+        raise broken_text(place.column) from None
+
+
+def _factorize_numbers(column: Column, place: Place, ops: Ops) -> Dictionary:
+    present, nulls = present_numbers(column, place)
+    if present.dtype.kind == "b":
+        # Without False, True is the only value and has code 0.
+        seen = np.array([False, True])[[bool(len(present)) and not present.all(), bool(present.any())]]
+        codes = present.astype(np.int32) - np.int32(0 if len(seen) and not seen[0] else 1)
+        return Dictionary(columns.spread(codes, nulls, MISSING), Values("number", seen, "bool"), is_sorted=True)
+    codes, distinct = ops.factorize(typed.number_storage(present, place.column))
+    read = Values("number", distinct, typed.numpy_name(present.dtype))
+    return Dictionary(columns.spread(codes, nulls, MISSING), read, is_sorted=True, complete=nulls is None)
+
+
+def _factorize_timestamps(present: Array, read: Values, nulls: Array | None, ops: Ops) -> Dictionary:
+    codes, distinct = ops.factorize(present)
+    values = Values(read.kind, distinct, read.dtype, read.unit, read.timezone)
+    return Dictionary(columns.spread(codes, nulls, MISSING), values, is_sorted=True)
+
+
+def _factorize_arrow(array: Any, place: Place, ops: Ops) -> Dictionary:
+    type_ = array.type
+    if pa.types.is_null(type_):
+        return Dictionary(np.full(len(array), MISSING, np.int32), typed.nothing(), is_sorted=True)
+    if pa.types.is_temporal(type_) and not pa.types.is_interval(type_):
+        present, nulls = columns.drop_nulls(array)
+        return _factorize_timestamps(*typed.arrow_timestamps(present), nulls, ops)
+    if getattr(type_, "extension_name", None) == "pandas.period":
+        numbers, nulls = columns.drop_nulls(in_one_piece(array).storage)
+        return _factorize_timestamps(to_numpy(numbers), Values("period", None, f"period[{type_.freq}]"), nulls, ops)
+    if getattr(type_, "extension_name", None) == "pandas.interval":
+        return _factorize_intervals(in_one_piece(array), ops)
+    if not (typed.is_text(type_) or typed.is_binary(type_) or pa.types.is_decimal(type_)):
+        raise unsupported_type(place.column, str(type_))
+    if not pa.types.is_decimal(type_) and (backend := host_strings(len(array), ops)) is not None:
+        codes, distinct = strings.factorize(array, backend)
+        return Dictionary(codes, typed.from_arrow(distinct), is_sorted=True, complete=not array.null_count)
+    codes, entries = columns.dictionary_parts(array.dictionary_encode())
+    return Dictionary(codes, typed.from_arrow(entries))
+
+
+def in_one_piece(array: Any) -> Any:
+    """Give an Arrow array of an extension type in one piece, as long as one array holds it."""
+    return array.combine_chunks() if isinstance(array, pa.ChunkedArray) else array
+
+
+def _factorize_intervals(array: Any, ops: Ops) -> Dictionary:
+    """Find the dictionary of pandas' intervals by the dictionaries of their ends."""
+    present, nulls = columns.drop_nulls(array.storage)
+    left, right = ([part, *columns.dictionary_parts(part.dictionary_encode())] for part in present.flatten())
+    codes, distinct = ops.factorize(left[1] * np.int64(len(right[2])) + right[1])
+    ends = left[2].take(pa.array(distinct // len(right[2]))), right[2].take(pa.array(distinct % len(right[2])))
+    texts, name = intervals.spell_arrow(*ends, array.type.closed)
+    read = Values("interval", pa.array(texts, pa.large_string()), name)
+    return Dictionary(columns.spread(codes, nulls, MISSING), read)
+
+
+def _factorize_dictionary(column: Column, codes: Array, place: Place, ops: Ops) -> Dictionary:
+    """Tidy the dictionary of a column that has one: unused entries are dropped, repeated ones merged."""
+    kept = np.arange(len(column.data))
+    if not column.all_used:
+        kept = kept[ops.accumulate(Rows(codes), len(kept), None, 1, 1, Layout())[: len(kept), 0, 0, 0] != 0]
+    data, nulls = column.data, column.nulls
+    if len(kept) < len(data):
+        data = data[kept] if isinstance(data, np.ndarray) else data.take(pa.array(kept))
+        nulls = None if nulls is None else nulls[kept]
+    inner = Place(place.column, lambda index: place.row(int((codes == kept[index]).argmax())))
+    entries = _sorted_strings(data) or factorize(Column(data, nulls), inner, ops)
+    table = np.full(len(column.data) + 1, MISSING, np.int32)
+    table[kept] = entries.through(None, ops)
+    return Dictionary(codes, entries.values, table, entries.is_sorted)
+
+
+def _sorted_strings(data: Any) -> Dictionary | None:
+    """Text that is sorted already, as categories often are; None of anything else."""
+    if isinstance(data, np.ndarray) or not typed.is_text(data.type) or data.null_count:
+        return None
+    # The first hundred show it of most arrays that are not sorted.
+    if not all(typed.from_arrow(part).is_sorted for part in (data[:100], data)):
+        return None
+    array = data.combine_chunks() if isinstance(data, pa.ChunkedArray) else data
+    return Dictionary(np.arange(len(data), dtype=np.int32), typed.from_arrow(array), is_sorted=True)
+
+
+def present_numbers(column: Column, place: Place) -> tuple[Array, Array | None]:
+    """Numbers that are not null, and which rows are (None: none is); infinity is an error."""
+    data, nulls = column.data, column.nulls
+    if not isinstance(data, np.ndarray):
+        present, nulls = columns.drop_nulls(data)
+        data = to_numpy(present)
+    elif nulls is not None:
+        data = data[~nulls]
+    # The smallest and the largest show NaN and infinity without a temporary array.
+    if data.dtype.kind != "f" or not len(data) or (np.isfinite(data.min()) and np.isfinite(data.max())):
+        return data, nulls
+    if (infinite := np.isinf(data)).any():
+        row = int(infinite.argmax())
+        raise infinite_value(place.column, place.row(row if nulls is None else int(np.flatnonzero(~nulls)[row])))
+    not_numbers = np.isnan(data)
+    if nulls is None:
+        return data[~not_numbers], not_numbers
+    missing = nulls.copy()
+    missing[~nulls] = not_numbers
+    return data[~not_numbers], missing
+
+
+def whole_numbers(column: Column, name: object) -> tuple[Array, str] | None:
+    """Whole numbers of missing row, as int64 or uint64, and the name of their type; None of any other column."""
+    data = column.data
+    if column.codes is not None or column.nulls is not None:
+        return None
+    if not isinstance(data, np.ndarray):
+        data = to_numpy(data) if pa.types.is_integer(data.type) and not data.null_count else None
+    if data is None or data.dtype.kind not in "iu":
+        return None
+    return typed.number_storage(data, name), typed.numpy_name(data.dtype)
+
+
+def are_numbers_of(column: Column, vocabulary: Vocabulary) -> bool:
+    """Whether a column holds numbers of the type of a vocabulary."""
+    fitted = vocabulary.values.array
+    if vocabulary.kind != "number" or column.codes is not None:
+        return False
+    if fitted.dtype.kind not in "iuf" or not vocabulary.is_sorted or not is_number(column.data):
+        return False
+    given = column.data.dtype if isinstance(column.data, np.ndarray) else column.data.type.to_pandas_dtype()
+    return bool(np.dtype(given).kind == fitted.dtype.kind)
+
+
+def _strings_of_objects(column: Column) -> Any:
+    """Python objects that are all text or null as an Arrow array; None if any is not, or few of them are different."""
+    data = column.data
+    if len(data) < FEWEST_READ:
+        return None
+    # A look at a sample spares most columns of other objects the attempt.
+    sample = {value for value in data[:: max(len(data) // SAMPLED, 1)] if isinstance(value, str)}
+    if len(sample) * REPEATED <= min(len(data), SAMPLED):
+        return None
+    # Subclasses may be equal or not in a way of their own.
+    if any(type_ not in (str, np.str_) and issubclass(type_, str) for type_ in set(map(type, data))):
+        return None
+    try:
+        array = pa.array(data, mask=column.nulls, from_pandas=True)
+    except (pa.ArrowException, UnicodeEncodeError, TypeError, ValueError):
+        return None
+    return array if pa.types.is_string(array.type) or pa.types.is_large_string(array.type) else None
+
+
+def _factorize_few_texts(column: Column, place: Place) -> Dictionary | None:
+    """Find the dictionary of Python's text that takes few values and no null; None of anything else."""
+    rows = column.data.tolist()
+    if column.nulls is not None or not rows or type(rows[0]) is not str:
+        return None
+    try:
+        distinct = set(rows)
+    except TypeError:
+        return None
+    if len(distinct) > typed.FEW or {*map(type, distinct)} != {str}:
+        return None
+    # Python sorts them by code points, which is the order of UTF-8, and in less time than Arrow.
+    kept = sorted(distinct)
+    codes = np.fromiter(map(dict(zip(kept, range(len(kept)), strict=True)).__getitem__, rows), np.int32, len(rows))
+    return Dictionary(codes, objects.from_objects(kept, place.column), is_sorted=True, complete=True)
+
+
+def _factorize_objects(column: Column, place: Place) -> Dictionary:
+    """Find the dictionary of Python objects by their own equality, which is exact across types of numbers."""
+    if (few := _factorize_few_texts(column, place)) is not None:
+        return few
+    table: defaultdict[object, int] = defaultdict()
+    table.default_factory = table.__len__
+    try:
+        codes = np.fromiter(map(table.__getitem__, column.data.tolist()), np.int32, len(column.data))
+    except TypeError:
+        unhashable = next(value for value in column.data if not _hashes(value))
+        raise unsupported_type(place.column, type(unhashable).__name__) from None
+    if column.nulls is not None:
+        codes[column.nulls] = MISSING
+    used = np.zeros(len(table) + 1, bool)
+    used[codes] = True
+    kept = [key for key, seen in zip(table, used[:-1], strict=True) if seen and not objects.is_null(key)]
+    places = np.full(len(table) + 1, MISSING, np.int32)
+    places[[table[key] for key in kept]] = np.arange(len(kept), dtype=np.int32)
+    values = objects.from_objects(kept, place.column)
+    if len(infinite := values.infinite()):
+        raise infinite_value(place.column, place.row(int(np.isin(places[codes], infinite).argmax())))
+    return Dictionary(codes, values, places)
+
+
+def _hashes(value: object) -> bool:
+    try:
+        hash(value)
+    except TypeError:
+        return False
+    return True

@@ -1,0 +1,596 @@
+"""A table of any library: read into columns by position, and put together again."""
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
+from dataclasses import dataclass, replace
+from os import PathLike
+from typing import Any, Literal
+
+import narwhals as nw
+import numpy as np
+import pyarrow as pa
+
+from cpu_fallback.types import Array
+from gpu_encode.seam import devices
+from gpu_encode.seam.loading import LOADING
+from gpu_encode.seam.ops import Ops, device_of, host
+from gpu_encode.tables.categories.vocabulary import FactorizedColumn, Vocabulary
+from gpu_encode.tables.frames import columns, cudf, device_columns, factorizing
+from gpu_encode.tables.frames.columns import Column
+from gpu_encode.tables.frames.device_columns import DeviceColumn
+from gpu_encode.tables.frames.labels import as_numpy
+from gpu_encode.words.errors.tables import mixed_name_types, not_two_dimensional, ragged_rows
+
+# No frame library is imported to find out which one a table is of: narwhals looks at what has been.
+_MODULE = nw.dependencies
+# What a table or an array has, Arrow's reader of batches and what lies on a device too; any of them is enough.
+READABLE = ("__arrow_c_stream__", "__dataframe__", "__array__", "__cuda_array_interface__", "ndim")
+# A frame or series of Dask, of older versions too, and a promise of anything; its arrays are read as NumPy's.
+_PROMISES = ("Delayed", "Future")
+_OF_DASK = ("FrameBase", "_Frame", *_PROMISES)
+# By engine, where its tables are defined, and what they are called.
+_TABLES_OF = {"spark": ("pyspark.sql.", "DataFrame"), "ray": ("ray.data.", "Dataset")}
+
+
+@dataclass(frozen=True, eq=False)
+class Frame:
+    """A table of one library, never written to.
+
+    Parameters
+    ----------
+    native : object
+        The table itself; of an "other" kind its narwhals frame.
+    kind : {"numpy", "cupy", "cudf", "pandas", "polars", "pyarrow", "pyarrow_batch", "other"}
+        Which library holds it; "cupy" is anything that CuPy accepts in a GPU's memory.
+    shape : tuple of int
+        Numbers of rows and columns.
+    labels : list, optional
+        Column names of any type; None of a NumPy array.
+    wrap : callable, optional
+        Puts a table into what this one came in: a narwhals frame, or a frame of pandas that cudf.pandas accelerates.
+    """
+
+    native: Any
+    kind: str
+    shape: tuple[int, int]
+    labels: list[Any] | None = None
+    wrap: Callable[[Any], Any] | None = None
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return self.shape[0]
+
+    @property
+    def n_columns(self) -> int:
+        """Number of columns."""
+        return self.shape[1]
+
+    @property
+    def names(self) -> list[str] | None:
+        """Column names if all are strings, None if none is, an error between: as scikit-learn has it."""
+        types = sorted({type(label).__qualname__ for label in self.labels or []})
+        if len(types) > 1 and "str" in types:
+            raise mixed_name_types(types)
+        return list(self.labels) if self.labels and types == ["str"] else None
+
+    def label(self, position: int) -> object:
+        """Name of a column in messages, its position if it has none."""
+        return self.labels[position] if self.labels is not None else position
+
+    def without_rows(self) -> "Frame":
+        """Give the table of the same columns that has no rows."""
+        if self.kind in ("pandas", "cudf"):
+            bare = self.native.iloc[:0]
+        elif self.kind in ("polars", "pyarrow", "pyarrow_batch"):
+            bare = self.native.slice(0, 0)
+        else:
+            bare = self.native[:0]
+        return replace(self, native=bare, shape=(0, self.n_columns))
+
+    def as_given(self) -> Any:
+        """Give the table as its user has it."""
+        return self.native if self.wrap is None else self.wrap(self.native)
+
+    def column(self, position: int) -> Column:
+        """Rows of a column, not yet encoded."""
+        if self.is_on_device:
+            return device_columns.column_to_host(self._device_column(position))
+        return _READERS[self.kind](self.native_column(position))
+
+    def native_column(self, position: int) -> Any:
+        """Column of a table on the host, as its library has it."""
+        if self.kind in ("numpy", "other"):
+            return self.native[:, position]
+        if self.kind == "pandas":
+            # By position it takes pandas ten times as long, and names are different.
+            label = self.native.columns[position]
+            return self.native[label] if type(label) is str else self.native.iloc[:, position]
+        return self.native.to_series(position) if self.kind == "polars" else self.native.column(position)
+
+    def keys(self, position: int, ops: Ops) -> FactorizedColumn:
+        """Codes of a column (int32; -1 for null), where `ops` computes, and its sorted vocabulary.
+
+        What lies on the host is numbered there.
+
+        Raises
+        ------
+        TypeError
+            If the values cannot be compared with one another, or cannot be categories.
+        ValueError
+            If there is infinity among them.
+        """
+        if self._stays(ops):
+            return device_columns.keys(self._device_column(position), self.label(position), ops)
+        factorized = factorizing.keys(self.column(position), self.label(position), host(self.n_rows))
+        return factorized._replace(codes=ops.to_device(factorized.codes))
+
+    def lookup(self, position: int, vocabulary: Vocabulary, ops: Ops) -> Array:
+        """Position in a vocabulary of each row of a column (int32): -1 for null, -2 where it is absent."""
+        if self._stays(ops):
+            return device_columns.lookup(self._device_column(position), self.label(position), vocabulary, ops)
+        return ops.to_device(
+            factorizing.lookup(self.column(position), self.label(position), vocabulary, host(self.n_rows))
+        )
+
+    def numbers(self, position: int, vocabulary: Vocabulary) -> Array | None:
+        """Whole numbers of a column that a vocabulary can be compared with, where they lie; None of any other."""
+        if vocabulary.kind != "number":
+            return None
+        if self.is_on_device:
+            return device_columns.whole_numbers_of(self._device_column(position), vocabulary)
+        column = self.column(position)
+        if not factorizing.are_numbers_of(column, vocabulary):
+            return None
+        numbers = factorizing.whole_numbers(column, self.label(position))
+        return None if numbers is None else numbers[0]
+
+    def whole_numbers(self, position: int) -> tuple[Array, str] | None:
+        """Whole numbers of every row of a column, where they lie, and the name of their type; None of any other."""
+        if self.is_on_device:
+            return device_columns.whole_numbers(self._device_column(position))
+        return factorizing.whole_numbers(self.column(position), self.label(position))
+
+    def empty_vocabulary(self, position: int) -> Vocabulary | None:
+        """Vocabulary of no rows of a column; None where its type does not say what kind its values are."""
+        if self.is_on_device:
+            return None
+        return factorizing.empty_vocabulary(self.column(position), self.label(position))
+
+    def _stays(self, ops: Ops) -> bool:
+        """Whether the columns lie where the backend computes."""
+        return self.is_on_device and device_of(ops) == "cuda"
+
+    @property
+    def parts(self) -> "tuple[Frame, ...]":
+        """The table itself, as the only one of its kind; `Pieces` has several."""
+        return (self,)
+
+    @property
+    def is_on_device(self) -> bool:
+        """Whether the columns lie in a GPU's memory."""
+        return self.kind in ("cupy", "cudf")
+
+    def _device_column(self, position: int) -> DeviceColumn:
+        if self.kind == "cupy":
+            return DeviceColumn(self.native[:, position])
+        return cudf.column(self.native[self.label(position)], self.label(position))
+
+    def values(self, position: int) -> Array:
+        """Plain values of a column: numbers, dates and times as int64 in the column's unit, everything else as objects.
+
+        A null is NaN among floats, None among objects, and 0 elsewhere.
+        """
+        return columns.plain(self.column(position))[0]
+
+    def assemble(
+        self, names: Sequence[str], arrays: Sequence[Array], passed: Sequence[int], kind: str | None = None
+    ) -> Any:
+        """Give a table of new columns, then columns of this one untouched, in this table's library and with its index.
+
+        Parameters
+        ----------
+        names, arrays : list of str, list of 1-D arrays
+            The new columns.  Columns of one matrix, in order, are not copied where the library allows it.
+        passed : list of int
+            Positions of the columns that pass through.
+        kind : {"numpy", "pandas", "polars", "pyarrow"}, optional
+            Another library than this table's; columns of a NumPy array are then called x0, x1, ...
+        """
+        return assemble(self, list(names), list(arrays), list(passed), kind)
+
+
+def read(data: Any) -> Frame:
+    """Read a table of any known library, or a list of rows.
+
+    Parameters
+    ----------
+    data : ndarray, list of lists, a pandas, polars, pyarrow or any other eager frame, or a matrix on a GPU
+        Nothing is copied, but for a list.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If it is no table of rows and columns; the message says what to do.
+
+    Examples
+    --------
+    >>> from gpu_encode.tables.frames import read
+    >>> frame = read([["a", 1], ["b", 2]])
+    >>> frame.kind, frame.shape
+    ('numpy', (2, 2))
+    """
+    if isinstance(data, Frame):
+        return data
+    # Asking which library a table is of takes longer than encoding a row of it.
+    frame = _read_array(data) if type(data) is np.ndarray else _read_any(data)
+    if frame.n_columns == 0:
+        raise ValueError(f"Found array with 0 feature(s) (shape={frame.shape}) while a minimum of 1 is required.")
+    if frame.labels and len({*frame.labels}) < len(frame.labels):
+        repeated = [str(label) for label, count in Counter(frame.labels).items() if count > 1]
+        raise ValueError(f"duplicate column names: {', '.join(repeated)}. Rename or drop all but one.")
+    return frame
+
+
+def _read_any(data: Any) -> Frame:
+    refuse_dask(data, "X")
+    refuse_sparse(data, "X")
+    if devices.is_accelerated(data):
+        return replace(read(devices.unwrap(data)), wrap=devices.accelerate)
+    if _MODULE.is_narwhals_dataframe(data):
+        return replace(read(nw.to_native(data)), wrap=from_native)
+    return _read_frame(data) or _read_array(data)
+
+
+def is_frame(data: Any) -> bool:
+    """Whether data is a table of a frame library, rather than an array or a vector."""
+    # Narwhals asks library after library.
+    if isinstance(data, np.ndarray):
+        return False
+    return isinstance(data, pa.RecordBatch) or devices.is_cudf_frame(data) or bool(_MODULE.is_into_dataframe(data))
+
+
+def from_native(table: Any, **how: Any) -> Any:
+    """Give a table as narwhals has it, which loads what knows a library at the first of its tables."""
+    with LOADING:
+        return nw.from_native(table, **how)
+
+
+def is_collection(data: Any) -> bool:
+    """Whether data holds things one after the other, and can be read no other way.
+
+    So are a list, an iterator, or the values of a dict; not text, a mapping, a set, an array, a series or a table.
+    """
+    if isinstance(data, (list, tuple)):
+        return True
+    if not isinstance(data, Iterable) or isinstance(data, (str, bytes, Mapping, Set)):
+        return False
+    return not any(hasattr(data, name) for name in READABLE)
+
+
+def is_of_dask(data: Any, types: tuple[str, ...] = _OF_DASK) -> bool:
+    """Whether data is a frame or series of Dask, or something else that it has yet to compute."""
+    return any(
+        base.__module__.split(".")[0] in ("dask", "dask_expr", "distributed") and base.__name__ in types
+        for base in type(data).__mro__
+    )
+
+
+def is_partitioned(data: Any) -> bool:
+    """Whether data is in partitions of Dask: one of its frames, or promises, or a list of promises."""
+    if isinstance(data, (list, tuple)):
+        return bool(data) and is_of_dask(data[0], _PROMISES)
+    return is_of_dask(data)
+
+
+def engine_holding(data: Any) -> str | None:
+    """Name the engine that holds a table in partitions; None if this process does.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from dask.dataframe import from_pandas
+    >>> from gpu_encode.tables.frames import engine_holding
+    >>> table = pd.DataFrame({"shop": ["a", "b"]})
+    >>> engine_holding(from_pandas(table, npartitions=1)), engine_holding(table)
+    ('dask', None)
+    """
+    if is_partitioned(data):
+        return "dask"
+    for base in type(data).__mro__:
+        for engine, (module, name) in _TABLES_OF.items():
+            if base.__name__ == name and base.__module__.startswith(module):
+                return engine
+    return None
+
+
+def refuse_dask(data: Any, name: str) -> None:
+    """Raise if data is a frame or series of Dask, or something else that it has yet to compute."""
+    if is_of_dask(data):
+        raise TypeError(
+            f"{name} is a {type(data).__name__} of Dask, without rows yet, and stands beside other data. Give X, y, "
+            "sample_weight and groups all as Dask frames and series of the same partitions, or as lists of Delayed "
+            f"objects, one for each partition; or compute them first: {name.partition('[')[0]} = dask.compute(...)."
+        )
+
+
+def refuse_sparse(data: Any, name: str) -> None:
+    """Raise if data is one of SciPy's sparse containers."""
+    if hasattr(data, "nnz") and hasattr(data, "tocsr"):
+        raise TypeError(
+            f"Sparse data was passed, but dense data is required: {name} is sparse, which categories cannot be. "
+            "Convert it to a dense array with .toarray()."
+        )
+
+
+def _read_frame(data: Any) -> Frame | None:
+    is_lazy = _MODULE.is_narwhals_lazyframe(data)
+    # To see what else a table is takes longer than to encode a row of it.
+    if not is_lazy and (frame := _of_pandas_or_polars(data)) is not None:
+        return frame
+    if is_series(data):
+        raise not_two_dimensional((len(data),), data)
+    eager = None if is_lazy else _read_known(data)
+    if eager is None and isinstance(from_native(data, pass_through=True), nw.LazyFrame):
+        of_spark = engine_holding(data) == "spark"
+        instead = "Call .toArrow() first; fit, fit_transform and transform of an encoder take it as it is."
+        if not of_spark:
+            call = "collect" if hasattr(data, "collect") else "to_arrow_table"
+            instead = f"Call .{call}() first, or give it to encode_dataset, which takes it in chunks."
+        raise TypeError(f"X is a lazy {type(data).__name__} without rows yet. {instead}")
+    return eager or _read_protocol(data)
+
+
+def _read_known(data: Any) -> Frame | None:
+    if devices.is_cudf_frame(data):
+        return Frame(data, "cudf", data.shape, list(data.columns))
+    if (frame := _of_pandas_or_polars(data)) is not None:
+        return frame
+    if isinstance(data, (pa.Table, pa.RecordBatch)):
+        kind = "pyarrow" if isinstance(data, pa.Table) else "pyarrow_batch"
+        return Frame(data, kind, (data.num_rows, data.num_columns), list(data.schema.names))
+    if _MODULE.is_into_dataframe(data):
+        eager = from_native(data, eager_only=True)
+        return Frame(eager, "other", eager.shape, list(eager.columns))
+    return None
+
+
+def _of_pandas_or_polars(data: Any) -> Frame | None:
+    if _MODULE.is_pandas_dataframe(data):
+        return Frame(data, "pandas", data.shape, list(data.columns))
+    if _MODULE.is_polars_dataframe(data):
+        return Frame(data, "polars", data.shape, list(data.columns))
+    return None
+
+
+def _read_protocol(data: Any) -> Frame | None:
+    if hasattr(data, "__arrow_c_stream__"):
+        return _read_known(pa.table(data))
+    if hasattr(data, "__dataframe__"):
+        from pyarrow.interchange import from_dataframe
+
+        return _read_known(from_dataframe(data))
+    return None
+
+
+def is_series(data: Any) -> bool:
+    """Whether data is a vector of a frame library: a series, an index, a column of Arrow."""
+    return (
+        isinstance(data, (pa.Array, pa.ChunkedArray))
+        or devices.is_cudf_vector(data)
+        or bool(_MODULE.is_into_series(data) or _MODULE.is_pandas_index(data) or _MODULE.is_narwhals_series(data))
+    )
+
+
+def _read_array(data: Any) -> Frame:
+    if devices.on_gpu(data):
+        matrix = device_columns.adopt(data, "X")
+        if matrix.ndim != 2:
+            raise not_two_dimensional(matrix.shape, matrix)
+        return Frame(matrix, "cupy", matrix.shape)
+    array = to_array(data, "X")
+    columns.check_real("X", array)
+    if array.ndim != 2:
+        raise not_two_dimensional(array.shape, array)
+    return Frame(array, "numpy", array.shape)
+
+
+def to_array(data: Any, name: str) -> Any:
+    """NumPy array of an array or of nested lists, whose values keep their types."""
+    if isinstance(data, np.ndarray):
+        return data
+    if isinstance(data, dict) or (isinstance(data, (list, tuple)) and any(isinstance(row, dict) for row in data)):
+        raise TypeError(
+            f"{name} holds dicts, not a table. Build one first: pandas.DataFrame(rows) or "
+            "pyarrow.Table.from_pylist(rows)."
+        )
+    if isinstance(data, (str, bytes, PathLike)):
+        if name == "X":
+            raise TypeError(
+                f"X is {str(data)!r}, and no table. Read the file first, or encode it as it lies: "
+                "gpu_encode.encode_dataset(source, destination, encoder, target=...)."
+            )
+        raise TypeError(f"{name} is {str(data)!r}, and no vector. Give the values of this column, X[{str(data)!r}].")
+    if data is None or not (isinstance(data, (list, tuple, float, int)) or hasattr(data, "__array__")):
+        raise TypeError(
+            f"{name} of type {type(data).__name__} is not understood. Give a NumPy array, a list, or a pandas, polars "
+            "or pyarrow object."
+        )
+    try:
+        array = np.asarray(data)
+    except ValueError:
+        raise ragged_rows(name) from None
+    if not isinstance(data, (list, tuple)) or array.dtype.kind not in "fUS":
+        return array
+    # NumPy turns 1 beside "a" into "1", and a large integer beside 0.5 into another number.
+    objects = np.array(data, dtype=object)
+    if array.dtype.kind == "f" and bool(np.all((objects == array) | (objects != objects))):  # noqa: PLR0124 - NaN
+        return array
+    return objects
+
+
+def assemble(frame: Frame, names: list[str], arrays: list[Array], passed: list[int], kind: str | None) -> Any:
+    """Give a table of new columns, then columns of `frame` by position, of its own kind or another."""
+    if kind == "pandas" and frame.wrap is devices.accelerate:
+        # It is pandas to its user already, and stays where it is.
+        kind = None
+    labelled = any(isinstance(array, pa.Array) for array in arrays)
+    is_own_kind = kind is None or kind == frame.kind
+    wanted = frame.kind if kind is None else kind
+    if labelled and wanted in ("cupy", "cudf"):
+        raise ValueError(
+            "Encodings that are text or dates are held by frames of the host. Take set_output(transform='pandas') or "
+            "'polars', or leave such statistics out."
+        )
+    if wanted == "cupy":
+        return device_columns.assemble_matrix(arrays, frame.native, passed)
+    if wanted == "cudf":
+        return wrap_like(frame, cudf.assemble(frame, names, arrays, passed), is_own_kind)
+    if arrays and not labelled and not isinstance(arrays[0], np.ndarray):
+        arrays = device_columns.here(arrays)
+    if frame.kind == "cupy":
+        frame = replace(frame, native=device_columns.to_host(frame.native), kind="numpy")
+    if frame.kind == "cudf":
+        native, kind = cudf.on_host(frame, passed, wanted)
+        frame, passed = replace(frame, native=native, kind=kind), list(range(len(passed)))
+    if wanted == "numpy":
+        table: Any = _numpy(frame, arrays, passed)
+    elif wanted in _BUILDERS:
+        table = _BUILDERS[wanted](frame, names, arrays, passed)
+    else:
+        raise ValueError(
+            f"kind {kind!r} of table is not known. Use one of {', '.join(map(repr, ['numpy', *_BUILDERS]))}."
+        )
+    return wrap_like(frame, table, is_own_kind)
+
+
+def wrap_like(frame: Frame, table: Any, is_own_kind: bool) -> Any:
+    """Put a table of the frame's kind into what the frame came in."""
+    return frame.wrap(table) if frame.wrap is not None and is_own_kind else table
+
+
+def _numpy(frame: Frame, arrays: list[Array], passed: list[int]) -> Array:
+    if not passed and (matrix := columns.matrix_of(arrays)) is not None:
+        return matrix
+    every = [*map(as_numpy, arrays), *(_as_numpy(frame, position) for position in passed)]
+    dtype = np.result_type(*every) if all(column.dtype.kind in "biuf" for column in every) else np.dtype(object)
+    if columns.rounded_integer(every, dtype) is not None:
+        dtype = np.dtype(object)
+    table = np.empty((frame.n_rows, len(every)), dtype, order="F")
+    for position, column in enumerate(every):
+        # Of an array, nanoseconds would become plain integers.
+        table[:, position] = list(column) if column.dtype.kind in "mM" else column
+    return table
+
+
+def _as_numpy(frame: Frame, position: int) -> Array:
+    native = frame.native_column(position)
+    if frame.kind in ("pyarrow", "pyarrow_batch"):
+        return np.asarray(native.to_numpy(zero_copy_only=False))
+    return np.asarray(native if frame.kind == "numpy" else native.to_numpy())
+
+
+def _pandas(frame: Frame, names: list[str], arrays: list[Array], passed: list[int]) -> Any:
+    import pandas as pd
+
+    index = frame.native.index if frame.kind == "pandas" else pd.RangeIndex(frame.n_rows)
+    matrix = columns.matrix_of(arrays)
+    if matrix is not None:
+        encoded = pd.DataFrame(matrix, index=index, columns=names, copy=False)
+    else:
+        encoded = pd.DataFrame(dict(zip(names, map(_for_pandas, arrays), strict=True)), index=index, copy=False)
+    if not passed:
+        return encoded
+    rest = _called(frame, passed) if frame.kind == "pandas" else _select(frame, passed, "pandas").to_pandas()
+    return pd.concat([encoded, rest], axis=1) if names else rest
+
+
+def _for_pandas(array: Any) -> Any:
+    """Give an Arrow array as pandas holds it; another as it is."""
+    return array.to_pandas().array if isinstance(array, pa.Array) else array
+
+
+def _polars(frame: Frame, names: list[str], arrays: list[Array], passed: list[int]) -> Any:
+    import polars as pl
+
+    held = [pl.from_arrow(array) if isinstance(array, pa.Array) else np.ascontiguousarray(array) for array in arrays]
+    encoded = pl.DataFrame(dict(zip(names, held, strict=True)))
+    if not passed:
+        return encoded
+    # Picked by an index in brackets, a column without a name would get one.
+    rest = (
+        frame.native.select(pl.nth(passed)) if frame.kind == "polars" else _select(frame, passed, "polars").to_polars()
+    )
+    return encoded.hstack(rest) if names else rest
+
+
+def _pyarrow(frame: Frame, names: list[str], arrays: list[Array], passed: list[int]) -> Any:
+    columns: list[Any] = [array if isinstance(array, pa.Array) else pa.array(array) for array in arrays]
+    fields = [pa.field(name, column.type) for name, column in zip(names, columns, strict=True)]
+    metadata: dict[bytes, bytes] = {}
+    if frame.kind in ("pyarrow", "pyarrow_batch"):
+        fields += [frame.native.schema.field(position) for position in passed]
+        columns += [frame.native.column(position) for position in passed]
+        # What pandas wrote there is about the columns as they were.
+        metadata = {key: text for key, text in (frame.native.schema.metadata or {}).items() if key != b"pandas"}
+    elif passed:
+        rest = _select(frame, passed, "pyarrow").to_arrow()
+        fields += [rest.schema.field(position) for position in range(len(passed))]
+        columns += rest.columns
+    return pa.Table.from_arrays(columns, schema=pa.schema(fields, metadata=metadata or None))
+
+
+def _batch(frame: Frame, names: list[str], arrays: list[Array], passed: list[int]) -> Any:
+    table = _pyarrow(frame, names, arrays, passed)
+    columns = [column.combine_chunks() for column in table.columns]
+    return pa.RecordBatch.from_arrays(columns, schema=table.schema)
+
+
+def _other(frame: Frame, names: list[str], arrays: list[Array], passed: list[int]) -> Any:
+    rest = frame.native[:, passed]
+    rest = rest.rename(dict(zip(rest.columns, map(frame.label, passed), strict=True)))
+    if not names:
+        return nw.to_native(rest)
+    held = dict(zip(names, map(_for_pandas, arrays), strict=True))
+    encoded = nw.from_dict(held, backend=frame.native.implementation)
+    return nw.to_native(nw.concat([encoded, rest], how="horizontal") if passed else encoded)
+
+
+def _called(frame: Frame, passed: list[int]) -> Any:
+    """Give columns of a frame of pandas under the names that the output has for them."""
+    rest, labels = frame.native.iloc[:, passed], [frame.label(position) for position in passed]
+    return rest if labels == list(rest.columns) else rest.set_axis(labels, axis=1)
+
+
+def _select(frame: Frame, passed: list[int], kind: Literal["pandas", "polars", "pyarrow"]) -> Any:
+    """Give the columns of a frame as a narwhals frame, which knows how to turn one library's into another's.
+
+    Those of an array are of the library that is wanted.
+    """
+    if frame.kind == "numpy":
+        names = frame.labels or [f"x{position}" for position in range(frame.n_columns)]
+        held = {names[position]: np.ascontiguousarray(frame.native[:, position]) for position in passed}
+        return nw.from_dict(held, backend=kind)
+    if frame.kind == "pandas":
+        return from_native(_called(frame, passed).reset_index(drop=True), eager_only=True)
+    if frame.kind == "other":
+        return frame.native[:, passed]
+    native = pa.Table.from_batches([frame.native]) if frame.kind == "pyarrow_batch" else frame.native
+    return from_native(native, eager_only=True)[:, passed]
+
+
+_READERS: dict[str, Callable[[Any], Column]] = {
+    "numpy": columns.from_numpy,
+    "pandas": columns.from_pandas,
+    "polars": columns.from_polars,
+    "pyarrow": columns.from_arrow,
+    "pyarrow_batch": columns.from_arrow,
+    "other": lambda series: columns.from_arrow(series.to_arrow()),
+}
+_BUILDERS: dict[str, Callable[[Frame, list[str], list[Array], list[int]], Any]] = {
+    "pandas": _pandas,
+    "polars": _polars,
+    "pyarrow": _pyarrow,
+    "pyarrow_batch": _batch,
+    "other": _other,
+}

@@ -1,0 +1,332 @@
+"""Several tables that are one: their rows follow one another, and every bit is that of the table they make up."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass, replace
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+
+from cpu_fallback.types import Array
+from gpu_encode.seam import devices
+from gpu_encode.seam.ops import Ops, through
+from gpu_encode.tables.categories.vocabulary import FactorizedColumn, Vocabulary, union_of
+from gpu_encode.tables.frames.device_columns import to_host
+from gpu_encode.tables.frames.device_vectors import NumberedLabels
+from gpu_encode.tables.frames.frame import Frame, from_native, is_collection, is_frame, is_series, read, refuse_dask
+from gpu_encode.words.errors.pieces import columns_of_piece, series_among_tables
+from gpu_encode.words.errors.targets import incomparable_labels
+from gpu_encode.words.errors.values import RowError, mixed_types
+
+
+@dataclass(frozen=True, eq=False)
+class Pieces:
+    """Tables of the same columns, each of any library, as one frame.
+
+    Parameters
+    ----------
+    parts : tuple of Frame
+        The tables, at least one.
+    labels : list, optional
+        Column names of any type; None of NumPy arrays.
+    role : str
+        What the tables are, as named in messages.
+
+    Examples
+    --------
+    >>> import cpu_fallback, pandas as pd, polars as pl
+    >>> from gpu_encode.tables.frames import read_pieces
+    >>> pieces = read_pieces([pd.DataFrame({"a": ["x", "z"]}), pl.DataFrame({"a": ["y", None]})])
+    >>> codes, vocabulary, _ = pieces.keys(0, cpu_fallback)
+    >>> codes.tolist(), vocabulary.to_numpy().tolist()
+    ([0, 2, 1, -1], ['x', 'y', 'z'])
+    """
+
+    parts: tuple[Frame, ...]
+    labels: list[Any] | None = None
+    role: str = "X"
+
+    @property
+    def lengths(self) -> list[int]:
+        """Number of rows of each table."""
+        return [part.n_rows for part in self.parts]
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows of all tables; no type of 32 bits has to hold it."""
+        return sum(self.lengths)
+
+    @property
+    def n_columns(self) -> int:
+        """Number of columns."""
+        return self.parts[0].n_columns
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Numbers of rows and columns."""
+        return self.n_rows, self.n_columns
+
+    @property
+    def names(self) -> list[str] | None:
+        """Column names if all are strings, None if none is, an error between."""
+        return self.parts[0].names
+
+    def label(self, position: int) -> object:
+        """Name of a column in messages, its position if it has none."""
+        return self.labels[position] if self.labels is not None else position
+
+    def stretches(self) -> Iterator[tuple[int, Frame, slice]]:
+        """Give the number of each table, the table, and its rows."""
+        start = 0
+        for number, part in enumerate(self.parts):
+            yield number, part, slice(start, start + part.n_rows)
+            start += part.n_rows
+
+    def keys(self, position: int, ops: Ops) -> FactorizedColumn:
+        """Codes of a column (int32; -1 for null), where `ops` computes, and the sorted vocabulary of all tables.
+
+        Each table is numbered by itself; only vocabularies are joined, all at once.
+        """
+        filled = [stretch for stretch in self.stretches() if stretch[1].n_rows]
+        if len(filled) < 2:
+            number, part, _ = filled[0] if filled else (0, self.parts[0], None)
+            with self._naming_piece(number):
+                return part.keys(position, ops)
+        codes = ops.empty((self.n_rows,), np.int32)
+        vocabularies: dict[int, Vocabulary] = {}
+        for number, part, rows in filled:
+            with self._naming_piece(number):
+                codes[rows], vocabularies[number], _ = part.keys(position, ops)
+        vocabulary, places = join_vocabularies(vocabularies, self.label(position), self.role)
+        for number, _, rows in filled:
+            # Sorted values are in the places of all values if there are as many of them.
+            if len(vocabularies[number]) < len(vocabulary):
+                codes[rows] = through(places[number], codes[rows], ops)
+        return FactorizedColumn(codes, vocabulary)
+
+    def lookup(self, position: int, vocabulary: Vocabulary, ops: Ops) -> Array:
+        """Position in a vocabulary of each row of a column (int32): -1 for null, -2 where it is absent."""
+        codes = ops.empty((self.n_rows,), np.int32)
+        for number, part, rows in self.stretches():
+            if part.n_rows:
+                with self._naming_piece(number):
+                    codes[rows] = part.lookup(position, vocabulary, ops)
+        return codes
+
+    def numbers(self, position: int, vocabulary: Vocabulary) -> Array | None:
+        """Nothing: numbers of several tables do not lie in one piece."""
+
+    def whole_numbers(self, position: int) -> tuple[Array, str] | None:
+        """Nothing, for the same reason."""
+
+    def empty_vocabulary(self, position: int) -> None:
+        """Nothing: the tables may hold values of several kinds."""
+
+    def values(self, position: int) -> Array:
+        """Plain values of a column, as of a frame."""
+        return concatenate([part.values(position) for part in self.parts])
+
+    def _naming_piece(self, number: int) -> AbstractContextManager[None]:
+        return naming_piece(self.role, number, self.lengths)
+
+    def assemble(
+        self, names: Sequence[str], arrays: Sequence[Array], passed: Sequence[int], kind: str | None = None
+    ) -> list[Any]:
+        """Give a list of tables, one for each, as `Frame.assemble` makes them of the rows of each."""
+        tables = []
+        for number, part, rows in self.stretches():
+            named = part if part.names is not None else replace(part, labels=self.labels)
+            with self._naming_piece(number):
+                tables.append(named.assemble(names, [array[rows] for array in arrays], passed, kind))
+        return tables
+
+
+def tables_of(data: Any) -> list[Any] | None:
+    """List the tables of a list, an iterator or another collection; None if `data` is itself a table, or rows.
+
+    What an iterator gives is held until the caller lets go of the list.
+
+    Raises
+    ------
+    TypeError
+        If there is something else among the tables, or there are series in their place.
+    ValueError
+        If there is nothing.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from gpu_encode.tables.frames.pieces import tables_of
+    >>> table = pd.DataFrame({"a": [1, 2]})
+    >>> len(tables_of(part for part in (table[:1], table[1:])))
+    2
+    >>> tables_of(table), tables_of([[1], [2]])
+    (None, None)
+    """
+    if not is_collection(data):
+        return None
+    iterated = hasattr(data, "__next__")
+    tables: list[Any] = []
+    for number, table in enumerate(data):
+        refuse_dask(table, f"X[{number}]")
+        if is_series(devices.unwrap(table)):
+            raise series_among_tables(number, type(table).__name__, hasattr(table, "to_frame"))
+        if not is_table(table):
+            if not tables and not iterated:
+                return None
+            raise TypeError(
+                f"X[{number}] is no table: a {type(table).__name__}. In a list or iterator of tables each must be a "
+                "frame or an array of two dimensions; rows may come as a list of lists."
+            )
+        tables.append(table)
+    if not tables:
+        raise ValueError(
+            f"X is an empty {'iterator' if iterated else type(data).__name__}. Give a table with rows, or a list or "
+            "iterator of at least one table."
+        )
+    return tables
+
+
+def is_table(data: Any) -> bool:
+    """Whether data is a frame of any library, lazy ones too, or an array of two dimensions, wherever it lies."""
+    if is_frame(data) or getattr(data, "ndim", 0) == 2:
+        return True
+    return isinstance(from_native(data, pass_through=True), (nw.DataFrame, nw.LazyFrame))
+
+
+def read_pieces(tables: Sequence[Any]) -> Pieces:
+    """Read tables of the same columns as one frame.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If one cannot be read, or has other columns than the first; the message says which.
+    """
+    parts: list[Frame] = []
+    for number, table in enumerate(tables):
+        with naming_piece("X", number):
+            parts.append(read(table))
+    for number, part in enumerate(parts):
+        _check_columns(number, parts[0], part)
+    return Pieces(tuple(parts), parts[0].labels)
+
+
+def part_with(frame: Frame | Pieces, row: int) -> tuple[Frame, int]:
+    """Give the table that has a row, and the row's number there."""
+    if isinstance(frame, Pieces):
+        for _, part, rows in frame.stretches():
+            if row < rows.stop:
+                return part, row - rows.start
+    return frame.parts[0], row
+
+
+def with_piece(frame: Frame | Pieces, error: RowError) -> RowError:
+    """Give an error about a row with the place of the row in the table that has it."""
+    return error.in_pieces(frame.role, frame.lengths) if isinstance(frame, Pieces) else error
+
+
+@contextmanager
+def naming_piece(role: str, number: int, lengths: Sequence[int] = ()) -> Iterator[None]:
+    """Say which of several tables an error is about; rows are counted over all of them, where the lengths are known."""
+    try:
+        yield
+    except RowError as error:
+        raise error.below(sum(lengths[:number])).in_pieces(role, lengths) from error
+    except (TypeError, ValueError) as error:
+        kind = TypeError if isinstance(error, TypeError) else ValueError
+        raise kind(f"{role}[{number}]: {error}") from error
+
+
+def _check_columns(number: int, first: Frame, other: Frame) -> None:
+    """Raise unless names are the same; names that are no strings count for nothing beside an array, which has none."""
+    nameless = first.labels is None or other.labels is None
+    if nameless and first.n_columns != other.n_columns:
+        raise ValueError(
+            f"X[{number}] has {other.n_columns} columns, but X[0] has {first.n_columns}. All tables must have the same "
+            "columns."
+        )
+    if first.names != other.names if nameless else first.labels != other.labels:
+        raise columns_of_piece(number, first.labels, other.labels)
+
+
+NUMBERS = set("biuf")
+
+
+def join_vocabularies(parts: dict[int, Vocabulary], column: object, role: str) -> tuple[Vocabulary, dict[int, Array]]:
+    """Give the sorted vocabulary of all values, and the places in it of the values of each table.
+
+    Parameters
+    ----------
+    parts : dict of int to Vocabulary
+        By the number of the table.
+    column : str
+        Name of the column, for messages.
+    role : str
+        What the tables are, for messages.
+    """
+    filled = {number: vocabulary.values for number, vocabulary in parts.items() if len(vocabulary)}
+    titles = [values.title for values in filled.values()]
+    for number, values in filled.items():
+        if values.title != titles[0]:
+            raise mixed_types(column, titles[0], f"{values.title} (in {role}[{number}])")
+    vocabulary, places = Vocabulary.from_unsorted(union_of([part.values for part in parts.values()]))
+    ends = np.cumsum([len(part) for part in parts.values()])
+    return vocabulary, dict(zip(parts, np.split(places, ends[:-1]), strict=True))
+
+
+def join_vectors(parts: Sequence[Any]) -> Any:
+    """Values of all rows; labels stay numbered where those of all tables are."""
+    filled = [part for part in parts if len(part)] or list(parts[:1])
+    if not all(isinstance(part, NumberedLabels) for part in filled):
+        return concatenate([part.fetch() if isinstance(part, NumberedLabels) else part for part in filled])
+    every = np.concatenate([part.labels for part in filled])
+    if len(kinds := sorted({type(label).__name__ for label in every})) > 1:
+        raise incomparable_labels(kinds)
+    labels, places = np.unique(every, return_inverse=True)
+    ops = devices.cuda()
+    tables = np.split(places, np.cumsum([len(part.labels) for part in filled])[:-1])
+    codes = [through(table, part.codes, ops) for table, part in zip(tables, filled, strict=True)]
+    return NumberedLabels(np.concatenate(codes), labels)
+
+
+def concatenate(arrays: Sequence[Array]) -> Array:
+    """Vectors as one, in a type that holds what all hold; on a device if all lie there and are of one type.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from gpu_encode.tables.frames.pieces import concatenate
+    >>> concatenate([np.array([1, 2]), np.array(["a"])])
+    array([1, 2, 'a'], dtype=object)
+    """
+    filled = [array for array in arrays if len(array)] or list(arrays[:1])
+    on_host = [isinstance(array, np.ndarray) for array in filled]
+    if len({array.dtype for array in filled}) == 1 and len(set(on_host)) == 1:
+        return filled[0] if len(filled) == 1 else np.concatenate(filled)
+    held = [to_host(array) for array in filled]
+    kinds = {array.dtype.kind for array in held}
+    if kinds <= NUMBERS | {"O"} and kinds != {"O"}:
+        # Nothing but nulls says no more of the type than NaN.
+        held = [np.full(len(array), np.nan) if _is_all_null(array) else array for array in held]
+        kinds = {array.dtype.kind for array in held}
+    if len(kinds) > 1 and not kinds <= NUMBERS:
+        # NumPy would turn numbers beside text into text without a word.
+        return np.concatenate([array.astype(object) for array in held])
+    joint = np.concatenate(held)
+    if joint.dtype.kind != "f" or "f" in kinds:
+        return joint
+    # Signed and unsigned integers, which NumPy makes floats of.
+    for target in (np.dtype(np.int64), np.dtype(np.uint64)):
+        if all(_fits(array, target) for array in held):
+            return np.concatenate([array.astype(target) for array in held])
+    return np.concatenate([array.astype(object) for array in held])
+
+
+def _is_all_null(array: Array) -> bool:
+    return array.dtype.kind == "O" and all(value is None for value in array)
+
+
+def _fits(array: Array, target: "np.dtype[Any]") -> bool:
+    limits = np.iinfo(target)
+    return int(array.min()) >= limits.min and int(array.max()) <= limits.max

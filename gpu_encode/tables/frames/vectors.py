@@ -1,0 +1,352 @@
+"""Targets, weights, groups: one value per row, from any container, or from one container for each table of X."""
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from decimal import Decimal
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+
+from cpu_fallback.types import Array
+from gpu_encode.seam import devices, ops
+from gpu_encode.seam.ops import Ops
+from gpu_encode.tables.categories import values as typed
+from gpu_encode.tables.categories.objects import is_null
+from gpu_encode.tables.frames import columns, device_vectors
+from gpu_encode.tables.frames.columns import Column
+from gpu_encode.tables.frames.device_columns import to_host
+from gpu_encode.tables.frames.device_vectors import Incomplete, NumberedLabels
+from gpu_encode.tables.frames.frame import Frame, is_collection, is_frame, read, refuse_dask, refuse_sparse, to_array
+from gpu_encode.tables.frames.pieces import Pieces, is_table, join_vectors
+from gpu_encode.words.errors.pieces import targets_of_piece
+from gpu_encode.words.errors.tables import inconsistent_lengths, not_one_column
+from gpu_encode.words.errors.targets import missing_targets, timestamps_as_target
+from gpu_encode.words.errors.values import mixed_types
+
+_NUMBERS = (bool, int, float, np.number, np.bool_, Decimal)
+
+
+def read_vector(data: Any, role: str, n_rows: int | None = None) -> Array:
+    """Read one value per row from a list, an array, a series of any library, or a table of one column.
+
+    Parameters
+    ----------
+    data : list, tuple, ndarray, series or frame
+        The values, matched to the rows by position.
+    role : str
+        What they are, as named in messages: "y", "sample_weight", "groups".  A null in "y" is an error, which for
+        NaN in an array of floats is left to who learns from it.
+    n_rows : int, optional
+        How many there must be.
+
+    Returns
+    -------
+    ndarray, or a CuPy array of what lies on a GPU
+        Numbers as they came, dates and times as int64 (not for "y"), text as objects.  Nulls elsewhere than in "y" are
+        NaN among numbers and None among objects.  May share memory with `data`.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> from gpu_encode.tables.frames import read_vector
+    >>> read_vector(pa.array([1, 0, 1]), "y")
+    array([1, 0, 1])
+    >>> read_vector(["a", None], "groups")
+    array(['a', None], dtype=object)
+    """
+    values = _only_one(read_targets(data, n_rows, role), role)
+    # Labels are for targets; who wants numbers says what it got instead.
+    return values.fetch() if isinstance(values, NumberedLabels) and role != "y" else values
+
+
+def _only_one(targets: list[tuple[str | None, Any]], role: str) -> Any:
+    """Values of the one target; more are an error."""
+    if len(targets) != 1:
+        raise not_one_column(role, (len(targets[0][1]), len(targets)))
+    return targets[0][1]
+
+
+def read_grouping(data: Any, role: str, n_rows: int | None = None) -> Frame:
+    """Read one value of any kind per row, to be numbered: a frame of one column, where the values are."""
+    data = devices.unwrap(data)
+    if not (devices.is_cudf_frame(data) or devices.is_cudf_vector(data)):
+        return replace(read(read_vector(data, role, n_rows).reshape(-1, 1)), labels=[role])
+    if getattr(data, "nlevels", 1) > 1:
+        raise not_one_column(role, (len(data), data.nlevels))
+    frame = read(data if devices.is_cudf_frame(data) else data.to_frame(name=role))
+    if frame.n_columns != 1:
+        raise not_one_column(role, frame.shape)
+    if n_rows is not None and frame.n_rows != n_rows:
+        raise inconsistent_lengths(role, [n_rows, frame.n_rows])
+    return frame
+
+
+def read_targets(
+    y: Any, n_rows: int | None = None, role: str = "y", keep_missing: bool = False
+) -> list[tuple[str | None, Any]]:
+    """Read one or several targets: the name, if there is one, and the values of each.
+
+    With `keep_missing` rows may lack a value: those of the others are then `Incomplete`.
+    """
+    targets = _read_columns(y, role, keep_missing)
+    if n_rows is not None and len(targets[0][1]) != n_rows:
+        raise inconsistent_lengths(role, [n_rows, len(targets[0][1])])
+    return [(name, _without_nan(values)) for name, values in targets] if keep_missing else targets
+
+
+def _without_nan(values: Any) -> Any:
+    """Take NaN among floats for a missing value."""
+    if isinstance(values, (Incomplete, NumberedLabels)) or values.dtype.kind != "f" or sum_is_finite(values):
+        return values
+    return Incomplete.of(values, np.isnan(values))
+
+
+def on_host(targets: Sequence[tuple[str | None, Any]]) -> Array:
+    """Targets that were read, for those who know NumPy alone: one vector, or a matrix of a column each."""
+    fetched = [
+        values.fetch() if isinstance(values, (Incomplete, NumberedLabels)) else to_host(values) for _, values in targets
+    ]
+    return fetched[0] if len(fetched) == 1 else np.column_stack(fetched)
+
+
+def _read_columns(data: Any, role: str, keep_missing: bool = False) -> list[tuple[str | None, Array]]:
+    if not hasattr(data, "__array__"):
+        refuse_dask(data, role)
+    refuse_sparse(data, role)
+    data = devices.unwrap(data)
+    if devices.is_cudf_frame(data) or devices.is_cudf_vector(data):
+        return device_vectors.read_cudf(data, role, keep_missing)
+    if devices.on_gpu(data):
+        return device_vectors.read_array(data, role)
+    if nw.dependencies.is_narwhals_dataframe(data) or is_frame(data):
+        frame = read(data)
+        names: Sequence[str | None] = frame.names or [None] * frame.n_columns
+        parts = [(name, frame.column(position)) for position, name in enumerate(names)]
+    elif (column := columns.from_native(data)) is not None and getattr(data, "ndim", 1) == 1:
+        name = getattr(data, "name", None)
+        parts = [(name if isinstance(name, str) else None, column)]
+    else:
+        array = to_array(data, role)
+        if array.ndim == 0 or array.ndim > 2 or (array.ndim == 2 and array.shape[1] == 0):
+            raise not_one_column(role, array.shape)
+        matrix = array[:, None] if array.ndim == 1 else array
+        parts = [(None, columns.from_numpy(matrix[:, position])) for position in range(matrix.shape[1])]
+    return [(name, _to_vector(column, role, keep_missing)) for name, column in parts]
+
+
+def _to_vector(column: Column, role: str, keep_missing: bool = False) -> Any:
+    data = column.data
+    if isinstance(data, np.ndarray) and column.codes is None and column.nulls is None:
+        if data.dtype.kind in "biuUSc":
+            columns.check_real(role, data)
+            return data
+        # Who learns from y looks at its floats anyway, and says what is wrong.
+        if data.dtype.kind == "f" and (role == "y" or sum_is_finite(data)):
+            return data
+    values, nulls = columns.plain(column)
+    if role == "y":
+        if nulls.any() and not keep_missing:
+            raise missing_targets(role, np.flatnonzero(nulls))
+        if columns.is_temporal(column):
+            raise timestamps_as_target()
+    if keep_missing and nulls.any():
+        present = values[~nulls]
+        return Incomplete(_as_numbers(present, nulls[~nulls]) if present.dtype.kind == "O" else present, nulls)
+    if nulls.any() and values.dtype.kind in "biu":
+        values = np.where(nulls, np.nan, values)
+    return _as_numbers(values, nulls) if values.dtype.kind == "O" else values
+
+
+def sum_is_finite(numbers: Array) -> bool:
+    """Whether the sum is finite: then no number is NaN or infinite; if not, some may be, or the sum is too large.
+
+    One pass, and no array of answers.
+    """
+    with np.errstate(over="ignore", invalid="ignore"):
+        return math.isfinite(numbers.sum())
+
+
+def _as_numbers(objects: Array, nulls: Array) -> Array:
+    """Objects that are all numbers, or null, as numbers; others as they are."""
+    present = objects[~nulls]
+    if not len(present) or not all(isinstance(value, _NUMBERS) for value in present):
+        return objects
+    numbers = np.array([float(value) if isinstance(value, Decimal) else value for value in present])
+    if numbers.dtype.kind not in "biuf":
+        return objects
+    return columns.spread(numbers.astype(np.float64, copy=False), nulls, np.nan) if nulls.any() else numbers
+
+
+@dataclass(frozen=True, eq=False)
+class PieceVectors:
+    """One vector, or table of targets, for each table of X.
+
+    Parameters
+    ----------
+    parts : list
+        What the user gave for each table.
+    role : str
+        What they are, as named in messages.
+    lengths : list of int
+        Rows of each table.
+    """
+
+    parts: list[Any]
+    role: str
+    lengths: list[int]
+
+    def targets(self, keep_missing: bool = False) -> list[tuple[str | None, Any]]:
+        """Read them as one vector, or several: the name, if there is one, and the values of all rows."""
+        per_part = [read_targets(part, None, role, keep_missing) for role, part in self._named()]
+        self._check_lengths([targets[0][1] for targets in per_part])
+        self._check_temporal()
+        if self.role == "y" and any(_holds_timestamps(values) for targets in per_part for _, values in targets):
+            raise timestamps_as_target()
+        names = [[name for name, _ in targets] for targets in per_part]
+        for number, own_names in enumerate(names):
+            # A series' name means nothing where there is but one target.
+            if len(own_names) != len(names[0]) or (len(own_names) > 1 and own_names != names[0]):
+                raise targets_of_piece(number, names[0], own_names)
+        every = [join_incomplete([targets[i][1] for targets in per_part]) for i in range(len(names[0]))]
+        for values in every if self.role == "y" and not keep_missing else ():
+            _refuse_missing(values)
+        same = all(own_names == names[0] for own_names in names)
+        return list(zip(names[0] if same else [None], every, strict=True))
+
+    def vector(self) -> Array:
+        """Read them as one vector."""
+        values = _only_one(self.targets(), self.role)
+        return values.fetch() if isinstance(values, NumberedLabels) else values
+
+    def grouping(self) -> Pieces:
+        """Read them as one column of values of any kind, to be numbered."""
+        groups = [read_grouping(part, role) for role, part in self._named()]
+        self._check_lengths(groups)
+        self._check_temporal()
+        return Pieces(tuple(groups), [self.role], self.role)
+
+    def _named(self) -> Iterator[tuple[str, Any]]:
+        for number, part in enumerate(self.parts):
+            yield f"{self.role}[{number}]", part
+
+    def _check_lengths(self, read_parts: Sequence[Any]) -> None:
+        for number, (part, n_rows) in enumerate(zip(read_parts, self.lengths, strict=True)):
+            length = part.n_rows if isinstance(part, Frame) else len(part)
+            if length != n_rows:
+                raise ValueError(
+                    f"Found input variables with inconsistent numbers of samples: {[n_rows, length]}. X[{number}] has "
+                    f"{n_rows} rows and {self.role}[{number}] {length}; rows match by position, so give one value per "
+                    "row."
+                )
+
+    def _check_temporal(self) -> None:
+        """Raise for dates and times as a target, and for those of several units: of each bare numbers are read."""
+        typed_columns = [column for part in self.parts for column in _typed_columns_of(part) if len(column)]
+        kinds = list(dict.fromkeys(map(_temporal_kind, typed_columns)))
+        if self.role == "y" and any(kinds):
+            raise timestamps_as_target()
+        if len(kinds) > 1:
+            raise mixed_types(self.role, *(kind or "other values" for kind in kinds[:2]))
+
+
+def in_line(data: Any, role: str, frame: Frame | Pieces) -> Any:
+    """Tell one vector for all rows from one for each table, of which there are several only where X is in pieces.
+
+    Examples
+    --------
+    >>> from gpu_encode.tables.frames import in_line, read_pieces
+    >>> import numpy as np
+    >>> pieces = read_pieces([np.array([["a"], ["b"]]), np.array([["c"]])])
+    >>> in_line([0, 1, 1], "y", pieces)
+    [0, 1, 1]
+    >>> in_line([[0, 1], [1]], "y", pieces).vector()
+    array([0, 1, 1])
+    """
+    if isinstance(frame, Pieces) and is_collection(data) and not isinstance(data, (list, tuple)):
+        data = list(data)
+    if not isinstance(data, (list, tuple)) or not data:
+        return data
+    refuse_dask(data[0], f"{role}[0]")
+    if not is_vector(data[0]):
+        return data
+    if not isinstance(frame, Pieces):
+        if len(data) != frame.n_rows:
+            raise ValueError(
+                f"Found input variables with inconsistent numbers of samples: {[frame.n_rows, len(data)]}. "
+                f"X is one table of {frame.n_rows} rows, and {role} holds {len(data)} vectors. Give {role} one value "
+                f"per row of X, or X as a list of tables, one for each vector of {role}."
+            )
+        return data
+    if len(data) != len(frame.parts):
+        raise ValueError(
+            f"{role} holds {len(data)} vectors for the {len(frame.parts)} tables of X. Give one per table, or one "
+            "vector for all rows."
+        )
+    return PieceVectors(list(data), role, frame.lengths)
+
+
+def is_vector(data: Any) -> bool:
+    """Whether data holds several values: a list, an array, a series or a table, and no text, number or dict."""
+    if isinstance(data, (str, bytes, dict)) or not hasattr(type(data), "__len__"):
+        return False
+    return bool(getattr(data, "ndim", 1) > 0)
+
+
+def join_incomplete(parts: Sequence[Any]) -> Any:
+    """Values of all rows, of which some may be missing in some of the tables."""
+    if not any(isinstance(part, Incomplete) for part in parts):
+        return join_vectors(parts)
+    values = join_vectors([part.values if isinstance(part, Incomplete) else part for part in parts])
+    missing = [part.missing if isinstance(part, Incomplete) else np.zeros(len(part), bool) for part in parts]
+    held = values.codes if isinstance(values, NumberedLabels) else values
+    move = to_host if isinstance(held, np.ndarray) else devices.cuda().to_device
+    return Incomplete(values, np.concatenate([move(of_part) for of_part in missing]))
+
+
+def _typed_columns_of(part: Any) -> list[Column]:
+    """Columns of what has types of its own, on the host: neither a list nor what lies on a device."""
+    if devices.on_gpu(part):
+        return []
+    if is_table(part):
+        frame = read(part)
+        return [frame.column(position) for position in range(frame.n_columns)]
+    column = columns.from_native(devices.unwrap(part))
+    return [] if column is None else [column]
+
+
+def _holds_timestamps(values: Any) -> bool:
+    """Whether numbered labels are dates or times, which a device has no other type for."""
+    held = values.values if isinstance(values, Incomplete) else values
+    return isinstance(held, NumberedLabels) and held.dtype.kind in "mM"
+
+
+def _temporal_kind(column: Column) -> str | None:
+    """Kind and unit of a column of dates, times or durations; None of any other."""
+    if not columns.is_temporal(column):
+        return None
+    data = column.data[:0]
+    values = typed.from_numpy(data, None) if isinstance(data, np.ndarray) else typed.arrow_timestamps(data)[1]
+    return f"{values.title} in {values.unit}"
+
+
+def _refuse_missing(values: Any) -> None:
+    """Raise ValueError if a row has no value; rows are counted over all tables."""
+    if isinstance(values, NumberedLabels):
+        nulls = values.codes < 0
+    elif values.dtype.kind == "f":
+        nulls = np.isnan(values)
+    elif values.dtype.kind == "O":
+        nulls = np.fromiter((is_null(value) for value in values), bool, len(values))
+    else:
+        return
+    device_vectors.refuse_missing(nulls, "y")
+
+
+def move_to_reader(values: Any, backend: Ops) -> Any:
+    """Give values of a GPU to a backend of the host; values on the host stay there, where they are checked first."""
+    if isinstance(values, np.ndarray) or ops.device_of(backend) == "cuda":
+        return values
+    is_array = not isinstance(values, (NumberedLabels, Incomplete))
+    return to_host(values) if is_array else values.on_host()

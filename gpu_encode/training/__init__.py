@@ -1,1 +1,0 @@
-"""Training encodings: sums become encodings of rows, by the plan of a scheme."""

@@ -1,0 +1,136 @@
+"""Parameters of other names or types, out of range, or that do not go together."""
+
+import inspect
+import math
+from numbers import Integral, Real
+from typing import Any, Self
+
+from gpu_encode.words.errors.keywords import OF_COLUMNS, OPTIONS, unknown_keyword
+
+
+class Signature:
+    """The signature of a class, of its constructor alone: its `__new__` would hide it."""
+
+    def __get__(self, instance: object, owner: type) -> inspect.Signature:
+        """Give the signature of the owner's constructor."""
+        if owner.__init__ is object.__init__:  # type: ignore[misc]
+            return inspect.Signature()
+        whole = inspect.signature(owner.__init__)  # type: ignore[misc]
+        return whole.replace(parameters=[one for name, one in whole.parameters.items() if name != "self"])
+
+
+class KnownKeywords:
+    """Base of classes that say of a parameter that they do not have which one was meant."""
+
+    __signature__ = Signature()
+
+    def __new__(cls, *_: Any, **named: Any) -> Self:
+        """Refuse unknown parameters before the constructor does, which would not say which one was meant."""
+        for name in named.keys() - {*inspect.signature(cls).parameters} if named else ():
+            raise unknown_keyword(cls, name)
+        made: Self = super().__new__(cls)
+        return made
+
+
+def check_number(
+    owner: str, name: str, value: object, *, low: float, high: float = math.inf, open_low: bool = False
+) -> None:
+    """Raise ValueError unless `value` is a finite number in the range."""
+    number = float(value) if isinstance(value, Real) and not isinstance(value, bool) else math.nan
+    inside = low < number <= high if open_low else low <= number <= high
+    if not (inside and math.isfinite(number)):
+        bound = "" if low == -math.inf else f" above {low:g}" if open_low else f" of at least {low:g}"
+        upper = f" and at most {high:g}" if high < math.inf else ""
+        raise bad_parameter(owner, name, value, f"must be a finite number{bound}{upper}")
+
+
+def check_count(
+    owner: str, name: str, value: object, *, low: int, high: int | None = None, word: str | None = None
+) -> None:
+    """Raise ValueError unless `value` is an integer in the range, or the word."""
+    if isinstance(value, str) and value == word:
+        return
+    wrong = not isinstance(value, Integral) or isinstance(value, bool) or value < low
+    if wrong or (high is not None and value > high):  # type: ignore[operator]
+        upper = "" if high is None else f" and at most {high}"
+        instead = "" if word is None else f"{word!r} or "
+        raise bad_parameter(owner, name, value, f"must be {instead}an integer of at least {low}{upper}")
+
+
+def check_n_splits(owner: str, n_splits: object) -> None:
+    """Raise ValueError unless it is a number of folds; says by which parameter a column is named."""
+    if isinstance(n_splits, str):
+        named = f": name a column by {OF_COLUMNS[owner]}={n_splits!r}"
+        raise bad_parameter(owner, "n_splits", n_splits, f"must be an integer of at least 2{named}")
+    check_count(owner, "n_splits", n_splits, low=2)
+
+
+def check_option(owner: str, name: str, value: object, allowed: tuple[object, ...], *others: str) -> None:
+    """Raise ValueError unless `value` is one of the allowed ones; `others` names what was checked for before."""
+    if not any(type(value) is type(option) and value == option for option in allowed):
+        raise bad_option(owner, name, value, (*(repr(option) for option in allowed), *others))
+
+
+def bad_option(owner: str, name: str, value: object, allowed: tuple[str, ...]) -> ValueError:
+    """Error for an option that does not exist; names those that do, and which of them another library calls so."""
+    named = OPTIONS.get(value, ()) if isinstance(value, str) else ()
+    here = [repr(option) for option in named if repr(option) in allowed]
+    instead = f": what category_encoders calls {value!r} is {here[0]} here" if here else ""
+    return bad_parameter(owner, name, value, f"must be one of {', '.join(allowed)}{instead}")
+
+
+def bad_parameter(owner: str, name: str, value: object, law: str) -> ValueError:
+    """Error for a parameter that breaks a law, which begins with "must"."""
+    return ValueError(f"The {name!r} parameter of {owner} {law}. Got {value!r} instead.")
+
+
+def no_list_of(name: str, value: object, example: str) -> ValueError:
+    """Error for a parameter that must list what is compared, and lists nothing."""
+    return ValueError(f"The {name!r} parameter of tune must be a list, for example {example}. Got {value!r} instead.")
+
+
+def scheme_without_held_out_rows(scheme: object) -> ValueError:
+    """Error for a scheme that does not hold out whole folds."""
+    name = type(scheme).__name__
+    why = {
+        "Greedy": "in which every row sees itself",
+        "LeaveOneOut": "in which every row sees sums of its own",
+        "Ordered": "in which rows see more or fewer others by their place",
+    }.get(name, "in which rows see themselves")
+    return ValueError(
+        f"tune compares schemes by the likelihood of folds that are held out, which {name}, {why}, has not. "
+        "List schemes of folds, such as KFold(10); or leave `schemes` out: an encoder of any cv then keeps it, "
+        "and its smoothing is chosen by KFold(folds)."
+    )
+
+
+def no_cv_by_column(what: str) -> ValueError:
+    """Error for what scores all columns under one scheme, and was given one for each."""
+    return ValueError(
+        f"{what} holds out the same rows for all columns, and cv of the encoder is a dict. Give it one scheme here, "
+        "and the dict to the encoder that comes of it."
+    )
+
+
+def no_ages(what: str, scheme: object) -> ValueError:
+    """Error for what takes all rows alike, and was given a scheme in which they count by their age."""
+    given = "half_life" if getattr(scheme, "window", None) is None else "window"
+    again = (
+        f"Weights follow from the last time of all rows: call fit on all of them again; or leave {given} out, and "
+        "take old rows out by forget."
+    )
+    later = f"Leave {given} out here, and set cv of the encoder that comes of it."
+    instead = {
+        **dict.fromkeys(("partial_fit", "forget", "merge"), again),
+        **dict.fromkeys(("tune", "choose_interactions"), later),
+    }.get(what, f"Leave {given} out, or take an encoder that keeps sums, as TargetEncoder.")
+    return ValueError(
+        f"{what} takes rows of all ages alike, but {given} of {type(scheme).__name__} asks for their ages. {instead}"
+    )
+
+
+def splits_used_once(cv: object) -> TypeError:
+    """Error for splits that are gone once they have been read."""
+    return TypeError(
+        f"cv gives its splits only once ({type(cv).__name__}), and the tuned encoder needs them again. Pass list(cv)."
+    )

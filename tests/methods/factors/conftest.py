@@ -1,0 +1,16 @@
+"""Where the encoders of this folder compute."""
+
+from collections.abc import Iterator
+from contextlib import nullcontext
+
+import pytest
+
+from gpu_encode.seam import ops
+from tests.backends import ON_CUDA
+
+
+@pytest.fixture(autouse=True)
+def backend() -> Iterator[None]:
+    """Compute on the CUDA backend where one is asked for, on the CPU's choice elsewhere."""
+    with ops.use_backend(ON_CUDA[0]) if ON_CUDA else nullcontext():
+        yield

@@ -1,0 +1,146 @@
+"""The path of the tuning, step by step, against plain loops."""
+
+import numpy as np
+import pytest
+
+from gpu_encode import ProximityEncoder
+from tests.backends import ON_CUDA
+from tests.methods.proximity import definition
+
+N = 9 if ON_CUDA else 12
+SEEDS = range(1 if ON_CUDA else 3)
+
+
+def draw(seed, n_classes=2):
+    random = np.random.default_rng(seed)
+    table = random.integers(0, 3, (N, 3))
+    return table, (table[:, 0] + table[:, 1] + random.integers(0, 2, N)) % n_classes
+
+
+def as_rows(table):
+    return [tuple(row) for row in table.tolist()]
+
+
+def check(encoder, table, y, judge, degree, least=0.0):
+    numbers, path = definition.tune(as_rows(table), y, encoder.order, judge, encoder.tol, degree, least)
+    n_subsets = len(encoder.weights_)
+    assert encoder.path_ == path
+    assert encoder.weights_.tolist() == numbers[:n_subsets]
+    assert encoder.degree_ == (numbers[-1] if degree is None else degree)
+    assert path, "nothing was gained"
+
+
+# Steps of the degree stay whole, so that strengths are exact.
+@pytest.mark.parametrize(("degree", "tol"), [(1.0, 0.25), (2.0, 0.5), (None, 1.0)])
+@pytest.mark.parametrize("seed", SEEDS)
+def test_shares_of_two_classes(backend, way, seed, degree, tol):
+    table, y = draw(seed)
+    encoder = ProximityEncoder(degree=degree or "tune", tol=tol).fit(table, y)
+
+    def judge(weights, power):
+        def score(query, X, y):
+            return definition.ratio(query, X, y, weights, power, 1)
+
+        return definition.area(definition.leave_one_out(as_rows(table), y.tolist(), score), y.tolist(), 1)
+
+    check(encoder, table, y, judge, degree)
+
+
+def test_means_of_a_quantity(backend, way):
+    table, _ = draw(4)
+    y = np.random.default_rng(4).integers(-9, 9, N) / 4 + table[:, 2]
+    encoder = ProximityEncoder(degree=1.0, tol=0.5, target_type="continuous").fit(table, y)
+
+    def judge(weights, power):
+        def score(query, X, y):
+            return definition.ratio(query, X, y, weights, power)
+
+        return -definition.squared_error(definition.leave_one_out(as_rows(table), y.tolist(), score), y.tolist())
+
+    check(encoder, table, y, judge, 1.0, 1e-6)
+
+
+@pytest.mark.parametrize("unit", [2.0**-700, 2.0**700])
+def test_the_unit_of_a_quantity_plays_no_part(backend, unit):
+    table, _ = draw(4)
+    y = np.random.default_rng(4).integers(-9, 9, N) / 4 + table[:, 2]
+    plain, scaled = (ProximityEncoder(degree=1.0, target_type="continuous").fit(table, each) for each in (y, y * unit))
+    assert plain.path_
+    assert scaled.weights_.tolist() == plain.weights_.tolist()
+
+
+def test_several_classes_by_the_mean_of_their_areas(backend):
+    table, y = draw(5, 3)
+    encoder = ProximityEncoder(degree=1.0, tol=0.5).fit(table, y)
+
+    def judge(weights, power):
+        areas = []
+        for label in range(3):
+
+            def score(query, X, y, label=label):
+                return definition.ratio(query, X, y, weights, power, label)
+
+            areas.append(
+                definition.area(definition.leave_one_out(as_rows(table), y.tolist(), score), y.tolist(), label)
+            )
+        return sum(areas) / 3
+
+    check(encoder, table, y, judge, 1.0)
+
+
+def test_differences_find_what_two_features_tell_together(backend):
+    random = np.random.default_rng(6)
+    table = random.integers(0, 3, (N * 4, 2))
+    y = (table[:, 0] == table[:, 1]).astype(int)
+    encoder = ProximityEncoder(form="difference").fit(table, y)
+    assert encoder.degree_ == 1
+    assert dict(zip(encoder.subsets_, encoder.weights_, strict=True))["x0", "x1"] > 0
+    assert ((encoder.transform(table)[:, 0] > 0) == y).all()
+
+
+def test_rows_that_are_scored_are_a_sample(backend):
+    table, y = draw(7)
+    whole = ProximityEncoder().fit(table, y)
+    assert ProximityEncoder(tuning_rows=N).fit(table, y).path_ == whole.path_
+    some = ProximityEncoder(tuning_rows=N // 2, random_state=1)
+    assert some.fit(table, y).path_ == some.fit(table, y).path_
+    assert some.path_ != whole.path_
+
+
+@pytest.mark.parametrize("target_type", ["binary", "continuous"])
+def test_rows_that_weigh_nothing_tune_nothing(backend, target_type):
+    table, y = draw(7)
+    weight = np.where(np.arange(N) < 1, 1.0, 0.0)
+    for seed in range(4):
+        encoder = ProximityEncoder(tuning_rows=1, random_state=seed, target_type=target_type)
+        assert encoder.fit(table, y, sample_weight=weight).path_ == []
+
+
+def test_one_class_tunes_nothing(backend):
+    encoder = ProximityEncoder(target_type="binary").fit([["a"], ["b"]], [1, 1])
+    assert encoder.path_ == []
+
+
+def test_weights_count_pairs_exactly(backend):
+    """A power of two rounds nothing; all other fractions are counted in one unit, too."""
+    table, y = draw(8)
+    weight = np.random.default_rng(8).integers(1, 9, N)
+    tuned = {
+        name: ProximityEncoder(degree=1.0).fit(table, y, sample_weight=given)
+        for name, given in {"whole": weight, "eighths": weight / 8, "thirds": weight / 3}.items()
+    }
+    assert tuned["whole"].path_
+    assert tuned["eighths"].path_ == tuned["whole"].path_
+    assert tuned["thirds"].weights_.tolist() == tuned["whole"].weights_.tolist()
+
+    def judge(weights, power):
+        scores = []
+        for row in range(N):
+            others = [place for place in range(N) if place != row]
+            rows, targets, each = (
+                [of[place] for place in others] for of in (as_rows(table), y.tolist(), weight.tolist())
+            )
+            scores.append(definition.ratio(as_rows(table)[row], rows, targets, weights, power, 1, each))
+        return definition.area(scores, y.tolist(), 1, weight.tolist())
+
+    check(tuned["whole"], table, y, judge, 1.0)

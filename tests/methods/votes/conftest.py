@@ -1,0 +1,26 @@
+"""Where the calls of this folder compute."""
+
+from collections.abc import Iterator
+from contextlib import nullcontext
+
+import pytest
+
+from gpu_encode.seam import ops
+from tests.backends import BACKENDS, ON_CUDA, on_threads
+
+
+@pytest.fixture(autouse=True)
+def backend() -> Iterator[None]:
+    """Compute on the CUDA backend where one is asked for, on the CPU's choice elsewhere."""
+    with ops.use_backend(ON_CUDA[0]) if ON_CUDA else nullcontext():
+        yield
+
+
+@pytest.fixture(params=BACKENDS)
+def each_backend(request) -> Iterator[str]:
+    """Compute on each backend in turn."""
+    kind, _, threads = request.param.partition("-")
+    compiled = kind == "compiled"
+    sized = on_threads(int(threads)) if compiled else nullcontext()
+    with sized, ops.use_backend("compiled" if compiled else request.param):
+        yield request.param

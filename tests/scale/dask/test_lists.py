@@ -1,0 +1,68 @@
+"""Lists of Delayed objects: tables of any library, which come back as such a list."""
+
+import dask
+import narwhals as nw
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from dask import delayed
+
+from gpu_encode import KFold, LeaveOneOut, Ordered, TargetEncoder
+from tests.scale.dask.cases import KEYS, assert_same, partitioned, pieces, rows
+
+WHOLE = rows()
+pytestmark = [pytest.mark.usefixtures("synchronous"), pytest.mark.filterwarnings("ignore:.*see no rows at all")]
+NAMES = [*KEYS, "price"]
+MADE = {
+    "pandas": lambda part: part,
+    "polars": lambda part: pl.from_arrow(pa.Table.from_pandas(part, preserve_index=False)),
+    "pyarrow": lambda part: pa.table({name: pa.array(part[name], from_pandas=True) for name in part}),
+    "numpy": lambda part: part.to_numpy(),
+}
+
+
+def in_list(kind, names, number=5):
+    return [delayed(MADE[kind])(part[names]) for part in pieces(WHOLE, number)]
+
+
+def vectors(name, number=5):
+    return [delayed(part[name].to_numpy()) for part in pieces(WHOLE, number)]
+
+
+@pytest.mark.parametrize("scheme", [KFold(4), LeaveOneOut(), Ordered(2), Ordered(shuffle=False)], ids=str)
+@pytest.mark.parametrize("kind", MADE)
+def test_tables_of_a_library_come_back_as_such(kind, scheme):
+    names, columns = (NAMES, ["shop", ("city", "share")]) if kind != "numpy" else (["shop", "city"], None)
+    encoder, whole = (TargetEncoder(cv=scheme, columns=columns) for _ in range(2))
+    tables = [MADE[kind](part[names]) for part in pieces(WHOLE, 5)]
+    trained = encoder.fit_transform(in_list(kind, names), vectors("amount"))
+    wanted = whole.fit_transform(tables, WHOLE["amount"].to_numpy())
+    assert isinstance(trained, list)
+    for lazy, expected in ((trained, wanted), (encoder.transform(in_list(kind, names)), whole.transform(tables))):
+        for mine, theirs in zip(dask.compute(*lazy), expected, strict=True):
+            assert type(mine) is type(theirs)
+            assert_same(
+                *(
+                    nw.from_native(table).to_pandas() if kind != "numpy" else pd.DataFrame(table)
+                    for table in (mine, theirs)
+                )
+            )
+
+
+def test_lists_beside_frames_and_frames_beside_lists():
+    cut = partitioned(WHOLE, 5)
+    wanted = TargetEncoder().fit_transform(WHOLE[KEYS], WHOLE["amount"], sample_weight=WHOLE["weight"])
+    encodings = TargetEncoder().fit_transform(cut[KEYS], vectors("amount"), sample_weight=cut["weight"])
+    assert_same(encodings.compute(), wanted)
+    lazy = TargetEncoder().fit_transform(in_list("pandas", KEYS), cut["amount"], sample_weight=vectors("weight"))
+    assert_same(pd.concat(dask.compute(*lazy)), wanted)
+
+
+def test_containers_asked_for():
+    encoder = TargetEncoder().set_output(transform="polars")
+    encodings = dask.compute(*encoder.fit_transform(in_list("pandas", KEYS), vectors("amount")))
+    assert all(isinstance(part, pl.DataFrame) for part in encodings)
+    wanted = TargetEncoder().fit_transform(WHOLE[KEYS], WHOLE["amount"])
+    assert np.array_equal(pl.concat(encodings).to_numpy(), wanted.to_numpy())

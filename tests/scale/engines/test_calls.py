@@ -1,0 +1,176 @@
+"""What encoders do with rows of an engine, with one that lies in this process and deals rows out anew in each pass."""
+
+import warnings
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from gpu_encode import (
+    Greedy,
+    GroupKFold,
+    Holdout,
+    KFold,
+    LeakWarning,
+    LeaveOneOut,
+    Ordered,
+    SpectralEncoder,
+    TimeFolds,
+    parts,
+)
+from gpu_encode.scale.engines import calls, orders
+from tests.scale.engines.dealt import dealt
+from tests.scale.engines.rows import ORDERS, SCHEMES, UNORDERED, counter, encoder, in_time, rows, same
+
+pytestmark = pytest.mark.host
+BY_ID = KFold(3, by="id")
+
+
+@pytest.mark.filterwarnings("ignore:.* rows see no rows")
+@pytest.mark.parametrize("name", SCHEMES)
+def test_schemes_give_the_bits_of_one_table(name):
+    alone, there, fitted = (encoder(SCHEMES[name]) for _ in range(3))
+    table = rows()
+    X = table.drop_columns(["sold", "weight"])
+    expected = alone.fit_transform(X, table["sold"], sample_weight=table["weight"])
+    found = calls.fit_transform(there, dealt()[0], "sold", "weight", None)
+    assert same(found, expected, "sold", "weight")
+    assert found.column_names[-2:] == ["weight", "sold"]
+    calls.fit(fitted, dealt()[0], "sold", "weight", None)
+    for other in (there, fitted):
+        assert all(map(np.array_equal, other.encodings_, alone.encodings_))
+        assert list(other.feature_names_in_) == list(alone.feature_names_in_)
+        assert same(calls.transform(other, dealt()[0]), alone.transform(X), "sold", "weight")
+
+
+@pytest.mark.parametrize("most", [1, 5, 64])
+@pytest.mark.parametrize("name", ORDERS)
+def test_orders_in_time_give_the_bits_of_one_table(name, most, monkeypatch):
+    monkeypatch.setattr(orders, "MOST_GROUPS", most)
+    monkeypatch.setattr(orders, "FEWEST_ROWS", 1)
+    alone, there, fitted = (ORDERS[name]() for _ in range(3))
+    table = rows()
+    expected = alone.fit_transform(table.drop_columns(["sold", "weight"]), table["sold"], sample_weight=table["weight"])
+    found = calls.fit_transform(there, dealt()[0], "sold", "weight", None)
+    assert same(found, expected, "sold", "weight")
+    assert found.column_names[-2:] == ["weight", "sold"]
+    calls.fit(fitted, dealt()[0], "sold", "weight", None)
+    for other in (there, fitted):
+        assert all(map(np.array_equal, other.encodings_, alone.encodings_))
+
+
+def test_more_groups_for_many_rows_and_fewer_for_large_sums(monkeypatch):
+    monkeypatch.setattr(orders, "FEWEST_ROWS", 1)
+    X = rows().drop_columns(["sold", "weight"])
+    part = parts.Part(X, rows()["sold"])
+    encoding_plan = parts.plan(in_time(), parts.profile(in_time(), part))
+    tables = parts.fit(in_time(), encoding_plan, parts.measure(encoding_plan, part))
+    size = sum(sums.accumulators.nbytes for [sums] in tables.sums)
+    assert orders.number_of_groups(tables) == 64
+    monkeypatch.setattr(orders, "LARGEST_SUMS", 3 * size)
+    assert orders.number_of_groups(tables) == 3
+    monkeypatch.setattr(orders, "LARGEST_SUMS", 0)
+    assert orders.number_of_groups(tables) == 1
+    monkeypatch.setattr(orders, "MOST_ROWS", 20)
+    assert orders.number_of_groups(tables) == 11
+
+
+def test_a_pass_reads_what_it_needs():
+    table, passes = dealt()
+    calls.fit_transform(encoder(BY_ID), table, "sold", None, None)
+    assert passes == [["id", "sold"], ["customer", "color", "id", "sold"], table.schema.names]
+    table, passes = dealt()
+    calls.fit_transform(in_time(), table, "sold", None, None)
+    assert passes == [["day", "sold"], *[["customer", "color", "day", "sold"]] * 2, table.schema.names]
+    table, passes = dealt()
+    calls.fit(counter(), table, None, None, None)
+    assert passes == [["id"], ["color"]]
+
+
+def test_columns_by_position_and_by_type():
+    table = rows()
+    X = table.drop_columns(["sold"])
+    for columns, cv in (("categorical", GroupKFold(3, groups=0)), (["shop", 5], KFold(3, by=0))):
+        alone, there = (encoder(cv).set_params(columns=columns) for _ in range(2))
+        expected = alone.fit_transform(X, table["sold"])
+        assert same(calls.fit_transform(there, dealt()[0], "sold", None, None), expected, "sold")
+        assert there.get_params()["columns"] == columns
+
+
+def test_an_encoder_of_pairs():
+    def spectral():
+        return SpectralEncoder(columns=["shop", "customer"], n_components=2, random_state=0, device="cpu")
+
+    X = rows().drop_columns(["sold"])
+    found = calls.fit_transform(spectral(), dealt()[0], "sold", None, None)
+    assert same(found, spectral().fit_transform(X), "sold")
+
+
+def test_schemes_say_whether_they_number_rows():
+    by_number = [KFold(), KFold(stratify=True), Holdout(), Ordered(), Ordered(shuffle=False)]
+    by_value = [
+        Greedy(),
+        LeaveOneOut(),
+        BY_ID,
+        GroupKFold(),
+        GroupKFold(groups="a"),
+        TimeFolds(time="a"),
+        Ordered(time="a"),
+    ]
+    assert [scheme.needs_row_numbers for scheme in by_number] == [True] * 5
+    assert [scheme.needs_row_numbers for scheme in [*by_value, Holdout(mask="a")]] == [False] * 8
+    assert Holdout(mask=[True, False]).needs_row_numbers
+
+
+@pytest.mark.parametrize("cv", UNORDERED, ids=str)
+def test_schemes_that_number_rows_are_refused_before_any_is_read(cv):
+    table, passes = dealt()
+    with pytest.raises(ValueError, match=r'rows of a test .* cv=KFold\(5, by="order_id"\)'):
+        calls.fit_transform(encoder(cv), table, "sold", None, None)
+    assert passes == []
+
+
+def test_a_fit_alone_asks_for_no_folds_and_warns_of_no_leak():
+    alone = encoder(KFold(3)).fit(rows().drop_columns(["sold"]), rows()["sold"])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        found = calls.fit(encoder(KFold(3)), dealt()[0], "sold", None, None)
+        calls.fit(encoder(Greedy()), dealt()[0], "sold", None, None)
+    assert all(map(np.array_equal, found.encodings_, alone.encodings_))
+    with pytest.warns(LeakWarning):
+        calls.fit_transform(encoder(Greedy()), dealt()[0], "sold", None, None)
+
+
+def test_what_is_wrong_with_a_call():
+    table = dealt()[0]
+    with pytest.raises(TypeError, match=r'no order that a list could be in line with.* y="\.\.\.", or a list of names'):
+        calls.fit(encoder(BY_ID), table, [0, 1], None, None)
+    with pytest.raises(TypeError, match=r'an? ndarray .* sample_weight="\.\.\."\.$'):
+        calls.fit(encoder(BY_ID), table, "sold", np.ones(3), None)
+    with pytest.raises(ValueError, match="'soldd'"):
+        calls.fit(encoder(BY_ID), table, "soldd", None, None)
+    with pytest.raises(ValueError, match="requires y"):
+        calls.fit(encoder(BY_ID), table, None, None, None)
+    twice = pa.table([[1], [2]], ["sold", "sold"])
+    with pytest.raises(ValueError, match="several columns named 'sold'"):
+        calls.fit(encoder(BY_ID), dealt(twice)[0], "sold", None, None)
+    fitted = calls.fit(encoder(BY_ID), table, "sold", None, None)
+    with pytest.raises(ValueError, match="'color'"):
+        calls.transform(fitted, dealt(rows().drop_columns(["color"]))[0])
+
+
+def test_errors_of_rows_leave_the_encoder_as_it_was():
+    gap = rows().append_column("gap", pa.array([None, *range(202)], pa.float64()))
+    unfitted = encoder(BY_ID)
+    with pytest.raises(ValueError, match=r"1 missing value, in row \d+ of a batch of rows\. "):
+        calls.fit(unfitted, dealt(gap)[0], "gap", None, None)
+    with pytest.raises(ValueError, match="None of the parts has rows"):
+        calls.fit(unfitted, dealt(rows().slice(0, 0))[0], "sold", None, None)
+    assert not hasattr(unfitted, "encodings_")
+
+
+def test_drift_counts_rows_wherever_they_lie():
+    table, passes = dealt(rows(seed=4))
+    fitted = encoder(BY_ID).fit(rows().drop_columns(["sold", "weight"]), rows()["sold"])
+    assert calls.drift(fitted, table) == fitted.drift(rows(seed=4).drop_columns(["sold", "weight"]))
+    assert len(passes) == 1

@@ -1,0 +1,242 @@
+"""Encoders take frames of Spark: the bits of one table, wherever rows lie, and refusals that say what to write."""
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from gpu_encode import GroupKFold, KFold, OneHotEncoder, Ordered, StatisticEncoder, TargetEncoder, load
+from gpu_encode.scale.engines import orders
+from tests.scale.engines.rows import ORDERS, SCHEMES, UNORDERED, counter, encoder, in_time, marked, rows, same
+from tests.scale.engines.sessions import NEEDS_SPARK, check_killed_workers, code_of_page
+
+pytestmark = NEEDS_SPARK
+BY_ID = KFold(3, by="id")
+
+
+def in_memory(encoder, *aside, table=None, **vectors):
+    """Give the training encodings of one table."""
+    table = rows() if table is None else table
+    return encoder.fit_transform(table.drop_columns(list(aside)), table["sold"], **vectors)
+
+
+@pytest.mark.filterwarnings("ignore:.* rows see no rows", "ignore::gpu_encode.LeakWarning")
+@pytest.mark.parametrize("name", marked(SCHEMES, "by value", "all others"))
+def test_schemes_give_the_bits_of_one_table(frame, name):
+    alone, there = encoder(SCHEMES[name]), encoder(SCHEMES[name])
+    expected = in_memory(alone, "sold", "weight", sample_weight=rows()["weight"])
+    found = there.fit_transform(frame, y="sold", sample_weight="weight")
+    assert same(found.toArrow(), expected, "sold", "weight")
+    assert found.columns[-2:] == ["weight", "sold"]
+    only_fitted = encoder(SCHEMES[name]).fit(frame, y="sold", sample_weight="weight")
+    for fitted in (there, only_fitted):
+        assert all(map(np.array_equal, fitted.encodings_, alone.encodings_))
+        assert list(fitted.feature_names_in_) == list(alone.feature_names_in_)
+
+
+MOVES = {
+    "coalesce": lambda codes: codes.coalesce(1),
+    "union": lambda codes: codes.limit(0).union(codes),
+    "repartition": lambda codes: codes.repartition(7),
+    "sort": lambda codes: codes.orderBy("price"),
+    "cache": lambda codes: codes.cache(),
+}
+
+
+@pytest.fixture
+def groups_of_few_rows(monkeypatch):
+    monkeypatch.setattr(orders, "MOST_GROUPS", 5)
+    monkeypatch.setattr(orders, "FEWEST_ROWS", 1)
+
+
+@pytest.mark.usefixtures("groups_of_few_rows")
+@pytest.mark.parametrize("name", marked(ORDERS, "by age"))
+def test_orders_in_time_give_the_bits_of_one_table(frame, name):
+    alone = ORDERS[name]()
+    expected = in_memory(alone, "sold", "weight", sample_weight=rows()["weight"])
+    there = ORDERS[name]()
+    found = there.fit_transform(frame, y="sold", sample_weight="weight")
+    assert same(found.toArrow(), expected, "sold", "weight")
+    assert found.columns[-2:] == ["weight", "sold"]
+    assert all(map(np.array_equal, there.encodings_, alone.encodings_))
+
+
+@pytest.mark.usefixtures("groups_of_few_rows")
+@pytest.mark.parametrize(("number", "move"), [(1, "repartition"), (3, "coalesce"), (8, "union")])
+def test_orders_in_time_of_any_partitions(frame, number, move):
+    found = MOVES[move](in_time().fit_transform(frame.repartition(number), "sold"))
+    assert same(found.toArrow(), in_memory(in_time(), "sold"), "sold")
+
+
+def test_groups_are_a_column_beside_the_features(frame):
+    expected = in_memory(encoder(GroupKFold(3)), "sold", "shop", groups=rows()["shop"])
+    found = encoder(GroupKFold(3)).fit_transform(frame, "sold", groups="shop")
+    assert same(found.toArrow(), expected, "sold", "shop")
+
+
+def test_several_targets_and_statistics(frame):
+    def statistics():
+        names = ["mean", "median", "nunique"]
+        return StatisticEncoder(columns=["customer"], statistics=names, cv=BY_ID, device="cpu")
+
+    table = rows()
+    expected = statistics().fit_transform(table.drop_columns(["sold", "price"]), table.select(["sold", "price"]))
+    found = statistics().fit_transform(frame, ["sold", "price"])
+    assert same(found.toArrow(), expected, "sold", "price")
+
+
+@pytest.mark.parametrize("make", [counter, lambda: OneHotEncoder(columns=["color"])])
+def test_encoders_without_a_target(frame, make):
+    expected = make()
+    expected.set_params(**({"sparse_output": False} if "sparse_output" in expected.get_params() else {}))
+    expected = expected.fit(rows()).transform(rows())
+    assert same(make().fit_transform(frame).toArrow(), expected)
+    assert same(make().fit(frame).transform(frame).toArrow(), expected)
+
+
+@pytest.mark.parametrize("move", marked(MOVES, "coalesce", "union"))
+def test_rows_move_after_the_call(frame, move):
+    expected = in_memory(encoder(BY_ID), "sold")
+    assert same(MOVES[move](encoder(BY_ID).fit_transform(frame, "sold")).toArrow(), expected, "sold")
+
+
+@pytest.mark.parametrize("move", MOVES)
+def test_rows_move_before_the_call(frame, move):
+    expected = in_memory(encoder(BY_ID), "sold")
+    assert same(encoder(BY_ID).fit_transform(MOVES[move](frame), "sold").toArrow(), expected, "sold")
+
+
+@pytest.mark.usefixtures("groups_of_few_rows")
+@pytest.mark.parametrize("make", [lambda: encoder(BY_ID), in_time], ids=["folds", "in time"])
+@pytest.mark.parametrize("size", marked(["100b", "1g"], "100b"))
+def test_adaptive_execution_may_cut_each_pass_anew(spark, frame, size, make):
+    spark.conf.set("spark.sql.adaptive.advisoryPartitionSizeInBytes", size)
+    spark.conf.set("spark.sql.adaptive.coalescePartitions.parallelismFirst", "false")
+    try:
+        joined = frame.join(frame.groupBy("shop").count(), "shop").drop("count").select(*frame.columns)
+        found = make().fit_transform(joined, "sold").toArrow()
+    finally:
+        spark.conf.unset("spark.sql.adaptive.advisoryPartitionSizeInBytes")
+        spark.conf.unset("spark.sql.adaptive.coalescePartitions.parallelismFirst")
+    assert same(found, in_memory(make(), "sold"), "sold")
+
+
+@pytest.mark.usefixtures("groups_of_few_rows")
+@pytest.mark.parametrize(
+    "make", [pytest.param(lambda: encoder(BY_ID), marks=pytest.mark.daily), in_time], ids=["folds", "in time"]
+)
+def test_killed_workers_change_nothing(frame, tmp_path, make):
+    check_killed_workers(frame, tmp_path / "die", make(), in_memory(make(), "sold"))
+
+
+@pytest.mark.daily
+def test_a_row_never_sees_its_own_target(spark):
+    table = rows()
+    before = encoder(BY_ID).fit_transform(spark.createDataFrame(table), "sold").toArrow().sort_by("id")
+    for row in (5, 77):
+        flipped = np.where(table["id"].to_numpy() == row, 1 - table["sold"].to_numpy(), table["sold"].to_numpy())
+        changed = table.set_column(table.column_names.index("sold"), "sold", pa.array(flipped))
+        after = encoder(BY_ID).fit_transform(spark.createDataFrame(changed), "sold").toArrow().sort_by("id")
+        names = ["customer", "color", "customer_x_color"]
+        assert after.select(names).slice(row, 1).equals(before.select(names).slice(row, 1))
+        assert not after.select(names).equals(before.select(names))
+
+
+def test_new_rows_keep_columns_that_fit_has_not_seen(spark, frame, tmp_path):
+    alone = encoder(BY_ID)
+    in_memory(alone, "sold")
+    encoder(BY_ID).fit(frame, "sold").save(tmp_path / "encoder")
+    new = rows(seed=4)
+    found = load(tmp_path / "encoder").transform(spark.createDataFrame(new)).toArrow()
+    assert found.column_names[-1] == "sold"
+    assert same(found, alone.transform(new.drop_columns(["sold"])), "sold")
+    with pytest.raises(ValueError, match="'color'"):
+        load(tmp_path / "encoder").transform(frame.drop("color"))
+
+
+def test_columns_that_pass_through_keep_their_types(spark):
+    given = spark.sql(
+        "select id, cast(id % 2 as string) as shop, id % 3 as sold, timestamp '2026-01-01 10:00:00' as at, "
+        "timestamp_ntz '2026-01-01 10:00:00' as local, cast(1.25 as decimal(9, 2)) as price, array(id, null) as ids, "
+        "named_struct('a', id) as part, date '2026-01-01' as day from range(20)"
+    )
+    fitted = TargetEncoder(columns=["shop"], cv=BY_ID, device="cpu")
+    ordered = TargetEncoder(columns=["shop"], cv=Ordered(time="id", burn_in=1), device="cpu")
+    others = [name for name in given.columns if name not in ("shop", "sold")]
+    expected = given.select(others)
+    for encodings in (*(some.fit_transform(given, "sold") for some in (fitted, ordered)), fitted.transform(given)):
+        found = encodings.select(others)
+        assert found.schema == expected.schema
+        assert found.orderBy("id").collect() == expected.orderBy("id").collect()
+
+
+@pytest.mark.parametrize("cv", UNORDERED, ids=str)
+def test_schemes_that_number_rows_say_what_to_write(frame, cv):
+    with pytest.raises(ValueError, match=r'rows of Spark .* cv=KFold\(5, by="order_id"\)'):
+        encoder(cv).fit_transform(frame, "sold")
+
+
+def test_folds_have_no_part_in_the_encodings_of_new_rows(frame):
+    alone = encoder(KFold(3))
+    in_memory(alone, "sold")
+    found = encoder(KFold(3)).fit(frame, "sold")
+    assert all(map(np.array_equal, found.encodings_, alone.encodings_))
+
+
+def test_values_that_are_drawn_anew_are_refused(frame):
+    drawn = frame.selectExpr("*", "floor(rand() * 3) as drawn")
+    for numbered in (drawn, frame.selectExpr("*", "monotonically_increasing_id() as number")):
+        with pytest.raises(ValueError, match="localCheckpoint"):
+            encoder(BY_ID).fit_transform(numbered, "sold")
+    kept = drawn.localCheckpoint()
+    table = kept.toArrow()
+    expected = encoder("drawn").fit_transform(table.drop_columns(["sold"]), table["sold"])
+    assert same(encoder("drawn").fit_transform(kept, "sold").toArrow(), expected, "sold")
+
+
+def test_vectors_are_names(frame):
+    with pytest.raises(TypeError, match=r'Rows of Spark have no order that a Column .* y="\.\.\."'):
+        encoder(BY_ID).fit(frame, frame["sold"])
+    with pytest.raises(TypeError, match=r"no order that a list .* sample_weight"):
+        encoder(BY_ID).fit(frame, "sold", sample_weight=[1.0])
+    with pytest.raises(ValueError, match="'soldd'"):
+        encoder(BY_ID).fit(frame, "soldd")
+    with pytest.raises(ValueError, match="requires y"):
+        encoder(BY_ID).fit(frame)
+    with pytest.raises(ValueError, match="several columns named 'sold'"):
+        encoder(BY_ID).fit(frame.select("*", "sold"), "sold")
+
+
+def test_rows_are_neither_added_nor_taken_out(frame):
+    fitted = encoder(BY_ID).fit(frame, "sold")
+    for call in (fitted.partial_fit, fitted.forget):
+        with pytest.raises(TypeError, match="does not take rows of Spark"):
+            call(frame, "sold")
+    with pytest.raises(ValueError, match="None of the parts has rows"):
+        encoder(BY_ID).fit(frame.where("id < 0"), "sold")
+
+
+def test_frames_are_not_among_other_tables(frame):
+    with pytest.raises(TypeError, match=r"Call \.toArrow\(\) first"):
+        encoder(BY_ID).fit([frame, frame], [[0], [1]])
+
+
+def test_errors_of_rows_come_as_they_are(frame):
+    before = encoder(BY_ID)
+    with pytest.raises(ValueError, match=r"1 missing value, in row \d+ of a batch of rows"):
+        before.fit(frame.selectExpr("*", "if(id = 7, null, price) as gap"), "gap")
+    assert not hasattr(before, "encodings_")
+
+
+def test_sums_too_large_for_the_driver_name_its_setting(spark):
+    many = spark.range(40_000).selectExpr("id", "sha1(string(id)) as customer", "id % 2 as sold")
+    with pytest.raises(MemoryError, match=r"spark\.driver\.maxResultSize"):
+        TargetEncoder(columns=["customer"], cv=BY_ID, device="cpu").fit(many, "sold")
+
+
+def test_the_page_runs(spark, tmp_path, monkeypatch):
+    code = code_of_page()[0]
+    monkeypatch.chdir(tmp_path)
+    # Spark's folder is that in which Java began.
+    exec(code.replace('.parquet("', f'.parquet("{tmp_path}/'), {})
+    assert spark.read.parquet(f"{tmp_path}/training").columns == ["shop", "visit_id", "hour", "bought"]
+    assert spark.read.parquet(f"{tmp_path}/new").count() == 1000

@@ -1,0 +1,164 @@
+"""Files in chunks give the bits of one table in memory, whatever the chunks, scheme, formula, target or layout."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet
+import pytest
+from sklearn.base import clone
+from sklearn.model_selection import StratifiedKFold
+
+from gpu_encode import (
+    CatBoostEncoder,
+    GroupKFold,
+    Ordered,
+    Prefixes,
+    StatisticEncoder,
+    TargetEncoder,
+)
+from gpu_encode.scale.files import memory
+from gpu_encode.scale.files.source import Size
+from tests.bits import assert_same_encoder
+from tests.cases import SMOOTHINGS, STRATIFIED, schemes
+from tests.scale.files.conftest import N_ROWS, read_folder
+from tests.scale.files.encoded import assert_same_table, encode, in_memory
+
+SCHEMES = schemes(groups="shop", time="hour") | {"stratified": STRATIFIED["stratified"]}
+COLUMNS = ["city", ("device", "shop"), "day"]
+
+
+def check(
+    source: Any, folder: Path, table: pa.Table, encoder: Any, target: Any, chunk_rows: int | None, **choices: Any
+) -> None:
+    """Encode a source in chunks, and compare with the same rows in memory."""
+    ours = clone(encoder)
+    destination = folder / f"codes-{chunk_rows}.parquet"
+    encode(source, destination, ours, target, chunk_rows=chunk_rows, **choices)
+    fitted, expected = in_memory(encoder, table, target, **choices)
+    assert_same_table(pyarrow.parquet.read_table(destination), expected)
+    assert_same_encoder(ours, fitted)
+
+
+@pytest.mark.parametrize("scheme", SCHEMES)
+@pytest.mark.parametrize(("target", "chunk_rows"), [("sold", N_ROWS), ("price", 17)])
+def test_every_scheme(tmp_path: Path, rows: Path, orders: pa.Table, scheme: str, target: str, chunk_rows: int) -> None:
+    if scheme == "stratified":
+        target = "kind"
+    columns = ["city", ("device", "zip"), "day"] if scheme in {"groups", "by-value"} else COLUMNS
+    check(rows, tmp_path, orders, TargetEncoder(columns=columns, cv=SCHEMES[scheme]), target, chunk_rows)
+
+
+@pytest.mark.parametrize("scheme", ["number", "stratified", "leave-one-out", "ordered-rows", "ordered-time", "ordered"])
+def test_chunks_of_a_size_of_their_own_in_every_pass(
+    tmp_path: Path, rows: Path, orders: pa.Table, scheme: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def by_columns(limit: int, row_bytes: float, n_columns: int, *_: object) -> Size:
+        return Size(7 * n_columns, n_bytes=int(60 * row_bytes), batch_rows=9)
+
+    monkeypatch.setattr(memory, "chunk_size", by_columns)
+    encoder = TargetEncoder(columns=["city", ("device", "zip")], cv=SCHEMES[scheme])
+    check(rows, tmp_path, orders, encoder, "sold", None)
+
+
+@pytest.mark.parametrize("smooth", SMOOTHINGS)
+@pytest.mark.parametrize(("target", "weight"), [("sold", "weight"), ("price", "weight"), ("kind", None)])
+def test_every_formula(
+    tmp_path: Path, rows: Path, orders: pa.Table, smooth: str, target: str, weight: str | None
+) -> None:
+    encoder = TargetEncoder(columns=COLUMNS, smooth=SMOOTHINGS[smooth], cv=4)
+    check(rows, tmp_path, orders, encoder, target, 50, weight=weight)
+
+
+@pytest.mark.parametrize(
+    "choices",
+    [
+        {"columns": None},
+        {"columns": ["zip"], "hierarchy": {"zip": Prefixes(4, 3)}},
+        {"columns": ["device"], "hierarchy": {"device": ["city"]}},
+        {"columns": ["city"], "indicators": True, "dtype": "float32", "handle_missing": "prior"},
+        {"columns": ["city", "shop"], "prior": {"city": 0.25}, "min_count": 3, "handle_unknown": "nan"},
+        {"columns": ["city"], "categories": [["Bonn", "Lima"]], "prior": "category_mean"},
+        {"columns": [0, (1, 2)]},
+        {"columns": ["city", "shop"], "prior": "category_mean", "indicators": True, "cv": SCHEMES["ordered-rows"]},
+        {"columns": ["city", "shop"], "prior": "category_mean", "indicators": True, "cv": SCHEMES["ordered"]},
+    ],
+)
+def test_every_option(tmp_path: Path, rows: Path, orders: pa.Table, choices: dict[str, Any]) -> None:
+    check(rows, tmp_path, orders, TargetEncoder(**choices), "sold", 61)
+
+
+@pytest.mark.parametrize(
+    "encoder",
+    [
+        TargetEncoder(cv=StratifiedKFold(3, shuffle=True, random_state=1)),
+        TargetEncoder(cv=[(np.arange(N_ROWS) % 4 != fold, np.arange(N_ROWS) % 4 == fold) for fold in range(4)]),
+        StatisticEncoder(["mean", "std"], values=["amount", "shop"], cv=Ordered()),
+        CatBoostEncoder("buckets", borders=3),
+    ],
+    ids=["splitter", "splits", "order-of-values", "quantiles"],
+)
+def test_what_takes_all_rows_at_once(tmp_path: Path, rows: Path, orders: pa.Table, encoder: Any) -> None:
+    encoder.set_params(columns=["city", ("device", "zip")])
+    check(rows, tmp_path, orders, encoder, "sold", 64, weight="weight")
+    many = pa.concat_tables([orders] * 1000)
+    pyarrow.parquet.write_table(many, tmp_path / "many.parquet")
+    limit = max(memory.resident_bytes(), memory.LOADED) + (100 << 20)
+    with pytest.raises(ValueError, match=r"take all rows at once, and memory_limit is .* Give at least"):
+        encode(tmp_path / "many.parquet", tmp_path / "codes", encoder, "sold", memory_limit=limit)
+
+
+def test_several_targets(tmp_path: Path, rows: Path, orders: pa.Table) -> None:
+    encoder = TargetEncoder(columns=["city"], target_type=["binary", "continuous"])
+    check(rows, tmp_path, orders, encoder, ["sold", "price"], 100)
+
+
+def test_groups_beside_the_features(tmp_path: Path, rows: Path, orders: pa.Table) -> None:
+    check(rows, tmp_path, orders, TargetEncoder(columns=["city"], cv=GroupKFold(3)), "sold", 100, groups="shop")
+
+
+@pytest.mark.parametrize("encoded", [["city"], ["city", "land"]])
+def test_a_folder_of_partitions(tmp_path: Path, partitioned: Path, orders: pa.Table, encoded: list[str]) -> None:
+    pieces = []
+    for path in sorted(partitioned.rglob("*.parquet"), key=lambda path: path.relative_to(partitioned).as_posix()):
+        piece = pyarrow.parquet.read_table(path, partitioning=None)
+        year, land = (part.partition("=")[2] for part in path.relative_to(partitioned).parts[:2])
+        piece = piece.append_column("year", pa.repeat(pa.scalar(int(year), pa.int32()), len(piece)))
+        pieces.append(piece.append_column("land", pa.repeat(land, len(piece))))
+    table = pa.concat_tables(pieces)
+    assert len(table) == N_ROWS
+    encoder = TargetEncoder(columns=encoded, cv=3)
+    fitted, expected = in_memory(encoder, table, "sold")
+    for chunk_rows in (N_ROWS, 64):
+        ours = clone(encoder)
+        place = tmp_path / f"codes-{chunk_rows}"
+        summary = encode(partitioned, place, ours, "sold", chunk_rows=chunk_rows)
+        told = [name for name in ("year", "land") if name not in encoded]
+        assert_same_table(read_folder(place), expected.drop_columns(told))
+        assert_same_encoder(ours, fitted)
+        assert summary.files == 5
+        assert [path.relative_to(place) for path in sorted(place.rglob("*.parquet"))] == [
+            path.relative_to(partitioned) for path in sorted(partitioned.rglob("*.parquet"))
+        ]
+    # In one file nothing else tells them.
+    encode(partitioned, tmp_path / "one.parquet", clone(encoder), "sold")
+    assert_same_table(pyarrow.parquet.read_table(tmp_path / "one.parquet"), expected)
+
+
+def test_a_target_that_folders_name(tmp_path: Path, partitioned: Path) -> None:
+    encode(partitioned, tmp_path / "codes", TargetEncoder(columns=["city"]), "year", chunk_rows=64)
+    output = read_folder(tmp_path / "codes")
+    assert "year" not in output.column_names
+    assert len(output) == N_ROWS
+
+
+def test_one_file_becomes_parts_of_one_chunk(tmp_path: Path, rows: Path, orders: pa.Table) -> None:
+    encoder = TargetEncoder(columns=["city"])
+    summary = encode(rows, tmp_path / "codes", encoder, "sold", chunk_rows=100)
+    output = sorted((tmp_path / "codes").iterdir())
+    assert [path.name for path in output] == [f"part-{number:05d}.parquet" for number in range(5)]
+    assert [pyarrow.parquet.read_metadata(path).num_rows for path in output] == [100, 100, 100, 100, 48]
+    assert_same_table(read_folder(tmp_path / "codes"), in_memory(encoder, orders, "sold")[1])
+    assert (summary.rows, summary.chunks, summary.files) == (N_ROWS, 5, 5)
+    assert summary.columns == len(orders.column_names)

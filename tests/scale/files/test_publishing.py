@@ -1,0 +1,131 @@
+"""Output and model take their final names together, or all stays as it was; a killed run is ended by the next."""
+
+import errno
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from gpu_encode.scale.files.publishing import RECORD, go_on, publish
+from tests.architecture.imports import ROOT
+from tests.scale.files.encoded import write_pieces
+
+NAMES = ("model", "codes.csv")
+
+
+def contents(folder: Path) -> dict[str, str]:
+    return {path.name: path.read_text() for path in folder.iterdir() if path.is_file()}
+
+
+@pytest.fixture
+def hidden(tmp_path: Path) -> Path:
+    """The hidden folder, with what is finished."""
+    folder = tmp_path / "hidden"
+    folder.mkdir()
+    for name in NAMES:
+        (folder / name).write_text("new")
+    return folder
+
+
+def publish_all(hidden: Path) -> None:
+    publish(hidden, [(hidden / name, hidden.parent / name) for name in NAMES])
+
+
+def test_all_appear(hidden: Path, tmp_path: Path) -> None:
+    publish_all(hidden)
+    assert contents(tmp_path) == dict.fromkeys(NAMES, "new")
+    assert list(contents(hidden)) == [RECORD]
+
+
+@pytest.mark.parametrize("links", [True, False])
+@pytest.mark.parametrize("before", [{}, {"codes.csv": "old"}, {"codes.csv": "old", "model": "older"}])
+@pytest.mark.parametrize("failing", NAMES)
+def test_a_rename_that_fails_takes_the_others_back(
+    hidden: Path, tmp_path: Path, before: dict[str, str], failing: str, links: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, content in before.items():
+        (tmp_path / name).write_text(content)
+    finished, replace = contents(hidden), Path.replace
+
+    def fail_once(source: Path, place: Path) -> Path:
+        if source == hidden / failing:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        return replace(source, place)
+
+    def refuse(*_: object) -> None:
+        raise OSError(errno.EPERM, "no hard links here")
+
+    monkeypatch.setattr(Path, "replace", fail_once)
+    if not links:
+        monkeypatch.setattr(Path, "hardlink_to", refuse)
+    with pytest.raises(OSError, match="No space"):
+        publish_all(hidden)
+    assert contents(tmp_path) == before
+    # What is finished is where it was, for a later run to go on with.
+    assert contents(hidden) == finished
+
+
+def test_folders_are_replaced_whole(tmp_path: Path) -> None:
+    for name in ("hidden/finished", "codes"):
+        (tmp_path / name).mkdir(parents=True)
+        (tmp_path / name / f"of {name[:5]}").write_text("rows")
+    publish(tmp_path / "hidden", [(tmp_path / "hidden/finished", tmp_path / "codes")])
+    assert contents(tmp_path / "codes") == {"of hidde": "rows"}
+
+
+@pytest.mark.skipif(not Path("/dev/shm").is_dir(), reason="needs a second file system")
+def test_a_copy_lies_beside_its_place(hidden: Path, tmp_path: Path) -> None:
+    place = Path("/dev/shm") / f"{tmp_path.parent.name}-{tmp_path.name}-model"
+    if place.parent.stat().st_dev == tmp_path.stat().st_dev:
+        pytest.skip("temporary files are in memory")
+    try:
+        publish(hidden, [(hidden / "model", place)])
+        assert place.read_text() == "new"
+        assert [path for path in place.parent.iterdir() if place.name in path.name] == [place]
+    finally:
+        place.unlink()
+
+
+def test_interrupts_wait_for_the_renames(hidden: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    replace = Path.replace
+
+    def interrupted(source: Path, place: Path) -> Path:
+        if place.name in NAMES:
+            signal.raise_signal(signal.SIGINT)
+        return replace(source, place)
+
+    monkeypatch.setattr(Path, "replace", interrupted)
+    handler = signal.getsignal(signal.SIGINT)
+    publish_all(hidden)
+    assert set(contents(tmp_path)) == set(NAMES)
+    assert signal.getsignal(signal.SIGINT) is handler
+
+
+def test_going_on_twice_is_no_harm(hidden: Path, tmp_path: Path) -> None:
+    publish_all(hidden)
+    (tmp_path / "model").write_text("newer")
+    go_on(hidden)
+    assert contents(tmp_path) == {"codes.csv": "new", "model": "newer"}
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs processes that fork")
+def test_a_kill_at_any_step_of_publishing(tmp_path: Path, orders: pa.Table) -> None:
+    source = write_pieces(tmp_path / "in", orders, 112, row_group_size=25)
+    program = [sys.executable, "-m", "tests.scale.files.killed", str(source), str(tmp_path / "out"), "publishing"]
+    subprocess.run(program, cwd=ROOT, check=True, timeout=300)
+    story = json.loads((tmp_path / "out" / "story.json").read_text())
+    states = set()
+    for case, last, _, state, again, after, left in story:
+        where = f"{case}: killed at {last}"
+        # Both as they were, both new, or a record that says what is left.
+        states.add(tuple(state))
+        assert state[0] == state[1] or state[2], where
+        assert (again, after) == (0, ["new", "new"]), where
+        assert not left, where
+    assert {("new", "old", True), ("old", "old", False), ("new", "new", False)} <= states
+    assert {ended for _, _, ended, *_ in story} == {0, -9}

@@ -1,0 +1,17 @@
+"""Every test leaves scikit-learn as it was."""
+
+import pytest
+
+from gpu_encode.serve import accel
+
+
+@pytest.fixture(autouse=True)
+def uninstalled():
+    yield
+    accel.uninstall()
+
+
+@pytest.fixture
+def served():
+    """Serve every call, however few rows it has."""
+    accel.install(fewest_rows=0)

@@ -1,0 +1,469 @@
+"""`choose_interactions` against its definition in plain loops, and by laws: noise, exclusive or, names, seeds."""
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from scipy.stats import chi2, norm
+from sklearn.base import clone
+from sklearn.linear_model import LogisticRegression, Ridge
+
+import gpu_encode as ge
+from gpu_encode.encoders.codes import number_folds
+from gpu_encode.fitting.inputs import Inputs
+from gpu_encode.seam.ops import BACKENDS, device_of, load, use_backend
+from gpu_encode.study.tuning.interactions import by_sums, checked_plan, choose_scheme, read_columns
+from gpu_encode.study.tuning.scorers import SumsScorer
+from gpu_encode.study.tuning.stages import Stage
+from gpu_encode.study.tuning.steps import SharedSums, Steps, chance_of, gain_of
+
+N = 1500
+RNG = np.random.default_rng(5)
+X = RNG.integers(0, 5, (N, 4))
+XOR = (X[:, 0] % 2) ^ (X[:, 2] % 2)
+NAMES = ["a", "b", "c", "d"]
+FRAME = pd.DataFrame({name: [f"{name}{value}" for value in X[:, i]] for i, name in enumerate(NAMES)})
+CELL = RNG.normal(size=(5, 5))
+TARGETS = {
+    "binary": (RNG.random(N) < 1 / (1 + np.exp(-CELL[X[:, 0], X[:, 2]]))).astype(np.int64),
+    "continuous": 100 + 7 * (CELL[X[:, 0], X[:, 2]] + RNG.normal(size=N)),
+}
+WEIGHT = RNG.random(N) + 0.25
+
+
+def scorer_of(X, y, weight=None, folds=4, scoring=None, **parameters):
+    """The scorer of sums, the keys of its start, and the rows in its order."""
+    encoder = ge.TargetEncoder(**parameters)
+    scheme = choose_scheme(encoder, encoder._parameters(), folds, 0)
+    entries, context = read_columns(encoder._parameters(), scheme, Inputs(X, y, weight))
+    plan = checked_plan(scheme, context)
+    scorer = by_sums(encoder, context, plan, None, 0, scoring)
+    # Its rows are in the order of their folds, but on a GPU.
+    folds, is_sorted = number_folds(plan, scorer.keys.rows), device_of(scorer.keys.rows.ops) == "cpu"
+    return scorer, entries, np.argsort(folds, kind="stable") if is_sorted else np.arange(len(X))
+
+
+def mean_of(pairs):
+    """Weighted mean of (value, weight); 0 of nothing."""
+    total = math.fsum(weight for _, weight in pairs)
+    return math.fsum(value * weight for value, weight in pairs) / total if total else 0.0
+
+
+def moments_by_loop(kind, y, f, w):
+    """Response, information and score of each row, one by one."""
+    if kind == "continuous":
+        variance = mean_of([((t - o) ** 2, v) for t, o, v in zip(y, f, w, strict=True)])
+        scores = [
+            -0.5 * (math.log(2 * math.pi * variance) + (t - o) ** 2 / variance) for t, o in zip(y, f, strict=True)
+        ]
+        return [(t - o) / math.sqrt(variance) for t, o in zip(y, f, strict=True)], list(w), scores
+    chances = [1 / (1 + math.exp(-o)) for o in f]
+    z = [(t - p) / (p * (1 - p)) for t, p in zip(y, chances, strict=True)]
+    h = [v * p * (1 - p) for p, v in zip(chances, w, strict=True)]
+    return z, h, [math.log(p if t else 1 - p) for t, p in zip(y, chances, strict=True)]
+
+
+def gain_by_loop(key, columns, folds, z, h, w):
+    """Gain of a conjunction of two columns: sums in dictionaries, fold by fold."""
+    rows = range(len(z))
+    names = [tuple(columns[i][column] for column in key) for i in rows]
+    shared = {name for name in names if len({folds[i] for i in rows if names[i] == name}) > 1}
+    gains = []
+    for fold in sorted(set(folds)):
+        weight, score = dict.fromkeys(shared, 0.0), dict.fromkeys(shared, 0.0)
+        for i in rows:
+            if folds[i] != fold and names[i] in shared:
+                weight[names[i]] += h[i]
+                score[names[i]] += h[i] * z[i]
+        levels = [{name[part] for name in shared if weight[name]} for part in (0, 1)]
+        for part in (0, 1, 0):
+            for level in levels[part]:
+                members = [name for name in shared if name[part] == level]
+                mean = sum(score[name] for name in members) / sum(weight[name] for name in members)
+                for name in members:
+                    score[name] -= weight[name] * mean
+        seen = [name for name in shared if weight[name]]
+        freedom = len(seen) - len(levels[0]) - len(levels[1]) + 1
+        spread = sum(score[name] ** 2 / weight[name] for name in seen)
+        variance = max(spread - freedom, 0) / sum(weight.values())
+        step = {name: score[name] * variance / (1 + variance * weight[name]) for name in shared}
+        own = [i for i in rows if folds[i] == fold and names[i] in shared]
+        rise = sum(step[names[i]] * h[i] * z[i] - step[names[i]] ** 2 * h[i] / 2 for i in own)
+        gains.append(rise / sum(w[i] for i in rows if folds[i] == fold))
+    return gains
+
+
+@pytest.mark.parametrize("weight", [None, pytest.param(WEIGHT, marks=pytest.mark.long)], ids=["unweighted", "weighted"])
+@pytest.mark.parametrize("kind", TARGETS)
+def test_gains_are_those_of_plain_loops(kind, weight):
+    scorer, entries, order = scorer_of(X, TARGETS[kind], weight)
+    y, rows = TARGETS[kind][order], X[order].tolist()
+    state = scorer.start(entries)
+    folds = scorer.held_out.folds.tolist()
+    stage = state.stages[0]
+    w = [1.0] * N if weight is None else (weight * weight.sum() / (weight * weight).sum())[order].tolist()
+    offsets = [offset * 2.0**stage.exponent for offset in stage.offset.tolist()]
+    z, h, scores = moments_by_loop(kind, y.tolist(), offsets, w)
+    assert state.score.mean == pytest.approx(mean_of(list(zip(scores, w, strict=True))), rel=1e-9)
+    for key in [(0, 1), (0, 2), (1, 3)]:
+        gain = scorer.gain(state, key)
+        np.testing.assert_allclose(gain.by_fold, gain_by_loop(key, rows, folds, z, h, w), rtol=1e-3, atol=1e-6)
+    assert scorer.gain(state, (0, 2)).mean > 0.02
+
+
+@pytest.mark.host
+@pytest.mark.parametrize("smooth", ["auto", 5.0])
+@pytest.mark.parametrize("weight", [None, np.where(RNG.random(N) < 0.3, 0.0, WEIGHT)], ids=["unweighted", "weighted"])
+@pytest.mark.parametrize(
+    "sees", [1 - np.eye(4, dtype=np.int64), np.tril(np.ones((4, 4), np.int64), -1)], ids=["k", "time"]
+)
+@pytest.mark.parametrize("kind", TARGETS)
+def test_the_kernel_of_gains_has_the_bits_of_their_definition(kind, sees, weight, smooth):
+    sparse = np.column_stack([X[:, 0] * 60 + np.arange(N) % 60, X[:, 1:]])
+    with use_backend("compiled"):
+        scorer, entries, _ = scorer_of(sparse, TARGETS[kind], weight, smooth=smooth)
+        stage = scorer.start(entries).stages[0]
+        stage = replace(stage, rows=replace(stage.rows, visibility=sees))
+        for key in [(1, 2), (0, 2), (1, 2, 3), (0, 1, 2)]:
+            (codes, size), parts = scorer.keys.codes(key), scorer.keys.parts(key)
+            by_arrays = replace(stage, rows=replace(stage.rows, ops=load(BACKENDS["numpy"])))
+            expected = SharedSums.of(by_arrays, codes, size, parts)
+            scorer.keys.forget()
+            for shared in (SharedSums.of(stage, codes, size, parts), SharedSums.of_pair(stage, *scorer.keys.pair(key))):
+                assert shared.n_categories == size
+                has_rows = shared.own[:, :, 0].any(axis=0)
+                assert shared.own[:, has_rows].tobytes() == expected.own.tobytes()
+                for part, other in zip(shared.parts, expected.parts, strict=True):
+                    np.testing.assert_array_equal(part[has_rows], other)
+            for of_columns in (shared, replace(shared, parts=())):
+                of_rows = replace(expected, parts=expected.parts if of_columns.parts else ())
+                steps = Steps.of(by_arrays, of_rows, scorer.m)
+                compiled = Steps.of(stage, of_columns, scorer.m)
+                np.testing.assert_array_equal(compiled.steps[:, has_rows], steps.steps)
+                assert not compiled.steps[:, ~has_rows].any()
+                for gains, surprise in (gain_of(stage, of_columns, scorer.m), (compiled.gains, compiled.surprise)):
+                    assert gains.tobytes() == steps.gains.tobytes()
+                    assert surprise == steps.surprise
+                assert chance_of(stage, of_columns) == chance_of(by_arrays, of_rows)
+
+
+@pytest.mark.host
+@pytest.mark.parametrize("kind", TARGETS)
+def test_offsets_start_with_the_mean_that_a_fold_sees(kind):
+    y = TARGETS[kind].astype(np.float64)
+    scorer, _, order = scorer_of(X, TARGETS[kind])
+    y, folds = y[order], scorer.held_out.folds
+    stage = Stage.start(scorer.held_out, *scorer.outcomes[0])
+    for fold in range(4):
+        seen = y[folds != fold]
+        share = (seen.sum() + 0.5) / (len(seen) + 1)
+        expected = math.log(share / (1 - share)) if kind == "binary" else seen.mean() * 2.0**-stage.exponent
+        np.testing.assert_allclose(stage.offset[folds == fold], expected, rtol=1e-12)
+
+
+@pytest.mark.host
+@pytest.mark.parametrize("forward", ["first", "best"])
+def test_exclusive_or_is_found(forward):
+    chosen = ge.choose_interactions(ge.TargetEncoder(), FRAME, XOR, forward=forward)
+    assert chosen.columns == [*NAMES, ("a", "c")]
+    assert chosen.interactions == [("a", "c")]
+    assert chosen.encoder.columns == chosen.columns
+    assert [step.action for step in chosen.path if step.key == ("a", "c")] == ["added", "confirmed"]
+    encodings = chosen.encoder.fit_transform(FRAME, XOR)["a_x_c"]
+    assert encodings[XOR == 1].min() > encodings[XOR == 0].max()
+
+
+@pytest.mark.host
+@pytest.mark.parametrize("kind", ["binary", "continuous", "multiclass"])
+def test_nothing_is_found_in_noise(kind):
+    found = tried = 0
+    for seed in range(4):
+        rng = np.random.default_rng(seed)
+        noise = rng.integers(0, 8, (1000, 12))
+        y = {"binary": rng.integers(0, 2, 1000), "continuous": rng.normal(size=1000) ** 3}.get(kind)
+        y = rng.integers(0, 3, 1000) if y is None else y
+        chosen = ge.choose_interactions(ge.TargetEncoder(target_type=kind), noise, y, random_state=seed)
+        found, tried = found + len(chosen.interactions), tried + chosen.tried
+    assert tried == 4 * 66
+    assert found == 0
+
+
+@pytest.mark.parametrize("kind", [pytest.param("binary", marks=pytest.mark.host), "continuous"])
+def test_chance_is_a_chi_square_of_what_columns_leave_over(kind):
+    """In all rows at once, as a normal deviate by Wilson and Hilferty, beside a chi-square's own tail."""
+    scorer, entries, order = scorer_of(X, TARGETS[kind])
+    state = scorer.start(entries)
+    stage = state.stages[0]
+    offsets = [offset * 2.0**stage.exponent for offset in stage.offset.tolist()]
+    z, h, _ = moments_by_loop(kind, TARGETS[kind][order].tolist(), offsets, [1.0] * N)
+    for key in [(0, 1), (0, 2), (1, 3)]:
+        names = [tuple(row[column] for column in key) for row in X[order].tolist()]
+        weight, score = dict.fromkeys(names, 0.0), dict.fromkeys(names, 0.0)
+        for name, information, response in zip(names, h, z, strict=True):
+            weight[name] += information
+            score[name] += information * response
+        for part in (0, 1, 0):
+            for level in range(5):
+                members = [name for name in weight if name[part] == level]
+                mean = sum(score[name] for name in members) / sum(weight[name] for name in members)
+                for name in members:
+                    score[name] -= weight[name] * mean
+        spread = sum(score[name] ** 2 / weight[name] for name in weight)
+        surprise = scorer.surprise(state, key)
+        assert surprise == pytest.approx(((spread / 16) ** (1 / 3) - 1 + 2 / 144) / math.sqrt(2 / 144), abs=1e-3)
+        if surprise < 6:
+            assert norm.sf(surprise) == pytest.approx(chi2.sf(spread, 16), rel=0.05)
+        assert (surprise > 10) == (key == (0, 2))
+
+
+@pytest.mark.host
+def test_chance_rules_out_noise_and_nothing_that_is_chosen_without_it(monkeypatch):
+    rng = np.random.default_rng(1)
+    many = rng.integers(0, 6, (4000, 7))
+    log_odds = sum(rng.normal(size=(6, 6))[many[:, i], many[:, j]] for i, j in [(0, 1), (2, 5), (0, 6)])
+    y = (rng.random(4000) < 1 / (1 + np.exp(-log_odds))).astype(int)
+    for forward in ("first", "best"):
+        with_chance = ge.choose_interactions(ge.TargetEncoder(), many, y, forward=forward)
+        assert (with_chance.ruled_out_by_chance, with_chance.scored, with_chance.tried) == (18, 3, 21)
+        with monkeypatch.context() as patch:
+            patch.setattr(SumsScorer, "surprise", lambda *_: math.inf)
+            without = ge.choose_interactions(ge.TargetEncoder(), many, y, forward=forward)
+        assert (without.ruled_out_by_chance, without.scored) == (0, 21)
+        assert with_chance.columns == without.columns
+        assert sorted(with_chance.interactions) == [(0, 1), (0, 6), (2, 5)]
+    anything = ge.choose_interactions(ge.TargetEncoder(), many, y, significance=1)
+    assert (anything.ruled_out_by_chance, anything.scored) == (0, 21)
+
+
+@pytest.mark.host
+def test_classes_and_several_targets():
+    kinds = np.where(XOR == 1, "x", np.where(X[:, 1] > 2, "y", "z"))
+    chosen = ge.choose_interactions(ge.TargetEncoder(), FRAME, kinds)
+    assert ("a", "c") in chosen.interactions
+    both = np.column_stack([TARGETS["continuous"], RNG.normal(size=N)])
+    assert ge.choose_interactions(ge.TargetEncoder(target_type="continuous"), FRAME, both).interactions == [("a", "c")]
+
+
+@pytest.mark.host
+def test_three_columns_together():
+    even = np.random.default_rng(2).integers(0, 4, (N, 4))
+    y = (even[:, 0] + even[:, 2] + even[:, 3]) % 2
+    assert ge.choose_interactions(ge.TargetEncoder(), even, y).interactions == []
+    chosen = ge.choose_interactions(ge.TargetEncoder(), even, y, order=3)
+    assert chosen.interactions == [(0, 2, 3)]
+    assert chosen.tried == 6 + 4
+
+
+@pytest.mark.host
+def test_every_kind_of_table_gives_the_same_choice():
+    tables = [FRAME, pl.from_pandas(FRAME), pa.Table.from_pandas(FRAME), [FRAME[:700], FRAME[700:]]]
+    targets = [XOR, XOR, XOR, [XOR[:700], XOR[700:]]]
+    for table, y in zip(tables, targets, strict=True):
+        chosen = ge.choose_interactions(ge.TargetEncoder(), table, y)
+        assert chosen.path == ge.choose_interactions(ge.TargetEncoder(), FRAME, XOR).path or table is not FRAME
+        assert chosen.columns == [*NAMES, ("a", "c")]
+        assert chosen.score == ge.choose_interactions(ge.TargetEncoder(), FRAME, XOR).score
+    assert ge.choose_interactions(ge.TargetEncoder(), X, XOR).columns == [0, 1, 2, 3, (0, 2)]
+
+
+@pytest.mark.host
+@pytest.mark.parametrize("kind", TARGETS)
+def test_backends_give_the_same_bits(kind):
+    paths = []
+    for name in ("numpy", "compiled"):
+        with use_backend(name):
+            paths.append(ge.choose_interactions(ge.TargetEncoder(), FRAME, TARGETS[kind], sample=500).report())
+    assert paths[0] == paths[1]
+
+
+@pytest.mark.host
+def test_a_number_as_seed_repeats_the_choice_and_another_changes_the_order():
+    order = [
+        [step.key for step in ge.choose_interactions(ge.TargetEncoder(), X, XOR, significance=1, random_state=i).path]
+        for i in (1, 1, 2)
+    ]
+    assert order[0] == order[1] != order[2]
+    generator = np.random.default_rng(3)
+    assert ge.choose_interactions(ge.TargetEncoder(), X, XOR, random_state=generator).interactions == [(0, 2)]
+
+
+@pytest.mark.host
+def test_keys_that_tell_nothing_are_ruled_out_by_counts():
+    doubled = np.column_stack([X[:, 0], X[:, 0] * 7, np.arange(N)])
+    chosen = ge.choose_interactions(ge.TargetEncoder(), doubled, TARGETS["binary"])
+    assert (chosen.tried, chosen.ruled_out_by_counts, chosen.scored) == (3, 3, 0)
+
+
+@pytest.mark.host
+def test_a_sample_rules_out_and_chooses_as_all_rows_do():
+    rng = np.random.default_rng(0)
+    many = rng.integers(0, 6, (40_000, 6))
+    y = (rng.random(40_000) < 0.3 + 0.4 * ((many[:, 1] + many[:, 4]) % 2)).astype(int)
+    for forward in ("first", "best"):
+        whole = ge.choose_interactions(ge.TargetEncoder(), many, y, forward=forward, tol=1e-3, sample=None)
+        by_sample = ge.choose_interactions(ge.TargetEncoder(), many, y, forward=forward, tol=1e-3, sample=10_000)
+        assert whole.columns == by_sample.columns == [*range(6), (1, 4)]
+        assert by_sample.sampled == by_sample.tried == 15
+        assert abs(by_sample.sampled_rows - 10_000) < 100
+        ruled_out = by_sample.ruled_out_by_sample + by_sample.ruled_out_by_counts + by_sample.ruled_out_by_chance
+        assert ruled_out + by_sample.scored == by_sample.tried
+        assert (whole.sampled, whole.sampled_rows, whole.ruled_out_by_sample) == (0, 0, 0)
+    assert by_sample.ruled_out_by_sample > 5
+
+
+@pytest.mark.host
+def test_keys_of_the_encoder_are_the_start_and_limits_are_kept():
+    own = ge.TargetEncoder(columns=[("c", "a"), "b", "d"])
+    chosen = ge.choose_interactions(own, FRAME, XOR)
+    assert chosen.columns == [("c", "a"), "b", "d"]
+    assert chosen.tried == 5
+    assert own.columns == [("c", "a"), "b", "d"]
+    full = ge.choose_interactions(ge.TargetEncoder(), FRAME, XOR, max_columns=4)
+    assert (full.columns, full.tried) == (NAMES, 0)
+    given = ge.TargetEncoder(columns=["a", "c"], categories=["auto", [f"c{i}" for i in range(5)]])
+    assert ge.choose_interactions(given, FRAME, XOR).encoder.categories == [*given.categories, "auto"]
+
+
+@pytest.mark.host
+def test_weights_count_by_their_proportions():
+    paths = [
+        ge.choose_interactions(ge.TargetEncoder(), X, TARGETS["binary"], sample_weight=weight).report()
+        for weight in (WEIGHT, WEIGHT * 1e30, None, np.full(N, 3.0))
+    ]
+    assert paths[0] == paths[1] != paths[2]
+    assert paths[2] == paths[3]
+    ignored = np.where(np.arange(N) < 1000, 1.0, 0.0)
+    y = np.where(ignored > 0, XOR, RNG.integers(0, 2, N))
+    assert ge.choose_interactions(ge.TargetEncoder(), X, y, sample_weight=ignored).interactions == [(0, 2)]
+
+
+@pytest.mark.host
+def test_missing_values():
+    table = FRAME.astype(object).mask(RNG.random(FRAME.shape) < 0.1)
+    for policy in ("category", "prior", "nan"):
+        encoder = ge.TargetEncoder(handle_missing=policy)
+        assert ge.choose_interactions(encoder, table, XOR).interactions == [("a", "c")]
+
+
+@pytest.mark.host
+def test_folds_of_groups_are_kept_together():
+    groups = RNG.integers(0, 60, N)
+    # What tells groups apart is of no use for others.
+    effect = RNG.normal(size=60)[groups]
+    labelled = np.column_stack([groups // 8, groups % 8, X[:, 1]])
+    y = effect + 0.3 * RNG.normal(size=N)
+    encoder = ge.TargetEncoder(target_type="continuous")
+    assert (0, 1) in ge.choose_interactions(encoder, labelled, y).interactions
+    for given in ({"folds": ge.GroupKFold(5)}, {}):
+        cv = encoder if given else clone(encoder).set_params(cv=ge.GroupKFold(5))
+        assert ge.choose_interactions(cv, labelled, y, groups=groups, **given).interactions == []
+
+
+@pytest.mark.host
+@pytest.mark.parametrize("weight", [None, WEIGHT], ids=["unweighted", "weighted"])
+def test_areas_are_those_of_the_offsets_in_every_fold(weight):
+    """Pairs of a positive and a negative row of one fold, one by one."""
+    scorer, entries, order = scorer_of(X, TARGETS["binary"], weight, scoring="roc_auc")
+    state = scorer.start(entries)
+    larger, folds, y = scorer.add(state, (0, 2)), scorer.held_out.folds, TARGETS["binary"][order]
+    w = np.ones(N) if weight is None else weight[order]
+    for found in (state, larger):
+        offset = found.stages[0].offset
+        for fold, area in enumerate(found.score.by_fold):
+            above, below = (np.flatnonzero((folds == fold) & (y == label)) for label in (1, 0))
+            pairs = [
+                (float(offset[i] > offset[j]) + float(offset[i] == offset[j]) / 2, w[i] * w[j])
+                for i in above
+                for j in below
+            ]
+            assert area == pytest.approx(mean_of(pairs), rel=1e-12)
+    gain = scorer.gain(state, (0, 2))
+    assert gain.mean > 0.05
+    assert gain.mean == pytest.approx(larger.minus(state).mean, abs=0.01)
+
+
+@pytest.mark.host
+def test_areas_choose():
+    for forward in ("first", "best"):
+        for y in (XOR, np.where(XOR == 1, "x", np.where(X[:, 1] > 2, "y", "z"))):
+            chosen = ge.choose_interactions(ge.TargetEncoder(), FRAME, y, forward=forward, scoring="roc_auc")
+            assert chosen.interactions == [("a", "c")]
+            assert chosen.score > 0.8
+    with pytest.raises(ValueError, match="ranks rows of classes"):
+        ge.choose_interactions(ge.TargetEncoder(), X, TARGETS["continuous"], scoring="roc_auc")
+
+
+@pytest.mark.host
+def test_an_estimator_chooses():
+    made = [(ge.TargetEncoder(), LogisticRegression(), XOR), (ge.TargetEncoder(), Ridge(), XOR * 1.5 + X[:, 1] / 9)]
+    for encoder, estimator, y in made:
+        for forward in ("first", "best"):
+            chosen = ge.choose_interactions(encoder, FRAME, y, estimator, forward=forward, folds=4)
+            assert ("a", "c") in chosen.interactions
+            assert chosen.score > chosen.path[0].score + 0.1
+    scored = ge.choose_interactions(ge.TargetEncoder(), FRAME, XOR, LogisticRegression(), scoring="roc_auc")
+    assert scored.interactions[0] == ("a", "c")
+    assert scored.score > 0.99
+
+
+@pytest.mark.host
+def test_an_estimator_sees_no_target_of_its_validation_rows():
+    """Scores are those of fits on other folds alone, in plain loops."""
+    y, encoder = TARGETS["binary"], ge.TargetEncoder(smooth=5.0)
+    chosen = ge.choose_interactions(encoder, X, y, LogisticRegression(), folds=3, max_columns=4)
+    scheme = choose_scheme(encoder, encoder._parameters(), 3, 0)
+    _, context = read_columns(encoder._parameters(), scheme, Inputs(X, y))
+    plan = checked_plan(scheme, context)
+    folds = np.asarray(number_folds(plan, scorer_of(X, y)[0].keys.rows))
+    scores = []
+    for fold in range(3):
+        own, others = folds == fold, folds != fold
+        fitted = clone(encoder).set_params(cv=folds[others])
+        training = fitted.fit_transform(X[others], y[others])
+        chances = LogisticRegression().fit(training, y[others]).predict_proba(fitted.transform(X[own]))
+        scores.append(np.mean(np.log(chances[np.arange(own.sum()), y[own]])))
+    assert chosen.path[0].score == pytest.approx(np.mean(scores), rel=1e-12)
+
+
+@pytest.mark.host
+def test_what_is_told():
+    chosen = ge.choose_interactions(ge.TargetEncoder(), FRAME, XOR)
+    assert repr(chosen).startswith("ChosenInteractions\n1 of 6 conjunctions chosen: 0 ruled out by counts")
+    assert "a x c" in chosen.report()
+    table = pd.DataFrame(chosen.as_dicts())
+    assert list(table) == ["action", "key", "score", "gain", "standard_error"]
+    assert table["action"][0] == "start"
+    assert chosen.path[-1].score == chosen.score
+
+
+REFUSED = [
+    ({"order": 1}, "'order' parameter of choose_interactions must be an integer of at least 2"),
+    ({"forward": "worst"}, "'forward' parameter of choose_interactions must be one of 'first', 'best'"),
+    ({"folds": 1}, "must be an integer of at least 2"),
+    ({"folds": ge.LeaveOneOut()}, "must be a scheme whose folds see other folds whole"),
+    ({"tol": -1}, "'tol' parameter of choose_interactions must be a finite number of at least 0"),
+    ({"significance": 0}, "above 0 and at most 1"),
+    ({"sample": 0}, "'sample' parameter"),
+    ({"estimator": Ridge(), "folds": 2}, "must leave two other folds"),
+    ({"random_state": "a"}, "random_state must be"),
+    ({"scoring": "accuracy"}, "is the score of an estimator"),
+]
+
+
+@pytest.mark.host
+@pytest.mark.parametrize(("given", "message"), REFUSED)
+def test_what_is_refused(given, message):
+    with pytest.raises(ValueError, match=message):
+        ge.choose_interactions(ge.TargetEncoder(), X, XOR, **given)
+
+
+@pytest.mark.host
+def test_other_encoders_are_refused():
+    with pytest.raises(TypeError, match="Got estimator=5 instead"):
+        ge.choose_interactions(ge.TargetEncoder(), X, XOR, 5)
+    with pytest.raises(TypeError, match="Got CountEncoder instead"):
+        ge.choose_interactions(ge.CountEncoder(), X, XOR)
