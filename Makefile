@@ -78,8 +78,12 @@ lint: $(INSTALLED)  ## style and format, of shell scripts, Dockerfiles and workf
 types: $(INSTALLED)  ## mypy --strict on both packages
 	$(BIN)/mypy
 
-test: $(INSTALLED)  ## the whole suite; on all cores; PYTEST_ARGS="-k ordered" narrows it
-	$(BIN)/python -m pytest $(PYTEST_ARGS)
+# LANE=core has all tests but the guests', LANE=scale those of one guest.
+GUESTS = methods scale serve study cli
+LANE ?=
+test: $(INSTALLED)  ## the whole suite; on all cores; PYTEST_ARGS="-k ordered" narrows it, LANE=core or LANE=scale to a part
+	@test -z "$(filter-out core $(GUESTS),$(LANE))" || { echo "LANE is one of: core $(GUESTS)" >&2; exit 2; }
+	$(BIN)/python -m pytest $(PYTEST_ARGS) $(if $(filter core,$(LANE)),$(GUESTS:%=--ignore=tests/%),$(LANE:%=tests/%))
 
 # A seed draws the same examples again: make test-long SEED=... PYTEST_ARGS=tests/laws/test_orders.py
 SEED ?= $(shell date +%s)
