@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 import gpu_encode
+from tests.architecture.test_imports import GUESTS
 
 yaml = pytest.importorskip("yaml")
 pytestmark = pytest.mark.host
@@ -54,11 +55,19 @@ def test_workflows_call_what_exists():
     assert len(commands) >= 6
     targets = re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE)
     for command in commands:
-        program, *words = command.split()
+        program, *words = re.sub(r"\$\{\{.*?\}\}", "expression", command).split()
         if program == "make":
             assert {word for word in words if "=" not in word} <= {*targets}, command
         else:
             assert os.access(ROOT / program, os.X_OK), command
+
+
+def test_lanes_are_the_guests_and_the_core():
+    workflow = read(".github/workflows/checks.yml")
+    lanes = re.search(r"^GUESTS = (.*)$", (ROOT / "Makefile").read_text(), re.MULTILINE).group(1).split()
+    assert workflow["jobs"]["lanes"]["strategy"]["matrix"]["lane"] == ["core", *lanes]
+    assert lanes == [*GUESTS, "cli"]
+    assert all((ROOT / "tests" / lane).is_dir() for lane in lanes)
 
 
 def test_actions_of_others_have_a_version():
