@@ -58,10 +58,10 @@ bench: $(INSTALLED)  ## ours beside other libraries and bare loops, on this CPU;
 	$(BIN)/python -m benchmarks.cpu $(BENCH_ARGS)
 
 family-bench: $(INSTALLED)  ## the other encoders beside other libraries, on this CPU; FAMILY_ARGS="--works count" narrows it
-	$(BIN)/python -m benchmarks.family $(FAMILY_ARGS)
+	$(BIN)/python -m studies.family $(FAMILY_ARGS)
 
 billion: $(INSTALLED)  ## a billion rows through encode_dataset: time, memory, every bit of a sample; wants 48 GB of disk
-	$(BIN)/python -m benchmarks.billion $(BILLION_ARGS)
+	$(BIN)/python -m studies.billion $(BILLION_ARGS)
 
 format: $(INSTALLED)  ## rewrite the code in the house format
 	$(BIN)/ruff check --fix .

@@ -1,7 +1,6 @@
 """Every topic of the harness on a few rows: what its contenders give is right."""
 
 import json
-import os
 from importlib import import_module
 
 import pytest
@@ -12,20 +11,12 @@ from gpu_encode.seam import devices
 pytestmark = pytest.mark.skipif(devices.simulated(), reason="the benchmarks of the CPU do not ask a simulator")
 
 
-BEFORE_A_RELEASE = pytest.mark.skipif("EVERY_BENCHMARK" not in os.environ, reason="EVERY_BENCHMARK=1 runs it")
-
-
 @pytest.mark.parametrize(
     ("name", "arguments"),
     [
         ("cpu.__main__", "--keys int --works mean,fit_transform,import --contenders ours,sklearn,numpy-range"),
         pytest.param("cpu.__main__", "--only table", marks=pytest.mark.slow),
-        ("family.__main__", "--contenders ours,ours-objects"),
-        pytest.param("family.__main__", "", marks=BEFORE_A_RELEASE),
         ("backends", ""),
-        ("tuning", ""),
-        ("dask_overhead", "--contenders direct,synchronous,threads"),
-        pytest.param("dask_overhead", "--contenders cluster", marks=BEFORE_A_RELEASE),
     ],
 )
 def test_all_cells_are_timed(name, arguments, tmp_path, capsys):

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from gpu_encode.words.annotations import Device
 
-# Rows below which scikit-learn takes less time, measured by benchmarks/accel.py.
+# Rows below which scikit-learn takes less time, measured by studies/accel.py.
 FEWEST_ROWS = 20_000
 
 

@@ -1,1 +1,0 @@
-"""The other encoders on the CPU: see `benchmarks.family.__main__`."""

@@ -1,5 +1,0 @@
-"""Who is compared, a family a file."""
-
-from benchmarks.family.contenders import libraries, ours, pandas_forms, polars_forms
-
-CONTENDERS = tuple(each for module in (ours, libraries, polars_forms, pandas_forms) for each in module.CONTENDERS)

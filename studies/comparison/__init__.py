@@ -1,0 +1,1 @@
+"""What schemes and smoothings are worth on real data: see `studies.comparison.__main__`."""

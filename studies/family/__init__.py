@@ -1,0 +1,1 @@
+"""The other encoders on the CPU: see `studies.family.__main__`."""

@@ -1,0 +1,158 @@
+"""Every method of D'yakonov's comparison on a table of categorical columns: ROC AUC of new rows.
+
+    python -m studies.methods TABLE [TABLE ...] [--target COLUMN] [--positive VALUE] [--columns a,b,c] [--order 2]
+                                 [--rows 6000] [--folds 5] [--methods NAME ...] [--jobs 2] [--out FOLDER]
+    python -m studies.methods --quick --rows 300         # every line once, on rows made here; measures nothing
+
+TABLE is a Parquet or CSV file.  Of adult, diabetes130, employee_salaries, hotel_bookings, titanic and used_cars_uk the
+target and the columns are known; of others they are arguments.  Numbers of more than 30 values are cut at deciles.
+Parameters are chosen by folds of the training rows alone; what the best choice on the test rows would have scored
+stands beside it.
+"""
+
+import argparse
+import sys
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+from time import perf_counter
+
+import numpy as np
+from joblib import Parallel, delayed  # type: ignore[import-untyped]
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.metrics import roc_auc_score
+from sklearn.model_selection import StratifiedKFold
+from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
+
+from benchmarks.harness import machine
+from benchmarks.harness.arguments import folder_of, names_of, whole_number
+from benchmarks.harness.results import save
+from benchmarks.harness.worker import Record
+from gpu_encode import UnseenWarning
+from studies.methods.blends import blend_pairs
+from studies.methods.classifiers import scores_of
+from studies.methods.methods import METHODS, Method, Parameters, Task
+from studies.methods.report import markdown
+from studies.methods.tables import Table, generate, read
+
+PACKAGES = ("gpu-encode", "numpy", "pandas", "scikit-learn", "scipy")
+INNER_FOLDS = 3
+
+
+def scores_by(
+    method: Method, choice: Parameters, table: Table, train: np.ndarray, test: np.ndarray, order: int
+) -> np.ndarray:
+    """Fit a method to some rows, and give the scores of others."""
+    X, X_new = table.X.iloc[train].reset_index(drop=True), table.X.iloc[test].reset_index(drop=True)
+    model = method.make(Task(list(X.columns), order, X_new), **choice)
+    return scores_of(model.fit(X, table.y[train]), X_new)
+
+
+def auc_of(method: Method, choice: Parameters, table: Table, part: tuple[np.ndarray, np.ndarray], order: int) -> float:
+    """Fit a method to the first rows of a part, and score it on the second."""
+    return float(roc_auc_score(table.y[part[1]], scores_by(method, choice, table, *part, order)))
+
+
+def score(name: str, table: Table, fold: tuple[np.ndarray, np.ndarray], order: int) -> Record:
+    """Choose the parameters of a method on the training rows of an outer fold, and score it on the others."""
+    method, (train, test) = METHODS[name], fold
+    inner = StratifiedKFold(INNER_FOLDS, shuffle=True, random_state=1)
+    began = perf_counter()
+    # As many threads as cores in each of several processes would wait for one another.
+    with threadpool_limits(1), warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        # Of conjunctions most new rows may be.
+        warnings.simplefilter("ignore", UnseenWarning)
+        chosen = 0
+        if len(method.grid) > 1:
+            parts = [(train[kept], train[held]) for kept, held in inner.split(train, table.y[train])]
+            means = [np.mean([auc_of(method, choice, table, part, order) for part in parts]) for choice in method.grid]
+            chosen = int(np.argmax(means))
+        scores = [scores_by(method, choice, table, train, test, order) for choice in method.grid]
+    tests = [float(roc_auc_score(table.y[test], of_choice)) for of_choice in scores]
+    return {
+        "auc": tests[chosen],
+        "best on test": max(tests),
+        "choice": method.grid[chosen],
+        "seconds": perf_counter() - began,
+        "scores": scores[chosen],
+    }
+
+
+def score_all(
+    table: Table, folds: list[tuple[np.ndarray, np.ndarray]], options: argparse.Namespace
+) -> Iterator[tuple[Record, list[np.ndarray]]]:
+    """Give a cell for each method, its scores in the order of the outer folds, and what it says of the rows of each."""
+    tasks = (delayed(score)(name, table, fold, options.order) for name in options.methods for fold in folds)
+    records = Parallel(options.jobs, return_as="generator")(tasks)
+    for name in options.methods:
+        of_folds = [next(records) for _ in folds]
+        said = [record.pop("scores") for record in of_folds]
+        cell = {"dataset": table.name, "family": METHODS[name].family, "method": name}
+        yield cell | {key: [record[key] for record in of_folds] for key in of_folds[0]}, said
+        print(table.name, name, f"{np.mean([record['auc'] for record in of_folds]):.4f}", flush=True)
+
+
+def parse(arguments: list[str] | None) -> argparse.Namespace:
+    """Read the command line."""
+    parser = argparse.ArgumentParser(
+        prog="python -m studies.methods",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    add = parser.add_argument
+    add("tables", nargs="*", type=Path, metavar="TABLE", help="Parquet or CSV files")
+    add("--quick", "--generated", action="store_true", help="on rows made here; measures nothing")
+    add("--target", help="column of two classes, or of numbers, of which those above the median are class 1")
+    add("--positive", help="value of the target that is class 1")
+    add("--columns", type=lambda text: text.split(","), help="columns that are used; all others unless given")
+    add("--order", type=whole_number, default=2, help="most columns of a conjunction")
+    add("--rows", type=whole_number, default=6_000, help="at most, of each table, drawn at random")
+    add("--folds", type=whole_number, default=5, help="outer folds")
+    add("--methods", type=names_of(METHODS, "method"), default=list(METHODS), help="separated by commas")
+    add("--jobs", type=whole_number, default=2, help="processes, of one thread each")
+    add("--out", "--output", type=Path, help="folder of the results")
+    options = parser.parse_args(arguments)
+    if not options.tables and not options.quick:
+        parser.error("name a table, or --quick")
+    if options.folds < 2:
+        parser.error("--folds: at least 2 outer folds, or differences have no noise to be compared with")
+    return options
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run it; 2 if a table cannot be used."""
+    options = parse(arguments)
+    try:
+        tables = (
+            [generate(options.rows)]
+            if options.quick
+            else [
+                read(path, options.target, options.columns, options.positive, options.rows) for path in options.tables
+            ]
+        )
+    except (ValueError, OSError) as reason:
+        print(reason, file=sys.stderr)
+        return 2
+    path = folder_of(options, "methods") / "methods.json"
+    document = machine.describe(PACKAGES, True) | {"quick": options.quick, "folds": options.folds}
+    document |= {"most rows": options.rows, "order": options.order, "datasets": [], "blends": {}, "cells": []}
+    for table in tables:
+        levels = {name: int(table.X[name].nunique(dropna=False)) for name in table.X}
+        described = {"dataset": table.name, "rows": len(table.y), "target": table.said, "share": float(table.y.mean())}
+        document["datasets"].append(described | {"distinct values": levels})
+        outer = StratifiedKFold(options.folds, shuffle=True, random_state=0)
+        folds, scores = list(outer.split(table.X, table.y)), {}
+        for cell, said in score_all(table, folds, options):
+            document["cells"].append(cell)
+            scores[cell["method"]] = said
+            # Each method is on disk once it is done.
+            save(document, path, markdown(document))
+        document["blends"][table.name] = blend_pairs(scores, [table.y[test] for _, test in folds])
+        save(document, path, markdown(document))
+    print(path.with_suffix(".md"))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

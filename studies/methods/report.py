@@ -1,0 +1,71 @@
+"""methods.md: AUC of every method with its standard error, the choice, and what is better by more than noise."""
+
+import json
+from collections import Counter
+
+import numpy as np
+
+from benchmarks.harness.results import Document
+from benchmarks.harness.tables import preface, table
+from benchmarks.harness.worker import Record
+from studies.comparison.scores import compare, standard_error
+
+USUAL = "m-estimates: boosted trees"
+LEGEND = f"""A score is the mean ROC AUC over outer folds, on rows that neither encoder nor model has seen.
+Parameters are chosen on the training rows of each outer fold, by three folds of these; `best on test` is what the best
+choice would have scored, which nobody can know beforehand. The standard error is that of Nadeau and Bengio, for
+training rows that folds share. A difference is paired, fold by fold, to "{USUAL}"; after ± stands half of its 95 %
+interval, **bold** is more than noise. The choice is the one of most folds. Seconds are of one outer fold, all choices
+and inner folds included, on one thread of a machine that other work shared."""
+
+
+BLENDS = """Ranks of two methods, mixed by a share that is chosen, of eleven, on the rows of the other outer folds.
+The correlations and the cosine are of the scores of the two, means over folds."""
+
+
+def list_blends(document: Document, name: str) -> list[Record]:
+    """One row for each blend of one table, the best first."""
+    numbers = ("Pearson", "Spearman", "cosine")
+    return [
+        blend | {"AUC": f"{blend['AUC']:.4f}"} | {key: f"{blend[key]:.3f}" for key in numbers}
+        for blend in document["blends"][name]
+    ]
+
+
+def choice_text(choices: list[Record]) -> str:
+    """Give the choice of most folds."""
+    counts = Counter(json.dumps(choice) for choice in choices)
+    usual, _ = counts.most_common(1)[0]
+    return ", ".join(f"{name} {value}" for name, value in json.loads(usual).items())
+
+
+def list_methods(cells: list[Record]) -> list[Record]:
+    """One row for each method of one table, the best first."""
+    usual = next((cell for cell in cells if cell["method"] == USUAL), None)
+    rows = []
+    for cell in sorted(cells, key=lambda cell: -np.mean(cell["auc"])):
+        row = {"method": cell["method"], "family": cell["family"], "AUC": f"{np.mean(cell['auc']):.4f}"}
+        row["standard error"] = f"{standard_error(cell['auc']):.4f}"
+        if usual is not None:
+            row[f"less {USUAL}"] = "" if cell is usual else str(compare(cell["auc"], usual["auc"]))
+        row |= {"best on test": f"{np.mean(cell['best on test']):.4f}", "choice": choice_text(cell["choice"])}
+        rows.append(row | {"seconds": f"{np.mean(cell['seconds']):.1f}"})
+    return rows
+
+
+def markdown(document: Document) -> str:
+    """Give the whole report."""
+    lines = [*preface(document, "Every method on tables of categorical columns"), "", LEGEND, ""]
+    for described in document["datasets"]:
+        name = described["dataset"]
+        distinct = ", ".join(f"{key} {count:,}" for key, count in described["distinct values"].items())
+        lines += [
+            f"## {name}",
+            "",
+            f"{described['rows']:,} rows; class 1: {described['target']} ({described['share']:.1%}).",
+        ]
+        lines += ["", f"Columns and their distinct values: {distinct}.", ""]
+        lines += [*table(list_methods([cell for cell in document["cells"] if cell["dataset"] == name])), ""]
+        if document["blends"].get(name):
+            lines += [f"### {name}: the best blends of two", "", BLENDS, "", *table(list_blends(document, name)), ""]
+    return "\n".join(lines)

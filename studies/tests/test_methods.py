@@ -1,0 +1,122 @@
+"""`python -m studies.methods` on made rows, and on small files."""
+
+import json
+import os
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.preprocessing import OneHotEncoder
+
+from studies.methods import __main__ as comparison
+from studies.methods import classifiers, tables
+from studies.methods.blends import blend_folds, blend_pairs
+from studies.methods.classifiers import EqualRanks, scores_of
+from studies.methods.methods import METHODS, Task
+from studies.methods.perceptron import DecayingPerceptron
+
+
+def run(folder, *arguments):
+    status = comparison.main(["--folds", "2", "--jobs", "1", "--out", str(folder), *arguments])
+    return status, json.loads((folder / "methods.json").read_text()) if status == 0 else None
+
+
+@pytest.mark.skipif("EVERY_BENCHMARK" not in os.environ, reason="a minute: EVERY_BENCHMARK=1 runs it")
+def test_every_method_on_made_rows(tmp_path, monkeypatch):
+    # Of each line the two ends of its grid, in small forests: a choice is made, and all code is run.
+    for name, method in METHODS.items():
+        grid = method.grid[:: max(len(method.grid) - 1, 1)]
+        monkeypatch.setitem(METHODS, name, replace(method, grid=grid))
+    monkeypatch.setitem(classifiers.TREES, "n_estimators", 10)
+    status, found = run(tmp_path, "--quick", "--rows", "120")
+    assert status == 0
+    assert [cell["method"] for cell in found["cells"]] == list(METHODS)
+    for cell in found["cells"]:
+        assert len(cell["auc"]) == 2
+        assert all(0 <= auc <= best for auc, best in zip(cell["auc"], cell["best on test"], strict=True))
+    text = (tmp_path / "methods.md").read_text()
+    assert all(f"| {name} |" in text for name in METHODS)
+
+
+def test_a_blend_is_chosen_without_the_rows_that_score_it():
+    random = np.random.default_rng(0)
+    targets = [random.integers(0, 2, 40) for _ in range(3)]
+    scores = {
+        name: [y + random.normal(scale=scale, size=40) for y in targets] for name, scale in (("a", 1.0), ("b", 1.5))
+    }
+    (blend,) = blend_pairs(scores, targets)
+    assert (blend["one"], blend["other"]) == ("a", "b")
+    assert -1 <= blend["Spearman"] <= 1
+    # A fold's own labels say nothing of its share.
+    folds = [np.column_stack([scores["a"][i], scores["b"][i]]) for i in range(3)]
+    _, shares = blend_folds(folds, targets)
+    _, others = blend_folds(folds, [1 - targets[0], *targets[1:]])
+    assert shares[0] == others[0]
+    assert shares[1:] != others[1:]
+
+
+def test_a_table_by_argument(tmp_path):
+    made = tables.generate(200)
+    file = tmp_path / "shops.csv"
+    made.X.assign(sold=np.where(made.y, "yes", "no"), price=np.arange(200)).to_csv(file, index=False)
+    with pytest.raises(SystemExit):
+        comparison.main([str(file), "--target", "sold", "--methods", "no such method"])
+    read = tables.read(file, "sold", ["a", "price"], "yes", 150)
+    assert read.X.shape == (150, 2)
+    # Numbers of many values are cut at deciles.
+    assert read.X["price"].nunique() == 10
+    assert read.said == "sold is yes"
+    assert comparison.main([str(file), "--out", str(tmp_path / "none")]) == 2
+
+
+@pytest.mark.parametrize(
+    ("values", "positive", "expected"),
+    [
+        (["no", "yes", "no"], None, [0, 1, 0]),
+        ([1.0, 5.0, 3.0, 9.0], None, [0, 1, 0, 1]),
+        (["a", "b", "c"], "c", [0, 0, 1]),
+    ],
+)
+def test_a_target_of_two_classes(values, positive, expected):
+    assert tables.read_target(pd.Series(values, name="y"), positive)[0].tolist() == expected
+
+
+def test_the_perceptron_steps_as_it_should():
+    X = OneHotEncoder().fit_transform(np.array([["a"], ["b"], ["a"], ["c"]]))
+    y = np.array([1, 0, 1, 0])
+    weights, bias, random = np.zeros(3), 0.0, np.random.default_rng(3)
+    dense = X.toarray()
+    for number in (1, 2, 3):
+        for row in random.permutation(4):
+            sign = 2 * y[row] - 1
+            if sign * (dense[row] @ weights + bias) <= 0:
+                weights = weights + dense[row] * sign / np.log(number + 1)
+                bias += sign / np.log(number + 1)
+    fitted = DecayingPerceptron(3, random_state=3).fit(X, y)
+    assert fitted.decision_function(X) == pytest.approx(dense @ weights + bias, abs=1e-12)
+
+
+class Column:
+    """Scores that a column already holds."""
+
+    def __init__(self, name):
+        self.name = name
+
+    def fit(self, _X, _y):
+        return self
+
+    def decision_function(self, X):
+        return X[self.name].to_numpy()
+
+
+def test_equal_ranks_are_those_among_unlabelled_rows():
+    X = pd.DataFrame({"small": [1.0, 2.0, 3.0, 4.0], "large": [900.0, 5.0, 7.0, 8.0]})
+    blend = EqualRanks([Column("small"), Column("large")], X).fit(X, [0, 1, 0, 1])
+    assert scores_of(blend, X).tolist() == [0.5, 0.25, 0.5, 0.75]
+
+
+def test_conjunctions_are_of_at_most_the_order_asked_for():
+    task = Task(["a", "b", "c"], 2, pd.DataFrame())
+    assert task.keys() == task.keys(9) == ["a", "b", "c", ("a", "b"), ("a", "c"), ("b", "c")]
+    assert task.keys(1) == ["a", "b", "c"]
