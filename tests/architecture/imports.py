@@ -46,13 +46,13 @@ def named(node: ast.AST) -> list[str]:
 
 
 @cache
-def imports_of(module: str) -> frozenset[Import]:
-    """Give what a module imports at run time, inside functions too."""
+def imports_of(module: str, types: bool = False) -> frozenset[Import]:
+    """Give what a module imports at run time, inside functions too; with `types` for types alone as well."""
     found = set()
 
     def visit(node: ast.AST, at_once: bool) -> None:
         for child in ast.iter_child_nodes(node):
-            if is_type_checking(child):
+            if is_type_checking(child) and not types:
                 continue
             found.update(Import(name, at_once) for name in named(child))
             visit(child, at_once and not isinstance(child, (ast.FunctionDef, ast.Lambda)))

@@ -1,0 +1,68 @@
+"""No module needs itself by a detour, when it is loaded, later, or for a type alone; or a line says why."""
+
+from tests.architecture.imports import imports_of, modules, within
+
+# The modules of each circle, and why it stays.
+REASONS = {
+    ("cpu_fallback.row_numbers", "cpu_fallback.types"): "rows are numbered by folds, whose numbers are arrays of rows",
+    ("gpu_encode.seam.devices", "gpu_encode.seam.ops"): "a device is that of a backend, and a backend is chosen by it",
+    ("gpu_encode.tables.frames.cudf", "gpu_encode.tables.frames.frame"): "cuDF's part of a frame says which frame",
+    (
+        "gpu_encode.sums.category_sums",
+        "gpu_encode.sums.distributions",
+    ): "distributions are sums, and sums may hold some",
+    (
+        "gpu_encode.encoders.base",
+        "gpu_encode.encoders.notebook",
+        "gpu_encode.encoders.row_encoder",
+        "gpu_encode.encoders.scheme",
+        "gpu_encode.encoders.summaries",
+        "gpu_encode.encoders.target",
+    ): "methods of every encoder show it in a notebook, and make the encoder of single rows",
+    ("gpu_encode.encoders.one_hot.encoder", "gpu_encode.encoders.one_hot.row_encoder"): "the same of one-hot columns",
+    (
+        "gpu_encode.scale.files.files",
+        "gpu_encode.scale.files.formats",
+    ): "a format is known by a file, a file read by it",
+    ("gpu_encode.cli.arguments", "gpu_encode.cli.export"): "an option's help lists formats, whose work reads options",
+    ("gpu_encode.study.leaks.page", "gpu_encode.study.leaks.report"): "a report writes itself as a page",
+    (
+        "gpu_encode.cuda.counting",
+        "gpu_encode.cuda.partition",
+        "gpu_encode.cuda.sums",
+        "gpu_encode.cuda.windows",
+    ): "types alone: each way of adding describes what the others hand over",
+}
+
+
+def reached(graph: dict[str, set[str]], start: str) -> set[str]:
+    """Give all modules that a module needs, its own name among them where there is a circle."""
+    found, waiting = set(), [start]
+    while waiting:
+        new = graph[waiting.pop()] - found
+        found |= new
+        waiting += new
+    return found
+
+
+def circles() -> list[tuple[str, ...]]:
+    """Give the modules of each circle of imports, in order."""
+    ours = set(modules())
+    # A package is loaded before its modules, which it imports: that is no detour.
+    graph = {
+        module: {
+            each.module
+            for each in imports_of(module, types=True)
+            if each.module in ours and not within(module, each.module)
+        }
+        for module in ours
+    }
+    needs = {module: reached(graph, module) for module in ours}
+    turning = [module for module in ours if module in needs[module]]
+    return sorted(
+        {tuple(sorted(each for each in turning if each in needs[one] and one in needs[each])) for one in turning}
+    )
+
+
+def test_every_circle_has_a_reason():
+    assert circles() == sorted(REASONS)
