@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import timedelta
 from fractions import Fraction
+from math import ceil, log, log1p
 from numbers import Integral, Number
 from types import MappingProxyType
 from typing import Any, Literal
@@ -33,7 +34,7 @@ from gpu_encode.schemes.plans import (
 from gpu_encode.tables import frames
 from gpu_encode.tables.categories.vocabulary import Vocabulary
 from gpu_encode.words.annotations import Column, Seed, Splitter, Vector
-from gpu_encode.words.errors.folds import by_beside, empty_folds, nothing_to_stratify, splitter_without_targets
+from gpu_encode.words.errors.folds import nothing_to_stratify
 from gpu_encode.words.errors.parameters import (
     bad_option,
     bad_parameter,
@@ -42,7 +43,17 @@ from gpu_encode.words.errors.parameters import (
     check_number,
     check_option,
 )
+from gpu_encode.words.errors.targets import missing_targets
 from gpu_encode.words.errors.values import RowError
+
+# The same where some rows have no target, and a splitter cannot do without: these have a fold of their own.
+FOLD_COLUMN_OF_KNOWN = """
+    fold, known = numpy.zeros(len(X), int), numpy.flatnonzero(pandas.notna(y))
+    for number, (_, rows) in enumerate(cv.split(X.iloc[known], numpy.asarray(y)[known]), 1):
+        fold[known[rows]] = number
+    X["fold"] = fold"""
+# An empty fold is unlikely where one table in so many has one.
+UNLIKELY = 1_000_000
 
 FINEST_FRACTION = 100
 
@@ -168,9 +179,9 @@ class KFold(Scheme):
         if not named or len(set(columns)) < len(columns):
             raise bad_parameter("KFold", "by", self.by, "must be a column of X or a list of several, each once")
         if self.order != "random" or self.stratify:
-            raise by_beside(self.by, "stratify=True" if self.stratify else f"order={self.order!r}")
+            raise _by_beside(self.by, "stratify=True" if self.stratify else f"order={self.order!r}")
         if not isinstance(self.random_state, Integral):
-            raise by_beside(self.by, f"random_state={self.random_state!r}", "take an integer in its place")
+            raise _by_beside(self.by, f"random_state={self.random_state!r}", "take an integer in its place")
 
     def reads(self) -> list[tuple[Any, str]]:
         """Give the fold numbers that follow from columns, where there are any."""
@@ -193,7 +204,7 @@ class KFold(Scheme):
         if self.by is not None:
             empty = np.flatnonzero(request.counts["by"] == 0)
             if len(empty):
-                raise empty_folds(self.by, int(empty[0]), self.n_splits)
+                raise _empty_folds(self.by, int(empty[0]), self.n_splits)
             folds = ByValue(self.reads()[0][0], "by", np.arange(self.n_splits, dtype=np.int32))
             return all_but_own(folds, self.n_splits, self.blow_up)
         check_splits("KFold", self.n_splits, request.n_rows)
@@ -214,6 +225,21 @@ class KFold(Scheme):
             first = int(start) if self.order == "interleaved" else 0
             patterns.append(FoldPattern(self.order, self.n_splits, key_of(seed, label + 1), int(count), first))
         return WithinClasses(patterns)
+
+
+def _by_beside(by: object, other: str, instead: str = "leave one of them out") -> ValueError:
+    """Error for folds by value beside what has no part in them, or would change them from one pass to the next."""
+    return ValueError(f"KFold(by={by!r}) finds folds by values alone, and takes no {other}: {instead}.")
+
+
+def _empty_folds(by: object, fold: int, n_splits: int) -> ValueError:
+    """Error for a fold into which none of the values falls."""
+    enough = ceil(log(UNLIKELY * n_splits) / -log1p(-1 / n_splits))
+    return ValueError(
+        f"No row falls into fold {fold} of KFold({n_splits}, by={by!r}): its values are few, or were chosen by the "
+        f"same hash. From {enough} distinct values on, less than one table in a million has an empty fold. Take fewer "
+        "folds, more columns, another random_state, or GroupKFold, which deals out few groups evenly."
+    )
 
 
 class GroupKFold(Scheme):
@@ -530,7 +556,17 @@ class Splits(Scheme):
                 raise ValueError(f"{error} cv={self.cv!r} takes them from fit_transform(X, y, groups=...).") from error
             if request.lacking is None or self.by_row_number() is not None:
                 raise
-            raise splitter_without_targets(self.cv, error, request.lacking) from error
+            raise _splitter_without_targets(self.cv, error, request.lacking) from error
+
+
+def _splitter_without_targets(cv: object, error: Exception, rows: NDArray[Any]) -> RowError:
+    """Error for a splitter of scikit-learn that fails where rows without a target are kept."""
+    said = str(error).splitlines()[0].rstrip(".")
+    advice = (
+        f", and cv={cv!r} fails: {said}. If it splits by y, split the rows that have a target beforehand, give the "
+        f'others a fold of their own, which sees all of these, and name the column, cv="fold":{FOLD_COLUMN_OF_KNOWN}'
+    )
+    return missing_targets("y", rows, advice)
 
 
 def list_of(columns: Any) -> tuple[Any, ...]:

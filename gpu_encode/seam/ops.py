@@ -19,7 +19,6 @@ from cpu_fallback.row_numbers import FoldPattern, Permutation
 from cpu_fallback.types import MISSING, Array, Carry, Folds, Layout, Rows, SumsByNumber
 from gpu_encode.seam import compilation, devices
 from gpu_encode.seam.loading import LOADING
-from gpu_encode.words.errors.devices import backend_cannot_run
 from gpu_encode.words.errors.parameters import check_option
 
 COMPILED = "cpu_fallback.compiled"
@@ -550,9 +549,20 @@ def use_backend(name: str) -> Iterator[None]:
     """
     check_option("use_backend", "name", name, tuple(BACKENDS))
     if name.startswith("cuda") and (not devices.has_gpu() or devices.simulated() != (name == "cuda-simulator")):
-        raise backend_cannot_run(name)
+        raise _backend_cannot_run(name)
     _forced.append(name)
     try:
         yield
     finally:
         _forced.pop()
+
+
+def _backend_cannot_run(name: str) -> RuntimeError:
+    """Error for a backend that was chosen by name and cannot start."""
+    needs = (
+        "NUMBA_ENABLE_CUDASIM=1 and GPU_ENCODE_SIMULATED_ARRAYS=tests.cuda.stand_in in the environment before Python "
+        "starts in a checkout, and numba-cuda and CuPy installed"
+        if name == "cuda-simulator"
+        else "a CUDA GPU, the CUDA extra, and NUMBA_ENABLE_CUDASIM not set"
+    )
+    return RuntimeError(f"The backend {name!r} cannot run here: it needs {needs}.")

@@ -18,7 +18,7 @@ from typing import IO, Any, Self
 
 import pyarrow as pa
 
-from gpu_encode.words.errors.files import FULL, DiskFullError, disk_is_full
+from gpu_encode.words.errors.files import FULL, DiskFullError
 
 FORMAT = "gpu-encode"
 VERSION = 1
@@ -52,10 +52,21 @@ def explain_full_disk(path: Path) -> Iterator[None]:
     except OSError as error:
         if isinstance(error, DiskFullError) or error.errno not in FULL:
             raise
-        explained = disk_is_full(path, error.errno)
+        explained = _disk_is_full(path, error.errno)
         for note in getattr(error, "__notes__", []):
             explained.add_note(note)
         raise explained from error
+
+
+def _disk_is_full(path: Path, number: int | None) -> DiskFullError:
+    """Error for a file that a disk has no room for."""
+    folders = (path.parent, *path.parent.parents)
+    disk = next((folder for folder in folders if folder.is_mount()), folders[-1])
+    return DiskFullError(
+        number,
+        f"the disk is full (no space left on device, which is {str(disk)!r}): {str(path)!r} was not written, and is as "
+        "it was before. Free some space, or write elsewhere",
+    )
 
 
 @contextlib.contextmanager

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from itertools import chain
 from os import PathLike
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Any, Literal
 
 import pyarrow as pa
@@ -183,7 +183,7 @@ def encode_dataset(
     """
     # What is wrong with a parameter is said before files are looked at.
     if not isinstance(encoder, Encoder):
-        raise errors.no_encoder(encoder)
+        raise _no_encoder(encoder)
     if target is None and encoder._parameters().reads_target:
         raise ValueError(f"{type(encoder).__name__} learns from a target: name its column, as in target='sold'.")
     check_option("encode_dataset", "tables", tables, ("auto", "memory", "disk"))
@@ -295,7 +295,7 @@ class Encoding:
         """Encode all rows: in several passes over chunks, or at once where that is asked for."""
         if needs_all_rows(self._encoder):
             if self._tables == "disk":
-                raise errors.not_on_disk("this scheme, or these borders, take all rows at once")
+                raise _not_on_disk("this scheme, or these borders, take all rows at once")
             self._encode_at_once(work)
         else:
             self._encode_chunks(work)
@@ -380,11 +380,11 @@ class Encoding:
             shared = survey(run, encoding_plan, reading, beside, self._pass_size(beside, work))
         except NotShuffledError as error:
             if refused is None:
-                raise errors.not_on_disk(error.reason) from None
+                raise _not_on_disk(error.reason) from None
             refused.add_note(f"Tables on disk do not help: {error.reason}.")
             raise refused from None
         if self._model is None and refused is not None:
-            notices.warn(errors.not_fitted(), UserWarning)
+            notices.warn(_not_fitted(), UserWarning)
         size = self._pass_size(roles.names, work, len(self._selected.entries))
         room = run.room(encoding_plan, measured, len(self._selected.entries))
         counted = None if refused is None else refused.n_categories
@@ -484,6 +484,19 @@ class Encoding:
             write_sums(path, sums)
             staging.keep(path, staging.sums)
         return time.perf_counter() - begun
+
+
+def _not_on_disk(reason: str) -> ValueError:
+    """Error for encodings that do not come of tables on disk."""
+    return ValueError(f'tables="disk": {reason}. Or pass tables="memory".')
+
+
+def _not_fitted() -> str:
+    """Words for an encoder that has no room for what it would have learned."""
+    return (
+        "The categories have no room in memory_limit, so that their tables are on disk and the encoder is not fitted: "
+        "give model= (--model) a path, for new rows."
+    )
 
 
 def needs_all_rows(encoder: Any) -> bool:
@@ -616,7 +629,7 @@ def require_columns(encoder: Any, names: Sequence[str]) -> None:
 def fitted_text(encoder: Any) -> list[str]:
     """Return the columns that were text in training: a CSV file does not tell 02138 from 2138."""
     if not isinstance(encoder, Encoder):
-        raise errors.no_encoder(encoder)
+        raise _no_encoder(encoder)
     check_is_fitted(encoder, "_model")
     model = encoder._model
     if model.feature_names is None:
@@ -630,3 +643,14 @@ def fitted_text(encoder: Any) -> list[str]:
         for position, vocabulary in zip(key.entry.columns, key.vocabularies, strict=True)
         if vocabulary.kind == "text"
     ]
+
+
+def _no_encoder(found: object) -> TypeError:
+    """Error for something else where an encoder belongs, such as its file or its class."""
+    hint = ""
+    if isinstance(found, type):
+        hint = f" Write {found.__name__}()."
+    elif isinstance(found, (str, PurePath)):
+        hint = f" Load a saved one, gpu_encode.load({str(found)!r})."
+    kind = type(found).__name__
+    return TypeError(f"encoder must be an encoder, such as TargetEncoder(). Got a {kind} instead.{hint}")

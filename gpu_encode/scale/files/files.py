@@ -23,6 +23,12 @@ import pyarrow.fs
 from gpu_encode.scale.files.formats import FORMATS, SUFFIXES, Format, is_text, suffix_of, value_type
 from gpu_encode.words.errors import datasets as errors
 
+KINDS_OF_SOURCES = (
+    "the path of a file or folder, a glob, a list of paths, a URL, a pyarrow.dataset.Dataset of files, a "
+    "deltalake.DeltaTable, or a query: a LazyFrame of polars, a relation of DuckDB, a stream of Arrow"
+)
+TABLES = ("DataFrame", "Table", "ndarray")
+
 NO_VALUE = "__HIVE_DEFAULT_PARTITION__"
 WHOLE_NUMBER = re.compile(r"[+-]?\d{1,18}")
 PANDAS = b"pandas"
@@ -70,7 +76,7 @@ class SourceFile:
         """Size and time of the last change; they tell whether the file is still the same."""
         info = self.filesystem.get_file_info(self.path)
         if info.type == pyarrow.fs.FileType.NotFound:
-            raise errors.source_is_gone(self.path)
+            raise _source_is_gone(self.path)
         return int(info.size or 0), int(info.mtime_ns or 0)
 
     def open(self) -> Any:
@@ -78,9 +84,14 @@ class SourceFile:
         try:
             return self.filesystem.open_input_file(self.path)
         except FileNotFoundError:
-            raise errors.source_is_gone(self.path) from None
+            raise _source_is_gone(self.path) from None
         except PermissionError:
             raise PermissionError(f"no permission to read the source file {self.path!r}.") from None
+
+
+def _source_is_gone(path: str) -> FileNotFoundError:
+    """Error for a file that was there, and is not any more."""
+    return FileNotFoundError(f"the source file {path!r} is not there any more. Put it back, and run again.")
 
 
 @dataclass(frozen=True)
@@ -122,14 +133,24 @@ def find(source: Any) -> SourceFiles:
         return find_at(os.fspath(source))
     # A table is not a list of paths, though its columns, or their names, may come one after another.
     if len(getattr(source, "shape", ())) > 1:
-        raise errors.table_as_source(type(source).__name__)
+        raise TypeError(
+            f"source is a table ({type(source).__name__}), which encoders take as it is: encoder.fit_transform(X, y), "
+            f"encoder.transform(X). Here give {KINDS_OF_SOURCES}, such as frame.lazy() of polars or table.to_reader() "
+            "of Arrow."
+        )
     if not isinstance(source, Iterable):
-        raise errors.not_a_source(type(source).__name__)
+        raise _not_a_source(type(source).__name__)
     paths = list(source)
     for path in paths:
         if not isinstance(path, (str, PathLike)):
-            raise errors.not_a_source(f"list that holds a {type(path).__name__}")
+            raise _not_a_source(f"list that holds a {type(path).__name__}")
     return SourceFiles(describe_list([os.fspath(path) for path in paths]))
+
+
+def _not_a_source(type_name: str) -> TypeError:
+    """Error for something that names no files."""
+    held = " A table in memory goes to encoder.fit_transform(X, y)." if type_name in TABLES else ""
+    return TypeError(f"source is a {type_name}. Give {KINDS_OF_SOURCES}.{held}")
 
 
 def find_at(text: str) -> SourceFiles:
@@ -163,7 +184,7 @@ def walk(folder: Path) -> Iterator[Path]:
 
     def refuse(error: OSError) -> None:
         if isinstance(error, PermissionError):
-            raise errors.closed_folder(str(error.filename)) from None
+            raise _closed_folder(str(error.filename)) from None
         raise error
 
     for base, folders, names in os.walk(folder, onerror=refuse):
@@ -184,15 +205,20 @@ def find_matching(pattern: str) -> list[SourceFile]:
     base = Path(*takewhile(lambda part: not glob.has_magic(part), Path(pattern).parts[:-1]))
     if not paths:
         if base.is_dir() and not os.access(base, os.R_OK | os.X_OK):
-            raise errors.closed_folder(str(base))
+            raise _closed_folder(str(base))
         raise errors.no_such_source(pattern)
     return check_same_format([describe_file(Path(path), Path(path).relative_to(base).as_posix()) for path in paths])
+
+
+def _closed_folder(path: str) -> PermissionError:
+    """Error for a folder that one may not look into."""
+    return PermissionError(f"no permission to read the folder {path!r} of the source.")
 
 
 def describe_list(texts: Sequence[str]) -> list[SourceFile]:
     """Give the files of a list, in its order."""
     if not texts:
-        raise errors.no_sources()
+        raise _no_sources()
     paths = [Path(os.path.abspath(text)) for text in texts]  # noqa: PTH100 - links keep their names
     for text, path in zip(texts, paths, strict=True):
         if text == "-" or (path.exists() and not (path.is_file() or path.is_dir())):
@@ -279,17 +305,22 @@ def find_in_delta(table: Any) -> SourceFiles:
 def find_in_dataset(dataset: Any, partitions: Collection[str] | None = None) -> SourceFiles:
     """Find the files of a dataset of Arrow, in its order; `partitions` are the columns that its folders make."""
     if not isinstance(dataset, pyarrow.dataset.FileSystemDataset):
-        raise errors.dataset_without_files(type(dataset).__name__)
+        raise TypeError(f"source is a {type(dataset).__name__}, which is not made of files. Give {KINDS_OF_SOURCES}.")
     if dataset._scan_options:
         raise ValueError(
             "source is a dataset with a filter. Give the dataset itself; write the rows that are wanted first."
         )
     if not dataset.files:
-        raise errors.no_sources()
+        raise _no_sources()
     base = PurePosixPath(os.path.commonpath([str(PurePosixPath(path).parent) for path in dataset.files]))
     files = [describe_fragment(fragment, base, dataset, partitions) for fragment in dataset.get_fragments()]
     types = {name: dataset.schema.field(name).type for name in files[0].partition}
     return SourceFiles(check_same_format(files), None, types)
+
+
+def _no_sources() -> ValueError:
+    """Error for a list or dataset of no files."""
+    return ValueError(f"source names no file. Give {KINDS_OF_SOURCES}.")
 
 
 def describe_fragment(
@@ -330,9 +361,9 @@ def unify_schemas(files: Sequence[SourceFile], schemas: Sequence[Any]) -> Any:
         refuse_repeated(file, schema)
         for name in [*fields, *schema.names]:
             if name not in schema.names:
-                raise errors.column_in_one_file(name, files[0].path, file.path)
+                raise _column_in_one_file(name, files[0].path, file.path)
             if name not in fields:
-                raise errors.column_in_one_file(name, file.path, files[0].path)
+                raise _column_in_one_file(name, file.path, files[0].path)
             known, other = fields[name], schema.field(name)
             kind = common_type(known.type, other.type)
             if kind is None:
@@ -346,6 +377,13 @@ def unify_schemas(files: Sequence[SourceFile], schemas: Sequence[Any]) -> Any:
     # What pandas noted about its columns would be wrong for those that come out.
     metadata = {key: text for key, text in (schemas[0].metadata or {}).items() if key != PANDAS}
     return pa.schema(list(fields.values()), metadata=metadata or None)
+
+
+def _column_in_one_file(column: str, having: str, lacking: str) -> ValueError:
+    """Error for a column that not all files have."""
+    return ValueError(
+        f"column {column!r} is in {having!r}, but not in {lacking!r}. All files of a source must have the same columns."
+    )
 
 
 def refuse_repeated(file: SourceFile, schema: Any) -> None:

@@ -521,7 +521,7 @@ def find_roles(schema: Any, target: Any, weight: Any, groups: Any) -> Roles:
     seen: dict[str, str] = {}
     for role, name in named:
         if not isinstance(name, str):
-            raise errors.not_a_column_name(role.removeprefix("the "), name)
+            raise _not_a_column_name(role.removeprefix("the "), name)
         if name not in schema.names:
             raise errors.no_such_column(role.removeprefix("the "), name, schema.names)
         if name in seen:
@@ -533,6 +533,12 @@ def find_roles(schema: Any, target: Any, weight: Any, groups: Any) -> Roles:
             "The source has no columns but those of the target, weight and groups: nothing is left to encode."
         )
     return result
+
+
+def _not_a_column_name(role: str, found: object) -> TypeError:
+    """Error for something else where the name of a column is wanted."""
+    plural = " or a list of them" if role == "target" else ""
+    return TypeError(f"{role} must be the name of a column{plural}, a str. Got a {type(found).__name__} instead.")
 
 
 def with_columns(encoded: Any, others: Any) -> Any:

@@ -102,7 +102,7 @@ class Staging:
             keep = self._keep and not isinstance(error, errors.SourceChangedError)
             if error is None or not (keep and self.is_useful):
                 remove_folder(self.folder)
-            elif not isinstance(error, errors.RefusedResumeError):
+            elif not isinstance(error, RefusedResumeError):
                 files = (path for path in self.folder.rglob("*") if path.is_file())
                 n_bytes = sum(path.stat().st_size for path in files)
                 error.add_note(errors.KEPT.format(folder=self.folder, megabytes=n_bytes / 1e6))
@@ -134,7 +134,7 @@ class Staging:
             for name, value in described.items():
                 before = manifest["described"].get(name)
                 if before != value:
-                    raise errors.other_work(str(self.folder), name, before, value)
+                    raise _other_work(str(self.folder), name, before, value)
         for path in (self.partial, *(() if manifest else (self.finished, self.sums))):
             shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
         self.finished.mkdir(exist_ok=True)
@@ -157,7 +157,7 @@ class Staging:
         except (ValueError, KeyError, TypeError):
             fits = False
         if not fits:
-            raise errors.RefusedResumeError(
+            raise RefusedResumeError(
                 f"cannot go on with an interrupted run: {str(path)!r} is damaged, or of another version of gpu-encode. "
                 "Run without resume to start afresh."
             )
@@ -198,6 +198,19 @@ class Staging:
         else:
             self._store.publish(finished)
         publish(self.folder, models)
+
+
+class RefusedResumeError(ValueError):
+    """Work that was interrupted, and that this call cannot go on with."""
+
+
+def _other_work(folder: str, what: str, before: object, now: object) -> RefusedResumeError:
+    """Error for going on with work that is not the same."""
+    shown = [repr(value) if len(repr(value)) <= 200 else repr(value)[:200] + "..." for value in (before, now)]
+    return RefusedResumeError(
+        f"cannot go on with the interrupted run in {folder!r}: {what} was {shown[0]} there and is {shown[1]} now. "
+        "Run without resume to start afresh, or with what it was."
+    )
 
 
 def end_publication(destination: Any) -> None:
@@ -455,7 +468,7 @@ def read_sums(path: Path) -> PartialSums:
     except OSError:
         raise
     except Exception as reason:  # what a damaged file makes its many readers raise has no common type
-        raise errors.unreadable_sums(str(path), archive.one_line(reason)) from reason
+        raise _unreadable_sums(str(path), archive.one_line(reason)) from reason
 
 
 def describe_segment(sums: CategorySums, writer: archive.Writer) -> dict[str, Any]:
@@ -469,5 +482,12 @@ def read_segment(document: dict[str, Any], reader: archive.Reader) -> CategorySu
     accumulators = np.array(decode_array(read_field(document, "cells", dict), reader))
     spec = SumSpec(layout, read_field(document, "classification", bool), read_count(document, "first_output", 0, 1))
     if accumulators.dtype != np.int64 or accumulators.ndim != 4 or accumulators.shape[3] != layout.width:
-        raise errors.unreadable_sums("", f"sums of shape {accumulators.shape}")
+        raise _unreadable_sums("", f"sums of shape {accumulators.shape}")
     return CategorySums(accumulators, spec, read_count(document, "added", 0, 1 << 31))
+
+
+def _unreadable_sums(path: str, reason: str) -> RefusedResumeError:
+    """Error for saved sums that are damaged."""
+    return RefusedResumeError(
+        f"cannot go on with an interrupted run: {path!r} is damaged: {reason}. Run without resume to start afresh."
+    )

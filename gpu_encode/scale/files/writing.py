@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import CancelledError
 from dataclasses import dataclass, replace
-from pathlib import Path, PurePosixPath
+from pathlib import Path, PurePath, PurePosixPath
 from types import TracebackType
 from typing import Any, Self
 
@@ -18,6 +18,7 @@ from gpu_encode.scale.files.source import Source
 from gpu_encode.scale.files.stores import Store
 from gpu_encode.storage.archive import sync_file
 from gpu_encode.words.errors import datasets as errors
+from gpu_encode.words.errors.datasets import _near
 
 # Rows of a row group of Parquet, or of a batch of Arrow, at most.
 MOST_GROUP_ROWS = 1 << 19
@@ -110,7 +111,13 @@ def check_compression(compression: str | None, suffix: str) -> None:
     """Refuse a compression that a format does not have."""
     allowed = SUFFIXES[suffix].compressions
     if compression is not None and (not isinstance(compression, str) or compression not in allowed):
-        raise errors.bad_compression(compression, suffix, allowed)
+        raise _bad_compression(compression, suffix, allowed)
+
+
+def _bad_compression(found: object, suffix: str, allowed: Sequence[str]) -> ValueError:
+    """Error for a compression that the format does not have."""
+    choices = f"Choose from {', '.join(allowed)}" if allowed else "Leave it out: the suffix .csv.gz compresses"
+    return ValueError(f"compression {found!r} is not one of {suffix} files. {choices}.")
 
 
 @dataclass(frozen=True)
@@ -206,7 +213,7 @@ def choose_destination(source: Source, destination: Any, compression: str | None
     suffix = suffix_of(path.name)
     is_folder = text.endswith(("/", os.sep)) or path.is_dir() or (suffix is None and not path.suffix)
     if suffix is None and not is_folder:
-        raise errors.unknown_destination(text, list(SUFFIXES))
+        raise _unknown_destination(text, list(SUFFIXES))
     if not path.parent.is_dir():
         raise FileNotFoundError(f"there is no folder {str(path.parent)!r} to write {path.name!r} to.")
     refuse_overlap(source, path, text)
@@ -219,10 +226,18 @@ def choose_in_store(source: Source, store: Store, compression: str | None, overw
     suffix = suffix_of(store.name)
     is_folder = store.url.endswith("/") or (suffix is None and not PurePosixPath(store.name).suffix)
     if suffix is None and not is_folder:
-        raise errors.unknown_destination(store.url, list(SUFFIXES))
+        raise _unknown_destination(store.url, list(SUFFIXES))
     stores.refuse_overlap(source.files, source.folder, store)
     stores.refuse_overwriting(store, is_folder, overwrite)
     return with_format(source, Destination(store.work, is_folder, suffix or "", compression, store))
+
+
+def _unknown_destination(path: str, suffixes: Sequence[str]) -> ValueError:
+    """Error for a destination that is neither a file of a known format nor said to be a folder."""
+    return ValueError(
+        f"destination {path!r}: no known format has this suffix.{_near(PurePath(path).suffix, suffixes)} Choose from "
+        f"{', '.join(suffixes)}; for a folder of this name write {path + '/'!r}."
+    )
 
 
 def with_format(source: Source, destination: Destination) -> Destination:

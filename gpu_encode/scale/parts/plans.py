@@ -32,10 +32,16 @@ from gpu_encode.seam import devices, ops
 from gpu_encode.sums import targets
 from gpu_encode.tables import frames
 from gpu_encode.tables.frames import Frame, Pieces
-from gpu_encode.words.errors.folds import splits_of_all_rows
 from gpu_encode.words.errors.pieces import rows_have_changed
 from gpu_encode.words.errors.tables import inconsistent_lengths
 from gpu_encode.words.errors.targets import more_than_two_labels, no_values, weights_all_zero
+
+# What a column of fold numbers is made by.
+FOLD_COLUMN = """
+    fold = numpy.empty(len(X), int)
+    for number, (_, rows) in enumerate(cv.split(X, y)):
+        fold[rows] = number
+    X["fold"] = fold"""
 
 E = TypeVar("E", bound=Encoder)
 
@@ -234,7 +240,11 @@ def plan_scheme(scheme: Scheme, profile: Profile, counts: Sequence[NDArray[np.in
 def check_parts(parameters: Parameters, scheme: Scheme) -> None:
     """Raise ValueError for a scheme that needs all rows at once."""
     if isinstance(scheme, Splits) and carried(scheme) is None:
-        raise splits_of_all_rows(scheme.cv)
+        raise ValueError(
+            f"cv={scheme.cv!r} looks at all rows at once, and these come in parts. Take KFold, GroupKFold, TimeFolds, "
+            "Holdout, LeaveOneOut or Ordered of gpu_encode; or write each row's fold number into a column, beforehand, "
+            f'and name it, cv="fold":{FOLD_COLUMN}'
+        )
     if isinstance(scheme, Ordered) and (parameters.values is not None or parameters.scheme_by_key):
         given = "values" if parameters.values is not None else "a dict as cv"
         raise ValueError(

@@ -161,15 +161,20 @@ def read_rules(tables: Collection[Any]) -> tuple[dict[str, Any], dict[tuple[int,
             )
         place = told.pop("key"), told.pop("level")
         if place in levels or told != (shared or [told])[0]:
-            raise errors.other_tables()
+            raise _other_tables()
         shared.append(told)
         levels[place] = table
     if not shared:
-        raise errors.other_tables()
+        raise _other_tables()
     expected = {(number, depth) for number, key in enumerate(shared[0]["keys"]) for depth in range(key["levels"])}
     if expected != set(levels):
-        raise errors.other_tables()
+        raise _other_tables()
     return shared[0], levels
+
+
+def _other_tables() -> ValueError:
+    """Error for tables that are not all of one encoder."""
+    return ValueError("from_arrow takes all tables of one encoder, each once, as one call of to_arrow gave them.")
 
 
 def make_model(told: dict[str, Any], levels: Mapping[tuple[int, int], Any]) -> TableModel:

@@ -166,11 +166,21 @@ def tables_of(encoder: Encoder) -> EncoderTables:
         keys = [key_table(model, number, answers_of(model, number, dtype)) for number in numbers]
     else:
         # Others hold more than the encodings of categories, or hash values.
-        raise errors.no_tables(type(encoder).__name__)
+        raise _no_tables(type(encoder).__name__)
     n_encoded = len(names) - len(model.selection.passed)
     order = list(order_of(model)([*range(n_encoded)])) if model.indicators else list(range(n_encoded))
     labels = names_at_fit(model)
     return EncoderTables(keys, names, order, [labels[position] for position in model.selection.passed], dtype)
+
+
+def _no_tables(owner: str) -> TypeError:
+    """Error for an encoder whose encodings do not follow from single keys."""
+    return TypeError(
+        f"{owner} cannot be exported: its encodings do not follow from the categories of single keys alone, as those "
+        "of TargetEncoder, CatBoostEncoder, ImpactEncoder, WeightOfEvidenceEncoder, StatisticEncoder (but for "
+        "seconds_since_last), GradientEncoder, CountEncoder, OrdinalEncoder and OneHotEncoder do. Save it with save(), "
+        "and encode with gpu_encode where rows are."
+    )
 
 
 def tables_to_leave(encoder: Encoder, min_count: float, hash_key: bytes | None) -> EncoderTables:

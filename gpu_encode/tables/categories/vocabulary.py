@@ -15,11 +15,8 @@ from gpu_encode.seam.ops import Ops, host, host_strings
 from gpu_encode.tables.categories import objects, strings, values
 from gpu_encode.tables.categories.values import TEMPORAL, UNITS, Values
 from gpu_encode.words.errors.values import (
-    damaged_vocabulary,
+    _column,
     different_kinds,
-    infinite_category,
-    null_not_last,
-    repeated_categories,
 )
 
 # Up to this many strings are looked up one by one: among so many categories in a table, which is kept, and among more
@@ -69,7 +66,10 @@ class Vocabulary:
             if len(distinct) < len(given):
                 repeated = given.take(np.flatnonzero(np.bincount(places)[places] > 1)[:1]).to_numpy()[0]
                 shown = str(repeated) if isinstance(repeated, np.generic) else repr(repeated)
-                raise repeated_categories(column, shown)
+                raise ValueError(
+                    f"categories of {_column(column)} contain {shown} more than once: the predefined categories "
+                    "contain duplicate elements. Name each once."
+                )
         return cls(given)
 
     @classmethod
@@ -87,13 +87,16 @@ class Vocabulary:
         nulls = [objects.is_null(value) for value in listed]
         has_null = any(nulls)
         if has_null and nulls.index(True) != len(nulls) - 1:
-            raise null_not_last(column)
+            raise ValueError(
+                f"categories of {_column(column)}: Nan should be the last element: a missing value (None, NaN) must be "
+                "the last element, once."
+            )
         if isinstance(given, np.ndarray) and given.dtype.kind in "biufmMUS":
             read = values.from_numpy(given[: len(given) - has_null], column)
         else:
             read = objects.from_objects(listed[: len(listed) - has_null], column)
         if len(read.infinite()):
-            raise infinite_category(column)
+            raise ValueError(f"categories of {_column(column)} contain infinity. Leave it out.")
         return cls.in_order(read, column), has_null
 
     def __len__(self) -> int:
@@ -277,7 +280,7 @@ class Vocabulary:
         """Give the vocabulary that `to_arrow` and `metadata` describe, or an error that says what does not fit."""
         array = array.combine_chunks() if isinstance(array, pa.ChunkedArray) else array
         if reason := _misfit(array, **{name: metadata.get(name) for name in ("kind", "dtype", "unit", "timezone")}):
-            raise damaged_vocabulary(reason)
+            raise _damaged_vocabulary(reason)
         kind, stored = metadata["kind"], array
         try:
             if kind == "number" and values.is_text(array.type):
@@ -288,7 +291,12 @@ class Vocabulary:
             distinct.take(np.zeros(0, np.int64)).to_numpy()
             return cls.in_order(distinct, None)
         except (TypeError, ValueError, KeyError, ArithmeticError) as error:
-            raise damaged_vocabulary(str(error)) from None
+            raise _damaged_vocabulary(str(error)) from None
+
+
+def _damaged_vocabulary(reason: str) -> ValueError:
+    """Error for stored categories that do not fit their description."""
+    return ValueError(f"the stored categories are damaged: {reason}.")
 
 
 def as_python(categories: Any) -> Any:

@@ -19,7 +19,6 @@ from gpu_encode.tables.frames import columns, cudf, device_columns, factorizing
 from gpu_encode.tables.frames.columns import Column
 from gpu_encode.tables.frames.device_columns import DeviceColumn
 from gpu_encode.tables.frames.labels import as_numpy
-from gpu_encode.words.errors.tables import mixed_name_types, not_two_dimensional, ragged_rows
 
 # No frame library is imported to find out which one a table is of: narwhals looks at what has been.
 _MODULE = nw.dependencies
@@ -71,7 +70,12 @@ class Frame:
         """Column names if all are strings, None if none is, an error between: as scikit-learn has it."""
         types = sorted({type(label).__qualname__ for label in self.labels or []})
         if len(types) > 1 and "str" in types:
-            raise mixed_name_types(types)
+            raise TypeError(
+                f"Feature names are only supported if all input features have string names, but your input has {types} "
+                "as feature name / column name types. If you want feature names to be stored and validated, you must "
+                "convert them all to strings, by using X.columns = X.columns.astype(str) for example. Otherwise you "
+                "can remove feature / column names from your input data, or convert them all to a non-string data type."
+            )
         return list(self.labels) if self.labels and types == ["str"] else None
 
     def label(self, position: int) -> object:
@@ -329,7 +333,7 @@ def _read_frame(data: Any) -> Frame | None:
     if not is_lazy and (frame := _of_pandas_or_polars(data)) is not None:
         return frame
     if is_series(data):
-        raise not_two_dimensional((len(data),), data)
+        raise _not_two_dimensional((len(data),), data)
     eager = None if is_lazy else _read_known(data)
     if eager is None and isinstance(from_native(data, pass_through=True), nw.LazyFrame):
         of_spark = engine_holding(data) == "spark"
@@ -386,13 +390,27 @@ def _read_array(data: Any) -> Frame:
     if devices.on_gpu(data):
         matrix = device_columns.adopt(data, "X")
         if matrix.ndim != 2:
-            raise not_two_dimensional(matrix.shape, matrix)
+            raise _not_two_dimensional(matrix.shape, matrix)
         return Frame(matrix, "cupy", matrix.shape)
     array = to_array(data, "X")
     columns.check_real("X", array)
     if array.ndim != 2:
-        raise not_two_dimensional(array.shape, array)
+        raise _not_two_dimensional(array.shape, array)
     return Frame(array, "numpy", array.shape)
+
+
+def _not_two_dimensional(shape: tuple[int, ...], found: object) -> ValueError:
+    """Error for data that is no table, worded as scikit-learn does."""
+    if len(shape) > 2:
+        return ValueError(f"Found array with dim {len(shape)}, while dim 2 is required: one row per sample.")
+    what = "1D" if len(shape) == 1 else "scalar"
+    name = getattr(found, "name", None)
+    as_table = f" One column of a frame is a table as X[[{name!r}]]." if isinstance(name, str) and name else ""
+    return ValueError(
+        f"Expected 2D array, got {what} array instead:\narray={found}.\n"
+        "Reshape your data either using array.reshape(-1, 1) if your data has a single feature or "
+        f"array.reshape(1, -1) if it contains a single sample.{as_table}"
+    )
 
 
 def to_array(data: Any, name: str) -> Any:
@@ -419,7 +437,7 @@ def to_array(data: Any, name: str) -> Any:
     try:
         array = np.asarray(data)
     except ValueError:
-        raise ragged_rows(name) from None
+        raise _ragged_rows(name) from None
     if not isinstance(data, (list, tuple)) or array.dtype.kind not in "fUS":
         return array
     # NumPy turns 1 beside "a" into "1", and a large integer beside 0.5 into another number.
@@ -427,6 +445,12 @@ def to_array(data: Any, name: str) -> Any:
     if array.dtype.kind == "f" and bool(np.all((objects == array) | (objects != objects))):  # noqa: PLR0124 - NaN
         return array
     return objects
+
+
+def _ragged_rows(name: str) -> ValueError:
+    """Error for a list of rows of different lengths."""
+    held = "column" if name == "X" else "target"
+    return ValueError(f"{name} is a list whose rows have different lengths. Give every row one value per {held}.")
 
 
 def assemble(frame: Frame, names: list[str], arrays: list[Array], passed: list[int], kind: str | None) -> Any:

@@ -15,7 +15,7 @@ from gpu_encode.tables.categories.vocabulary import FactorizedColumn, Vocabulary
 from gpu_encode.tables.frames.device_columns import to_host
 from gpu_encode.tables.frames.device_vectors import NumberedLabels
 from gpu_encode.tables.frames.frame import Frame, from_native, is_collection, is_frame, is_series, read, refuse_dask
-from gpu_encode.words.errors.pieces import columns_of_piece, series_among_tables
+from gpu_encode.words.errors.pieces import _cut
 from gpu_encode.words.errors.targets import incomparable_labels
 from gpu_encode.words.errors.values import RowError, mixed_types
 
@@ -171,7 +171,7 @@ def tables_of(data: Any) -> list[Any] | None:
     for number, table in enumerate(data):
         refuse_dask(table, f"X[{number}]")
         if is_series(devices.unwrap(table)):
-            raise series_among_tables(number, type(table).__name__, hasattr(table, "to_frame"))
+            raise _series_among_tables(number, type(table).__name__, hasattr(table, "to_frame"))
         if not is_table(table):
             if not tables and not iterated:
                 return None
@@ -186,6 +186,15 @@ def tables_of(data: Any) -> list[Any] | None:
             "iterator of at least one table."
         )
     return tables
+
+
+def _series_among_tables(number: int, type_name: str, has_to_frame: bool) -> TypeError:
+    """Error for a list of series, which is neither a list of tables nor of rows."""
+    advice = "[part.to_frame() for part in X]" if has_to_frame else "[pyarrow.table({'name': part}) for part in X]"
+    return TypeError(
+        f"X[{number}] is a series ({type_name}), and a table in pieces is a list of tables. Where each series is a "
+        f"piece of one column, make tables of them: {advice}. Where each is a row, or a whole column, make one table."
+    )
 
 
 def is_table(data: Any) -> bool:
@@ -247,7 +256,27 @@ def _check_columns(number: int, first: Frame, other: Frame) -> None:
             "columns."
         )
     if first.names != other.names if nameless else first.labels != other.labels:
-        raise columns_of_piece(number, first.labels, other.labels)
+        raise _columns_of_piece(number, first.labels, other.labels)
+
+
+def _columns_of_piece(number: int, first: Sequence[object] | None, found: Sequence[object] | None) -> ValueError:
+    """Error for a table whose columns are not those of the first; None is a table without column names."""
+    if first is None:
+        says = f"X[{number}] has the column names {_cut(found or [])}, but X[0] has none"
+    elif found is None:
+        says = f"X[{number}] has no column names, but X[0] has {_cut(first)}"
+    elif set(first) == set(found):
+        position = next(i for i, pair in enumerate(zip(first, found, strict=True)) if pair[0] != pair[1])
+        says = (
+            f"X[{number}] has the columns of X[0] in another order: at position {position} it has {found[position]!r}, "
+            f"but X[0] has {first[position]!r}"
+        )
+    else:
+        missing, extra = _without(first, found), _without(found, first)
+        differences = [f"lacks {_cut(missing)}, which X[0] has"] if missing else []
+        differences += [f"has {_cut(extra)}, which X[0] lacks"] if extra else []
+        says = f"X[{number}] {', and '.join(differences)}"
+    return ValueError(f"{says}. All tables must have the same columns in the same order.")
 
 
 NUMBERS = set("biuf")
@@ -330,3 +359,8 @@ def _is_all_null(array: Array) -> bool:
 def _fits(array: Array, target: "np.dtype[Any]") -> bool:
     limits = np.iinfo(target)
     return int(array.min()) >= limits.min and int(array.max()) <= limits.max
+
+
+def _without(names: Sequence[object], others: Sequence[object]) -> list[object]:
+    known = set(others)
+    return [name for name in names if name not in known]

@@ -20,7 +20,7 @@ from gpu_encode.tables.frames.device_columns import to_host
 from gpu_encode.tables.frames.device_vectors import Incomplete, NumberedLabels
 from gpu_encode.tables.frames.frame import Frame, is_collection, is_frame, read, refuse_dask, refuse_sparse, to_array
 from gpu_encode.tables.frames.pieces import Pieces, is_table, join_vectors
-from gpu_encode.words.errors.pieces import targets_of_piece
+from gpu_encode.words.errors.pieces import _cut
 from gpu_encode.words.errors.tables import inconsistent_lengths, not_one_column
 from gpu_encode.words.errors.targets import missing_targets, timestamps_as_target
 from gpu_encode.words.errors.values import mixed_types
@@ -208,7 +208,10 @@ class PieceVectors:
         for number, own_names in enumerate(names):
             # A series' name means nothing where there is but one target.
             if len(own_names) != len(names[0]) or (len(own_names) > 1 and own_names != names[0]):
-                raise targets_of_piece(number, names[0], own_names)
+                raise ValueError(
+                    f"y[{number}] has {_targets(own_names)}, but y[0] has {_targets(names[0])}. All must have the same "
+                    "targets in the same order."
+                )
         every = [join_incomplete([targets[i][1] for targets in per_part]) for i in range(len(names[0]))]
         for values in every if self.role == "y" and not keep_missing else ():
             _refuse_missing(values)
@@ -350,3 +353,7 @@ def move_to_reader(values: Any, backend: Ops) -> Any:
         return values
     is_array = not isinstance(values, (NumberedLabels, Incomplete))
     return to_host(values) if is_array else values.on_host()
+
+
+def _targets(names: Sequence[object]) -> str:
+    return f"{len(names)} targets" if None in names else f"the targets {_cut(names)}"

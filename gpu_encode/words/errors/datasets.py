@@ -13,48 +13,12 @@ LEAVE_OUT = (
     '. Leave such rows out by drop_missing_target=True (--drop-missing-target), or pass missing_target="keep" '
     "(--missing-target keep): most encoders then encode them, and learn nothing of them but their categories."
 )
-KINDS_OF_SOURCES = (
-    "the path of a file or folder, a glob, a list of paths, a URL, a pyarrow.dataset.Dataset of files, a "
-    "deltalake.DeltaTable, or a query: a LazyFrame of polars, a relation of DuckDB, a stream of Arrow"
-)
-TABLES = ("DataFrame", "Table", "ndarray")
 
 
 def _near(word: str, known: Sequence[str]) -> str:
     """Say which known words one that is not known may stand for."""
     near = difflib.get_close_matches(word, known)
     return f" Did you mean {' or '.join(map(repr, near))}?" if near else ""
-
-
-def not_a_source(type_name: str) -> TypeError:
-    """Error for something that names no files."""
-    held = " A table in memory goes to encoder.fit_transform(X, y)." if type_name in TABLES else ""
-    return TypeError(f"source is a {type_name}. Give {KINDS_OF_SOURCES}.{held}")
-
-
-def no_encoder(found: object) -> TypeError:
-    """Error for something else where an encoder belongs, such as its file or its class."""
-    hint = ""
-    if isinstance(found, type):
-        hint = f" Write {found.__name__}()."
-    elif isinstance(found, (str, PurePath)):
-        hint = f" Load a saved one, gpu_encode.load({str(found)!r})."
-    kind = type(found).__name__
-    return TypeError(f"encoder must be an encoder, such as TargetEncoder(). Got a {kind} instead.{hint}")
-
-
-def table_as_source(type_name: str) -> TypeError:
-    """Error for a table, which encoders take as it is."""
-    return TypeError(
-        f"source is a table ({type_name}), which encoders take as it is: encoder.fit_transform(X, y), "
-        f"encoder.transform(X). Here give {KINDS_OF_SOURCES}, such as frame.lazy() of polars or table.to_reader() of "
-        "Arrow."
-    )
-
-
-def no_sources() -> ValueError:
-    """Error for a list or dataset of no files."""
-    return ValueError(f"source names no file. Give {KINDS_OF_SOURCES}.")
 
 
 def no_such_source(path: str) -> FileNotFoundError:
@@ -74,14 +38,6 @@ def unknown_format(path: str, suffixes: Sequence[str]) -> ValueError:
     """Error for a file whose suffix says nothing."""
     hint = _near(PurePath(path).suffix, suffixes)
     return ValueError(f"{path!r}: no known format has this suffix.{hint} Choose from {', '.join(suffixes)}.")
-
-
-def unknown_destination(path: str, suffixes: Sequence[str]) -> ValueError:
-    """Error for a destination that is neither a file of a known format nor said to be a folder."""
-    return ValueError(
-        f"destination {path!r}: no known format has this suffix.{_near(PurePath(path).suffix, suffixes)} Choose from "
-        f"{', '.join(suffixes)}; for a folder of this name write {path + '/'!r}."
-    )
 
 
 def other_kind(text: str, is_folder: bool) -> FileExistsError:
@@ -105,21 +61,6 @@ def holds_others(text: str, other: str) -> FileExistsError:
     )
 
 
-def closed_folder(path: str) -> PermissionError:
-    """Error for a folder that one may not look into."""
-    return PermissionError(f"no permission to read the folder {path!r} of the source.")
-
-
-def dataset_without_files(type_name: str) -> TypeError:
-    """Error for a dataset of Arrow that is not made of files."""
-    return TypeError(f"source is a {type_name}, which is not made of files. Give {KINDS_OF_SOURCES}.")
-
-
-def source_is_gone(path: str) -> FileNotFoundError:
-    """Error for a file that was there, and is not any more."""
-    return FileNotFoundError(f"the source file {path!r} is not there any more. Put it back, and run again.")
-
-
 class SourceChangedError(ValueError):
     """Error for a file that is not what it was when work began, so that nothing finished fits it."""
 
@@ -137,13 +78,6 @@ def type_unknown_to(column: object, kind: object, format_name: str, advice: str)
     return ValueError(f"column {column!r} holds {kind!s}, which {format_name} cannot: {advice}")
 
 
-def column_in_one_file(column: str, having: str, lacking: str) -> ValueError:
-    """Error for a column that not all files have."""
-    return ValueError(
-        f"column {column!r} is in {having!r}, but not in {lacking!r}. All files of a source must have the same columns."
-    )
-
-
 def check_outputs(names: Sequence[str]) -> None:
     """Raise ValueError for an output with two columns of one name."""
     for name in names:
@@ -156,38 +90,6 @@ def no_such_column(role: str, column: object, names: Sequence[str]) -> ValueErro
     hint = _near(str(column), names)
     shown = ", ".join(map(repr, names[:20])) + (", ..." if len(names) > 20 else "")
     return ValueError(f"{role}: the source has no column {column!r}.{hint} It has: {shown}.")
-
-
-def not_a_column_name(role: str, found: object) -> TypeError:
-    """Error for something else where the name of a column is wanted."""
-    plural = " or a list of them" if role == "target" else ""
-    return TypeError(f"{role} must be the name of a column{plural}, a str. Got a {type(found).__name__} instead.")
-
-
-def bad_compression(found: object, suffix: str, allowed: Sequence[str]) -> ValueError:
-    """Error for a compression that the format does not have."""
-    choices = f"Choose from {', '.join(allowed)}" if allowed else "Leave it out: the suffix .csv.gz compresses"
-    return ValueError(f"compression {found!r} is not one of {suffix} files. {choices}.")
-
-
-class RefusedResumeError(ValueError):
-    """Work that was interrupted, and that this call cannot go on with."""
-
-
-def other_work(folder: str, what: str, before: object, now: object) -> RefusedResumeError:
-    """Error for going on with work that is not the same."""
-    shown = [repr(value) if len(repr(value)) <= 200 else repr(value)[:200] + "..." for value in (before, now)]
-    return RefusedResumeError(
-        f"cannot go on with the interrupted run in {folder!r}: {what} was {shown[0]} there and is {shown[1]} now. "
-        "Run without resume to start afresh, or with what it was."
-    )
-
-
-def unreadable_sums(path: str, reason: str) -> RefusedResumeError:
-    """Error for saved sums that are damaged."""
-    return RefusedResumeError(
-        f"cannot go on with an interrupted run: {path!r} is damaged: {reason}. Run without resume to start afresh."
-    )
 
 
 class Need(NamedTuple):
@@ -218,16 +120,3 @@ class CategoriesError(ValueError):
             "or encode fewer columns at a time."
         )
         self.n_categories = n_categories
-
-
-def not_on_disk(reason: str) -> ValueError:
-    """Error for encodings that do not come of tables on disk."""
-    return ValueError(f'tables="disk": {reason}. Or pass tables="memory".')
-
-
-def not_fitted() -> str:
-    """Words for an encoder that has no room for what it would have learned."""
-    return (
-        "The categories have no room in memory_limit, so that their tables are on disk and the encoder is not fitted: "
-        "give model= (--model) a path, for new rows."
-    )

@@ -4,8 +4,6 @@ from collections.abc import Sequence
 
 from gpu_encode.words.errors.values import RowError
 
-LIKE_X = "a Dask frame, series or array, or a list of Delayed objects, with as many partitions as X"
-
 
 class RowInPartitionError(RowError):
     """Error about a row that is counted in its partition alone, where nobody knows yet how many rows come before.
@@ -28,11 +26,3 @@ class RowInPartitionError(RowError):
     def counted(self, lengths: Sequence[int]) -> RowError:
         """Give the error with its row counted over all rows, by the rows of the partitions before."""
         return RowError(self.before, sum(lengths) + self.row, self.after)
-
-
-def vector_beside_dask(role: str, type_name: str) -> TypeError:
-    """Error for a vector that has no partitions, beside an X that has."""
-    return TypeError(
-        f"X is in partitions of Dask, and {role} is a {type_name}. Give {role} as {LIKE_X}: a column of the frame that "
-        f"X was taken from, or dask.array.from_array({role}, chunks=...) with a chunk for each partition."
-    )

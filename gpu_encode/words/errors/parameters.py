@@ -84,11 +84,6 @@ def bad_parameter(owner: str, name: str, value: object, law: str) -> ValueError:
     return ValueError(f"The {name!r} parameter of {owner} {law}. Got {value!r} instead.")
 
 
-def no_list_of(name: str, value: object, example: str) -> ValueError:
-    """Error for a parameter that must list what is compared, and lists nothing."""
-    return ValueError(f"The {name!r} parameter of tune must be a list, for example {example}. Got {value!r} instead.")
-
-
 def scheme_without_held_out_rows(scheme: object) -> ValueError:
     """Error for a scheme that does not hold out whole folds."""
     name = type(scheme).__name__
@@ -126,11 +121,4 @@ def no_ages(what: str, scheme: object) -> ValueError:
     }.get(what, f"Leave {given} out, or take an encoder that keeps sums, as TargetEncoder.")
     return ValueError(
         f"{what} takes rows of all ages alike, but {given} of {type(scheme).__name__} asks for their ages. {instead}"
-    )
-
-
-def splits_used_once(cv: object) -> TypeError:
-    """Error for splits that are gone once they have been read."""
-    return TypeError(
-        f"cv gives its splits only once ({type(cv).__name__}), and the tuned encoder needs them again. Pass list(cv)."
     )

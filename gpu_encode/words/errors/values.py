@@ -104,32 +104,6 @@ def different_kinds(column: object, fitted: str, given: str) -> ValueError:
     )
 
 
-def repeated_categories(column: object, shown: str) -> ValueError:
-    """Error for a list of categories that names one twice, in scikit-learn's words."""
-    return ValueError(
-        f"categories of {_column(column)} contain {shown} more than once: the predefined categories contain duplicate "
-        "elements. Name each once."
-    )
-
-
-def null_not_last(column: object) -> ValueError:
-    """Error for a missing value anywhere but at the end of a list of categories, in scikit-learn's words."""
-    return ValueError(
-        f"categories of {_column(column)}: Nan should be the last element: a missing value (None, NaN) must be the "
-        "last element, once."
-    )
-
-
-def infinite_category(column: object) -> ValueError:
-    """Error for infinity in a list of categories."""
-    return ValueError(f"categories of {_column(column)} contain infinity. Leave it out.")
-
-
-def damaged_vocabulary(reason: str) -> ValueError:
-    """Error for stored categories that do not fit their description."""
-    return ValueError(f"the stored categories are damaged: {reason}.")
-
-
 def unknown_categories(where: str, rows: NDArray[Any], advice: str) -> RowError:
     """Error for rows of categories that the fit, or the user's list, does not hold."""
     return first_of(f"Found unknown categories in column {where}: ", rows, "rows", advice)
