@@ -13,7 +13,7 @@ from gpu_encode.formulas.statistic_names import union_of
 from gpu_encode.formulas.summaries import Statistics, Summaries
 from gpu_encode.schemes.folds import CrossFitting
 from gpu_encode.words.annotations import ByKey, Column, Seed, TargetType
-from gpu_encode.words.errors.statistics import no_value_columns
+from gpu_encode.words.errors.tables import no_value_columns
 
 
 @dataclass(eq=False, repr=False)

@@ -25,8 +25,9 @@ from gpu_encode.sums.targets import UNDECIDED
 from gpu_encode.tables.categories.keys import CategoryIndex
 from gpu_encode.tables.frames import Frame, Pieces
 from gpu_encode.words.errors.parameters import no_ages
-from gpu_encode.words.errors.statistics import _shown, merge_of_other_targets
 from gpu_encode.words.errors.tables import other_width
+from gpu_encode.words.errors.targets import merge_of_other_targets
+from gpu_encode.words.errors.values import in_one_line
 
 # Parameters of statistics whose encoders have them under another name.
 ENCODER_NAMES = {
@@ -143,8 +144,8 @@ def check_same_parameters(
 def _other_parameters(name: str, before: object, now: object) -> ValueError:
     """Error for a parameter that shapes the encodings and has changed since earlier calls."""
     return ValueError(
-        f"partial_fit was called with other parameters than before: {name} is now {_shown(now)} and was "
-        f"{_shown(before)}. Set it back, or call fit to start anew."
+        f"partial_fit was called with other parameters than before: {name} is now {in_one_line(now)} and was "
+        f"{in_one_line(before)}. Set it back, or call fit to start anew."
     )
 
 

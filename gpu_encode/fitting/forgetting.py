@@ -13,7 +13,7 @@ from gpu_encode.sums.category_sums import CategorySums
 from gpu_encode.sums.targets import UNDECIDED, counted_classes
 from gpu_encode.tables.categories.keys import CategoryIndex, categories_as_numpy
 from gpu_encode.tables.categories.vocabulary import Vocabulary
-from gpu_encode.words.errors.statistics import _shown
+from gpu_encode.words.errors.values import in_one_line
 
 
 def forget(known: Model, gone: Model) -> Model:
@@ -71,8 +71,8 @@ def check_labels(mine: TargetInfo, theirs: TargetInfo) -> TargetInfo:
 def _never_learned_label(label: object) -> ValueError:
     """Error for rows to forget with a label that was never learned."""
     return ValueError(
-        f"forget was given the label {_shown(label)}, which this encoder has not learned. Give rows as they were given "
-        "to fit or partial_fit, each once."
+        f"forget was given the label {in_one_line(label)}, which this encoder has not learned. Give rows as they were "
+        "given to fit or partial_fit, each once."
     )
 
 

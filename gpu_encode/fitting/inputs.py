@@ -22,11 +22,7 @@ from gpu_encode.sums.targets import LABELLED, Target, as_doubles, side_by_side
 from gpu_encode.tables import frames
 from gpu_encode.tables.frames import Frame, Pieces, PieceVectors, with_piece
 from gpu_encode.tables.frames.columns import are_labels, is_temporal, plain
-from gpu_encode.words.errors.pieces import rows_have_changed
-from gpu_encode.words.errors.statistics import (
-    _ADVICE,
-    no_value_columns,
-)
+from gpu_encode.words.errors.tables import NO_NUMBERS, no_value_columns, rows_have_changed
 from gpu_encode.words.errors.targets import no_target
 from gpu_encode.words.errors.values import RowError, infinite_value
 from gpu_encode.words.notices import warn
@@ -474,7 +470,7 @@ def read_numbers(part: Frame, position: int) -> tuple[Array, Array]:
 
 def _timestamps_as_value(column: object) -> TypeError:
     """Error for a column of dates, times or spans of time."""
-    return TypeError(f"values: column {column!r} holds dates, times or spans of time. {_ADVICE}")
+    return TypeError(f"values: column {column!r} holds dates, times or spans of time. {NO_NUMBERS}")
 
 
 def _spread(present: Array, nulls: Array, label: object) -> Array:
@@ -490,4 +486,4 @@ def _spread(present: Array, nulls: Array, label: object) -> Array:
 
 def _text_as_value(column: object, found: object) -> TypeError:
     """Error for a column of values that are no numbers."""
-    return TypeError(f"values: column {column!r} holds {found!r}, which is no number. {_ADVICE}")
+    return TypeError(f"values: column {column!r} holds {found!r}, which is no number. {NO_NUMBERS}")

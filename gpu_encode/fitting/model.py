@@ -27,7 +27,7 @@ from gpu_encode.tables.categories.keys import CategoryIndex
 from gpu_encode.tables.categories.vocabulary import Vocabulary
 from gpu_encode.tables.frames import Frame, Pieces, part_with, to_host, with_piece
 from gpu_encode.tables.frames.labels import column_of
-from gpu_encode.words.errors.targets import _shown
+from gpu_encode.words.errors.targets import first_labels
 from gpu_encode.words.errors.values import missing_values, unknown_categories
 from gpu_encode.words.notices import UnseenWarning, warn
 
@@ -390,8 +390,8 @@ def join_targets(mine: TargetInfo, theirs: TargetInfo) -> TargetInfo:
     labels = join_labels(mine.classes, theirs.classes)
     if mine.kind == "binary" and len(labels) > 2:
         raise ValueError(
-            f'The binary target now has {len(labels)} labels: {_shown(labels)}. Fit with target_type="multiclass" from '
-            "the start."
+            f"The binary target now has {len(labels)} labels: {first_labels(labels)}. Fit with "
+            'target_type="multiclass" from the start.'
         )
     return replace(mine, classes=labels)
 

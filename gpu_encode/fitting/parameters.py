@@ -24,7 +24,7 @@ from gpu_encode.seam import devices
 from gpu_encode.sums.targets import LABELLED, UNDECIDED, Target
 from gpu_encode.tables.frames import Frame, Pieces
 from gpu_encode.words.errors.parameters import bad_option, bad_parameter, check_number, check_option
-from gpu_encode.words.errors.targets import _shown_one
+from gpu_encode.words.errors.targets import as_python
 from gpu_encode.words.notices import LeakWarning, warn
 
 
@@ -479,10 +479,10 @@ def _check_dropped(owner: str, label: object, classes: Sequence[NDArray[Any] | N
         absent: list[Any] = next((labels for labels in every if label not in labels), [])
         shown = f"y holds {', '.join(map(repr, absent[:10]))}" if absent else "y is a quantity"
         raise ValueError(
-            f"drop={_shown_one(label)} of {owner} is no class: {shown}. Give None, 'first' or the label of a class."
+            f"drop={as_python(label)} of {owner} is no class: {shown}. Give None, 'first' or the label of a class."
         )
     if any(len(labels) == 1 for labels in every):
-        raise ValueError(f"drop={_shown_one(label)} leaves no column: y holds one class only. Choose drop=None.")
+        raise ValueError(f"drop={as_python(label)} leaves no column: y holds one class only. Choose drop=None.")
 
 
 def _number_for_values(owner: str, parameter: str, found: object, column: object, kind: str) -> ValueError:

@@ -11,9 +11,7 @@ from cpu_fallback.exact import Floats
 from cpu_fallback.types import Array
 from gpu_encode.seam.ops import Ops, holding
 from gpu_encode.sums.moments import Moments
-from gpu_encode.words.errors.statistics import (
-    nameless_statistic,
-)
+from gpu_encode.words.errors.parameters import nameless_statistic
 from gpu_encode.words.errors.values import RowError
 
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from gpu_encode.formulas import order_statistics
 from gpu_encode.formulas.mergeable import MergeableStatistic
-from gpu_encode.words.errors.statistics import nameless_statistic
+from gpu_encode.words.errors.parameters import nameless_statistic
 
 # Those that a name alone does not ask for.
 _WITH_NUMBER = '("quantile", q), ("share", t)'

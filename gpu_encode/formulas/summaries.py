@@ -29,7 +29,7 @@ from gpu_encode.sums.moments import Moments
 from gpu_encode.sums.targets import LABELLED
 from gpu_encode.words.annotations import Column, Key
 from gpu_encode.words.errors.parameters import check_option
-from gpu_encode.words.errors.statistics import _ADVICE
+from gpu_encode.words.errors.tables import NO_NUMBERS
 from gpu_encode.words.errors.values import RowError
 
 OF_SQUARES = ("var", "std", "sem", "skew")
@@ -280,7 +280,7 @@ def _of_numbers_alone(owner: str, statistic: str, column: object, kind: str, kno
     held = "text" if kind == "text" else "dates"
     return ValueError(
         f"values: column {column!r} holds {held}, of which {owner} has {', '.join(map(repr, known))}, and "
-        f"{statistic!r} is for numbers. {_ADVICE} Of several columns each may have its own: "
+        f"{statistic!r} is for numbers. {NO_NUMBERS} Of several columns each may have its own: "
         f'statistics={{"key": {{{column!r}: ["mode"], ...}}}}.'
     )
 

@@ -34,7 +34,6 @@ from gpu_encode.schemes.plans import (
 from gpu_encode.tables import frames
 from gpu_encode.tables.categories.vocabulary import Vocabulary
 from gpu_encode.words.annotations import Column, Seed, Splitter, Vector
-from gpu_encode.words.errors.folds import nothing_to_stratify
 from gpu_encode.words.errors.parameters import (
     bad_option,
     bad_parameter,
@@ -43,7 +42,7 @@ from gpu_encode.words.errors.parameters import (
     check_number,
     check_option,
 )
-from gpu_encode.words.errors.targets import missing_targets
+from gpu_encode.words.errors.targets import missing_targets, nothing_to_stratify
 from gpu_encode.words.errors.values import RowError
 
 # The same where some rows have no target, and a splitter cannot do without: these have a fold of their own.

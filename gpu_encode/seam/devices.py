@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from gpu_encode.words.errors.devices import device_too_small
 from gpu_encode.words.errors.parameters import check_option
+from gpu_encode.words.errors.resources import device_too_small
 
 if TYPE_CHECKING:
     from gpu_encode.seam.ops import DeviceOps

@@ -18,7 +18,7 @@ from typing import IO, Any, Self
 
 import pyarrow as pa
 
-from gpu_encode.words.errors.files import FULL, DiskFullError
+from gpu_encode.words.errors.resources import FULL, DiskFullError
 
 FORMAT = "gpu-encode"
 VERSION = 1

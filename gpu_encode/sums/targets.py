@@ -21,7 +21,7 @@ from gpu_encode.tables.frames import Incomplete, NumberedLabels, concatenate, on
 from gpu_encode.tables.frames.columns import check_real
 from gpu_encode.words.errors.parameters import check_option
 from gpu_encode.words.errors.targets import (
-    _shown,
+    first_labels,
     incomparable_labels,
     many_columns,
     missing_targets,
@@ -384,7 +384,9 @@ def join_labels(one: Array, other: Array) -> Array:
     words = [labels.dtype.kind in "OUST" for labels in (one, other)]
     if words[0] != words[1]:
         # NumPy would turn the numbers into text without a word.
-        raise ValueError(f"y held the labels {_shown(one)} and now holds {_shown(other)}. Convert them to one type.")
+        raise ValueError(
+            f"y held the labels {first_labels(one)} and now holds {first_labels(other)}. Convert them to one type."
+        )
     return np.unique(concatenate([one, other]))
 
 

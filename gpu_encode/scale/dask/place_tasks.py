@@ -30,7 +30,7 @@ from gpu_encode.scale.parts import EncodingPlan, Part, PartialSums
 from gpu_encode.tables import frames
 from gpu_encode.tables.categories.distinct_counts import DistinctCount
 from gpu_encode.tables.frames import Frame
-from gpu_encode.words.errors.pieces import rows_have_changed
+from gpu_encode.words.errors.tables import rows_have_changed
 from gpu_encode.words.errors.values import RowError
 
 # Rows that are summed at once: each may be a category of its own, whose digits are there a few times.

@@ -24,7 +24,7 @@ from gpu_encode.scale.parts import EncodingPlan, EncodingTables, PartialSums, Pr
 from gpu_encode.scale.parts.plans import for_new_rows, unfitted
 from gpu_encode.scale.parts.profiles import profile_rows
 from gpu_encode.words import notices
-from gpu_encode.words.errors.pieces import rows_have_changed
+from gpu_encode.words.errors.tables import rows_have_changed
 from gpu_encode.words.errors.targets import no_target
 from gpu_encode.words.errors.values import RowError
 

@@ -19,7 +19,7 @@ from gpu_encode.scale.files import memory, shuffle
 from gpu_encode.scale.files.look_up import Joined, PlaceTable, at_places, lines_by_place, of_new_rows, places_of
 from gpu_encode.scale.files.shuffle import KeyLines
 from gpu_encode.scale.files.spilling import SpillTables
-from gpu_encode.words.errors.pieces import rows_have_changed
+from gpu_encode.words.errors.tables import rows_have_changed
 from gpu_encode.words.errors.values import RowError
 
 # The number of a row among all rows, that of its line among those of its chunk and place, and its view.

@@ -17,6 +17,7 @@ from cpu_fallback.cached import cached_property
 from gpu_encode import storage
 from gpu_encode.encoders.base import Encoder
 from gpu_encode.fitting.model import unseen_counted, warn_of_share
+from gpu_encode.scale import messages
 from gpu_encode.scale.files import memory
 from gpu_encode.scale.files.disk_tables import SavedEncodings, TrainingFiles, is_table, run_joining, survey
 from gpu_encode.scale.files.orders import Orders, Placing
@@ -47,6 +48,7 @@ from gpu_encode.scale.files.staging import (
     write_sums,
 )
 from gpu_encode.scale.files.writing import choose_destination
+from gpu_encode.scale.messages import NotShuffledError
 from gpu_encode.scale.parts import EncodingPlan, Part, PartialSums, Profile, encode, fit, measure, plan
 from gpu_encode.scale.parts.plans import carried
 from gpu_encode.scale.parts.profiles import profile_rows
@@ -56,8 +58,6 @@ from gpu_encode.storage.archive import explain_full_disk
 from gpu_encode.sums.targets import most_classes
 from gpu_encode.words import notices
 from gpu_encode.words.annotations import ArrowStream, FilePath, LazyFrame
-from gpu_encode.words.errors import datasets as errors
-from gpu_encode.words.errors.engines import NotShuffledError
 from gpu_encode.words.errors.parameters import check_option
 from gpu_encode.words.progress import Progress, Teller
 
@@ -337,7 +337,7 @@ class Encoding:
         refused = None
         try:
             sums.append(self._measure(encoding_plan, work))
-        except errors.CategoriesError as error:
+        except messages.CategoriesError as error:
             if self._tables == "memory":
                 raise
             # Without what its frames hold.
@@ -370,7 +370,7 @@ class Encoding:
         run.write(work["part_rows"], self._needed, empty, encode_rows, size, from_start=from_start)
 
     def _encode_on_disk(
-        self, encoding_plan: EncodingPlan, work: dict[str, Any], refused: errors.CategoriesError | None
+        self, encoding_plan: EncodingPlan, work: dict[str, Any], refused: messages.CategoriesError | None
     ) -> None:
         """Encode all rows chunk by chunk, with tables on disk; `refused` says why they are not in memory."""
         run, roles = self._run, self._roles
@@ -623,7 +623,7 @@ def require_columns(encoder: Any, names: Sequence[str]) -> None:
     selection = model.selection
     for position in sorted({*selection.needed, *selection.passed, *selection.dates} - {*selection.optional}):
         if model.feature_names[position] not in names:
-            raise errors.no_such_column("the encoder", model.feature_names[position], names)
+            raise messages.no_such_column("the encoder", model.feature_names[position], names)
 
 
 def fitted_text(encoder: Any) -> list[str]:

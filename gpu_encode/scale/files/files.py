@@ -20,8 +20,8 @@ import pyarrow as pa
 import pyarrow.dataset
 import pyarrow.fs
 
+from gpu_encode.scale import messages
 from gpu_encode.scale.files.formats import FORMATS, SUFFIXES, Format, is_text, suffix_of, value_type
-from gpu_encode.words.errors import datasets as errors
 
 KINDS_OF_SOURCES = (
     "the path of a file or folder, a glob, a list of paths, a URL, a pyarrow.dataset.Dataset of files, a "
@@ -206,7 +206,7 @@ def find_matching(pattern: str) -> list[SourceFile]:
     if not paths:
         if base.is_dir() and not os.access(base, os.R_OK | os.X_OK):
             raise _closed_folder(str(base))
-        raise errors.no_such_source(pattern)
+        raise messages.no_such_source(pattern)
     return check_same_format([describe_file(Path(path), Path(path).relative_to(base).as_posix()) for path in paths])
 
 
@@ -227,7 +227,7 @@ def describe_list(texts: Sequence[str]) -> list[SourceFile]:
                 "devices cannot do: write them to a file first."
             )
         if not path.exists():
-            raise errors.no_such_source(text)
+            raise messages.no_such_source(text)
         if not path.is_file():
             raise ValueError(f"source: {text!r} in the list is a folder. List its files, or give the folder alone.")
     for number, path in enumerate(paths):
@@ -245,7 +245,7 @@ def describe_file(path: Path, relative: str) -> SourceFile:
     """Describe one file on this machine."""
     suffix = suffix_of(path.name)
     if suffix is None:
-        raise errors.unknown_format(str(path), list(SUFFIXES))
+        raise messages.unknown_format(str(path), list(SUFFIXES))
     return SourceFile(str(path), relative, suffix, partition_of(relative))
 
 
@@ -283,7 +283,7 @@ def open_delta(folder: str) -> Any:
     try:
         from deltalake import DeltaTable
     except ImportError:
-        raise errors.delta_table(folder) from None
+        raise messages.delta_table(folder) from None
     return DeltaTable(folder)
 
 
@@ -330,7 +330,7 @@ def describe_fragment(
     by_extension = {form.extension: f".{form.name}" for form in FORMATS}
     suffix = suffix_of(fragment.path) or by_extension.get(dataset.format.default_extname)
     if suffix is None:
-        raise errors.unknown_format(fragment.path, list(SUFFIXES))
+        raise messages.unknown_format(fragment.path, list(SUFFIXES))
     values = pyarrow.dataset.get_partition_keys(fragment.partition_expression)
     # In the order of the columns: the expression has an order of its own.
     names = [name for name in dataset.schema.names if name in values and (partitions is None or name in partitions)]

@@ -20,7 +20,7 @@ import pyarrow.parquet
 
 from cpu_fallback.cached import cached_property
 from cpu_fallback.settings import number_from_environment
-from gpu_encode.words.errors import datasets as errors
+from gpu_encode.scale import messages
 
 if TYPE_CHECKING:
     from gpu_encode.scale.files.files import SourceFile
@@ -181,7 +181,7 @@ class Parquet(Format):
         """Refuse what Parquet does not have."""
         for column in schema:
             if pa.types.is_interval(column.type) or pa.types.is_run_end_encoded(column.type):
-                raise errors.type_unknown_to(column.name, column.type, "Parquet", OTHERWISE_ARROW)
+                raise messages.type_unknown_to(column.name, column.type, "Parquet", OTHERWISE_ARROW)
         return schema
 
     def open_writer(self, stream: Any, schema: pa.Schema, _suffix: str, compression: str | None) -> Any:
@@ -305,9 +305,9 @@ class Csv(Format):
         for column in schema:
             kind = value_type(column.type)
             if pa.types.is_interval(kind):
-                raise errors.type_unknown_to(column.name, kind, "CSV", OTHERWISE_ARROW)
+                raise messages.type_unknown_to(column.name, kind, "CSV", OTHERWISE_ARROW)
             if pa.types.is_nested(kind):
-                raise errors.type_unknown_to(column.name, kind, "CSV", "write Parquet, or leave it out")
+                raise messages.type_unknown_to(column.name, kind, "CSV", "write Parquet, or leave it out")
             columns.append(column.with_type(pa.string() if pa.types.is_decimal(kind) else kind))
         return pa.schema(columns)
 
@@ -369,7 +369,7 @@ def read_batches(contents: Contents, columns: Sequence[str], skip: int, batch_ro
             yield batch.slice(start, batch_rows)
         skip = max(0, skip - batch.num_rows)
     if n_read != contents.n_rows:
-        raise errors.source_changed(file.path)
+        raise messages.source_changed(file.path)
 
 
 def copy_rows(table: pa.Table) -> pa.Table:

@@ -18,12 +18,12 @@ from cpu_fallback.types import MISSING, Array
 from gpu_encode.fitting.columns import map_columns
 from gpu_encode.fitting.model import count_unseen, encoded_names, refuse_values
 from gpu_encode.scale.files import shuffle, stores
+from gpu_encode.scale.messages import check_outputs, no_such_column
 from gpu_encode.seam.ops import host
 from gpu_encode.tables import frames
 from gpu_encode.tables.categories.hashes import hash_categories
 from gpu_encode.tables.categories.keys import CategoryIndex, KeySpec
-from gpu_encode.words.errors.datasets import check_outputs, no_such_column
-from gpu_encode.words.errors.pieces import rows_have_changed
+from gpu_encode.words.errors.tables import rows_have_changed
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ from typing import Any
 from gpu_encode.fitting.columns import map_columns
 from gpu_encode.scale.files import memory
 from gpu_encode.scale.files.source import Size
+from gpu_encode.scale.messages import CategoriesError, Need
 from gpu_encode.scale.parts import EncodingPlan, Part, PartialSums
 from gpu_encode.schemes.plans import FoldPlan
 from gpu_encode.seam import ops
@@ -19,7 +20,6 @@ from gpu_encode.sums.category_sums import CategorySums
 from gpu_encode.sums.targets import counted_classes
 from gpu_encode.tables.categories.distinct_counts import DistinctCount
 from gpu_encode.tables.categories.keys import CategoryIndex
-from gpu_encode.words.errors.datasets import CategoriesError, Need
 
 # Of a category: what joining two vocabularies takes beside their values, and what finding values among them takes.
 JOINING, FINDING = 96, 48

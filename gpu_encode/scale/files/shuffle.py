@@ -26,6 +26,7 @@ from gpu_encode.fitting.model import Model
 from gpu_encode.fitting.tasks import EncodingTask
 from gpu_encode.formulas.encoding_rule import EncodingRule, check_weights
 from gpu_encode.scale.files.source import Reading
+from gpu_encode.scale.messages import NotShuffledError
 from gpu_encode.scale.parts import EncodingPlan, Part, PartialSums
 from gpu_encode.scale.parts.encoding import labels_of
 from gpu_encode.scale.parts.sums import prepare_part, sum_prepared
@@ -38,7 +39,6 @@ from gpu_encode.sums.category_sums import CategorySums, DigitSpan, SumSpec, join
 from gpu_encode.tables import frames
 from gpu_encode.tables.categories.hashes import hash_categories
 from gpu_encode.tables.categories.tuples import Tuples
-from gpu_encode.words.errors.engines import NotShuffledError
 
 # Another seed than those that folds are likely to have, whose hashes would leave places empty.
 SEED = 0x9E3779B97F4A7C15

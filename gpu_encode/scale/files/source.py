@@ -16,6 +16,7 @@ from cpu_fallback.cached import cached_property
 from gpu_encode.fitting.columns import Selection
 from gpu_encode.fitting.fit import select_columns
 from gpu_encode.fitting.parameters import Parameters
+from gpu_encode.scale import messages
 from gpu_encode.scale.files import files, stores
 from gpu_encode.scale.files.files import SourceFile, SourceFiles
 from gpu_encode.scale.files.formats import Contents, is_text, read_batches, value_type
@@ -24,7 +25,6 @@ from gpu_encode.scale.parts import Part
 from gpu_encode.tables import frames
 from gpu_encode.tables.frames.column_choice import is_choice
 from gpu_encode.tables.frames.columns import learn_types_of_pandas
-from gpu_encode.words.errors import datasets as errors
 from gpu_encode.words.errors.targets import DROP_OR_KEEP, stray_text, text_as_quantity
 from gpu_encode.words.errors.values import RowError
 
@@ -160,7 +160,7 @@ class Source:
             yield
         except RowError as error:
             where, row = self.named(error.row)
-            after = error.after.replace(DROP_OR_KEEP, errors.LEAVE_OUT)
+            after = error.after.replace(DROP_OR_KEEP, messages.LEAVE_OUT)
             raise RowError(error.before, error.row, f" (row {row} of {where}){after}") from error
 
     def without_incomplete(self, columns: Sequence[str]) -> "Source":
@@ -264,7 +264,7 @@ class Source:
         """Read a file in batches, as tables of the source's schema."""
         file = self.files[number]
         if file.state() != self.states[number]:
-            raise errors.source_changed(file.path)
+            raise messages.source_changed(file.path)
         inside = [name for name in self.schema.names if name not in file.partition]
         # Where folders' names say all that is wanted, any column tells how many rows there are.
         here = [name for name in inside if name in columns] or inside[:1]
@@ -338,7 +338,7 @@ def of_stream(stream: Stream, missing_text: Sequence[str]) -> Source:
     files.refuse_repeated(file, stream.schema)
     for column in stream.schema:
         if pa.types.is_union(column.type):
-            raise errors.type_unknown_to(column.name, column.type, "a table", "cast it in the query, or leave it out")
+            raise messages.type_unknown_to(column.name, column.type, "a table", "cast it in the query, or leave it out")
     schema = decode_text(stream.schema) if missing_text else stream.schema
     no_rows = [Contents(file, stream.schema, [0])]
     return Source([file], no_rows, schema, [(0, 0)], None, tuple(missing_text), stream=stream)
@@ -523,7 +523,7 @@ def find_roles(schema: Any, target: Any, weight: Any, groups: Any) -> Roles:
         if not isinstance(name, str):
             raise _not_a_column_name(role.removeprefix("the "), name)
         if name not in schema.names:
-            raise errors.no_such_column(role.removeprefix("the "), name, schema.names)
+            raise messages.no_such_column(role.removeprefix("the "), name, schema.names)
         if name in seen:
             raise ValueError(f"column {name!r} is {seen[name]} and {role}. Give each its own column.")
         seen[name] = role
@@ -550,7 +550,7 @@ def with_columns(encoded: Any, others: Any) -> Any:
     ['city', 'y']
     """
     if {*encoded.column_names} & {*others.column_names}:
-        errors.check_outputs([*encoded.column_names, *others.column_names])
+        messages.check_outputs([*encoded.column_names, *others.column_names])
     for field, column in zip(others.schema, others.columns, strict=True):
         encoded = encoded.append_column(field, column)
     return encoded

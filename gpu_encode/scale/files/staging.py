@@ -21,6 +21,7 @@ from typing import Any, Self
 import numpy as np
 
 import gpu_encode
+from gpu_encode.scale import messages
 from gpu_encode.scale.files.publishing import RECORD, go_on, publish
 from gpu_encode.scale.files.source import Source
 from gpu_encode.scale.files.stores import Store
@@ -33,7 +34,6 @@ from gpu_encode.storage.archive import sync_file, sync_folder
 from gpu_encode.storage.json_fields import read_count, read_field, read_list
 from gpu_encode.storage.parameters import UnwritableError, decode_array, describe, encode, show
 from gpu_encode.sums.category_sums import CategorySums, DigitSpan, SumSpec
-from gpu_encode.words.errors import datasets as errors
 
 VERSION = 1
 MANIFEST = "manifest.json"
@@ -99,13 +99,13 @@ class Staging:
         try:
             shutil.rmtree(self.partial, ignore_errors=True)
             # What was finished of a source that has changed is of no use.
-            keep = self._keep and not isinstance(error, errors.SourceChangedError)
+            keep = self._keep and not isinstance(error, messages.SourceChangedError)
             if error is None or not (keep and self.is_useful):
                 remove_folder(self.folder)
             elif not isinstance(error, RefusedResumeError):
                 files = (path for path in self.folder.rglob("*") if path.is_file())
                 n_bytes = sum(path.stat().st_size for path in files)
-                error.add_note(errors.KEPT.format(folder=self.folder, megabytes=n_bytes / 1e6))
+                error.add_note(messages.KEPT.format(folder=self.folder, megabytes=n_bytes / 1e6))
         finally:
             self._lock.close()
             if self._store is not None:

@@ -18,10 +18,10 @@ from urllib.parse import urlsplit
 
 import pyarrow as pa
 
+from gpu_encode.scale import messages
 from gpu_encode.scale.files.files import DELTA_LOG, SourceFile, SourceFiles, check_same_format, is_hidden, partition_of
 from gpu_encode.scale.files.formats import SUFFIXES, suffix_of
 from gpu_encode.scale.files.publishing import RECORD
-from gpu_encode.words.errors import datasets as errors
 
 # A scheme, and before it those of fsspec that work on another: simplecache::s3://.
 URL = re.compile(r"([a-z0-9+.-]+::)*[a-z][a-z0-9+.-]*://", re.IGNORECASE)
@@ -145,11 +145,11 @@ def find(source: Any) -> SourceFiles:
         return SourceFiles(describe_list([source]))
     base, keys = found
     if any(f"/{DELTA_LOG}/" in key for key in keys):
-        raise errors.delta_table(source)
+        raise messages.delta_table(source)
     relatives = {key.removeprefix(base).lstrip("/"): filesystem.unstrip_protocol(key) for key in keys}
     kept = [name for name in sorted(relatives) if suffix_of(name) and not is_hidden(PurePosixPath(name))]
     if not kept:
-        raise errors.no_such_source(source)
+        raise messages.no_such_source(source)
     listed = check_same_format([describe_file(filesystem, relatives[name], name) for name in kept])
     return SourceFiles(listed, source if base == path else None)
 
@@ -195,7 +195,7 @@ def describe_file(filesystem: Any, url: str, relative: str) -> StoreFile:
     """Describe one file in a store."""
     suffix = suffix_of(urlsplit(url).path if is_page(url) else url)
     if suffix is None:
-        raise errors.unknown_format(url, list(SUFFIXES))
+        raise messages.unknown_format(url, list(SUFFIXES))
     return StoreFile(url, relative, suffix, partition_of(relative), filesystem)
 
 
@@ -339,8 +339,8 @@ def refuse_overwriting(store: Store, is_folder: bool, overwrite: bool) -> None:
     if not is_file and not keys:
         return
     if is_file == is_folder:
-        raise errors.other_kind(store.url, is_folder)
+        raise messages.other_kind(store.url, is_folder)
     if not overwrite:
-        raise errors.already_there(store.url)
+        raise messages.already_there(store.url)
     if other := [key for key in keys if suffix_of(key) is None]:
-        raise errors.holds_others(store.url, other[0].removeprefix(f"{store.path}/"))
+        raise messages.holds_others(store.url, other[0].removeprefix(f"{store.path}/"))

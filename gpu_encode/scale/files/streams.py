@@ -11,7 +11,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from gpu_encode.words.errors import datasets as errors
+from gpu_encode.scale import messages
 
 # Rows that are asked for at a time.
 BATCH = 1 << 16
@@ -77,7 +77,7 @@ def of_polars(frame: Any) -> Stream:
             column.to_arrow()
         except pa.ArrowInvalid as error:
             advice = "cast it in the query, or leave it out"
-            raise errors.type_unknown_to(column.name, column.dtype, "Arrow", advice) from error
+            raise messages.type_unknown_to(column.name, column.dtype, "Arrow", advice) from error
     schema = empty.to_arrow().schema
 
     def start() -> Iterator[Any]:

@@ -12,13 +12,12 @@ from typing import Any, Self
 
 import pyarrow as pa
 
+from gpu_encode.scale import messages
 from gpu_encode.scale.files import stores
 from gpu_encode.scale.files.formats import SUFFIXES, copy_rows, suffix_of
 from gpu_encode.scale.files.source import Source
 from gpu_encode.scale.files.stores import Store
 from gpu_encode.storage.archive import sync_file
-from gpu_encode.words.errors import datasets as errors
-from gpu_encode.words.errors.datasets import _near
 
 # Rows of a row group of Parquet, or of a batch of Arrow, at most.
 MOST_GROUP_ROWS = 1 << 19
@@ -234,9 +233,10 @@ def choose_in_store(source: Source, store: Store, compression: str | None, overw
 
 def _unknown_destination(path: str, suffixes: Sequence[str]) -> ValueError:
     """Error for a destination that is neither a file of a known format nor said to be a folder."""
+    hint = messages.did_you_mean(PurePath(path).suffix, suffixes)
     return ValueError(
-        f"destination {path!r}: no known format has this suffix.{_near(PurePath(path).suffix, suffixes)} Choose from "
-        f"{', '.join(suffixes)}; for a folder of this name write {path + '/'!r}."
+        f"destination {path!r}: no known format has this suffix.{hint} Choose from {', '.join(suffixes)}; for "
+        f"a folder of this name write {path + '/'!r}."
     )
 
 
@@ -254,12 +254,12 @@ def refuse_overwriting(path: Path, text: str, is_folder: bool, overwrite: bool) 
     if not path.exists() or (is_folder and path.is_dir() and not any(path.iterdir())):
         return
     if is_folder and not path.is_dir():
-        raise errors.other_kind(text, is_folder)
+        raise messages.other_kind(text, is_folder)
     if not overwrite:
-        raise errors.already_there(text)
+        raise messages.already_there(text)
     others = (each for each in path.rglob("*") if not each.is_dir() and suffix_of(each.name) is None)
     if is_folder and (other := next(others, None)) is not None:
-        raise errors.holds_others(text, str(other.relative_to(path)))
+        raise messages.holds_others(text, str(other.relative_to(path)))
 
 
 def refuse_overlap(source: Source, path: Path, text: str) -> None:

@@ -32,8 +32,7 @@ from gpu_encode.seam import devices, ops
 from gpu_encode.sums import targets
 from gpu_encode.tables import frames
 from gpu_encode.tables.frames import Frame, Pieces
-from gpu_encode.words.errors.pieces import rows_have_changed
-from gpu_encode.words.errors.tables import inconsistent_lengths
+from gpu_encode.words.errors.tables import inconsistent_lengths, rows_have_changed
 from gpu_encode.words.errors.targets import more_than_two_labels, no_values, weights_all_zero
 
 # What a column of fold numbers is made by.

@@ -19,9 +19,7 @@ from gpu_encode.seam.ops import Ops
 from gpu_encode.sums import targets
 from gpu_encode.tables.categories.vocabulary import Vocabulary
 from gpu_encode.tables.frames import Incomplete, NumberedLabels
-from gpu_encode.words.errors.folds import nothing_to_stratify
-from gpu_encode.words.errors.statistics import merge_of_other_targets
-from gpu_encode.words.errors.targets import no_target, unknown_target_type
+from gpu_encode.words.errors.targets import merge_of_other_targets, no_target, nothing_to_stratify, unknown_target_type
 
 
 @dataclass(frozen=True, eq=False)

@@ -14,10 +14,7 @@ from cpu_fallback.types import UNKNOWN, Array
 from gpu_encode.seam.ops import Ops, host, host_strings
 from gpu_encode.tables.categories import objects, strings, values
 from gpu_encode.tables.categories.values import TEMPORAL, UNITS, Values
-from gpu_encode.words.errors.values import (
-    _column,
-    different_kinds,
-)
+from gpu_encode.words.errors.values import different_kinds, of_column
 
 # Up to this many strings are looked up one by one: among so many categories in a table, which is kept, and among more
 # by bisection, which takes a microsecond each among a million.
@@ -67,7 +64,7 @@ class Vocabulary:
                 repeated = given.take(np.flatnonzero(np.bincount(places)[places] > 1)[:1]).to_numpy()[0]
                 shown = str(repeated) if isinstance(repeated, np.generic) else repr(repeated)
                 raise ValueError(
-                    f"categories of {_column(column)} contain {shown} more than once: the predefined categories "
+                    f"categories of {of_column(column)} contain {shown} more than once: the predefined categories "
                     "contain duplicate elements. Name each once."
                 )
         return cls(given)
@@ -88,15 +85,15 @@ class Vocabulary:
         has_null = any(nulls)
         if has_null and nulls.index(True) != len(nulls) - 1:
             raise ValueError(
-                f"categories of {_column(column)}: Nan should be the last element: a missing value (None, NaN) must be "
-                "the last element, once."
+                f"categories of {of_column(column)}: Nan should be the last element: a missing value (None, NaN) must "
+                "be the last element, once."
             )
         if isinstance(given, np.ndarray) and given.dtype.kind in "biufmMUS":
             read = values.from_numpy(given[: len(given) - has_null], column)
         else:
             read = objects.from_objects(listed[: len(listed) - has_null], column)
         if len(read.infinite()):
-            raise ValueError(f"categories of {_column(column)} contain infinity. Leave it out.")
+            raise ValueError(f"categories of {of_column(column)} contain infinity. Leave it out.")
         return cls.in_order(read, column), has_null
 
     def __len__(self) -> int:

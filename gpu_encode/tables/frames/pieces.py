@@ -15,7 +15,7 @@ from gpu_encode.tables.categories.vocabulary import FactorizedColumn, Vocabulary
 from gpu_encode.tables.frames.device_columns import to_host
 from gpu_encode.tables.frames.device_vectors import NumberedLabels
 from gpu_encode.tables.frames.frame import Frame, from_native, is_collection, is_frame, is_series, read, refuse_dask
-from gpu_encode.words.errors.pieces import _cut
+from gpu_encode.words.errors.tables import first_names
 from gpu_encode.words.errors.targets import incomparable_labels
 from gpu_encode.words.errors.values import RowError, mixed_types
 
@@ -262,9 +262,9 @@ def _check_columns(number: int, first: Frame, other: Frame) -> None:
 def _columns_of_piece(number: int, first: Sequence[object] | None, found: Sequence[object] | None) -> ValueError:
     """Error for a table whose columns are not those of the first; None is a table without column names."""
     if first is None:
-        says = f"X[{number}] has the column names {_cut(found or [])}, but X[0] has none"
+        says = f"X[{number}] has the column names {first_names(found or [])}, but X[0] has none"
     elif found is None:
-        says = f"X[{number}] has no column names, but X[0] has {_cut(first)}"
+        says = f"X[{number}] has no column names, but X[0] has {first_names(first)}"
     elif set(first) == set(found):
         position = next(i for i, pair in enumerate(zip(first, found, strict=True)) if pair[0] != pair[1])
         says = (
@@ -273,8 +273,8 @@ def _columns_of_piece(number: int, first: Sequence[object] | None, found: Sequen
         )
     else:
         missing, extra = _without(first, found), _without(found, first)
-        differences = [f"lacks {_cut(missing)}, which X[0] has"] if missing else []
-        differences += [f"has {_cut(extra)}, which X[0] lacks"] if extra else []
+        differences = [f"lacks {first_names(missing)}, which X[0] has"] if missing else []
+        differences += [f"has {first_names(extra)}, which X[0] lacks"] if extra else []
         says = f"X[{number}] {', and '.join(differences)}"
     return ValueError(f"{says}. All tables must have the same columns in the same order.")
 

@@ -20,8 +20,7 @@ from gpu_encode.tables.frames.device_columns import to_host
 from gpu_encode.tables.frames.device_vectors import Incomplete, NumberedLabels
 from gpu_encode.tables.frames.frame import Frame, is_collection, is_frame, read, refuse_dask, refuse_sparse, to_array
 from gpu_encode.tables.frames.pieces import Pieces, is_table, join_vectors
-from gpu_encode.words.errors.pieces import _cut
-from gpu_encode.words.errors.tables import inconsistent_lengths, not_one_column
+from gpu_encode.words.errors.tables import first_names, inconsistent_lengths, not_one_column
 from gpu_encode.words.errors.targets import missing_targets, timestamps_as_target
 from gpu_encode.words.errors.values import mixed_types
 
@@ -356,4 +355,4 @@ def move_to_reader(values: Any, backend: Ops) -> Any:
 
 
 def _targets(names: Sequence[object]) -> str:
-    return f"{len(names)} targets" if None in names else f"the targets {_cut(names)}"
+    return f"{len(names)} targets" if None in names else f"the targets {first_names(names)}"

@@ -122,3 +122,12 @@ def no_ages(what: str, scheme: object) -> ValueError:
     return ValueError(
         f"{what} takes rows of all ages alike, but {given} of {type(scheme).__name__} asks for their ages. {instead}"
     )
+
+
+def nameless_statistic(function: object) -> ValueError:
+    """Error for a function, or for the name of a statistic, that names no column."""
+    if not callable(function):
+        return ValueError(
+            f"The name of a MergeableStatistic must be a Python identifier, such as 'geometric_mean'. Got {function!r}."
+        )
+    return ValueError(f"statistics holds {function!r}, which has no name for its column. Define it by `def name(...)`.")

@@ -2,6 +2,12 @@
 
 import difflib
 from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+MOST_NAMES = 5
+NO_NUMBERS = "Convert the column to numbers, or leave it out of values."
 
 
 def other_width(owner: str, found: int, fitted: int) -> ValueError:
@@ -39,3 +45,34 @@ def not_encoded(parameter: str, column: object, joint_keys: Sequence[tuple[objec
         f"{parameter} names {column!r}, which is not among the columns to encode.{hint} Add it to columns, or leave it "
         "out."
     )
+
+
+def first_names(names: Sequence[object]) -> str:
+    """Name the first few."""
+    more = f", ... ({len(names)} in all)" if len(names) > MOST_NAMES else ""
+    return ", ".join(map(repr, names[:MOST_NAMES])) + more
+
+
+def rows_have_changed(what: str) -> ValueError:
+    """Error for rows that are not those of an earlier pass over them."""
+    return ValueError(
+        f"{what} that were not there when the rows were looked through first. All passes must read the same rows: "
+        "do not write to the source meanwhile, and make lazy sources give the same rows every time."
+    )
+
+
+def no_value_columns(found: object) -> ValueError:
+    """Error for `values` that is no list of columns."""
+    return ValueError(
+        f"values must be a list of names or positions of at least one column, each once, or None. Got {found!r}."
+    )
+
+
+def check_number_of_codes(expected: int, X: Any) -> None:
+    """Raise ValueError, in scikit-learn's words, unless X is as wide as what is to be inverted, whatever it holds."""
+    shape = np.shape(X)
+    if len(shape) == 2 and shape[1] != expected:
+        raise ValueError(
+            f"Shape of the passed X data is not correct. Expected {expected} columns, got {shape[1]}. Give the encoded "
+            "columns alone, in their order."
+        )

@@ -40,20 +40,20 @@ def timestamps_as_target() -> TypeError:
 def text_as_quantity(text: object, row: int) -> RowError:
     """Error for a continuous target that holds something else than numbers."""
     return RowError(
-        f"A continuous target needs numbers in y, but it holds {_shown_one(text)} in row ",
+        f"A continuous target needs numbers in y, but it holds {as_python(text)} in row ",
         row,
         ". Convert y, or choose an encoder, or a target_type, that takes labels.",
     )
 
 
-def _shown_one(value: object) -> str:
+def as_python(value: object) -> str:
     """Show a value as Python's own."""
     return repr(str(value) if isinstance(value, str) else value)
 
 
 def stray_text(name: str, text: object, n_rows: int, row: int | None = None) -> ValueError:
     """Error for a target of numbers as text, of which few rows hold no number."""
-    before = f"{name} holds numbers in all but {n_rows} of its rows, and there text, such as {_shown_one(text)}"
+    before = f"{name} holds numbers in all but {n_rows} of its rows, and there text, such as {as_python(text)}"
     advice = (
         ". Mend these rows, or read their text as a missing value (missing_text, --missing-text); if y holds labels, "
         'say so by target_type="multiclass" (--target-type multiclass).'
@@ -80,7 +80,7 @@ def unknown_target_type(found: str, kinds: Sequence[str]) -> ValueError:
 def more_than_two_labels(labels: NDArray[Any]) -> ValueError:
     """Error for a binary target of three labels or more."""
     return ValueError(
-        f'target_type="binary" needs at most 2 distinct labels in y. Got {len(labels)}: {_shown(labels)}. '
+        f'target_type="binary" needs at most 2 distinct labels in y. Got {len(labels)}: {first_labels(labels)}. '
         'Pass target_type="multiclass" for labels, "continuous" for a quantity.'
     )
 
@@ -90,7 +90,8 @@ def incomparable_labels(types: Sequence[str]) -> TypeError:
     return TypeError(f"y mixes labels that cannot be compared: {', '.join(types)}. Convert them to one type.")
 
 
-def _shown(labels: NDArray[Any]) -> str:
+def first_labels(labels: NDArray[Any]) -> str:
+    """Show the first five labels."""
     return ", ".join(repr(label) for label in labels[:5].tolist()) + (", ..." if len(labels) > 5 else "")
 
 
@@ -100,3 +101,13 @@ def weights_all_zero() -> ValueError:
         "Sample weights must contain at least one non-zero number: all of them are zero. "
         "Leave sample_weight out to weigh all rows alike."
     )
+
+
+def nothing_to_stratify() -> ValueError:
+    """Error for stratified folds without classes."""
+    return ValueError("KFold(stratify=True) needs one classification target.")
+
+
+def merge_of_other_targets() -> ValueError:
+    """Error for merging encoders of other targets."""
+    return ValueError("Cannot merge encoders of different targets. Fit all on the same targets, in the same order.")

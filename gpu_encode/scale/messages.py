@@ -1,9 +1,11 @@
-"""Files of rows: those that are read, those that are written, and work that was interrupted."""
+"""Messages that several modules share, of files, partitions and engines."""
 
 import difflib
 from collections.abc import Sequence
 from pathlib import PurePath
 from typing import NamedTuple
+
+from gpu_encode.words.errors.values import RowError
 
 KEPT = (
     "What is finished ({megabytes:,.1f} MB) is kept in {folder}: the same call with resume=True (--resume) goes on "
@@ -15,7 +17,7 @@ LEAVE_OUT = (
 )
 
 
-def _near(word: str, known: Sequence[str]) -> str:
+def did_you_mean(word: str, known: Sequence[str]) -> str:
     """Say which known words one that is not known may stand for."""
     near = difflib.get_close_matches(word, known)
     return f" Did you mean {' or '.join(map(repr, near))}?" if near else ""
@@ -36,7 +38,7 @@ def delta_table(text: str) -> ImportError:
 
 def unknown_format(path: str, suffixes: Sequence[str]) -> ValueError:
     """Error for a file whose suffix says nothing."""
-    hint = _near(PurePath(path).suffix, suffixes)
+    hint = did_you_mean(PurePath(path).suffix, suffixes)
     return ValueError(f"{path!r}: no known format has this suffix.{hint} Choose from {', '.join(suffixes)}.")
 
 
@@ -87,7 +89,7 @@ def check_outputs(names: Sequence[str]) -> None:
 
 def no_such_column(role: str, column: object, names: Sequence[str]) -> ValueError:
     """Error for a name that no file has."""
-    hint = _near(str(column), names)
+    hint = did_you_mean(str(column), names)
     shown = ", ".join(map(repr, names[:20])) + (", ..." if len(names) > 20 else "")
     return ValueError(f"{role}: the source has no column {column!r}.{hint} It has: {shown}.")
 
@@ -120,3 +122,49 @@ class CategoriesError(ValueError):
             "or encode fewer columns at a time."
         )
         self.n_categories = n_categories
+
+
+def not_added(engine: str, call: str) -> TypeError:
+    """Error for a call that changes what is known by rows of an engine."""
+    instead = {
+        "partial_fit": "Fit another encoder of the same parameters and merge: encoder.merge(clone(encoder).fit(X, y)).",
+        "forget": "Fit it anew to the rows that stay.",
+    }
+    return TypeError(f"{call} does not take rows of {engine}. {instead[call]}")
+
+
+class NotShuffledError(ValueError):
+    """Error for encodings that follow from more than the sums of single categories.
+
+    Parameters
+    ----------
+    reason : str
+        Why; the message says it as engines do.
+    """
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(f'tables="shuffle": {reason}. Or pass tables="broadcast".')
+        self.reason = reason
+
+
+class RowInPartitionError(RowError):
+    """Error about a row that is counted in its partition alone, where nobody knows yet how many rows come before.
+
+    Parameters
+    ----------
+    before, after : str
+        What stands around the number of the row.
+    row : int
+    partition : int
+        Number of the partition.
+    """
+
+    def __init__(self, before: str, row: int, after: str, partition: int) -> None:
+        super().__init__(before, row, after)
+        # What pickle makes it again of.
+        self.args = (before, row, after, partition)
+        self.partition = partition
+
+    def counted(self, lengths: Sequence[int]) -> RowError:
+        """Give the error with its row counted over all rows, by the rows of the partitions before."""
+        return RowError(self.before, sum(lengths) + self.row, self.after)

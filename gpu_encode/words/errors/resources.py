@@ -1,4 +1,8 @@
-"""Devices that are not there, too small, or not what an operation runs on."""
+"""Memory and disks without room."""
+
+import errno
+
+FULL = (errno.ENOSPC, errno.EDQUOT)
 
 
 def device_too_small(wanted: int, free: int, total: int) -> MemoryError:
@@ -9,3 +13,7 @@ def device_too_small(wanted: int, free: int, total: int) -> MemoryError:
         "fewer columns at a time, learn from pieces with partial_fit and transform piece by piece, or choose "
         "device='cpu', which gives the same codes."
     )
+
+
+class DiskFullError(OSError):
+    """Error for a disk without space left, or a person without any; it says which file, and which disk."""

@@ -1,4 +1,4 @@
-"""What cannot leave a fitted encoder, and what to do instead."""
+"""What cannot leave a fitted encoder, and what to do instead: messages that several exports share."""
 
 from collections.abc import Sequence
 

@@ -1,1 +1,0 @@
-"""Categories without a column, and containers that cannot hold columns of zeros and ones."""
