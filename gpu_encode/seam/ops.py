@@ -519,6 +519,12 @@ def through(places: Array, codes: Array, ops: Ops) -> Array:
     return table[codes]
 
 
+def put(array: Array, numbers: Array, values: Any) -> None:
+    """Set the elements of an array that have these numbers, counted over all of its axes."""
+    # CuPy's assignment to rows by number counts in 32 bits, its `put` in 64.
+    array.put(numbers, values)
+
+
 def tiles(n_rows: int, size: int) -> Iterator[tuple[int, int]]:
     """Split rows into tiles."""
     for start in range(0, n_rows, size):

@@ -12,7 +12,7 @@ from cpu_fallback.types import Array
 from gpu_encode.fitting.columns import ColumnMap
 from gpu_encode.formulas.one_hot import OWNER
 from gpu_encode.seam import devices
-from gpu_encode.seam.ops import Ops
+from gpu_encode.seam.ops import Ops, put
 from gpu_encode.tables import frames
 from gpu_encode.tables.frames import Frame, Pieces
 from gpu_encode.words.errors.parameters import bad_option, check_option
@@ -183,6 +183,5 @@ def dense(ones: Ones, dtype: Any) -> Array:
         rows = np.flatnonzero(places[:, entry] >= 0)
         values = ops.empty((rows.size,), dtype)
         values[...] = 1
-        # CuPy's assignment to rows by number counts in 32 bits, its `put` in 64.
-        matrix.put(rows * n_columns + places[:, entry][rows], values)
+        put(matrix, rows * n_columns + places[:, entry][rows], values)
     return matrix

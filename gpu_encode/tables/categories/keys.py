@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from cpu_fallback.cached import cached_property
 from cpu_fallback.types import MISSING, UNKNOWN, Array, Codes
-from gpu_encode.seam.ops import Ops, through
+from gpu_encode.seam.ops import Ops, put, through
 from gpu_encode.tables.categories.hierarchy import Derived
 from gpu_encode.tables.categories.levels import Level, level_of_labels, levels_by_rule, link, positions_of_labels
 from gpu_encode.tables.categories.tuples import Tuples, code_missing
@@ -114,8 +114,7 @@ class CategoryIndex:
             dense, tuples = join_columns(entry.columns, [codes[whole] for codes in columns], vocabularies, ops, {})
             codes = ops.empty((frame.n_rows,), np.int32)
             codes[...] = MISSING
-            # CuPy's assignment to rows by number counts in 32 bits, its `put` in 64.
-            codes.put(np.flatnonzero(whole), dense)
+            put(codes, np.flatnonzero(whole), dense)
         else:
             codes, tuples = join_columns(entry.columns, columns, vocabularies, ops, {} if joined is None else joined)
         return cls(entry, vocabularies, tuples), codes

@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from cpu_fallback.types import MISSING, Array
 from gpu_encode.seam import devices
-from gpu_encode.seam.ops import Ops, host, memory_of, through
+from gpu_encode.seam.ops import Ops, host, memory_of, put, through
 from gpu_encode.tables.categories import strings, values
 from gpu_encode.tables.categories.vocabulary import FactorizedColumn, Vocabulary
 from gpu_encode.tables.frames import columns, factorizing
@@ -213,8 +213,7 @@ def spread(codes: Array, nulls: Array | None, ops: Ops) -> Array:
     # In tiles, so that the places of all rows are never there at once.
     for start in range(0, len(nulls), ops.TILE):
         places = np.flatnonzero(~nulls[start : start + ops.TILE])
-        # CuPy's assignment to rows by number counts in 32 bits, its `put` in 64.
-        every[start : start + ops.TILE].put(places, codes[done : done + len(places)])
+        put(every[start : start + ops.TILE], places, codes[done : done + len(places)])
         done += len(places)
     return every
 
