@@ -1,4 +1,4 @@
-"""Stateless randomness: a row's fold, and its place in an order, depend on a seed and the row's number alone.
+"""Stateless randomness: a row's fold, and its rank in an order, depend on a seed and the row's number alone.
 
 Nothing is stored per row, no row count need be known for folds, and any chunking gives the same answer.
 """
@@ -83,12 +83,13 @@ class FoldPattern:
 class Permutation:
     """A keyed bijection of 0 .. n_rows - 1: a Feistel network over an even number of bits, with cycle walking.
 
-    `places_of` gives the place of each row, `rows_at` (its inverse) the row at each place; neither sorts nor stores.
+    `ranks_of` gives the rank of each row in the order, `rows_at` (its inverse) the row of each rank.  Neither sorts or
+    stores.
     Cf. Mitchell, Stokes, Frank and Holmes, "Bandwidth-Optimal Random Shuffling for GPUs", 2021.
 
     With blocks of more than one row, the network orders the blocks; the last one may be shorter.  Inside a block of
-    2**k places, place x holds row x_6, where x_0 = x, y = (a_i * x_i + c_i) mod 2**k and x_(i+1) = y ^ (y >> ceil(k/2))
-    for i = 0 .. 5, with odd a_i and c_i of the block's own; again while it is outside the block.
+    2**k rows, rank x is that of row x_6, where x_0 = x, y = (a_i * x_i + c_i) mod 2**k and
+    x_(i+1) = y ^ (y >> ceil(k/2)) for i = 0 .. 5, with odd a_i and c_i of the block's own; again while it is outside the block.
 
     Parameters
     ----------
@@ -100,9 +101,9 @@ class Permutation:
 
     Examples
     --------
-    >>> from cpu_fallback.row_numbers import Permutation, places_of, rows_at
+    >>> from cpu_fallback.row_numbers import Permutation, ranks_of, rows_at
     >>> order = Permutation(10, seed=7)
-    >>> rows_at(order, 0, 10)[places_of(order, 0, 10)].tolist()
+    >>> rows_at(order, 0, 10)[ranks_of(order, 0, 10)].tolist()
     [0, 1, 2, 3, 4, 5, 6, 7, 8, 9]
     """
 
@@ -117,13 +118,13 @@ class Permutation:
 
     @cached_property
     def last_block(self) -> tuple[int, int]:
-        """Place of the last block among the blocks, and the rows that it lacks."""
+        """Rank of the last block among the blocks, and the rows that it lacks."""
         number = self.blocks.n_rows
-        return int(places_of(self.blocks, number - 1, number)[0]), number * self.block - self.n_rows
+        return int(ranks_of(self.blocks, number - 1, number)[0]), number * self.block - self.n_rows
 
     @property
     def inside_bits(self) -> int:
-        """Bits of a place inside a block."""
+        """Bits of a rank inside a block."""
         return (self.block - 1).bit_length()
 
     @cached_property
@@ -173,13 +174,13 @@ def in_growing_blocks(pattern: FoldPattern, rows: NDArray[np.int64], /) -> NDArr
         return rows.astype(np.int32)
     log2_stride = LOG2_OF_UNIT[rows // pattern.n_splits]
     before = (np.int64(1) << log2_stride) - 1
-    place = rows - before * pattern.n_splits
+    within = rows - before * pattern.n_splits
     # The rows of a stride share its turns: there are as many strides in a block as units.
     first, last = int(before[0]), int(2 * before[-1])
     blocks = LOG2_OF_UNIT[first : last + 1]
     factor, shift = turns_of(pattern, blocks, np.arange(first, last + 1) - (np.int64(1) << blocks) + 1)
-    stride = (place & before) + (before - first)
-    turn = factor[stride] * (place >> log2_stride) + shift[stride]
+    stride = (within & before) + (before - first)
+    turn = factor[stride] * (within >> log2_stride) + shift[stride]
     # The remainder, in less time.
     turn -= turn // pattern.n_splits * pattern.n_splits
     fold: NDArray[np.int32] = turn.astype(np.int32)
@@ -194,10 +195,10 @@ def in_alike_blocks(pattern: FoldPattern, start: int, stop: int, /) -> NDArray[n
     block = np.arange(first, last + 1, dtype=np.int64)[:, None]
     turn = np.arange(pattern.n_splits, dtype=np.int64)[:, None]
     factor, shift = turns_of(pattern, block + LONGEST_STRIDE_LOG2, np.arange(strides, dtype=np.int64))
-    place = factor[:, None] * turn + shift[:, None]
+    fold = factor[:, None] * turn + shift[:, None]
     # The remainder, in less time.
-    place -= place // pattern.n_splits * pattern.n_splits
-    return place.ravel()[start - first * size : stop - first * size].astype(np.int32)
+    fold -= fold // pattern.n_splits * pattern.n_splits
+    return fold.ravel()[start - first * size : stop - first * size].astype(np.int32)
 
 
 def turns_of(
@@ -241,27 +242,27 @@ def walk(numbers: NDArray[np.int64], permutation: Permutation, forward: bool, /)
     return words.astype(np.int64)
 
 
-def places_of(permutation: Permutation, start: int, stop: int, /) -> NDArray[np.int64]:
-    """Place in the order of each row in [start, stop)."""
+def ranks_of(permutation: Permutation, start: int, stop: int, /) -> NDArray[np.int64]:
+    """Rank in the order of each row in [start, stop)."""
     rows = np.arange(start, stop, dtype=np.int64)
     if permutation.block == 1 or not len(rows):
         return walk(rows, permutation, True)
     block, (last, lacking) = rows // permutation.block, permutation.last_block
-    place = walk(np.arange(block[0], block[-1] + 1), permutation.blocks, True)[block - block[0]]
-    begin: NDArray[np.int64] = place * permutation.block - lacking * (place > last)
+    rank = walk(np.arange(block[0], block[-1] + 1), permutation.blocks, True)[block - block[0]]
+    begin: NDArray[np.int64] = rank * permutation.block - lacking * (rank > last)
     return begin + walk_inside(rows - block * permutation.block, block, permutation, True)
 
 
 def rows_at(permutation: Permutation, start: int, stop: int, /) -> NDArray[np.int64]:
-    """Row at each place in [start, stop): the inverse of `places_of`."""
-    places = np.arange(start, stop, dtype=np.int64)
-    if permutation.block == 1 or not len(places):
-        return walk(places, permutation, False)
+    """Row of each rank in [start, stop): the inverse of `ranks_of`."""
+    ranks = np.arange(start, stop, dtype=np.int64)
+    if permutation.block == 1 or not len(ranks):
+        return walk(ranks, permutation, False)
     last, lacking = permutation.last_block
-    places += lacking * (places >= (last + 1) * permutation.block - lacking)
-    place = places // permutation.block
-    block = walk(np.arange(place[0], place[-1] + 1), permutation.blocks, False)[place - place[0]]
-    inside = walk_inside(places - place * permutation.block, block, permutation, False)
+    ranks += lacking * (ranks >= (last + 1) * permutation.block - lacking)
+    rank = ranks // permutation.block
+    block = walk(np.arange(rank[0], rank[-1] + 1), permutation.blocks, False)[rank - rank[0]]
+    inside = walk_inside(ranks - rank * permutation.block, block, permutation, False)
     begin: NDArray[np.int64] = block * permutation.block
     return begin + inside
 
@@ -269,7 +270,7 @@ def rows_at(permutation: Permutation, start: int, stop: int, /) -> NDArray[np.in
 def walk_inside(
     numbers: NDArray[np.int64], blocks: NDArray[np.int64], permutation: Permutation, forward: bool, /
 ) -> NDArray[np.int64]:
-    """Place of each row inside its block (forward), or row at each place; see `Permutation`."""
+    """Rank of each row inside its block (forward), or row of each rank; see `Permutation`."""
     size = np.minimum(permutation.block, permutation.n_rows - blocks * permutation.block).astype(np.uint64)
     key = permutation.inside_key + blocks.astype(np.uint64) * STRIDE_KEY
     words = scramble_inside(numbers.astype(np.uint64), key, permutation.inside_bits, forward)
@@ -283,7 +284,7 @@ def walk_inside(
 def scramble_inside(
     words: NDArray[np.uint64], key: NDArray[np.uint64], bits: int, forward: bool, /
 ) -> NDArray[np.uint64]:
-    """Give the row at each place of a block of 2**bits rows, or its inverse."""
+    """Give the row of each rank in a block of 2**bits rows, or its inverse."""
     mask, shift = np.uint64((1 << bits) - 1), np.uint64((bits + 1) // 2)
     rounds = np.arange(1, INSIDE_ROUNDS + 1, dtype=np.uint64) * BLOCK_KEY
     for turn in rounds[::-1] if forward else rounds:

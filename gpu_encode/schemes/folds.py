@@ -367,7 +367,7 @@ class TimeFolds(Scheme):
         return [(self.time, "time")]
 
     def plan(self, request: Request) -> FoldPlan:
-        """Fold numbers by place in time, and a strictly lower triangular matrix."""
+        """Fold numbers by rank in time, and a strictly lower triangular matrix."""
         check_splits("TimeFolds", self.n_splits, request.n_rows)
         starts = starts_of(request.counts["time"])
         # Rows of one time are in one fold, so that no row has to be put in order.

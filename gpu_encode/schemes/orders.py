@@ -59,7 +59,7 @@ class LeaveOneOut(Scheme):
 class Ordered(Scheme):
     """Every row sees the rows before it: in a random order, in time or as they stand (CatBoost's ordered statistics).
 
-    The prior is the mean of the order so far, taken at the row's place with all but its top nine bits cleared (at most
+    The prior is the mean of the order so far, taken at the row's rank with all but its top nine bits cleared (at most
     1/256 stale); the first row of a random order gets the mean of all other rows.
 
     Parameters
@@ -186,9 +186,9 @@ class Ordered(Scheme):
         return [] if self.time is None else [(self.time, "time")]
 
     def plan(self, request: Request) -> OrderedPlan:
-        """Orders, and the place from which rows get encodings."""
+        """Orders, and the rank from which rows get encodings."""
         n = request.n_rows
-        burn_in = self.places_left_out(n)
+        burn_in = self.rows_left_out(n)
         if self.time is not None:
             by_time = ByTime(self.time, "time", starts_of(request.counts["time"]))
             ages = self.plan_ages(request.values["time"]) if self.by_age else (None, None)
@@ -204,7 +204,7 @@ class Ordered(Scheme):
         none = np.zeros(0, np.int64)
         return firsts, folds_by_age(self.time, firsts, steps, none, none)
 
-    def places_left_out(self, n_rows: int) -> int:
+    def rows_left_out(self, n_rows: int) -> int:
         """Give the number of rows at the beginning of each order that get NaN."""
         return int(self.burn_in) if isinstance(self.burn_in, Integral) else int(self.burn_in * n_rows)
 
@@ -232,7 +232,7 @@ class Ordered(Scheme):
                 "draw gives every call with the same t the same order, which takes an integer as random_state. Got "
                 f"random_state={self.random_state!r} instead."
             )
-        return OrderedPlan([self.order(int(number), n_rows)], True, self.places_left_out(n_rows))
+        return OrderedPlan([self.order(int(number), n_rows)], True, self.rows_left_out(n_rows))
 
 
 def block_of(n_rows: int) -> int:

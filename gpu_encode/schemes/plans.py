@@ -264,7 +264,7 @@ class LeaveOneOutPlan:
 
 @dataclass(frozen=True)
 class ByTime:
-    """Rows in order of a column; `starts` is the place at which each of its sorted distinct values begins."""
+    """Rows in order of a column; `starts` is the rank at which each of its sorted distinct values begins."""
 
     column: Any
     role: str
@@ -273,7 +273,7 @@ class ByTime:
 
 @dataclass(frozen=True)
 class TimeOrder:
-    """Rows in order of time; `ties` numbers the distinct times, `starts` is the place at which each begins.
+    """Rows in order of time; `ties` numbers the distinct times, `starts` is the rank at which each begins.
 
     `firsts`: in a window, the number of the first time that is seen from each.
     """
@@ -302,7 +302,7 @@ class OrderedPlan:
     average : bool
         One column with the average over the orders, else one column an order.
     burn_in : int
-        Rows at the first `burn_in` places get NaN.
+        Rows of the first `burn_in` ranks get NaN.
     time : ByTime, optional
         The only order, where it is one in time; `assign` makes `orders` of it.
     firsts : int64 array (times,), optional
@@ -359,13 +359,13 @@ def all_rows() -> FoldPlan:
 
 
 def by_time(codes: Array, starts: Array, firsts: Array | None = None) -> TimeOrder:
-    """Order rows by the sorted codes of their times; `starts` is the place at which each time begins."""
+    """Order rows by the sorted codes of their times; `starts` is the rank at which each time begins."""
     rows = np.argsort(codes, kind="stable")
     return TimeOrder(rows, codes[rows].astype(np.int64), starts, firsts)
 
 
 def starts_of(counts: Array) -> Array:
-    """Place in time at which the rows of each of the sorted times begin, by their numbers."""
+    """Rank in time at which the rows of each of the sorted times begin, by their numbers."""
     starts: Array = np.cumsum(counts) - counts
     return starts
 
@@ -469,7 +469,7 @@ class RowsAtHand:
     ops : Ops
     n_rows : int
     codes : dict of str to int32 array (rows,)
-        By what the scheme reads a column as: place of each row's value among the sorted values of all rows, where the
+        By what the scheme reads a column as: index of each row's value among the sorted values of all rows, where the
         backend computes.
     labels : array
         Class of each row by the first target, if that is a classification target.

@@ -77,11 +77,11 @@ class Ops(Protocol):
     def fold_numbers(self, pattern: FoldPattern, start: int, stop: int, /) -> Array:
         """Fold number (int32) of each row in [start, stop)."""
 
-    def places_of(self, permutation: Permutation, start: int, stop: int, /) -> Array:
+    def ranks_of(self, permutation: Permutation, start: int, stop: int, /) -> Array:
         """Place in the order of each row in [start, stop)."""
 
     def rows_at(self, permutation: Permutation, start: int, stop: int, /) -> Array:
-        """Row at each place in [start, stop) of the order."""
+        """Row of each rank in [start, stop) of the order."""
 
     def extents(self, target: Array | None, weight: Array | None, powers: tuple[int, ...], /) -> list[tuple[int, int]]:
         """Binary places [low, high) that weight * target**power touches in any row, for each power; (0, 0) if none."""
@@ -295,8 +295,8 @@ class FusedOps(Protocol):
     ) -> Written | None:
         """Write the encoding of every row from the rows before it; the first row sees nothing, and its prior is NaN.
 
-        The order is random, the row at each place, or None: as rows stand.  `ties` are the number of each place's time
-        and the place at which each time begins.  At most `most_ordered_rows`.  Otherwise as `leave_one_out_encodings`.
+        The order is random, the row of each rank, or None: as rows stand.  `ties` are the number of the time at each
+        rank, and the rank at which each time begins.  At most `most_ordered_rows`.  Otherwise as `leave_one_out_encodings`.
         """
 
     def most_ordered_rows(self, layout: Layout, /) -> int:

@@ -83,7 +83,7 @@ def encode(tables: EncodingTables, part: Part, placed: Sequence[Sequence[RowEnco
                     "Rows of an ordered scheme are encoded from those before them: pass what OrderedScan gave for "
                     "their groups, encode(tables, part, placed)."
                 )
-            return by_place(tables, part, given, plan, placed)
+            return by_rank(tables, part, given, plan, placed)
         context = prepare_part(tables.encoding_plan, part, tables.model.keys)
         assert context is not None
         return by_row(tables, context, part.first_row)
@@ -168,16 +168,16 @@ def by_row(tables: EncodingTables, context: FitContext, first_row: int) -> Any:
 
 
 def align(task: EncodingTask, whole: CategorySums, vocabulary: Vocabulary | None) -> EncodingTask:
-    """Give the task of a part in the layout of the sums of all rows, and its values by their places among all."""
+    """Give the task of a part in the layout of the sums of all rows, and its values by their indices among all."""
     rows = task.rows
     if task.vocabulary is not None and vocabulary is not None:
-        # Behind the places of the values stands that of no value.
-        places = np.append(vocabulary.positions(task.vocabulary, task.key.entry.name), np.int32(-1)).astype(np.int64)
-        rows = replace(rows, target=task.ops.to_device(places)[rows.target])
+        # A row without a value has the index -1, behind those of all values.
+        indices = np.append(vocabulary.positions(task.vocabulary, task.key.entry.name), np.int32(-1)).astype(np.int64)
+        rows = replace(rows, target=task.ops.to_device(indices)[rows.target])
     return replace(task, spec=whole.spec, rows=rows, vocabulary=vocabulary)
 
 
-def by_place(
+def by_rank(
     tables: EncodingTables, part: Part, given: Inputs, plan: OrderedPlan, placed: Sequence[Sequence[RowEncodings]]
 ) -> Any:
     """Put the encodings of every order where their rows stand; average over the orders where that is asked for."""

@@ -1,4 +1,4 @@
-"""Rows of an ordered scheme, sorted by place into groups of neighbouring places."""
+"""Rows of an ordered scheme, sorted by rank into groups of neighbouring ranks."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, fields, is_dataclass, replace
@@ -24,14 +24,14 @@ from gpu_encode.sums.targets import as_doubles
 
 @dataclass(frozen=True, eq=False)
 class OrderedRows:
-    """Rows at neighbouring places of an order, in a small form of numbers only.
+    """Rows of neighbouring ranks in an order, in a small form of numbers only.
 
     Parameters
     ----------
     rows : int64 array (rows,)
         Their numbers among all rows; -1 where a row leaves a window, and is taken away.
     begins : int64 array (rows,)
-        Place of each; of rows of equal time the first place of them all.
+        Rank of each; of rows of equal time the first rank of them all.
     ties : int64 array or None
         Number of each row's time, in an order in time.
     codes : list of int32 array
@@ -59,7 +59,7 @@ class OrderedRows:
 
     @classmethod
     def join(cls, groups: "Sequence[OrderedRows]") -> "OrderedRows":
-        """Join rows from several parts, and sort them by place."""
+        """Join rows from several parts, and sort them by rank."""
         first = groups[0]
         together = cls(
             np.concatenate([group.rows for group in groups]),
@@ -69,11 +69,11 @@ class OrderedRows:
             [np.concatenate(targets) for targets in zip(*(group.targets for group in groups), strict=True)],
             [join_weights(groups, number) for number in range(len(first.targets))],
         )
-        # Where rows leave a window, they do before those of the same place come.
-        places = together.begins if together.ties is None else together.ties
-        if (np.diff(places) >= 0).all():
+        # Where rows leave a window, they do before those of the same rank come.
+        ranks = together.begins if together.ties is None else together.ties
+        if (np.diff(ranks) >= 0).all():
             return together
-        return together.pick(np.argsort(places, kind="stable"))
+        return together.pick(np.argsort(ranks, kind="stable"))
 
     def tasks(self, tables: EncodingTables) -> list[list[EncodingTask]]:
         """Give the tasks of these rows, per key and target."""
@@ -94,13 +94,11 @@ class OrderedRows:
 
     def tiles(self, task: EncodingTask) -> Iterator[Tile]:
         """Give the rows of one of these tasks, tile by tile."""
-        upload, places = task.ops.to_device, np.append(0, np.cumsum(self.rows >= 0))
+        upload, edges = task.ops.to_device, np.append(0, np.cumsum(self.rows >= 0))
         for start, stop in tiles(len(self), task.tile):
             here = slice(start, stop)
             ties = None if self.ties is None else upload(self.ties[here])
-            yield Tile(
-                slice(places[start], places[stop]), task.rows.block(start, stop), upload(self.begins[here]), ties
-            )
+            yield Tile(slice(edges[start], edges[stop]), task.rows.block(start, stop), upload(self.begins[here]), ties)
 
 
 @dataclass(frozen=True, eq=False)
@@ -148,7 +146,7 @@ def join_sums(some: list[list[CategorySums]], others: list[list[CategorySums]]) 
 
 
 def shuffle(tables: EncodingTables, part: Part, n_groups: int = 1) -> list[list[OrderedRows]]:
-    """Sort the rows of a part into groups of neighbouring places, for an ordered scheme.
+    """Sort the rows of a part into groups of neighbouring ranks, for an ordered scheme.
 
     Parameters
     ----------
@@ -178,13 +176,13 @@ def shuffle(tables: EncodingTables, part: Part, n_groups: int = 1) -> list[list[
         context = prepare_part(tables.encoding_plan, part, tables.model.keys)
         if context is None:
             return [[] for _ in orders_of(plan)]
-        return [sort_by_place(tables, context, order, part.first_row, n_groups) for order in orders_of(plan)]
+        return [sort_by_rank(tables, context, order, part.first_row, n_groups) for order in orders_of(plan)]
 
 
-def sort_by_place(
+def sort_by_rank(
     tables: EncodingTables, context: FitContext, order: Order | ByTime, first_row: int, n_groups: int
 ) -> list[OrderedRows]:
-    """Sort the rows of a part into groups by their place in one order."""
+    """Sort the rows of a part into groups by their rank in one order."""
     encoding_plan, rows, fetch = tables.encoding_plan, context.rows, context.rows.ops.to_host
     begins = fetch(begins_of(order, encoding_plan, rows, first_row))
     ties = None

@@ -90,17 +90,17 @@ class EncodingPlan:
         """Whether a row's fold says what it sees, under every scheme."""
         return all(isinstance(plan, FoldPlan) for plan in self.plans)
 
-    def places(self, selection: Selection, frame: Frame | Pieces) -> list[int]:
+    def scheme_indices(self, selection: Selection, frame: Frame | Pieces) -> list[int]:
         """Say for every key which of the plans is its own."""
         if len(self.plans) == 1:
             return [0] * len(selection.entries)
-        places = {id(scheme): place for place, scheme in enumerate(self.parameters.every_scheme)}
-        return [places[id(scheme)] for scheme in self.parameters.scheme_of_each_key(selection, frame)]
+        indices = {id(scheme): index for index, scheme in enumerate(self.parameters.every_scheme)}
+        return [indices[id(scheme)] for scheme in self.parameters.scheme_of_each_key(selection, frame)]
 
     def plans_of_keys(self, model: Model) -> list[Plan]:
         """Give the plan of each key of a model."""
         frame = replace(frames.read(np.empty((0, model.n_features))), labels=model.feature_names)
-        return [self.plans[place] for place in self.places(model.selection, frame)]
+        return [self.plans[index] for index in self.scheme_indices(model.selection, frame)]
 
     @property
     def order(self) -> str | None:
@@ -112,10 +112,10 @@ class EncodingPlan:
     def codes_of(self, rows: TrainingRows, column: Any, role: str) -> Array:
         """Place of each row's value among the sorted values, of all rows, of a column that the scheme reads."""
         keys = column_keys(rows.frame, rows.groups if column is None else column, role, rows.ops)
-        places = self.values[column, role].vocabulary.positions(keys.vocabulary, role)
-        if len(places) and int(places.min()) == UNKNOWN:
+        indices = self.values[column, role].vocabulary.positions(keys.vocabulary, role)
+        if len(indices) and int(indices.min()) == UNKNOWN:
             raise rows_have_changed(f"The column of {role} has values")
-        codes: Array = rows.ops.to_device(places)[keys.codes]
+        codes: Array = rows.ops.to_device(indices)[keys.codes]
         return codes
 
     @property
@@ -129,20 +129,20 @@ class EncodingPlan:
         `labels` are the classes of the rows, if `needs_labels`.
         """
         earlier = self.earlier.get(first_row)
-        made, places = {}, self.places(selection, rows.frame)
-        for place in {*places}:
-            plan: Plan = self.plans[place]
+        made, indices = {}, self.scheme_indices(selection, rows.frame)
+        for index in {*indices}:
+            plan: Plan = self.plans[index]
             if isinstance(plan, OrderedPlan) and plan.new_rows is not None:
                 # New rows see them by their age.
                 plan = plan.new_rows
             if isinstance(plan, FoldPlan):
-                scheme = self.parameters.every_scheme[place]
+                scheme = self.parameters.every_scheme[index]
                 if scheme.reads_classes and earlier is None:
                     raise rows_have_changed(f"A part begins at row {first_row}, with rows")
                 codes = {role: self.codes_of(rows, column, role) for column, role in scheme.reads_of_rows()}
                 plan = assign(plan, RowsAtHand(rows.ops, rows.n_rows, codes, labels, first_row, earlier))
-            made[place] = plan if isinstance(plan, FoldPlan) else all_rows()
-        return [made[place] for place in places]
+            made[index] = plan if isinstance(plan, FoldPlan) else all_rows()
+        return [made[index] for index in indices]
 
 
 def plan(encoder: Encoder, profile: Profile) -> EncodingPlan:

@@ -145,7 +145,7 @@ class Profile:
         )
 
     def moved(self, first_row: int) -> "Profile":
-        """Give the profile of a part whose place among all rows was not known when it was looked at."""
+        """Give the profile of a part whose first row was not known when it was looked at."""
         return replace(self, classes_from={first_row + row: counts for row, counts in self.classes_from.items()})
 
 

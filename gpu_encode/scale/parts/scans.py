@@ -145,9 +145,9 @@ class CategoryMeanScan:
     def _deltas_of(self, key: int, target: int, task: EncodingTask) -> SegmentMeanDeltas:
         """Give the deltas of a key and a target, to go on with."""
         if (key, target) not in self._deltas:
-            places = task.ops.to_device(self.tables.before[self.order][key][target].places)
+            ranks = task.ops.to_device(self.tables.before[self.order][key][target].places)
             earlier = None if self.earlier is None else self.earlier.of_task(key, target)[0]
-            self._deltas[key, target] = SegmentMeanDeltas(task, places, earlier)
+            self._deltas[key, target] = SegmentMeanDeltas(task, ranks, earlier)
         return self._deltas[key, target]
 
     def deltas(self) -> "CategoryMeanDeltas":

@@ -26,7 +26,7 @@ class PartialSums:
     reach : list of DigitSpan
         Per target, the digits that its rows touch.
     segments : list of SegmentSums
-        Per order of an ordered scheme, the sums of the rows between the places at which priors are taken.
+        Per order of an ordered scheme, the sums of the rows between the ranks at which priors are taken.
 
     Examples
     --------

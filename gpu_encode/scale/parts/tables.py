@@ -44,7 +44,7 @@ class EncodingTables:
     elapsed : list of list of Elapsed
         For schemes of folds: per key, columns that follow from a row's own date as well.
     before : list of list of list of CheckpointState
-        For ordered schemes: per order, key and target, the sums before each place at which priors are taken.
+        For ordered schemes: per order, key and target, the sums before each rank at which priors are taken.
     """
 
     encoding_plan: EncodingPlan
@@ -188,14 +188,14 @@ def states_at_checkpoints(
 ) -> list[list[CheckpointState]]:
     """Sum the rows before each checkpoint of one order, per key and target."""
     backend = host(encoding_plan.n_rows)
-    places = checkpoint_places(starts, encoding_plan.n_rows, backend)
+    ranks = checkpoint_places(starts, encoding_plan.n_rows, backend)
     per_key = []
     for per_target, rule in zip(kept, rules, strict=True):
         states = []
         for target, (sums, by_segment) in enumerate(zip(per_target, segments, strict=True)):
             spec: SumSpec = sums.spec
             digits = by_segment.in_layout(spec.layout)[:-2, 0]
-            states.append(CheckpointState.of(places, starts, digits, rule.of_target(target), spec, backend))
+            states.append(CheckpointState.of(ranks, starts, digits, rule.of_target(target), spec, backend))
         per_key.append(states)
     return per_key
 
