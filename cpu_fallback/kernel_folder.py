@@ -54,7 +54,7 @@ def this_processor() -> str:
     return processor()
 
 
-def places() -> list[Path]:
+def folders() -> list[Path]:
     """Give the folders that kernels may lie in, the first first: as numba chooses them."""
     named = f"gpu_encode_{digest(str(SOURCES))}"
     if chosen := os.environ.get(SETTING):
@@ -68,40 +68,40 @@ def places() -> list[Path]:
 @cache
 def folder() -> Path:
     """Give the folder of all kernels: one that has them, else one that takes them, else one of this process alone."""
-    for place in places():
-        if seal(place).exists() or takes_files(place):
-            return place
+    for one in folders():
+        if seal(one).exists() or takes_files(one):
+            return one
     with contextlib.suppress(OSError):
         private = Path(mkdtemp(prefix="gpu_encode_"))
         atexit.register(remove_of_process, private, os.getpid())
         return private / f"gpu_encode_{digest(str(SOURCES))}"
-    return places()[0]
+    return folders()[0]
 
 
-def remove_of_process(place: Path, process: int) -> None:
+def remove_of_process(path: Path, process: int) -> None:
     """Remove the folder at the end of the process that made it, and not of one that was forked from it."""
     if os.getpid() == process:
-        shutil.rmtree(place, ignore_errors=True)
+        shutil.rmtree(path, ignore_errors=True)
 
 
 def environment() -> dict[str, str]:
     """Give what other processes have to be told to use the same folder."""
-    return {} if folder() in places() else {SETTING: str(folder().parent)}
+    return {} if folder() in folders() else {SETTING: str(folder().parent)}
 
 
-def takes_files(place: Path) -> bool:
+def takes_files(path: Path) -> bool:
     """Say whether files can be written there."""
     try:
-        place.mkdir(parents=True, exist_ok=True)
-        TemporaryFile(dir=place).close()
+        path.mkdir(parents=True, exist_ok=True)
+        TemporaryFile(dir=path).close()
     except OSError:
         return False
     return True
 
 
-def seal(place: Path) -> Path:
+def seal(path: Path) -> Path:
     """Give the file that says that every kernel lies in a folder, compiled from these sources for this machine."""
-    return place / f"complete.{sources_stamp()}.{machine_stamp()}"
+    return path / f"complete.{sources_stamp()}.{machine_stamp()}"
 
 
 def is_complete() -> bool:

@@ -89,7 +89,8 @@ class Permutation:
 
     With blocks of more than one row, the network orders the blocks; the last one may be shorter.  Inside a block of
     2**k rows, rank x is that of row x_6, where x_0 = x, y = (a_i * x_i + c_i) mod 2**k and
-    x_(i+1) = y ^ (y >> ceil(k/2)) for i = 0 .. 5, with odd a_i and c_i of the block's own; again while it is outside the block.
+    x_(i+1) = y ^ (y >> ceil(k/2)) for i = 0 .. 5, with odd a_i and c_i of the block's own; again while it is outside
+    the block.
 
     Parameters
     ----------

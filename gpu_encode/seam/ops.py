@@ -296,7 +296,8 @@ class FusedOps(Protocol):
         """Write the encoding of every row from the rows before it; the first row sees nothing, and its prior is NaN.
 
         The order is random, the row of each rank, or None: as rows stand.  `ties` are the number of the time at each
-        rank, and the rank at which each time begins.  At most `most_ordered_rows`.  Otherwise as `leave_one_out_encodings`.
+        rank, and the rank at which each time begins.  At most `most_ordered_rows`.  Otherwise as
+        `leave_one_out_encodings`.
         """
 
     def most_ordered_rows(self, layout: Layout, /) -> int:

@@ -21,7 +21,7 @@ from gpu_encode.scale import messages
 from gpu_encode.scale.files import memory
 from gpu_encode.scale.files.disk_tables import SavedEncodings, TrainingFiles, is_table, run_joining, survey
 from gpu_encode.scale.files.orders import Orders, Placing
-from gpu_encode.scale.files.publishing import place_of_model
+from gpu_encode.scale.files.publishing import path_of_model
 from gpu_encode.scale.files.room import FEWEST_ROWS, Room, slice_of
 from gpu_encode.scale.files.run import Options, Run, Summary, hold_stream
 from gpu_encode.scale.files.source import (
@@ -189,11 +189,11 @@ def encode_dataset(
     check_option("encode_dataset", "tables", tables, ("auto", "memory", "disk"))
     limit = memory.limit_of(memory_limit)
     options = Options(limit, compression, overwrite, resume, progress, tables=tables)
-    place = None if model is None else place_of_model(model, overwrite, "overwrite=True replaces it at the end")
+    path = None if model is None else path_of_model(model, overwrite, "overwrite=True replaces it at the end")
     rows = open_source(source, missing_text, text)
     choices = {"target": target, "weight": weight, "groups": groups, "keep_target": keep_target}
     return run_encoding(
-        rows, destination, encoder, choices, options, drop_missing_target=drop_missing_target, model=place
+        rows, destination, encoder, choices, options, drop_missing_target=drop_missing_target, model=path
     )
 
 

@@ -40,7 +40,7 @@ MANIFEST = "manifest.json"
 LOCK = "lock"
 
 
-def place_of(destination: Any) -> Path:
+def path_of(destination: Any) -> Path:
     """Give the path at which a destination is made on this machine, without links."""
     store = Store.at(destination)
     return Path(os.path.realpath(destination)) if store is None else store.work
@@ -175,16 +175,16 @@ class Staging:
         return self.partial / Path(output.relative).name
 
     def keep_output(self, path: Path, output: Output) -> None:
-        """Put a finished output in its place."""
+        """Move a finished output to its path among what is finished."""
         self.keep(path, self.finished / output.relative)
 
     def left(self, outputs: Iterable[Output]) -> list[Output]:
         """Give the outputs that are still to be written."""
         return list(dropwhile(lambda output: (self.finished / output.relative).is_file(), outputs))
 
-    def model_path(self, place: Path) -> Path:
+    def model_path(self, model: Path) -> Path:
         """Path at which the model that appears beside the output is written; what an earlier run left there goes."""
-        path = self.folder / f"model{place.suffix}"
+        path = self.folder / f"model{model.suffix}"
         if path.is_dir():
             shutil.rmtree(path)
         return path
@@ -217,7 +217,7 @@ def end_publication(destination: Any) -> None:
     """Give a destination what a run had finished that was killed before all of it had its final name."""
     if (store := Store.at(destination)) is not None:
         store.end_publication()
-    folder = folder_beside(place_of(destination))
+    folder = folder_beside(path_of(destination))
     # Without a manifest, a run was killed as it removed the folder.
     if not folder.is_dir() or ((folder / MANIFEST).exists() and not (folder / RECORD).exists()):
         return

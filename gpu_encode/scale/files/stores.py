@@ -1,7 +1,7 @@
 """Object stores, and what else fsspec reaches by URL: files that are read there, output that is put there whole.
 
 Work is done in a folder on this machine.  A store renames no two objects at once, so what is finished is put beside its
-place first; then a record says what is to be moved, and any later run that finds it ends the moves.
+path first; then a record says what is to be moved, and any later run that finds it ends the moves.
 """
 
 import contextlib
@@ -177,10 +177,10 @@ def describe_list(urls: Sequence[Any]) -> list[SourceFile]:
             raise ValueError(f"source lists URLs, and {str(url)!r}, which is none. Give files of one kind.")
     urls = [with_lower_scheme(url) for url in urls]
     reached = [reach(url) for url in urls]
-    for number, place in enumerate(reached):
-        if type(place[0]) is not type(reached[0][0]):
+    for number, one in enumerate(reached):
+        if type(one[0]) is not type(reached[0][0]):
             raise ValueError(f"source lists {urls[0]!r} and {urls[number]!r} of another store. Give files of one.")
-        if place in reached[:number]:
+        if one in reached[:number]:
             raise ValueError(
                 f"source lists {urls[number]!r} twice, and its rows would count twice. List each file once."
             )
@@ -201,7 +201,7 @@ def describe_file(filesystem: Any, url: str, relative: str) -> StoreFile:
 
 @dataclass(frozen=True)
 class Store:
-    """A place of output in a store.
+    """The address of an output in a store.
 
     Parameters
     ----------
@@ -218,7 +218,7 @@ class Store:
 
     @classmethod
     def at(cls, destination: Any) -> "Store | None":
-        """Give the place of a URL; None for a path."""
+        """Give the address that a URL names; None for a path."""
         if not is_url(destination):
             return None
         destination = with_lower_scheme(destination)
@@ -259,7 +259,7 @@ class Store:
             self.filesystem.rm_file(probe)
 
     def publish(self, finished: Path) -> None:
-        """Put a finished file, or the files of a folder, in their places: all of them, or none until a later run."""
+        """Put a finished file, or the files of a folder, at their paths: all of them, or none until a later run."""
         single = finished.is_file()
         folder = finished.parent if single else finished
         paths = [finished] if single else sorted(path for path in finished.rglob("*") if path.is_file())
@@ -281,27 +281,27 @@ class Store:
             if not self.filesystem.exists(f"{self.hidden}/{RECORD}"):
                 return
             record = json.loads(self.filesystem.cat_file(f"{self.hidden}/{RECORD}"))
-            places = {name: self.path if record["single"] else f"{self.path}/{name}" for name in record["sizes"]}
-            for name, place in places.items():
+            paths = {name: self.path if record["single"] else f"{self.path}/{name}" for name in record["sizes"]}
+            for name, path in paths.items():
                 if self.filesystem.exists(f"{self.hidden}/{name}"):
-                    self._move(f"{self.hidden}/{name}", place)
-                if (size := self.filesystem.info(place)["size"]) != record["sizes"][name]:
-                    raise OSError(f"{place!r} has {size} bytes there, and {record['sizes'][name]} here")
+                    self._move(f"{self.hidden}/{name}", path)
+                if (size := self.filesystem.info(path)["size"]) != record["sizes"][name]:
+                    raise OSError(f"{path!r} has {size} bytes there, and {record['sizes'][name]} here")
             if not record["single"]:
-                for key in set(self.filesystem.find(self.path)) - set(places.values()):
+                for key in set(self.filesystem.find(self.path)) - set(paths.values()):
                     self.filesystem.rm_file(key)
             self._clear()
 
-    def _move(self, source: str, place: str) -> None:
+    def _move(self, source: str, path: str) -> None:
         """Move a file, and replace what is there."""
         from fsspec import AbstractFileSystem
 
-        self._make_parent(place)
+        self._make_parent(path)
         if type(self.filesystem).mv is not AbstractFileSystem.mv:
-            self.filesystem.mv(source, place)
+            self.filesystem.mv(source, path)
             return
         # What fsspec itself makes of a move takes names with brackets for globs.
-        self.filesystem.cp_file(source, place)
+        self.filesystem.cp_file(source, path)
         self.filesystem.rm_file(source)
 
     def _make_parent(self, key: str) -> None:

@@ -149,7 +149,7 @@ class Destination:
         Of the files.
     compression : str or None
     store : Store, optional
-        Where what is finished at the path is put, if that is not its place.
+        Where what is finished at the path is put in the end, if that is a store.
     """
 
     path: Path
