@@ -50,11 +50,13 @@ def spans_of(peaks: NDArray[np.int64], layout: Layout, powers: NDArray[np.int64]
     spans = []
     for _, _, columns in layout.measures():
         digits = [int(peak) for peak in peaks[columns]]
-        largest = sum(digit << 32 * place for place, digit in enumerate(digits))
+        largest = sum(digit << 32 * position for position, digit in enumerate(digits))
         first, end = 0, 1
         if largest:
             end = (largest.bit_length() + 31 + int(powers.max())) // 32 + 1
-            first = min(next(place for place, digit in enumerate(digits) if digit) + (int(powers.min()) >> 5), end - 1)
+            first = min(
+                next(position for position, digit in enumerate(digits) if digit) + (int(powers.min()) >> 5), end - 1
+            )
         spans.append([columns.start, columns.stop, first, end])
     return np.array(spans, np.int64)
 

@@ -364,9 +364,9 @@ def quotient(total: Limbs, count: Limbs) -> Floats:
         # What is subnormal was rounded twice.
         doubtful |= (np.abs(mean) < 2.0**-1021) & (high != 0)
     mean = np.where(count_high == 0, np.nan, mean)
-    places = np.nonzero((doubtful & (count_high != 0)).ravel())[0]
-    if len(places):
-        mean.put(places, settle(mean.ravel()[places], *(pick(sums, mean.shape, places) for sums in (total, count))))
+    at = np.nonzero((doubtful & (count_high != 0)).ravel())[0]
+    if len(at):
+        mean.put(at, settle(mean.ravel()[at], *(pick(sums, mean.shape, at) for sums in (total, count))))
     return mean
 
 
@@ -438,10 +438,10 @@ def ratio_of(accumulators: "Array", layout: "Layout", first_output: int) -> Rati
     return Ratio(total, count)
 
 
-def pick(number: Limbs, shape: tuple[int, ...], places: Integers) -> Limbs:
-    """Pick numbers at places of what has this shape once spread over axes of one."""
+def pick(number: Limbs, shape: tuple[int, ...], at: Integers) -> Limbs:
+    """Pick the numbers at some indices of what has this shape once spread over axes of one."""
     width = number.digits.shape[-1]
-    return Limbs(np.broadcast_to(number.digits, (*shape, width)).reshape(-1, width)[places], number.low)
+    return Limbs(np.broadcast_to(number.digits, (*shape, width)).reshape(-1, width)[at], number.low)
 
 
 def settle(mean: Floats, total: Limbs, count: Limbs) -> Floats:
@@ -467,12 +467,12 @@ def deviation(count: Limbs, total: Limbs, square: Limbs) -> Scaled:
     In pairs of doubles where these tell which float is nearest, else in integers.
     """
     near, exponent, sure = near_deviation(count.pair, total.pair, square.near_pair())
-    places = np.nonzero(~sure.ravel())[0]
-    if len(places):
-        n, s, q = (pick(sums, near.shape, places) for sums in (count, total, square))
+    at = np.nonzero(~sure.ravel())[0]
+    if len(at):
+        n, s, q = (pick(sums, near.shape, at) for sums in (count, total, square))
         settled = (n * q - s * s).to_scaled()
-        near.put(places, settled.fraction)
-        exponent.put(places, settled.exponent)
+        near.put(at, settled.fraction)
+        exponent.put(at, settled.exponent)
     return Scaled(near, exponent)
 
 

@@ -26,7 +26,7 @@ FEW_DIGITS = 1 << 14
 # Products of two numbers between these, and what rounding takes from them, are neither too large nor too small.
 LARGEST_FACTOR = 2.0**200
 SMALLEST_FACTOR = 2.0**-200
-# Windows within these places are reached by one multiplication.
+# Windows within these binary positions are reached by one multiplication.
 FARTHEST = 960
 WIDEST = 24
 
@@ -63,13 +63,13 @@ def window_digits(factors: "list[Array]", window: "Window", n_rows: int) -> Floa
     out = np.zeros((window.width, n_rows))
     if not factors:
         return out
-    place = choose_way(factors, window)
+    write = choose_way(factors, window)
     square = len(factors) == 2 and factors[0] is factors[1]
     for start in range(0, n_rows, TILE):
         part = slice(start, start + TILE)
         # Of a square both factors stay one, whose sign nobody asks for.
         here = [factor[part] for factor in (factors[:1] if square else factors)]
-        place(here * 2 if square else here, window, out[:, part])
+        write(here * 2 if square else here, window, out[:, part])
     return out
 
 
@@ -77,11 +77,11 @@ def choose_way(factors: "list[Array]", window: "Window") -> "Callable[[list[Arra
     """Choose the fastest way to the digits that is exact for these numbers."""
     far = window.width > WIDEST or max(abs(window.low), abs(window.low + window.width)) * 32 > FARTHEST
     if far or len(factors) > 2:
-        return place_digits
+        return write_digits
     if len(factors) == 1:
-        return place_number if factors[0].dtype == np.float64 else place_digits
+        return write_number if factors[0].dtype == np.float64 else write_digits
     distinct = factors[:1] if factors[0] is factors[1] else factors
-    return place_product if all(is_moderate(factor) for factor in distinct) else place_digits
+    return write_product if all(is_moderate(factor) for factor in distinct) else write_digits
 
 
 def is_moderate(factor: "Array") -> bool:
@@ -95,7 +95,7 @@ def is_moderate(factor: "Array") -> bool:
     return bool(largest < LARGEST_FACTOR and size.min(initial=1.0) > SMALLEST_FACTOR)
 
 
-def place_number(factors: "list[Array]", window: "Window", out: Floats) -> None:
+def write_number(factors: "list[Array]", window: "Window", out: Floats) -> None:
     """Write the digits of one double each: what is left of it, without what is left of the point."""
     rest = factors[0] * 2.0 ** (-32 * (window.low + window.width - 1))
     for digit in out[::-1]:
@@ -103,7 +103,7 @@ def place_number(factors: "list[Array]", window: "Window", out: Floats) -> None:
         rest *= DIGIT
 
 
-def place_product(factors: "list[Array]", window: "Window", out: Floats) -> None:
+def write_product(factors: "list[Array]", window: "Window", out: Floats) -> None:
     """Write the digits of products of two doubles each: the product, rounded down, and what rounding took from it.
 
     The rest never reaches the last bit of the product, so that no digit of both together is carried.
@@ -129,7 +129,7 @@ def place_product(factors: "list[Array]", window: "Window", out: Floats) -> None
         out *= np.sign(factors[0]) * np.sign(factors[1])
 
 
-def place_digits(factors: "list[Array]", window: "Window", out: Floats) -> None:
+def write_digits(factors: "list[Array]", window: "Window", out: Floats) -> None:
     """Write the digits of products of any numbers."""
     digits, base = signed_digits(factors)
     rows = np.arange(out.shape[1])
@@ -248,7 +248,7 @@ def totals(accumulators: "Array", /) -> "Array":
 
 
 def extents(target: "Array | None", weight: "Array | None", powers: tuple[int, ...], /) -> list[tuple[int, int]]:
-    """Binary places that weight * target**power touches in any row, for each power; ordered by power."""
+    """Binary positions that weight * target**power touches in any row, for each power; ordered by power."""
     if weight is None and target is not None and target.dtype == np.float64 and 0 not in powers:
         low, high = span_of(target)
         return [(power * low, power * high) for power in powers]
@@ -263,7 +263,7 @@ def extents(target: "Array | None", weight: "Array | None", powers: tuple[int, .
 
 
 def span_of(numbers: NDArray[np.float64]) -> tuple[int, int]:
-    """Binary places [lowest, highest) that any of the numbers touches; (0, 0) where all are zero."""
+    """Binary positions [lowest, highest) that any of the numbers touches; (0, 0) where all are zero."""
     largest, smallest = 0.0, np.inf
     for start in range(0, len(numbers), TILE):
         size = np.abs(numbers[start : start + TILE])

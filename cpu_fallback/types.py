@@ -36,7 +36,7 @@ class Window:
 
 
 def digit_window(extent: tuple[int, int]) -> Window:
-    """Digit positions of sums of numbers that touch binary places [low, high), with one to spare for carries."""
+    """Digit positions of sums of numbers that touch binary positions [low, high), with one to spare for carries."""
     low, high = extent
     return Window(low // 32, max((high - 1) // 32 - low // 32 + 1, 1) + 1, False)
 
@@ -130,7 +130,7 @@ class Rows:
         return self.pick(slice(start, stop))
 
     def pick(self, chosen: "slice | Array") -> "Rows":
-        """Rows at the given places, in their order."""
+        """Rows of the given numbers, in their order."""
         parts = (self.codes, self.classes, self.target, self.weight)
         return Rows(*(None if part is None else part[chosen] for part in parts))  # type: ignore[arg-type]
 

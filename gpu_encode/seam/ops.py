@@ -84,7 +84,7 @@ class Ops(Protocol):
         """Row of each rank in [start, stop) of the order."""
 
     def extents(self, target: Array | None, weight: Array | None, powers: tuple[int, ...], /) -> list[tuple[int, int]]:
-        """Binary places [low, high) that weight * target**power touches in any row, for each power; (0, 0) if none."""
+        """Binary positions [low, high) that weight * target**power touches in any row, by power; (0, 0) if none."""
 
     def accumulate(
         self, rows: Rows, n_categories: int, folds: Folds, n_folds: int, n_classes: int, layout: Layout, /
@@ -103,7 +103,7 @@ class Ops(Protocol):
     def gather_numbers(self, table: Array, values: Array, categories: Array, out: Array, /) -> None:
         """Write table[code] (categories + 2, 1, outputs) of each number to `out` (rows, outputs).
 
-        A code is the place in sorted distinct `categories`, as `lookup` gives it, of values of the same dtype; values
+        A code is the index in sorted distinct `categories`, as `lookup` gives it, of values of the same dtype; values
         that are not there have the line before the last.
         """
 
@@ -222,16 +222,16 @@ class FusedOps(Protocol):
 
         Its definition is `tuning.steps.Steps.by_arrays`: `own` are sums as above, `visibility` (views, folds) says what
         each view sees, whose gain is of the fold of its number, `parts` are the category of every column, `ridge` is
-        below 0 where the variance decides.  `numbers` are the units of W and S, and powers of two for the binary places
-        of S, of the spread and of gains; then the longest step.  `steps` (views, categories) or nothing are zeros, to
+        below 0 where the variance decides.  `numbers` are the units of W and S, and powers of two for the binary
+        positions of S, of the spread and of gains; then the longest step.  `steps` (views, categories) or nothing are zeros, to
         be written over.
         """
 
     def seen_from(self, sums: Array, spans: Array, factors: Array, /) -> Array:
         """Multiply sums (..., steps, classes, width) by a factor and a power of two for each step (steps, 2).
 
-        Of each of the `spans` (sums, 4), columns of `sums` from one to another, it gives digits from one place to
-        another, which hold the product; its definition is `sums.decay.multiply_sums`.
+        Of each of the `spans` (sums, 4), columns of `sums` from one to another, it gives digits from one position
+        to another, which hold the product; its definition is `sums.decay.multiply_sums`.
         """
 
     def encode_categories(
@@ -404,7 +404,7 @@ class HostStrings(Protocol):
         """Prepare distinct rows, so that others are looked up among them."""
 
     def lookup_strings(self, parts: list[Any], categories: Any) -> Array:
-        """Give the place of each row among the prepared ones (int32): -1 for null, -2 where it is absent."""
+        """Give the index of each row among the prepared ones (int32): -1 for null, -2 where it is absent."""
 
 
 class DeviceStrings(Protocol):
@@ -422,7 +422,7 @@ class DeviceStrings(Protocol):
         """Prepare distinct rows, so that others are looked up among them."""
 
     def lookup_strings(self, strings: Any, categories: Any, nulls: Array | None = None) -> Array:
-        """Give the place of each row among the prepared ones (int32): -1 for null, -2 where it is absent."""
+        """Give the index of each row among the prepared ones (int32): -1 for null, -2 where it is absent."""
 
     def strings_to_device(self, offsets: Array, characters: Array) -> Any:
         """Copy rows in Arrow's buffers to the GPU."""
@@ -511,12 +511,12 @@ def memory_of(ops: Ops) -> str:
     return f"cuda:{devices.cuda().current_device()}"
 
 
-def through(places: Array, codes: Array, ops: Ops) -> Array:
-    """Place of each row, by its code, where `ops` computes; `places` lie on the host, and a missing code stays."""
-    if np.array_equal(places, np.arange(len(places))):
+def through(indices: Array, codes: Array, ops: Ops) -> Array:
+    """Index of each row, by its code, where `ops` computes; `indices` lie on the host, and a missing code stays."""
+    if np.array_equal(indices, np.arange(len(indices))):
         return codes
     # A missing code counts from the end of the table, where it is found again.
-    table: Array = ops.to_device(np.append(places, np.int32(MISSING)).astype(np.int32))
+    table: Array = ops.to_device(np.append(indices, np.int32(MISSING)).astype(np.int32))
     return table[codes]
 
 

@@ -32,8 +32,8 @@ UNFOLDED_LEAST = 1 << 26
 # A member takes 300 bytes, and its line in the list of members a fifth of them.
 LISTED_SHARE = 4
 LISTED_LEAST = 1 << 17
-# What Python takes for an object, an array, a text and a number of JSON, and for a place in one of these.
-DICT_BYTES, LIST_BYTES, TEXT_BYTES, NUMBER_BYTES, PLACE_BYTES = 240, 150, 56, 32, 8
+# What Python takes for an object, an array, a text and a number of JSON, and for an element of one of these.
+DICT_BYTES, LIST_BYTES, TEXT_BYTES, NUMBER_BYTES, ELEMENT_BYTES = 240, 150, 56, 32, 8
 # A member of the archive as zipfile keeps it.
 MEMBER_BYTES = 1_000
 # Fields of Arrow's messages and record batches, by their numbers in its FlatBuffers.
@@ -312,14 +312,14 @@ def check_batches(content: Any, name: str) -> None:
         raise ValueError(f"{name} is in {pieces} pieces")
 
 
-def follow(content: memoryview, place: int) -> int:
-    """Give the place in FlatBuffers that the offset at a place leads to."""
-    offset: int = struct.unpack_from("<I", content, place)[0]
-    return place + offset
+def follow(content: memoryview, position: int) -> int:
+    """Give the position in FlatBuffers to which the offset at a position leads."""
+    offset: int = struct.unpack_from("<I", content, position)[0]
+    return position + offset
 
 
 def find_field(content: memoryview, table: int, number: int) -> int:
-    """Give the place of a field of a table of FlatBuffers; 0 if the table has no such field."""
+    """Give the position of a field of a table of FlatBuffers; 0 if the table has no such field."""
     layout = table - struct.unpack_from("<i", content, table)[0]
     entry = 4 + 2 * number
     inside = entry < struct.unpack_from("<H", content, layout)[0]
@@ -336,7 +336,7 @@ def json_bytes(content: bytes) -> int:
         + LIST_BYTES * lists
         + TEXT_BYTES * texts
         + NUMBER_BYTES * max(0, commas + lists + dicts - texts)
-        + PLACE_BYTES * commas
+        + ELEMENT_BYTES * commas
     )
 
 

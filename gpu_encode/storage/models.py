@@ -28,7 +28,7 @@ from gpu_encode.tables.categories.tuples import code_missing
 from gpu_encode.tables.categories.vocabulary import Vocabulary
 
 LARGEST = 1 << 31
-# Products of three float64 lie between the binary places -3300 and 3100, at 32 to a digit.
+# Products of three float64 lie between the binary positions -3300 and 3100, at 32 to a digit.
 FURTHEST_DIGIT = 128
 # Fields of an encoding rule, under the names that they have in files.
 RULE = {
@@ -213,7 +213,7 @@ def read_pairs(
 
 
 def read_pair(document: Any, n_keys: int) -> tuple[int, int]:
-    """Read the places of two keys."""
+    """Read the indices of two keys."""
     if (
         not isinstance(document, list)
         or len(document) != 2

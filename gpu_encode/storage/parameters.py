@@ -176,7 +176,7 @@ def simplify(value: Any) -> Any:
     if objects.is_null(value):
         return None
     if hasattr(value, "asm8") and getattr(value, "tzinfo", None) is None:
-        return value.asm8  # pandas keeps nanoseconds, for which Python has no place
+        return value.asm8  # pandas keeps nanoseconds, which Python does not have
     for plain in (int, float, str):
         if isinstance(value, plain):
             return plain(value)

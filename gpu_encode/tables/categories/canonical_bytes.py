@@ -29,7 +29,7 @@ def spell_categories(key: CategoryIndex) -> list[bytes]:
     words = [[*spell(vocabulary.values), MISSING_VALUE] for vocabulary in key.vocabularies]
     if key.tuples is None:
         return words[0]
-    assert MISSING == -1  # the place of a missing value among the words
+    assert MISSING == -1  # the index of a missing value among the words
     rows = key.tuples.members.tolist()
     spelled = [spell_side_by_side([column[code] for column, code in zip(words, row, strict=True)]) for row in rows]
     return [*spelled, MISSING_VALUE]

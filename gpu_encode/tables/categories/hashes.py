@@ -52,11 +52,11 @@ def hash_categories(key: CategoryIndex, seed: int) -> Words:
     """
     members = np.arange(key.n_categories)[:, None] if key.tuples is None else key.tuples.members
     hashes = np.full(len(members) + 1, seed % 2**64, np.uint64)
-    for vocabulary, places in zip(key.vocabularies, members.T, strict=True):
-        present = np.flatnonzero(places != MISSING)
+    for vocabulary, codes in zip(key.vocabularies, members.T, strict=True):
+        present = np.flatnonzero(codes != MISSING)
         for start, stop in tiles(len(present), TILE):
             rows = present[start:stop]
-            hashes[rows] = hash_values(vocabulary.values.take(places[rows].astype(np.int64)), hashes[rows])
+            hashes[rows] = hash_values(vocabulary.values.take(codes[rows].astype(np.int64)), hashes[rows])
     return hashes
 
 
@@ -120,8 +120,8 @@ def hash_stripes(words: Words, at: Array, stripes: Array, seeds: Words) -> Words
     lanes = [seeds + PRIME_1 + PRIME_2, seeds + PRIME_2, seeds.copy(), seeds - PRIME_1]
     rows, number = np.arange(len(at)), 0
     while len(rows):
-        for place, lane in enumerate(lanes):
-            lane[rows] = stir(lane[rows], words[at[rows] + number * STRIPE + place * WORD])
+        for index, lane in enumerate(lanes):
+            lane[rows] = stir(lane[rows], words[at[rows] + number * STRIPE + index * WORD])
         number += 1
         rows = rows[stripes[rows] > number]
     hashes = rotate(lanes[0], 1) + rotate(lanes[1], 7) + rotate(lanes[2], 12) + rotate(lanes[3], 18)

@@ -113,9 +113,9 @@ def read(texts: Sequence[str], type_: str) -> Array:
 
     make = maker_of(type_.removeprefix("interval[").removesuffix("]"))
     array = np.empty(len(texts), object)
-    for place, text in enumerate(texts):
+    for index, text in enumerate(texts):
         left, right = (make(*read_end(text[start : start + _END])) for start in (0, _END))
-        array[place] = pd.Interval(left, right, CLOSED[int(text[2 * _END :])])
+        array[index] = pd.Interval(left, right, CLOSED[int(text[2 * _END :])])
     return array
 
 

@@ -145,14 +145,14 @@ class CategoryIndex:
         """Give the key of some of its categories, with those values alone that make them up."""
         if self.tuples is None:
             return replace(self, vocabularies=[Vocabulary(self.vocabularies[0].values.take(kept))])
-        members, vocabularies, places = self.tuples.members[kept], [], []
+        members, vocabularies, numbers = self.tuples.members[kept], [], []
         for column, vocabulary in zip(members.T, self.vocabularies, strict=True):
             used = np.unique(column[column >= 0]).astype(np.int64)
             vocabularies.append(Vocabulary(vocabulary.values.take(used)))
-            place = np.full(len(vocabulary), MISSING, np.int32)
-            place[used] = np.arange(len(used))
-            places.append(place)
-        return replace(self, vocabularies=vocabularies, tuples=tuples_of(renumber(members, places), vocabularies))
+            number = np.full(len(vocabulary), MISSING, np.int32)
+            number[used] = np.arange(len(used))
+            numbers.append(number)
+        return replace(self, vocabularies=vocabularies, tuples=tuples_of(renumber(members, numbers), vocabularies))
 
     @property
     def missing_is_unknown(self) -> bool:
@@ -166,7 +166,7 @@ class CategoryIndex:
 
     @property
     def stages(self) -> list[NDArray[np.int64]]:
-        """Sorted joint keys of the first 2, 3, ... columns; a joint code is a place in the last."""
+        """Sorted joint keys of the first 2, 3, ... columns; a joint code is an index in the last."""
         return [] if self.tuples is None else self.tuples.stages
 
     @cached_property
@@ -197,7 +197,7 @@ class CategoryIndex:
         return [int(start) for start in np.cumsum([0, *sizes])]
 
     def lookup(self, frame: Columns, ops: Ops, missing_is_category: bool) -> Codes:
-        """Give each row's place in the table of encodings: its category's, else that of its nearest known ancestor."""
+        """Give the index of each row's encodings in their table: its category's, else its nearest known ancestor's."""
         if len(self.entry.columns) > 1:
             return self._joint_lookup(frame, ops, missing_is_category)
         column = self.entry.members[0]
@@ -207,16 +207,16 @@ class CategoryIndex:
                 codes = np.where(codes == MISSING, np.int32(UNKNOWN), codes)
             return codes
         codes, vocabulary, _ = frame.keys(column, ops)
-        places = self.vocabularies[0].positions(vocabulary, self.entry.name)
-        unknown = np.flatnonzero(places == UNKNOWN)
+        indices = self.vocabularies[0].positions(vocabulary, self.entry.name)
+        unknown = np.flatnonzero(indices == UNKNOWN)
         if len(unknown):
             values = vocabulary.to_numpy()[unknown]
             # Arrow lends its own memory where there are many values, and only for reading.
-            places = places.copy()
+            indices = indices.copy()
             for start, level, paths in zip(self.starts[1:], self.levels, self.entry.rule.paths(values), strict=False):
                 known = positions_of_labels(level, paths, self.entry.name)
-                places[unknown] = np.where(known >= 0, start + known, places[unknown])
-        return through(places, codes, ops)
+                indices[unknown] = np.where(known >= 0, start + known, indices[unknown])
+        return through(indices, codes, ops)
 
     def numbers(self, frame: Columns) -> Array | None:
         """Whole numbers that are this key of a frame, one for each row; None where the key is anything else."""
@@ -260,14 +260,14 @@ class CategoryIndex:
         missing = self.has_missing or other.has_missing
         if self.tuples is None or other.tuples is None:
             return replace(self, vocabularies=words, has_missing=missing), joined[0][1], joined[0][2]
-        mine = renumber(self.tuples.members, [places for _, places, _ in joined])
-        theirs = renumber(other.tuples.members, [places for _, _, places in joined])
+        mine = renumber(self.tuples.members, [numbers for _, numbers, _ in joined])
+        theirs = renumber(other.tuples.members, [numbers for _, _, numbers in joined])
         both = np.concatenate([mine, theirs])
         filled = np.column_stack([code_missing(both[:, i], len(word)) for i, word in enumerate(words)])
         _, first, inverse = np.unique(filled, axis=0, return_index=True, return_inverse=True)
-        places: Codes = inverse.reshape(-1).astype(np.int32)
+        indices: Codes = inverse.reshape(-1).astype(np.int32)
         key = replace(self, vocabularies=words, tuples=tuples_of(both[first], words))
-        return key, places[: len(mine)], places[len(mine) :]
+        return key, indices[: len(mine)], indices[len(mine) :]
 
 
 def all_present(columns: Sequence[Codes]) -> NDArray[np.bool_]:
@@ -278,10 +278,10 @@ def all_present(columns: Sequence[Codes]) -> NDArray[np.bool_]:
     return whole
 
 
-def renumber(members: Codes, places: Sequence[Codes]) -> Codes:
+def renumber(members: Codes, numbers: Sequence[Codes]) -> Codes:
     """Members under new value numbers; missing stays."""
     return np.column_stack(
-        [np.append(codes, np.int32(MISSING))[members[:, i]] for i, codes in enumerate(places)]
+        [np.append(codes, np.int32(MISSING))[members[:, i]] for i, codes in enumerate(numbers)]
     ).astype(np.int32)
 
 

@@ -139,7 +139,7 @@ def _timestamps(objects: Sequence[object], kind: str, column: object) -> Values:
 def _ticks(value: Any, column: object) -> tuple[int, str]:
     """Count of units since the epoch, midnight or zero; and the unit."""
     if hasattr(value, "asm8"):
-        value = value.asm8  # pandas keeps nanoseconds where datetime has no place for them
+        value = value.asm8  # pandas keeps nanoseconds, which datetime does not have
     if isinstance(value, (np.datetime64, np.timedelta64)):
         array, unit = timestamp_storage(np.asarray(value).reshape(1), column)
         return int(array[0]), unit

@@ -42,8 +42,8 @@ class ColumnLookup:
 
     def __init__(self, vocabulary: Vocabulary, label: str, answers: Sequence[Any]) -> None:
         self.label, self.kind = label, vocabulary.kind
-        self.types, places = list_places(vocabulary.values)
-        self.known = {value: answers[place] for value, place in places}
+        self.types, listed = list_values(vocabulary.values)
+        self.known = {value: answers[index] for value, index in listed}
         self.unknown, self.missing = answers[UNKNOWN], answers[MISSING]
 
     def of(self, row: Mapping[str, Any]) -> Any:
@@ -96,48 +96,48 @@ class JointLookup:
             for words, label in zip(key.vocabularies, labels, strict=True)
         ]
         self.n_above = len(key.entry.above)
-        self.places = joint_places(key)
+        self.indices = joint_indices(key)
 
     def of(self, row: Mapping[str, Any]) -> Any:
         """Give what is known of a row's category, or of its nearest known ancestor; raises UndecidedError."""
         codes = tuple([column.of(row) for column in self.columns])
         lacks_value = MISSING in codes[self.n_above :]
-        found = self.answers[lacks_value][self._place(codes, lacks_value)]
+        found = self.answers[lacks_value][self._index(codes, lacks_value)]
         if found is None:
             raise UndecidedError
         return found
 
-    def _place(self, codes: tuple[int, ...], lacks_value: bool) -> int:
-        place = self.places.get(codes)
-        if place is not None:
-            return place
+    def _index(self, codes: tuple[int, ...], lacks_value: bool) -> int:
+        index = self.indices.get(codes)
+        if index is not None:
+            return index
         if lacks_value and not self.missing_is_category:
             return MISSING
         for depth in range(self.n_above, 0, -1):
-            place = self.places.get(codes[:depth])
-            if place is not None:
-                return place
+            index = self.indices.get(codes[:depth])
+            if index is not None:
+                return index
         return UNKNOWN
 
 
-def joint_places(key: CategoryIndex) -> dict[tuple[int, ...], int]:
-    """Place of each category by the codes of its columns, and of each ancestor by the first of them."""
+def joint_indices(key: CategoryIndex) -> dict[tuple[int, ...], int]:
+    """Index of each category by the codes of its columns, and of each ancestor by the first of them."""
     assert key.tuples is not None
     members = key.tuples.members.tolist()
-    places = {tuple(codes): place for place, codes in enumerate(members)}
+    indices = {tuple(codes): index for index, codes in enumerate(members)}
     for depth, (start, level) in enumerate(zip(key.starts[1:], key.levels, strict=False)):
         if not depth:
             # All values, whether a category has them or not; a missing one comes last.
             size = len(key.vocabularies[0])
-            places |= {(code,): start + code for code in range(size)} | {(MISSING,): start + size}
+            indices |= {(code,): start + code for code in range(size)} | {(MISSING,): start + size}
             continue
         found = zip(members, level.of_leaf.tolist(), strict=True)
-        places |= {tuple(codes[: depth + 1]): start + ancestor for codes, ancestor in found}
-    return places
+        indices |= {tuple(codes[: depth + 1]): start + ancestor for codes, ancestor in found}
+    return indices
 
 
-def list_places(values: Values) -> tuple[frozenset[type], list[tuple[Any, int]]]:
-    """Give the types of objects that may be looked up among values, and these as Python has them, with their places."""
+def list_values(values: Values) -> tuple[frozenset[type], list[tuple[Any, int]]]:
+    """Give the types of objects that may be looked up among values, and the values as Python has them, with indices."""
     kind, types = values.kind, frozenset[type]()
     listed: list[Any] = []
     if kind == "number":
@@ -157,7 +157,7 @@ def list_places(values: Values) -> tuple[frozenset[type], list[tuple[Any, int]]]
         types = frozenset({datetime.timedelta})
     elif kind == "datetime":
         return frozenset({datetime.datetime, *([] if values.timezone else [datetime.date])}), list_moments(values)
-    return types, [(value, place) for place, value in enumerate(listed) if type(value) in types]
+    return types, [(value, index) for index, value in enumerate(listed) if type(value) in types]
 
 
 def is_unicode(text: str) -> bool:
@@ -170,25 +170,25 @@ def is_unicode(text: str) -> bool:
 
 
 def list_texts(spelled: Sequence[bytes]) -> list[tuple[str, int]]:
-    """Give texts with their places, but for those that files hold and Python cannot."""
+    """Give texts with their indices, but for those that files hold and Python cannot."""
     listed = []
-    for place, text in enumerate(spelled):
+    for index, text in enumerate(spelled):
         try:
-            listed.append((text.decode(), place))
+            listed.append((text.decode(), index))
         except UnicodeDecodeError:
             continue
     return listed
 
 
 def list_moments(values: Values) -> list[tuple[datetime.date, int]]:
-    """Give moments with their places, those at midnight without a time zone as dates, too."""
+    """Give moments with their indices, those at midnight without a time zone as dates, too."""
     ticks, exact = rescale(values.array, values.unit or "s", "us")
     zone = datetime.UTC if values.timezone else None
     listed: list[tuple[datetime.date, int]] = []
-    for place, (moment, whole) in enumerate(zip(ticks.view("datetime64[us]").tolist(), exact.tolist(), strict=True)):
+    for index, (moment, whole) in enumerate(zip(ticks.view("datetime64[us]").tolist(), exact.tolist(), strict=True)):
         # Beyond the years that Python has, a moment is a number.
         if whole and isinstance(moment, datetime.datetime):
-            listed.append((moment.replace(tzinfo=zone), place))
+            listed.append((moment.replace(tzinfo=zone), index))
             if zone is None and moment.time() == datetime.time.min:
-                listed.append((moment.date(), place))
+                listed.append((moment.date(), index))
     return listed

@@ -39,7 +39,7 @@ def prepare(array: Any, strings: HostStrings) -> Any:
 
 
 def lookup(array: Any, categories: Any, strings: HostStrings) -> Array:
-    """Place of each value of an Arrow array among known ones (int32): -1 for null, -2 where it is absent."""
+    """Index of each value of an Arrow array among known ones (int32): -1 for null, -2 where it is absent."""
     return strings.lookup_strings(_parts(array, strings), categories)
 
 
@@ -76,15 +76,15 @@ def buffers_of(array: Any) -> tuple[Array, Array]:
     dtype = np.dtype(np.int64 if array.type == large(array.type) else np.int32)
     if not len(array):  # Arrow may leave out both
         return np.zeros(1, dtype), np.zeros(0, np.uint8)
-    places = np.frombuffer(offsets, dtype, len(array) + 1, array.offset * dtype.itemsize)
+    begins = np.frombuffer(offsets, dtype, len(array) + 1, array.offset * dtype.itemsize)
     held = np.frombuffer(characters, np.uint8) if characters is not None and characters.size else np.zeros(0, np.uint8)
-    return places, held
+    return begins, held
 
 
 def from_buffers(offsets: Array, characters: Array, type_: Any) -> Any:
     """Arrow array of large text or bytes without null; ValueError if the offsets lead elsewhere."""
-    places, held = np.require(offsets, np.int64, ["C", "A"]), np.require(characters, np.uint8, ["C"])
-    buffers = [None, pa.py_buffer(places), pa.py_buffer(held)]
-    array = pa.Array.from_buffers(type_, len(places) - 1, buffers)
+    begins, held = np.require(offsets, np.int64, ["C", "A"]), np.require(characters, np.uint8, ["C"])
+    buffers = [None, pa.py_buffer(begins), pa.py_buffer(held)]
+    array = pa.Array.from_buffers(type_, len(begins) - 1, buffers)
     array.validate(full=True)
     return array

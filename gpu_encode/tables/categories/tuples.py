@@ -23,7 +23,7 @@ class Tuples:
     members : int32 array (combinations, columns), optional
         Number of each value, -1 for a missing one.
     stages : list of int64 array, optional
-        Sorted joint keys of the first 2, 3, ... columns: a joint code is a place in the last of them.
+        Sorted joint keys of the first 2, 3, ... columns: a joint code is an index in the last of them.
     """
 
     def __init__(

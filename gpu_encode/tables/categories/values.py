@@ -81,33 +81,33 @@ class Values:
             return bool(np.all(self.array[:-1] < self.array[1:]))
         return pc.all(pc.less(self.array[:-1], self.array[1:])).as_py() is not False
 
-    def take(self, places: Array) -> "Values":
-        """Values at the given places."""
-        array = self.array[places] if isinstance(self.array, np.ndarray) else self.array.take(pa.array(places))
+    def take(self, indices: Array) -> "Values":
+        """Values at the given indices."""
+        array = self.array[indices] if isinstance(self.array, np.ndarray) else self.array.take(pa.array(indices))
         return Values(self.kind, array, self.dtype, self.unit, self.timezone)
 
     def sort(self) -> tuple["Values", Array]:
-        """Give the sorted distinct values, and the place among them (int32) of each value."""
+        """Give the sorted distinct values, and the code of each value, its index among them (int32)."""
         array = self.array
         if isinstance(array, np.ndarray):
-            distinct, places = np.unique(array, return_inverse=True)
+            distinct, codes = np.unique(array, return_inverse=True)
         elif len(array) <= FEW:
             texts = as_bytes(array)
             in_order = sorted(set(texts))
-            place = {text: number for number, text in enumerate(in_order)}
+            code = {text: number for number, text in enumerate(in_order)}
             distinct = pa.array(in_order, pa.large_binary()).view(array.type)
-            places = np.array([place[text] for text in texts], np.int32)
+            codes = np.array([code[text] for text in texts], np.int32)
         elif (backend := host_strings(len(array), host(len(array)))) is not None:
-            places, distinct = strings.factorize(array, backend)
+            codes, distinct = strings.factorize(array, backend)
         else:
             repeated = array.dictionary_encode()
             order = pc.sort_indices(repeated.dictionary).to_numpy()
             distinct, indices = repeated.dictionary.take(pa.array(order)), repeated.indices.to_numpy()
-            places = inverse(order)[indices]
-        return Values(self.kind, distinct, self.dtype, self.unit, self.timezone), places.astype(np.int32, copy=False)
+            codes = inverse(order)[indices]
+        return Values(self.kind, distinct, self.dtype, self.unit, self.timezone), codes.astype(np.int32, copy=False)
 
     def infinite(self) -> Array:
-        """Places of values that are infinite."""
+        """Indices of values that are infinite."""
         if self.kind != "number" or self.array.dtype.kind not in "fO":
             return np.zeros(0, np.intp)
         if self.array.dtype.kind == "f":
@@ -152,9 +152,9 @@ def _times_of_day(values: Values) -> Array:
 
 def inverse(order: Array) -> Array:
     """Give the inverse of a permutation (int32)."""
-    places = np.empty(len(order), np.int32)
-    places[order] = np.arange(len(order), dtype=np.int32)
-    return places
+    indices = np.empty(len(order), np.int32)
+    indices[order] = np.arange(len(order), dtype=np.int32)
+    return indices
 
 
 def nothing() -> Values:

@@ -52,16 +52,16 @@ class Vocabulary:
     @classmethod
     def from_unsorted(cls, unsorted: Values) -> tuple["Vocabulary", Array]:
         """Give the vocabulary of values in any order, repeated or not; and the position (int32) of each of them."""
-        distinct, places = unsorted.sort()
-        return cls(distinct), places
+        distinct, codes = unsorted.sort()
+        return cls(distinct), codes
 
     @classmethod
     def in_order(cls, given: Values, column: object) -> "Vocabulary":
         """Give the vocabulary of values whose order is to be kept; a repeated one is an error."""
         if not given.is_sorted:
-            distinct, places = given.sort()
+            distinct, indices = given.sort()
             if len(distinct) < len(given):
-                repeated = given.take(np.flatnonzero(np.bincount(places)[places] > 1)[:1]).to_numpy()[0]
+                repeated = given.take(np.flatnonzero(np.bincount(indices)[indices] > 1)[:1]).to_numpy()[0]
                 shown = str(repeated) if isinstance(repeated, np.generic) else repr(repeated)
                 raise ValueError(
                     f"categories of {of_column(column)} contain {shown} more than once: the predefined categories "
@@ -109,7 +109,7 @@ class Vocabulary:
     __hash__ = None  # type: ignore[assignment]
 
     @cached_property
-    def placed(self) -> dict[str, Any]:
+    def prepared(self) -> dict[str, Any]:
         """What look-ups keep of the values, by the memory that they look them up in."""
         return {}
 
@@ -152,7 +152,7 @@ class Vocabulary:
 
     @cached_property
     def _order(self) -> Array | None:
-        """Places of the values in sorted order; None if they are sorted already."""
+        """Indices of the values in sorted order; None if they are sorted already."""
         if self.is_sorted:
             return None
         array = self.values.array
@@ -164,16 +164,16 @@ class Vocabulary:
         if self.kind in TEMPORAL:
             given, exact = values.rescale(wanted.array, wanted.unit or "s", self.values.unit or "s")
         elif array.dtype.kind == "O":
-            table = {value: place for place, value in enumerate(array)}
+            table = {value: index for index, value in enumerate(array)}
             return np.array([table.get(value, UNKNOWN) for value in wanted.array.tolist()], np.int32)
         else:
             given, exact = values.as_dtype(wanted.array, array.dtype)
         array = array.astype(np.int64) if array.dtype.kind == "b" else array
-        place = np.minimum(np.searchsorted(array, given, sorter=self._order), len(array) - 1)
-        place = place if self._order is None else self._order[place]
-        return np.where(exact & (array[place] == given), place, UNKNOWN).astype(np.int32)
+        index = np.minimum(np.searchsorted(array, given, sorter=self._order), len(array) - 1)
+        index = index if self._order is None else self._order[index]
+        return np.where(exact & (array[index] == given), index, UNKNOWN).astype(np.int32)
 
-    def places_of(self, array: Any, ops: Ops) -> Array | None:
+    def indices_of(self, array: Any, ops: Ops) -> Array | None:
         """Position of each value of an Arrow array of this kind (int32): -1 for null, -2 where it is absent.
 
         None where the backend leaves that to Arrow.
@@ -181,19 +181,19 @@ class Vocabulary:
         backend = host_strings(len(array) + len(self), ops)
         if backend is None or len(array) <= _FEW:
             return None
-        placed = self.placed
-        if "cpu" not in placed:
-            placed["cpu"] = strings.prepare(self.values.array, backend)
-        return strings.lookup(array, placed["cpu"], backend)
+        prepared = self.prepared
+        if "cpu" not in prepared:
+            prepared["cpu"] = strings.prepare(self.values.array, backend)
+        return strings.lookup(array, prepared["cpu"], backend)
 
     def _positions_of_text(self, wanted: Any) -> Array:
         array = self.values.array
         if wanted.equals(array):
             return np.arange(len(array), dtype=np.int32)
-        if (positions := self.places_of(wanted, host(len(wanted)))) is not None:
+        if (positions := self.indices_of(wanted, host(len(wanted)))) is not None:
             return positions
         if len(wanted) <= _FEW:
-            return self._places_one_by_one(values.as_bytes(wanted))
+            return self._indices_one_by_one(values.as_bytes(wanted))
         if len(wanted) > len(array) // 4:
             return pc.index_in(wanted, value_set=array).fill_null(UNKNOWN).to_numpy()  # type: ignore[no-any-return]
         # A hash of the few and a pass over the many costs far less than a hash of the many.
@@ -205,32 +205,32 @@ class Vocabulary:
         indices: Array = repeated.indices.to_numpy()
         return positions[indices]
 
-    def _places_one_by_one(self, wanted: list[bytes]) -> Array:
+    def _indices_one_by_one(self, wanted: list[bytes]) -> Array:
         if len(self) <= _TABLED:
-            return np.array([self._place_of_bytes.get(value, UNKNOWN) for value in wanted], np.int32)
+            return np.array([self._index_of_bytes.get(value, UNKNOWN) for value in wanted], np.int32)
         known, positions = self.values.array.view(pa.large_binary()), np.full(len(wanted), UNKNOWN, np.int32)
         for index, value in enumerate(wanted):
-            rank = bisect_left(range(len(known)), value, key=lambda rank: known[self._place(rank)].as_py())
-            if rank < len(known) and known[self._place(rank)].as_py() == value:
-                positions[index] = self._place(rank)
+            rank = bisect_left(range(len(known)), value, key=lambda rank: known[self._index(rank)].as_py())
+            if rank < len(known) and known[self._index(rank)].as_py() == value:
+                positions[index] = self._index(rank)
         return positions
 
     @cached_property
-    def _place_of_bytes(self) -> dict[bytes, int]:
-        """Places of a few values, by value."""
-        return {value: place for place, value in enumerate(values.as_bytes(self.values.array))}
+    def _index_of_bytes(self) -> dict[bytes, int]:
+        """Indices of a few values, by value."""
+        return {value: index for index, value in enumerate(values.as_bytes(self.values.array))}
 
     @cached_property
-    def place_of_text(self) -> dict[str, int] | None:
-        """Place of each value, where they are text of Python and few; None of all others."""
+    def index_of_text(self) -> dict[str, int] | None:
+        """Index of each value, where they are text of Python and few; None of all others."""
         if self.kind != "text" or len(self) > _TABLED:
             return None
         try:
-            return {value: place for place, value in enumerate(self.values.array.to_pylist())}
+            return {value: index for index, value in enumerate(self.values.array.to_pylist())}
         except UnicodeDecodeError:  # what files hold
             return None
 
-    def _place(self, rank: int) -> int:
+    def _index(self, rank: int) -> int:
         return rank if self._order is None else int(self._order[rank])
 
     def union(self, other: "Vocabulary", column: object) -> tuple["Vocabulary", Array, Array]:
@@ -242,8 +242,8 @@ class Vocabulary:
                 return self, np.arange(len(self), dtype=np.int32), positions
             if isinstance(self.values.array, np.ndarray) and other.is_sorted:
                 return self._with_new(other.values.take(new), positions, new)
-        both, places = Vocabulary.from_unsorted(union_of([self.values, other.values]))
-        return both, places[: len(self)], places[len(self) :]
+        both, indices = Vocabulary.from_unsorted(union_of([self.values, other.values]))
+        return both, indices[: len(self)], indices[len(self) :]
 
     def _with_new(self, added: Values, positions: Array, new: Array) -> tuple["Vocabulary", Array, Array]:
         """Put sorted numbers that are not here where they belong; of many numbers that costs less than to sort all."""

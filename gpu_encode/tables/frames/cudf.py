@@ -153,7 +153,7 @@ def _strings(held: Any) -> Any:
 
 def _strings_of(offsets: Array, characters: Any) -> Any:
     strings = devices.cuda().strings
-    # A kernel wants an array with a place in memory, even one that it does not read.
+    # A kernel wants an array with an address in memory, even one that it does not read.
     held = _bytes(characters) if characters is not None and characters.size else _library().zeros(1, np.uint8)
     return strings.Strings(offsets[:-1], offsets[1:], held)
 
@@ -173,10 +173,11 @@ def assemble(frame: "Frame", names: list[str], arrays: list[Array], passed: list
 
 def _chosen(frame: "Frame", passed: list[int]) -> Any:
     """Columns of a frame under the names that the output has for them, in the same memory."""
-    labels, named = [frame.native.columns[position] for position in passed], [frame.label(place) for place in passed]
+    labels = [frame.native.columns[position] for position in passed]
+    named = [frame.label(position) for position in passed]
     # cuDF takes booleans for a choice of rows.
-    by_place = any(isinstance(label, bool) for label in labels)
-    chosen = frame.native.iloc[:, passed] if by_place else frame.native[labels]
+    by_position = any(isinstance(label, bool) for label in labels)
+    chosen = frame.native.iloc[:, passed] if by_position else frame.native[labels]
     return chosen if named == labels else chosen.rename(columns=dict(zip(labels, named, strict=True)))
 
 

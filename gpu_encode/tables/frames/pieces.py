@@ -98,11 +98,11 @@ class Pieces:
         for number, part, rows in filled:
             with self._naming_piece(number):
                 codes[rows], vocabularies[number], _ = part.keys(position, ops)
-        vocabulary, places = join_vocabularies(vocabularies, self.label(position), self.role)
+        vocabulary, indices = join_vocabularies(vocabularies, self.label(position), self.role)
         for number, _, rows in filled:
-            # Sorted values are in the places of all values if there are as many of them.
+            # Sorted values have the indices of all values if there are as many of them.
             if len(vocabularies[number]) < len(vocabulary):
-                codes[rows] = through(places[number], codes[rows], ops)
+                codes[rows] = through(indices[number], codes[rows], ops)
         return FactorizedColumn(codes, vocabulary)
 
     def lookup(self, position: int, vocabulary: Vocabulary, ops: Ops) -> Array:
@@ -150,7 +150,7 @@ def tables_of(data: Any) -> list[Any] | None:
     Raises
     ------
     TypeError
-        If there is something else among the tables, or there are series in their place.
+        If there is something else among the tables, or there are series instead.
     ValueError
         If there is nothing.
 
@@ -231,7 +231,7 @@ def part_with(frame: Frame | Pieces, row: int) -> tuple[Frame, int]:
 
 
 def with_piece(frame: Frame | Pieces, error: RowError) -> RowError:
-    """Give an error about a row with the place of the row in the table that has it."""
+    """Give an error about a row with the number of its row in the table that has it."""
     return error.in_pieces(frame.role, frame.lengths) if isinstance(frame, Pieces) else error
 
 
@@ -283,7 +283,7 @@ NUMBERS = set("biuf")
 
 
 def join_vocabularies(parts: dict[int, Vocabulary], column: object, role: str) -> tuple[Vocabulary, dict[int, Array]]:
-    """Give the sorted vocabulary of all values, and the places in it of the values of each table.
+    """Give the sorted vocabulary of all values, and the indices in it of the values of each table.
 
     Parameters
     ----------
@@ -299,9 +299,9 @@ def join_vocabularies(parts: dict[int, Vocabulary], column: object, role: str) -
     for number, values in filled.items():
         if values.title != titles[0]:
             raise mixed_types(column, titles[0], f"{values.title} (in {role}[{number}])")
-    vocabulary, places = Vocabulary.from_unsorted(union_of([part.values for part in parts.values()]))
+    vocabulary, indices = Vocabulary.from_unsorted(union_of([part.values for part in parts.values()]))
     ends = np.cumsum([len(part) for part in parts.values()])
-    return vocabulary, dict(zip(parts, np.split(places, ends[:-1]), strict=True))
+    return vocabulary, dict(zip(parts, np.split(indices, ends[:-1]), strict=True))
 
 
 def join_vectors(parts: Sequence[Any]) -> Any:
@@ -312,9 +312,9 @@ def join_vectors(parts: Sequence[Any]) -> Any:
     every = np.concatenate([part.labels for part in filled])
     if len(kinds := sorted({type(label).__name__ for label in every})) > 1:
         raise incomparable_labels(kinds)
-    labels, places = np.unique(every, return_inverse=True)
+    labels, indices = np.unique(every, return_inverse=True)
     ops = devices.cuda()
-    tables = np.split(places, np.cumsum([len(part.labels) for part in filled])[:-1])
+    tables = np.split(indices, np.cumsum([len(part.labels) for part in filled])[:-1])
     codes = [through(table, part.codes, ops) for table, part in zip(tables, filled, strict=True)]
     return NumberedLabels(np.concatenate(codes), labels)
 

@@ -34,7 +34,7 @@ class RowError(ValueError):
         return type(self)(self.before, n_rows + self.row, self.after)
 
     def in_pieces(self, role: str, lengths: Sequence[int]) -> Self:
-        """Give the error with the place of its row, which is counted over all pieces, in the piece that has it."""
+        """Give the error with the number of its row, which is counted over all pieces, in the piece that has it."""
         row = self.row
         for number, length in enumerate(lengths):
             if row < length:
