@@ -54,9 +54,8 @@ def spans_of(peaks: NDArray[np.int64], layout: Layout, powers: NDArray[np.int64]
         first, end = 0, 1
         if largest:
             end = (largest.bit_length() + 31 + int(powers.max())) // 32 + 1
-            first = min(
-                next(position for position, digit in enumerate(digits) if digit) + (int(powers.min()) >> 5), end - 1
-            )
+            lowest = next(position for position, digit in enumerate(digits) if digit)
+            first = min(lowest + (int(powers.min()) >> 5), end - 1)
         spans.append([columns.start, columns.stop, first, end])
     return np.array(spans, np.int64)
 

@@ -223,8 +223,8 @@ class FusedOps(Protocol):
         Its definition is `tuning.steps.Steps.by_arrays`: `own` are sums as above, `visibility` (views, folds) says what
         each view sees, whose gain is of the fold of its number, `parts` are the category of every column, `ridge` is
         below 0 where the variance decides.  `numbers` are the units of W and S, and powers of two for the binary
-        positions of S, of the spread and of gains; then the longest step.  `steps` (views, categories) or nothing are zeros, to
-        be written over.
+        positions of S, of the spread and of gains; then the longest step.  `steps` (views, categories) or nothing are
+        zeros, to be written over.
         """
 
     def seen_from(self, sums: Array, spans: Array, factors: Array, /) -> Array:

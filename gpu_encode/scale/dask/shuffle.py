@@ -25,7 +25,7 @@ from gpu_encode.tables import frames
 
 # Bytes of the lines that a place adds up, about, until there are so many places: a few times as much is in memory
 # meanwhile, and each partition has a piece for each place.
-ELEMENT_BYTES, MOST_PLACES = 1 << 26, 1 << 14
+PLACE_BYTES, MOST_PLACES = 1 << 26, 1 << 14
 # Of a line beside its digits: values of a key.
 VALUE_BYTES = 48
 
@@ -228,7 +228,7 @@ def number_of_places(n_categories: int, lengths: Sequence[int], n_sums: int) -> 
 
 def places_for(n_lines: int, n_bytes: int) -> int:
     """Say in how many places so many lines are to lie, each with so many bytes beside its values."""
-    return min(max(1, -(-n_lines * (n_bytes + VALUE_BYTES) // ELEMENT_BYTES)), MOST_PLACES)
+    return min(max(1, -(-n_lines * (n_bytes + VALUE_BYTES) // PLACE_BYTES)), MOST_PLACES)
 
 
 def settle(places: list[Any], numbers: list[int]) -> Placed:

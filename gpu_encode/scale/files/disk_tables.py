@@ -12,7 +12,7 @@ from pyarrow import parquet
 
 from gpu_encode.fitting.model import unseen_counted, warn_of_share
 from gpu_encode.scale.files import memory, shuffle
-from gpu_encode.scale.files.category_files import CategoryFiles, SavedTable, number_of_places
+from gpu_encode.scale.files.category_files import CategoryFiles, SavedTable, number_of_buckets
 from gpu_encode.scale.files.look_up import Joined, distinct_rows
 from gpu_encode.scale.files.room import Room
 from gpu_encode.scale.files.run import Options, Run, Summary, hold_stream
@@ -75,7 +75,7 @@ class TrainingFiles:
         self._run, self._shared, self._room, self._columns = run, shared, room, columns
         self.joined = Joined.of(shared)
         most = max(n_categories or [run.source.n_rows])
-        number = number_of_places(most, bytes_of_category(run, self.joined, shared.n_sums), room.limit)
+        number = number_of_buckets(most, bytes_of_category(run, self.joined, shared.n_sums), room.limit)
         folder = run.staging.partial / "categories"
         self._files = CategoryFiles(self.joined, folder, number, chunk_rows, run.progress.advance)
 
@@ -202,9 +202,9 @@ def run_joining(rows: Source, destination: Any, saved: SavedEncodings, options: 
 
 
 def look_up_rows(run: Run, saved: SavedEncodings, limit: int, size: Size) -> CategoryFiles:
-    """Look all rows up in a folder of encodings, place by place."""
+    """Look all rows up in a folder of encodings, bucket by bucket."""
     joined = saved.joined
-    number = number_of_places(saved.n_categories, bytes_of_category(run, joined, 0), limit)
+    number = number_of_buckets(saved.n_categories, bytes_of_category(run, joined, 0), limit)
     folder = run.staging.partial / "categories"
     files = CategoryFiles(joined, folder, number, size.rows, run.progress.advance)
     columns = sorted({name for key in joined.keys for name in key.columns})

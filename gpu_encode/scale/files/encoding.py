@@ -121,7 +121,7 @@ def encode_dataset(
         Bytes that this process may have resident, such as "2GiB", Python and its libraries included; a quarter of what
         is free, beside what it holds, unless given.
     tables : {"auto", "memory", "disk"}, default="auto"
-        Where categories, their sums and encodings are while rows are encoded.  "disk": in the hidden folder, a place
+        Where categories, their sums and encodings are while rows are encoded.  "disk": in the hidden folder, a bucket
         of the categories in memory at a time; `encoder` then stays unfitted.  "auto" takes the disk where
         `memory_limit` has no room for them.
     model : path, optional

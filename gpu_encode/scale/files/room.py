@@ -27,11 +27,11 @@ JOINING, FINDING = 96, 48
 TABLE, IN_ONE_PASS, IN_ARRAYS = 18, 8, 120
 # Digits of the sums of a target of quantities, before any have been seen.
 LIKELY_WIDTH = 20
-# Bytes that a row of a piece takes beside its own and its sums: codes, folds, places.
+# Bytes that a row of a piece takes beside its own and its sums: codes, folds, ranks.
 WORK_OF_ROW = 100
 # Of its sums, as many as there are at once: those of a thread, those of the piece, and room that is rounded up.
 SUMS_OF_ROW = 2.5
-# Of the lines of its sums, those that are made, in their places and compressed.
+# Of the lines of its sums, those that are made, in their buckets and compressed.
 LINES_OF_ROW = 5
 # The share of what is free that a chunk takes whose rows are summed in pieces.
 CHUNK_SHARE = 16

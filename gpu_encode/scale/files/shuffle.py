@@ -40,7 +40,7 @@ from gpu_encode.tables import frames
 from gpu_encode.tables.categories.hashes import hash_categories
 from gpu_encode.tables.categories.tuples import Tuples
 
-# Another seed than those that folds are likely to have, whose hashes would leave places empty.
+# Another seed than those that folds are likely to have, whose hashes would leave buckets empty.
 SEED = 0x9E3779B97F4A7C15
 # Sums of one category, each a column of the engine's.
 MOST_SUMS = 1000
