@@ -17,7 +17,7 @@ from gpu_encode.tables.categories.vocabulary import FactorizedColumn, Vocabulary
 
 
 class Columns(Protocol):
-    """What a key needs of a frame: codes of a column by its own dictionary, or by a known one."""
+    """The methods of a frame that a key calls: they give codes of a column by its own dictionary, or by a known one."""
 
     @property
     def n_rows(self) -> int:
@@ -30,10 +30,10 @@ class Columns(Protocol):
         """Codes of a column in a known vocabulary."""
 
     def numbers(self, column: Any, vocabulary: Vocabulary) -> Array | None:
-        """Whole numbers of a column that a known vocabulary of numbers can be compared with; None of any other."""
+        """Whole numbers of a column that can be compared with a known vocabulary; None for other columns."""
 
     def empty_vocabulary(self, column: Any) -> Vocabulary | None:
-        """Vocabulary of no rows of a column; None where its type does not say what kind its values are."""
+        """Vocabulary of a column without rows; None where the column's type does not name the kind of its values."""
 
 
 @dataclass(frozen=True)
@@ -100,7 +100,8 @@ class CategoryIndex:
     ) -> "tuple[CategoryIndex, Codes]":
         """Learn the categories of an entry; gives them and each row's code.
 
-        `joined` keeps what several entries begin with, each of which then joins its last column alone.
+        `joined` keeps the first columns that several entries share, already joined; each entry then joins its last
+        column.
         """
         factorized = [frame.keys(column, ops) for column in entry.columns]
         vocabularies = [column.vocabulary for column in factorized]
@@ -142,7 +143,7 @@ class CategoryIndex:
         return CategoryIndex(self.entry, vocabularies, nothing)
 
     def pick(self, kept: NDArray[np.int64]) -> "CategoryIndex":
-        """Give the key of some of its categories, with those values alone that make them up."""
+        """Give the key of some of its categories, with only the values that occur in them."""
         if self.tuples is None:
             return replace(self, vocabularies=[Vocabulary(self.vocabularies[0].values.take(kept))])
         members, vocabularies, numbers = self.tuples.members[kept], [], []
@@ -156,7 +157,7 @@ class CategoryIndex:
 
     @property
     def missing_is_unknown(self) -> bool:
-        """Whether a missing value, where it is a category, is none of those that the user gave."""
+        """Whether the user gave the categories, and no missing value is among them."""
         return self.given and not self.has_missing
 
     @cached_property
@@ -211,7 +212,7 @@ class CategoryIndex:
         unknown = np.flatnonzero(indices == UNKNOWN)
         if len(unknown):
             values = vocabulary.to_numpy()[unknown]
-            # Arrow lends its own memory where there are many values, and only for reading.
+            # Where there are many values, Arrow lends its own memory, which must not be written to.
             indices = indices.copy()
             for start, level, paths in zip(self.starts[1:], self.levels, self.entry.rule.paths(values), strict=False):
                 known = positions_of_labels(level, paths, self.entry.name)
@@ -219,7 +220,7 @@ class CategoryIndex:
         return through(indices, codes, ops)
 
     def numbers(self, frame: Columns) -> Array | None:
-        """Whole numbers that are this key of a frame, one for each row; None where the key is anything else."""
+        """The whole number that is each row's key; None where the key is not one column of whole numbers."""
         if len(self.entry.columns) > 1 or self.entry.rule is not None:
             return None
         return frame.numbers(self.entry.members[0], self.vocabularies[0])
@@ -301,7 +302,7 @@ def join_columns(
     ops: Ops,
     joined: dict[tuple[Any, ...], Joined],
 ) -> tuple[Codes, Tuples]:
-    """Dense codes of the combinations that occur, in lexicographic order; and these, where `ops` computes."""
+    """Give dense codes of the combinations that occur, in lexicographic order; and these, in the memory of `ops`."""
     codes: Array = code_missing(columns[0], len(vocabularies[0]))
     stages: list[Array] = []
     for number in range(1, len(columns)):
@@ -327,7 +328,7 @@ def categories_as_numpy(key: CategoryIndex) -> Array:
 
 
 def append_missing(values: Array) -> Array:
-    """Values with a missing one at the end, in a type that has one."""
+    """Values with a missing one at the end, in a type that can hold it."""
     if values.dtype.kind in "mM":
         return np.append(values, np.array(["NaT"], dtype=values.dtype))
     if values.dtype.kind == "f" or (

@@ -34,7 +34,7 @@ class Level:
 
 
 def link(of_leaf: Codes, n: int, above: list[Level]) -> Codes:
-    """Ancestor one level higher of each category of a level, read off any leaf below both."""
+    """Ancestor one level higher of each category of a level, found from any leaf that lies below both."""
     if not above:
         return np.zeros(0, np.int32)
     parent = np.full(n, -1, np.int32)
@@ -66,7 +66,7 @@ def levels_by_rule(rule: Derived, vocabulary: Vocabulary, column: str) -> list[L
 
 
 def level_of_labels(labels: Vocabulary, n_leaves: int = 0) -> Level:
-    """Give a level whose labels are known, and not which categories lie below them."""
+    """Give a level whose labels are known, but not the categories below them."""
     return Level(np.full(n_leaves, -1, np.int32), np.full(len(labels), -1, np.int32), len(labels), labels)
 
 

@@ -1,4 +1,4 @@
-"""What is known of one row's value, by a plain dict: no array and no lock; what it cannot tell is left to columns."""
+"""One row's value is looked up in a plain dict, without arrays and locks; other values are read as a column is."""
 
 import datetime
 import math
@@ -13,8 +13,8 @@ from gpu_encode.tables.categories.keys import CategoryIndex
 from gpu_encode.tables.categories.values import Values, as_bytes, rescale
 from gpu_encode.tables.categories.vocabulary import Vocabulary
 
-# Of these types Python's equality is that of columns.  Others may be equal to what a column refuses: a complex number,
-# a fraction, timedelta64.
+# For these types Python's equality is that of columns.  A value of another type may equal a known one although a column
+# refuses it: a complex number, a fraction, timedelta64.
 _INTEGERS: frozenset[type] = frozenset(
     {int, bool, np.bool_, *(np.dtype(letter).type for letter in np.typecodes["AllInteger"])}
 )
@@ -24,11 +24,11 @@ _TEXTS: frozenset[type] = frozenset({str, np.str_})
 
 
 class UndecidedError(LookupError):
-    """A value that has to be read as a column is, or that the policies refuse."""
+    """Error for a value that has to be read as a column is, or that the policies refuse."""
 
 
 class ColumnLookup:
-    """What is known of the values of one column, by value.
+    """The answers for the values of one column.
 
     Parameters
     ----------
@@ -36,8 +36,8 @@ class ColumnLookup:
     label : str
         Name of the column in rows.
     answers : list
-        By code: what is known of each value; of an unknown and of a missing one the last two.  None where that is left
-        to columns.
+        By code: the answer for each value; the last two are for an unknown and for a missing value.  None for a value
+        that has to be read as a column is.
     """
 
     def __init__(self, vocabulary: Vocabulary, label: str, answers: Sequence[Any]) -> None:
@@ -47,7 +47,7 @@ class ColumnLookup:
         self.unknown, self.missing = answers[UNKNOWN], answers[MISSING]
 
     def of(self, row: Mapping[str, Any]) -> Any:
-        """Give what is known of a row's value; raises UndecidedError."""
+        """Give the answer for a row's value; raises UndecidedError."""
         value = row[self.label]
         found = self.known.get(value) if type(value) in self.types else None
         if found is None:
@@ -60,7 +60,7 @@ class ColumnLookup:
         return found
 
     def _is_unknown(self, value: Any) -> bool:
-        """Whether a value that is not there is of the kind of the others."""
+        """Whether a value that is not among the known ones is of their kind."""
         # Text with lone surrogates is refused, and so is infinity.
         if self.kind == "text":
             return type(value) in _TEXTS and is_unicode(value)
@@ -70,7 +70,7 @@ class ColumnLookup:
 
 
 class JointLookup:
-    """What is known of a joint key, or of a column below others.
+    """The answers for a joint key, or for a column below others.
 
     Parameters
     ----------
@@ -78,12 +78,12 @@ class JointLookup:
     labels : list of str
         Names of its columns in rows, the top level first.
     answers : tuple of list
-        By code, of rows that have all values of the key itself, and of those that lack one.
+        Two lists by code: for rows that have all values of the key itself, and for rows that lack one.
     missing_is_category : bool
         Whether a missing value is one more value.
     """
 
-    # What is known follows from several values.
+    # No single value decides: the answer follows from several.
     types: frozenset[type] = frozenset()
     known: Mapping[Any, Any] = {}
 
@@ -99,7 +99,7 @@ class JointLookup:
         self.indices = joint_indices(key)
 
     def of(self, row: Mapping[str, Any]) -> Any:
-        """Give what is known of a row's category, or of its nearest known ancestor; raises UndecidedError."""
+        """Give the answer for a row's category, or for its nearest known ancestor; raises UndecidedError."""
         codes = tuple([column.of(row) for column in self.columns])
         lacks_value = MISSING in codes[self.n_above :]
         found = self.answers[lacks_value][self._index(codes, lacks_value)]
@@ -137,7 +137,7 @@ def joint_indices(key: CategoryIndex) -> dict[tuple[int, ...], int]:
 
 
 def list_values(values: Values) -> tuple[frozenset[type], list[tuple[Any, int]]]:
-    """Give the types of objects that may be looked up among values, and the values as Python has them, with indices."""
+    """Give the types of objects that may be looked up, and the values as Python's objects with their indices."""
     kind, types = values.kind, frozenset[type]()
     listed: list[Any] = []
     if kind == "number":
@@ -170,7 +170,7 @@ def is_unicode(text: str) -> bool:
 
 
 def list_texts(spelled: Sequence[bytes]) -> list[tuple[str, int]]:
-    """Give texts with their indices, but for those that files hold and Python cannot."""
+    """Give texts with their indices; bytes of files that are no UTF-8 are left out."""
     listed = []
     for index, text in enumerate(spelled):
         try:
@@ -186,7 +186,7 @@ def list_moments(values: Values) -> list[tuple[datetime.date, int]]:
     zone = datetime.UTC if values.timezone else None
     listed: list[tuple[datetime.date, int]] = []
     for index, (moment, whole) in enumerate(zip(ticks.view("datetime64[us]").tolist(), exact.tolist(), strict=True)):
-        # Beyond the years that Python has, a moment is a number.
+        # A moment beyond Python's years is a number here.
         if whole and isinstance(moment, datetime.datetime):
             listed.append((moment.replace(tzinfo=zone), index))
             if zone is None and moment.time() == datetime.time.min:

@@ -16,8 +16,8 @@ from gpu_encode.tables.categories import objects, strings, values
 from gpu_encode.tables.categories.values import TEMPORAL, UNITS, Values
 from gpu_encode.words.errors.values import different_kinds, of_column
 
-# Up to this many strings are looked up one by one: among so many categories in a table, which is kept, and among more
-# by bisection, which takes a microsecond each among a million.
+# Up to _FEW strings are looked up one by one.  Among up to _TABLED categories a table is made and kept; among more,
+# bisection takes a microsecond for each string (of a million categories).
 _FEW, _TABLED = 64, 1 << 12
 _STORED = {
     "text": pa.large_string(),
@@ -57,7 +57,7 @@ class Vocabulary:
 
     @classmethod
     def in_order(cls, given: Values, column: object) -> "Vocabulary":
-        """Give the vocabulary of values whose order is to be kept; a repeated one is an error."""
+        """Give the vocabulary of values in their own order; a repeated value is an error."""
         if not given.is_sorted:
             distinct, indices = given.sort()
             if len(distinct) < len(given):
@@ -110,11 +110,11 @@ class Vocabulary:
 
     @cached_property
     def prepared(self) -> dict[str, Any]:
-        """What look-ups keep of the values, by the memory that they look them up in."""
+        """Tables of the values that look-ups have made, by the memory in which they look up."""
         return {}
 
     def __getstate__(self) -> dict[str, Any]:
-        # What was made of the values can be made again, and may lie on a device that another process does not have.
+        # Tables for look-ups can be made again, and may lie on a device that another process does not have.
         return {"values": self.values}
 
     def __repr__(self) -> str:
@@ -222,7 +222,7 @@ class Vocabulary:
 
     @cached_property
     def index_of_text(self) -> dict[str, int] | None:
-        """Index of each value, where they are text of Python and few; None of all others."""
+        """Index of each value, where they are text of Python and few; None for all others."""
         if self.kind != "text" or len(self) > _TABLED:
             return None
         try:
@@ -234,7 +234,7 @@ class Vocabulary:
         return rank if self._order is None else int(self._order[rank])
 
     def union(self, other: "Vocabulary", column: object) -> tuple["Vocabulary", Array, Array]:
-        """Give the sorted vocabulary of the values of both; and the positions in it of the one's and of the other's."""
+        """Give the sorted vocabulary of both, and the positions in it of these values and of the other's."""
         positions = self.positions(other, column)  # refuses another kind
         if self.is_sorted and _alike(self.values, other.values):
             new = np.flatnonzero(positions == UNKNOWN)
@@ -246,7 +246,7 @@ class Vocabulary:
         return both, indices[: len(self)], indices[len(self) :]
 
     def _with_new(self, added: Values, positions: Array, new: Array) -> tuple["Vocabulary", Array, Array]:
-        """Put sorted numbers that are not here where they belong; of many numbers that costs less than to sort all."""
+        """Insert new sorted numbers; among many numbers this costs less than to sort all of them."""
         before = np.searchsorted(self.values.array, added.array)
         both = replace(self.values, array=np.insert(self.values.array, before, added.array))
         shift = np.cumsum(np.bincount(before, minlength=len(self) + 1))[: len(self)]
@@ -297,7 +297,7 @@ def _damaged_vocabulary(reason: str) -> ValueError:
 
 
 def as_python(categories: Any) -> Any:
-    """Give categories as a user wrote them, Arrow's arrays as lists."""
+    """Give categories as a user wrote them; Arrow's arrays become lists."""
     if not isinstance(categories, list):
         return categories
     return [given.to_pylist() if isinstance(given, (pa.Array, pa.ChunkedArray)) else given for given in categories]
@@ -314,7 +314,7 @@ def union_of(parts: list[Values]) -> Values:
     numbers = [part for part in parts if part.kind == "number"]
     array = union.array
     if array.dtype.kind in "iu" and any(part.array.dtype.kind == "f" for part in numbers):
-        # A part of nothing but NaN has a say, as it has where the parts are one column.
+        # A part that holds only NaN still counts when the type is chosen, as it would in a single column.
         floats, exact = values.as_dtype(array, np.dtype(np.float64))
         array = floats if exact.all() else array
     names = {part.dtype for part in numbers}
@@ -322,7 +322,7 @@ def union_of(parts: list[Values]) -> Values:
 
 
 def _alike(one: Values, other: Values) -> bool:
-    """Whether values of both are held in one and the same way."""
+    """Whether both hold their values in the same type."""
     held = [part.array.dtype if isinstance(part.array, np.ndarray) else part.array.type for part in (one, other)]
     traits = [(part.kind, part.dtype, part.unit, part.timezone) for part in (one, other)]
     return held[0] == held[1] and traits[0] == traits[1]
@@ -344,7 +344,7 @@ def _misfit(array: Any, kind: Any, dtype: Any, unit: Any, timezone: Any) -> str 
 
 
 class FactorizedColumn(NamedTuple):
-    """Code of each row (int32; -1 for null), what the codes stand for, and whether it is known that no row is null."""
+    """Code of each row (int32; -1 for null), the vocabulary of the codes, and whether no row is known to be null."""
 
     codes: Array
     vocabulary: Vocabulary

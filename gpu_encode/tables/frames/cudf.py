@@ -66,7 +66,7 @@ def _column_held(series: Any) -> Any:
 
 
 class _Seen:
-    """Bytes of a buffer, as CuPy reads them, whatever type cuDF took them over with; keeps them alive."""
+    """Bytes of a buffer for CuPy, whatever type cuDF gave them; the object keeps the buffer alive."""
 
     def __init__(self, span: Any) -> None:
         self.span = span
@@ -93,7 +93,7 @@ def _read(held: Any, dtype: Any, name: object) -> DeviceColumn:
 
 
 def _meaning(held: Any, dtype: Any) -> Any:
-    """Arrow's type of what a column stands for; None where it holds the numbers themselves, or what is no category."""
+    """Arrow's type of the values of a column; None where it holds plain numbers, or values that are no categories."""
     kind = held.type().id().name
     what, _, unit = kind.partition("_")
     if kind == "STRING":
@@ -110,7 +110,7 @@ def _meaning(held: Any, dtype: Any) -> Any:
 
 
 def _library() -> Any:
-    """CuPy, or what stands in for it."""
+    """CuPy, or the module that stands in for it."""
     return devices.cuda().xp
 
 
@@ -189,6 +189,6 @@ def _column_of(array: Array, pylibcudf: Any) -> Any:
 
 
 def on_host(frame: "Frame", passed: list[int], wanted: str) -> tuple[Any, str]:
-    """Copy the columns that pass through, and for pandas the index, to the host: the table and its kind."""
+    """Copy the columns that pass through, and for pandas the index, to the host; give the table and its kind."""
     rest = _chosen(frame, passed)
     return (rest.to_pandas(), "pandas") if wanted == "pandas" else (rest.to_arrow(preserve_index=False), "pyarrow")

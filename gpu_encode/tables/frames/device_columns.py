@@ -77,9 +77,9 @@ class DeviceColumn:
     nulls : bool array, optional
         Rows that are null whatever `rows` holds there; None: none is.
     type : pyarrow.DataType, optional
-        What `rows` stands for; None: the numbers that it holds.
+        Type of the values for which `rows` stand; None where `rows` are the numbers themselves.
     entries : Column, optional
-        What codes stand for, on the host.
+        The values for which codes stand, on the host.
     """
 
     rows: Any
@@ -98,7 +98,7 @@ class DeviceColumn:
         return self.type is None and self.entries is None
 
     def present(self) -> Any:
-        """Rows that are not null, of all but strings."""
+        """Rows that are not null; strings have no such array."""
         return self.rows if self.nulls is None else self.rows[~self.nulls]
 
 
@@ -130,7 +130,7 @@ def lookup(column: DeviceColumn, name: object, vocabulary: Vocabulary, ops: Ops)
 
 
 def lookup_numbers(column: DeviceColumn, name: object, vocabulary: Vocabulary, ops: Ops) -> Array:
-    """Look numbers up: as they are where the vocabulary's are of their type, else by their distinct values."""
+    """Look numbers up as they are where the vocabulary has their type, else by their distinct values."""
     present, nulls = present_numbers(column, name)
     fitted = vocabulary.values.array
     if vocabulary.kind == "number" and vocabulary.is_sorted and comparable(present.dtype, fitted.dtype):
@@ -141,14 +141,14 @@ def lookup_numbers(column: DeviceColumn, name: object, vocabulary: Vocabulary, o
 
 
 def whole_numbers(column: DeviceColumn) -> tuple[Array, str] | None:
-    """Whole numbers, none of them null, and the name of their type; None of any other column."""
+    """Whole numbers, none of them null, and the name of their type; None for any other column."""
     if not column.holds_numbers or column.nulls is not None or column.rows.dtype.kind not in "iu":
         return None
     return column.rows, values.numpy_name(column.rows.dtype)
 
 
 def whole_numbers_of(column: DeviceColumn, vocabulary: Vocabulary) -> Array | None:
-    """Whole numbers, none of them null, that are looked up in a vocabulary as they are; None of any other column."""
+    """Whole numbers, none of them null, that are looked up in a vocabulary as they are; None for any other column."""
     fitted = vocabulary.values.array
     if whole_numbers(column) is None:
         return None

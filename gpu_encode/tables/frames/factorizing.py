@@ -19,10 +19,10 @@ from gpu_encode.tables.frames import columns
 from gpu_encode.tables.frames.columns import Column, is_number, to_numpy
 from gpu_encode.words.errors.values import broken_text, infinite_value, unsupported_type
 
-# Python's own hashes, which it keeps, number objects of text in less time than Arrow reads them where rows are few, and
-# where text repeats more often than this in a sample.
+# Python keeps the hash of a text.  With these hashes, objects of text are numbered in less time than Arrow takes to
+# read them, where rows are few, or where text repeats more often than this in a sample.
 FEWEST_READ = 1 << 14
-# Up to so many rows it takes Arrow longer to begin than Python to end.
+# Up to so many rows, Python has finished before Arrow has begun.
 FEW_ROWS = 1024
 SAMPLED = 1024
 REPEATED = 2
@@ -62,7 +62,7 @@ class Dictionary:
 
 
 class Addresses:
-    """Where the objects of an array lie, as NumPy reads it: the array's own memory, which holds these numbers."""
+    """Addresses of the objects of an array, for NumPy: the array's own memory holds these numbers."""
 
     def __init__(self, data: Array) -> None:
         self.objects = data
@@ -76,7 +76,7 @@ class Addresses:
 
 
 def share_objects(column: Column, ops: Ops) -> Column:
-    """Give objects each of which stands in several rows as a dictionary of them; any other column as it is.
+    """Make a dictionary of objects if each stands in several rows; any other column stays as it is.
 
     Compiled kernels number addresses in a tenth of the time in which Python hashes what lies there.
     """
@@ -91,7 +91,7 @@ def share_objects(column: Column, ops: Ops) -> Column:
     sample = addresses[:: len(data) // SAMPLED]
     if len(number_in_order(sample)[1]) * REPEATED > len(sample):
         return column
-    # In the order in which they come, since which of two equal objects is kept must not depend on addresses.
+    # In the order of rows: which of two equal objects is kept must not depend on addresses.
     codes, first = number_in_order(addresses)
     return Column(data[first], codes=codes, all_used=True)
 
@@ -106,7 +106,7 @@ def keys(column: Column, name: object, ops: Ops) -> FactorizedColumn:
 
 
 def empty_vocabulary(column: Column, name: object) -> Vocabulary | None:
-    """Vocabulary of no rows of a column; None where its type does not say what kind its values are."""
+    """Vocabulary of a column without rows; None where the column's type does not name the kind of its values."""
     data = column.data
     if column.codes is not None:
         return None
@@ -135,7 +135,7 @@ def lookup(column: Column, name: object, vocabulary: Vocabulary, ops: Ops) -> Ar
 
 
 def _lookup_few_texts(column: Column, vocabulary: Vocabulary) -> Array | None:
-    """Look few rows of text that is no object up by Python's hashes, among few categories; None of anything else."""
+    """Look up few rows of text (not objects) among few categories by Python's hashes; None for anything else."""
     data, indices = column.data, vocabulary.index_of_text
     if column.codes is not None or column.nulls is not None or len(data) > FEW_ROWS or indices is None:
         return None
@@ -172,7 +172,7 @@ def _lookup_numbers(column: Column, name: object, vocabulary: Vocabulary, ops: O
 
 
 def _lookup_objects(column: Column, name: object, vocabulary: Vocabulary, ops: Ops) -> Array | None:
-    """Look Python's text up by its own hashes, which it keeps, among few categories; None of anything else."""
+    """Look up Python's text among few categories by the hashes that Python keeps; None for anything else."""
     data = column.data
     if column.codes is not None or column.nulls is not None or vocabulary.index_of_text is None:
         return None
@@ -217,7 +217,7 @@ def factorize(column: Column, origin: Origin, ops: Ops) -> Dictionary:
 
 
 def _to_arrow_strings(column: Column, ops: Ops) -> Any:
-    """Text or bytes of any library as an Arrow array, where the backend is to number them; None of anything else."""
+    """Text or bytes of any library as an Arrow array, where the backend is to number them; None for anything else."""
     data = column.data
     if host_strings(len(data), ops) is None:
         return None
@@ -315,7 +315,7 @@ def _factorize_dictionary(column: Column, codes: Array, origin: Origin, ops: Ops
 
 
 def _sorted_strings(data: Any) -> Dictionary | None:
-    """Text that is sorted already, as categories often are; None of anything else."""
+    """Text that is sorted already, as categories often are; None for anything else."""
     if isinstance(data, np.ndarray) or not typed.is_text(data.type) or data.null_count:
         return None
     # The first hundred show it of most arrays that are not sorted.
@@ -348,7 +348,7 @@ def present_numbers(column: Column, origin: Origin) -> tuple[Array, Array | None
 
 
 def whole_numbers(column: Column, name: object) -> tuple[Array, str] | None:
-    """Whole numbers of missing row, as int64 or uint64, and the name of their type; None of any other column."""
+    """Whole numbers of a column without nulls, as int64 or uint64, and their type's name; None for other columns."""
     data = column.data
     if column.codes is not None or column.nulls is not None:
         return None
@@ -371,7 +371,7 @@ def are_numbers_of(column: Column, vocabulary: Vocabulary) -> bool:
 
 
 def _strings_of_objects(column: Column) -> Any:
-    """Python objects that are all text or null as an Arrow array; None if any is not, or few of them are different."""
+    """Give objects that are all text or null as an Arrow array; None if any is not, or if few are distinct."""
     data = column.data
     if len(data) < FEWEST_READ:
         return None
@@ -390,7 +390,7 @@ def _strings_of_objects(column: Column) -> Any:
 
 
 def _factorize_few_texts(column: Column, origin: Origin) -> Dictionary | None:
-    """Find the dictionary of Python's text that takes few values and no null; None of anything else."""
+    """Find the dictionary of Python's text that takes few values and no null; None for anything else."""
     rows = column.data.tolist()
     if column.nulls is not None or not rows or type(rows[0]) is not str:
         return None

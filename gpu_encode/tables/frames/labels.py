@@ -1,4 +1,4 @@
-"""Values of categories as columns of Arrow, and columns of these from indices among them."""
+"""Values of categories as columns of Arrow, and columns of values that are given by their indices."""
 
 from decimal import Decimal
 from typing import Any
@@ -17,7 +17,7 @@ _OF_ARROW = ("s", "ms", "us", "ns")
 
 
 def column_of(labels: Vocabulary, indices: Array, column: object) -> Any:
-    """Give an Arrow array of the values of some indices, null where these are NaN.
+    """Give an Arrow array of the values with these indices; null where an index is NaN.
 
     Dates keep their unit and their time zone; those without a time of day are dates again.
 
@@ -42,7 +42,7 @@ def column_of(labels: Vocabulary, indices: Array, column: object) -> Any:
 
 
 def in_arrow(labels: Vocabulary, column: object) -> Any:
-    """Give all values as an Arrow array of their type; whole numbers and decimals that no type of C holds as decimals.
+    """Give all values as an Arrow array of their type; numbers that no type of C holds exactly become decimals.
 
     Raises
     ------

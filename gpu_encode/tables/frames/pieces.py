@@ -1,4 +1,4 @@
-"""Several tables that are one: their rows follow one another, and every bit is that of the table they make up."""
+"""Several tables as one: their rows follow one another, and every bit is that of the one table."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
@@ -115,13 +115,13 @@ class Pieces:
         return codes
 
     def numbers(self, position: int, vocabulary: Vocabulary) -> Array | None:
-        """Nothing: numbers of several tables do not lie in one piece."""
+        """None: numbers of several tables do not lie in one piece."""
 
     def whole_numbers(self, position: int) -> tuple[Array, str] | None:
-        """Nothing, for the same reason."""
+        """None, for the same reason."""
 
     def empty_vocabulary(self, position: int) -> None:
-        """Nothing: the tables may hold values of several kinds."""
+        """None: the tables may hold values of several kinds."""
 
     def values(self, position: int) -> Array:
         """Plain values of a column, as of a frame."""
@@ -152,7 +152,7 @@ def tables_of(data: Any) -> list[Any] | None:
     TypeError
         If there is something else among the tables, or there are series instead.
     ValueError
-        If there is nothing.
+        If there is no table.
 
     Examples
     --------
@@ -248,7 +248,7 @@ def naming_piece(role: str, number: int, lengths: Sequence[int] = ()) -> Iterato
 
 
 def _check_columns(number: int, first: Frame, other: Frame) -> None:
-    """Raise unless names are the same; names that are no strings count for nothing beside an array, which has none."""
+    """Raise unless names are the same; beside an array, which has none, names that are no strings are ignored."""
     nameless = first.labels is None or other.labels is None
     if nameless and first.n_columns != other.n_columns:
         raise ValueError(
@@ -336,7 +336,7 @@ def concatenate(arrays: Sequence[Array]) -> Array:
     held = [to_host(array) for array in filled]
     kinds = {array.dtype.kind for array in held}
     if kinds <= NUMBERS | {"O"} and kinds != {"O"}:
-        # Nothing but nulls says no more of the type than NaN.
+        # A vector of nulls alone says no more about the type than NaN does.
         held = [np.full(len(array), np.nan) if _is_all_null(array) else array for array in held]
         kinds = {array.dtype.kind for array in held}
     if len(kinds) > 1 and not kinds <= NUMBERS:
