@@ -21,7 +21,8 @@ LONGEST_STRIDE_LOG2 = 10
 LOG2_OF_UNIT = np.repeat(np.arange(LONGEST_STRIDE_LOG2), 1 << np.arange(LONGEST_STRIDE_LOG2))
 BLOCK_KEY = np.uint64(0x9E3779B97F4A7C15)
 STRIDE_KEY = np.uint64(0xD1B54A32D192ED03)
-# Rounds that shuffle the rows of a block, and what sets their keys apart from those of the order of the blocks.
+# Rounds that shuffle the rows of a block, and a constant that makes their keys differ from those of the order of
+# blocks.
 INSIDE_ROUNDS = 6
 INSIDE_KEY = np.uint64(0x8CB92BA72F3D8DD7)
 
@@ -70,7 +71,7 @@ class FoldPattern:
 
     @cached_property
     def units(self) -> NDArray[np.int64]:
-        """What a map of a block may multiply by: all that is coprime to K."""
+        """Factors of the maps of a block: all numbers that are coprime to K."""
         numbers = range(1, self.n_splits + 1) if self.order == "random" else [1]
         return np.array([a for a in numbers if gcd(a, self.n_splits) == 1], dtype=np.int64)
 
@@ -130,7 +131,7 @@ class Permutation:
 
     @cached_property
     def inside_key(self) -> np.uint64:
-        """Key from which those of the blocks are made."""
+        """Key from which the keys of the blocks are made."""
         key: np.uint64 = mix(np.array([self.seed], np.uint64) ^ INSIDE_KEY)[0]
         return key
 
@@ -160,7 +161,7 @@ def fold_numbers(pattern: FoldPattern, start: int, stop: int, /) -> NDArray[np.i
         return (rows % pattern.n_splits).astype(np.int32)
     if pattern.order == "contiguous":
         return contiguous(rows, pattern.n_splits, pattern.n_rows)
-    # Blocks of 1, 2, 4, ... strides begin at units 0, 1, 3, 7, ...; from 1,024 on they are all alike.
+    # Blocks of 1, 2, 4, ... strides begin at units 0, 1, 3, 7, ...; from 1,024 strides on, all blocks are alike.
     first_alike = ((1 << LONGEST_STRIDE_LOG2) - 1) * pattern.n_splits
     growing = in_growing_blocks(pattern, rows[: max(first_alike - int(rows[0]), 0)]) if len(rows) else rows
     if len(growing) == len(rows):
@@ -176,13 +177,13 @@ def in_growing_blocks(pattern: FoldPattern, rows: NDArray[np.int64], /) -> NDArr
     log2_stride = LOG2_OF_UNIT[rows // pattern.n_splits]
     before = (np.int64(1) << log2_stride) - 1
     within = rows - before * pattern.n_splits
-    # The rows of a stride share its turns: there are as many strides in a block as units.
+    # The rows of a stride share its turns; a block has as many strides as units.
     first, last = int(before[0]), int(2 * before[-1])
     blocks = LOG2_OF_UNIT[first : last + 1]
     factor, shift = turns_of(pattern, blocks, np.arange(first, last + 1) - (np.int64(1) << blocks) + 1)
     stride = (within & before) + (before - first)
     turn = factor[stride] * (within >> log2_stride) + shift[stride]
-    # The remainder, in less time.
+    # The remainder, computed in less time than by %.
     turn -= turn // pattern.n_splits * pattern.n_splits
     fold: NDArray[np.int32] = turn.astype(np.int32)
     return fold
@@ -197,7 +198,7 @@ def in_alike_blocks(pattern: FoldPattern, start: int, stop: int, /) -> NDArray[n
     turn = np.arange(pattern.n_splits, dtype=np.int64)[:, None]
     factor, shift = turns_of(pattern, block + LONGEST_STRIDE_LOG2, np.arange(strides, dtype=np.int64))
     fold = factor[:, None] * turn + shift[:, None]
-    # The remainder, in less time.
+    # The remainder, computed in less time than by %.
     fold -= fold // pattern.n_splits * pattern.n_splits
     return fold.ravel()[start - first * size : stop - first * size].astype(np.int32)
 
@@ -300,7 +301,7 @@ def scramble_inside(
 
 
 def inverse_of(odd: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """Inverse of odd numbers modulo 2**64: each step of Newton's doubles the bits that are right, three at first."""
+    """Inverse of odd numbers modulo 2**64: each step of Newton's method doubles the correct bits, three at first."""
     inverse = odd
     for _ in range(5):
         inverse = inverse * (np.uint64(2) - odd * inverse)
@@ -308,7 +309,7 @@ def inverse_of(odd: NDArray[np.uint64]) -> NDArray[np.uint64]:
 
 
 def fold_array(folds: "Folds", start: int, stop: int) -> NDArray[np.int32] | None:
-    """Fold numbers of a block of rows, whatever way they were given."""
+    """Give the fold numbers of a block of rows as an array, in whichever form folds are given."""
     if folds is None:
         return None
     return folds[start:stop] if isinstance(folds, np.ndarray) else fold_numbers(folds, start, stop)

@@ -1,8 +1,9 @@
 """Categories that have no room in memory: their sums and encodings lie in files, one for each bucket of a key.
 
-The rows of a chunk become lines, one a category, which are spilled by bucket, and beside them which line each row has.
-Bucket by bucket lines are added up and become encodings, and rows find these by their lines, so that no value of a row
-is written more than once a chunk.  Encodings are spilled by chunk of the output.
+The rows of a chunk become lines, one for each category.  Lines are spilled by bucket, and beside them the number of
+each row's line.  Bucket by bucket, lines are added up and become encodings, which rows find by the numbers of their
+lines, so that no value of a row is written more than once for each chunk.  Encodings are spilled by chunk of the
+output.
 """
 
 from collections.abc import Callable, Iterable
@@ -29,9 +30,9 @@ from gpu_encode.scale.files.spilling import SpillTables
 from gpu_encode.words.errors.tables import rows_have_changed
 from gpu_encode.words.errors.values import RowError
 
-# The number of a row among all rows, that of its line among those of its chunk and bucket, and its view.
+# The number of a row among all rows, the number of its line among the lines of its chunk and bucket, and its view.
 ROW, LINE, VIEW = "row", "line", "view"
-# More buckets are smaller pieces.
+# With more buckets, pieces are smaller.
 FEWEST_BUCKETS, MOST_BUCKETS = 1, 1 << 10
 # Lines that are gathered before they are added up, and that are encoded at a time.
 GATHERED, ENCODED = 1 << 17, 1 << 15
@@ -69,9 +70,9 @@ class CategoryFiles:
     number : int
         Of the buckets of each key.
     chunk_rows : int
-        Rows are asked for between multiples of this number.
+        A chunk lies between two multiples of this number of rows.
     advance : callable
-        Is called with the number of rows that were looked up.
+        Called with the number of rows that were looked up.
     """
 
     def __init__(
@@ -89,7 +90,7 @@ class CategoryFiles:
         return sum(files.n_bytes for files in (self._lines, self._encodings, self._rows, self._by_chunk))
 
     def add(self, entry: int, lines: KeyLines, first_row: int, views: Array | None) -> None:
-        """Spill the lines of some rows in a row, and which of them each row has.
+        """Spill the lines of some consecutive rows, and the number of each row's line.
 
         Parameters
         ----------
@@ -201,7 +202,7 @@ class CategoryFiles:
 
 
 def refused_row(table: BucketTable, values: Any, rows: Array) -> ValueError:
-    """Give the error of new rows of which a policy refuses some."""
+    """Give the error for new rows some of which a policy refuses."""
     try:
         with unseen_counted():
             table.look_up(values, None)
@@ -211,7 +212,7 @@ def refused_row(table: BucketTable, values: Any, rows: Array) -> ValueError:
 
 
 def add_up(pieces: Iterable[Any]) -> Any:
-    """Add up the lines of a bucket, some at a time; None if there are none."""
+    """Add up the lines of a bucket, some at a time; None if it has no lines."""
     gathered: list[Any] = []
     n_lines = most = 0
     for piece in pieces:

@@ -1,4 +1,4 @@
-"""Files encoded: from what their own rows say (`encode_dataset`), or with a fitted encoder (`transform_dataset`)."""
+"""Files are encoded by what their own rows teach (`encode_dataset`), or by a fitted encoder (`transform_dataset`)."""
 
 import copy
 import time
@@ -102,7 +102,7 @@ def encode_dataset(
         has its counterpart, and a single one is written in parts of one chunk.  It appears whole, at the end.
         Or a URL of these: what is finished on this machine is then put there (`docs/sources.md`).
     encoder : TargetEncoder
-        Is fitted when this returns, unless its tables are on disk.
+        Fitted when this returns, unless its tables are on disk.
     target : str or list of str, optional
         Column to learn from, or several; None for encoders that read no target.
     weight : str, optional
@@ -132,8 +132,8 @@ def encode_dataset(
     overwrite : bool, default=False
         Replace a file that is there, or a folder that holds nothing but files of rows, at the end; and a model.
     resume : bool, default=False
-        Go on from what an interrupted run of the same call had finished, with the same bits at the end.  Not with
-        statistics that are functions, which no file holds; and not from a query, which may give other rows.
+        Go on where an interrupted run of the same call stopped, with the same bits at the end.  Not with statistics
+        that are functions, which no file holds; and not from a query, which may give other rows.
     progress : True or callable, optional
         True: bars on stderr, or in the notebook, which needs ipywidgets.  A callable is called as
         ``progress(stage, rows_done, rows_in_all)``.
@@ -181,7 +181,7 @@ def encode_dataset(
     ...     pyarrow.parquet.read_table(f"{folder}/encoded.parquet").to_pydict()
     {'city': [1.0, 1.0, 0.0, 1.0], 'sold': [0, 1, 1, 1]}
     """
-    # What is wrong with a parameter is said before files are looked at.
+    # A wrong parameter is an error before any file is looked at.
     if not isinstance(encoder, Encoder):
         raise _no_encoder(encoder)
     if target is None and encoder._parameters().reads_target:
@@ -288,7 +288,7 @@ class Encoding:
         return self._run.size(self._roles.names, len(self._selected.entries), len(self._selected.entries))
 
     def plan_work(self) -> dict[str, Any]:
-        """Say by how many rows work is cut, to which a later run that goes on keeps."""
+        """Say into how many rows work is cut; a later run that goes on cuts it in the same way."""
         return {"grid": self.grid.rows, "part_rows": self.grid.rows}
 
     def encode(self, work: dict[str, Any]) -> None:
@@ -326,7 +326,7 @@ class Encoding:
         run.keep_rows(self.grid)
         encoder = copy.copy(self._encoder)
         if self._chosen is not None:
-            # Of a chunk, columns that are not read have no type to be chosen by.
+            # In a chunk, a column that is not read has no type by which it could be chosen.
             encoder.columns = self._chosen
         encoding_plan = plan(encoder, self._profile(work))
         run.check_classes(roles.names, len(self._selected.entries), most_classes(encoding_plan.targets))
@@ -340,7 +340,7 @@ class Encoding:
         except messages.CategoriesError as error:
             if self._tables == "memory":
                 raise
-            # Without what its frames hold.
+            # A traceback would keep alive what its frames hold.
             refused = error.with_traceback(None)
         memory.release()
         if refused is None:
@@ -349,10 +349,10 @@ class Encoding:
             self._encode_on_disk(encoding_plan, work, refused)
 
     def _encode_in_memory(self, encoding_plan: EncodingPlan, work: dict[str, Any], sums: list[PartialSums]) -> None:
-        """Make tables of the sums, which are taken from a list, and encode all rows chunk by chunk."""
+        """Make tables of the sums, taking them from their list, and encode all rows chunk by chunk."""
         run, roles = self._run, self._roles
         with run.timed("measuring"):
-            # Nothing here holds the sums any more once they are tables.
+            # Once the sums are tables, nothing here holds the sums any more.
             tables = fit(self._encoder, encoding_plan, sums.pop())
         memory.release()
         tables = replace(tables, encoder=plain_output(tables.encoder))
@@ -400,23 +400,23 @@ class Encoding:
         self.on_disk = True
 
     def _add_aside(self, encoded: Any, table: Any) -> Any:
-        """Give what is written of a chunk."""
+        """Give the table that is written for a chunk."""
         return with_columns(encoded, table.select(self._roles.aside)) if self._keep_target else encoded
 
     def _pass_size(self, columns: Sequence[str], work: dict[str, Any], n_outputs: int = 0) -> Size:
-        """Chunks of one pass; folds dealt out within classes want the same ones in all passes."""
+        """Size of the chunks of one pass; folds dealt out within classes need the same chunks in all passes."""
         size = self._run.size(columns, len(self._selected.entries), n_outputs)
         if not self._encoder._parameters().reads_classes:
             return size
         return Size(work["grid"], batch_rows=min(size.batch_rows, work["grid"]))
 
     def _beside_keys(self) -> list[str]:
-        """Columns that are read whatever the categories."""
+        """Columns that are read beside those of the categories."""
         used = [self._roles.features[column] for column in self._selected.training_only]
         return [*self._roles.aside, *used]
 
     def _profile(self, work: dict[str, Any]) -> Profile:
-        """Count rows, and what y and the scheme's columns hold."""
+        """Count the rows, and the values of y and of the scheme's columns."""
         run, total, parameters = self._run, Profile(), self._encoder._parameters()
         columns = self._beside_keys()
         with run.reading("profiling", columns, self._pass_size(columns, work)) as chunks:
@@ -477,7 +477,7 @@ class Encoding:
     def _save(self, sums: PartialSums) -> float:
         """Save sums, and give the seconds that it took."""
         begun = time.perf_counter()
-        # Rows in memory are summed again sooner than their sums are written.
+        # To sum rows in memory again takes less time than to write their sums.
         if self._repeatable and self._run.source.loaded is None:
             staging = self._run.staging
             path = staging.partial / "sums"
@@ -487,12 +487,12 @@ class Encoding:
 
 
 def _not_on_disk(reason: str) -> ValueError:
-    """Error for encodings that do not come of tables on disk."""
+    """Error for encodings that tables on disk do not give."""
     return ValueError(f'tables="disk": {reason}. Or pass tables="memory".')
 
 
 def _not_fitted() -> str:
-    """Words for an encoder that has no room for what it would have learned."""
+    """Say that the encoder stays unfitted, since memory has no room for its categories."""
     return (
         "The categories have no room in memory_limit, so that their tables are on disk and the encoder is not fitted: "
         "give model= (--model) a path, for new rows."
@@ -500,12 +500,12 @@ def _not_fitted() -> str:
 
 
 def needs_all_rows(encoder: Any) -> bool:
-    """Whether the encoding of one row follows from all rows in a way that chunks cannot be summed for."""
+    """Whether the encoding of one row follows from all rows, in a way for which chunks cannot be summed."""
     parameters = encoder._parameters()
     alone = parameters.values is not None or parameters.scheme_by_key
     return (parameters.cut is not None and parameters.cut.needs_all_rows) or any(
         carried(scheme) is None
-        # Splits that are listed may have to be summed one by one.
+        # Listed splits may have to be summed one by one.
         or (isinstance(scheme, Splits) and not hasattr(scheme.cv, "split"))
         or (isinstance(scheme, Ordered) and alone)
         for scheme in parameters.every_scheme
@@ -513,7 +513,7 @@ def needs_all_rows(encoder: Any) -> bool:
 
 
 def plain_output(encoder: Any) -> Any:
-    """Give the encoder with tables of X's own kind as output, whatever `set_output` said."""
+    """Give the encoder with outputs of X's own kind, whatever `set_output` was called with."""
     plain = copy.copy(encoder)
     # A copy shares its settings with the original.
     plain._sklearn_output_config = {"transform": "default"}

@@ -1,6 +1,6 @@
-"""Where rows come from: a file, several, a glob, a folder or a dataset of Arrow, as files in a defined order.
+"""The files of a source, in a defined order: of a file, several files, a glob, a folder or a dataset of Arrow.
 
-All files of a source are read in one schema, which is found here, too.
+All files of a source are read in one schema; it is found here, too.
 """
 
 import glob
@@ -32,7 +32,7 @@ TABLES = ("DataFrame", "Table", "ndarray")
 NO_VALUE = "__HIVE_DEFAULT_PARTITION__"
 WHOLE_NUMBER = re.compile(r"[+-]?\d{1,18}")
 PANDAS = b"pandas"
-# The folder by which a table of Delta Lake is known.
+# A table of Delta Lake has this folder.
 DELTA_LOG = "_delta_log"
 
 
@@ -49,10 +49,10 @@ class SourceFile:
     suffix : str
         Tells the format.
     partition : mapping of str to str or None
-        What the names of its folders (``day=3``) say of all its rows.
+        Values that the names of its folders (``day=3``) give to all its rows.
     filesystem : pyarrow.fs.FileSystem
     failures : tuple of type
-        What reading a damaged file raises.
+        Errors that reading a damaged file may raise.
     """
 
     path: str
@@ -105,7 +105,7 @@ class SourceFiles:
     folder : Path or str, optional
         The folder that was given, if it was one; a str is a URL.
     types : dict of str to pyarrow.DataType
-        Types of what folders' names say, where a dataset of Arrow declares them.
+        Types of the columns that folders' names make, where a dataset of Arrow declares them.
     """
 
     files: list[SourceFile]
@@ -165,7 +165,7 @@ def find_at(text: str) -> SourceFiles:
 
 
 def find_in_folder(folder: Path) -> list[SourceFile]:
-    """Find the files below a folder, but for hidden ones and those of unknown formats, sorted by relative path."""
+    """Find the files below a folder, sorted by relative path; leave out hidden files and unknown formats."""
     relatives = sorted(
         path.relative_to(folder).as_posix()
         for path in walk(folder)
@@ -180,7 +180,7 @@ def find_in_folder(folder: Path) -> list[SourceFile]:
 
 
 def walk(folder: Path) -> Iterator[Path]:
-    """Give the files below a folder, without those in hidden folders; refuse folders that one may not look into."""
+    """Give the files below a folder; leave out hidden folders, and refuse folders that may not be read."""
 
     def refuse(error: OSError) -> None:
         if isinstance(error, PermissionError):
@@ -211,7 +211,7 @@ def find_matching(pattern: str) -> list[SourceFile]:
 
 
 def _closed_folder(path: str) -> PermissionError:
-    """Error for a folder that one may not look into."""
+    """Error for a folder that may not be read."""
     return PermissionError(f"no permission to read the folder {path!r} of the source.")
 
 
@@ -250,7 +250,7 @@ def describe_file(path: Path, relative: str) -> SourceFile:
 
 
 def partition_of(relative: str) -> dict[str, str | None]:
-    """Read what the folders' names say.
+    """Read the values in the folders' names.
 
     Examples
     --------
@@ -262,7 +262,7 @@ def partition_of(relative: str) -> dict[str, str | None]:
 
 
 def check_same_format(files: list[SourceFile]) -> list[SourceFile]:
-    """Refuse files of several formats, and folders that do not say the same things."""
+    """Refuse files of several formats, and folders whose names make different columns."""
     first = files[0]
     for other in files[1:]:
         if other.format is not first.format:
@@ -355,7 +355,7 @@ def unify_schemas(files: Sequence[SourceFile], schemas: Sequence[Any]) -> Any:
     """
     refuse_repeated(files[0], schemas[0])
     fields = {column.name: column for column in schemas[0]}
-    # Which file decided the type: the first may have nothing but null in a column.
+    # The file that decided the type: the first file may have only nulls in a column.
     origin = dict.fromkeys(fields, files[0])
     for file, schema in zip(files[1:], schemas[1:], strict=True):
         refuse_repeated(file, schema)
@@ -374,7 +374,7 @@ def unify_schemas(files: Sequence[SourceFile], schemas: Sequence[Any]) -> Any:
             if pa.types.is_null(known.type) and not pa.types.is_null(kind):
                 origin[name] = file
             fields[name] = known.with_type(kind).with_nullable(known.nullable or other.nullable)
-    # What pandas noted about its columns would be wrong for those that come out.
+    # The metadata that pandas wrote would be wrong for the columns that come out.
     metadata = {key: text for key, text in (schemas[0].metadata or {}).items() if key != PANDAS}
     return pa.schema(list(fields.values()), metadata=metadata or None)
 
@@ -418,7 +418,7 @@ def common_type(one: Any, other: Any) -> Any:
 
 
 def partition_types(files: Sequence[SourceFile], declared: Mapping[str, Any]) -> dict[str, Any]:
-    """Give the type of each column that folders' names make: whole numbers where all are, else text.
+    """Give the type of each column that folders' names make: whole numbers if all values are, else text.
 
     Examples
     --------

@@ -1,6 +1,6 @@
 """Tables of encodings in buckets by a hash of the category, and the rows that look their encodings up there.
 
-Lines of one category, and the rows that have it, find the same bucket by themselves, wherever they lie.  So a bucket
+The lines of a category and the rows that have it find the same bucket by themselves, wherever they lie.  So a bucket
 holds all that its rows need, and no process holds all categories.
 """
 
@@ -38,9 +38,9 @@ class JoinedKey:
     unknown : list of float
         Encodings of values that are not in the table.
     missing : list of float
-        Those of rows without a value by view and output, those of new rows last.
+        Encodings of rows without a value, by view and output; the last view is that of new rows.
     policy : str
-        What missing values are.
+        How missing values are treated.
     refuses_unknown : bool
     """
 
@@ -54,23 +54,23 @@ class JoinedKey:
 
     @property
     def new_rows(self) -> int:
-        """The number of the view of new rows: so many views have training rows."""
+        """The number of the view of new rows, which is also the number of views of training rows."""
         return len(self.missing) // len(self.outputs) - 1
 
 
 @dataclass(frozen=True)
 class Joined:
-    """What is known beside the table of encodings.
+    """What the look-up needs beside the table of encodings.
 
     Parameters
     ----------
     keys : list of JoinedKey
     features : list of str
-        Columns that fit took for features.
+        Columns that were features in fit.
     passed : list of str
-        Those that pass through.
+        Columns that pass through.
     optional : list of str
-        Those that new rows may lack.
+        Columns that new rows may lack.
     dtype : str
     n_rows : int
         Training rows; 0 where nobody has counted them.
@@ -90,7 +90,7 @@ class Joined:
 
     @classmethod
     def of(cls, shared: shuffle.ShuffledSums) -> Self:
-        """Give what is known of a fit."""
+        """Give what a look-up needs of a fit."""
         model, names = shared.model, shared.reading.roles.features
         outputs, keys = encoded_names(model, names), []
         for entry, (key, rule) in enumerate(zip(model.selection.entries, model.rules, strict=True)):
@@ -119,7 +119,7 @@ class Joined:
         Parameters
         ----------
         names : list of str
-            All columns; those that fit has not seen come last.
+            All columns of the new rows; columns that fit has not seen come last.
         """
         for name in self.features:
             if name in self.needed and name not in names:
@@ -130,7 +130,7 @@ class Joined:
         return others
 
     def of_new_rows(self) -> Self:
-        """Give what new rows need of it."""
+        """Give the part that new rows need."""
         keys = [replace(key, missing=key.missing[-len(key.outputs) :]) for key in self.keys]
         return replace(self, keys=keys)
 
@@ -176,7 +176,7 @@ def of_new_rows(joined: Joined, lines: Any) -> Any:
     Parameters
     ----------
     joined : Joined
-        As it was when they were made.
+        As it was when the lines were made.
     lines : pyarrow.Table
     """
     made, dtype = [lines.slice(0, 0)], lines.schema.field(shuffle.ENCODINGS).type.value_type
@@ -196,7 +196,7 @@ def rows_by_bucket(table: Any, columns: Sequence[str], number: int) -> dict[int,
     ----------
     table : pyarrow.Table
     columns : list of str
-        Those of one key; a missing value is a value like others.
+        Columns of one key; a missing value is a value like others.
     number : int
         Of buckets.
 
@@ -282,7 +282,8 @@ class BucketTable:
         self._index, codes = index_of(lines.select(key.stored), "_x_".join(key.columns))
         encodings = lines[shuffle.ENCODINGS].combine_chunks().flatten().to_numpy()
         shape = len(lines), key.new_rows + 1, len(key.outputs)
-        # Behind the categories, unknown values have no line, and missing ones have that of the category.
+        # Two more lines follow those of the categories: unknown values have none; missing ones have their own, if they
+        # are a category.
         self._lines = np.full(self._index.n_categories + 2, -1, np.int64)
         self._lines[codes] = np.arange(len(lines))
         self._encodings = encodings.astype(dtype, copy=False).reshape(shape)
@@ -296,7 +297,7 @@ class BucketTable:
         views : int array (rows,), optional
             The view of each training row; None of new rows.
         of_rows : int array (rows,), optional
-            Where the table has each category once: which of its lines each row has.
+            If the table has each category once: the line in it of each row.
 
         Returns
         -------

@@ -1,4 +1,4 @@
-"""Ordered schemes over chunks: rows as they stand carry sums on; any other order sorts rows into files first."""
+"""Ordered schemes over chunks: sums are carried from row to row; in another order, rows are sorted into files first."""
 
 from collections.abc import Callable, Iterator
 
@@ -43,8 +43,8 @@ class Orders:
     def placing(self) -> tuple[EncodingTables, Placing]:
         """Give the tables, and the function that gives the encodings of each chunk.
 
-        Of rows as they stand the chunks must come one after another, from the first on; of other orders each must lie
-        between multiples of the size's rows.
+        In the order of the rows, chunks must come one after another, from the first on.  In other orders, each chunk
+        must lie between two multiples of the size's rows.
         """
         return self._in_rows() if self._tables.encoding_plan.order == "rows" else self._shuffled()
 
@@ -82,7 +82,7 @@ class Orders:
         return tables, read_encodings
 
     def _shuffle_chunks(self, n_groups: int, use: Callable[[list[list[OrderedRows]]], None]) -> None:
-        """Read all rows, and hand over those of each chunk: per order, in groups of neighbouring ranks."""
+        """Read all rows, and hand over the rows of each chunk: for each order, in groups of neighbouring ranks."""
         with self._run.reading("placing", self._columns, self._size) as chunks:
             for chunk in chunks:
                 with self._run.timed("placing"):

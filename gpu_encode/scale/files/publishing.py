@@ -1,4 +1,4 @@
-"""The last step of a run: what is finished takes its final names, all of it or nothing.
+"""The last step of a run: finished files take their final names, all of them or none.
 
 No single rename moves two files.  A record in the hidden folder says that everything is finished and which renames are
 left, so that a run that is killed between two of them is ended by the next run with the same destination.
@@ -29,12 +29,12 @@ def publish(folder: Path, moves: Sequence[Move]) -> None:
     folder : Path
         The hidden folder in which they were made, for the record.
     moves : sequence of (Path, Path)
-        Where each is and where it shall be.  One that is there already is replaced.
+        The path at which each is made, and its final path.  What is there already is replaced.
 
     Raises
     ------
     OSError
-        If one of them cannot be renamed: then everything is again as it was before.
+        If one of them cannot be renamed; then all paths are as they were before.
 
     Examples
     --------
@@ -69,10 +69,10 @@ def go_on(folder: Path) -> None:
 
 
 def beside(source: Path, path: Path) -> Path:
-    """Give what is finished as it lies on the file system of its path, to which it is copied if it is on another."""
+    """Give a finished file or folder on the file system of its final path; it is copied if it lies on another one."""
     if source.stat().st_dev == path.parent.stat().st_dev:
         return source
-    # The same name in each run from this folder: what a killed run leaves is replaced by the next.
+    # Each run from this folder uses the same name, so that the next run replaces the rest of a killed one.
     mark = hashlib.sha256(str(source).encode()).hexdigest()[:8]
     near = path.with_name(f".{path.name[-80:]}.{mark}.gpu-encode")
     if source.is_dir():
@@ -90,7 +90,7 @@ def path_of_model(model: str | os.PathLike[str], overwrite: bool, advice: str) -
     model : path
     overwrite : bool
     advice : str
-        How a caller asks for what is there to be replaced.
+        How a caller asks to replace a model that is there.
     """
     path = Path(os.path.realpath(model))
     if path.exists() and not (path.is_file() or (path / "joined").is_dir()):
@@ -107,7 +107,7 @@ def path_of_model(model: str | os.PathLike[str], overwrite: bool, advice: str) -
 
 
 def sync_all(path: Path) -> None:
-    """See a file, or a folder and all that it holds, onto the disk."""
+    """Wait until a file, or a folder with all its files, is on the disk."""
     if path.is_file():
         sync_file(path)
     for folder, _, names in os.walk(path):
@@ -117,7 +117,7 @@ def sync_all(path: Path) -> None:
 
 
 def rename_all(moves: Sequence[Move]) -> None:
-    """Rename what is not renamed yet; where one fails, everything is again as it was before."""
+    """Do the renames that are left; if one fails, all paths are again as they were before."""
     steps = [(source, path, source.with_name(f"{source.name}.former")) for source, path in moves]
     begun = []
     try:
@@ -138,7 +138,7 @@ def rename_all(moves: Sequence[Move]) -> None:
 
 
 def take_back(source: Path, path: Path, former: Path) -> None:
-    """Put what is finished where it was made, and what was there before at its path."""
+    """Move a finished file back to where it was made, and the former one back to its path."""
     if not source.exists():
         path.replace(source)
     if former.exists():
@@ -147,7 +147,7 @@ def take_back(source: Path, path: Path, former: Path) -> None:
 
 
 def keep(path: Path, former: Path) -> None:
-    """Keep what is at its path under a second name, until its replacement is sure."""
+    """Keep the file at a path under a second name, until its replacement is sure."""
     try:
         former.hardlink_to(path)
     except OSError:  # a folder, or a file system without hard links

@@ -1,6 +1,6 @@
-"""The hidden folder beside a destination in which work is done, and what an interrupted run leaves there.
+"""The hidden folder beside a destination: work is done there, and an interrupted run leaves its files there.
 
-The manifest says what the run does, as JSON: a later run goes on only where all of it is the same.  Sums that were
+The manifest describes the run as JSON: a later run goes on only if its own description is the same.  Sums that were
 measured are a file of Arrow arrays and JSON; never pickle.
 """
 
@@ -59,14 +59,14 @@ def is_begun(path: Path) -> bool:
 class Staging:
     """The hidden folder in which work is done.
 
-    It holds the manifest (whose work this is), finished outputs, saved sums, and files being written; only the last are
-    ever incomplete.
+    It holds the manifest (the description of the run), finished outputs, saved sums, and files being written; only the
+    files being written are ever incomplete.
 
     Parameters
     ----------
     destination : Destination
     keep : bool, default=True
-        Whether what is finished when an error comes is kept, for a later run to go on from.
+        Whether finished files are kept after an error, so that a later run can go on.
 
     Examples
     --------
@@ -98,7 +98,7 @@ class Staging:
     ) -> None:
         try:
             shutil.rmtree(self.partial, ignore_errors=True)
-            # What was finished of a source that has changed is of no use.
+            # If the source has changed, finished files are of no use.
             keep = self._keep and not isinstance(error, messages.SourceChangedError)
             if error is None or not (keep and self.is_useful):
                 remove_folder(self.folder)
@@ -120,12 +120,12 @@ class Staging:
     def begin(
         self, described: Mapping[str, Any], resume: bool, plan_work: Callable[[], Mapping[str, Any]]
     ) -> dict[str, Any]:
-        """Start afresh, or go on from an interrupted run; give how work is cut, by that run or by `plan_work`.
+        """Start afresh, or go on from an interrupted run; give the cut of the work, that run's or that of `plan_work`.
 
         Parameters
         ----------
         described : mapping of str to object
-            What is done, as JSON has it: the same, or finished work does not fit.
+            The description of the run as JSON: finished work fits only if it is the same.
         resume : bool
         plan_work : callable
         """
@@ -183,14 +183,14 @@ class Staging:
         return list(dropwhile(lambda output: (self.finished / output.relative).is_file(), outputs))
 
     def model_path(self, model: Path) -> Path:
-        """Path at which the model that appears beside the output is written; what an earlier run left there goes."""
+        """Path at which the model is written before it appears; the rest of an earlier run is removed."""
         path = self.folder / f"model{model.suffix}"
         if path.is_dir():
             shutil.rmtree(path)
         return path
 
     def publish(self, model: Path | None = None) -> None:
-        """Give what is finished, and the model, their final names."""
+        """Give the finished outputs, and the model, their final names."""
         models = [] if model is None else [(self.folder / f"model{model.suffix}", model)]
         finished = self.finished if self._is_folder else self.finished / self._path.name
         if self._store is None:
@@ -201,11 +201,11 @@ class Staging:
 
 
 class RefusedResumeError(ValueError):
-    """Work that was interrupted, and that this call cannot go on with."""
+    """Error for interrupted work with which this call cannot go on."""
 
 
 def _other_work(folder: str, what: str, before: object, now: object) -> RefusedResumeError:
-    """Error for going on with work that is not the same."""
+    """Error for interrupted work of a different call."""
     shown = [repr(value) if len(repr(value)) <= 200 else repr(value)[:200] + "..." for value in (before, now)]
     return RefusedResumeError(
         f"cannot go on with the interrupted run in {folder!r}: {what} was {shown[0]} there and is {shown[1]} now. "
@@ -214,7 +214,7 @@ def _other_work(folder: str, what: str, before: object, now: object) -> RefusedR
 
 
 def end_publication(destination: Any) -> None:
-    """Give a destination what a run had finished that was killed before all of it had its final name."""
+    """Finish the renames of a run that was killed before all its outputs had their final names."""
     if (store := Store.at(destination)) is not None:
         store.end_publication()
     folder = folder_beside(path_of(destination))
@@ -232,7 +232,7 @@ def end_publication(destination: Any) -> None:
 
 
 def remove_folder(folder: Path) -> None:
-    """Remove a hidden folder, the lock last: what another run makes there afterwards is its own, and stays."""
+    """Remove a hidden folder, the lock last: what another run makes there afterwards stays."""
     last = [folder / RECORD, folder / LOCK]
     for path in [*(path for path in folder.iterdir() if path not in last), *last]:
         if path.is_dir():
@@ -245,7 +245,7 @@ def remove_folder(folder: Path) -> None:
 
 
 def lock_folder(folder: Path) -> Any:
-    """Make a folder, and open its lock, which only one process may have until it ends, however it ends.
+    """Make a folder, and open its lock; only one process may hold it, until the process ends in whatever way.
 
     Raises
     ------
@@ -258,7 +258,7 @@ def lock_folder(folder: Path) -> Any:
         except FileExistsError:
             if folder.is_symlink() and not folder.exists():
                 raise  # a link to nowhere stays one
-        # A run that ends just now may remove the folder, or the lock that was opened.
+        # A run that is just ending may remove the folder, or the lock that was opened.
         with contextlib.suppress(FileNotFoundError):
             stream = lock_file(folder / LOCK)
             if is_at(stream, folder / LOCK):
@@ -275,7 +275,7 @@ def is_at(stream: Any, path: Path) -> bool:
 
 
 def lock_file(path: Path) -> Any:
-    """Open a file that only one process may have; the system lets go of it when the process ends."""
+    """Open a file that only one process may hold; the system releases it when the process ends."""
     stream = path.open("w")
     try:
         import fcntl
@@ -292,14 +292,14 @@ def lock_file(path: Path) -> Any:
 
 
 def describe_run(source: Source, destination: Destination, choices: Mapping[str, Any]) -> dict[str, Any]:
-    """Describe what is read and written.
+    """Describe the input and the output.
 
     Parameters
     ----------
     source : Source
     destination : Destination
     choices : mapping of str to object
-        What else decides what is written, as JSON has it.
+        Other choices that decide the output, as JSON.
     """
     facts: dict[str, Any] = {"the version of gpu-encode": gpu_encode.__version__}
     for file, state in zip(source.files, source.states, strict=True):
@@ -343,12 +343,12 @@ def describe_parameters(encoder: Any) -> dict[str, Any]:
 
 
 def is_describable(statistics: Sequence[Any], resume: bool) -> bool:
-    """Whether a file can hold what encodings follow from; if not, a run cannot be told from another.
+    """Whether the parameters can be described in a file; if not, a run cannot be told from another.
 
     Raises
     ------
     TypeError
-        If it cannot, and an interrupted run is to be gone on with.
+        If they cannot, and `resume` is asked for.
 
     Examples
     --------
@@ -373,13 +373,13 @@ def describe_fitted(encoder: Any) -> dict[str, Any]:
     with archive.Writer(content) as writer, warnings.catch_warnings():
         warnings.simplefilter("ignore")
         document = encoders.describe(encoder, writer)
-        # How it was fitted and where plays no part.
+        # The device and the way in which it was fitted play no part.
         writer.finish({name: document[name] for name in ("parameters", "model", "output")})
     return {"the fitted encoder": hashlib.sha256(content.getvalue()).hexdigest()}
 
 
 def refuse_resume(source: Source, resume: bool) -> None:
-    """Refuse to go on with rows of a query, which may give others now."""
+    """Refuse to go on with rows of a query: it may give other rows now."""
     if resume and source.stream is not None:
         raise ValueError(
             f"resume=True needs files, which stay as they are, and source is a {source.stream.name}: its query runs "
@@ -388,12 +388,12 @@ def refuse_resume(source: Source, resume: bool) -> None:
 
 
 def check_repeatable(encoder: Any, resume: bool) -> bool:
-    """Say whether a run that is interrupted can go on, with the same folds and orders.
+    """Say whether an interrupted run could go on with the same folds and orders.
 
     Raises
     ------
     TypeError, ValueError
-        If it cannot, and is to.
+        If it could not, and `resume` is asked for.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Object stores, and what else fsspec reaches by URL: files that are read there, output that is put there whole.
+"""Object stores and other file systems that fsspec reaches by URL: files are read there, output appears there whole.
 
 Work is done in a folder on this machine.  A store renames no two objects at once, so what is finished is put beside its
 path first; then a record says what is to be moved, and any later run that finds it ends the moves.
@@ -23,11 +23,11 @@ from gpu_encode.scale.files.files import DELTA_LOG, SourceFile, SourceFiles, che
 from gpu_encode.scale.files.formats import SUFFIXES, suffix_of
 from gpu_encode.scale.files.publishing import RECORD
 
-# A scheme, and before it those of fsspec that work on another: simplecache::s3://.
+# A scheme; before it may stand schemes of fsspec that work on another one: simplecache::s3://.
 URL = re.compile(r"([a-z0-9+.-]+::)*[a-z][a-z0-9+.-]*://", re.IGNORECASE)
-# Bytes of a file that is read at once.
+# Most bytes of a file that is read in one piece.
 SMALL = 1 << 22
-# What stores say of an object that changes when it is written anew, by the names that they give it.
+# Names of the properties that change when an object is written anew, in various stores.
 MARKS = (
     "ETag", "etag", "generation", "md5Hash", "content_md5", "Content-MD5", "Digest", "VersionId", "mtime", "created",
     "LastModified", "last_modified", "Last-Modified", "modificationTime",
@@ -46,7 +46,7 @@ def is_url(text: Any) -> bool:
 
 
 def with_lower_scheme(url: str) -> str:
-    """Give a URL whose scheme is written as libraries of stores know it.
+    """Give a URL with its scheme in small letters, as libraries of stores know it.
 
     Examples
     --------
@@ -82,7 +82,7 @@ def reach(url: str) -> tuple[Any, str]:
 
 @contextlib.contextmanager
 def explained(url: str, doing: str) -> Iterator[None]:
-    """Say at which URL something went wrong: libraries of stores have errors of their own."""
+    """Add the URL to an error: libraries of stores have errors of their own."""
     try:
         yield
     except FileNotFoundError as error:
@@ -101,9 +101,9 @@ class StoreFile(SourceFile):
     failures: ClassVar[tuple[type[Exception], ...]] = (Exception,)
 
     def state(self) -> tuple[int, int]:
-        """Size, and a digest of what the store says of its content."""
+        """Size of the file, and a digest of the store's properties of it."""
         with explained(self.path, "read"):
-            # What was known of the file may be old.
+            # Properties in the cache may be old.
             self.filesystem.invalidate_cache()
             info = self.filesystem.info(self.path)
         marks = str([info.get(mark) for mark in MARKS])
@@ -157,7 +157,7 @@ def find(source: Any) -> SourceFiles:
 def list_keys(filesystem: Any, path: str) -> tuple[str, list[str]] | None:
     """Give the folder of a path and the keys in it, or those that match a glob; None for a single file."""
     filesystem.invalidate_cache()
-    # Names of web pages may have a question mark, and list no others.
+    # The name of a web page may have a question mark, which is no glob.
     if is_page(path) or filesystem.isfile(path):
         return None
     if (wildcard := re.search(r"[*?\[]", path)) is not None and not filesystem.exists(path):
@@ -166,7 +166,7 @@ def list_keys(filesystem: Any, path: str) -> tuple[str, list[str]] | None:
 
 
 def is_page(url: str) -> bool:
-    """Whether a URL is of the web, whose folders are not listed and where nothing is written."""
+    """Whether a URL is of the web, where folders cannot be listed and nothing can be written."""
     return urlsplit(url).scheme in ("http", "https")
 
 
@@ -241,7 +241,7 @@ class Store:
 
     @property
     def work(self) -> Path:
-        """Where it is made on this machine: a path of its own, below the folder of temporary files."""
+        """The path at which the output is made on this machine, below the folder of temporary files."""
         mark = hashlib.sha256(self.filesystem.unstrip_protocol(self.path).encode()).hexdigest()[:16]
         user = os.getuid() if hasattr(os, "getuid") else "user"
         return Path(tempfile.gettempdir(), f"gpu-encode-{user}", mark, self.name)
@@ -300,12 +300,12 @@ class Store:
         if type(self.filesystem).mv is not AbstractFileSystem.mv:
             self.filesystem.mv(source, path)
             return
-        # What fsspec itself makes of a move takes names with brackets for globs.
+        # The move of fsspec itself takes names with brackets for globs.
         self.filesystem.cp_file(source, path)
         self.filesystem.rm_file(source)
 
     def _make_parent(self, key: str) -> None:
-        """Make the folder of a file, where the store has folders: of others, this would make a bucket."""
+        """Make the folder of a file if the store has folders; in other stores this would make a bucket."""
         from fsspec.asyn import AsyncFileSystem
 
         if not isinstance(self.filesystem, AsyncFileSystem):
@@ -321,7 +321,7 @@ class Store:
 
 
 def refuse_overlap(files: Sequence[SourceFile], folder: Any, store: Store) -> None:
-    """Refuse to write over, into or around what is read from the same store."""
+    """Refuse to write over, into or around a source in the same store."""
     here = [file for file in files if isinstance(file, StoreFile) and file.filesystem == store.filesystem]
     paths = [file.filesystem._strip_protocol(file.path) for file in here]
     if any(f"{path}/".startswith(f"{store.path}/") for path in paths):
@@ -331,7 +331,7 @@ def refuse_overlap(files: Sequence[SourceFile], folder: Any, store: Store) -> No
 
 
 def refuse_overwriting(store: Store, is_folder: bool, overwrite: bool) -> None:
-    """Refuse to replace what is there, unless that is asked for; a folder of other things than rows in any case."""
+    """Refuse to replace a destination unless that is asked for, and always a folder with other files than rows."""
     with explained(store.url, "look at"):
         store.filesystem.invalidate_cache()
         is_file = store.filesystem.isfile(store.path)

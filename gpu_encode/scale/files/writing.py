@@ -1,4 +1,4 @@
-"""Where encoded rows go, a file or a folder of files, and how they are written: Parquet, CSV and Arrow."""
+"""Destinations of encoded rows, a file or a folder of files, and how rows are written: as Parquet, CSV or Arrow."""
 
 import contextlib
 import os
@@ -34,7 +34,7 @@ class RowWriter:
     compression : str, optional
         Of Parquet (zstd unless given) and Arrow (none unless given).
     group_rows : int, optional
-        Rows of each row group of Parquet and batch of Arrow, whatever tables come: a file does not depend on chunks.
+        Rows of each row group of Parquet and batch of Arrow, so that a file does not depend on chunks.
 
     Examples
     --------
@@ -81,7 +81,7 @@ class RowWriter:
             sync_file(self._path)
 
     def abandon(self) -> None:
-        """Let go of a file that stays incomplete, whatever goes wrong."""
+        """Close a file that stays incomplete, and ignore errors."""
         with contextlib.suppress(Exception):
             self._files.close()
 
@@ -149,7 +149,7 @@ class Destination:
         Of the files.
     compression : str or None
     store : Store, optional
-        Where what is finished at the path is put in the end, if that is a store.
+        The store to which the finished output is moved, if the destination is a URL.
     """
 
     path: Path
@@ -177,7 +177,7 @@ class Destination:
         SUFFIXES[self.suffix].file_schema(schema)
 
     def left_out(self, source: Source) -> list[str]:
-        """Columns that the names of the output's folders tell already."""
+        """Columns that the names of the output's folders already hold."""
         return source.partition_names if self.is_folder else []
 
 
@@ -187,7 +187,7 @@ def choose_destination(source: Source, destination: Any, compression: str | None
     Raises
     ------
     ValueError, FileExistsError, FileNotFoundError
-        If nothing may be written there.
+        If the destination cannot be written.
 
     Examples
     --------
@@ -241,7 +241,7 @@ def _unknown_destination(path: str, suffixes: Sequence[str]) -> ValueError:
 
 
 def with_format(source: Source, destination: Destination) -> Destination:
-    """Add what follows from the files of the source, where nothing else was said."""
+    """Add the format and compression of the source, where none was chosen."""
     suffix = source.files[0].suffix if destination.is_folder else destination.suffix
     check_compression(destination.compression, suffix)
     same = SUFFIXES[suffix] is source.files[0].format
@@ -250,7 +250,7 @@ def with_format(source: Source, destination: Destination) -> Destination:
 
 
 def refuse_overwriting(path: Path, text: str, is_folder: bool, overwrite: bool) -> None:
-    """Refuse to replace what is there, unless that is asked for; a folder of other things than rows in any case."""
+    """Refuse to replace a destination unless that is asked for, and always a folder with other files than rows."""
     if not path.exists() or (is_folder and path.is_dir() and not any(path.iterdir())):
         return
     if is_folder and not path.is_dir():
@@ -263,7 +263,7 @@ def refuse_overwriting(path: Path, text: str, is_folder: bool, overwrite: bool) 
 
 
 def refuse_overlap(source: Source, path: Path, text: str) -> None:
-    """Refuse to write over, into or around what is read."""
+    """Refuse to write over, into or around the source."""
     read = [Path(os.path.realpath(file.path)) for file in source.files if file.is_local]
     same = path.exists() and any(path.samefile(file) for file in read if file.exists())
     if same or any(file.is_relative_to(path) for file in read):
@@ -278,7 +278,7 @@ class OutputFiles:
     Parameters
     ----------
     outputs : sequence of Output
-        Those that are still to be written, in order.
+        The files that are still to be written, in order.
     schema : pyarrow.Schema
     compression : str or None
     partial : callable
@@ -332,7 +332,7 @@ class OutputFiles:
         self._stopped = True
 
     def abandon(self) -> None:
-        """Let go of a file that stays incomplete."""
+        """Close a file that stays incomplete."""
         if self._writer is not None:
             self._writer.abandon()
 

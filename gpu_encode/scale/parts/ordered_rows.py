@@ -29,9 +29,9 @@ class OrderedRows:
     Parameters
     ----------
     rows : int64 array (rows,)
-        Their numbers among all rows; -1 where a row leaves a window, and is taken away.
+        Numbers of the rows among all rows; -1 where a row leaves a window and is taken away.
     begins : int64 array (rows,)
-        Rank of each; of rows of equal time the first rank of them all.
+        Rank of each row; rows of equal time all have the first of their ranks.
     ties : int64 array or None
         Number of each row's time, in an order in time.
     codes : list of int32 array
@@ -39,7 +39,7 @@ class OrderedRows:
     targets : list of array
         Class number or quantity of each row, per target.
     weights : list of array or None
-        Weight of each row, per target: rows that lack one of several targets weigh nothing there.
+        Weight of each row, per target: a row that lacks a target has no weight for it.
     """
 
     rows: Array
@@ -69,7 +69,7 @@ class OrderedRows:
             [np.concatenate(targets) for targets in zip(*(group.targets for group in groups), strict=True)],
             [join_weights(groups, number) for number in range(len(first.targets))],
         )
-        # Where rows leave a window, they do before those of the same rank come.
+        # Rows leave a window before the rows of the same rank come.
         ranks = together.begins if together.ties is None else together.ties
         if (np.diff(ranks) >= 0).all():
             return together
@@ -103,10 +103,10 @@ class OrderedRows:
 
 @dataclass(frozen=True, eq=False)
 class PrecedingSums:
-    """Sums of ordered rows that come before others, per key and target; sums of groups are added up.
+    """Sums of the ordered rows before others, per key and target; sums of groups are added up.
 
-    Where rows lose weight with age, they are summed by their block of half-lives, of which the last two play a part;
-    others are one block, number 0.
+    Where rows lose weight with age, they are summed by blocks of half-lives, and the last two blocks play a part.
+    Otherwise all rows are one block, number 0.
     """
 
     by_block: dict[int, list[list[CategorySums]]]
@@ -209,7 +209,7 @@ def sort_by_rank(
 
 
 def join_weights(groups: Sequence[OrderedRows], target: int) -> Array | None:
-    """Join the weights of rows by one target; in groups without any, all rows weigh one."""
+    """Join the weights of rows for one target; in a group without weights, each row has weight one."""
     weights = [group.weights[target] for group in groups]
     if all(weight is None for weight in weights):
         return None
@@ -218,7 +218,7 @@ def join_weights(groups: Sequence[OrderedRows], target: int) -> Array | None:
 
 
 def with_ages(rows: OrderedRows, plan: OrderedPlan) -> OrderedRows:
-    """Give rows the weights of their ages; those of a window once more where they leave it."""
+    """Give rows the weights of their ages; in a window, add each row once more where it leaves."""
     assert plan.time is not None
     assert rows.ties is not None
     if plan.steps is not None:
@@ -238,7 +238,7 @@ def with_ages(rows: OrderedRows, plan: OrderedPlan) -> OrderedRows:
 
 
 def map_arrays(value: Any, function: Callable[[Array], Array]) -> Any:
-    """Give the same value, list or dataclass with the function of each array in place of the array."""
+    """Apply a function to each array of a value, list or dataclass."""
     if isinstance(value, np.ndarray) or hasattr(value, "__cuda_array_interface__"):
         return function(value)
     if isinstance(value, list):

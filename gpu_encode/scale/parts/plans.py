@@ -1,4 +1,4 @@
-"""What all rows decide before they are summed: kinds of targets, classes, and who may look at whom."""
+"""Decisions that depend on all rows, made before they are summed: kinds of targets, classes, who may look at whom."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -35,7 +35,7 @@ from gpu_encode.tables.frames import Frame, Pieces
 from gpu_encode.words.errors.tables import inconsistent_lengths, rows_have_changed
 from gpu_encode.words.errors.targets import more_than_two_labels, no_values, weights_all_zero
 
-# What a column of fold numbers is made by.
+# Code that makes a column of fold numbers.
 FOLD_COLUMN = """
     fold = numpy.empty(len(X), int)
     for number, (_, rows) in enumerate(cv.split(X, y)):
@@ -47,7 +47,7 @@ E = TypeVar("E", bound=Encoder)
 
 @dataclass(frozen=True, eq=False)
 class EncodingPlan:
-    """What is decided of all rows before they are summed, and is the same for every part.
+    """Decisions about all rows, made before they are summed; they are the same for every part.
 
     Parameters
     ----------
@@ -65,7 +65,7 @@ class EncodingPlan:
     earlier : dict of int to int64 array (classes,)
         By first row of a part, the rows of each class before it, where folds are dealt out within classes.
     floats : list of bool
-        Which targets are quantities of which some are floats.
+        Which targets are quantities that some part holds as floats.
     float_weight : bool
         Whether some weights are floats.
     """
@@ -87,7 +87,7 @@ class EncodingPlan:
 
     @property
     def by_folds(self) -> bool:
-        """Whether a row's fold says what it sees, under every scheme."""
+        """Whether under every scheme the rows that a row sees follow from its fold."""
         return all(isinstance(plan, FoldPlan) for plan in self.plans)
 
     def scheme_indices(self, selection: Selection, frame: Frame | Pieces) -> list[int]:
@@ -104,13 +104,13 @@ class EncodingPlan:
 
     @property
     def order(self) -> str | None:
-        """How rows come before one another: None, "rows" (as they stand), or "shuffled" (in time or at random)."""
+        """The order of rows: None, "rows" (as they stand), or "shuffled" (in time or at random)."""
         if not isinstance(self.plan, OrderedPlan):
             return None
         return "rows" if self.plan.orders and isinstance(self.plan.orders[0], RowOrder) else "shuffled"
 
     def codes_of(self, rows: TrainingRows, column: Any, role: str) -> Array:
-        """Place of each row's value among the sorted values, of all rows, of a column that the scheme reads."""
+        """Index of each row's value among the sorted values that a column read by the scheme has in all rows."""
         keys = column_keys(rows.frame, rows.groups if column is None else column, role, rows.ops)
         indices = self.values[column, role].vocabulary.positions(keys.vocabulary, role)
         if len(indices) and int(indices.min()) == UNKNOWN:
@@ -124,7 +124,7 @@ class EncodingPlan:
         return self.parameters.reads_classes
 
     def fold_plans(self, selection: Selection, rows: TrainingRows, labels: Array, first_row: int) -> list[FoldPlan]:
-        """Give the plan of each key, with the fold numbers of the rows at hand; all rows where there are no folds.
+        """Give the plan of each key, with the fold numbers of the rows at hand; without folds, a plan of all rows.
 
         `labels` are the classes of the rows, if `needs_labels`.
         """
@@ -133,7 +133,7 @@ class EncodingPlan:
         for index in {*indices}:
             plan: Plan = self.plans[index]
             if isinstance(plan, OrderedPlan) and plan.new_rows is not None:
-                # New rows see them by their age.
+                # New rows see these rows by their age.
                 plan = plan.new_rows
             if isinstance(plan, FoldPlan):
                 scheme = self.parameters.every_scheme[index]
@@ -146,7 +146,7 @@ class EncodingPlan:
 
 
 def plan(encoder: Encoder, profile: Profile) -> EncodingPlan:
-    """Decide what all rows decide together.
+    """Make the decisions that depend on all rows.
 
     Parameters
     ----------
@@ -204,12 +204,12 @@ def plan(encoder: Encoder, profile: Profile) -> EncodingPlan:
 
 
 def carried(scheme: Scheme) -> Scheme | None:
-    """Give the scheme as rows in parts take it; None where it has to have all rows at once."""
+    """Give the scheme in a form that works for rows in parts; None if it needs all rows at once."""
     return scheme.by_row_number() if isinstance(scheme, Splits) else scheme
 
 
 def plan_scheme(scheme: Scheme, profile: Profile, counts: Sequence[NDArray[np.int64] | None]) -> Plan:
-    """Let a scheme decide who may look at whom; of arrays that hold something of all rows, folds are found here."""
+    """Let a scheme decide who may look at whom; if its arrays are given for all rows, folds are found here."""
     n_rows, scheme = profile.n_rows, carried(scheme) or scheme
     values = {role: profile.values[column, role] for column, role in scheme.reads_of_rows()}
     value_counts = {role: of_role.counts for role, of_role in values.items()}
@@ -253,7 +253,7 @@ def check_parts(parameters: Parameters, scheme: Scheme) -> None:
 
 
 def target_infos(profile: Profile, parameters: Parameters) -> list[TargetInfo]:
-    """Kinds of all targets, asked for or inferred, and their classes."""
+    """Kinds of all targets, requested or inferred, and their classes."""
     if not parameters.reads_target:
         return [TargetInfo(None, targets.NO_TARGET, None)]
     if any(target.is_empty for target in profile.targets):
@@ -269,7 +269,7 @@ def target_infos(profile: Profile, parameters: Parameters) -> list[TargetInfo]:
 
 
 def class_counts(target: TargetProfile, info: TargetInfo) -> NDArray[np.int64] | None:
-    """Rows of each class of a target, those without a value last, if there are any; None of a continuous one."""
+    """Rows of each class of a target, rows without a value last, if there are any; None for a continuous target."""
     if info.classes is None:
         return None
     counts = np.zeros(targets.counted_classes(info.kind, info.classes), np.int64)
@@ -278,7 +278,7 @@ def class_counts(target: TargetProfile, info: TargetInfo) -> NDArray[np.int64] |
 
 
 def classes_before(profile: Profile, counts: NDArray[np.int64] | None) -> dict[int, NDArray[np.int64]]:
-    """Rows of each class, as `class_counts` counts them of all rows, before the first row of each part."""
+    """Rows of each class before the first row of each part, counted as `class_counts` does."""
     before: dict[int, NDArray[np.int64]] = {}
     if counts is None:
         return before
@@ -293,7 +293,7 @@ def classes_before(profile: Profile, counts: NDArray[np.int64] | None) -> dict[i
 
 
 def unfitted(encoder: E) -> E:
-    """Give an encoder of the same parameters, the very same objects, that has learned nothing."""
+    """Give an unfitted encoder with the very same parameter objects."""
     blank = type(encoder)(**encoder.get_params(deep=False))
     if hasattr(encoder, "_sklearn_output_config"):
         blank._sklearn_output_config = encoder._sklearn_output_config
@@ -301,7 +301,7 @@ def unfitted(encoder: E) -> E:
 
 
 def for_new_rows(encoder: E) -> E:
-    """Give an unfitted encoder that learns the same of new rows; few schemes then have to say who may look at whom."""
+    """Give an unfitted encoder that learns the same encodings of new rows, with a simpler scheme where possible."""
     blank, parameters = unfitted(encoder), encoder._parameters()
     if parameters.reads_target and not (parameters.new_rows_see_folds or parameters.needs_tables):
         blank.set_params(cv=LeaveOneOut())

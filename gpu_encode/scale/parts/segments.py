@@ -15,7 +15,7 @@ from gpu_encode.sums.category_sums import CategorySums
 
 @dataclass(frozen=True, eq=False)
 class SegmentSums:
-    """Sums of rows by segment, per target; those of parts are added up."""
+    """Sums of rows by segment, per target; the sums of parts are added up."""
 
     sums: list[CategorySums]
 
@@ -34,7 +34,7 @@ def starts_in(order: Order | ByTime) -> Array | None:
 
 
 def begins_of(order: Order | ByTime, encoding_plan: EncodingPlan, rows: TrainingRows, first_row: int) -> Array:
-    """Rank in the order of each row of a part; of rows of equal time the first rank of them all."""
+    """Rank in the order of each row of a part; rows of equal time all have the first of their ranks."""
     if isinstance(order, Permutation):
         return rows.ops.ranks_of(order, first_row, first_row + rows.n_rows)
     if isinstance(order, RowOrder):

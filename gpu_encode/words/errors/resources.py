@@ -16,4 +16,4 @@ def device_too_small(wanted: int, free: int, total: int) -> MemoryError:
 
 
 class DiskFullError(OSError):
-    """Error for a disk without space left, or a person without any; it says which file, and which disk."""
+    """Error for a full disk, or a user's full quota; it names the file and the disk."""

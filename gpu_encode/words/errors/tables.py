@@ -37,7 +37,7 @@ def unknown_column(role: str, name: object, present: Sequence[object]) -> ValueE
 
 
 def not_encoded(parameter: str, column: object, joint_keys: Sequence[tuple[object, ...]] = ()) -> ValueError:
-    """Error for a parameter that says something of a column that is not encoded; suggests joint keys of its columns."""
+    """Error for a parameter about a column that is not encoded; suggests joint keys of its columns."""
     members = set(column) if isinstance(column, tuple) else {column}
     near = [key for key in joint_keys if members <= set(key)]
     hint = f" Did you mean {' or '.join(map(repr, near[:3]))}?" if near else ""
@@ -48,13 +48,13 @@ def not_encoded(parameter: str, column: object, joint_keys: Sequence[tuple[objec
 
 
 def first_names(names: Sequence[object]) -> str:
-    """Name the first few."""
+    """List the first names, and the number of all."""
     more = f", ... ({len(names)} in all)" if len(names) > MOST_NAMES else ""
     return ", ".join(map(repr, names[:MOST_NAMES])) + more
 
 
 def rows_have_changed(what: str) -> ValueError:
-    """Error for rows that are not those of an earlier pass over them."""
+    """Error for rows that differ from those of an earlier pass."""
     return ValueError(
         f"{what} that were not there when the rows were looked through first. All passes must read the same rows: "
         "do not write to the source meanwhile, and make lazy sources give the same rows every time."
@@ -69,7 +69,7 @@ def no_value_columns(found: object) -> ValueError:
 
 
 def check_number_of_codes(expected: int, X: Any) -> None:
-    """Raise ValueError, in scikit-learn's words, unless X is as wide as what is to be inverted, whatever it holds."""
+    """Raise ValueError, in scikit-learn's words, unless X has as many columns as the encoder has outputs."""
     shape = np.shape(X)
     if len(shape) == 2 and shape[1] != expected:
         raise ValueError(

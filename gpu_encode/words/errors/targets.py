@@ -38,7 +38,7 @@ def timestamps_as_target() -> TypeError:
 
 
 def text_as_quantity(text: object, row: int) -> RowError:
-    """Error for a continuous target that holds something else than numbers."""
+    """Error for a continuous target with values that are no numbers."""
     return RowError(
         f"A continuous target needs numbers in y, but it holds {as_python(text)} in row ",
         row,
@@ -47,12 +47,12 @@ def text_as_quantity(text: object, row: int) -> RowError:
 
 
 def as_python(value: object) -> str:
-    """Show a value as Python's own."""
+    """Show a value as Python writes it."""
     return repr(str(value) if isinstance(value, str) else value)
 
 
 def stray_text(name: str, text: object, n_rows: int, row: int | None = None) -> ValueError:
-    """Error for a target of numbers as text, of which few rows hold no number."""
+    """Error for a target of numbers written as text, in which few rows hold no number."""
     before = f"{name} holds numbers in all but {n_rows} of its rows, and there text, such as {as_python(text)}"
     advice = (
         ". Mend these rows, or read their text as a missing value (missing_text, --missing-text); if y holds labels, "
@@ -62,7 +62,7 @@ def stray_text(name: str, text: object, n_rows: int, row: int | None = None) -> 
 
 
 def many_columns(n_classes: int) -> str:
-    """Say what many classes lead to."""
+    """Say that many classes make many columns."""
     return (
         f"y has {n_classes} classes, each a column of encodings for every key. "
         'Pass target_type="continuous" (--target-type continuous) if it is a quantity.'
@@ -70,7 +70,7 @@ def many_columns(n_classes: int) -> str:
 
 
 def unknown_target_type(found: str, kinds: Sequence[str]) -> ValueError:
-    """Error for a target of no kind that can be encoded."""
+    """Error for a target of a kind that cannot be encoded."""
     return ValueError(
         f"Unknown label type: Target type was inferred to be {found!r}. Only {tuple(kinds)} are supported. Convert y "
         "to numbers, or to labels of one type."

@@ -7,12 +7,12 @@ from numpy.typing import NDArray
 
 
 class RowError(ValueError):
-    """Error whose message names a row, and can be said again of tables, or vectors, in pieces.
+    """Error whose message names a row; for tables or vectors in pieces, it can name the piece as well.
 
     Parameters
     ----------
     before, after : str
-        What stands around the number of the row.
+        Text before and after the number of the row.
     row : int
 
     Examples
@@ -30,7 +30,7 @@ class RowError(ValueError):
         return f"{self.before}{self.row}{self.after}"
 
     def below(self, n_rows: int) -> Self:
-        """Give the error with so many rows in front of those that it was found in."""
+        """Give the error for a row that has so many more rows before it."""
         return type(self)(self.before, n_rows + self.row, self.after)
 
     def in_pieces(self, role: str, lengths: Sequence[int]) -> Self:
@@ -44,7 +44,7 @@ class RowError(ValueError):
 
 
 def first_of(before: str, rows: NDArray[Any], what: str, after: str) -> RowError:
-    """Error that says how many rows there are, and which is the first.
+    """Error that gives the number of such rows, and names the first of them.
 
     Examples
     --------
@@ -118,6 +118,6 @@ def missing_values(named: str, rows: NDArray[Any], advice: str) -> RowError:
 
 
 def in_one_line(value: object) -> str:
-    """Represent a value in one line that does not hide the rest of a message."""
+    """Represent a value in one short line, so that it does not hide the rest of a message."""
     text = " ".join(repr(value).split())
     return text if len(text) <= 80 else f"{text[:77]}..."
