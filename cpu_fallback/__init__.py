@@ -5,8 +5,8 @@ from cpu_fallback.categories import combine, factorize, gather, gather_numbers, 
 from cpu_fallback.exact import m_estimates, moments
 from cpu_fallback.memory import TILE, cast, empty, to_device, to_host, xp, zeros
 from cpu_fallback.ordered import ordered
-from cpu_fallback.row_numbers import fold_numbers, places_of, rows_at
+from cpu_fallback.row_numbers import fold_numbers, ranks_of, rows_at
 from cpu_fallback.sums import accumulate, accumulate_numbers, extents, leave_one_out, totals, visible
 
-# Nothing is fused here: array expressions above the seam do everything between sums and encodings.
+# NumPy has no fused operations: array expressions above the seam compute encodings from sums.
 fused = None

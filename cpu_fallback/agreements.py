@@ -1,4 +1,4 @@
-"""In which features rows agree: sums over all rows, by the pattern of agreement with each of some others."""
+"""Sums over all rows, by the features in which a row agrees with each of some queries."""
 
 from typing import TYPE_CHECKING
 
@@ -35,7 +35,7 @@ def add_block(queries: "Array", rows: "Array", measures: "Array", sums: "Array")
     n_queries, n_patterns, _ = sums.shape
     patterns = np.zeros((n_queries, rows.shape[1]), np.int64)
     for feature, (asked, given) in enumerate(zip(queries, rows, strict=True)):
-        # What fit has not seen, or what is to agree with nothing, is negative.
+        # Values that fit has not seen, and values that shall agree with nothing, are negative.
         agrees = (asked[:, None] == given) & (given >= 0)
         patterns |= agrees.astype(np.int64) << feature
     cells = (patterns + (np.arange(n_queries) * n_patterns)[:, None]).ravel()

@@ -1,4 +1,4 @@
-"""Values that are computed once an object, without a lock."""
+"""Values that are computed once for each object, without a lock."""
 
 import functools
 import sys
@@ -13,10 +13,11 @@ if sys.version_info >= (3, 12):
 else:
 
     class cached_property(functools.cached_property[Value]):  # noqa: N801
-        """What `functools` gives from Python 3.12 on.
+        """The `cached_property` of `functools` as of Python 3.12.
 
-        Before, it takes a lock of the whole class, and a process that is forked while another thread holds it waits for
-        ever.  Two threads may compute a value twice: whoever reads it twice keeps the first in a variable.
+        Before 3.12 it takes a lock of the whole class, and a process that is forked while another thread holds the lock
+        waits for ever.  Two threads may compute a value twice: code that needs the same object twice keeps it in a
+        variable.
         """
 
         lock: Any

@@ -11,7 +11,7 @@ from cpu_fallback.row_numbers import fold_array
 if TYPE_CHECKING:
     from cpu_fallback.types import Array, Folds
 
-# A direct index may be this much larger than the rows that use it.
+# The table of a direct index may be this many times as long as the rows that use it.
 DENSE_RANGE = 4
 
 
@@ -20,13 +20,13 @@ def factorize(values: "Array", /) -> "tuple[NDArray[np.int32], Array]":
     if not len(values):
         return np.zeros(0, np.int32), values[:0]
     if values.dtype.kind in "iu" and (lowest := smallest_of_dense(values)) is not None:
-        # In 64 bits: a narrow type cannot hold its own range, and a wide one wraps around to it.
+        # In 64 bits: a narrow type cannot hold its own range; a wide one wraps around to the right number.
         offset = values.astype(np.int64) - lowest.astype(np.int64)
         present = np.zeros(int(offset.max()) + 1, bool)
         present[offset] = True
         categories = np.flatnonzero(present) + lowest.astype(np.int64)
         return (np.cumsum(present, dtype=np.int32) - 1)[offset], categories.astype(values.dtype)
-    # Of the two zeros that a float has, a sort keeps either.
+    # A sort keeps either of the two zeros of a float.
     numbers = values + values.dtype.type(0) if values.dtype.kind == "f" else values
     categories, codes = np.unique(numbers, return_inverse=True)
     return codes.astype(np.int32), categories
@@ -60,5 +60,5 @@ def gather(table: "Array", codes: "Array", folds: "Folds", out: "Array", /) -> N
 
 
 def gather_numbers(table: "Array", values: "Array", categories: "Array", out: "Array", /) -> None:
-    """Write table[code] of each number to `out` (rows, outputs), where the code is that of `lookup`."""
+    """Write table[code] of each number to `out` (rows, outputs), with the code that `lookup` gives."""
     gather(table, lookup(values, categories), None, out)

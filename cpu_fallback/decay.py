@@ -1,10 +1,10 @@
 """Sums of rows whose weights halve with age, exactly: weights are eight constants times powers of two.
 
 A row has a step: its time in whole eighths of a half-life.  Step 8 q + r stands for q half-lives and r eighths; 512
-steps are a block.  A row is summed with the weight g[r] * 2**(q mod 64 - 63), on the scale of its block, and the sum of
-a block as seen from a step 8 Q + R of that block is multiplied by d[R] * 2**(63 - Q mod 64).  The sum of the block
-before is 2**-64 of itself: two digits lower.  Older blocks do not count.  g and d are 2**(r / 8) and 2**(-r / 8),
-rounded to 31 binary places; all else is exact.
+steps are a block.  A row is summed with the weight g[r] * 2**(q mod 64 - 63), on the scale of its block.  Seen from a
+step 8 Q + R of the same block, the sum of the block is multiplied by d[R] * 2**(63 - Q mod 64).  The sum of the block
+before is also multiplied by 2**-64, which moves it two digits down.  Older blocks do not count.  g and d are 2**(r / 8)
+and 2**(-r / 8), rounded to 31 binary places; all else is exact.
 """
 
 from typing import Any
@@ -38,29 +38,30 @@ def room_for_two_blocks(layout: Layout) -> Layout:
 
 
 def factors_of(steps: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Give what sums are multiplied by as they are seen from each step (steps, 2): a factor, and a power of two."""
+    """Give, for each step from which sums are seen, their multiplier (steps, 2): a factor, and a power of two."""
     return np.stack([np.array(DECLINE, np.int64)[steps & 7], 64 - ((steps >> 3) & 63)], axis=-1)
 
 
 def spans_of(peaks: NDArray[np.int64], layout: Layout, powers: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Give the columns of each sum, and which columns of it, moved by the power, hold all of it (sums, 4).
+    """Give the columns of each sum, and those that hold all of it after multiplication by the power (sums, 4).
 
-    `peaks` are at least the magnitudes of each column, and 0 only where it holds nothing.
+    `peaks` are upper bounds of the magnitudes in each column; a column with the bound 0 holds only zeros.
     """
     spans = []
     for _, _, columns in layout.measures():
         digits = [int(peak) for peak in peaks[columns]]
-        largest = sum(digit << 32 * place for place, digit in enumerate(digits))
+        largest = sum(digit << 32 * position for position, digit in enumerate(digits))
         first, end = 0, 1
         if largest:
             end = (largest.bit_length() + 31 + int(powers.max())) // 32 + 1
-            first = min(next(place for place, digit in enumerate(digits) if digit) + (int(powers.min()) >> 5), end - 1)
+            lowest = next(position for position, digit in enumerate(digits) if digit)
+            first = min(lowest + (int(powers.min()) >> 5), end - 1)
         spans.append([columns.start, columns.stop, first, end])
     return np.array(spans, np.int64)
 
 
 def layout_of(spans: NDArray[np.int64], layout: Layout) -> Layout:
-    """Give the layout of sums as they are seen, by the columns that hold them."""
+    """Give the layout of the multiplied sums, from the columns that hold them."""
     spanned = zip(layout.measures(), spans.tolist(), strict=True)
     return Layout(
         *(Window(window.low - 1 + first, end - first, False) for (window, _, _), (_, _, first, end) in spanned)

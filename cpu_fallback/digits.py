@@ -78,7 +78,7 @@ def signed_digits(factors: list[NDArray[np.generic]], /) -> tuple[list[NDArray[n
 
 
 def bit_range(factors: list[NDArray[np.generic]], /) -> tuple[int, int]:
-    """Give [lowest, highest) binary places that any product of the factors touches; (0, 0) where all are zero."""
+    """Give [lowest, highest) binary positions that any product of the factors touches; (0, 0) where all are zero."""
     lowest = np.zeros_like(factors[0], np.int64)
     highest = np.zeros_like(factors[0], np.int64)
     nonzero = np.ones_like(factors[0], bool)

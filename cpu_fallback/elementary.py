@@ -1,7 +1,7 @@
 """exp, log and sums of arrays as fixed sequences of + - * /, so that every machine gives the same bits.
 
-NumPy's own give other bits with and without AVX-512.  The sequences are those of fdlibm (Sun Microsystems, 1993),
-errors below 1 ulp.
+NumPy's own functions give other bits with and without AVX-512.  The sequences are those of fdlibm (Sun Microsystems,
+1993), errors below 1 ulp.
 """
 
 from collections.abc import Iterable
@@ -108,15 +108,15 @@ def log_of_quotient(
     top, bottom : float64 array
         At least 0; not so small or large that their quotient or a hundredth of them is no normal number.
     rests : pair of float64 arrays, optional
-        What the two are more than top and bottom, at most half of the last place.
+        Parts of both numbers that top and bottom do not hold, each at most half of a unit in the last place.
     apart : int or int array, default=0
 
     Returns
     -------
     logarithm : float64 array
-        -inf where top is 0, inf where bottom is, NaN where both are.
+        -inf where top is 0, inf where bottom is 0, NaN where both are 0.
     difference : float64 array
-        How much more top is than bottom * 2**power, with the power of two nearest to the quotient of both.
+        The difference top - bottom * 2**power, with the power of two nearest to the quotient of both.
     exponent : float64 array
         power + apart.
 
@@ -131,7 +131,7 @@ def log_of_quotient(
     fraction, power = np.frexp(np.where(usable, top, 1.0) / np.where(usable, bottom, 1.0))
     power = power - (fraction < np.sqrt(0.5))
     near = np.ldexp(bottom, power)
-    # Without a rounding, since the two are within a factor of two.
+    # The difference is not rounded, since the two are within a factor of two.
     difference = top - near
     if rests is not None:
         difference = difference + (rests[0] - np.ldexp(rests[1], power))

@@ -26,12 +26,12 @@ MASK = np.int64(0xFFFFFFFF)
 SAFE = np.int64(1) << np.int64(53)
 SMALL = 1 << 31
 DIGIT = 2.0**32
-# Digits of numbers that are rounded in a few additions, and of numbers that are added up.
+# Most digits of numbers that are rounded by a few additions, and of numbers that are added up.
 MOST_COLUMNS, MOST_ADDED = 8, 20
-# Sums of a few numbers below it fit an int64.
+# The sum of a few numbers below this one fits an int64.
 FAR = 1 << 61
 Pair = tuple[Floats, Floats, Integers]
-# No exponent comes near it.
+# No exponent comes near this one.
 NEVER = 1 << 40
 
 
@@ -101,7 +101,7 @@ class Limbs:
 
     @classmethod
     def sum_of(cls, *factors: Floats, where: NDArray[np.bool_]) -> "Limbs":
-        """Exact sum over the first axis of the product of the factors, of the entries where `where` holds."""
+        """Exact sum over the first axis of the product of the factors, over entries where `where` is true."""
         shape = factors[0].shape
         digits, base = signed_digits([factor.ravel() for factor in factors])
         used = where.ravel()
@@ -153,19 +153,19 @@ class Limbs:
         return Limbs(np.moveaxis(product, 0, -1), self.low + other.low)
 
     def _times_whole(self, factors: Integers) -> "Limbs | None":
-        """Multiply by plain integers digit by digit, where that leaves an int64 room to spare; None where not."""
+        """Multiply by plain integers digit by digit, if an int64 certainly holds the products; else None."""
         largest, digits = peak(factors), self.digits
         if peak(digits) * largest >= FAR:
-            # What is carried is below 2**32 but for the top.
+            # Carried digits are below 2**32, except for the top one.
             digits = carry_through(digits)
         return Limbs(digits * factors[..., None], self.low) if peak(digits) * largest < FAR else None
 
     def _small(self) -> Integers | None:
-        """Plain integers, where one column at position 0 holds them."""
+        """Plain integers, if one column at position 0 holds the numbers; else None."""
         return self.digits[..., 0] if self.low == 0 and self.digits.shape[-1] == 1 else None
 
     def _as_floats(self) -> Floats | None:
-        """Plain integers as floats, where one column at position 0 holds them and none is rounded."""
+        """Plain integers as floats, if one column at position 0 holds them and no float is rounded; else None."""
         small = self._small()
         return small.astype(np.float64) if small is not None and peak(small) < SAFE else None
 
@@ -192,11 +192,11 @@ class Limbs:
     def pair(self) -> "Pair":
         """(hi, lo, exponent): the number is (hi + lo) * 2**exponent, hi correctly rounded.
 
-        An even lo is all the rest; the last bit is set where it is not.
+        If lo is even, it is the whole rest; its last bit is set if it is not the whole rest.
         """
         if (floats := self._as_floats()) is not None:
             return floats, np.zeros_like(floats), np.zeros_like(floats, np.int64)
-        # Carried columns overlap less, and fit where others do not.
+        # Carried columns overlap less, and so may fit where other columns do not.
         for columns in (self._float_columns, self._few_columns):
             if (few := columns()) is not None:
                 pair, lost = add_up(few, self.low)
@@ -206,7 +206,7 @@ class Limbs:
         return split(digits, sign, self.low)
 
     def near_pair(self) -> "Pair":
-        """Give such a pair within 2**-102 of its number, where no digit is negative; an even lo is all the rest."""
+        """Give a pair within 2**-102 of its number, if no digit is negative; if lo is even, it is the whole rest."""
         digits = self.digits
         if digits.shape[-1] > MOST_ADDED or not digits.size or self._as_floats() is not None:
             return self.pair
@@ -217,12 +217,12 @@ class Limbs:
         return high, (rest.view(np.int64) | lost).view(np.float64), exponent
 
     def _float_columns(self) -> list[Integers] | None:
-        """Columns as they are, the highest first, if they are not many and each is a float."""
+        """Columns as they are, the highest first, if there are few and a float holds each exactly; else None."""
         few = self.digits.shape[-1] <= MOST_COLUMNS and peak(self.digits) < SAFE
         return in_columns(self.digits) if few else None
 
     def _few_columns(self) -> list[Integers] | None:
-        """Carried columns, the highest first and signed, if four hold the numbers."""
+        """Carried columns, the highest first and signed, if four columns hold the numbers; else None."""
         if self.digits.shape[-1] > MOST_COLUMNS or peak(self.digits) >= FAR:
             return None
         columns: list[Integers] = []
@@ -243,7 +243,7 @@ class Limbs:
         return Scaled(high, exponent)
 
     def to_rests(self) -> Floats:
-        """What rounding to 53 bits leaves."""
+        """The rest that rounding to 53 bits leaves."""
         if (floats := self._as_floats()) is not None:
             return np.zeros_like(floats)
         _, low, exponent = self.pair
@@ -268,7 +268,7 @@ def peak(values: Integers) -> int:
 
 
 def span(numbers: Integers, chosen: NDArray[np.bool_]) -> tuple[int, int]:
-    """Smallest and largest of the chosen numbers; 0 and 0 where none is."""
+    """Smallest and largest of the chosen numbers; 0 and 0 if no number is chosen."""
     if not numbers.size:
         return 0, 0
     low = int(np.where(chosen, numbers, NEVER).min())
@@ -276,7 +276,7 @@ def span(numbers: Integers, chosen: NDArray[np.bool_]) -> tuple[int, int]:
 
 
 def in_columns(digits: Integers) -> list[Integers]:
-    """Digits as a list of columns, the highest first; without those on top that hold nothing, the one for carries."""
+    """Digits as a list of columns, the highest first; the top column for carries is left out if it holds only zeros."""
     width = digits.shape[-1]
     while width > 1 and not digits[..., width - 1].any():
         width -= 1
@@ -304,13 +304,13 @@ def widen(number: Limbs, low: int, width: int) -> Integers:
 
 
 def carry_through(digits: Integers) -> Integers:
-    """Carry, with one column more on top, which alone has a sign."""
+    """Carry, with one more column on top; only this column has a sign."""
     # Each digit is a column of its own in memory: columns are what all arithmetic here walks along.
     out = np.empty_like(digits, order="C", shape=(digits.shape[-1] + 1, *digits.shape[:-1]))
     carry: Integers | int = 0
     for i in range(digits.shape[-1]):
         column = in_one_piece(digits[..., i])
-        # The two halves are added apart: a whole int64 may leave no room for a carry.
+        # The two halves are added separately: a full int64 may leave no room for a carry.
         low = (column & MASK) + carry
         np.bitwise_and(low, MASK, out=out[i])
         carry = (column >> 32) + (low >> 32)
@@ -331,10 +331,10 @@ def fold_top(digits: Integers) -> Integers:
     return digits
 
 
-# Farther than any error from the middle of two floats, a quotient is rounded correctly as it is.
+# A quotient that is farther than any error from the middle of two floats is rounded correctly as it is.
 DOUBT = 1.0 + 2.0**-30
 LARGEST = float(np.finfo(np.float64).max)
-# Powers of two between two products of pairs, which neither leave the normal numbers then.
+# Two products of pairs both stay normal numbers if their exponents differ by no more than this.
 FARTHEST_APART = 400
 FRACTION = np.int64((1 << 52) - 1)
 
@@ -343,7 +343,7 @@ def quotient(total: Limbs, count: Limbs) -> Floats:
     """Mean total / count, rounded once; NaN where count is zero.
 
     With (hi, lo) and (nh, nl) the two sums as double pairs: q = hi / nh, and q + ((hi - q * nh) + (lo - q * nl)) / nh.
-    Where that lies too near the middle of two floats to tell which is nearer, the digits do.
+    If the result lies too near the middle of two floats, the digits decide which float is nearer.
     """
     high, low, exponent = total.pair
     count_high, count_low, count_exponent = count.pair
@@ -355,18 +355,18 @@ def quotient(total: Limbs, count: Limbs) -> Floats:
         near = first + change
         doubtful = near + (change - (near - first)) * DOUBT != near
         if doubtful.any():
-            # The middle itself is no doubt if all was exact: the last bit of `low` is set where the pair is not.
+            # The middle itself is not doubtful if the pair is exact: the last bit of `low` is set if it is not.
             again = rest - left
             whole = (left - (rest - again)) + (right - again) == 0
             even = ((low.view(np.int64) & 1) | (change.view(np.int64) & FRACTION)) == 0
             doubtful &= ~(whole & even & (count_low == 0) & (change * count_high == rest))
         mean = shift(near, exponent - count_exponent)
-        # What is subnormal was rounded twice.
+        # A subnormal result was rounded twice.
         doubtful |= (np.abs(mean) < 2.0**-1021) & (high != 0)
     mean = np.where(count_high == 0, np.nan, mean)
-    places = np.nonzero((doubtful & (count_high != 0)).ravel())[0]
-    if len(places):
-        mean.put(places, settle(mean.ravel()[places], *(pick(sums, mean.shape, places) for sums in (total, count))))
+    at = np.nonzero((doubtful & (count_high != 0)).ravel())[0]
+    if len(at):
+        mean.put(at, settle(mean.ravel()[at], *(pick(sums, mean.shape, at) for sums in (total, count))))
     return mean
 
 
@@ -383,29 +383,29 @@ class Ratio(NamedTuple):
     number: Limbs
 
     def part(self, rows: slice) -> "Ratio":
-        """Give some of the first axis."""
+        """Give a slice of the first axis."""
         return Ratio(*(Limbs(sums.digits[rows], sums.low) for sums in self))
 
 
 def m_estimates_of(own: Ratio, m: float, prior: Ratio) -> Floats:
-    """Give (S + m * mu) / (n + m), mu the exact prior, rounded once; NaN where nothing weighs anything.
+    """Give (S + m * mu) / (n + m), with mu the exact prior, rounded once; NaN where all weights are zero.
 
     With mu = T / N that is (S * N + m * T) / ((n + m) * N).
     """
     over, scale = m.as_integer_ratio()
     if (quick := small_estimates(own, over, scale, prior)) is not None:
         return quick
-    # Beside a short scale m is a whole number; beside a long one it is a float as it is.
+    # With a short scale, m is a whole number; with a long one, m is the float as it is.
     weights, count = of_number(float(over) if scale < SMALL else m, own.number), own.number
     total = own.total * prior.number
     if 1 < scale < SMALL:
-        # Multiplied by it whole numbers stay whole, and short.
+        # Multiplied by the scale, whole numbers stay whole and short.
         total, count = total * of_number(float(scale), own.number), count * of_number(float(scale), own.number)
     return quotient(total + weights * prior.total, (count + weights) * prior.number)
 
 
 def small_estimates(own: Ratio, over: int, scale: int, prior: Ratio) -> Floats | None:
-    """Give the estimates, m = over / scale, where both sums are whole and below 2**53; None where they may not be."""
+    """Give the estimates with m = over / scale, if both sums are whole and below 2**53; None if they may not be."""
     numbers = [small for sums in (*own, *prior) if (small := sums._small()) is not None]
     least = 1 << 53
     if len(numbers) < 4 or max(over, scale) >= least:
@@ -419,7 +419,7 @@ def small_estimates(own: Ratio, over: int, scale: int, prior: Ratio) -> Floats |
 
 
 def of_number(value: float, like: Limbs) -> Limbs:
-    """Give one exact number, where the others lie."""
+    """Give one exact number, in the memory of the others."""
     if value == int(value) and abs(value) < SMALL:
         return Limbs.of_integers(np.full_like(like.digits, int(value), shape=(1,)))
     return Limbs.of_floats(np.full_like(like.digits, value, dtype=np.float64, shape=(1,)))
@@ -438,14 +438,14 @@ def ratio_of(accumulators: "Array", layout: "Layout", first_output: int) -> Rati
     return Ratio(total, count)
 
 
-def pick(number: Limbs, shape: tuple[int, ...], places: Integers) -> Limbs:
-    """Pick numbers at places of what has this shape once spread over axes of one."""
+def pick(number: Limbs, shape: tuple[int, ...], at: Integers) -> Limbs:
+    """Pick numbers at some indices of an array that is first broadcast to a shape."""
     width = number.digits.shape[-1]
-    return Limbs(np.broadcast_to(number.digits, (*shape, width)).reshape(-1, width)[places], number.low)
+    return Limbs(np.broadcast_to(number.digits, (*shape, width)).reshape(-1, width)[at], number.low)
 
 
 def settle(mean: Floats, total: Limbs, count: Limbs) -> Floats:
-    """Round total / count correctly, given means at most one unit off."""
+    """Round total / count correctly, from means that are at most one unit off."""
     mean = np.clip(mean, -LARGEST, LARGEST)
     sign, odd, settled = count.signs(), (mean.view(np.int64) & 1) != 0, mean
     # A product, since a sum of digits that fill an int64 would not be carried.
@@ -464,15 +464,15 @@ def settle(mean: Floats, total: Limbs, count: Limbs) -> Floats:
 def deviation(count: Limbs, total: Limbs, square: Limbs) -> Scaled:
     """N * Q - S**2, rounded once: the sum of squared deviations, times N.
 
-    In pairs of doubles where these tell which float is nearest, else in integers.
+    Computed in pairs of doubles where these tell which float is nearest, else in integers.
     """
     near, exponent, sure = near_deviation(count.pair, total.pair, square.near_pair())
-    places = np.nonzero(~sure.ravel())[0]
-    if len(places):
-        n, s, q = (pick(sums, near.shape, places) for sums in (count, total, square))
+    at = np.nonzero(~sure.ravel())[0]
+    if len(at):
+        n, s, q = (pick(sums, near.shape, at) for sums in (count, total, square))
         settled = (n * q - s * s).to_scaled()
-        near.put(places, settled.fraction)
-        exponent.put(places, settled.exponent)
+        near.put(at, settled.fraction)
+        exponent.put(at, settled.exponent)
     return Scaled(near, exponent)
 
 
@@ -488,11 +488,11 @@ def near_deviation(count: Pair, total: Pair, square: Pair) -> tuple[Floats, Inte
         right, right_rest = shift(right, apart), shift(right_rest, apart)
         near, rest = two_sum(left, -right)
         near, rest = two_sum(near, rest + (left_rest - right_rest))
-        # Several times what the pairs and the sums of their rests may be off by.
+        # Several times the largest error of the pairs and of the sums of their rests.
         doubt = (np.abs(left) + np.abs(right)) * 2.0**-98
         sure = (near + (rest - doubt) == near) & (near + (rest + doubt) == near)
         if not sure.all():
-            # One row, whose square is a pair: an even rest is all of it.
+            # A single row, whose square is a pair: an even rest is the whole rest.
             one_row = (n == 1) & (n_rest == 0) & (s_rest == 0) & (q_rest.view(np.int64) & 1 == 0)
             sure |= one_row & (left == right) & (left_rest == right_rest)
         sure &= np.abs(apart) < FARTHEST_APART
@@ -521,12 +521,12 @@ def shift(values: Floats, exponent: Integers) -> Floats:
 
 
 def add_up(columns: list[Integers], low: int) -> tuple[Pair, NDArray[np.bool_]]:
-    """Round columns of digits, the highest first, to (hi, lo, exponent); and say where not all of them fit.
+    """Round columns of digits, the highest first, to (hi, lo, exponent); also say where they do not fit.
 
-    Each addition leaves what it rounds away in another number, and what that cannot hold is lost.
+    Each addition keeps its rounding error in a second number; what this one cannot hold is lost.
     """
     middle = len(columns) // 2
-    # In the middle, so that neither the pair nor its square leaves the normal numbers.
+    # The exponent is in the middle, so that neither the pair nor its square leaves the normal numbers.
     high, *parts = (
         column.astype(np.float64) * DIGIT ** (len(columns) - 1 - i - middle) for i, column in enumerate(columns)
     )
@@ -558,7 +558,7 @@ def split(digits: Integers, sign: Integers, low: int) -> tuple[Floats, Floats, I
     window = [np.take_along_axis(padded, (top + 4 - back)[None], axis=0)[0].view(np.uint64) for back in range(5)]
     length = bit_length(window[0]).astype(np.uint64)
     head = (window[0] << (np.uint64(64) - length)) | (window[1] << (np.uint64(32) - length)) | (window[2] >> length)
-    # A zero number has length 0, where the first shift by 64 means nothing; its window is zero all the same.
+    # Zero has length 0, and a shift by 64 bits is undefined; its window is zero all the same.
     head = np.where(length == 0, np.uint64(0), head)
     tail = window[2] & ((np.uint64(1) << length) - np.uint64(1))
     deep, lost = (window[3] << np.uint64(32)) | window[4], bottom < top - 4
@@ -584,7 +584,7 @@ def round_subnormal(high: Floats, low: Floats, exponent: Integers) -> Floats:
     """Round (high + low) * 2**exponent to a multiple of 2**-1074, ties to even, with one rounding in all."""
     units = shift(high, exponent - LOWEST_EXPONENT)
     whole = np.floor(units)
-    # Beside tiny numbers stand others, which overflow here and are thrown away.
+    # Other numbers in the same array may overflow here; their results are thrown away.
     with np.errstate(invalid="ignore"):
         part = units - whole
         above = (part > 0.5) | ((part == 0.5) & ((low > 0) | ((low == 0) & (np.fmod(whole, 2.0) != 0))))
@@ -610,7 +610,7 @@ def halve(values: Floats) -> Floats:
 
 
 class MomentArrays(NamedTuple):
-    """What `moments` gives, per cell: shapes (..., 1) or (..., outputs); the last three empty where not asked for.
+    """Results of `moments` per cell, of shapes (..., 1) or (..., outputs); the last three are empty unless asked for.
 
     Parameters
     ----------
@@ -652,7 +652,7 @@ def moments(accumulators: "Array", layout: "Layout", first_output: int, deviatio
 
 
 def small_moments(out: MomentArrays, count: "Array", total: "Array", square: "Array") -> None:
-    """Write the moments of whole sums below 2**31: products fit int64, quotients are rounded correctly as they are."""
+    """Write the moments of whole sums below 2**31: products fit int64, and quotients are rounded correctly."""
     out.n[:] = count
     with np.errstate(divide="ignore", invalid="ignore"):
         out.mean[:] = np.where(count == 0, np.nan, total / count)
@@ -663,7 +663,7 @@ def small_moments(out: MomentArrays, count: "Array", total: "Array", square: "Ar
 
 
 def sums_of(accumulators: "Array", layout: "Layout", first_output: int) -> tuple[Limbs, Limbs, Limbs]:
-    """N, S and Q of cells: read off their columns, or of 0/1 targets off the counts of the classes."""
+    """N, S and Q of cells, from their columns, or for 0/1 targets from the counts of the classes."""
     sums: list[Any] = [Limbs(accumulators[..., columns], window.low) for window, _, columns in layout.measures()]
     if layout.total is not None:
         return sums[0], sums[1], sums[-1]

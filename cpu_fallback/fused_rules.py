@@ -1,4 +1,4 @@
-"""What a fused backend must know of a formula: lam * mean + (1 - lam) * mu, lam from a cell's own sums."""
+"""The parts of a formula that a fused backend needs: lam * mean + (1 - lam) * mu, with lam from a cell's own sums."""
 
 from typing import NamedTuple
 
@@ -6,13 +6,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 PLAIN, M_ESTIMATE, SIGMOID, EMPIRICAL_BAYES = 0, 1, 2, 3
-# Priors are taken at a row's place with all but its top nine bits cleared.
+# Priors are taken at a row's rank with all but its top nine bits cleared.
 CHECKPOINT_BITS = 9
 AS_CATEGORY, AS_PRIOR, AS_NAN = 0, 1, 2
 
 
 class Shrinkage(NamedTuple):
-    """One of the formulas for lam that need nothing but a cell's own sums and the variance of all that is visible.
+    """A formula for lam that needs only a cell's own sums and the variance of all visible rows.
 
     Parameters
     ----------
@@ -28,13 +28,13 @@ class Shrinkage(NamedTuple):
 
 
 class Blend(NamedTuple):
-    """Everything that turns the sums of a cell into an encoding, but for what each view sees.
+    """Everything that turns the sums of a cell into an encoding, except for the moments of each view.
 
     Parameters
     ----------
     shrinkage : Shrinkage
     least : float
-        Cells of less weight are as if unseen.
+        Cells of less weight are treated as unseen.
     has_unseen : bool
         Whether unseen cells get a number of their own instead of the prior.
     unseen : float
@@ -48,14 +48,14 @@ class Blend(NamedTuple):
 
 
 class PopulationMoments(NamedTuple):
-    """What a view sees of all categories together, per view and output.
+    """Moments of all categories that a view sees, per view and output.
 
     Parameters
     ----------
     prior : float64 array (views, outputs)
-        mu; NaN where nothing is visible.
+        mu; NaN where no row is visible.
     fraction, exponent : float64 and int64 arrays (views, outputs)
-        Variance of the visible targets, fraction * 2**exponent; empty where lam does not ask for it.
+        Variance of the visible targets, fraction * 2**exponent; empty if lam does not need it.
     """
 
     prior: NDArray[np.float64]
@@ -64,17 +64,17 @@ class PopulationMoments(NamedTuple):
 
 
 class FusedRule(NamedTuple):
-    """Everything that turns what a row sees into its encoding.
+    """Everything that turns the sums that a row sees into its encoding.
 
     Parameters
     ----------
     blend : Blend
     by_mean : bool
-        Whether the prior is the mean of all that the row sees.
+        Whether the prior is the mean of all rows that the row sees.
     prior : float
-        The prior where it is not.
+        The prior, if it is not that mean.
     missing : int
-        AS_CATEGORY, AS_PRIOR or AS_NAN: what a missing value is.
+        AS_CATEGORY, AS_PRIOR or AS_NAN: how a missing value is treated.
     """
 
     blend: Blend
@@ -84,7 +84,7 @@ class FusedRule(NamedTuple):
 
 
 class Written(NamedTuple):
-    """What a pass over all rows leaves beside the encodings.
+    """Results of a pass over all rows beside the encodings.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Where compiled kernels lie on disk, and whether all of them do: known without loading numba, which takes 0.25 s."""
+"""The folder of compiled kernels, and whether it holds all of them: found without numba, which takes 0.25 s to load."""
 
 import atexit
 import contextlib
@@ -14,9 +14,9 @@ from tempfile import TemporaryFile, mkdtemp
 
 SOURCES = Path(__file__).parent
 SETTING = "NUMBA_CACHE_DIR"
-# Says where kernels are compiled: see `gpu_encode.seam.compilation`.
+# The variable that says where kernels are compiled: see `gpu_encode.seam.compilation`.
 COMPILE_SETTING = "GPU_ENCODE_COMPILE"
-# All that numba lets users choose of the processor that it compiles for.
+# All variables by which numba lets users choose the processor for which it compiles.
 TARGET = ("NUMBA_CPU_NAME", "NUMBA_CPU_FEATURES")
 PROCESSOR = Path("/proc/cpuinfo")
 
@@ -24,14 +24,14 @@ _complete: list[Path] = []
 
 
 def digest(*parts: str) -> str:
-    """Give a short name for what is said."""
+    """Give a short name for some texts."""
     return sha256(repr(parts).encode()).hexdigest()[:8]
 
 
 @cache
 def sources_stamp() -> str:
     """Tell one state of the sources from another: a kernel holds code and constants of other files, too."""
-    # Not by their times, of which the layers of an image of containers keep the seconds alone.
+    # Not by their times: layers of a container's image keep only whole seconds.
     return digest(*(path.name + path.read_text("utf-8") for path in sorted(SOURCES.rglob("*.py"))))
 
 
@@ -54,8 +54,8 @@ def this_processor() -> str:
     return processor()
 
 
-def places() -> list[Path]:
-    """Give the folders that kernels may lie in, the first first: as numba chooses them."""
+def folders() -> list[Path]:
+    """Give the folders in which kernels may lie, in the order in which numba chooses them."""
     named = f"gpu_encode_{digest(str(SOURCES))}"
     if chosen := os.environ.get(SETTING):
         return [Path(chosen, named)]
@@ -68,40 +68,40 @@ def places() -> list[Path]:
 @cache
 def folder() -> Path:
     """Give the folder of all kernels: one that has them, else one that takes them, else one of this process alone."""
-    for place in places():
-        if seal(place).exists() or takes_files(place):
-            return place
+    for one in folders():
+        if seal(one).exists() or takes_files(one):
+            return one
     with contextlib.suppress(OSError):
         private = Path(mkdtemp(prefix="gpu_encode_"))
         atexit.register(remove_of_process, private, os.getpid())
         return private / f"gpu_encode_{digest(str(SOURCES))}"
-    return places()[0]
+    return folders()[0]
 
 
-def remove_of_process(place: Path, process: int) -> None:
+def remove_of_process(path: Path, process: int) -> None:
     """Remove the folder at the end of the process that made it, and not of one that was forked from it."""
     if os.getpid() == process:
-        shutil.rmtree(place, ignore_errors=True)
+        shutil.rmtree(path, ignore_errors=True)
 
 
 def environment() -> dict[str, str]:
-    """Give what other processes have to be told to use the same folder."""
-    return {} if folder() in places() else {SETTING: str(folder().parent)}
+    """Give the variables that let other processes use the same folder."""
+    return {} if folder() in folders() else {SETTING: str(folder().parent)}
 
 
-def takes_files(place: Path) -> bool:
+def takes_files(path: Path) -> bool:
     """Say whether files can be written there."""
     try:
-        place.mkdir(parents=True, exist_ok=True)
-        TemporaryFile(dir=place).close()
+        path.mkdir(parents=True, exist_ok=True)
+        TemporaryFile(dir=path).close()
     except OSError:
         return False
     return True
 
 
-def seal(place: Path) -> Path:
+def seal(path: Path) -> Path:
     """Give the file that says that every kernel lies in a folder, compiled from these sources for this machine."""
-    return place / f"complete.{sources_stamp()}.{machine_stamp()}"
+    return path / f"complete.{sources_stamp()}.{machine_stamp()}"
 
 
 def is_complete() -> bool:
@@ -118,7 +118,7 @@ def set_complete() -> None:
 
 
 def remove_other_sources() -> None:
-    """Remove kernels of other sources, which nobody reads any more, and what is said of them."""
+    """Remove kernels of other sources, which nobody reads any more, and their seals."""
     for file in (*folder().glob("complete.*"), *folder().glob("*.nbc")):
         if sources_stamp() not in file.name.split("."):
             file.unlink(missing_ok=True)

@@ -1,4 +1,4 @@
-"""Where this backend computes: arrays of NumPy in the host's memory, and their types."""
+"""The memory of this backend: arrays of NumPy on the host, and their types."""
 
 from math import prod
 from operator import index
@@ -13,13 +13,13 @@ if TYPE_CHECKING:
 
 Order = Literal["C", "F"]
 
-# The library of the arrays that the operations give.
+# The library of the arrays that the operations return.
 xp: Any = np
 
-# Rows of which the schemes that work row by row hold intermediate results, so that these stay in cache.
+# Schemes that work row by row hold intermediate results of so many rows, so that these stay in cache.
 TILE = 1 << 15
 
-# Bytes below which the system's allocator keeps what comes back by itself, and kinds of numbers that lie in a block.
+# Smaller arrays, in bytes, are kept by the system's own allocator; and kinds of numbers that may lie in a block.
 SMALLEST, KINDS = 1 << 17, "biufmM"
 
 

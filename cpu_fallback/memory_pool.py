@@ -11,11 +11,11 @@ if TYPE_CHECKING:
 
 # Bytes of a huge page: where the system has them, a large array begins at one.
 HUGE = 1 << 21
-# Times as much as was asked for that a free block may hold.
+# A free block may hold this many times the bytes that were asked for.
 SLACK = 2
-# Blocks that are looked through whenever an array comes or goes.
+# Most blocks that are searched whenever an array comes or goes.
 MOST_BLOCKS = 256
-# Free MiB that are kept where the environment says nothing else.
+# Free MiB that are kept unless the environment says otherwise.
 SETTING, MOST_KEPT = "GPU_ENCODE_KEPT_MEMORY", 512
 
 
@@ -27,7 +27,7 @@ class Block:
     memory : uint8 array
     pool : MemoryPool
     interface : dict
-        What NumPy makes an array of this from.
+        The description from which NumPy makes an array of this memory.
     """
 
     def __init__(self, memory: "Array", pool: "MemoryPool", interface: dict[str, Any]) -> None:
@@ -41,30 +41,30 @@ class Block:
 class MemoryPool:
     """Free memory, to be taken again by arrays of about the same size.
 
-    There is no lock: an array may be let go at any line of any thread, in the middle of a call of this class, too.
-    Each step is one operation of a dictionary, which happens as a whole or not at all; its copy is gone through.
+    There is no lock: an array may be freed at any line of any thread, even in the middle of a call of this class.  Each
+    step is one operation of a dictionary, which happens as a whole or not at all; loops go over a copy.
 
     Parameters
     ----------
     most : int
-        Bytes that are kept; what has been free for longest goes first.
+        Bytes that are kept; the block that has been free for longest goes first.
     """
 
     def __init__(self, most: int) -> None:
         self.most = most
-        # By address, what came back last at the end.
+        # By address; the block that came back last is at the end.
         self.free: dict[int, Array] = {}
 
     def take(self, n_bytes: int) -> "Array":
-        """Memory of so many bytes, or up to about twice as many, that holds anything."""
+        """Give memory of so many bytes, or up to about twice as many, with any content."""
         size = round_up(n_bytes)
         while fitting := [
             (len(block), at) for at, block in self.free.copy().items() if size <= len(block) <= SLACK * size
         ]:
-            # The smallest, and of these the newest: a cache may still hold it.
+            # The smallest block, and among equal ones the newest: a cache may still hold it.
             smallest = min(length for length, _ in fitting)
             block = self.free.pop(next(at for length, at in reversed(fitting) if length == smallest), None)
-            # Another thread may have been quicker, and given something else back that lies there.
+            # Another thread may have taken the block first, and given back another one at the same address.
             if block is not None and len(block) >= size:
                 return block
         try:
@@ -74,7 +74,7 @@ class MemoryPool:
             return fresh(size)
 
     def give_back(self, memory: "Array") -> None:
-        """Keep what nobody shows any more, and let go what is too much."""
+        """Keep a block that no array uses any more, and free blocks beyond the limit."""
         if len(memory) > self.most:
             return
         self.free[memory.__array_interface__["data"][0]] = memory

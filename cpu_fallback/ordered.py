@@ -1,4 +1,4 @@
-"""Ordered statistics: what each row sees is its category before it."""
+"""Ordered statistics: each row sees the earlier rows of its category."""
 
 from typing import TYPE_CHECKING
 
@@ -34,7 +34,7 @@ def ordered(rows: "Rows", ties: "Array | None", layout: "Layout", carry: "Carry"
 
 
 def first_of_run(*keys: NDArray[np.generic]) -> NDArray[np.int64]:
-    """Index of the first element of the run of equal keys that each element lies in."""
+    """Index of the first element of the run of equal keys in which each element lies."""
     index = np.arange(len(keys[0]))
     starts = np.zeros(len(index), bool)
     starts[:1] = True
@@ -46,7 +46,7 @@ def first_of_run(*keys: NDArray[np.generic]) -> NDArray[np.int64]:
 def share_ties(
     before: NDArray[np.int64], codes: NDArray[np.int32], ties: NDArray[np.int64], carry: "Carry"
 ) -> NDArray[np.int64]:
-    """Give every row of a (category, tie) what its first row sees, which may lie in an earlier chunk."""
+    """Give every row of a (category, tie) the sums that its first row sees; that row may lie in an earlier chunk."""
     shared = before[first_of_run(codes, ties)]
     continued = ties == carry.last_tie[codes]
     shared[continued] = carry.at_tie[codes[continued]]

@@ -1,4 +1,4 @@
-"""Stateless randomness: a row's fold, and its place in an order, depend on a seed and the row's number alone.
+"""Stateless randomness: a row's fold, and its rank in an order, depend on a seed and the row's number alone.
 
 Nothing is stored per row, no row count need be known for folds, and any chunking gives the same answer.
 """
@@ -21,7 +21,8 @@ LONGEST_STRIDE_LOG2 = 10
 LOG2_OF_UNIT = np.repeat(np.arange(LONGEST_STRIDE_LOG2), 1 << np.arange(LONGEST_STRIDE_LOG2))
 BLOCK_KEY = np.uint64(0x9E3779B97F4A7C15)
 STRIDE_KEY = np.uint64(0xD1B54A32D192ED03)
-# Rounds that shuffle the rows of a block, and what sets their keys apart from those of the order of the blocks.
+# Rounds that shuffle the rows of a block, and a constant that makes their keys differ from those of the order of
+# blocks.
 INSIDE_ROUNDS = 6
 INSIDE_KEY = np.uint64(0x8CB92BA72F3D8DD7)
 
@@ -70,7 +71,7 @@ class FoldPattern:
 
     @cached_property
     def units(self) -> NDArray[np.int64]:
-        """What a map of a block may multiply by: all that is coprime to K."""
+        """Factors of the maps of a block: all numbers that are coprime to K."""
         numbers = range(1, self.n_splits + 1) if self.order == "random" else [1]
         return np.array([a for a in numbers if gcd(a, self.n_splits) == 1], dtype=np.int64)
 
@@ -83,12 +84,14 @@ class FoldPattern:
 class Permutation:
     """A keyed bijection of 0 .. n_rows - 1: a Feistel network over an even number of bits, with cycle walking.
 
-    `places_of` gives the place of each row, `rows_at` (its inverse) the row at each place; neither sorts nor stores.
+    `ranks_of` gives the rank of each row in the order, `rows_at` (its inverse) the row of each rank.  Neither sorts or
+    stores.
     Cf. Mitchell, Stokes, Frank and Holmes, "Bandwidth-Optimal Random Shuffling for GPUs", 2021.
 
     With blocks of more than one row, the network orders the blocks; the last one may be shorter.  Inside a block of
-    2**k places, place x holds row x_6, where x_0 = x, y = (a_i * x_i + c_i) mod 2**k and x_(i+1) = y ^ (y >> ceil(k/2))
-    for i = 0 .. 5, with odd a_i and c_i of the block's own; again while it is outside the block.
+    2**k rows, rank x is that of row x_6, where x_0 = x, y = (a_i * x_i + c_i) mod 2**k and
+    x_(i+1) = y ^ (y >> ceil(k/2)) for i = 0 .. 5, with odd a_i and c_i of the block's own; again while it is outside
+    the block.
 
     Parameters
     ----------
@@ -100,9 +103,9 @@ class Permutation:
 
     Examples
     --------
-    >>> from cpu_fallback.row_numbers import Permutation, places_of, rows_at
+    >>> from cpu_fallback.row_numbers import Permutation, ranks_of, rows_at
     >>> order = Permutation(10, seed=7)
-    >>> rows_at(order, 0, 10)[places_of(order, 0, 10)].tolist()
+    >>> rows_at(order, 0, 10)[ranks_of(order, 0, 10)].tolist()
     [0, 1, 2, 3, 4, 5, 6, 7, 8, 9]
     """
 
@@ -117,18 +120,18 @@ class Permutation:
 
     @cached_property
     def last_block(self) -> tuple[int, int]:
-        """Place of the last block among the blocks, and the rows that it lacks."""
+        """Rank of the last block among the blocks, and the rows that it lacks."""
         number = self.blocks.n_rows
-        return int(places_of(self.blocks, number - 1, number)[0]), number * self.block - self.n_rows
+        return int(ranks_of(self.blocks, number - 1, number)[0]), number * self.block - self.n_rows
 
     @property
     def inside_bits(self) -> int:
-        """Bits of a place inside a block."""
+        """Bits of a rank inside a block."""
         return (self.block - 1).bit_length()
 
     @cached_property
     def inside_key(self) -> np.uint64:
-        """Key from which those of the blocks are made."""
+        """Key from which the keys of the blocks are made."""
         key: np.uint64 = mix(np.array([self.seed], np.uint64) ^ INSIDE_KEY)[0]
         return key
 
@@ -158,7 +161,7 @@ def fold_numbers(pattern: FoldPattern, start: int, stop: int, /) -> NDArray[np.i
         return (rows % pattern.n_splits).astype(np.int32)
     if pattern.order == "contiguous":
         return contiguous(rows, pattern.n_splits, pattern.n_rows)
-    # Blocks of 1, 2, 4, ... strides begin at units 0, 1, 3, 7, ...; from 1,024 on they are all alike.
+    # Blocks of 1, 2, 4, ... strides begin at units 0, 1, 3, 7, ...; from 1,024 strides on, all blocks are alike.
     first_alike = ((1 << LONGEST_STRIDE_LOG2) - 1) * pattern.n_splits
     growing = in_growing_blocks(pattern, rows[: max(first_alike - int(rows[0]), 0)]) if len(rows) else rows
     if len(growing) == len(rows):
@@ -173,14 +176,14 @@ def in_growing_blocks(pattern: FoldPattern, rows: NDArray[np.int64], /) -> NDArr
         return rows.astype(np.int32)
     log2_stride = LOG2_OF_UNIT[rows // pattern.n_splits]
     before = (np.int64(1) << log2_stride) - 1
-    place = rows - before * pattern.n_splits
-    # The rows of a stride share its turns: there are as many strides in a block as units.
+    within = rows - before * pattern.n_splits
+    # The rows of a stride share its turns; a block has as many strides as units.
     first, last = int(before[0]), int(2 * before[-1])
     blocks = LOG2_OF_UNIT[first : last + 1]
     factor, shift = turns_of(pattern, blocks, np.arange(first, last + 1) - (np.int64(1) << blocks) + 1)
-    stride = (place & before) + (before - first)
-    turn = factor[stride] * (place >> log2_stride) + shift[stride]
-    # The remainder, in less time.
+    stride = (within & before) + (before - first)
+    turn = factor[stride] * (within >> log2_stride) + shift[stride]
+    # The remainder, computed in less time than by %.
     turn -= turn // pattern.n_splits * pattern.n_splits
     fold: NDArray[np.int32] = turn.astype(np.int32)
     return fold
@@ -194,10 +197,10 @@ def in_alike_blocks(pattern: FoldPattern, start: int, stop: int, /) -> NDArray[n
     block = np.arange(first, last + 1, dtype=np.int64)[:, None]
     turn = np.arange(pattern.n_splits, dtype=np.int64)[:, None]
     factor, shift = turns_of(pattern, block + LONGEST_STRIDE_LOG2, np.arange(strides, dtype=np.int64))
-    place = factor[:, None] * turn + shift[:, None]
-    # The remainder, in less time.
-    place -= place // pattern.n_splits * pattern.n_splits
-    return place.ravel()[start - first * size : stop - first * size].astype(np.int32)
+    fold = factor[:, None] * turn + shift[:, None]
+    # The remainder, computed in less time than by %.
+    fold -= fold // pattern.n_splits * pattern.n_splits
+    return fold.ravel()[start - first * size : stop - first * size].astype(np.int32)
 
 
 def turns_of(
@@ -241,27 +244,27 @@ def walk(numbers: NDArray[np.int64], permutation: Permutation, forward: bool, /)
     return words.astype(np.int64)
 
 
-def places_of(permutation: Permutation, start: int, stop: int, /) -> NDArray[np.int64]:
-    """Place in the order of each row in [start, stop)."""
+def ranks_of(permutation: Permutation, start: int, stop: int, /) -> NDArray[np.int64]:
+    """Rank in the order of each row in [start, stop)."""
     rows = np.arange(start, stop, dtype=np.int64)
     if permutation.block == 1 or not len(rows):
         return walk(rows, permutation, True)
     block, (last, lacking) = rows // permutation.block, permutation.last_block
-    place = walk(np.arange(block[0], block[-1] + 1), permutation.blocks, True)[block - block[0]]
-    begin: NDArray[np.int64] = place * permutation.block - lacking * (place > last)
+    rank = walk(np.arange(block[0], block[-1] + 1), permutation.blocks, True)[block - block[0]]
+    begin: NDArray[np.int64] = rank * permutation.block - lacking * (rank > last)
     return begin + walk_inside(rows - block * permutation.block, block, permutation, True)
 
 
 def rows_at(permutation: Permutation, start: int, stop: int, /) -> NDArray[np.int64]:
-    """Row at each place in [start, stop): the inverse of `places_of`."""
-    places = np.arange(start, stop, dtype=np.int64)
-    if permutation.block == 1 or not len(places):
-        return walk(places, permutation, False)
+    """Row of each rank in [start, stop): the inverse of `ranks_of`."""
+    ranks = np.arange(start, stop, dtype=np.int64)
+    if permutation.block == 1 or not len(ranks):
+        return walk(ranks, permutation, False)
     last, lacking = permutation.last_block
-    places += lacking * (places >= (last + 1) * permutation.block - lacking)
-    place = places // permutation.block
-    block = walk(np.arange(place[0], place[-1] + 1), permutation.blocks, False)[place - place[0]]
-    inside = walk_inside(places - place * permutation.block, block, permutation, False)
+    ranks += lacking * (ranks >= (last + 1) * permutation.block - lacking)
+    rank = ranks // permutation.block
+    block = walk(np.arange(rank[0], rank[-1] + 1), permutation.blocks, False)[rank - rank[0]]
+    inside = walk_inside(ranks - rank * permutation.block, block, permutation, False)
     begin: NDArray[np.int64] = block * permutation.block
     return begin + inside
 
@@ -269,7 +272,7 @@ def rows_at(permutation: Permutation, start: int, stop: int, /) -> NDArray[np.in
 def walk_inside(
     numbers: NDArray[np.int64], blocks: NDArray[np.int64], permutation: Permutation, forward: bool, /
 ) -> NDArray[np.int64]:
-    """Place of each row inside its block (forward), or row at each place; see `Permutation`."""
+    """Rank of each row inside its block (forward), or row of each rank; see `Permutation`."""
     size = np.minimum(permutation.block, permutation.n_rows - blocks * permutation.block).astype(np.uint64)
     key = permutation.inside_key + blocks.astype(np.uint64) * STRIDE_KEY
     words = scramble_inside(numbers.astype(np.uint64), key, permutation.inside_bits, forward)
@@ -283,7 +286,7 @@ def walk_inside(
 def scramble_inside(
     words: NDArray[np.uint64], key: NDArray[np.uint64], bits: int, forward: bool, /
 ) -> NDArray[np.uint64]:
-    """Give the row at each place of a block of 2**bits rows, or its inverse."""
+    """Give the row of each rank in a block of 2**bits rows, or its inverse."""
     mask, shift = np.uint64((1 << bits) - 1), np.uint64((bits + 1) // 2)
     rounds = np.arange(1, INSIDE_ROUNDS + 1, dtype=np.uint64) * BLOCK_KEY
     for turn in rounds[::-1] if forward else rounds:
@@ -298,7 +301,7 @@ def scramble_inside(
 
 
 def inverse_of(odd: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """Inverse of odd numbers modulo 2**64: each step of Newton's doubles the bits that are right, three at first."""
+    """Inverse of odd numbers modulo 2**64: each step of Newton's method doubles the correct bits, three at first."""
     inverse = odd
     for _ in range(5):
         inverse = inverse * (np.uint64(2) - odd * inverse)
@@ -306,7 +309,7 @@ def inverse_of(odd: NDArray[np.uint64]) -> NDArray[np.uint64]:
 
 
 def fold_array(folds: "Folds", start: int, stop: int) -> NDArray[np.int32] | None:
-    """Fold numbers of a block of rows, whatever way they were given."""
+    """Give the fold numbers of a block of rows as an array, in whichever form folds are given."""
     if folds is None:
         return None
     return folds[start:stop] if isinstance(folds, np.ndarray) else fold_numbers(folds, start, stop)

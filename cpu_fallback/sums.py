@@ -1,4 +1,4 @@
-"""Exact counts and sums per (category, fold, class) cell, and what a fold or a row sees of them."""
+"""Exact counts and sums per (category, fold, class) cell, and the sums that a fold or a row sees."""
 
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
@@ -15,29 +15,30 @@ from cpu_fallback.types import SumsByNumber
 if TYPE_CHECKING:
     from cpu_fallback.types import Array, Folds, Layout, Rows, Window
 
-# Digits are below 2**32, so this many of them add up exactly in float64, in which bincount works.
+# Digits are below 2**32, so that so many of them add up exactly in float64, in which bincount works.
 BLOCK = 1 << 20
 LARGEST_SUMMED = 1 << 32
 LINES_AT_ONCE = 64
-# Rows at a time: what is computed of them stays in the processor's cache.
+# Rows at a time: their intermediate results stay in the processor's cache.
 TILE = 1 << 14
 # Digits that are summed in one call.
 FEW_DIGITS = 1 << 14
-# Products of two numbers between these, and what rounding takes from them, are neither too large nor too small.
+# Products of two numbers between these bounds, and the rounding errors of products, are neither too large nor too
+# small.
 LARGEST_FACTOR = 2.0**200
 SMALLEST_FACTOR = 2.0**-200
-# Windows within these places are reached by one multiplication.
+# Windows within these binary positions are reached by one multiplication.
 FARTHEST = 960
 WIDEST = 24
 
 
 def factors_of(target: "Array | None", weight: "Array | None", power: int) -> "list[Array]":
-    """Arrays whose product weight * target**power is summed; none stands for one."""
+    """Give the arrays whose product weight * target**power is summed; an empty list stands for one."""
     return ([] if weight is None else [weight]) + ([] if target is None else [target] * power)
 
 
 def row_digits(rows: "Rows", layout: "Layout", /) -> NDArray[np.int64]:
-    """What each row adds to its cell: (rows, layout.width) digits."""
+    """Give the digits that each row adds to its cell: (rows, layout.width)."""
     out = np.empty((len(rows.codes), layout.width), np.int64)
     for window, power, columns in layout.measures():
         factors = factors_of(rows.target, rows.weight, power)
@@ -51,7 +52,7 @@ def row_digits(rows: "Rows", layout: "Layout", /) -> NDArray[np.int64]:
 def whole_product(factors: "list[Array]", n_rows: int) -> NDArray[np.int64]:
     """Multiply integers that are known to fit 64 bits; no factor at all counts one."""
     product = np.ones(n_rows, np.int64)
-    # The target of a row without weight may be anything: nobody looked at it, and it is multiplied by zero.
+    # The target of a row without weight may be any value: it was not checked, and it is multiplied by zero.
     with np.errstate(invalid="ignore"):
         for factor in factors:
             product *= factor.astype(np.int64)
@@ -63,13 +64,13 @@ def window_digits(factors: "list[Array]", window: "Window", n_rows: int) -> Floa
     out = np.zeros((window.width, n_rows))
     if not factors:
         return out
-    place = choose_way(factors, window)
+    write = choose_way(factors, window)
     square = len(factors) == 2 and factors[0] is factors[1]
     for start in range(0, n_rows, TILE):
         part = slice(start, start + TILE)
-        # Of a square both factors stay one, whose sign nobody asks for.
+        # In a square, both factors are the same number, whose sign does not matter.
         here = [factor[part] for factor in (factors[:1] if square else factors)]
-        place(here * 2 if square else here, window, out[:, part])
+        write(here * 2 if square else here, window, out[:, part])
     return out
 
 
@@ -77,11 +78,11 @@ def choose_way(factors: "list[Array]", window: "Window") -> "Callable[[list[Arra
     """Choose the fastest way to the digits that is exact for these numbers."""
     far = window.width > WIDEST or max(abs(window.low), abs(window.low + window.width)) * 32 > FARTHEST
     if far or len(factors) > 2:
-        return place_digits
+        return write_digits
     if len(factors) == 1:
-        return place_number if factors[0].dtype == np.float64 else place_digits
+        return write_number if factors[0].dtype == np.float64 else write_digits
     distinct = factors[:1] if factors[0] is factors[1] else factors
-    return place_product if all(is_moderate(factor) for factor in distinct) else place_digits
+    return write_product if all(is_moderate(factor) for factor in distinct) else write_digits
 
 
 def is_moderate(factor: "Array") -> bool:
@@ -91,20 +92,20 @@ def is_moderate(factor: "Array") -> bool:
     size = np.abs(factor)
     largest = size.max(initial=0.0)
     size[size == 0] = 1.0
-    # NaN, which a row without weight may have, is not below anything.
+    # A row without weight may hold NaN, which is not below any bound.
     return bool(largest < LARGEST_FACTOR and size.min(initial=1.0) > SMALLEST_FACTOR)
 
 
-def place_number(factors: "list[Array]", window: "Window", out: Floats) -> None:
-    """Write the digits of one double each: what is left of it, without what is left of the point."""
+def write_number(factors: "list[Array]", window: "Window", out: Floats) -> None:
+    """Write the digits of single doubles: digit by digit, the integer part is taken away and the rest goes on."""
     rest = factors[0] * 2.0 ** (-32 * (window.low + window.width - 1))
     for digit in out[::-1]:
         rest -= np.trunc(rest, out=digit)
         rest *= DIGIT
 
 
-def place_product(factors: "list[Array]", window: "Window", out: Floats) -> None:
-    """Write the digits of products of two doubles each: the product, rounded down, and what rounding took from it.
+def write_product(factors: "list[Array]", window: "Window", out: Floats) -> None:
+    """Write the digits of products of two doubles: of the product, rounded down, and of the rest that rounding left.
 
     The rest never reaches the last bit of the product, so that no digit of both together is carried.
     """
@@ -129,12 +130,12 @@ def place_product(factors: "list[Array]", window: "Window", out: Floats) -> None
         out *= np.sign(factors[0]) * np.sign(factors[1])
 
 
-def place_digits(factors: "list[Array]", window: "Window", out: Floats) -> None:
+def write_digits(factors: "list[Array]", window: "Window", out: Floats) -> None:
     """Write the digits of products of any numbers."""
     digits, base = signed_digits(factors)
     rows = np.arange(out.shape[1])
     for offset, digit in enumerate(digits):
-        # Outside the window all digits are zero: it was made as wide as the data need.
+        # Outside of the window all digits are zero: the window is as wide as the data need.
         column = np.clip(base + (offset - window.low), 0, window.width - 1)
         out[column, rows] += digit
 
@@ -180,7 +181,7 @@ def sum_digits(cell: NDArray[np.int64], digits: Floats, n_cells: int) -> "Iterab
     """Sum digits (width, rows) per cell: (width, n_cells), one column at a time where there are many."""
     if len(digits) * max(len(cell), n_cells) > FEW_DIGITS:
         return (np.bincount(cell, digit, n_cells).astype(np.int64) for digit in digits)
-    # Of few rows the calls take longer than the sums.
+    # For few rows, the calls take longer than the sums.
     cells = cell + np.arange(len(digits))[:, None] * n_cells
     sums = np.bincount(cells.ravel(), digits.ravel(), len(digits) * n_cells).astype(np.int64)
     return sums.reshape(len(digits), n_cells)
@@ -193,7 +194,7 @@ def accumulate_numbers(rows: "Rows", n_classes: int, layout: "Layout", /) -> Sum
 
 
 def exact_bincount(cell: NDArray[np.int64], values: NDArray[np.int64], n_cells: int) -> NDArray[np.int64]:
-    """Integer bincount with weights: float64 bincounts of all, or of halves where they are too large; each exact."""
+    """Integer bincount with weights, by exact float64 bincounts: of weights, or of their halves if they are large."""
     if peak(values) < LARGEST_SUMMED:
         return np.bincount(cell, values, n_cells).astype(np.int64)
     low = np.bincount(cell, values & 0xFFFFFFFF, n_cells).astype(np.int64)
@@ -201,7 +202,7 @@ def exact_bincount(cell: NDArray[np.int64], values: NDArray[np.int64], n_cells: 
 
 
 def is_own(visibility: "Array", n_folds: int) -> bool:
-    """Whether each view sees its own fold alone; read off without a matrix to compare with."""
+    """Whether each view sees only its own fold; found without a matrix for comparison."""
     return visibility.shape == (n_folds, n_folds) and bool(visibility.diagonal().all()) and visibility.sum() == n_folds
 
 
@@ -228,7 +229,7 @@ def visible(accumulators: "Array", visibility: "Array | None", /) -> "Array":
 
 
 def sum_over(accumulators: "Array", seen: "Array") -> "Array":
-    """Sums over the folds that a view sees, from the 0 or 1 of each fold; neighbouring folds are added at once."""
+    """Sums over the folds that a view sees, from a 0 or 1 for each fold; neighbouring folds are added at once."""
     total = np.zeros_like(accumulators[:, 0])
     edges = np.flatnonzero(np.diff(seen, prepend=0, append=0)).tolist()
     for start, stop in zip(edges[::2], edges[1::2], strict=True):
@@ -248,7 +249,7 @@ def totals(accumulators: "Array", /) -> "Array":
 
 
 def extents(target: "Array | None", weight: "Array | None", powers: tuple[int, ...], /) -> list[tuple[int, int]]:
-    """Binary places that weight * target**power touches in any row, for each power; ordered by power."""
+    """Binary positions that weight * target**power touches in any row, for each power; ordered by power."""
     if weight is None and target is not None and target.dtype == np.float64 and 0 not in powers:
         low, high = span_of(target)
         return [(power * low, power * high) for power in powers]
@@ -263,12 +264,12 @@ def extents(target: "Array | None", weight: "Array | None", powers: tuple[int, .
 
 
 def span_of(numbers: NDArray[np.float64]) -> tuple[int, int]:
-    """Binary places [lowest, highest) that any of the numbers touches; (0, 0) where all are zero."""
+    """Binary positions [lowest, highest) that any of the numbers touches; (0, 0) where all are zero."""
     largest, smallest = 0.0, np.inf
     for start in range(0, len(numbers), TILE):
         size = np.abs(numbers[start : start + TILE])
         largest = max(largest, float(size.max()))
-        # Without its last bit; of a power of two the last bit is the number itself.
+        # The number without its last bit; the last bit of a power of two is the number itself.
         bits = size.view(np.int64)
         rest = (bits & (bits - 1)).view(np.float64)
         last = np.where(bits & FRACTION != 0, size - rest, size)

@@ -1,4 +1,4 @@
-"""What crosses the seam: rows, the columns of a cell, and the state between chunks.
+"""Types that cross the seam: rows, the columns of a cell, and the state between chunks.
 
 Rows cross as int32 codes (-1 missing, -2 unknown); sums cross as int64 digits, so every backend gives the same bits in
 any order of addition.  Tables per category have two rows more than categories, unknown and missing last, so that a
@@ -25,7 +25,7 @@ CARRY_AFTER = 1 << 30
 
 @dataclass(frozen=True)
 class Window:
-    """Digit positions [low, low + width) of base 2**32 that a sum is kept at.
+    """Digit positions [low, low + width) of base 2**32 at which a sum is kept.
 
     `whole` says that one int64 holds the entire sum (position 0), without digits.
     """
@@ -36,7 +36,7 @@ class Window:
 
 
 def digit_window(extent: tuple[int, int]) -> Window:
-    """Digit positions of sums of numbers that touch binary places [low, high), with one to spare for carries."""
+    """Digit positions of sums of numbers that touch binary positions [low, high), and one more for carries."""
     low, high = extent
     return Window(low // 32, max((high - 1) // 32 - low // 32 + 1, 1) + 1, False)
 
@@ -65,9 +65,9 @@ class Layout:
 
 
 def carry(accumulators: Array, layout: Layout) -> None:
-    """Carry digits in place, inside of their windows: all but the highest of each are then below 2**32."""
+    """Carry digits in place, inside of their windows: all but the highest of each window are then below 2**32."""
     for window, _, columns in layout.measures():
-        # The highest digit keeps what is carried into it, and the sign of the number.
+        # The highest digit keeps its carries, and the sign of the number.
         for column in range(columns.start, columns.start if window.whole else columns.stop - 1):
             over = accumulators[..., column] >> 32
             accumulators[..., column] -= over << 32
@@ -75,9 +75,9 @@ def carry(accumulators: Array, layout: Layout) -> None:
 
 
 class UnwrittenCodes:
-    """Codes (int32) that a backend can look up where it reads them: an array of them is written if one is asked for.
+    """Codes (int32) that a backend looks up where it reads them; an array of codes is written only if it is asked for.
 
-    They stand where arrays of codes do among `Rows`, whose types do not tell them apart.
+    `Rows` may hold them instead of an array of codes.
     """
 
     ndim = 1
@@ -105,7 +105,7 @@ def written(codes: Any) -> Array:
 
 @dataclass(frozen=True)
 class Rows:
-    """What is known of each row: category code, class number or target, weight.
+    """Category code, class number or target, and weight of each row.
 
     Parameters
     ----------
@@ -113,7 +113,7 @@ class Rows:
     classes : int32 array, optional
         Class number of a classification target.
     target : float64 or int64 array, optional
-        Target of a regression; (rows, terms) of one of several terms.
+        Target of a regression; of shape (rows, terms) if it has several terms.
     weight : float64 or int64 array, optional
     """
 
@@ -130,7 +130,7 @@ class Rows:
         return self.pick(slice(start, stop))
 
     def pick(self, chosen: "slice | Array") -> "Rows":
-        """Rows at the given places, in their order."""
+        """Rows of the given numbers, in their order."""
         parts = (self.codes, self.classes, self.target, self.weight)
         return Rows(*(None if part is None else part[chosen] for part in parts))  # type: ignore[arg-type]
 
@@ -140,7 +140,7 @@ class Rows:
 
 
 class SumsByNumber(NamedTuple):
-    """Sums of rows by the numbers that they hold.
+    """Sums of rows by their numbers, where categories are numbers.
 
     Parameters
     ----------
@@ -148,7 +148,7 @@ class SumsByNumber(NamedTuple):
     numbers : array
         Sorted distinct numbers.
     codes : int32 array or UnwrittenCodes, optional
-        Code of each row, where that costs no pass over the rows.
+        Code of each row, if it costs no further pass over the rows.
     """
 
     accumulators: Array
@@ -158,7 +158,7 @@ class SumsByNumber(NamedTuple):
 
 @dataclass
 class Carry:
-    """State between chunks of an ordered pass: sums so far, and for ties the sums at the tie each category saw last."""
+    """State between chunks of an ordered pass: sums so far, and for ties the sums at the last tie of each category."""
 
     sums: Array
     at_tie: Array

@@ -268,7 +268,7 @@ OF_ROW_NUMBERS: dict[str, Operation] = {
         for order in ORDERS
         for splits in (1, 2, 5, 64)
     },
-    **by_name(permute, "places_of", "rows_at"),
+    **by_name(permute, "ranks_of", "rows_at"),
 }
 
 # What is timed and repeated: where the number of categories matters, and where it does not.
@@ -291,5 +291,5 @@ OF_ANY_ROWS: dict[str, Operation] = {
     **by_name(extents, "real, squares, weights"),
     "combine": combine,
     **by_name(fold_numbers, *ORDERS),
-    **by_name(permute, "places_of", "rows_at"),
+    **by_name(permute, "ranks_of", "rows_at"),
 }

@@ -5,7 +5,7 @@ from cpu_fallback.compiled.agreements import sum_agreements
 from cpu_fallback.compiled.categories import combine, factorize, lookup
 from cpu_fallback.compiled.estimates import m_estimates
 from cpu_fallback.compiled.extents import extents
-from cpu_fallback.compiled.folds import fold_numbers, places_of, rows_at
+from cpu_fallback.compiled.folds import fold_numbers, ranks_of, rows_at
 from cpu_fallback.compiled.gather import gather, gather_numbers
 from cpu_fallback.compiled.leave_one_out import leave_one_out
 from cpu_fallback.compiled.moments import moments

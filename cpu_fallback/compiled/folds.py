@@ -220,7 +220,7 @@ def enter(key: np.uint64, block: int, factors: Array, constants: Array, forward:
 def scramble_inside(
     words: Array, factors: Array, constants: Array, mask: np.uint64, shift: np.uint64, forward: bool
 ) -> None:
-    """Turn places of a block of mask + 1 rows to rows, or rows to places."""
+    """Turn ranks in a block of mask + 1 rows to rows, or rows to ranks."""
     for turn in range(INSIDE_ROUNDS):
         number = INSIDE_ROUNDS - 1 - turn if forward else turn
         factor, constant = factors[number], constants[number]
@@ -243,7 +243,7 @@ def walk_block(
     begin: int,
     out: Array,
 ) -> None:
-    """Write where the places from an offset on are in a block that begins at `begin`, or the rows at such places."""
+    """Write where the ranks from an offset on are in a block that begins at `begin`, or the rows of such ranks."""
     factors, constants = chain
     mask, shift = np.uint64((1 << bits) - 1), np.uint64((bits + 1) // 2)
     for i in range(len(words)):
@@ -268,9 +268,9 @@ def walk_inside_range(
     stop: int,
     out: Array,
 ) -> None:
-    """Write the place of each row first + [start, stop), or the row at each such place, of an order of blocks.
+    """Write the rank of each row first + [start, stop), or the row of each such rank, of an order of blocks.
 
-    `numbers` are the places of the blocks from `first_number` on, or the blocks at such places.
+    `numbers` are the ranks of the blocks from `first_number` on, or the blocks of such ranks.
     """
     n_rows, block, last, lacking = shape
     chain = np.empty(INSIDE_ROUNDS, np.uint64), np.empty(INSIDE_ROUNDS, np.uint64)
@@ -295,7 +295,7 @@ def walk_inside_range(
 
 
 def walk_share(permutation: "Permutation", forward: bool, first: int, start: int, stop: int, out: Array) -> None:
-    """Write the place of each row first + [start, stop), or the row at each such place, on the thread that asks."""
+    """Write the rank of each row first + [start, stop), or the row of each such rank, on the thread that asks."""
     if permutation.block == 1 or start == stop:
         keys, half = freeze(permutation.keys, np.uint64), np.uint64(permutation.half_bits)
         walk_range(np.uint64(permutation.n_rows), half, keys, forward, first, start, stop, out)
@@ -309,25 +309,25 @@ def walk_share(permutation: "Permutation", forward: bool, first: int, start: int
 
 
 def number_of(permutation: "Permutation", at: int, forward: bool) -> int:
-    """Give the block that a row lies in, or the place among the blocks of the one at a place."""
+    """Give the block that a row lies in, or the rank among the blocks of the one that has a rank."""
     last, lacking = permutation.last_block
     is_behind = not forward and at >= (last + 1) * permutation.block - lacking
     return (at + lacking * is_behind) // permutation.block
 
 
 def walk(permutation: "Permutation", start: int, stop: int, forward: bool, /) -> Array:
-    """Give the place of each row in [start, stop), or the row at each place."""
+    """Give the rank of each row in [start, stop), or the row of each rank."""
     out = empty(max(stop - start, 0), np.int64)
     parts = shares(len(out))
     run(lambda share: walk_share(permutation, forward, start, *parts[share], out), len(parts))
     return out
 
 
-def places_of(permutation: "Permutation", start: int, stop: int, /) -> Array:
+def ranks_of(permutation: "Permutation", start: int, stop: int, /) -> Array:
     """Place in the order of each row in [start, stop)."""
     return walk(permutation, start, stop, True)
 
 
 def rows_at(permutation: "Permutation", start: int, stop: int, /) -> Array:
-    """Row at each place in [start, stop): the inverse of `places_of`."""
+    """Row of each rank in [start, stop): the inverse of `ranks_of`."""
     return walk(permutation, start, stop, False)

@@ -17,7 +17,7 @@ from collections.abc import Iterator, Sequence
 
 from gpu_encode.cli.arguments import parse
 from gpu_encode.cli.messages import UsageError, one_line, say
-from gpu_encode.words.errors.files import FULL, DiskFullError
+from gpu_encode.words.errors.resources import FULL, DiskFullError
 
 __all__ = ["main"]
 

@@ -71,7 +71,7 @@ def examine() -> dict[str, Any]:
         "python": f"{platform.python_version()} ({platform.system()} {platform.machine()})",
         "packages": versions,
         "devices": [cpu, *devices],
-        "kernels": str(compilation.place()),
+        "kernels": str(compilation.folder()),
         "works": {
             "numpy on the CPU": encodes("numpy"),
             "numba on the CPU": compiled_state(),

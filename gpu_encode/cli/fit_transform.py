@@ -11,10 +11,10 @@ from gpu_encode.cli.encoders import ENCODERS, check_parameters, encoder_choices
 from gpu_encode.cli.messages import on_terminal, refuse, say
 from gpu_encode.scale.files import memory
 from gpu_encode.scale.files.encoding import run_encoding
-from gpu_encode.scale.files.publishing import place_of_model
+from gpu_encode.scale.files.publishing import path_of_model
 from gpu_encode.scale.files.run import Options
 from gpu_encode.scale.files.source import find, open_source
-from gpu_encode.scale.files.staging import end_publication, is_begun, place_of
+from gpu_encode.scale.files.staging import end_publication, is_begun, path_of
 
 
 def run(options: argparse.Namespace) -> int:
@@ -32,7 +32,7 @@ def run(options: argparse.Namespace) -> int:
         say(f"encoding {', '.join(map(key_name, plan.keys))}")
     encoder = encoder_of(options, parameters, plan)
     refuse_model_as_rows(options)
-    model = None if options.model is None else model_place(options)
+    model = None if options.model is None else model_path(options)
     target = plan.targets if len(plan.targets) > 1 else next(iter(plan.targets), None)
     choices = {"target": target, "weight": plan.weight, "groups": None, "keep_target": options.keep_target}
     chosen = Options(
@@ -65,17 +65,17 @@ def source_of(options: argparse.Namespace) -> str | list[str]:
     return words[0] if len(words) == 1 else words
 
 
-def model_place(options: argparse.Namespace) -> Path:
+def model_path(options: argparse.Namespace) -> Path:
     """Return where the model is written to; refuse a place where it cannot be."""
     try:
-        return place_of_model(options.model, bool(options.overwrite), "give --overwrite to replace it at the end")
+        return path_of_model(options.model, bool(options.overwrite), "give --overwrite to replace it at the end")
     except OSError as error:
         refuse(str(error))
 
 
 def nothing_to_do(options: argparse.Namespace) -> bool:
     """Whether a run that is to be gone on with has ended: what it writes is there, newer than the rows, and no more."""
-    output = place_of(options.output)
+    output = path_of(options.output)
     made = [output, *([] if options.model is None else [Path(options.model)])]
     if not options.resume or is_begun(output) or not all(path.exists() for path in made):
         return False

@@ -13,7 +13,7 @@ def run(_: argparse.Namespace) -> int:
     if os.environ.get("NUMBA_DISABLE_JIT"):
         refuse("nothing is compiled while NUMBA_DISABLE_JIT is set")
     if compilation.is_compiled():
-        say(f"nothing to do: all kernels are in {compilation.place()}")
+        say(f"nothing to do: all kernels are in {compilation.folder()}")
         return 0
     # What is waited for need not be said.
     os.environ[compilation.SETTING] = "now"
@@ -26,10 +26,10 @@ def run(_: argparse.Namespace) -> int:
         bar = progress.add_task("compiling", total=None)
         kept = compile_all(lambda done, total: progress.update(bar, completed=done, total=total))
     if not kept:
-        say(f"error: {compilation.place()} takes no more files: free some space, or set NUMBA_CACHE_DIR to a folder")
+        say(f"error: {compilation.folder()} takes no more files: free some space, or set NUMBA_CACHE_DIR to a folder")
         return 1
     if compilation.is_private():
         say("error: no folder can be written that later processes read: set NUMBA_CACHE_DIR to one")
         return 1
-    say(f"all kernels are in {compilation.place()}")
+    say(f"all kernels are in {compilation.folder()}")
     return 0

@@ -9,7 +9,7 @@ from gpu_encode.cuda.categories import combine, factorize, index_numbers, lookup
 from gpu_encode.cuda.deferred import defer_copy
 from gpu_encode.cuda.eigenvectors import leading_eigenvectors
 from gpu_encode.cuda.extents import extents
-from gpu_encode.cuda.folds import fold_numbers, places_of, rows_at
+from gpu_encode.cuda.folds import fold_numbers, ranks_of, rows_at
 from gpu_encode.cuda.gather import gather, gather_numbers
 from gpu_encode.cuda.leave_one_out import leave_one_out
 from gpu_encode.cuda.memory import (

@@ -38,11 +38,11 @@ def fold_numbers(pattern: FoldPattern, start: int, stop: int, /) -> Array:
     return out
 
 
-def places_of(permutation: Permutation, start: int, stop: int, /) -> Array:
+def ranks_of(permutation: Permutation, start: int, stop: int, /) -> Array:
     """Place in the order of each row in [start, stop)."""
     return walk_rows(permutation, start, stop, True)
 
 
 def rows_at(permutation: Permutation, start: int, stop: int, /) -> Array:
-    """Row at each place in [start, stop): the inverse of `places_of`."""
+    """Row of each rank in [start, stop): the inverse of `ranks_of`."""
     return walk_rows(permutation, start, stop, False)

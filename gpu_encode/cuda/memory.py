@@ -12,7 +12,7 @@ import numpy as np
 
 from cpu_fallback.types import written
 from gpu_encode.cuda.runtime import SIMULATED, TILE, is_device_array, xp
-from gpu_encode.words.errors.devices import device_too_small
+from gpu_encode.words.errors.resources import device_too_small
 
 __all__ = ["TILE", "adopt", "empty", "free_bytes", "to_device", "to_host", "xp", "zeros"]
 

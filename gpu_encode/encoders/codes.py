@@ -15,7 +15,7 @@ from gpu_encode.fitting.inputs import Inputs
 from gpu_encode.fitting.model import Model, note_unseen
 from gpu_encode.fitting.parameters import Parameters
 from gpu_encode.schemes.plans import FoldPlan, Plan, SplitPlan
-from gpu_encode.seam.ops import Ops
+from gpu_encode.seam.ops import Ops, put
 from gpu_encode.sums.targets import Target, as_doubles
 from gpu_encode.tables.frames import Frame, Pieces
 from gpu_encode.words.annotations import Table, Vector
@@ -339,8 +339,7 @@ def cross_fit(rows: CodedRows, plan: Plan, learn: Callable[[CodedRows], Learned]
         learned = of_all if bool(seen.all()) else learn(rows.take(seen))
         encoded, places = learned.encode(rows.take(own)), np.flatnonzero(own)
         for number, column in enumerate(columns):
-            # CuPy's assignment to rows by number counts in 32 bits, its `put` in 64.
-            column.put(places, encoded[:, number])
+            put(column, places, encoded[:, number])
     return np.stack(columns, axis=1)
 
 

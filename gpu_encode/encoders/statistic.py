@@ -13,7 +13,7 @@ from gpu_encode.formulas.statistic_names import union_of
 from gpu_encode.formulas.summaries import Statistics, Summaries
 from gpu_encode.schemes.folds import CrossFitting
 from gpu_encode.words.annotations import ByKey, Column, Seed, TargetType
-from gpu_encode.words.errors.statistics import no_statistics_of_key, no_value_columns
+from gpu_encode.words.errors.tables import no_value_columns
 
 
 @dataclass(eq=False, repr=False)
@@ -233,16 +233,30 @@ class StatisticSpec:
             raise ValueError('statistics is an empty dict. Pass one such as {"shop": {"price": ["mean", "std"]}}.')
         for key, by_value in by_key.items():
             if not isinstance(by_value, dict) or not by_value:
-                raise no_statistics_of_key(key, by_value)
+                raise _no_statistics_of_key(key, by_value)
             for value, statistics in by_value.items():
                 # One statistic with its number, such as ("quantile", 0.5), is no list of two.
                 alone = isinstance(statistics, tuple) and statistics[:1] in {(name,) for name in WITH_NUMBER}
                 if not isinstance(statistics, (list, tuple)) or not statistics or alone or isinstance(value, tuple):
-                    raise no_statistics_of_key(key, by_value)
+                    raise _no_statistics_of_key(key, by_value)
         summed = list(dict.fromkeys(value for by_value in by_key.values() for value in by_value))
         lists = [[plain_list(by_value.get(value, ())) for value in summed] for by_value in by_key.values()]
         every = union_of([statistics for per_value in lists for statistics in per_value])
         return cls(list(by_key), summed, every, lists)
+
+
+def _no_statistics_of_key(key: Any, found: object) -> ValueError:
+    """Error for an entry of a dict of statistics that is no dict of lists; says how a pair of earlier times is written.
+
+    Before, a key and a column of values were a tuple, which everywhere else is a joint key.
+    """
+    is_pair = isinstance(key, tuple) and len(key) == 2 and not isinstance(found, dict)
+    hint = f" A tuple is a joint key: write {{{key[0]!r}: {{{key[1]!r}: [...]}}}} for a pair." if is_pair else ""
+    return ValueError(
+        "statistics as a dict has, for each key, a dict of a list of statistics by column of values, such as "
+        f'{{"shop": {{"price": ["mean", "std"]}}, ("shop", "city"): {{"pieces": ["sum"]}}}}. Got {key!r}: {found!r}.'
+        f"{hint}"
+    )
 
 
 def plain_list(statistics: Any) -> list[Any]:

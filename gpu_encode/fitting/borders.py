@@ -12,7 +12,6 @@ from cpu_fallback.types import Array
 from gpu_encode.seam.ops import Ops
 from gpu_encode.sums import targets
 from gpu_encode.tables.frames import Incomplete, NumberedLabels
-from gpu_encode.words.errors.statistics import no_borders, text_at_borders
 
 MOST_BORDERS = 255
 
@@ -44,14 +43,14 @@ class Cut:
         """Raise ValueError for borders that are none."""
         if self.needs_all_rows:
             if not 1 <= int(self.borders) <= MOST_BORDERS:
-                raise no_borders(self.owner, self.borders)
+                raise _no_borders(self.owner, self.borders)
             return
         given = self.borders.tolist() if isinstance(self.borders, np.ndarray) else self.borders
         numbers = isinstance(given, (list, tuple)) and all(
             isinstance(border, Real) and not isinstance(border, bool) and np.isfinite(float(border)) for border in given
         )
         if not numbers or not given or any(one >= other for one, other in pairwise(given)):
-            raise no_borders(self.owner, self.borders)
+            raise _no_borders(self.owner, self.borders)
 
     def check_fixed(self) -> None:
         """Raise ValueError for borders that other rows would move."""
@@ -96,9 +95,9 @@ class Cut:
     def _numbers(self, ops: Ops, values: Any) -> Array:
         """Give the target as float64, where it is."""
         if isinstance(values, NumberedLabels):
-            raise text_at_borders(self.owner, values.labels[0])
+            raise _text_at_borders(self.owner, values.labels[0])
         if values.dtype.kind not in "biuf":
-            raise text_at_borders(self.owner, values[0])
+            raise _text_at_borders(self.owner, values[0])
         targets.check_numbers(values)
         if isinstance(values, np.ndarray):
             return values.astype(np.float64, copy=False)
@@ -119,6 +118,19 @@ class Cut:
             )
         # Nothing lies above the largest value.
         return np.unique(np.minimum(quantiles(values + 0.0, weight, int(self.borders)), distinct[-2]))
+
+
+def _no_borders(owner: str, found: object) -> ValueError:
+    """Error for borders that are no rising numbers."""
+    return ValueError(
+        f"The 'borders' parameter of {owner} must be None, a number of borders from 1 to 255, or a list of finite "
+        f"numbers in rising order. Got {found!r} instead."
+    )
+
+
+def _text_at_borders(owner: str, found: object) -> ValueError:
+    """Error for a target that is cut and holds no numbers."""
+    return ValueError(f"borders of {owner} cut numbers, but y holds {found!r}. Convert y, or leave out borders.")
 
 
 def list_borders(borders: Any) -> Any:

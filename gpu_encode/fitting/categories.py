@@ -26,8 +26,7 @@ from gpu_encode.tables.categories.keys import CategoryIndex, KeySpec
 from gpu_encode.tables.categories.values import Values, number_storage
 from gpu_encode.tables.categories.vocabulary import FactorizedColumn, Vocabulary
 from gpu_encode.tables.frames import Frame, Pieces, with_piece
-from gpu_encode.words.errors.pieces import rows_have_changed
-from gpu_encode.words.errors.tables import inconsistent_lengths
+from gpu_encode.words.errors.tables import inconsistent_lengths, rows_have_changed
 from gpu_encode.words.errors.values import RowError, missing_values, unknown_categories
 
 # Dates, weeks, ordinal days, and times of a day.  Months end at 12, so that days that stand before them are seen.

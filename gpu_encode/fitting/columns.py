@@ -17,7 +17,7 @@ from gpu_encode.tables.frames import Frame, Pieces
 from gpu_encode.tables.frames.column_choice import is_choice, list_columns
 from gpu_encode.words.annotations import Column
 from gpu_encode.words.errors.parameters import check_count
-from gpu_encode.words.errors.tables import no_column, not_encoded, other_width, unknown_column
+from gpu_encode.words.errors.tables import not_encoded, other_width, unknown_column
 from gpu_encode.words.notices import UnseenWarning, warn
 
 # A name of a column, or its position.
@@ -127,10 +127,21 @@ def locate(frame: Frame | Pieces, column: Any, role: str) -> int:
             )
         return int(column) % frame.n_columns
     if not isinstance(column, Hashable) or hasattr(column, "__array__"):
-        raise no_column(role.rstrip(":"), column)
+        raise _no_column(role.rstrip(":"), column)
     if column not in labels:
         raise unknown_column(role, column, labels or list(range(frame.n_columns)))
     return labels.index(column)
+
+
+def _no_column(role: str, found: object) -> ValueError:
+    """Error for what can be no name of a column; says how joint keys and groups are given."""
+    hint = ""
+    if role == "columns" and isinstance(found, list):
+        hint = f" Write a joint key as a tuple, {tuple(found)!r}."
+    elif role.startswith("The scheme"):
+        hint = " It is one column, into which several are joined first; groups may be given to fit_transform instead."
+    kind = type(found).__name__
+    return ValueError(f"{role} must be the name or position of a column of X. Got a {kind} instead.{hint}")
 
 
 def select(frame: Frame | Pieces, columns: Any, hierarchy: Any, scheme_columns: Sequence[Any]) -> Selection:

@@ -25,8 +25,9 @@ from gpu_encode.sums.targets import UNDECIDED
 from gpu_encode.tables.categories.keys import CategoryIndex
 from gpu_encode.tables.frames import Frame, Pieces
 from gpu_encode.words.errors.parameters import no_ages
-from gpu_encode.words.errors.statistics import merge_of_other_targets, other_columns, other_parameters
 from gpu_encode.words.errors.tables import other_width
+from gpu_encode.words.errors.targets import merge_of_other_targets
+from gpu_encode.words.errors.values import in_one_line
 
 # Parameters of statistics whose encoders have them under another name.
 ENCODER_NAMES = {
@@ -51,7 +52,7 @@ def check_same_statistic(known: Model, parameters: Parameters) -> None:
     if isinstance(before, Summaries) and isinstance(now, Summaries):
         earlier |= as_user_gave(before, keys_of(known), values_of(known) if before.of_columns else None)
         later |= as_user_gave(now, parameters.columns, parameters.values)
-    raise other_parameters(name, earlier[name], later[name])
+    raise _other_parameters(name, earlier[name], later[name])
 
 
 def check_same_columns(
@@ -63,11 +64,11 @@ def check_same_columns(
         for columns in (known.selection, selection)
     )
     if entries != later_entries:
-        raise other_columns(entries, later_entries)
+        raise _other_columns(entries, later_entries)
     names, later_names = [info.name for info in known.targets], [column.target.name for column in summed]
     if summed and names != later_names:
         of_columns = any(rule.statistic.names_targets for rule in known.rules)
-        raise other_parameters("values", names if of_columns else None, later_names)
+        raise _other_parameters("values", names if of_columns else None, later_names)
 
 
 def check_columns(known: Model, frame: Frame | Pieces, owner: str = "the fitted encoder") -> None:
@@ -75,7 +76,14 @@ def check_columns(known: Model, frame: Frame | Pieces, owner: str = "the fitted 
     if frame.n_columns != known.n_features:
         raise other_width(owner, frame.n_columns, known.n_features)
     if frame.names != known.feature_names:
-        raise other_columns(known.feature_names, frame.names)
+        raise _other_columns(known.feature_names, frame.names)
+
+
+def _other_columns(before: object, now: object) -> ValueError:
+    """Error for other columns than in earlier calls."""
+    return ValueError(
+        f"partial_fit was called with other columns than before: {now} after {before}. Give the same, in that order."
+    )
 
 
 def first_other(earlier: dict[str, Any], later: dict[str, Any]) -> str | None:
@@ -130,7 +138,15 @@ def check_same_parameters(
         later = parameters_of(rule.statistic) | entry_parameters(rule, key, parameters.as_unseen, now)
         name = first_other(earlier, later)
         if name is not None:
-            raise other_parameters(name, earlier[name], later[name])
+            raise _other_parameters(name, earlier[name], later[name])
+
+
+def _other_parameters(name: str, before: object, now: object) -> ValueError:
+    """Error for a parameter that shapes the encodings and has changed since earlier calls."""
+    return ValueError(
+        f"partial_fit was called with other parameters than before: {name} is now {in_one_line(now)} and was "
+        f"{in_one_line(before)}. Set it back, or call fit to start anew."
+    )
 
 
 def of_all_entries(source: Model | Parameters, specs: Sequence[SumSpec]) -> dict[str, Any]:

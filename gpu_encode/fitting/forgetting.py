@@ -13,7 +13,7 @@ from gpu_encode.sums.category_sums import CategorySums
 from gpu_encode.sums.targets import UNDECIDED, counted_classes
 from gpu_encode.tables.categories.keys import CategoryIndex, categories_as_numpy
 from gpu_encode.tables.categories.vocabulary import Vocabulary
-from gpu_encode.words.errors.statistics import never_learned, never_learned_label
+from gpu_encode.words.errors.values import in_one_line
 
 
 def forget(known: Model, gone: Model) -> Model:
@@ -62,10 +62,18 @@ def check_labels(mine: TargetInfo, theirs: TargetInfo) -> TargetInfo:
         )
     if joined.vocabulary is not None and mine.vocabulary is not None and len(joined.vocabulary) > len(mine.vocabulary):
         new = np.flatnonzero(mine.vocabulary.positions(joined.vocabulary, mine.name) < 0)
-        raise never_learned_label(joined.vocabulary.values.take(new[:1]).to_numpy()[0])
+        raise _never_learned_label(joined.vocabulary.values.take(new[:1]).to_numpy()[0])
     if joined.classes is not None and mine.classes is not None and len(joined.classes) > len(mine.classes):
-        raise never_learned_label(np.setdiff1d(joined.classes, mine.classes)[0])
+        raise _never_learned_label(np.setdiff1d(joined.classes, mine.classes)[0])
     return mine
+
+
+def _never_learned_label(label: object) -> ValueError:
+    """Error for rows to forget with a label that was never learned."""
+    return ValueError(
+        f"forget was given the label {in_one_line(label)}, which this encoder has not learned. Give rows as they were "
+        "given to fit or partial_fit, each once."
+    )
 
 
 def places_in(mine: CategoryIndex, theirs: CategoryIndex) -> NDArray[np.int32]:
@@ -73,9 +81,9 @@ def places_in(mine: CategoryIndex, theirs: CategoryIndex) -> NDArray[np.int32]:
     joined, own, places = mine.union(theirs)
     if joined.n_categories > mine.n_categories:
         new = np.setdiff1d(np.arange(joined.n_categories), own)[0]
-        raise never_learned(mine.entry.name, categories_as_numpy(joined)[new])
+        raise _never_learned(mine.entry.name, categories_as_numpy(joined)[new])
     if theirs.has_missing and not mine.has_missing:
-        raise never_learned(mine.entry.name, None)
+        raise _never_learned(mine.entry.name, None)
     return places
 
 
@@ -96,7 +104,15 @@ def check_left(key: CategoryIndex, left: Sequence[CategorySums]) -> None:
             bad[sums.distribution.category[(sums.distribution.counts < 0).any(axis=1)]] = True
         if bad.any():
             code = int(np.flatnonzero(bad)[0])
-            raise never_learned(key.entry.name, categories_as_numpy(key)[code] if code < key.n_categories else None)
+            raise _never_learned(key.entry.name, categories_as_numpy(key)[code] if code < key.n_categories else None)
+
+
+def _never_learned(key: str, category: object) -> ValueError:
+    """Error for rows to forget that were never learned."""
+    return ValueError(
+        f"forget was given rows of {key!r} that this encoder has not learned, or not so many: those of {category!r} "
+        "would leave sums that no rows have. Give rows as they were given to fit or partial_fit, each once."
+    )
 
 
 def cannot_be(sums: CategorySums) -> NDArray[np.bool_]:

@@ -22,14 +22,7 @@ from gpu_encode.sums.targets import LABELLED, Target, as_doubles, side_by_side
 from gpu_encode.tables import frames
 from gpu_encode.tables.frames import Frame, Pieces, PieceVectors, with_piece
 from gpu_encode.tables.frames.columns import are_labels, is_temporal, plain
-from gpu_encode.words.errors.pieces import rows_have_changed
-from gpu_encode.words.errors.statistics import (
-    inexact_beside_fractions,
-    no_value_columns,
-    other_number_of_targets,
-    text_as_value,
-    timestamps_as_value,
-)
+from gpu_encode.words.errors.tables import NO_NUMBERS, no_value_columns, rows_have_changed
 from gpu_encode.words.errors.targets import no_target
 from gpu_encode.words.errors.values import RowError, infinite_value
 from gpu_encode.words.notices import warn
@@ -297,7 +290,7 @@ def read_targets(
 def read_fixed_targets(ops: Ops, named: Sequence[tuple[str | None, Any]], fixed: Sequence[TargetInfo]) -> list[Target]:
     """Read targets whose kinds and classes all rows have decided, where these are some of them."""
     if len(named) != len(fixed):
-        raise other_number_of_targets(len(fixed), len(named))
+        raise _other_number_of_targets(len(fixed), len(named))
     read = []
     for (_, values), info in zip(named, fixed, strict=True):
         target = targets.make(info.name, targets.Labels.of(ops, values), info.kind, info.classes)
@@ -312,7 +305,7 @@ def read_later_targets(
 ) -> list[Target]:
     """Read targets as those of earlier calls; their classes are those of both."""
     if len(named) != len(earlier):
-        raise other_number_of_targets(len(earlier), len(named))
+        raise _other_number_of_targets(len(earlier), len(named))
     read = []
     for number, ((name, values), info) in enumerate(zip(named, earlier, strict=True)):
         if info.kind == targets.UNDECIDED:
@@ -333,6 +326,11 @@ def read_later_targets(
             )
         read.append(targets.make(name, column, info.kind, info.classes))
     return read
+
+
+def _other_number_of_targets(before: int, now: int) -> ValueError:
+    """Error for another number of targets than in earlier calls."""
+    return ValueError(f"Earlier calls had {before} targets, this one has {now}. Give the same.")
 
 
 def read_value_columns(
@@ -412,7 +410,12 @@ def refuse_inexact(values: Array) -> None:
     beyond = (values > MOST_EXACT) | (values < -MOST_EXACT)
     if bool(beyond.any()):
         row = int(np.flatnonzero(beyond)[0])
-        raise inexact_beside_fractions(row, values[row].item())
+        raise RowError(
+            f"'skew' and statistics with terms take whole numbers up to 2**53, but a value is {values[row].item()!r} "
+            "in row ",
+            row,
+            ". Convert the values to float64, which rounds them, or leave such statistics out.",
+        )
 
 
 def _read_value_column(frame: Frame | Pieces, position: int, weight: Array | None, ops: Ops) -> SummedColumn:
@@ -434,7 +437,7 @@ def _read_labels(frame: Frame | Pieces, position: int, weight: Array | None, ops
     if kind == "null":
         return _read_value_column(frame, position, weight, ops)
     if kind not in LABELLED:
-        raise text_as_value(label, column.vocabulary.to_numpy()[0]) if kind == "bytes" else timestamps_as_value(label)
+        raise _text_as_value(label, column.vocabulary.to_numpy()[0]) if kind == "bytes" else _timestamps_as_value(label)
     codes = written(column.codes)
     missing = codes < 0
     weight = where_present(weight, ~missing) if bool(missing.any()) else weight
@@ -457,7 +460,7 @@ def read_numbers(part: Frame, position: int) -> tuple[Array, Array]:
     """Values of a column as int64 or float64, on the host, and which rows have none."""
     column, label = part.column(position), part.label(position)
     if is_temporal(column):
-        raise timestamps_as_value(label)
+        raise _timestamps_as_value(label)
     values, nulls = plain(column)
     if values.dtype.kind == "O":
         return _spread(values[~nulls], nulls, label), nulls
@@ -465,12 +468,22 @@ def read_numbers(part: Frame, position: int) -> tuple[Array, Array]:
     return np.ascontiguousarray(values, np.int64 if whole else np.float64), nulls
 
 
+def _timestamps_as_value(column: object) -> TypeError:
+    """Error for a column of dates, times or spans of time."""
+    return TypeError(f"values: column {column!r} holds dates, times or spans of time. {NO_NUMBERS}")
+
+
 def _spread(present: Array, nulls: Array, label: object) -> Array:
     """Numbers held as objects, with zero in rows that have none."""
     stray = next((value for value in present if not isinstance(value, (Real, np.bool_, Decimal))), None)
     if stray is not None:
-        raise text_as_value(label, stray)
+        raise _text_as_value(label, stray)
     numbers = np.array([float(value) if isinstance(value, Decimal) else value for value in present])
     spread = np.zeros(len(nulls), np.int64 if numbers.dtype.kind in "bi" else np.float64)
     spread[~nulls] = numbers
     return spread
+
+
+def _text_as_value(column: object, found: object) -> TypeError:
+    """Error for a column of values that are no numbers."""
+    return TypeError(f"values: column {column!r} holds {found!r}, which is no number. {NO_NUMBERS}")

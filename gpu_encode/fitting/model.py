@@ -27,8 +27,7 @@ from gpu_encode.tables.categories.keys import CategoryIndex
 from gpu_encode.tables.categories.vocabulary import Vocabulary
 from gpu_encode.tables.frames import Frame, Pieces, part_with, to_host, with_piece
 from gpu_encode.tables.frames.labels import column_of
-from gpu_encode.words.errors.statistics import several_kinds
-from gpu_encode.words.errors.targets import more_than_two_labels_now
+from gpu_encode.words.errors.targets import first_labels
 from gpu_encode.words.errors.values import missing_values, unknown_categories
 from gpu_encode.words.notices import UnseenWarning, warn
 
@@ -379,7 +378,7 @@ def join_targets(mine: TargetInfo, theirs: TargetInfo) -> TargetInfo:
     if UNDECIDED in (mine.kind, theirs.kind):
         return theirs if mine.kind == UNDECIDED else mine
     if mine.kind != theirs.kind and {mine.kind, theirs.kind} & {*LABELLED}:
-        raise several_kinds(mine.name, mine.kind, theirs.kind)
+        raise _several_kinds(mine.name, mine.kind, theirs.kind)
     if mine.kind != theirs.kind:
         raise ValueError(
             f"Targets of different kinds: {mine.kind!r} and {theirs.kind!r}. Give target_type at every fit."
@@ -390,8 +389,20 @@ def join_targets(mine: TargetInfo, theirs: TargetInfo) -> TargetInfo:
         return mine
     labels = join_labels(mine.classes, theirs.classes)
     if mine.kind == "binary" and len(labels) > 2:
-        raise more_than_two_labels_now(labels)
+        raise ValueError(
+            f"The binary target now has {len(labels)} labels: {first_labels(labels)}. Fit with "
+            'target_type="multiclass" from the start.'
+        )
     return replace(mine, classes=labels)
+
+
+def _several_kinds(column: object, one: str, other: str) -> ValueError:
+    """Error for a column of values that holds one kind in some rows, and another or nothing in others."""
+    held = {"continuous": "numbers, or nothing,", "text": "text", "datetime": "dates"}
+    return ValueError(
+        f"The column {column!r} of values holds {held[one]} in some rows and {held[other]} in others. Give it one "
+        "type, in all tables."
+    )
 
 
 def widen_classes(statistics: CategorySums, before: TargetInfo, after: TargetInfo) -> CategorySums:

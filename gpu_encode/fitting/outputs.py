@@ -10,7 +10,7 @@ from cpu_fallback.exact import Floats
 from cpu_fallback.types import MISSING, Array, Codes, Folds
 from gpu_encode.formulas.encoding_rule import EncodingTable
 from gpu_encode.seam import devices
-from gpu_encode.seam.ops import Ops, device_of
+from gpu_encode.seam.ops import Ops, device_of, put
 from gpu_encode.sums.targets import check_room, most_classes
 from gpu_encode.tables.categories.keys import CategoryIndex, Columns, all_present
 from gpu_encode.words.errors.parameters import bad_option
@@ -118,9 +118,8 @@ class TiledOutput:
 
     def put(self, rows: Array, columns: Sequence[int], values: Floats) -> None:
         """Write the encodings of rows, given by their numbers, to some columns."""
-        # CuPy's assignment to rows by number counts in 32 bits, its `put` in 64.
         for column, encodings in zip(columns, self._round(values).T, strict=True):
-            self.matrix[:, column].put(rows, encodings)
+            put(self.matrix[:, column], rows, encodings)
 
     def put_row(self, row: int, columns: Sequence[int], values: Floats, ops: Ops) -> None:
         """Write the encodings of one row, which lie on the host."""

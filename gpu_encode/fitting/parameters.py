@@ -7,6 +7,7 @@ from numbers import Real
 from typing import Any, Self
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
 from cpu_fallback.types import Array
@@ -23,8 +24,7 @@ from gpu_encode.seam import devices
 from gpu_encode.sums.targets import LABELLED, UNDECIDED, Target
 from gpu_encode.tables.frames import Frame, Pieces
 from gpu_encode.words.errors.parameters import bad_option, bad_parameter, check_number, check_option
-from gpu_encode.words.errors.statistics import number_for_values
-from gpu_encode.words.errors.targets import check_dropped
+from gpu_encode.words.errors.targets import as_python
 from gpu_encode.words.notices import LeakWarning, warn
 
 
@@ -333,7 +333,7 @@ class Parameters:
         for statistic in self.every_statistic:
             statistic.check_targets(self.owner, [target.kind for target in targets])
         if self.dropped_label is not None:
-            check_dropped(self.owner, self.dropped_label, [target.classes for target in targets])
+            _check_dropped(self.owner, self.dropped_label, [target.classes for target in targets])
         for number, target in enumerate(targets):
             if target.kind in LABELLED:
                 self._check_labelled(self.statistic.of_target(number), target)
@@ -351,12 +351,12 @@ class Parameters:
         """Raise ValueError for what cannot be had of a column of text or of dates."""
         statistic.check_labelled(self.owner, target.name, target.kind)
         if self.scale != "identity":
-            raise number_for_values(self.owner, "scale", self.scale, target.name, target.kind)
+            raise _number_for_values(self.owner, "scale", self.scale, target.name, target.kind)
         numbers = [
             policy for policy in self.policies_for_unknown if not isinstance(policy, str) and not np.isnan(policy)
         ]
         if numbers and any(statistic.are_values()):
-            raise number_for_values(self.owner, "handle_unknown", numbers[0], target.name, target.kind)
+            raise _number_for_values(self.owner, "handle_unknown", numbers[0], target.name, target.kind)
 
     def of_each_key(self, selection: Selection, frame: Frame | Pieces) -> "list[Parameters]":
         """Give the parameters of every key, with one of each that may differ; checked where these are its own."""
@@ -470,6 +470,28 @@ class Parameters:
                 else "there are no other rows"
             )
             warn(f"{number} rows see no rows at all and get NaN: {why}.")
+
+
+def _check_dropped(owner: str, label: object, classes: Sequence[NDArray[Any] | None]) -> None:
+    """Raise ValueError unless each target that has classes has one of this label, and some other one."""
+    every: list[list[Any]] = [labels.tolist() for labels in classes if labels is not None]
+    if not every or any(label not in labels for labels in every):
+        absent: list[Any] = next((labels for labels in every if label not in labels), [])
+        shown = f"y holds {', '.join(map(repr, absent[:10]))}" if absent else "y is a quantity"
+        raise ValueError(
+            f"drop={as_python(label)} of {owner} is no class: {shown}. Give None, 'first' or the label of a class."
+        )
+    if any(len(labels) == 1 for labels in every):
+        raise ValueError(f"drop={as_python(label)} leaves no column: y holds one class only. Choose drop=None.")
+
+
+def _number_for_values(owner: str, parameter: str, found: object, column: object, kind: str) -> ValueError:
+    """Error for a number that would stand among text or dates."""
+    held = "text" if kind == "text" else "dates"
+    return ValueError(
+        f"{parameter}={found!r} of {owner} is for numbers, but statistics of the column {column!r} are {held}. Leave "
+        "it out, or give this column an encoder of its own."
+    )
 
 
 def read_each(given: Any, others: Any, read: Callable[[Any, str], Any], name: str) -> tuple[Any, dict[Any, Any]]:

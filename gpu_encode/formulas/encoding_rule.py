@@ -22,7 +22,6 @@ from gpu_encode.seam.ops import Ops, device_of
 from gpu_encode.sums.category_sums import CategorySums, SumSpec
 from gpu_encode.sums.moments import CategoryMoments, Moments
 from gpu_encode.tables.categories.keys import CategoryIndex
-from gpu_encode.words.errors.statistics import too_little_weight
 
 Mask = NDArray[np.bool_]
 Visibility = NDArray[np.int64] | None
@@ -378,4 +377,9 @@ def check_weights(owner: str, rules: Sequence[EncodingRule], sums: Sequence[Sequ
                 total = Moments.of(ops, seen.totals(ops).accumulators[0], seen.spec, variances=True)
                 # Of rows that do not differ, one among them, no variance is taken wrongly.
                 if float(total.n.max()) <= LARGEST_SHARE and bool((total.deviation.fraction > 0).any()):
-                    raise too_little_weight(owner, float(total.n.max()))
+                    raise ValueError(
+                        f"{owner} takes weights as numbers of rows, and computes sample variances, which take more "
+                        f"than one, but sample_weight sums to {float(total.n.max())!r}. Multiply the weights, so that "
+                        "each says how many rows it stands for (weights * len(weights) / weights.sum() makes them one "
+                        "row each on average), or take what depends on no sum of weights, such as smooth=0."
+                    )

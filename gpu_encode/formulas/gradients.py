@@ -12,7 +12,7 @@ from gpu_encode.formulas.ranks import ranks_by_value
 from gpu_encode.formulas.statistic import Context, Needs, Statistic
 from gpu_encode.sums.moments import Moments
 from gpu_encode.words.errors.parameters import check_number, check_option
-from gpu_encode.words.errors.targets import negative_hessian, not_gradients_and_hessians
+from gpu_encode.words.errors.values import RowError
 
 if TYPE_CHECKING:
     from gpu_encode.seam.ops import Ops
@@ -57,16 +57,21 @@ class GradientRatios(Statistic):
     def terms(self, ops: "Ops", values: list[Array], present: Array | None) -> list[Array]:
         """Give gradients and hessians."""
         if len(values) != 2:
-            raise not_gradients_and_hessians(len(values))
+            raise _not_gradients_and_hessians(len(values))
         if bool((values[1] < 0).any()):
             row = int(np.flatnonzero(values[1] < 0)[0])
-            raise negative_hessian(row, values[1][row].item())
+            raise RowError(
+                "Hessians (the second column of GradientEncoder's y) must be at least 0. Got "
+                f"{values[1][row].item()!r} in row ",
+                row,
+                ". Are gradients and hessians swapped?",
+            )
         return values
 
     def check_targets(self, owner: str, kinds: Sequence[str]) -> None:
         """Raise ValueError for anything else than two quantities."""
         if len(kinds) != 2:
-            raise not_gradients_and_hessians(len(kinds))
+            raise _not_gradients_and_hessians(len(kinds))
         super().check_targets(owner, kinds)
 
     def find_prior(self, total: Moments) -> Floats:
@@ -97,3 +102,12 @@ class GradientRatios(Statistic):
         denominator = moments.further[..., :1] + float(self.regularization)
         with np.errstate(divide="ignore", invalid="ignore"):
             return np.where(moments.n > 0, np.where(denominator > 0, moments.total / denominator, 0.0), np.nan)
+
+
+def _not_gradients_and_hessians(n_targets: int) -> ValueError:
+    """Error for a target of other columns than two."""
+    return ValueError(
+        f"GradientEncoder needs y of two columns, the gradient and the hessian of each row's loss, but y has "
+        f"{n_targets}. Pass np.column_stack([gradient, hessian]), or a frame of both; the hessian of squared error is "
+        "1."
+    )

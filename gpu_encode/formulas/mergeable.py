@@ -11,12 +11,8 @@ from cpu_fallback.exact import Floats
 from cpu_fallback.types import Array
 from gpu_encode.seam.ops import Ops, holding
 from gpu_encode.sums.moments import Moments
-from gpu_encode.words.errors.statistics import (
-    finish_of_other_sums,
-    misshapen_statistic,
-    nameless_statistic,
-    term_not_finite,
-)
+from gpu_encode.words.errors.parameters import nameless_statistic
+from gpu_encode.words.errors.values import RowError
 
 
 class MergeableStatistic(BaseEstimator):
@@ -78,7 +74,7 @@ class MergeableStatistic(BaseEstimator):
                 f"finish, a function of counts and sums. Got terms={self.terms!r} and finish={self.finish!r}."
             )
         if not takes(self.finish, 1 + len(self.terms)):
-            raise finish_of_other_sums(self.name, len(self.terms))
+            raise _finish_of_other_sums(self.name, len(self.terms))
 
     def of_values(self, ops: Ops, values: Array, present: "Array | None") -> list[Array]:
         """Compute the terms of each row, where `ops` computes; 0 where `present` says that the row has no value."""
@@ -99,7 +95,12 @@ class MergeableStatistic(BaseEstimator):
                 term = np.where(ops.to_host(present), term, 0)
             if not np.isfinite(term).all():
                 row = int(np.flatnonzero(~np.isfinite(term))[0])
-                raise term_not_finite(self.name, number, row, term[row], numbers[row])
+                raise RowError(
+                    f"terms[{number}] of the statistic {self.name!r} must be finite, but is {term[row]!s} of the "
+                    f"value {numbers[row]!s} in row ",
+                    row,
+                    ". Drop such rows, or make it a number, such as np.log1p(value).",
+                )
             terms.append(ops.to_device(term))
         return terms
 
@@ -108,8 +109,17 @@ class MergeableStatistic(BaseEstimator):
         sums = [visible.further[..., first + number, None] for number in range(len(self.terms))]
         values = call_on_host(self.finish, self.name, (visible.n, *sums))
         if values.dtype.kind not in "biuf":
-            raise misshapen_statistic(self.name, visible.n.shape, f"{values.dtype} values")
+            raise _misshapen_statistic(self.name, visible.n.shape, f"{values.dtype} values")
         return holding(visible.n).to_device(values.astype(np.float64))
+
+
+def _finish_of_other_sums(name: str, n_sums: int) -> ValueError:
+    """Error for a last step that cannot be called with the sums there are."""
+    sums = "the sum of its term" if n_sums == 1 else f"the sums of its {n_sums} terms"
+    return ValueError(
+        f"finish of the statistic {name!r} cannot be called with {1 + n_sums} arrays, counts and {sums}. Define it as "
+        "finish(count, *sums), or with as many parameters."
+    )
 
 
 def call_on_host(function: Callable[..., Any], name: str, arrays: Sequence[Array]) -> Any:
@@ -119,9 +129,17 @@ def call_on_host(function: Callable[..., Any], name: str, arrays: Sequence[Array
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         values = function(*copies)
     if getattr(values, "shape", None) != copies[0].shape:
-        raise misshapen_statistic(name, copies[0].shape, getattr(values, "shape", type(values).__name__))
+        raise _misshapen_statistic(name, copies[0].shape, getattr(values, "shape", type(values).__name__))
     # The bits of 0 / 0 are the processor's choice.
     return np.where(np.isnan(values), np.nan, values) if values.dtype.kind == "f" else values
+
+
+def _misshapen_statistic(name: str, expected: tuple[int, ...], found: object) -> ValueError:
+    """Error for a function that does not give one number for every category."""
+    return ValueError(
+        f"the statistic {name!r} must give an array of shape {expected}, as those that it is given have, but gave "
+        f"{found}. Compute it by array expressions, such as mean / count."
+    )
 
 
 def takes(function: Callable[..., Any], number: int) -> bool:

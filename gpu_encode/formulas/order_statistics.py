@@ -20,7 +20,7 @@ from cpu_fallback.types import Array, Rows
 from gpu_encode.seam.ops import Ops, host
 from gpu_encode.sums.category_sums import CategorySums
 from gpu_encode.sums.distributions import BEFORE, Distribution, add_counts, numbers_of
-from gpu_encode.words.errors.pieces import rows_have_changed
+from gpu_encode.words.errors.tables import rows_have_changed
 
 NAMES = ("min", "max", "median", "nunique", "mode", "first", "last")
 # Statistics with a number: the share that it is the quantile of, or the threshold that a share of the rows exceeds.

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cpu_fallback.exact import Floats, Integers, Limbs, quotient
-from cpu_fallback.row_numbers import Permutation, key_of, places_of
+from cpu_fallback.row_numbers import Permutation, key_of, ranks_of
 from gpu_encode.formulas.infrequent import check_rule, find_infrequent
 from gpu_encode.formulas.statistic import Needs, Statistic
 from gpu_encode.sums.moments import Moments
@@ -185,7 +185,7 @@ class Ranks(Statistic):
         if self.order == "random":
             key = key_of(key_of(int(self.seed), PURPOSE), draw + 1)
             order = Permutation(number, key_of(key, self.place) if self.place else key)
-            return np.asarray(places_of(order, 0, number))
+            return np.asarray(ranks_of(order, 0, number))
         return ranks_by_value(-keys if self.order == "frequency" else keys)
 
 

@@ -8,7 +8,6 @@ import numpy as np
 from cpu_fallback.elementary import exp, log
 from cpu_fallback.exact import Floats
 from gpu_encode.words.errors.parameters import check_number, check_option
-from gpu_encode.words.errors.statistics import beyond_scale
 
 SCALES = ("identity", "log", "log1p", "sqrt", "logit")
 # How near to 0 and 1 a share may come before its logit is that of this distance: about 13.9 either way.
@@ -39,7 +38,16 @@ def check_ranges(owner: str, scale: Any, ranges: Sequence[tuple[str, float, floa
     """
     for computed, least, largest in ranges:
         if least < 0 or (scale == "logit" and largest > 1):
-            raise beyond_scale(owner, scale, computed, "y" if values is None else repr(values), least, largest)
+            raise _beyond_scale(owner, scale, computed, "y" if values is None else repr(values), least, largest)
+
+
+def _beyond_scale(owner: str, scale: object, computed: str, values: str, least: float, largest: float) -> ValueError:
+    """Error for encodings that may have no place on their scale."""
+    wanted = "shares between 0 and 1" if scale == "logit" else "numbers of at least 0"
+    return ValueError(
+        f"scale={scale!r} of {owner} is for {wanted}, but {computed} of {values} may be anything from {least:g} to "
+        f'{largest:g}. Take scale="identity", leave it out, or give other values.'
+    )
 
 
 def on_scale(values: Floats, scale: Any) -> Floats:

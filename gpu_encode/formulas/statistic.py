@@ -12,7 +12,6 @@ from sklearn.base import BaseEstimator
 from cpu_fallback.exact import Floats
 from cpu_fallback.types import Array
 from gpu_encode.sums.moments import CategoryMoments, Moments
-from gpu_encode.words.errors.statistics import target_of_another_kind
 
 if TYPE_CHECKING:
     from gpu_encode.seam.ops import Ops
@@ -156,7 +155,7 @@ class Statistic(BaseEstimator):
         """Raise ValueError for a kind of target that it cannot be computed of; `owner` is the encoder's name."""
         for kind in kinds:
             if kind not in self.needs.target_kinds:
-                raise target_of_another_kind(owner, kind, self.needs.target_kinds)
+                raise _target_of_another_kind(owner, kind, self.needs.target_kinds)
 
     def check_labelled(self, owner: str, column: object, kind: str) -> None:
         """Raise ValueError if a column of values that holds text or dates, its `kind`, has no such statistic."""
@@ -221,6 +220,15 @@ class Statistic(BaseEstimator):
         For statistics that need a distribution; `values` are those of the rows in `visible` and in `total`.
         """
         raise NotImplementedError
+
+
+def _target_of_another_kind(owner: str, found: str, kinds: Sequence[str]) -> ValueError:
+    """Error for a kind of target that an encoder has no encodings for; worded so that scikit-learn's checks know it."""
+    advice = 'Pass target_type="continuous"' if "continuous" in kinds else "Pass labels, such as y > threshold"
+    return ValueError(
+        f"Unknown label type: {owner} needs a {' or '.join(kinds)} target, but y is {found}. {advice}, or take "
+        "TargetEncoder."
+    )
 
 
 def side_by_side(columns: list[Floats]) -> Floats:

@@ -1,5 +1,6 @@
 """Which statistics there are, how they are asked for, what their columns are called, and where their values lie."""
 
+import difflib
 from collections.abc import Sequence
 from numbers import Real
 from typing import Any
@@ -8,7 +9,12 @@ import numpy as np
 
 from gpu_encode.formulas import order_statistics
 from gpu_encode.formulas.mergeable import MergeableStatistic
-from gpu_encode.words.errors.statistics import nameless_statistic, no_statistics, unknown_statistic
+from gpu_encode.words.errors.parameters import nameless_statistic
+
+# Those that a name alone does not ask for.
+_WITH_NUMBER = '("quantile", q), ("share", t)'
+# What other libraries call some of them.
+_ALIASES = {"variance": "var", "skewness": "skew", "average": "mean", "stdev": "std", "unique": "nunique"}
 
 OF_LABELS = ("count", "sum", "mean", "var", "std", "sem")
 # A number for each row, by its own date: no sums of a category give it.
@@ -52,7 +58,9 @@ def name_of(statistic: Any) -> str:
 def check_statistics(statistics: Any) -> None:
     """Raise ValueError for statistics that there are not, or that are listed twice."""
     if isinstance(statistics, str) or not isinstance(statistics, (list, tuple)) or not statistics:
-        raise no_statistics(statistics, NAMES)
+        raise ValueError(
+            f"statistics must be a list of at least one of {_list(NAMES)}, or functions. Got {statistics!r}."
+        )
     for statistic in statistics:
         if callable(statistic):
             if not str(getattr(statistic, "__name__", "<")).isidentifier():
@@ -66,10 +74,18 @@ def check_statistics(statistics: Any) -> None:
         elif isinstance(statistic, MergeableStatistic):
             statistic.check()
         elif not isinstance(statistic, str) or statistic not in NAMES:
-            raise unknown_statistic(statistic, NAMES)
+            raise _unknown_statistic(statistic, NAMES)
     names = [name_of(statistic) for statistic in statistics]
     if repeated := [name for name in names if names.count(name) > 1]:
         raise ValueError(f"statistics lists {repeated[0]!r} twice. Leave one out, or give the function another name.")
+
+
+def _unknown_statistic(found: object, names: Sequence[str]) -> ValueError:
+    """Error for a statistic that does not exist; names those that do."""
+    word = str(found)
+    near = [_ALIASES[word]] if word in _ALIASES else difflib.get_close_matches(word, names, n=1)
+    hint = f" Did you mean {near[0]!r}?" if near else ""
+    return ValueError(f"statistics names {found!r}, which is none of {_list(names)}, and no function of arrays.{hint}")
 
 
 def union_of(lists: Sequence[Sequence[Any]]) -> list[Any]:
@@ -126,3 +142,7 @@ def range_of(statistic: Any, least: float, largest: float) -> tuple[float, float
     if kind == "share":
         return 0.0, 1.0
     return 0.0 if kind in NEVER_NEGATIVE or (kind == "sum" and least >= 0) else -np.inf, np.inf
+
+
+def _list(names: Sequence[str]) -> str:
+    return ", ".join([*map(repr, names), _WITH_NUMBER])

@@ -29,7 +29,7 @@ from gpu_encode.sums.moments import Moments
 from gpu_encode.sums.targets import LABELLED
 from gpu_encode.words.annotations import Column, Key
 from gpu_encode.words.errors.parameters import check_option
-from gpu_encode.words.errors.statistics import of_dates_alone, of_numbers_alone
+from gpu_encode.words.errors.tables import NO_NUMBERS
 from gpu_encode.words.errors.values import RowError
 
 OF_SQUARES = ("var", "std", "sem", "skew")
@@ -160,7 +160,7 @@ class Summaries(Statistic):
                 continue
             own = self.of_target(number)
             if of_dates := [name for name in DATES_ALONE if name in own.statistics]:
-                raise of_dates_alone(owner, of_dates[0], DATES_ALONE[of_dates[0]])
+                raise _of_dates_alone(owner, of_dates[0], DATES_ALONE[of_dates[0]])
             if kind not in own.needs.target_kinds:
                 numeric = next(name for name in own.statistics if is_ordered(name) or has_terms(name))
                 raise ValueError(
@@ -174,7 +174,7 @@ class Summaries(Statistic):
         known = OF_TEXT if kind == "text" else OF_DATES
         for statistic in self.statistics:
             if statistic not in known:
-                raise of_numbers_alone(owner, name_of(statistic), column, kind, known)
+                raise _of_numbers_alone(owner, name_of(statistic), column, kind, known)
 
     def check(self) -> None:
         """Raise ValueError for statistics that there are not, or that are listed twice."""
@@ -265,6 +265,24 @@ class Summaries(Statistic):
 
     def _enough(self, visible: Moments) -> Any:
         return (visible.less_one if self.ddof else visible.n) > 0
+
+
+def _of_dates_alone(owner: str, statistic: str, of_numbers: str | None) -> ValueError:
+    """Error for a statistic of dates that is asked of numbers or labels."""
+    instead = f" Take {of_numbers!r} of numbers." if of_numbers else ""
+    return ValueError(
+        f"{statistic!r} of {owner} is for columns of dates, named by values or in a dict of statistics.{instead}"
+    )
+
+
+def _of_numbers_alone(owner: str, statistic: str, column: object, kind: str, known: Sequence[str]) -> ValueError:
+    """Error for a statistic of numbers that is asked of a column of text or dates."""
+    held = "text" if kind == "text" else "dates"
+    return ValueError(
+        f"values: column {column!r} holds {held}, of which {owner} has {', '.join(map(repr, known))}, and "
+        f"{statistic!r} is for numbers. {NO_NUMBERS} Of several columns each may have its own: "
+        f'statistics={{"key": {{{column!r}: ["mode"], ...}}}}.'
+    )
 
 
 def count_terms(statistics: Iterable[Any]) -> int:

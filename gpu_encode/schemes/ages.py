@@ -23,11 +23,11 @@ SECONDS = {
     "min": Fraction(60),
     **{unit: Fraction(1, 10**places) for unit, places in UNITS.items()},
 }
-# Units that NumPy calls otherwise.
+# Units for which NumPy has other names.
 OF_NUMPY = {"W": "w", "D": "d", "m": "min"}
 SPAN = re.compile(r"\s*(\d+(?:\.\d+)?)\s*(w|d|h|min|s|ms|us|ns)\s*", re.ASCII)
 EIGHTHS = 8
-# Steps of later times, and sums of them, stay far inside of int64.
+# Steps up to this one, and their sums, stay far inside of int64.
 MOST_STEPS = 1 << 60
 
 
@@ -43,7 +43,7 @@ def check_span(owner: str, name: str, value: Any) -> None:
 
 
 def check_spans(owner: str, half_life: Any, window: Any) -> None:
-    """Raise ValueError for a half-life or a window that is none, or for both."""
+    """Raise ValueError for a half-life or a window that is not valid, or if both are given."""
     check_span(owner, "half_life", half_life)
     check_span(owner, "window", window)
     if half_life is not None and window is not None:
@@ -51,7 +51,7 @@ def check_spans(owner: str, half_life: Any, window: Any) -> None:
 
 
 def seconds_of(value: Any) -> Fraction | None:
-    """Give the seconds of a timedelta of Python, NumPy or pandas, or of a text; None of anything else."""
+    """Give the seconds of a timedelta of Python, NumPy or pandas, or of a text; None for anything else."""
     if isinstance(value, str):
         found = SPAN.fullmatch(value)
         return None if found is None else Fraction(found[1]) * SECONDS[found[2]]
@@ -89,7 +89,7 @@ def in_ticks(owner: str, name: str, value: Any, times: Vocabulary) -> Fraction:
     Raises
     ------
     ValueError
-        If it is a number and the times are dates, or the other way round; if times cannot be subtracted.
+        If a number is given for dates, or a timedelta for numbers; or if times cannot be subtracted.
     """
     seconds, temporal = seconds_of(value), times.kind in TEMPORAL
     if times.kind != "number" and not temporal:
@@ -152,7 +152,7 @@ def firsts_within(owner: str, window: Any, times: Vocabulary) -> NDArray[np.int6
     else:
         ticks = min(span.numerator // span.denominator, 1 << 62)
         starts = np.maximum(numbers, np.iinfo(np.int64).min + ticks) - ticks
-    # Both are sorted: to merge them takes less than to search for each.
+    # Both are sorted: to merge them takes less time than to search for each.
     merged = np.argsort(np.concatenate([starts, numbers]), kind="stable")
     firsts: NDArray[np.int64] = np.flatnonzero(merged < len(starts)) - np.arange(len(starts))
     return firsts
@@ -180,17 +180,18 @@ def folds_by_age(
     begins: NDArray[np.int64],
     ends: NDArray[np.int64],
 ) -> FoldPlan:
-    """Cut times into folds, so that what is seen begins and ends with a fold.
+    """Cut times into folds, so that the rows that a view sees begin and end with a fold.
 
     Parameters
     ----------
     column : str or int
-        That of the times.
+        The column of the times.
     firsts, steps
         As `times_seen` gives them.
     begins, ends : int64 array (views,)
-        Views of rows: the time from which all rows of a view see others, and that at which what they see ends.  The
-        rows before the next view are in it; rows before the first see what new rows do: all until the last time.
+        Views of rows: the time from which all rows of a view see others, and the time at which the rows that they see
+        end.  A view holds the rows before the next view; rows before the first view see all rows until the last time,
+        as new rows do.
     """
     n_times = len(firsts)
     now, ends = np.append(begins, n_times - 1), np.append(ends, n_times)

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import timedelta
 from fractions import Fraction
+from math import ceil, log, log1p
 from numbers import Integral, Number
 from types import MappingProxyType
 from typing import Any, Literal
@@ -33,7 +34,6 @@ from gpu_encode.schemes.plans import (
 from gpu_encode.tables import frames
 from gpu_encode.tables.categories.vocabulary import Vocabulary
 from gpu_encode.words.annotations import Column, Seed, Splitter, Vector
-from gpu_encode.words.errors.folds import by_beside, empty_folds, nothing_to_stratify, splitter_without_targets
 from gpu_encode.words.errors.parameters import (
     bad_option,
     bad_parameter,
@@ -42,7 +42,17 @@ from gpu_encode.words.errors.parameters import (
     check_number,
     check_option,
 )
+from gpu_encode.words.errors.targets import missing_targets, nothing_to_stratify
 from gpu_encode.words.errors.values import RowError
+
+# The same code where some rows have no target and the splitter needs one: these rows have a fold of their own.
+FOLD_COLUMN_OF_KNOWN = """
+    fold, known = numpy.zeros(len(X), int), numpy.flatnonzero(pandas.notna(y))
+    for number, (_, rows) in enumerate(cv.split(X.iloc[known], numpy.asarray(y)[known]), 1):
+        fold[known[rows]] = number
+    X["fold"] = fold"""
+# An empty fold counts as unlikely if one table in so many has one.
+UNLIKELY = 1_000_000
 
 FINEST_FRACTION = 100
 
@@ -65,7 +75,7 @@ class Greedy(Scheme):
     needs_row_numbers = False
 
     def plan(self, request: Request) -> FoldPlan:  # noqa: ARG002
-        """One fold that sees itself."""
+        """Make one fold that sees itself."""
         return all_rows()
 
 
@@ -168,9 +178,9 @@ class KFold(Scheme):
         if not named or len(set(columns)) < len(columns):
             raise bad_parameter("KFold", "by", self.by, "must be a column of X or a list of several, each once")
         if self.order != "random" or self.stratify:
-            raise by_beside(self.by, "stratify=True" if self.stratify else f"order={self.order!r}")
+            raise _by_beside(self.by, "stratify=True" if self.stratify else f"order={self.order!r}")
         if not isinstance(self.random_state, Integral):
-            raise by_beside(self.by, f"random_state={self.random_state!r}", "take an integer in its place")
+            raise _by_beside(self.by, f"random_state={self.random_state!r}", "take an integer in its place")
 
     def reads(self) -> list[tuple[Any, str]]:
         """Give the fold numbers that follow from columns, where there are any."""
@@ -185,7 +195,7 @@ class KFold(Scheme):
 
     @property
     def new_rows_see_folds(self) -> bool:
-        """Whether new rows get a column of each fold's encoder."""
+        """Whether new rows get a column from each fold's encoder."""
         return bool(self.blow_up)
 
     def plan(self, request: Request) -> FoldPlan:
@@ -193,7 +203,7 @@ class KFold(Scheme):
         if self.by is not None:
             empty = np.flatnonzero(request.counts["by"] == 0)
             if len(empty):
-                raise empty_folds(self.by, int(empty[0]), self.n_splits)
+                raise _empty_folds(self.by, int(empty[0]), self.n_splits)
             folds = ByValue(self.reads()[0][0], "by", np.arange(self.n_splits, dtype=np.int32))
             return all_but_own(folds, self.n_splits, self.blow_up)
         check_splits("KFold", self.n_splits, request.n_rows)
@@ -214,6 +224,21 @@ class KFold(Scheme):
             first = int(start) if self.order == "interleaved" else 0
             patterns.append(FoldPattern(self.order, self.n_splits, key_of(seed, label + 1), int(count), first))
         return WithinClasses(patterns)
+
+
+def _by_beside(by: object, other: str, instead: str = "leave one of them out") -> ValueError:
+    """Error for a parameter that folds by value do not use, or that would change the folds from pass to pass."""
+    return ValueError(f"KFold(by={by!r}) finds folds by values alone, and takes no {other}: {instead}.")
+
+
+def _empty_folds(by: object, fold: int, n_splits: int) -> ValueError:
+    """Error for a fold into which none of the values falls."""
+    enough = ceil(log(UNLIKELY * n_splits) / -log1p(-1 / n_splits))
+    return ValueError(
+        f"No row falls into fold {fold} of KFold({n_splits}, by={by!r}): its values are few, or were chosen by the "
+        f"same hash. From {enough} distinct values on, less than one table in a million has an empty fold. Take fewer "
+        "folds, more columns, another random_state, or GroupKFold, which deals out few groups evenly."
+    )
 
 
 class GroupKFold(Scheme):
@@ -273,24 +298,23 @@ class TimeFolds(Scheme):
     time : str or int
         Column of X that holds the time.
     gap : int, default=0
-        Folds between a row's own and the last one that it sees.
+        Number of folds between a row's own fold and the last fold that it sees.
     half_life : number, timedelta or str, optional
         Time in which the weight of a row halves, in the units of the time column: a number beside numbers, a timedelta
         or a text such as "7d" or "12h" (w, d, h, min, s, ms, us, ns) beside dates, and beside periods, which count from
         the time at which they begin.  The rows of a fold see others at the age that these have when the fold begins,
         new rows at their age at the last time of training.
     window : number, timedelta or str, optional
-        The rows of a fold see only those that are at most so much older than its first time; new rows those that are
-        at most so much older than the last time of training.
+        The rows of a fold see only rows that are at most so much older than the fold's first time; new rows see rows
+        that are at most so much older than the last time of training.
 
     Notes
     -----
     An age is a number of whole eighths of a half-life: the difference of the steps floor(8 t / half_life) of two times
-    t, of dates since 1970.  At k steps a row weighs 2**(-k / 8), from constants that are rounded to 31 binary places.
-    A row sees rows of its own 512 steps (64 half-lives) and of the 512 before, counted from step 0; what is older
-    counts nothing.  Sums of these weights are exact, so that all backends and parts of rows give the same bits.
-    Weighted so, counts are sums of weights: `smooth`, `min_count` and other limits compare them with the weight that is
-    left.
+    t, of dates since 1970.  At k steps a row weighs 2**(-k / 8), from constants that are rounded to 31 binary places. A
+    row sees rows of its own 512 steps (64 half-lives) and of the 512 steps before, counted from step 0; older rows
+    count nothing.  Sums of these weights are exact, so that all backends and parts of rows give the same bits. With
+    these weights, counts are sums of weights, and `smooth`, `min_count` and other limits are compared with these sums.
 
     Examples
     --------
@@ -342,10 +366,10 @@ class TimeFolds(Scheme):
         return [(self.time, "time")]
 
     def plan(self, request: Request) -> FoldPlan:
-        """Fold numbers by place in time, and a strictly lower triangular matrix."""
+        """Fold numbers by rank in time, and a strictly lower triangular matrix."""
         check_splits("TimeFolds", self.n_splits, request.n_rows)
         starts = starts_of(request.counts["time"])
-        # Rows of one time are in one fold, so that no row has to be put in order.
+        # Rows of one time are in one fold, so that rows need not be sorted.
         fold_of = (starts * self.n_splits // request.n_rows).astype(np.int32)
         if self.by_age:
             return self.plan_by_age(fold_of, request.values["time"])
@@ -354,7 +378,7 @@ class TimeFolds(Scheme):
         return FoldPlan(None, self.n_splits, visibility, np.ones((1, self.n_splits), np.int64), fold_rule=folds)
 
     def plan_by_age(self, fold_of: NDArray[np.int32], times: Vocabulary) -> FoldPlan:
-        """Cut the folds further, so that what rows see begins and ends with a fold."""
+        """Cut the folds further, so that the rows that a row sees begin and end with a fold."""
         firsts, steps = times_seen("TimeFolds", self.half_life, self.window, times)
         present, begins = np.unique(fold_of, return_index=True)
         return folds_by_age(self.time, firsts, steps, begins, np.searchsorted(fold_of, present - self.gap))
@@ -371,10 +395,10 @@ class Holdout(Scheme):
         Which rows are the calibration subset, in place of a random one: a column of X, or an array, of booleans (or 0
         and 1).  `fraction` and `random_state` then play no part.
     new_rows : {"calibration", "all"}, default="calibration"
-        What new rows see: the calibration subset, as training rows do, or all rows.
+        The rows that new rows see: the calibration subset, as training rows do, or all rows.
     calibration_rows : {"other", "nan"}, default="other"
-        What calibration rows get: encodings by the rows that do not calibrate, or NaN, so that no model is trained on
-        them by mistake.
+        The encodings of calibration rows: encodings from the rows that do not calibrate, or NaN, so that no model is
+        trained on them by mistake.
     random_state : int, RandomState, Generator or None, default=0
         Seed of the random subset.
 
@@ -438,7 +462,7 @@ class Holdout(Scheme):
         return [(frames.read_grouping(self.mask, "mask") if is_vector(self.mask) else self.mask, "mask")]
 
     def plan(self, request: Request) -> FoldPlan:
-        """Two folds: 0 calibrates, 1 is trained on."""
+        """Make two folds: fold 0 calibrates, models are trained on fold 1."""
         folds = self._random_folds(request) if self.mask is None else self._masked_folds(request)
         return FoldPlan(
             None,
@@ -461,7 +485,7 @@ class Holdout(Scheme):
         share = self._share()
         pattern = FoldPattern("random", share.denominator, seed_of(self.random_state, "Holdout"), request.n_rows)
         folds = ByPattern(pattern, (np.arange(share.denominator) >= share.numerator).astype(np.int32))
-        # A block of rows holds every fold of the pattern once, or as often as any other.
+        # A block of rows holds every fold of the pattern once, or every fold equally often.
         some = folds.fold_of[fold_numbers(pattern, 0, min(request.n_rows, share.denominator))]
         if request.n_rows and not 0 < some.sum() < len(some):
             raise ValueError(
@@ -498,10 +522,10 @@ class Splits(Scheme):
         self.cv = cv
 
     def by_row_number(self) -> Scheme | None:
-        """Give a scheme of the same folds that asks for no more than the number of rows; None where there is none."""
+        """Give a scheme with the same folds that needs only the number of rows; None if there is no such scheme."""
         if not hasattr(self.cv, "split"):
             return self
-        # Who has a splitter has loaded them.
+        # Whoever has a splitter has loaded scikit-learn's module of splitters.
         from sklearn import model_selection
 
         if type(self.cv) is model_selection.KFold and not self.cv.shuffle:
@@ -509,7 +533,7 @@ class Splits(Scheme):
         return self if type(self.cv) in (model_selection.KFold, model_selection.PredefinedSplit) else None
 
     def plan(self, request: Request) -> Plan:
-        """Ask once for the splits."""
+        """Read the splits once."""
         listed = self.splits_of(request) if hasattr(self.cv, "split") else list(self.cv)
         if listed and not isinstance(listed[0], tuple) and is_vector(listed[0]):
             raise ValueError(
@@ -530,7 +554,17 @@ class Splits(Scheme):
                 raise ValueError(f"{error} cv={self.cv!r} takes them from fit_transform(X, y, groups=...).") from error
             if request.lacking is None or self.by_row_number() is not None:
                 raise
-            raise splitter_without_targets(self.cv, error, request.lacking) from error
+            raise _splitter_without_targets(self.cv, error, request.lacking) from error
+
+
+def _splitter_without_targets(cv: object, error: Exception, rows: NDArray[Any]) -> RowError:
+    """Error for a splitter of scikit-learn that fails where rows without a target are kept."""
+    said = str(error).splitlines()[0].rstrip(".")
+    advice = (
+        f", and cv={cv!r} fails: {said}. If it splits by y, split the rows that have a target beforehand, give the "
+        f'others a fold of their own, which sees all of these, and name the column, cv="fold":{FOLD_COLUMN_OF_KNOWN}'
+    )
+    return missing_targets("y", rows, advice)
 
 
 def list_of(columns: Any) -> tuple[Any, ...]:
@@ -547,7 +581,7 @@ def is_vector(cv: Any) -> bool:
 
 @contextmanager
 def naming(name: str | None) -> Iterator[None]:
-    """Say of an error which of several schemes it is about, if that has a name."""
+    """Add the name of the scheme to an error about one of several schemes."""
     try:
         yield
     except (ValueError, TypeError) as error:
@@ -558,12 +592,12 @@ def naming(name: str | None) -> Iterator[None]:
         raise type(error)(f"{name}: {error}") from error
 
 
-# What a user gives as `cv`: a scheme, a number of folds, a column of fold numbers, a splitter or its splits.
+# Values of `cv`: a scheme, a number of folds, a column of fold numbers, a splitter or its splits.
 CrossFitting = Scheme | Splitter | ArrayLike | Iterable[tuple[ArrayLike, ArrayLike]] | None
 
 
 def resolve(cv: Any, shuffle: Any, random_state: Any, owner: str = "TargetEncoder", name: str = "cv") -> Scheme:
-    """Turn what the user of an encoder gave as `cv` into a checked scheme."""
+    """Turn the `cv` that a user gave into a checked scheme."""
     check_random_state(random_state)
     if isinstance(cv, Mapping):
         law = "must be one scheme for all columns: give columns of another scheme an encoder of their own"

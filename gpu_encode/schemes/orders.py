@@ -27,9 +27,9 @@ from gpu_encode.tables.categories.vocabulary import Vocabulary
 from gpu_encode.words.annotations import Column, Seed
 from gpu_encode.words.errors.parameters import bad_parameter, check_count, check_number, check_option
 
-# Rows for each row of a block, up to the longest block.
+# An "auto" block has one row more for each so many rows, up to the longest block.
 ROWS_OF_BLOCK, MOST_IN_BLOCK = 1000, 256
-# Places of a whole block are gone through until one lies in the last block, which may be of one row.
+# Cycle walking goes through the ranks of a whole block until one lies in the last block, which may have one row.
 LONGEST_BLOCK = 4096
 # Orders have numbers of 32 bits.
 MOST_ORDERS = 2**32 - 1
@@ -39,7 +39,7 @@ class LeaveOneOut(Scheme):
     """Every row sees all rows but itself.
 
     It keeps the promise that a row's own target never changes its encoding, and still misleads a learner: within a
-    category the encoding falls where the own target rises, so on a constant feature one threshold separates the
+    category the encoding falls where a row's own target rises, so on a constant feature one threshold separates the
     classes.  Prefer `KFold` or `Ordered`.
 
     Examples
@@ -52,14 +52,14 @@ class LeaveOneOut(Scheme):
     needs_row_numbers = False
 
     def plan(self, request: Request) -> LeaveOneOutPlan:  # noqa: ARG002
-        """Nothing to decide."""
+        """Give the plan, in which there is nothing to decide."""
         return LeaveOneOutPlan()
 
 
 class Ordered(Scheme):
     """Every row sees the rows before it: in a random order, in time or as they stand (CatBoost's ordered statistics).
 
-    The prior is the mean of the order so far, taken at the row's place with all but its top nine bits cleared (at most
+    The prior is the mean of the order so far, taken at the row's rank with all but its top nine bits cleared (at most
     1/256 stale); the first row of a random order gets the mean of all other rows.
 
     Parameters
@@ -87,19 +87,19 @@ class Ordered(Scheme):
         With `time`: time in which the weight of a row halves, as in `TimeFolds`.  A row sees others at the age that
         they have at its own time, new rows at their age at the last time of training.
     window : number, timedelta or str, optional
-        With `time`: a row sees only those that are at most so much older, new rows those that are at most so much older
-        than the last time of training.
+        With `time`: a row sees only rows that are at most so much older; new rows see rows that are at most so much
+        older than the last time of training.
 
     Notes
     -----
     Ages are those of `TimeFolds`, whose notes define them.  With `half_life` or `window` the prior is the mean of just
-    the rows that the row itself sees.  Rows that see none get NaN.
+    the rows that the row itself sees.  Rows that see no rows get NaN.
 
-    Blocks are for rows that stand in no order.  Of any two rows either still comes first as often, but neighbours
-    share their fate: of the few rows that the first rows of a category see, most are then their neighbours.  Where
-    these have like targets, that tells a row's own target.  Hotel bookings, which stand by hotel and outcome, lose
-    0.001 to 0.002 of the area under the curve with blocks of 16 (of 95,000 rows), 0.003 to 0.006 with 64, "auto", and
-    0.013 to 0.017 with 1,024; rows in no order lose nothing.
+    Blocks are for rows that stand in no order.  Of any two rows, each still comes first equally often, but neighbours
+    stay together: the first rows of a category see few rows, and most of these are then their neighbours.  If
+    neighbours have like targets, they reveal a row's own target.  Hotel bookings, which stand by hotel and outcome,
+    lose 0.001 to 0.002 of the area under the curve with blocks of 16 (of 95,000 rows), 0.003 to 0.006 with 64, "auto",
+    and 0.013 to 0.017 with 1,024; rows in no order lose nothing.
 
     References
     ----------
@@ -154,7 +154,7 @@ class Ordered(Scheme):
 
     @property
     def needs_row_numbers(self) -> bool:
-        """Whether what a row sees depends on its number among all rows, rather than on its values."""
+        """Whether the rows that a row sees depend on its number among all rows, rather than on its values."""
         return self.time is None
 
     def check(self) -> None:
@@ -186,9 +186,9 @@ class Ordered(Scheme):
         return [] if self.time is None else [(self.time, "time")]
 
     def plan(self, request: Request) -> OrderedPlan:
-        """Orders, and the place from which rows get encodings."""
+        """Give the orders, and the rank from which rows get encodings."""
         n = request.n_rows
-        burn_in = self.places_left_out(n)
+        burn_in = self.rows_left_out(n)
         if self.time is not None:
             by_time = ByTime(self.time, "time", starts_of(request.counts["time"]))
             ages = self.plan_ages(request.values["time"]) if self.by_age else (None, None)
@@ -199,12 +199,12 @@ class Ordered(Scheme):
         return OrderedPlan(orders, self.average, burn_in)
 
     def plan_ages(self, times: Vocabulary) -> tuple[NDArray[np.int64], FoldPlan]:
-        """Give the first time that is seen from each time, and what new rows see."""
+        """Give the first time that is seen from each time, and the plan of new rows."""
         firsts, steps = times_seen("Ordered", self.half_life, self.window, times)
         none = np.zeros(0, np.int64)
         return firsts, folds_by_age(self.time, firsts, steps, none, none)
 
-    def places_left_out(self, n_rows: int) -> int:
+    def rows_left_out(self, n_rows: int) -> int:
         """Give the number of rows at the beginning of each order that get NaN."""
         return int(self.burn_in) if isinstance(self.burn_in, Integral) else int(self.burn_in * n_rows)
 
@@ -219,7 +219,7 @@ class Ordered(Scheme):
         Raises
         ------
         ValueError
-            If the number is no order's, if there is one order only, or if each call would get another one.
+            If no order has this number, if there is only one order, or if each call would get another order.
         """
         check_count("draw", "t", number, low=0, high=MOST_ORDERS)
         if self.time is not None or not self.shuffle:
@@ -232,7 +232,7 @@ class Ordered(Scheme):
                 "draw gives every call with the same t the same order, which takes an integer as random_state. Got "
                 f"random_state={self.random_state!r} instead."
             )
-        return OrderedPlan([self.order(int(number), n_rows)], True, self.places_left_out(n_rows))
+        return OrderedPlan([self.order(int(number), n_rows)], True, self.rows_left_out(n_rows))
 
 
 def block_of(n_rows: int) -> int:

@@ -34,7 +34,7 @@ PURPOSES = {
 class Scheme(KnownKeywords, BaseEstimator):
     """Base of all schemes."""
 
-    # What those had that were saved before a parameter was added.
+    # Values for encoders that were saved before a parameter was added.
     parameters_before: Mapping[str, Any] = MappingProxyType({})
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -44,7 +44,7 @@ class Scheme(KnownKeywords, BaseEstimator):
         """Raise ValueError for parameters out of range."""
 
     def reads(self) -> list[tuple[Any, str]]:
-        """Columns whose values the scheme asks for, and as what; None is the groups given beside X."""
+        """Columns that the scheme reads, each with its role; None stands for the groups given beside X."""
         return []
 
     @property
@@ -59,12 +59,12 @@ class Scheme(KnownKeywords, BaseEstimator):
 
     @property
     def new_rows_see_folds(self) -> bool:
-        """Whether new rows see some of the folds, or each apart, or rows by their age, rather than all rows."""
+        """Whether new rows see some folds, or each fold by itself, or rows by their age, rather than all rows."""
         return self.by_age
 
     @property
     def needs_row_numbers(self) -> bool:
-        """Whether what a row sees depends on its number among all rows, rather than on its values."""
+        """Whether the rows that a row sees depend on its number among all rows, rather than on its values."""
         return not self.reads() or self.reads() != self.reads_of_rows()
 
     def used_columns(self) -> list[Any]:
@@ -73,7 +73,7 @@ class Scheme(KnownKeywords, BaseEstimator):
         return [one for column in named for one in (column.columns if isinstance(column, ValueFolds) else (column,))]
 
     def reads_of_rows(self) -> list[tuple[Any, str]]:
-        """Columns that the scheme asks for, but for arrays that the user gave it for all rows."""
+        """Columns that the scheme reads, without arrays that the user gave it for all rows."""
         return [read for read in self.reads() if not isinstance(read[0], (Frame, Pieces))]
 
     def plan(self, request: "Request") -> "Plan":
@@ -115,21 +115,21 @@ def check_splits(owner: str, n_splits: Any, n_rows: int, noun: str = "samples") 
 
 @dataclass(frozen=True)
 class Request:
-    """What a scheme knows of the rows.
+    """What a scheme may know about the rows.
 
     Parameters
     ----------
     n_rows : int
     counts : dict of str to int64 array
-        By what the scheme reads a column as: rows of each of its distinct values, in sorted order of the values.
+        By the role of a column: the number of rows of each distinct value, in sorted order of the values.
     class_counts : list of int64 array
-        Rows of each class of each target, None of a continuous one; empty unless the scheme reads classes.
+        Rows of each class of each target, None for a continuous target; empty unless the scheme reads classes.
     values : dict of str to Vocabulary
-        By what the scheme reads a column as: the distinct values.
+        By the role of a column: its distinct values.
     X, y, groups
         As the user gave them, for scikit-learn's splitters.
     lacking : int64 array, optional
-        Rows without a target, where y has some, for the same.
+        Rows without a target, if y has such rows; also for these splitters.
     """
 
     n_rows: int
@@ -144,7 +144,7 @@ class Request:
 
 @dataclass(frozen=True)
 class ByValue:
-    """Folds by the value of a column: `fold_of` has one for each distinct value, in sorted order."""
+    """Folds by the value of a column: `fold_of` has a fold for each distinct value, in sorted order."""
 
     column: Any
     role: str
@@ -153,7 +153,7 @@ class ByValue:
 
 @dataclass(frozen=True)
 class ByPattern:
-    """Folds made of those of a pattern: `fold_of` has one for each of its folds."""
+    """Folds made of the folds of a pattern: `fold_of` has a fold for each fold of the pattern."""
 
     pattern: FoldPattern
     fold_of: NDArray[np.int32]
@@ -168,19 +168,19 @@ class WithinClasses:
 
 @dataclass(frozen=True)
 class ValueFolds:
-    """Fold numbers that follow from the values of some columns alone: the hash of a row, modulo the number of folds."""
+    """Fold numbers that follow only from the values of some columns: the hash of a row, modulo the number of folds."""
 
     columns: tuple[Any, ...]
     n_splits: int
     seed: int
 
     def of_categories(self, key: CategoryIndex) -> NDArray[np.int32]:
-        """Give the fold of each category of a key of these columns, and of a missing value at last."""
+        """Give the fold of each category of a key of these columns; the last fold is that of a missing value."""
         folds: NDArray[np.int32] = (hash_categories(key, self.seed).view(np.int64) % self.n_splits).astype(np.int32)
         return folds
 
 
-# How a row finds its fold.
+# The ways in which a row finds its fold.
 FoldRule = ByValue | ByPattern | WithinClasses
 
 
@@ -191,7 +191,7 @@ class Ageing:
     Parameters
     ----------
     role : str
-        By what the scheme reads the times.
+        The role in which the scheme reads the times.
     steps : int64 array (times,)
         Step of each distinct time, in order.
     by_fold : int64 array (n_folds, 2)
@@ -214,15 +214,15 @@ class FoldPlan:
     visibility : int64 array (n_folds, n_folds)
         visibility[f, g] = 1 where rows of fold f see rows of fold g.
     new_rows : int64 array (views, n_folds)
-        What new rows see: one view, or one a fold's encoder for blow-up columns.
+        The folds that new rows see: one view, or a view for each fold's encoder with blow-up columns.
     blow_up : bool
         Every row gets one column per view of `new_rows`, in training too.
     fold_rule : FoldRule, optional
-        How rows find their folds, where that takes more than their numbers; `assign` makes `folds` of it.
+        How rows find their folds, if their numbers are not enough; `assign` makes `folds` of it.
     blind : tuple of int
         Folds whose rows get NaN, whatever their row of the matrix says.
     ageing : Ageing, optional
-        How rows lose weight; `assign` makes `weights` of it: one for each row, on the scale of its block.
+        How rows lose weight; `assign` makes `weights` of it, a weight for each row on the scale of its block.
     """
 
     folds: Folds
@@ -243,12 +243,12 @@ class FoldPlan:
 
 @dataclass(frozen=True)
 class SplitPlan:
-    """Splits whose training sets are not made of test folds; each is summed on its own.
+    """Splits whose training sets are not unions of test folds; each training set is summed on its own.
 
     Parameters
     ----------
     folds : int32 array (rows,)
-        Split in whose test set each row lies.
+        The number of the split whose test set holds each row.
     training : list of int64 array
         Rows of each split's training set.
     """
@@ -264,7 +264,7 @@ class LeaveOneOutPlan:
 
 @dataclass(frozen=True)
 class ByTime:
-    """Rows in order of a column; `starts` is the place at which each of its sorted distinct values begins."""
+    """Rows in order of a column; `starts` is the rank at which each of its sorted distinct values begins."""
 
     column: Any
     role: str
@@ -273,9 +273,9 @@ class ByTime:
 
 @dataclass(frozen=True)
 class TimeOrder:
-    """Rows in order of time; `ties` numbers the distinct times, `starts` is the place at which each begins.
+    """Rows in order of time; `ties` numbers the distinct times, `starts` is the rank at which each begins.
 
-    `firsts`: in a window, the number of the first time that is seen from each.
+    `firsts`: in a window, the number of the first time that is seen from each time.
     """
 
     rows: Array
@@ -302,13 +302,13 @@ class OrderedPlan:
     average : bool
         One column with the average over the orders, else one column an order.
     burn_in : int
-        Rows at the first `burn_in` places get NaN.
+        Rows of the first `burn_in` ranks get NaN.
     time : ByTime, optional
-        The only order, where it is one in time; `assign` makes `orders` of it.
+        The only order, if it is in time; `assign` makes `orders` of it.
     firsts : int64 array (times,), optional
-        Where rows count by their age, in an order in time: number of the first time that is seen from each.
+        If rows count by their age, in an order in time: the number of the first time that is seen from each time.
     new_rows : FoldPlan, optional
-        What new rows then see, and how rows lose weight, if they do.
+        The rows that new rows then see, and how rows lose weight, if they do.
     """
 
     orders: list[Order]
@@ -359,19 +359,19 @@ def all_rows() -> FoldPlan:
 
 
 def by_time(codes: Array, starts: Array, firsts: Array | None = None) -> TimeOrder:
-    """Order rows by the sorted codes of their times; `starts` is the place at which each time begins."""
+    """Order rows by the sorted codes of their times; `starts` is the rank at which each time begins."""
     rows = np.argsort(codes, kind="stable")
     return TimeOrder(rows, codes[rows].astype(np.int64), starts, firsts)
 
 
 def starts_of(counts: Array) -> Array:
-    """Place in time at which the rows of each of the sorted times begin, by their numbers."""
+    """Rank in time at which the rows of each of the sorted times begin, by their numbers."""
     starts: Array = np.cumsum(counts) - counts
     return starts
 
 
 def leak_of(plan: Plan) -> str | None:
-    """Say how a learner can read a row's own target off the training encodings of a plan; None if it cannot."""
+    """Say how a learner could read a row's own target from the training encodings of a plan; None if it could not."""
     if isinstance(plan, LeaveOneOutPlan):
         return (
             "LeaveOneOut training encodings hold no row's own target, but fall where it rises, so that a tree reads it "
@@ -446,8 +446,8 @@ def row_numbers(chosen: Any, n_rows: int, role: str) -> NDArray[np.int64]:
 def first_rows(plan: Plan, n_rows: int) -> int:
     """Count the rows that see no other row and were not left without an encoding by burn-in.
 
-    The first row of a random order does not count: its prior comes from all other rows.  Of folds only a single row is
-    known to see no other: what others see depends on the weights.
+    The first row of a random order does not count: its prior comes from all other rows.  With folds, only a single row
+    is known to see no other row: in other cases the weights decide.
     """
     if not isinstance(plan, OrderedPlan):
         return int(n_rows == 1)
@@ -462,19 +462,19 @@ def first_rows(plan: Plan, n_rows: int) -> int:
 
 @dataclass(frozen=True)
 class RowsAtHand:
-    """Rows that a plan is asked about.
+    """The rows for which a plan is applied.
 
     Parameters
     ----------
     ops : Ops
     n_rows : int
     codes : dict of str to int32 array (rows,)
-        By what the scheme reads a column as: place of each row's value among the sorted values of all rows, where the
-        backend computes.
+        By the role of a column: the index of each row's value among the sorted values of all rows, where the backend
+        computes.
     labels : array
         Class of each row by the first target, if that is a classification target.
     first_row : int
-        Number of the first of them among all rows.
+        Number of the first row among all rows.
     earlier : int64 array (classes,), optional
         Rows of each class before the first row; 0 unless given.
     """
@@ -487,14 +487,14 @@ class RowsAtHand:
     earlier: NDArray[np.int64] | None = None
 
 
-# Their fold numbers fit the fast caches.
+# The fold numbers of so few rows fit the fast caches.
 FEW_ROWS = 1 << 15
 
 
 def assign(plan: Plan, rows: RowsAtHand) -> Plan:
     """Give the plan with the fold numbers, or the order in time, of the rows at hand, where the backend computes."""
     plan = upload(find_rows(plan, rows), rows.ops)
-    # Every column would ask for the fold numbers again; a GPU is quick to find them.
+    # Every column needs the fold numbers, so they are written once; a GPU computes them fast enough each time.
     few = rows.n_rows <= FEW_ROWS and device_of(rows.ops) == "cpu"
     if few and isinstance(plan, FoldPlan) and isinstance(plan.folds, FoldPattern):
         return replace(plan, folds=rows.ops.fold_numbers(plan.folds, 0, rows.n_rows))
@@ -509,7 +509,7 @@ def find_rows(plan: Plan, rows: RowsAtHand) -> Plan:
     if isinstance(plan, FoldPlan) and isinstance(plan.folds, FoldPattern) and rows.first_row:
         return replace(plan, folds=plan.folds.at(plan.folds.first_row + rows.first_row))
     if isinstance(plan, FoldPlan) and plan.folds is not None and not isinstance(plan.folds, FoldPattern):
-        # Those of all rows.
+        # The fold numbers are those of all rows.
         return replace(plan, folds=plan.folds[rows.first_row : rows.first_row + rows.n_rows])
     if isinstance(plan, OrderedPlan) and plan.time is not None:
         firsts = None if plan.firsts is None or plan.steps is not None else rows.ops.to_device(plan.firsts)

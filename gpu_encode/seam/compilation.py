@@ -54,7 +54,7 @@ def is_compiled() -> bool:
     return kernel_folder.is_complete()
 
 
-def place() -> Path:
+def folder() -> Path:
     """Give the folder of the kernels."""
     return kernel_folder.folder()
 

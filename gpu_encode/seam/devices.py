@@ -5,7 +5,7 @@ import ctypes
 import os
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
 from importlib import import_module
@@ -15,11 +15,13 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from gpu_encode.words.errors.devices import device_too_small, no_gpu
 from gpu_encode.words.errors.parameters import check_option
+from gpu_encode.words.errors.resources import device_too_small
 
 if TYPE_CHECKING:
     from gpu_encode.seam.ops import DeviceOps
+
+INSTALL = "pip install '.[cu13]' (or '.[cu12]', for CUDA 12) in the checkout"
 
 DEVICES = ("auto", "cpu", "cuda")
 LIBRARIES = ("cupy", "numba_cuda")
@@ -67,8 +69,21 @@ def choose(wanted: Any, *data: Any, n_rows: int = FEWEST_ROWS) -> str:
     if wanted == "cpu" or (wanted == "auto" and not held and (n_rows < FEWEST_ROWS or simulated() or not has_gpu())):
         return "cpu"
     if not has_gpu():
-        raise no_gpu([name for name in LIBRARIES if find_spec(name) is None], driver_is_there(), held)
+        raise _no_gpu([name for name in LIBRARIES if find_spec(name) is None], driver_is_there(), held)
     return "cuda"
+
+
+def _no_gpu(missing: Sequence[str], has_driver: bool, held: bool) -> RuntimeError:
+    """Error for a GPU that is asked for, or that holds the data, and cannot be used."""
+    wish = "The data lies in a GPU's memory" if held else "device='cuda' was asked for"
+    if missing:
+        reason = f"{' and '.join(missing)} cannot be imported: {INSTALL}"
+    elif has_driver:
+        reason = "the driver shows no GPU to this process: look at nvidia-smi and at CUDA_VISIBLE_DEVICES"
+    else:
+        reason = "NVIDIA's driver (libcuda) is not installed on this machine"
+    advice = "" if held else " Or choose device='cpu' or 'auto', which give the same codes."
+    return RuntimeError(f"{wish}, but {reason}. `gpu-encode doctor` shows what works here.{advice}")
 
 
 def on_gpu(data: Any) -> bool:

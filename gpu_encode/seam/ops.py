@@ -19,7 +19,6 @@ from cpu_fallback.row_numbers import FoldPattern, Permutation
 from cpu_fallback.types import MISSING, Array, Carry, Folds, Layout, Rows, SumsByNumber
 from gpu_encode.seam import compilation, devices
 from gpu_encode.seam.loading import LOADING
-from gpu_encode.words.errors.devices import backend_cannot_run
 from gpu_encode.words.errors.parameters import check_option
 
 COMPILED = "cpu_fallback.compiled"
@@ -78,14 +77,14 @@ class Ops(Protocol):
     def fold_numbers(self, pattern: FoldPattern, start: int, stop: int, /) -> Array:
         """Fold number (int32) of each row in [start, stop)."""
 
-    def places_of(self, permutation: Permutation, start: int, stop: int, /) -> Array:
+    def ranks_of(self, permutation: Permutation, start: int, stop: int, /) -> Array:
         """Place in the order of each row in [start, stop)."""
 
     def rows_at(self, permutation: Permutation, start: int, stop: int, /) -> Array:
-        """Row at each place in [start, stop) of the order."""
+        """Row of each rank in [start, stop) of the order."""
 
     def extents(self, target: Array | None, weight: Array | None, powers: tuple[int, ...], /) -> list[tuple[int, int]]:
-        """Binary places [low, high) that weight * target**power touches in any row, for each power; (0, 0) if none."""
+        """Binary positions [low, high) that weight * target**power touches in any row, by power; (0, 0) if none."""
 
     def accumulate(
         self, rows: Rows, n_categories: int, folds: Folds, n_folds: int, n_classes: int, layout: Layout, /
@@ -104,7 +103,7 @@ class Ops(Protocol):
     def gather_numbers(self, table: Array, values: Array, categories: Array, out: Array, /) -> None:
         """Write table[code] (categories + 2, 1, outputs) of each number to `out` (rows, outputs).
 
-        A code is the place in sorted distinct `categories`, as `lookup` gives it, of values of the same dtype; values
+        A code is the index in sorted distinct `categories`, as `lookup` gives it, of values of the same dtype; values
         that are not there have the line before the last.
         """
 
@@ -223,16 +222,16 @@ class FusedOps(Protocol):
 
         Its definition is `tuning.steps.Steps.by_arrays`: `own` are sums as above, `visibility` (views, folds) says what
         each view sees, whose gain is of the fold of its number, `parts` are the category of every column, `ridge` is
-        below 0 where the variance decides.  `numbers` are the units of W and S, and powers of two for the binary places
-        of S, of the spread and of gains; then the longest step.  `steps` (views, categories) or nothing are zeros, to
-        be written over.
+        below 0 where the variance decides.  `numbers` are the units of W and S, and powers of two for the binary
+        positions of S, of the spread and of gains; then the longest step.  `steps` (views, categories) or nothing are
+        zeros, to be written over.
         """
 
     def seen_from(self, sums: Array, spans: Array, factors: Array, /) -> Array:
         """Multiply sums (..., steps, classes, width) by a factor and a power of two for each step (steps, 2).
 
-        Of each of the `spans` (sums, 4), columns of `sums` from one to another, it gives digits from one place to
-        another, which hold the product; its definition is `sums.decay.multiply_sums`.
+        Of each of the `spans` (sums, 4), columns of `sums` from one to another, it gives digits from one position
+        to another, which hold the product; its definition is `sums.decay.multiply_sums`.
         """
 
     def encode_categories(
@@ -296,8 +295,9 @@ class FusedOps(Protocol):
     ) -> Written | None:
         """Write the encoding of every row from the rows before it; the first row sees nothing, and its prior is NaN.
 
-        The order is random, the row at each place, or None: as rows stand.  `ties` are the number of each place's time
-        and the place at which each time begins.  At most `most_ordered_rows`.  Otherwise as `leave_one_out_encodings`.
+        The order is random, the row of each rank, or None: as rows stand.  `ties` are the number of the time at each
+        rank, and the rank at which each time begins.  At most `most_ordered_rows`.  Otherwise as
+        `leave_one_out_encodings`.
         """
 
     def most_ordered_rows(self, layout: Layout, /) -> int:
@@ -404,7 +404,7 @@ class HostStrings(Protocol):
         """Prepare distinct rows, so that others are looked up among them."""
 
     def lookup_strings(self, parts: list[Any], categories: Any) -> Array:
-        """Give the place of each row among the prepared ones (int32): -1 for null, -2 where it is absent."""
+        """Give the index of each row among the prepared ones (int32): -1 for null, -2 where it is absent."""
 
 
 class DeviceStrings(Protocol):
@@ -422,7 +422,7 @@ class DeviceStrings(Protocol):
         """Prepare distinct rows, so that others are looked up among them."""
 
     def lookup_strings(self, strings: Any, categories: Any, nulls: Array | None = None) -> Array:
-        """Give the place of each row among the prepared ones (int32): -1 for null, -2 where it is absent."""
+        """Give the index of each row among the prepared ones (int32): -1 for null, -2 where it is absent."""
 
     def strings_to_device(self, offsets: Array, characters: Array) -> Any:
         """Copy rows in Arrow's buffers to the GPU."""
@@ -511,13 +511,19 @@ def memory_of(ops: Ops) -> str:
     return f"cuda:{devices.cuda().current_device()}"
 
 
-def through(places: Array, codes: Array, ops: Ops) -> Array:
-    """Place of each row, by its code, where `ops` computes; `places` lie on the host, and a missing code stays."""
-    if np.array_equal(places, np.arange(len(places))):
+def through(indices: Array, codes: Array, ops: Ops) -> Array:
+    """Index of each row, by its code, where `ops` computes; `indices` lie on the host, and a missing code stays."""
+    if np.array_equal(indices, np.arange(len(indices))):
         return codes
     # A missing code counts from the end of the table, where it is found again.
-    table: Array = ops.to_device(np.append(places, np.int32(MISSING)).astype(np.int32))
+    table: Array = ops.to_device(np.append(indices, np.int32(MISSING)).astype(np.int32))
     return table[codes]
+
+
+def put(array: Array, numbers: Array, values: Any) -> None:
+    """Set the elements of an array that have these numbers, counted over all of its axes."""
+    # CuPy's assignment to rows by number counts in 32 bits, its `put` in 64.
+    array.put(numbers, values)
 
 
 def tiles(n_rows: int, size: int) -> Iterator[tuple[int, int]]:
@@ -550,9 +556,20 @@ def use_backend(name: str) -> Iterator[None]:
     """
     check_option("use_backend", "name", name, tuple(BACKENDS))
     if name.startswith("cuda") and (not devices.has_gpu() or devices.simulated() != (name == "cuda-simulator")):
-        raise backend_cannot_run(name)
+        raise _backend_cannot_run(name)
     _forced.append(name)
     try:
         yield
     finally:
         _forced.pop()
+
+
+def _backend_cannot_run(name: str) -> RuntimeError:
+    """Error for a backend that was chosen by name and cannot start."""
+    needs = (
+        "NUMBA_ENABLE_CUDASIM=1 and GPU_ENCODE_SIMULATED_ARRAYS=tests.cuda.stand_in in the environment before Python "
+        "starts in a checkout, and numba-cuda and CuPy installed"
+        if name == "cuda-simulator"
+        else "a CUDA GPU, the CUDA extra, and NUMBA_ENABLE_CUDASIM not set"
+    )
+    return RuntimeError(f"The backend {name!r} cannot run here: it needs {needs}.")

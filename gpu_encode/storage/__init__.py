@@ -14,7 +14,7 @@ def save(encoder: Any, path: "str | PathLike[str]") -> None:
     ----------
     encoder : encoder
     path : path
-        The file; one that is there already is replaced, at the end.
+        The file; a file that is there already is replaced at the end.
 
     Raises
     ------
@@ -56,7 +56,7 @@ def load(path: "str | PathLike[str]") -> Any:
     Returns
     -------
     encoder
-        Fitted; `transform` gives the same bits as that of the encoder saved.
+        Fitted; `transform` gives the same bits as the saved encoder's.
 
     Raises
     ------

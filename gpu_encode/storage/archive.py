@@ -1,7 +1,7 @@
 """The file: an uncompressed ZIP of one JSON document and one Arrow IPC stream per array.
 
-Nothing is compressed, so the bytes are a function of the content alone.  What a file makes of itself in memory is
-counted before it is made, and may be eight times its size.
+Nothing is compressed, so the bytes are a function of the content alone.  The memory that the content of a file needs is
+counted before it is taken, and may be eight times the file's size.
 """
 
 import contextlib
@@ -18,7 +18,7 @@ from typing import IO, Any, Self
 
 import pyarrow as pa
 
-from gpu_encode.words.errors.files import FULL, DiskFullError, disk_is_full
+from gpu_encode.words.errors.resources import FULL, DiskFullError
 
 FORMAT = "gpu-encode"
 VERSION = 1
@@ -26,36 +26,49 @@ DOCUMENT = "model.json"
 _COLUMN = "values"
 _NO_TIME = (1980, 1, 1, 0, 0, 0)
 _FIRST_BYTES = b"PK\x03\x04"
-# What a file may take of memory while it is read, for each of its bytes; and what a small one may.
+# Bytes of memory that a file may take for each of its bytes while it is read; and the bytes that any small file may
+# take.
 UNFOLDED = 8
 UNFOLDED_LEAST = 1 << 26
 # A member takes 300 bytes, and its line in the list of members a fifth of them.
 LISTED_SHARE = 4
 LISTED_LEAST = 1 << 17
-# What Python takes for an object, an array, a text and a number of JSON, and for a place in one of these.
-DICT_BYTES, LIST_BYTES, TEXT_BYTES, NUMBER_BYTES, PLACE_BYTES = 240, 150, 56, 32, 8
-# A member of the archive as zipfile keeps it.
+# Bytes that Python takes for an object, an array, a text and a number of JSON, and for an element of an object or
+# array.
+DICT_BYTES, LIST_BYTES, TEXT_BYTES, NUMBER_BYTES, ELEMENT_BYTES = 240, 150, 56, 32, 8
+# Bytes that zipfile takes for a member of the archive.
 MEMBER_BYTES = 1_000
 # Fields of Arrow's messages and record batches, by their numbers in its FlatBuffers.
 _HEADER, _COMPRESSION = 2, 3
 
 
 class UnreadableError(Exception):
-    """A file that is no model, or one that this release cannot read; the text follows the file's name."""
+    """Error for a file that is no model, or that this release cannot read; the text follows the file's name."""
 
 
 @contextlib.contextmanager
 def explain_full_disk(path: Path) -> Iterator[None]:
-    """Say which file it is that a full disk has no room for, unless that has been said."""
+    """Name the file for which the disk has no room, unless the error names it already."""
     try:
         yield
     except OSError as error:
         if isinstance(error, DiskFullError) or error.errno not in FULL:
             raise
-        explained = disk_is_full(path, error.errno)
+        explained = _disk_is_full(path, error.errno)
         for note in getattr(error, "__notes__", []):
             explained.add_note(note)
         raise explained from error
+
+
+def _disk_is_full(path: Path, number: int | None) -> DiskFullError:
+    """Error for a file that a disk has no room for."""
+    folders = (path.parent, *path.parent.parents)
+    disk = next((folder for folder in folders if folder.is_mount()), folders[-1])
+    return DiskFullError(
+        number,
+        f"the disk is full (no space left on device, which is {str(disk)!r}): {str(path)!r} was not written, and is as "
+        "it was before. Free some space, or write elsewhere",
+    )
 
 
 @contextlib.contextmanager
@@ -81,7 +94,7 @@ def whole_file(path: Path) -> Iterator[IO[bytes]]:
 
 
 def sync_file(path: Path) -> None:
-    """See the content of a file onto the disk."""
+    """Wait until the content of a file is on the disk."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)
@@ -90,7 +103,7 @@ def sync_file(path: Path) -> None:
 
 
 def sync_folder(folder: Path) -> None:
-    """See a new name onto the disk, where the system can."""
+    """Wait until a new name is on the disk, if the system can say so."""
     with contextlib.suppress(OSError):
         sync_file(folder)
 
@@ -111,7 +124,7 @@ class Writer:
     def add(self, array: Any) -> str:
         """Write an Arrow array without null, and give its name in the archive."""
         batch = pa.record_batch([array], names=[_COLUMN])
-        # Written twice, and never held: a copy of large sums would be what a call takes most memory for.
+        # The stream is made twice and never held: a copy of large sums would take most memory of a call.
         digest = Digest()
         write_batch(batch, digest)
         mark = digest.content.digest()
@@ -136,7 +149,7 @@ class Writer:
 
 
 class Digest(io.RawIOBase):
-    """A file that nothing is kept of but the digest of its content, and its size."""
+    """A file that keeps only the digest of its content, and its size."""
 
     def __init__(self) -> None:
         self.content, self.n_bytes = hashlib.sha256(), 0
@@ -222,7 +235,7 @@ class Reader:
         return json.loads(content, parse_constant=refuse_constant)
 
     def affords(self, n_bytes: int) -> bool:
-        """Tell whether so much more memory is within what the file may take."""
+        """Say whether the file may take so much more memory."""
         return n_bytes <= self._left
 
     def spend(self, n_bytes: int) -> None:
@@ -236,7 +249,7 @@ class Reader:
         if not isinstance(name, str) or name not in self._sizes:
             raise ValueError(f"the array {name!r} is missing")
         self._used.add(name)
-        # Many keys may have one vocabulary, whose text nobody copies.
+        # Many keys may share a vocabulary; its text is not copied.
         if name in self._texts and self._texts[name].type in allowed:
             return self._texts[name]
         array = self._read_array(name, allowed)
@@ -261,18 +274,18 @@ class Reader:
         return array
 
     def check_all_used(self) -> None:
-        """Raise ValueError for members that no part of the document names."""
+        """Raise ValueError for members of the archive that the document does not name."""
         if stray := sorted(set(self._sizes) - self._used):
             raise ValueError(f"it holds {stray[0]!r}, which nothing refers to")
 
 
 def foreign(reason: str) -> UnreadableError:
-    """Error for a file that is something else."""
+    """Error for a file that is no model."""
     return UnreadableError(f"is not a gpu-encode model: {reason}. Give a file that encoder.save wrote.")
 
 
 def check_sizes(members: list[zipfile.ZipInfo], size: int) -> dict[str, int]:
-    """Size of each member, if together they fit the file and none is compressed or there twice."""
+    """Give the size of each member, if all together fit the file, and none is compressed or repeated."""
     sizes = {member.filename: member.file_size for member in members}
     plain = all(
         member.compress_type == zipfile.ZIP_STORED and member.compress_size == member.file_size for member in members
@@ -283,9 +296,9 @@ def check_sizes(members: list[zipfile.ZipInfo], size: int) -> dict[str, int]:
 
 
 def check_batches(content: Any, name: str) -> None:
-    """Raise ValueError unless a stream of Arrow's is one record batch, whose buffers lie there as they are in memory.
+    """Raise ValueError unless a stream of Arrow is one record batch with its buffers as they are in memory.
 
-    Arrow unfolds compressed buffers to whatever size they claim; it asks nobody before.
+    Arrow would unfold compressed buffers to whatever size they claim, without a check.
     """
     pieces = 0
     for message in pa.ipc.MessageReader.open_stream(content):
@@ -301,14 +314,14 @@ def check_batches(content: Any, name: str) -> None:
         raise ValueError(f"{name} is in {pieces} pieces")
 
 
-def follow(content: memoryview, place: int) -> int:
-    """Give the place in FlatBuffers that the offset at a place leads to."""
-    offset: int = struct.unpack_from("<I", content, place)[0]
-    return place + offset
+def follow(content: memoryview, position: int) -> int:
+    """Give the position in FlatBuffers to which the offset at a position leads."""
+    offset: int = struct.unpack_from("<I", content, position)[0]
+    return position + offset
 
 
 def find_field(content: memoryview, table: int, number: int) -> int:
-    """Give the place of a field of a table of FlatBuffers; 0 if the table has no such field."""
+    """Give the position of a field of a table of FlatBuffers; 0 if the table has no such field."""
     layout = table - struct.unpack_from("<i", content, table)[0]
     entry = 4 + 2 * number
     inside = entry < struct.unpack_from("<H", content, layout)[0]
@@ -325,7 +338,7 @@ def json_bytes(content: bytes) -> int:
         + LIST_BYTES * lists
         + TEXT_BYTES * texts
         + NUMBER_BYTES * max(0, commas + lists + dicts - texts)
-        + PLACE_BYTES * commas
+        + ELEMENT_BYTES * commas
     )
 
 

@@ -17,7 +17,7 @@ from gpu_encode.storage.parameters import describe as describe_parameters
 from gpu_encode.tables.frames.column_choice import is_choice
 from gpu_encode.words.notices import warn
 
-# What files may name: the public encoders.  Each is loaded by its name when it is asked for.
+# Classes that files may name: the public encoders.  Each is loaded by its name when it is asked for.
 ENCODERS = tuple(name for name in gpu_encode.__all__ if name.endswith("Encoder"))
 # Bytes that it takes to compute one encoding: a few arrays of doubles.
 TEMPORARIES = 40
@@ -32,7 +32,7 @@ def describe(encoder: Any, writer: Writer) -> dict[str, Any]:
     check_is_fitted(encoder, "_model")
     parameters = encoder.get_params(deep=False)
     if is_choice(parameters.get("columns")) and not isinstance(parameters["columns"], str):
-        # No file holds a function or a selector; what it chose is known.
+        # A file cannot hold a function or a selector; it holds the columns that these chose.
         parameters["columns"] = keys_of(encoder._model)
     described, left_out = describe_parameters(parameters, writer)
     defaults = type(encoder)().get_params(deep=False) | {"cv__random_state": 0}
@@ -54,7 +54,7 @@ def describe(encoder: Any, writer: Writer) -> dict[str, Any]:
 
 
 def describe_learned(encoder: Any, writer: Writer) -> dict[str, Any]:
-    """Give what an encoder of several keys together keeps beside its model."""
+    """Give the attributes that an encoder of several keys together keeps beside its model."""
     learned = getattr(encoder._model, "learned", None)
     if learned is None:
         return {}
@@ -82,13 +82,13 @@ def rebuild(reader: Reader) -> Any:
         encoder._publish(model)
     encoder.device_ = read_option(document, "device", ("cpu", "cuda"))
     if reader.affords(table_bytes(model)):
-        # So that what does not fit together is found now and not at the first transform.
+        # So that parts that do not fit together are found now, and not at the first transform.
         _ = model.tables
     return encoder
 
 
 def table_bytes(model: Model) -> int:
-    """Memory that it takes to compute all encodings, about."""
+    """Estimate the memory that it takes to compute all encodings."""
     return sum(
         TEMPORARIES * math.prod(sums.accumulators.shape[:2]) * rule.of_target(number).statistic.n_outputs(classes)
         for rule, per_target in zip(model.rules, model.statistics, strict=True)

@@ -1,4 +1,4 @@
-"""Fields of a JSON document that is not trusted."""
+"""Fields of a JSON document that cannot be trusted."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -60,7 +60,7 @@ def read_option(document: Any, name: str, allowed: tuple[Any, ...]) -> Any:
 
 
 def pair(known: Sequence[Any], described: Sequence[Any]) -> list[tuple[Any, Any]]:
-    """Pair what is known with what a document says of each."""
+    """Pair known items with the descriptions of each in a document."""
     if len(known) != len(described):
         raise ValueError(f"it describes {len(described)} of {len(known)} parts")
     return list(zip(known, described, strict=True))

@@ -16,7 +16,7 @@ from gpu_encode.tables.categories.tuples import Tuples, code_missing
 from gpu_encode.tables.categories.vocabulary import Vocabulary
 
 STORED = (pa.bool_(), pa.int64(), pa.uint64(), pa.float64(), pa.large_string(), pa.large_binary())
-# A number that is a Python object, with the text that it is read from.
+# Bytes of a number that is a Python object, with the text from which it is read.
 OBJECT_BYTES = 100
 
 

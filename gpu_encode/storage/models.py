@@ -28,7 +28,7 @@ from gpu_encode.tables.categories.tuples import code_missing
 from gpu_encode.tables.categories.vocabulary import Vocabulary
 
 LARGEST = 1 << 31
-# Products of three float64 lie between the binary places -3300 and 3100, at 32 to a digit.
+# Products of three float64 lie between the binary positions -3300 and 3100, at 32 to a digit.
 FURTHEST_DIGIT = 128
 # Fields of an encoding rule, under the names that they have in files.
 RULE = {
@@ -70,7 +70,7 @@ def describe(model: Model, writer: Writer) -> dict[str, Any]:
 
 
 def describe_pairs(model: Model, writer: Writer) -> dict[str, Any]:
-    """Give the sums of pairs of keys as JSON, and which they are; nothing of a model without any."""
+    """Give the sums of pairs of keys as JSON, with the pairs; an empty document for a model without pairs."""
     if not model.selection.pairs:
         return {}
     sums = [
@@ -91,7 +91,7 @@ def describe_pairs(model: Model, writer: Writer) -> dict[str, Any]:
 
 
 def describe_refusals(refused: list[bool]) -> bool | list[bool]:
-    """Give whether unknown values are refused as JSON: once where it is the same for all keys."""
+    """Give as JSON whether unknown values are refused: one value if it is the same for all keys."""
     return refused if len(set(refused)) > 1 else refused[0]
 
 
@@ -114,7 +114,7 @@ def describe_rule(rule: EncodingRule, writer: Writer) -> dict[str, Any]:
 
 
 def describe_target(info: TargetInfo, writer: Writer) -> dict[str, Any]:
-    """Give what is known of a target as JSON."""
+    """Give the description of a target as JSON."""
     classes = None if info.classes is None else encode_array(info.classes, writer)
     described = {"name": info.name, "kind": info.kind, "classes": classes}
     if info.vocabulary is not None:
@@ -188,7 +188,7 @@ def rebuild(document: dict[str, Any], reader: Reader) -> Model:
 def read_pairs(
     document: dict[str, Any], keys: list[CategoryIndex], asked: list[tuple[int, int]], reader: Reader
 ) -> list[PairSums]:
-    """Read the sums of pairs of keys: of all that are asked for, or of none."""
+    """Read the sums of pairs of keys: of all requested pairs, or of none."""
     read = []
     for described in read_list(document, "pair_sums", dict) if "pair_sums" in document else []:
         one, other = read_pair(described["keys"], len(keys))
@@ -213,7 +213,7 @@ def read_pairs(
 
 
 def read_pair(document: Any, n_keys: int) -> tuple[int, int]:
-    """Read the places of two keys."""
+    """Read the indices of two keys."""
     if (
         not isinstance(document, list)
         or len(document) != 2
@@ -224,7 +224,7 @@ def read_pair(document: Any, n_keys: int) -> tuple[int, int]:
 
 
 def read_indicators(document: dict[str, Any]) -> tuple[str, ...]:
-    """Read which indicators there are; true and false are those of files in which one was all there could be."""
+    """Read the kinds of indicators; true and false stand in files of releases with only one kind."""
     indicators: tuple[str, ...] = list_indicators(read_field(document, "indicators", bool, list))
     try:
         check_indicators("the model", indicators)
@@ -254,7 +254,7 @@ def check_alike(statistics: list[list[CategorySums]]) -> None:
 def check_dates(
     selection: Selection, targets: list[TargetInfo], rules: list[EncodingRule], names: list[str] | None
 ) -> None:
-    """Raise ValueError for statistics of text or dates that there are not, or of dates that no column has."""
+    """Raise ValueError for statistics that text or dates do not have, or of dates where no column holds dates."""
     for rule, (number, info) in product(rules, enumerate(targets)):
         statistic = rule.of_target(number).statistic
         if info.kind in LABELLED:
@@ -274,7 +274,7 @@ def read_selection(document: dict[str, Any], n_features: int, reader: Reader) ->
 
 
 def read_target(document: dict[str, Any], reader: Reader) -> TargetInfo:
-    """Read what is known of a target."""
+    """Read the description of a target."""
     kind = read_option(document, "kind", (*KINDS, NO_TARGET, UNDECIDED, *LABELLED))
     name = read_field(document, "name", str, None)
     described = read_field(document, "classes", dict, None)

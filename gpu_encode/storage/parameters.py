@@ -25,7 +25,7 @@ HOMES = ("gpu_encode.tables.categories.", "gpu_encode.formulas.", "gpu_encode.sc
 
 
 def concrete_classes(base: Any) -> list[type]:
-    """List the classes that are made of a base class, of folders below this one, whatever else is loaded."""
+    """List the subclasses of a base class that are defined in folders below this one."""
     subclasses = [kind for kind in base.__subclasses__() if kind.__module__.startswith(HOMES)]
     concrete: list[type] = [kind for subclass in subclasses for kind in concrete_classes(subclass)]
     return concrete or [base]
@@ -33,7 +33,7 @@ def concrete_classes(base: Any) -> list[type]:
 
 for _module in pkgutil.walk_packages(formulas.__path__, f"{formulas.__name__}."):
     import_module(_module.name)
-# What a file may name; nothing else is ever made of it.
+# Classes that a file may name; no other class is ever made from a file.
 CLASSES: dict[str, Any] = {
     kind.__name__: kind
     for base in (schemes.Scheme, Statistic, Derived)
@@ -72,7 +72,7 @@ def describe(given: dict[str, Any], writer: Writer, owner: str = "") -> tuple[di
     -------
     described : dict
     left_out : dict of str to object
-        Those that only matter for training and cannot be written.
+        Parameters that only matter for training and cannot be written.
     """
     described: dict[str, Any] = {}
     left_out: dict[str, Any] = {}
@@ -106,9 +106,9 @@ def describe_cv(cv: Any, writer: Writer) -> tuple[Any, dict[str, Any]]:
 
 
 def describe_scheme(scheme: Any, writer: Writer) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Give a scheme as JSON, unless it holds something row by row, with which the file would grow."""
+    """Give a scheme as JSON, unless it holds values row by row, with which the file would grow."""
     given = scheme.get_params(deep=False)
-    # A list as `by` is one of columns.
+    # A list in `by` is a list of columns.
     listed = {name for name, value in given.items() if name == "by" and isinstance(value, list | tuple)}
     lasting = [value for name, value in given.items() if name not in {"random_state", *listed}]
     plain = all(
@@ -176,7 +176,7 @@ def simplify(value: Any) -> Any:
     if objects.is_null(value):
         return None
     if hasattr(value, "asm8") and getattr(value, "tzinfo", None) is None:
-        return value.asm8  # pandas keeps nanoseconds, for which Python has no place
+        return value.asm8  # pandas keeps nanoseconds, which Python does not have
     for plain in (int, float, str):
         if isinstance(value, plain):
             return plain(value)
@@ -230,7 +230,7 @@ def decode(document: Any, reader: Reader) -> Any:
 
 
 def decode_object(document: dict[str, Any], reader: Reader) -> Any:
-    """Make a scheme, smoothing or hierarchy of its name and parameters."""
+    """Make a scheme, smoothing or hierarchy from its name and parameters."""
     name = read_field(document, "class", str)
     if name not in CLASSES:
         raise ValueError(f"it names the class {name!r}, which no model holds")

@@ -8,6 +8,7 @@ from numbers import Real
 from typing import Any, Self, cast
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.utils.multiclass import type_of_target
 
 from cpu_fallback.cached import cached_property
@@ -20,21 +21,18 @@ from gpu_encode.tables.frames import Incomplete, NumberedLabels, concatenate, on
 from gpu_encode.tables.frames.columns import check_real
 from gpu_encode.words.errors.parameters import check_option
 from gpu_encode.words.errors.targets import (
-    bad_weights,
+    first_labels,
     incomparable_labels,
-    infinite_target,
-    labels_of_another_type,
-    large_weights,
+    many_columns,
     missing_targets,
     more_than_two_labels,
     no_values,
-    one_type_for_several,
     stray_text,
     text_as_quantity,
-    too_many_classes,
     unknown_target_type,
     weights_all_zero,
 )
+from gpu_encode.words.errors.values import RowError, first_of
 from gpu_encode.words.notices import warn
 
 KINDS = ("binary", "continuous", "multiclass")
@@ -187,8 +185,17 @@ def kinds_of(
         return [infer_own() if kind == "auto" else kind for kind, infer_own in zip(target_type, infer, strict=True)]
     check_option("TargetEncoder", "target_type", target_type, ("auto", *KINDS))
     if len(infer) > 1 and target_type != "continuous":
-        raise one_type_for_several(len(infer), target_type, joint() if target_type == "auto" else None)
+        raise _one_type_for_several(len(infer), target_type, joint() if target_type == "auto" else None)
     return [infer_own() if target_type == "auto" else target_type for infer_own in infer]
+
+
+def _one_type_for_several(n_targets: int, target_type: str, inferred: str | None) -> ValueError:
+    """Error for several targets of which not every one has its kind said; `inferred` is scikit-learn's word for all."""
+    asked = "" if target_type == "auto" else f", and target_type={target_type!r} is for one"
+    found = "" if inferred is None else f" Unknown label type: Target type was inferred to be {inferred!r}."
+    return ValueError(
+        f'y holds {n_targets} targets{asked}: pass target_type="continuous" or a list of one kind per target.{found}'
+    )
 
 
 def infer_kind(labels: Labels) -> str:
@@ -300,7 +307,15 @@ def check_room(ops: Ops, n_classes: int, n_bytes: int) -> None:
         return
     free = devices.available_bytes()
     if n_bytes > free:
-        raise too_many_classes(n_classes, n_bytes, free)
+        raise _too_many_classes(n_classes, n_bytes, free)
+
+
+def _too_many_classes(n_classes: int, n_bytes: int, free: int) -> ValueError:
+    """Error for classes that memory has no room for."""
+    return ValueError(
+        f"{many_columns(n_classes)} Sums and encodings take at least {n_bytes / 2**30:,.1f} GiB, and "
+        f"{free / 2**30:,.1f} GiB of memory are free: if these are labels, encode fewer columns or rows at a time."
+    )
 
 
 def most_classes(infos: Sequence[Any]) -> int:
@@ -324,7 +339,13 @@ def check_numbers(values: Array) -> None:
         return
     if (bad := np.isnan(values)).any():
         raise missing_targets("y", np.flatnonzero(bad))
-    raise infinite_target(np.flatnonzero(np.isinf(values)), len(values))
+    raise _infinite_target(np.flatnonzero(np.isinf(values)), len(values))
+
+
+def _infinite_target(rows: NDArray[Any], n_rows: int) -> RowError:
+    """Error for targets that are infinite, in scikit-learn's words."""
+    what = "Input y contains infinity or a value too large for dtype('float64'): "
+    return first_of(what, rows, f"of {n_rows} rows", ". Drop or fill these rows.")
 
 
 def make(name: str | None, labels: Labels, kind: str, known: Array | None) -> Target:
@@ -363,7 +384,9 @@ def join_labels(one: Array, other: Array) -> Array:
     words = [labels.dtype.kind in "OUST" for labels in (one, other)]
     if words[0] != words[1]:
         # NumPy would turn the numbers into text without a word.
-        raise labels_of_another_type(one, other)
+        raise ValueError(
+            f"y held the labels {first_labels(one)} and now holds {first_labels(other)}. Convert them to one type."
+        )
     return np.unique(concatenate([one, other]))
 
 
@@ -429,7 +452,7 @@ def check_weight(ops: Ops, weight: Array, all_rows: bool = True) -> Array:
     for wrong, word in ((bad, "NaN or infinite"), (weight < 0, "negative")):
         if wrong.any():
             rows = np.flatnonzero(wrong)
-            raise bad_weights(word, rows, weight[int(rows[0])].item())
+            raise _bad_weights(word, rows, weight[int(rows[0])].item())
     if all_rows and not weight.any():
         raise weights_all_zero()
     largest = weight.max() if len(weight) and weight.dtype.kind in "fu" else 0
@@ -437,9 +460,29 @@ def check_weight(ops: Ops, weight: Array, all_rows: bool = True) -> Array:
         return weight.astype(np.int64 if largest < 1 << 63 else np.float64)
     if largest > LARGEST_WEIGHT:
         rows = np.flatnonzero(weight > LARGEST_WEIGHT)
-        raise large_weights(LARGEST_WEIGHT, rows, weight[int(rows[0])].item())
+        raise _large_weights(LARGEST_WEIGHT, rows, weight[int(rows[0])].item())
     whole = largest < WHOLE_LIMIT / max(len(weight), 1) and (np.floor(weight) == weight).all()
     return weight.astype(np.int64) if whole else weight.astype(np.float64, copy=False)
+
+
+def _bad_weights(word: str, rows: NDArray[Any], first: object) -> RowError:
+    """Error for weights that are not finite, or negative."""
+    return first_of(
+        "sample_weight holds ",
+        rows,
+        f"{word} weights",
+        f" ({first}). Weights are finite and at least zero: drop these rows, or give them weight 0.",
+    )
+
+
+def _large_weights(largest: float, rows: NDArray[Any], first: object) -> RowError:
+    """Error for weights whose sum might be no float."""
+    return first_of(
+        "sample_weight holds ",
+        rows,
+        f"weights above {largest:g}",
+        f" ({first}). The sum of so large ones may be beyond float64: divide all of them by one power of two.",
+    )
 
 
 def backend_for(ops: Ops, target: Array | None) -> Ops:

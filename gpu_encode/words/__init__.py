@@ -1,1 +1,1 @@
-"""What the library says, and the words of its signatures: types of parameters, messages, warnings, progress."""
+"""The words of the library: types of parameters, messages of errors, warnings, progress."""

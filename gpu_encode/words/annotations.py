@@ -1,7 +1,7 @@
-"""What public parameters take, as types.
+"""Types of public parameters.
 
-Libraries that may not be installed are known by what their objects offer.  Types of parameters that take words list
-them where the parameter stands.
+Objects of libraries that may not be installed are known by their methods.  A parameter that takes certain words lists
+them where it is declared.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -27,7 +27,7 @@ class DeviceArray(Protocol):
 
     @property
     def __cuda_array_interface__(self) -> dict[str, object]:
-        """Where it lies."""
+        """Describe the memory in which it lies."""
 
 
 class InterchangeTable(Protocol):
@@ -41,7 +41,7 @@ class DaskCollection(Protocol):
     """A table or column of Dask."""
 
     def __dask_graph__(self) -> object:
-        """Give what makes its partitions."""
+        """Give the tasks that make its partitions."""
 
 
 class LazyFrame(Protocol):
@@ -55,7 +55,7 @@ class SparkFrame(Protocol):
     """A frame of Spark."""
 
     def checkpoint(self, eager: bool = True) -> object:
-        """Give the same rows, written down."""
+        """Give the same rows, written to a file system."""
 
 
 class RayDataset(Protocol):
@@ -80,7 +80,7 @@ class Estimator(Protocol):
 
 
 class Splitter(Protocol):
-    """What splits rows as scikit-learn's splitters do."""
+    """An object that splits rows as scikit-learn's splitters do."""
 
     def split(self, X: object, y: object = None, groups: object = None) -> object:
         """Give row numbers of training and test rows, split by split."""

@@ -22,7 +22,7 @@ class LeakWarning(UserWarning):
 
 
 class UnseenWarning(UserWarning):
-    """Most values of a column of new rows, or columns that no list asks for, were not seen by fit.
+    """Warning that fit has not seen most values of a column of new rows, or columns that no list asks for.
 
     Examples
     --------
@@ -36,13 +36,13 @@ class UnseenWarning(UserWarning):
 
 PACKAGES = ("gpu_encode.", "sklearn.", "joblib.", "contextlib")
 
-# Of a thread alone, unlike the filters of `warnings`.
+# Kept per thread, unlike the filters of `warnings`.
 _KEPT: ContextVar[list[tuple[str, type[Warning]]] | None] = ContextVar("kept", default=None)
 
 
 @contextmanager
 def kept() -> Iterator[list[tuple[str, type[Warning]]]]:
-    """Keep messages and their classes, for another process or thread to warn of where the user is.
+    """Keep messages and their classes, so that another process or thread can warn at the user's own line.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Bars of what is done, on a terminal and in a notebook."""
+"""Progress bars, on a terminal and in a notebook."""
 
 from collections.abc import Callable
 from types import TracebackType
@@ -48,12 +48,12 @@ class Progress:
         if self._bars is not None:
             if error is None:
                 self._end_stage()
-            # In a notebook rich leaves the last bar as it was drawn last.
+            # In a notebook, rich leaves the last bar as it was when it was last drawn.
             self._bars.refresh()
             self._bars.stop()
 
     def stage(self, name: str, total: int | None = None, done: int = 0) -> None:
-        """Begin the next stage, of `total` rows where that is known; an earlier run has done some of them."""
+        """Begin the next stage, of `total` rows if that is known; an earlier run may have done some of them."""
         if self._bars is not None:
             self._end_stage()
             self._task = self._bars.add_task(name, total=total, completed=done)
@@ -83,7 +83,7 @@ def bars() -> Any:
 
     class Rate(ProgressColumn):  # type: ignore[misc,unused-ignore]
         def render(self, task: Any) -> Text:
-            # Not rich's own estimate: that needs several steps, and some stages are a single one.
+            # rich's own estimate needs several steps, and some stages have a single one.
             return Text(rate(task.completed / task.elapsed) if task.elapsed and task.completed else "")
 
     return Bars(
@@ -109,7 +109,7 @@ def rate(speed: float) -> str:
 
 
 def with_prefix(number: float) -> str:
-    """Write a number with a prefix of its unit, which is to follow."""
+    """Write a number with the prefix of its unit; the caller adds the unit."""
     for size, letter in ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k")):
         if number >= size:
             return f"{number / size:.1f} {letter}"

@@ -29,7 +29,7 @@ def nothing_known(monkeypatch):
 
 def test_a_folder_that_is_named_is_taken_alone(tmp_path, monkeypatch):
     monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path / "named"))
-    assert [place.parent for place in kernel_folder.places()] == [tmp_path / "named"]
+    assert [path.parent for path in kernel_folder.folders()] == [tmp_path / "named"]
     assert kernel_folder.folder().parent == tmp_path / "named"
     assert kernel_folder.environment() == {}
 
@@ -38,36 +38,36 @@ def test_else_beside_the_sources_or_in_the_users_cache(tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     # Not those of this checkout, beside which all kernels may lie.
     monkeypatch.setattr(kernel_folder, "SOURCES", tmp_path / "package")
-    beside, in_cache = kernel_folder.places()
+    beside, in_cache = kernel_folder.folders()
     assert beside == kernel_folder.SOURCES / "compiled" / "__pycache__"
     assert in_cache.parent == tmp_path
-    monkeypatch.setattr(kernel_folder, "takes_files", lambda place: place != beside)
+    monkeypatch.setattr(kernel_folder, "takes_files", lambda path: path != beside)
     assert kernel_folder.folder() == in_cache
 
 
 def test_kernels_that_are_there_are_read_where_nothing_can_be_written(tmp_path, monkeypatch):
-    places = [tmp_path / name for name in ("written", "shared", "later")]
-    monkeypatch.setattr(kernel_folder, "places", lambda: places)
-    monkeypatch.setattr(kernel_folder, "takes_files", lambda place: place == places[2])
-    places[1].mkdir()
-    kernel_folder.seal(places[1]).touch()
-    assert kernel_folder.folder() == places[1]
+    folders = [tmp_path / name for name in ("written", "shared", "later")]
+    monkeypatch.setattr(kernel_folder, "folders", lambda: folders)
+    monkeypatch.setattr(kernel_folder, "takes_files", lambda path: path == folders[2])
+    folders[1].mkdir()
+    kernel_folder.seal(folders[1]).touch()
+    assert kernel_folder.folder() == folders[1]
     assert kernel_folder.is_complete()
 
 
 def test_where_nothing_can_be_written_a_process_has_its_own(monkeypatch):
     monkeypatch.setattr(kernel_folder, "takes_files", lambda _: False)
-    monkeypatch.setattr(kernel_folder, "places", lambda: [Path("/nowhere")])
+    monkeypatch.setattr(kernel_folder, "folders", lambda: [Path("/nowhere")])
     removed = []
     monkeypatch.setattr(kernel_folder.atexit, "register", lambda *given: removed.append(given))
     private = kernel_folder.folder()
     assert kernel_folder.environment() == {"NUMBA_CACHE_DIR": str(private.parent)}
     assert private.parent.stat().st_mode & 0o777 == 0o700
-    ((remove, place, process),) = removed
-    remove(place, process + 1)
-    assert place.exists()
-    remove(place, process)
-    assert not place.exists()
+    ((remove, path, process),) = removed
+    remove(path, process + 1)
+    assert path.exists()
+    remove(path, process)
+    assert not path.exists()
 
 
 def test_kernels_are_complete_for_these_sources_and_this_machine(tmp_path, monkeypatch):

@@ -1,4 +1,4 @@
-"""fold_numbers, places_of and rows_at: every backend gives the definition, wherever a chunk begins."""
+"""fold_numbers, ranks_of and rows_at: every backend gives the definition, wherever a chunk begins."""
 
 import numpy as np
 import pytest
@@ -35,9 +35,9 @@ def test_more_folds_than_rows(ops):
 
 def check_order(ops, permutation, ranges):
     for start, stop in ((start, min(stop, permutation.n_rows)) for start, stop in ranges):
-        places = ops.places_of(permutation, start, stop)
-        assert places.dtype == np.int64
-        assert np.array_equal(places, row_numbers.places_of(permutation, start, stop))
+        ranks = ops.ranks_of(permutation, start, stop)
+        assert ranks.dtype == np.int64
+        assert np.array_equal(ranks, row_numbers.ranks_of(permutation, start, stop))
         assert np.array_equal(ops.rows_at(permutation, start, stop), row_numbers.rows_at(permutation, start, stop))
 
 

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 from sklearn.exceptions import NotFittedError
 
-from cpu_fallback.row_numbers import Permutation, places_of
+from cpu_fallback.row_numbers import Permutation, ranks_of
 from gpu_encode import (
     CatBoostEncoder,
     GradientEncoder,
@@ -109,8 +109,8 @@ def test_orders_are_told_apart_and_stay_the_same(frame, y):
 def test_an_order_is_the_permutation_of_its_seed(frame, y):
     ones = frame[["city"]].assign(city="one")
     encoder = TargetEncoder(smooth=0.0, prior=-9.0, target_type="continuous", cv=Ordered(random_state=3)).fit(ones, y)
-    places = places_of(Permutation(12, seed_of(3, "Ordered", 6)), 0, 12)
-    before = places[None, :] < places[:, None]
+    ranks = ranks_of(Permutation(12, seed_of(3, "Ordered", 6)), 0, 12)
+    before = ranks[None, :] < ranks[:, None]
     expected = [y[earlier].sum() / earlier.sum() if earlier.any() else -9.0 for earlier in before]
     np.testing.assert_allclose(encoder.draw(ones, y, 6).to_numpy().ravel(), expected, rtol=1e-14)
 
@@ -197,8 +197,8 @@ def test_error_of_a_code_by_the_number_of_earlier_rows():
     y = truth + spread * generator.standard_normal(len(codes))
     encoder = TargetEncoder(smooth=a, prior=prior, target_type="continuous", cv=Ordered(random_state=8))
     encodings = encoder.fit(codes[:, None], y).draw(codes[:, None], y, 3).ravel()
-    places = places_of(Permutation(len(codes), seed_of(8, "Ordered", 3)), 0, len(codes))
-    order = np.lexsort((places, codes))
+    ranks = ranks_of(Permutation(len(codes), seed_of(8, "Ordered", 3)), 0, len(codes))
+    order = np.lexsort((ranks, codes))
     by_earlier = encodings[order].reshape(categories, rows)
     variance = spread**2
     variances = []

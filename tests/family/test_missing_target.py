@@ -13,7 +13,7 @@ from sklearn.model_selection import KFold as SplitterOfAllRows
 from sklearn.model_selection import StratifiedKFold
 
 import gpu_encode as ge
-from gpu_encode.words.errors.folds import FOLD_COLUMN_OF_KNOWN
+from gpu_encode.schemes.folds import FOLD_COLUMN_OF_KNOWN
 from tests.cases import SMOOTHINGS
 
 pytestmark = [pytest.mark.host, pytest.mark.filterwarnings("ignore::UserWarning")]

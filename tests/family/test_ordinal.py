@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from cpu_fallback.row_numbers import Permutation, key_of, places_of
+from cpu_fallback.row_numbers import Permutation, key_of, ranks_of
 from gpu_encode import Greedy, KFold, OrdinalEncoder, TimeFolds, load
 from gpu_encode.formulas.infrequent import find_infrequent
 from tests.naive import quotient
@@ -104,7 +104,7 @@ def test_draws_are_permutations_of_the_seed_and_the_number_alone():
     encoder = OrdinalEncoder(order="random", n_draws=4, random_state=5).fit(X)
     assert encoder.get_feature_names_out().tolist() == [f"x0_draw{draw}" for draw in range(4)]
     for draw, codes in enumerate(encoder.encodings_):
-        expected = places_of(Permutation(7, key_of(key_of(5, 5), draw + 1)), 0, 7)
+        expected = ranks_of(Permutation(7, key_of(key_of(5, 5), draw + 1)), 0, 7)
         assert codes[:-1].tolist() == expected.tolist()
         assert sorted(expected) == list(range(7))
     other = OrdinalEncoder(order="random", n_draws=2, random_state=5).fit([[number] for number in range(7)])
@@ -120,7 +120,7 @@ def test_each_column_has_draws_of_its_own():
     found = encoder.fit(frame).encodings_
     keys = [key_of(key_of(5, 5), draw) for draw in (1, 2)]
     keys += [key_of(key, place) for place in (1, 2) for key in keys]
-    assert [codes.tolist() for codes in found] == [places_of(Permutation(9, key), 0, 9).tolist() for key in keys]
+    assert [codes.tolist() for codes in found] == [ranks_of(Permutation(9, key), 0, 9).tolist() for key in keys]
     assert len({tuple(codes) for codes in found}) == 6
     # A place is one among the columns that are encoded, whatever else there is.
     alone = OrdinalEncoder(columns=["three"], order="random", random_state=5).fit(frame)

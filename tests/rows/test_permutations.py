@@ -8,12 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cpu_fallback.row_numbers import Permutation, places_of, rows_at
+from cpu_fallback.row_numbers import Permutation, ranks_of, rows_at
 from tests.rows.test_fold_patterns import WORD, mixed
 from tests.strategies import examples
 
 
-def place_of(row, n_rows, seed):
+def rank_of(row, n_rows, seed):
     half = 4
     while 4**half < n_rows:
         half += 1
@@ -28,28 +28,28 @@ def place_of(row, n_rows, seed):
             return row
 
 
-def row_inside(place, size, bits, key):
-    """Row at a place of a block of `size` rows."""
+def row_inside(rank, size, bits, key):
+    """Row of a rank in a block of `size` rows."""
     while True:
         for turn in range(1, 7):
             step = mixed((key + turn * 0x9E3779B97F4A7C15) & WORD)
-            place = (place * (step >> 32 | 1) + step) % 2**bits
-            place ^= place >> -(-bits // 2)
-        if place < size:
-            return place
+            rank = (rank * (step >> 32 | 1) + step) % 2**bits
+            rank ^= rank >> -(-bits // 2)
+        if rank < size:
+            return rank
 
 
-def place_in_blocks(row, n_rows, seed, block):
-    """Rows of the blocks before that of the row, and its place in there."""
+def rank_in_blocks(row, n_rows, seed, block):
+    """Rows of the blocks before that of the row, and its rank in there."""
     if block == 1:
-        return place_of(row, n_rows, seed)
+        return rank_of(row, n_rows, seed)
     n_blocks = -(-n_rows // block)
     sizes = {n_blocks - 1: n_rows - (n_blocks - 1) * block}
-    before = place_of(row // block, n_blocks, seed)
-    lacking = (block - sizes[n_blocks - 1]) * (place_of(n_blocks - 1, n_blocks, seed) < before)
+    before = rank_of(row // block, n_blocks, seed)
+    lacking = (block - sizes[n_blocks - 1]) * (rank_of(n_blocks - 1, n_blocks, seed) < before)
     key = (mixed(seed ^ 0x8CB92BA72F3D8DD7) + row // block * 0xD1B54A32D192ED03) & WORD
     size, bits = sizes.get(row // block, block), (block - 1).bit_length()
-    inside = next(place for place in range(size) if row_inside(place, size, bits, key) == row % block)
+    inside = next(rank for rank in range(size) if row_inside(rank, size, bits, key) == row % block)
     return before * block - lacking + inside
 
 
@@ -60,14 +60,14 @@ def place_in_blocks(row, n_rows, seed, block):
     block=st.just(1) | st.integers(2, 9) | st.sampled_from([64, 100, 256]),
     data=st.data(),
 )
-def test_places_are_those_of_the_networks(n_rows, seed, block, data):
+def test_ranks_are_those_of_the_networks(n_rows, seed, block, data):
     start = data.draw(st.integers(0, n_rows - 1))
     stop = min(start + 15, n_rows)
     order = Permutation(n_rows, seed, block)
-    places = places_of(order, start, stop)
-    assert places.tolist() == [place_in_blocks(row, n_rows, seed, block) for row in range(start, stop)]
-    for row, place in zip(range(start, stop), places.tolist(), strict=True):
-        assert rows_at(order, place, place + 1).tolist() == [row]
+    ranks = ranks_of(order, start, stop)
+    assert ranks.tolist() == [rank_in_blocks(row, n_rows, seed, block) for row in range(start, stop)]
+    for row, rank in zip(range(start, stop), ranks.tolist(), strict=True):
+        assert rows_at(order, rank, rank + 1).tolist() == [row]
 
 
 @examples(60)
@@ -76,11 +76,11 @@ def test_places_are_those_of_the_networks(n_rows, seed, block, data):
     seed=st.integers(0, WORD),
     block=st.integers(1, 9) | st.sampled_from([255, 256, 257, 5000]),
 )
-def test_every_row_has_one_place(n_rows, seed, block):
+def test_every_row_has_one_rank(n_rows, seed, block):
     order = Permutation(n_rows, seed, block)
-    places, rows = places_of(order, 0, n_rows), rows_at(order, 0, n_rows)
-    assert sorted(places.tolist()) == list(range(n_rows))
-    assert rows[places].tolist() == list(range(n_rows))
+    ranks, rows = ranks_of(order, 0, n_rows), rows_at(order, 0, n_rows)
+    assert sorted(ranks.tolist()) == list(range(n_rows))
+    assert rows[ranks].tolist() == list(range(n_rows))
 
 
 N_SEEDS = 3000
@@ -89,23 +89,23 @@ N_SEEDS = 3000
 @pytest.fixture(scope="module")
 def networks():
     """The network of each seed over 256 numbers, which every shorter permutation walks."""
-    return [places_of(Permutation(256, seed), 0, 256).tolist() for seed in range(N_SEEDS)]
+    return [ranks_of(Permutation(256, seed), 0, 256).tolist() for seed in range(N_SEEDS)]
 
 
 def walked(network, n_rows):
-    places = []
+    ranks = []
     for row in range(n_rows):
-        place = network[row]
-        while place >= n_rows:
-            place = network[place]
-        places.append(place)
-    return tuple(places)
+        rank = network[row]
+        while rank >= n_rows:
+            rank = network[rank]
+        ranks.append(rank)
+    return tuple(ranks)
 
 
 @pytest.mark.parametrize("n_rows", range(2, 10))
 def test_short_permutations_walk_the_network_of_256(networks, n_rows):
     for seed in range(5):
-        assert places_of(Permutation(n_rows, seed), 0, n_rows).tolist() == list(walked(networks[seed], n_rows))
+        assert ranks_of(Permutation(n_rows, seed), 0, n_rows).tolist() == list(walked(networks[seed], n_rows))
 
 
 @pytest.mark.parametrize("n_rows", range(2, 10))
@@ -126,26 +126,26 @@ def test_over_seeds_every_order_occurs_alike(networks, n_rows):
 
 @pytest.mark.parametrize("block", [2, 3, 4, 7, 8, 64])
 def test_over_blocks_every_row_is_everywhere_alike(block):
-    """Each row of a block takes every place of it as often, and comes as often before as after each other row."""
-    places = (places_of(Permutation(N_SEEDS * block, 5, block), 0, N_SEEDS * block) % block).reshape(N_SEEDS, block)
+    """Each row of a block takes every rank in it as often, and comes as often before as after each other row."""
+    ranks = (ranks_of(Permutation(N_SEEDS * block, 5, block), 0, N_SEEDS * block) % block).reshape(N_SEEDS, block)
     for row in range(block):
-        counts = np.bincount(places[:, row], minlength=block)
+        counts = np.bincount(ranks[:, row], minlength=block)
         assert np.abs(counts / N_SEEDS - 1 / block).max() < 5 * np.sqrt((1 / block) * (1 - 1 / block) / N_SEEDS)
-        before = (places[:, row, None] < places).mean(axis=0)
+        before = (ranks[:, row, None] < ranks).mean(axis=0)
         assert np.abs(np.delete(before, row) - 0.5).max() < 5 * np.sqrt(0.25 / N_SEEDS)
 
 
 @pytest.mark.parametrize("block", [3, 4])
 def test_over_blocks_every_order_occurs_alike(block):
-    places = (places_of(Permutation(N_SEEDS * block, 5, block), 0, N_SEEDS * block) % block).reshape(N_SEEDS, block)
-    orders, share = [*map(tuple, places.tolist())], 1 / factorial(block)
+    ranks = (ranks_of(Permutation(N_SEEDS * block, 5, block), 0, N_SEEDS * block) % block).reshape(N_SEEDS, block)
+    orders, share = [*map(tuple, ranks.tolist())], 1 / factorial(block)
     for order in permutations(range(block)):
         assert abs(orders.count(order) / N_SEEDS - share) < 5 * np.sqrt(share / N_SEEDS)
 
 
 def test_permutations_never_change():
     for given_, expected in PINNED.items():
-        assert places_of(Permutation(*given_), 0, len(expected)).tolist() == expected
+        assert ranks_of(Permutation(*given_), 0, len(expected)).tolist() == expected
 
 
 PINNED = {

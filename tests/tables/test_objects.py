@@ -28,7 +28,7 @@ def test_few_objects_are_numbered_and_found_as_by_arrow(monkeypatch):
     np.testing.assert_array_equal(found, factorizing.lookup(Column(arrow), "c", expected.vocabulary, cpu_fallback))
     monkeypatch.setattr(vocabulary, "_TABLED", 0)
     among_many = factorizing.keys(Column(pa.array(values)), "c", cpu_fallback).vocabulary
-    assert among_many.place_of_text is None
+    assert among_many.index_of_text is None
     np.testing.assert_array_equal(found, factorizing.lookup(Column(given), "c", among_many, cpu_fallback))
 
 

@@ -215,7 +215,7 @@ def test_a_collection_of_nothing(empty):
 
 
 @pytest.mark.parametrize("data", [[TABLE, [1]], iter([TABLE, None]), (TABLE, "a")])
-def test_what_is_no_table_is_named_by_its_place(data):
+def test_what_is_no_table_is_named_by_its_number(data):
     with pytest.raises(TypeError, match=r"X\[1\] is no table: a (list|NoneType|str)"):
         tables_of(data)
 

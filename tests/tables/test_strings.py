@@ -228,10 +228,10 @@ def test_the_table_is_made_once_and_not_pickled(compiled):
     frame = read(pa.table({"c": drawn(1)}))
     vocabulary = by_arrow(keys, frame).vocabulary
     lookup(frame, vocabulary)
-    table = vocabulary.placed["cpu"]
+    table = vocabulary.prepared["cpu"]
     lookup(frame, vocabulary)
-    assert vocabulary.placed["cpu"] is table
-    assert pickle.loads(pickle.dumps(vocabulary)).placed == {}
+    assert vocabulary.prepared["cpu"] is table
+    assert pickle.loads(pickle.dumps(vocabulary)).prepared == {}
 
 
 def test_categories_in_order_are_not_copied_and_cannot_be_written(compiled):

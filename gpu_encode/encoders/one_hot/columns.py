@@ -1,6 +1,6 @@
 """Which column each category has, by the weights of all categories: infrequent ones share one, some have none."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, cast
 
@@ -18,7 +18,6 @@ from gpu_encode.sums.moments import Moments
 from gpu_encode.tables.categories.keys import CategoryIndex, categories_as_numpy
 from gpu_encode.tables.categories.objects import is_null
 from gpu_encode.tables.categories.vocabulary import Vocabulary
-from gpu_encode.words.errors.one_hot import drops_not_found
 
 # Place of a row that has no column on purpose; UNKNOWN is that of a row whose value is no category.
 ZERO = -1
@@ -233,8 +232,19 @@ def dropped_columns(entries: list[EntryColumns], keys: list[CategoryIndex], drop
         else:
             columns.append(int(entry.all_columns[position[0]]))
     if absent:
-        raise drops_not_found(absent)
+        raise _drops_not_found(absent)
     return columns
+
+
+def _drops_not_found(absent: Sequence[tuple[object, object, str | None]]) -> ValueError:
+    """Error for categories to drop that are none, in scikit-learn's words; says which kind is held where it differs."""
+    listed = "\n".join(
+        f"Category: {value!r}, Feature: {column!r}{f', which holds {kind} values' if kind else ''}"
+        for column, value, kind in absent
+    )
+    return ValueError(
+        f"The following categories were supposed to be dropped, but were not found in the training data.\n{listed}"
+    )
 
 
 def row_of(key: CategoryIndex, value: Any) -> int:

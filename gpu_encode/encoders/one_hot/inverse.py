@@ -10,7 +10,7 @@ from sklearn.utils import check_array
 from cpu_fallback.types import Array
 from gpu_encode.encoders.one_hot.columns import EntryColumns, OneHotColumns
 from gpu_encode.seam import devices
-from gpu_encode.words.errors.statistics import check_number_of_codes
+from gpu_encode.words.errors.tables import check_number_of_codes
 
 
 def original(columns: OneHotColumns, X: Any) -> Array:

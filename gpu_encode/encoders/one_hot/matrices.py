@@ -12,10 +12,9 @@ from cpu_fallback.types import Array
 from gpu_encode.fitting.columns import ColumnMap
 from gpu_encode.formulas.one_hot import OWNER
 from gpu_encode.seam import devices
-from gpu_encode.seam.ops import Ops
+from gpu_encode.seam.ops import Ops, put
 from gpu_encode.tables import frames
 from gpu_encode.tables.frames import Frame, Pieces
-from gpu_encode.words.errors.one_hot import sparse_beside_passed, sparse_in_frame
 from gpu_encode.words.errors.parameters import bad_option, check_option
 
 # Up to this many columns and ones their numbers are int32, as scikit-learn has them, else int64.
@@ -44,7 +43,7 @@ class Ones(NamedTuple):
 def check_container(wanted: str, X: Any) -> None:
     """Raise ValueError for containers that hold no sparse matrix."""
     if wanted != "default":
-        raise sparse_in_frame(wanted)
+        raise _sparse_in_frame(wanted)
     if frames.is_partitioned(X) and not isinstance(X, (list, tuple)):
         raise ValueError(
             "A Dask frame has no sparse partitions. Set sparse_output=False, or give X as a list of Delayed "
@@ -52,10 +51,28 @@ def check_container(wanted: str, X: Any) -> None:
         )
 
 
+def _sparse_in_frame(wanted: str) -> ValueError:
+    """Error for a frame as the container of a sparse matrix, in scikit-learn's words."""
+    name = wanted.capitalize()
+    return ValueError(
+        f"{name} output does not support sparse data. Set sparse_output=False to output {wanted} dataframes or "
+        f'disable {name} output via` ohe.set_output(transform="default").'
+    )
+
+
 def check_passed(sparse_output: bool, at: ColumnMap, passed: Sequence[int]) -> None:
     """Raise ValueError for columns that pass through beside a sparse matrix."""
     if sparse_output and passed:
-        raise sparse_beside_passed([at.frame.label(at.places[column]) for column in passed if column in at.places])
+        raise _sparse_beside_passed([at.frame.label(at.places[column]) for column in passed if column in at.places])
+
+
+def _sparse_beside_passed(names: Sequence[object]) -> ValueError:
+    """Error for columns that pass through beside a sparse matrix."""
+    shown = ", ".join(map(repr, names[:5])) + (", ..." if len(names) > 5 else "")
+    return ValueError(
+        f"Columns that are not encoded ({shown}) pass through, for which a sparse matrix has no place. "
+        "Set sparse_output=False, or leave them out of X."
+    )
 
 
 def check_form(sparse_output: Any, dtype: Any, feature_name_combiner: Any) -> None:
@@ -166,6 +183,5 @@ def dense(ones: Ones, dtype: Any) -> Array:
         rows = np.flatnonzero(places[:, entry] >= 0)
         values = ops.empty((rows.size,), dtype)
         values[...] = 1
-        # CuPy's assignment to rows by number counts in 32 bits, its `put` in 64.
-        matrix.put(rows * n_columns + places[:, entry][rows], values)
+        put(matrix, rows * n_columns + places[:, entry][rows], values)
     return matrix

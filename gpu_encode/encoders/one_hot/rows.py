@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from cpu_fallback.cached import cached_property
 from cpu_fallback.types import MISSING, UNKNOWN, Array
@@ -15,7 +16,7 @@ from gpu_encode.formulas.one_hot import OneHot
 from gpu_encode.seam.ops import Ops
 from gpu_encode.tables.categories.keys import CategoryIndex
 from gpu_encode.tables.frames import Frame, Pieces, part_with, with_piece
-from gpu_encode.words.errors.one_hot import category_without_column, missing_without_column
+from gpu_encode.words.errors.values import RowError, first_of, missing_values
 from gpu_encode.words.notices import warn
 
 AT_FIT = '. Add them to categories, or choose handle_unknown="ignore" or "infrequent_if_exist".'
@@ -102,7 +103,14 @@ def refuse_at_fit(statistic: OneHot, keyed: Sequence[tuple[CategoryIndex, Array]
 def refuse_missing(statistic: OneHot, key: CategoryIndex, codes: Array, at: ColumnMap) -> None:
     """Raise ValueError for missing values where the policy is "error"."""
     if statistic.handle_missing == "error" and bool((codes == MISSING).any()):
-        raise with_piece(at.frame, missing_without_column(label_of(key, at), np.flatnonzero(codes == MISSING)))
+        raise with_piece(
+            at.frame,
+            missing_values(
+                f"Column {label_of(key, at)!r}",
+                np.flatnonzero(codes == MISSING),
+                '. Fill them, or choose handle_missing="category" or "zero".',
+            ),
+        )
 
 
 def unknown_values(key: CategoryIndex, at: ColumnMap, rows: Array, when: str, advice: str) -> ValueError:
@@ -113,7 +121,15 @@ def unknown_values(key: CategoryIndex, at: ColumnMap, rows: Array, when: str, ad
     columns = [part.values(at.places[position])[in_part].tolist() for position in key.entry.members]
     values: list[Any] = columns[0] if len(columns) == 1 else list(zip(*columns, strict=True))
     distinct = list(dict.fromkeys(values))
-    return with_piece(at.frame, category_without_column(distinct, label_of(key, at), when, rows, advice))
+    return with_piece(at.frame, _category_without_column(distinct, label_of(key, at), when, rows, advice))
+
+
+def _category_without_column(
+    values: Sequence[object], column: object, when: str, rows: NDArray[Any], advice: str
+) -> RowError:
+    """Error for rows of values that have no column, in scikit-learn's words."""
+    shown = f"{', '.join(map(repr, values[:5]))}{', ...' if len(values) > 5 else ''}"
+    return first_of(f"Found unknown categories [{shown}] in column {column!r} during {when}: ", rows, "rows", advice)
 
 
 def warn_of_unknown(labels: Sequence[object], statistic: OneHot) -> None:

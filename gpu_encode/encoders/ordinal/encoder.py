@@ -19,7 +19,7 @@ from gpu_encode.schemes.folds import CrossFitting
 from gpu_encode.tables.categories.keys import categories_as_numpy
 from gpu_encode.words.annotations import Categories, Columns, Device, NumberType, Table, TargetType
 from gpu_encode.words.errors.parameters import bad_option, check_option
-from gpu_encode.words.errors.statistics import check_number_of_codes
+from gpu_encode.words.errors.tables import check_number_of_codes
 
 COMPUTED = ("float64", "float32")
 # Codes are floats until they are assembled, and these are all integers up to here.

@@ -138,8 +138,8 @@ def hold_out(cells: Cells, settings: Settings) -> tuple[Cells, Cells | None]:
     n_held = round(settings.validation_fraction * cells.n_rows) if settings.early_stopping else 0
     if not 0 < n_held < cells.n_rows:
         return cells, None
-    places = cells.ops.places_of(Permutation(cells.n_rows, key_of(settings.seed, 0)), 0, cells.n_rows)
-    return cells.take(places >= n_held), cells.take(places < n_held)
+    ranks = cells.ops.ranks_of(Permutation(cells.n_rows, key_of(settings.seed, 0)), 0, cells.n_rows)
+    return cells.take(ranks >= n_held), cells.take(ranks < n_held)
 
 
 def fill(factors: Sequence[Array], seen: Sequence[Array]) -> list[Array]:

@@ -6,7 +6,8 @@ from functools import cache, partial
 from typing import Any, NamedTuple, Self
 
 from gpu_encode.scale.parts import Part
-from gpu_encode.words.errors.distributed import vector_beside_dask
+
+LIKE_X = "a Dask frame, series or array, or a list of Delayed objects, with as many partitions as X"
 
 ROLES = ("y", "sample_weight", "groups")
 # A name and a type, which Dask wants to know of collections whose partitions it never looks into.
@@ -175,7 +176,11 @@ def read_vector(data: Any, role: str, number: int, convert: Callable[[Any, str],
     if data is None:
         return None
     if not (is_frame(data) or is_array(data) or isinstance(data, (list, tuple))):
-        raise vector_beside_dask(role, type(data).__name__)
+        raise TypeError(
+            f"X is in partitions of Dask, and {role} is a {type(data).__name__}. Give {role} as {LIKE_X}: a column of "
+            f"the frame that X was taken from, or dask.array.from_array({role}, chunks=...) with a chunk for each "
+            "partition."
+        )
     vector = convert(data, role)
     if (n_partitions := vector.npartitions if is_frame(vector) else len(vector)) != number:
         raise ValueError(

@@ -16,21 +16,21 @@ from gpu_encode.scale.dask.exchange import pack
 from gpu_encode.scale.dask.partitions import Partition
 from gpu_encode.scale.files import memory, shuffle
 from gpu_encode.scale.files.look_up import (
+    BucketTable,
     Joined,
-    PlaceTable,
     dealt_lines,
     folder_of,
     index_of,
-    lines_by_place,
+    lines_by_bucket,
     of_new_rows,
-    rows_by_place,
+    rows_by_bucket,
 )
 from gpu_encode.scale.files.shuffle import ShuffledSums
 from gpu_encode.scale.parts import EncodingPlan, Part, PartialSums
 from gpu_encode.tables import frames
 from gpu_encode.tables.categories.distinct_counts import DistinctCount
 from gpu_encode.tables.frames import Frame
-from gpu_encode.words.errors.pieces import rows_have_changed
+from gpu_encode.words.errors.tables import rows_have_changed
 from gpu_encode.words.errors.values import RowError
 
 # Rows that are summed at once: each may be a category of its own, whose digits are there a few times.
@@ -215,7 +215,7 @@ def write_place(lines: Any, joined: Joined, schema: Any, path: str, number: int)
 def read_places(path: str, name: str, group: int, number: int, keys: Sequence[Sequence[str]], places: Places) -> Any:
     """Read lines of a row group of a file, and pack them for their places."""
     with parquet.ParquetFile(name, filesystem=folder_of(path)[0]) as file:
-        by_place = lines_by_place(file.read_row_group(group), keys, places.numbers)
+        by_place = lines_by_bucket(file.read_row_group(group), keys, places.numbers)
         return pack(number, ((places.first[entry] + place, lines) for (entry, place), lines in by_place))
 
 
@@ -256,7 +256,7 @@ def deal_rows(part: Partition, joined: Joined, shared: ShuffledSums | None, layo
         firsts = values.take(pa.array(first)).append_column(ROW, pa.array(first))
         if views is not None:
             firsts = firsts.append_column(VIEW, pa.array(views[first]))
-        for place, rows in rows_by_place(firsts, key.columns, number).items():
+        for place, rows in rows_by_bucket(firsts, key.columns, number).items():
             dealt.append((start + place, firsts.take(pa.array(rows))))
     return pack(part.number, dealt), alike
 
@@ -285,7 +285,7 @@ def look_up_place(
     views = table[VIEW].to_numpy() if VIEW in table.column_names else None
     values = table.select(key.columns)
     try:
-        encodings = PlaceTable(key, empty if lines is None else lines, joined.dtype).look_up(values, views)
+        encodings = BucketTable(key, empty if lines is None else lines, joined.dtype).look_up(values, views)
     except RowError as error:
         number = partitions[int(np.searchsorted(ends, error.row, side="right"))]
         raise RowError(error.before, int(rows[error.row]), f" of partition {number}{error.after}") from error

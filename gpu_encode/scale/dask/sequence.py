@@ -14,10 +14,10 @@ from gpu_encode.scale.dask import tasks
 from gpu_encode.scale.dask.orders import encode_ordered
 from gpu_encode.scale.dask.partitions import FramePartitions, Partitions, read
 from gpu_encode.scale.dask.trees import add_in_tree
+from gpu_encode.scale.messages import RowInPartitionError
 from gpu_encode.scale.parts import EncodingPlan
 from gpu_encode.scale.parts.plans import for_new_rows, unfitted
 from gpu_encode.words import notices
-from gpu_encode.words.errors.distributed import RowInPartitionError
 from gpu_encode.words.errors.targets import no_target
 
 E = TypeVar("E", bound=Encoder)

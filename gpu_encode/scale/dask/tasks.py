@@ -12,6 +12,7 @@ from gpu_encode.fitting.parameters import Parameters
 from gpu_encode.scale import parts
 from gpu_encode.scale.dask.exchange import pack
 from gpu_encode.scale.dask.partitions import Partition
+from gpu_encode.scale.messages import RowInPartitionError
 from gpu_encode.scale.parts import (
     CategoryMeanDeltas,
     CategoryMeanScan,
@@ -28,7 +29,6 @@ from gpu_encode.scale.parts import (
 from gpu_encode.scale.parts.profiles import profile_rows
 from gpu_encode.tables import frames
 from gpu_encode.words import notices
-from gpu_encode.words.errors.distributed import RowInPartitionError
 from gpu_encode.words.errors.values import RowError
 
 

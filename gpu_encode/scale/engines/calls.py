@@ -24,8 +24,7 @@ from gpu_encode.scale.parts import EncodingPlan, EncodingTables, PartialSums, Pr
 from gpu_encode.scale.parts.plans import for_new_rows, unfitted
 from gpu_encode.scale.parts.profiles import profile_rows
 from gpu_encode.words import notices
-from gpu_encode.words.errors import engines as errors
-from gpu_encode.words.errors.pieces import rows_have_changed
+from gpu_encode.words.errors.tables import rows_have_changed
 from gpu_encode.words.errors.targets import no_target
 from gpu_encode.words.errors.values import RowError
 
@@ -94,8 +93,14 @@ def names_of(rows: Rows) -> list[str]:
     """Give the names of the columns, each of which must be there once."""
     names: list[str] = rows.schema.names
     if len(set(names)) < len(names):
-        raise errors.repeated_names(rows.engine, names)
+        raise _repeated_names(rows.engine, names)
     return names
+
+
+def _repeated_names(engine: str, names: list[str]) -> ValueError:
+    """Error for a table with several columns of one name."""
+    repeated = sorted({name for name in names if names.count(name) > 1})
+    return ValueError(f"X of {engine} has several columns named {repeated[0]!r}: rename all but one.")
 
 
 def learn(encoder: Encoder, asked: Encoder, rows: Rows, reading: Reading) -> EncodingTables:
@@ -181,7 +186,19 @@ def check_schemes(parameters: Parameters, engine: str) -> None:
     """Raise ValueError for schemes under which it matters where a row stands among all rows."""
     for scheme in parameters.every_scheme if parameters.trains_apart else ():
         if scheme.needs_row_numbers:
-            raise errors.no_row_numbers(engine, scheme)
+            raise _no_row_numbers(engine, scheme)
+
+
+def _no_row_numbers(engine: str, scheme: object) -> ValueError:
+    """Error for a scheme that asks for the numbers of rows, which have none."""
+    or_dask = " Or give X.to_dask(), whose partitions have an order, to Dask on Ray." if engine == "Ray" else ""
+    return ValueError(
+        f"cv is {type(scheme).__name__}, which tells rows apart by their numbers, and rows of {engine} have none that "
+        "would last: each pass may read them in other partitions. Say by which columns a row is known, one that is "
+        'unique to each row best: cv=KFold(5, by="order_id"). Or name a column of fold numbers that is stored with the '
+        'rows, cv="fold"; or take GroupKFold(groups=...), TimeFolds(time=...), Ordered(time=...), Holdout(mask=...) or '
+        f"LeaveOneOut().{or_dask}"
+    )
 
 
 def profile_table(reading: Reading, table: Any) -> Profile:

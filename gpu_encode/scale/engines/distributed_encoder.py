@@ -12,7 +12,6 @@ from gpu_encode.scale.files.look_up import Joined
 from gpu_encode.scale.files.shuffle import ShuffledSums
 from gpu_encode.scale.parts.plans import unfitted
 from gpu_encode.tables import frames
-from gpu_encode.words.errors.engines import not_of_an_engine
 from gpu_encode.words.errors.parameters import check_option
 
 # From so many categories on, of all keys together, "auto" leaves them in the engine.
@@ -220,5 +219,8 @@ def shuffle_of(X: Any) -> type[Shuffle]:
     """Give what the engine of a table offers; TypeError for a table of none."""
     name = frames.engine_holding(X)
     if name not in ENGINES:
-        raise not_of_an_engine(X)
+        raise TypeError(
+            f"DistributedEncoder takes tables of Spark, Ray or Dask. Got a {type(X).__name__}: give it to the encoder "
+            "itself."
+        )
     return cast(type[Shuffle], import_module(ENGINES[name]).Shuffle)

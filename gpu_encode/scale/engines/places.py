@@ -17,13 +17,13 @@ from gpu_encode.scale.engines import calls
 from gpu_encode.scale.engines.rows import Rows
 from gpu_encode.scale.files import shuffle
 from gpu_encode.scale.files.look_up import (
+    BucketTable,
     Joined,
     JoinedKey,
-    PlaceTable,
+    buckets_of,
     dealt_lines,
     index_of,
-    places_of,
-    rows_by_place,
+    rows_by_bucket,
 )
 from gpu_encode.scale.files.shuffle import ShuffledSums
 from gpu_encode.tables.categories.distinct_counts import DistinctCount
@@ -62,7 +62,7 @@ class KeyCounts:
             index, codes = index_of(table.select(list(columns)))
             hashes = hash_categories(index, shuffle.SEED)
             distinct[entry].add_hashes(hashes[:-1])
-            by_place[entry] = np.bincount(places_of(hashes, MOST_PLACES)[codes], minlength=MOST_PLACES)
+            by_place[entry] = np.bincount(buckets_of(hashes, MOST_PLACES)[codes], minlength=MOST_PLACES)
         return cls(len(table), distinct, by_place)
 
     def __add__(self, other: "KeyCounts") -> "KeyCounts":
@@ -254,7 +254,7 @@ class LookUp:
         """Give rows of a piece with their encodings."""
         of_place = shuffle.join_tables(lines) if lines else no_lines(self.key, self.dtype, rows)
         views = None if self.view is None else rows[self.view].to_numpy()
-        encodings = PlaceTable(self.key, of_place, self.dtype).look_up(rows, views)
+        encodings = BucketTable(self.key, of_place, self.dtype).look_up(rows, views)
         for name, column in zip(self.names, encodings.T, strict=True):
             rows = rows.append_column(name, pa.array(np.ascontiguousarray(column)))
         return rows
@@ -263,7 +263,7 @@ class LookUp:
 def deal_rows(how: LookUp, table: Any) -> dict[int, tuple[bool, Any]]:
     """Give rows by piece, as even as may be."""
     dealt = {}
-    for place, at in rows_by_place(table, how.key.columns, len(how.pieces)).items():
+    for place, at in rows_by_bucket(table, how.key.columns, len(how.pieces)).items():
         first = how.first_piece(place)
         for piece, of_piece in enumerate(np.array_split(at, how.pieces[place])):
             if len(of_piece):
@@ -274,7 +274,7 @@ def deal_rows(how: LookUp, table: Any) -> dict[int, tuple[bool, Any]]:
 def deal_lines(how: LookUp, table: Any) -> dict[int, tuple[bool, Any]]:
     """Give lines by piece, those of a place to each of its pieces."""
     dealt, own = {}, shuffle.of_entry(table, how.entry)
-    for place, at in rows_by_place(own, how.key.stored, len(how.pieces)).items():
+    for place, at in rows_by_bucket(own, how.key.stored, len(how.pieces)).items():
         first, of_place = how.first_piece(place), own.take(at)
         for piece in range(how.pieces[place]):
             dealt[first + piece] = True, of_place

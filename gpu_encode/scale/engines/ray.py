@@ -11,8 +11,8 @@ import pyarrow as pa
 
 from cpu_fallback.cached import cached_property
 from gpu_encode.encoders.base import Encoder
+from gpu_encode.scale import messages
 from gpu_encode.scale.engines import calls
-from gpu_encode.words.errors import engines as errors
 
 E = TypeVar("E", bound=Encoder)
 
@@ -75,12 +75,12 @@ def drift(encoder: Encoder, X: Any) -> list[dict[str, Any]]:
 
 def partial_fit(*_: Any, **__: Any) -> None:
     """Refuse: encoders of datasets are fitted and merged."""
-    raise errors.not_added("Ray", "partial_fit")
+    raise messages.not_added("Ray", "partial_fit")
 
 
 def forget(*_: Any, **__: Any) -> None:
     """Refuse: datasets are not taken out."""
-    raise errors.not_added("Ray", "forget")
+    raise messages.not_added("Ray", "forget")
 
 
 class RayRows:

@@ -15,8 +15,8 @@ import pyarrow as pa
 
 from cpu_fallback.cached import cached_property
 from gpu_encode.encoders.base import Encoder
+from gpu_encode.scale import messages
 from gpu_encode.scale.engines import calls
-from gpu_encode.words.errors import engines as errors
 
 E = TypeVar("E", bound=Encoder)
 
@@ -86,12 +86,12 @@ def drift(encoder: Encoder, X: Any) -> list[dict[str, Any]]:
 
 def partial_fit(*_: Any, **__: Any) -> None:
     """Refuse: encoders of frames are fitted and merged."""
-    raise errors.not_added("Spark", "partial_fit")
+    raise messages.not_added("Spark", "partial_fit")
 
 
 def forget(*_: Any, **__: Any) -> None:
     """Refuse: frames are not taken out."""
-    raise errors.not_added("Spark", "forget")
+    raise messages.not_added("Spark", "forget")
 
 
 class SparkRows:

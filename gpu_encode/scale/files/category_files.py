@@ -1,8 +1,9 @@
-"""Categories that have no room in memory: their sums and encodings lie in files, one for each place of a key.
+"""Categories that have no room in memory: their sums and encodings lie in files, one for each bucket of a key.
 
-The rows of a chunk become lines, one a category, which are spilled by place, and beside them which line each row has.
-Place by place lines are added up and become encodings, and rows find these by their lines, so that no value of a row
-is written more than once a chunk.  Encodings are spilled by chunk of the output.
+The rows of a chunk become lines, one for each category.  Lines are spilled by bucket, and beside them the number of
+each row's line.  Bucket by bucket, lines are added up and become encodings, which rows find by the numbers of their
+lines, so that no value of a row is written more than once for each chunk.  Encodings are spilled by chunk of the
+output.
 """
 
 from collections.abc import Callable, Iterable
@@ -16,26 +17,33 @@ from pyarrow import parquet
 from cpu_fallback.types import Array
 from gpu_encode.fitting.model import unseen_counted
 from gpu_encode.scale.files import memory, shuffle
-from gpu_encode.scale.files.look_up import Joined, PlaceTable, at_places, lines_by_place, of_new_rows, places_of
+from gpu_encode.scale.files.look_up import (
+    BucketTable,
+    Joined,
+    buckets_of,
+    lines_by_bucket,
+    of_new_rows,
+    rows_in_buckets,
+)
 from gpu_encode.scale.files.shuffle import KeyLines
 from gpu_encode.scale.files.spilling import SpillTables
-from gpu_encode.words.errors.pieces import rows_have_changed
+from gpu_encode.words.errors.tables import rows_have_changed
 from gpu_encode.words.errors.values import RowError
 
-# The number of a row among all rows, that of its line among those of its chunk and place, and its view.
+# The number of a row among all rows, the number of its line among the lines of its chunk and bucket, and its view.
 ROW, LINE, VIEW = "row", "line", "view"
-# More places are smaller pieces.
-LEAST_PLACES, MOST_PLACES = 1, 1 << 10
+# With more buckets, pieces are smaller.
+FEWEST_BUCKETS, MOST_BUCKETS = 1, 1 << 10
 # Lines that are gathered before they are added up, and that are encoded at a time.
 GATHERED, ENCODED = 1 << 17, 1 << 15
-# Bytes of a category beside its digits, values and encodings, while its place is looked through.
+# Bytes of a category beside its digits, values and encodings, while its bucket is looked through.
 WORK_OF_CATEGORY = 256
 # Lines of a saved table that are read at a time.
 READ = 1 << 16
 
 
-def number_of_places(n_categories: float, bytes_of_category: float, limit: int) -> int:
-    """Choose how many places the categories of a key are dealt to.
+def number_of_buckets(n_categories: float, bytes_of_category: float, limit: int) -> int:
+    """Choose how many buckets the categories of a key are dealt to.
 
     Parameters
     ----------
@@ -43,12 +51,12 @@ def number_of_places(n_categories: float, bytes_of_category: float, limit: int) 
     bytes_of_category : float
         Its digits, values and encodings.
     limit : int
-        Bytes that the process may take: a third of what is free is for the categories of a place.
+        Bytes that the process may take: a third of what is free is for the categories of a bucket.
     """
     memory.release()
     free = max(limit - max(memory.resident_bytes(), memory.LOADED), 1)
-    places = -(-int(3 * n_categories * (3 * bytes_of_category + WORK_OF_CATEGORY)) // free)
-    return max(LEAST_PLACES, min(places, MOST_PLACES))
+    buckets = -(-int(3 * n_categories * (3 * bytes_of_category + WORK_OF_CATEGORY)) // free)
+    return max(FEWEST_BUCKETS, min(buckets, MOST_BUCKETS))
 
 
 class CategoryFiles:
@@ -60,11 +68,11 @@ class CategoryFiles:
     folder : Path
         For files that are there as long as they are needed.
     number : int
-        Of the places of each key.
+        Of the buckets of each key.
     chunk_rows : int
-        Rows are asked for between multiples of this number.
+        A chunk lies between two multiples of this number of rows.
     advance : callable
-        Is called with the number of rows that were looked up.
+        Called with the number of rows that were looked up.
     """
 
     def __init__(
@@ -82,7 +90,7 @@ class CategoryFiles:
         return sum(files.n_bytes for files in (self._lines, self._encodings, self._rows, self._by_chunk))
 
     def add(self, entry: int, lines: KeyLines, first_row: int, views: Array | None) -> None:
-        """Spill the lines of some rows in a row, and which of them each row has.
+        """Spill the lines of some consecutive rows, and the number of each row's line.
 
         Parameters
         ----------
@@ -93,18 +101,18 @@ class CategoryFiles:
         views : int array (rows,), optional
             Of training rows.
         """
-        places, within = places_of(lines.hashes, self._number), np.zeros(len(lines.table), np.int32)
-        for place, at in at_places(places).items():
-            self._lines.add(self._file(entry, place), lines.table.take(pa.array(at)))
+        buckets, within = buckets_of(lines.hashes, self._number), np.zeros(len(lines.table), np.int32)
+        for bucket, at in rows_in_buckets(buckets).items():
+            self._lines.add(self._file(entry, bucket), lines.table.take(pa.array(at)))
             within[at] = np.arange(len(at))
         rows = np.flatnonzero(lines.of_rows >= 0)
         line = lines.of_rows[rows]
-        for place, at in at_places(places[line]).items():
+        for bucket, at in rows_in_buckets(buckets[line]).items():
             here = rows[at]
             columns = {ROW: here + first_row, LINE: within[line[at]]}
             if views is not None:
                 columns[VIEW] = views[here].astype(np.min_scalar_type(int(views.max())))
-            self._rows.add(self._file(entry, place), pa.table(columns))
+            self._rows.add(self._file(entry, bucket), pa.table(columns))
         if len(rows) < len(lines.of_rows):
             assert views is not None
             missing = np.flatnonzero(lines.of_rows < 0)
@@ -113,35 +121,35 @@ class CategoryFiles:
             self._add_encodings(entry, first_row + missing, encodings)
 
     def add_encodings(self, paths: Iterable[Path]) -> None:
-        """Spill the encodings of the files of a saved table, whichever engine wrote them, by place."""
+        """Spill the encodings of the files of a saved table, whichever engine wrote them, by bucket."""
         keys, numbers = [key.stored for key in self._joined.keys], [self._number] * len(self._joined.keys)
         for path in paths:
             with parquet.ParquetFile(path) as file:
                 for batch in file.iter_batches(READ):
-                    for where, own in lines_by_place(pa.Table.from_batches([batch]), keys, numbers):
+                    for where, own in lines_by_bucket(pa.Table.from_batches([batch]), keys, numbers):
                         self._encodings.add(self._file(*where), own)
 
     def learn(self, shared: shuffle.ShuffledSums, use: Callable[[Any], None]) -> None:
-        """Make the encodings of each place from its lines, hand them over, and look the place's rows up in them."""
+        """Make the encodings of each bucket from its lines, hand them over, and look the bucket's rows up in them."""
         for entry in range(len(self._joined.keys)):
-            for place in range(self._number):
-                lines = add_up(self._lines.read(self._file(entry, place)))
+            for bucket in range(self._number):
+                lines = add_up(self._lines.read(self._file(entry, bucket)))
                 if lines is not None:
                     starts = range(0, len(lines), ENCODED)
                     pieces = [shuffle.encode_lines(shared, lines.slice(start, ENCODED)) for start in starts]
                     encodings = pa.concat_tables(pieces)
                     del lines, pieces
                     use(encodings)
-                    self._look_up(entry, place, encodings)
+                    self._look_up(entry, bucket, encodings)
                     del encodings
                     memory.release()
 
     def look_up(self, no_lines: Any) -> None:
         """Look all rows up in the encodings that were added; `no_lines` has their columns."""
         for entry in range(len(self._joined.keys)):
-            for place in range(self._number):
-                found = self._encodings.read(self._file(entry, place))
-                self._look_up(entry, place, pa.concat_tables([no_lines, *found]))
+            for bucket in range(self._number):
+                found = self._encodings.read(self._file(entry, bucket))
+                self._look_up(entry, bucket, pa.concat_tables([no_lines, *found]))
                 memory.release()
 
     def encodings_of(self, first_row: int, n_rows: int) -> Any:
@@ -161,14 +169,14 @@ class CategoryFiles:
             columns |= dict(zip(key.outputs, encodings.T, strict=True))
         return pa.table(columns)
 
-    def _file(self, entry: int, place: int) -> int:
-        """Give the number of the file of a place of a key."""
-        return entry * self._number + place
+    def _file(self, entry: int, bucket: int) -> int:
+        """Give the number of the file of a bucket of a key."""
+        return entry * self._number + bucket
 
-    def _look_up(self, entry: int, place: int, encodings: Any) -> None:
-        """Look the rows of a place up, and spill their encodings by chunk."""
-        key, number = self._joined.keys[entry], self._file(entry, place)
-        table = PlaceTable(key, encodings, self._joined.dtype)
+    def _look_up(self, entry: int, bucket: int, encodings: Any) -> None:
+        """Look the rows of a bucket up, and spill their encodings by chunk."""
+        key, number = self._joined.keys[entry], self._file(entry, bucket)
+        table = BucketTable(key, encodings, self._joined.dtype)
         pieces = zip(self._lines.read(number), self._rows.read(number), strict=True)
         for lines, piece in pieces:
             values = lines.select(key.stored).rename_columns(key.columns)
@@ -193,8 +201,8 @@ class CategoryFiles:
             self._by_chunk.add(chunk * len(self._joined.keys) + entry, table.slice(start, end - start))
 
 
-def refused_row(table: PlaceTable, values: Any, rows: Array) -> ValueError:
-    """Give the error of new rows of which a policy refuses some."""
+def refused_row(table: BucketTable, values: Any, rows: Array) -> ValueError:
+    """Give the error for new rows some of which a policy refuses."""
     try:
         with unseen_counted():
             table.look_up(values, None)
@@ -204,7 +212,7 @@ def refused_row(table: PlaceTable, values: Any, rows: Array) -> ValueError:
 
 
 def add_up(pieces: Iterable[Any]) -> Any:
-    """Add up the lines of a place, some at a time; None if there are none."""
+    """Add up the lines of a bucket, some at a time; None if it has no lines."""
     gathered: list[Any] = []
     n_lines = most = 0
     for piece in pieces:
@@ -217,7 +225,7 @@ def add_up(pieces: Iterable[Any]) -> Any:
 
 
 class SavedTable:
-    """A folder of encodings of new rows, as `DistributedEncoder.save` writes it, that is written place by place.
+    """A folder of encodings of new rows, as `DistributedEncoder.save` writes it, that is written bucket by bucket.
 
     Parameters
     ----------

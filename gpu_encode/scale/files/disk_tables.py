@@ -12,7 +12,7 @@ from pyarrow import parquet
 
 from gpu_encode.fitting.model import unseen_counted, warn_of_share
 from gpu_encode.scale.files import memory, shuffle
-from gpu_encode.scale.files.category_files import CategoryFiles, SavedTable, number_of_places
+from gpu_encode.scale.files.category_files import CategoryFiles, SavedTable, number_of_buckets
 from gpu_encode.scale.files.look_up import Joined, distinct_rows
 from gpu_encode.scale.files.room import Room
 from gpu_encode.scale.files.run import Options, Run, Summary, hold_stream
@@ -25,17 +25,17 @@ from gpu_encode.schemes import Ordered
 from gpu_encode.storage.archive import explain_full_disk
 from gpu_encode.words.progress import Progress
 
-# Copies of a new row's values while these are told apart, hashed and spilled.
+# Copies of a new row's values that exist while the values are told apart, hashed and spilled.
 VALUES_AT_WORK = 3
 
 
 def survey(run: Run, encoding_plan: EncodingPlan, reading: Reading, columns: Sequence[str], size: Size) -> ShuffledSums:
-    """Learn what is known of all rows, in a pass over columns beside the keys.
+    """Learn what every bucket needs to know of all rows, in a pass over the columns beside the keys.
 
     Raises
     ------
     NotShuffledError
-        For what follows from more than the sums of single categories.
+        For encodings that follow from more than the sums of single categories.
     """
     shuffle.check_parameters(encoding_plan.encoder, True, Ordered)
     rules = shuffle.rules_of(reading, run.source.schema)
@@ -56,9 +56,9 @@ class TrainingFiles:
     shared : ShuffledSums
     room : Room
     columns : list of str
-        Those that are read to sum rows.
+        Columns that are read to sum rows.
     n_categories : sequence of float, optional
-        Of each key, where they have been counted.
+        Categories of each key, where they have been counted.
     chunk_rows : int
         Of the chunks that are written.
     """
@@ -75,7 +75,7 @@ class TrainingFiles:
         self._run, self._shared, self._room, self._columns = run, shared, room, columns
         self.joined = Joined.of(shared)
         most = max(n_categories or [run.source.n_rows])
-        number = number_of_places(most, bytes_of_category(run, self.joined, shared.n_sums), room.limit)
+        number = number_of_buckets(most, bytes_of_category(run, self.joined, shared.n_sums), room.limit)
         folder = run.staging.partial / "categories"
         self._files = CategoryFiles(self.joined, folder, number, chunk_rows, run.progress.advance)
 
@@ -94,7 +94,7 @@ class TrainingFiles:
                 del chunk, part
 
     def learn(self, model: Path | None) -> None:
-        """Make the encodings of all categories, and look the rows up; a folder may keep what new rows need."""
+        """Make the encodings of all categories, and look the rows up; a folder may keep the encodings of new rows."""
         no_lines = shuffle.encode_lines(
             self._shared, shuffle.sum_table(self._shared, self._run.source.schema.empty_table())
         )
@@ -107,7 +107,7 @@ class TrainingFiles:
         self._run.bytes_spilled = self._files.n_bytes
 
     def encode(self, chunk: Chunk, aside: Sequence[str]) -> Any:
-        """Give what is written of a chunk."""
+        """Give the table that is written for a chunk."""
         encodings = self._files.encodings_of(chunk.first_row, chunk.table.num_rows)
         return with_columns(encodings, chunk.table.select(self.joined.beside_training(aside)))
 
@@ -118,7 +118,7 @@ def ignore(_: Any) -> None:
 
 @contextlib.contextmanager
 def placing(run: Run, joined: Joined) -> Iterator[None]:
-    """Count time and rows while these are looked up, key by key."""
+    """Count time and rows while rows are looked up, key by key."""
     run.progress.stage("placing", run.source.n_rows * len(joined.keys))
     memory.release()
     with run.timed("placing"):
@@ -127,7 +127,7 @@ def placing(run: Run, joined: Joined) -> Iterator[None]:
 
 
 def bytes_of_category(run: Run, joined: Joined, n_sums: int) -> float:
-    """Bytes of the digits, values and encodings of a category of the key that has most."""
+    """Bytes of the digits, values and encodings of a category, for the key that has most."""
     return 8 * n_sums + max(run.bytes_of_row(key.columns) + 8 * len(key.missing) for key in joined.keys)
 
 
@@ -160,7 +160,7 @@ class SavedEncodings:
         return sorted({name for name, stored in named if pa.types.is_string(schema.field(stored).type)})
 
     def describe(self) -> dict[str, Any]:
-        """Tell it from others."""
+        """Describe the folder, so that a later run can tell it from others."""
         states = [path.stat() for path in [*self.files, *sorted((self._path / "joined").glob("*.parquet"))]]
         return {"the folder of encodings": [[state.st_size, state.st_mtime_ns] for state in states]}
 
@@ -202,14 +202,14 @@ def run_joining(rows: Source, destination: Any, saved: SavedEncodings, options: 
 
 
 def look_up_rows(run: Run, saved: SavedEncodings, limit: int, size: Size) -> CategoryFiles:
-    """Look all rows up in a folder of encodings, place by place."""
+    """Look all rows up in a folder of encodings, bucket by bucket."""
     joined = saved.joined
-    number = number_of_places(saved.n_categories, bytes_of_category(run, joined, 0), limit)
+    number = number_of_buckets(saved.n_categories, bytes_of_category(run, joined, 0), limit)
     folder = run.staging.partial / "categories"
     files = CategoryFiles(joined, folder, number, size.rows, run.progress.advance)
     columns = sorted({name for key in joined.keys for name in key.columns})
     files.add_encodings(saved.files)
-    # As if each were as many outputs of 8 bytes.
+    # Counted as if each value were an output of 8 bytes.
     at_work = int(VALUES_AT_WORK * run.bytes_of_row(columns) / 8)
     with run.reading("measuring", columns, run.size(columns, len(joined.keys), at_work)) as chunks:
         for chunk in chunks:

@@ -1,4 +1,4 @@
-"""Files of new rows beside the rows that an encoder has learned from."""
+"""Files of new rows, compared with the rows from which an encoder has learned."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -20,7 +20,7 @@ def drift_dataset(
     missing_text: Sequence[str] = (),
     memory_limit: int | str | None = None,
 ) -> list[dict[str, str | int | float]]:
-    r"""Compare files of any size with the rows that an encoder has learned from, in one pass.
+    r"""Compare files of any size with the rows from which an encoder has learned, in one pass.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Files encoded: from what their own rows say (`encode_dataset`), or with a fitted encoder (`transform_dataset`)."""
+"""Files are encoded by what their own rows teach (`encode_dataset`), or by a fitted encoder (`transform_dataset`)."""
 
 import copy
 import time
@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from itertools import chain
 from os import PathLike
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Any, Literal
 
 import pyarrow as pa
@@ -17,10 +17,11 @@ from cpu_fallback.cached import cached_property
 from gpu_encode import storage
 from gpu_encode.encoders.base import Encoder
 from gpu_encode.fitting.model import unseen_counted, warn_of_share
+from gpu_encode.scale import messages
 from gpu_encode.scale.files import memory
 from gpu_encode.scale.files.disk_tables import SavedEncodings, TrainingFiles, is_table, run_joining, survey
 from gpu_encode.scale.files.orders import Orders, Placing
-from gpu_encode.scale.files.publishing import place_of_model
+from gpu_encode.scale.files.publishing import path_of_model
 from gpu_encode.scale.files.room import FEWEST_ROWS, Room, slice_of
 from gpu_encode.scale.files.run import Options, Run, Summary, hold_stream
 from gpu_encode.scale.files.source import (
@@ -47,6 +48,7 @@ from gpu_encode.scale.files.staging import (
     write_sums,
 )
 from gpu_encode.scale.files.writing import choose_destination
+from gpu_encode.scale.messages import NotShuffledError
 from gpu_encode.scale.parts import EncodingPlan, Part, PartialSums, Profile, encode, fit, measure, plan
 from gpu_encode.scale.parts.plans import carried
 from gpu_encode.scale.parts.profiles import profile_rows
@@ -56,8 +58,6 @@ from gpu_encode.storage.archive import explain_full_disk
 from gpu_encode.sums.targets import most_classes
 from gpu_encode.words import notices
 from gpu_encode.words.annotations import ArrowStream, FilePath, LazyFrame
-from gpu_encode.words.errors import datasets as errors
-from gpu_encode.words.errors.engines import NotShuffledError
 from gpu_encode.words.errors.parameters import check_option
 from gpu_encode.words.progress import Progress, Teller
 
@@ -102,7 +102,7 @@ def encode_dataset(
         has its counterpart, and a single one is written in parts of one chunk.  It appears whole, at the end.
         Or a URL of these: what is finished on this machine is then put there (`docs/sources.md`).
     encoder : TargetEncoder
-        Is fitted when this returns, unless its tables are on disk.
+        Fitted when this returns, unless its tables are on disk.
     target : str or list of str, optional
         Column to learn from, or several; None for encoders that read no target.
     weight : str, optional
@@ -121,7 +121,7 @@ def encode_dataset(
         Bytes that this process may have resident, such as "2GiB", Python and its libraries included; a quarter of what
         is free, beside what it holds, unless given.
     tables : {"auto", "memory", "disk"}, default="auto"
-        Where categories, their sums and encodings are while rows are encoded.  "disk": in the hidden folder, a place
+        Where categories, their sums and encodings are while rows are encoded.  "disk": in the hidden folder, a bucket
         of the categories in memory at a time; `encoder` then stays unfitted.  "auto" takes the disk where
         `memory_limit` has no room for them.
     model : path, optional
@@ -132,8 +132,8 @@ def encode_dataset(
     overwrite : bool, default=False
         Replace a file that is there, or a folder that holds nothing but files of rows, at the end; and a model.
     resume : bool, default=False
-        Go on from what an interrupted run of the same call had finished, with the same bits at the end.  Not with
-        statistics that are functions, which no file holds; and not from a query, which may give other rows.
+        Go on where an interrupted run of the same call stopped, with the same bits at the end.  Not with statistics
+        that are functions, which no file holds; and not from a query, which may give other rows.
     progress : True or callable, optional
         True: bars on stderr, or in the notebook, which needs ipywidgets.  A callable is called as
         ``progress(stage, rows_done, rows_in_all)``.
@@ -181,19 +181,19 @@ def encode_dataset(
     ...     pyarrow.parquet.read_table(f"{folder}/encoded.parquet").to_pydict()
     {'city': [1.0, 1.0, 0.0, 1.0], 'sold': [0, 1, 1, 1]}
     """
-    # What is wrong with a parameter is said before files are looked at.
+    # A wrong parameter is an error before any file is looked at.
     if not isinstance(encoder, Encoder):
-        raise errors.no_encoder(encoder)
+        raise _no_encoder(encoder)
     if target is None and encoder._parameters().reads_target:
         raise ValueError(f"{type(encoder).__name__} learns from a target: name its column, as in target='sold'.")
     check_option("encode_dataset", "tables", tables, ("auto", "memory", "disk"))
     limit = memory.limit_of(memory_limit)
     options = Options(limit, compression, overwrite, resume, progress, tables=tables)
-    place = None if model is None else place_of_model(model, overwrite, "overwrite=True replaces it at the end")
+    path = None if model is None else path_of_model(model, overwrite, "overwrite=True replaces it at the end")
     rows = open_source(source, missing_text, text)
     choices = {"target": target, "weight": weight, "groups": groups, "keep_target": keep_target}
     return run_encoding(
-        rows, destination, encoder, choices, options, drop_missing_target=drop_missing_target, model=place
+        rows, destination, encoder, choices, options, drop_missing_target=drop_missing_target, model=path
     )
 
 
@@ -288,14 +288,14 @@ class Encoding:
         return self._run.size(self._roles.names, len(self._selected.entries), len(self._selected.entries))
 
     def plan_work(self) -> dict[str, Any]:
-        """Say by how many rows work is cut, to which a later run that goes on keeps."""
+        """Say into how many rows work is cut; a later run that goes on cuts it in the same way."""
         return {"grid": self.grid.rows, "part_rows": self.grid.rows}
 
     def encode(self, work: dict[str, Any]) -> None:
         """Encode all rows: in several passes over chunks, or at once where that is asked for."""
         if needs_all_rows(self._encoder):
             if self._tables == "disk":
-                raise errors.not_on_disk("this scheme, or these borders, take all rows at once")
+                raise _not_on_disk("this scheme, or these borders, take all rows at once")
             self._encode_at_once(work)
         else:
             self._encode_chunks(work)
@@ -326,7 +326,7 @@ class Encoding:
         run.keep_rows(self.grid)
         encoder = copy.copy(self._encoder)
         if self._chosen is not None:
-            # Of a chunk, columns that are not read have no type to be chosen by.
+            # In a chunk, a column that is not read has no type by which it could be chosen.
             encoder.columns = self._chosen
         encoding_plan = plan(encoder, self._profile(work))
         run.check_classes(roles.names, len(self._selected.entries), most_classes(encoding_plan.targets))
@@ -337,10 +337,10 @@ class Encoding:
         refused = None
         try:
             sums.append(self._measure(encoding_plan, work))
-        except errors.CategoriesError as error:
+        except messages.CategoriesError as error:
             if self._tables == "memory":
                 raise
-            # Without what its frames hold.
+            # A traceback would keep alive what its frames hold.
             refused = error.with_traceback(None)
         memory.release()
         if refused is None:
@@ -349,10 +349,10 @@ class Encoding:
             self._encode_on_disk(encoding_plan, work, refused)
 
     def _encode_in_memory(self, encoding_plan: EncodingPlan, work: dict[str, Any], sums: list[PartialSums]) -> None:
-        """Make tables of the sums, which are taken from a list, and encode all rows chunk by chunk."""
+        """Make tables of the sums, taking them from their list, and encode all rows chunk by chunk."""
         run, roles = self._run, self._roles
         with run.timed("measuring"):
-            # Nothing here holds the sums any more once they are tables.
+            # Once the sums are tables, nothing here holds the sums any more.
             tables = fit(self._encoder, encoding_plan, sums.pop())
         memory.release()
         tables = replace(tables, encoder=plain_output(tables.encoder))
@@ -370,7 +370,7 @@ class Encoding:
         run.write(work["part_rows"], self._needed, empty, encode_rows, size, from_start=from_start)
 
     def _encode_on_disk(
-        self, encoding_plan: EncodingPlan, work: dict[str, Any], refused: errors.CategoriesError | None
+        self, encoding_plan: EncodingPlan, work: dict[str, Any], refused: messages.CategoriesError | None
     ) -> None:
         """Encode all rows chunk by chunk, with tables on disk; `refused` says why they are not in memory."""
         run, roles = self._run, self._roles
@@ -380,11 +380,11 @@ class Encoding:
             shared = survey(run, encoding_plan, reading, beside, self._pass_size(beside, work))
         except NotShuffledError as error:
             if refused is None:
-                raise errors.not_on_disk(error.reason) from None
+                raise _not_on_disk(error.reason) from None
             refused.add_note(f"Tables on disk do not help: {error.reason}.")
             raise refused from None
         if self._model is None and refused is not None:
-            notices.warn(errors.not_fitted(), UserWarning)
+            notices.warn(_not_fitted(), UserWarning)
         size = self._pass_size(roles.names, work, len(self._selected.entries))
         room = run.room(encoding_plan, measured, len(self._selected.entries))
         counted = None if refused is None else refused.n_categories
@@ -400,23 +400,23 @@ class Encoding:
         self.on_disk = True
 
     def _add_aside(self, encoded: Any, table: Any) -> Any:
-        """Give what is written of a chunk."""
+        """Give the table that is written for a chunk."""
         return with_columns(encoded, table.select(self._roles.aside)) if self._keep_target else encoded
 
     def _pass_size(self, columns: Sequence[str], work: dict[str, Any], n_outputs: int = 0) -> Size:
-        """Chunks of one pass; folds dealt out within classes want the same ones in all passes."""
+        """Size of the chunks of one pass; folds dealt out within classes need the same chunks in all passes."""
         size = self._run.size(columns, len(self._selected.entries), n_outputs)
         if not self._encoder._parameters().reads_classes:
             return size
         return Size(work["grid"], batch_rows=min(size.batch_rows, work["grid"]))
 
     def _beside_keys(self) -> list[str]:
-        """Columns that are read whatever the categories."""
+        """Columns that are read beside those of the categories."""
         used = [self._roles.features[column] for column in self._selected.training_only]
         return [*self._roles.aside, *used]
 
     def _profile(self, work: dict[str, Any]) -> Profile:
-        """Count rows, and what y and the scheme's columns hold."""
+        """Count the rows, and the values of y and of the scheme's columns."""
         run, total, parameters = self._run, Profile(), self._encoder._parameters()
         columns = self._beside_keys()
         with run.reading("profiling", columns, self._pass_size(columns, work)) as chunks:
@@ -477,7 +477,7 @@ class Encoding:
     def _save(self, sums: PartialSums) -> float:
         """Save sums, and give the seconds that it took."""
         begun = time.perf_counter()
-        # Rows in memory are summed again sooner than their sums are written.
+        # To sum rows in memory again takes less time than to write their sums.
         if self._repeatable and self._run.source.loaded is None:
             staging = self._run.staging
             path = staging.partial / "sums"
@@ -486,13 +486,26 @@ class Encoding:
         return time.perf_counter() - begun
 
 
+def _not_on_disk(reason: str) -> ValueError:
+    """Error for encodings that tables on disk do not give."""
+    return ValueError(f'tables="disk": {reason}. Or pass tables="memory".')
+
+
+def _not_fitted() -> str:
+    """Say that the encoder stays unfitted, since memory has no room for its categories."""
+    return (
+        "The categories have no room in memory_limit, so that their tables are on disk and the encoder is not fitted: "
+        "give model= (--model) a path, for new rows."
+    )
+
+
 def needs_all_rows(encoder: Any) -> bool:
-    """Whether the encoding of one row follows from all rows in a way that chunks cannot be summed for."""
+    """Whether the encoding of one row follows from all rows, in a way for which chunks cannot be summed."""
     parameters = encoder._parameters()
     alone = parameters.values is not None or parameters.scheme_by_key
     return (parameters.cut is not None and parameters.cut.needs_all_rows) or any(
         carried(scheme) is None
-        # Splits that are listed may have to be summed one by one.
+        # Listed splits may have to be summed one by one.
         or (isinstance(scheme, Splits) and not hasattr(scheme.cv, "split"))
         or (isinstance(scheme, Ordered) and alone)
         for scheme in parameters.every_scheme
@@ -500,7 +513,7 @@ def needs_all_rows(encoder: Any) -> bool:
 
 
 def plain_output(encoder: Any) -> Any:
-    """Give the encoder with tables of X's own kind as output, whatever `set_output` said."""
+    """Give the encoder with outputs of X's own kind, whatever `set_output` was called with."""
     plain = copy.copy(encoder)
     # A copy shares its settings with the original.
     plain._sklearn_output_config = {"transform": "default"}
@@ -610,13 +623,13 @@ def require_columns(encoder: Any, names: Sequence[str]) -> None:
     selection = model.selection
     for position in sorted({*selection.needed, *selection.passed, *selection.dates} - {*selection.optional}):
         if model.feature_names[position] not in names:
-            raise errors.no_such_column("the encoder", model.feature_names[position], names)
+            raise messages.no_such_column("the encoder", model.feature_names[position], names)
 
 
 def fitted_text(encoder: Any) -> list[str]:
     """Return the columns that were text in training: a CSV file does not tell 02138 from 2138."""
     if not isinstance(encoder, Encoder):
-        raise errors.no_encoder(encoder)
+        raise _no_encoder(encoder)
     check_is_fitted(encoder, "_model")
     model = encoder._model
     if model.feature_names is None:
@@ -630,3 +643,14 @@ def fitted_text(encoder: Any) -> list[str]:
         for position, vocabulary in zip(key.entry.columns, key.vocabularies, strict=True)
         if vocabulary.kind == "text"
     ]
+
+
+def _no_encoder(found: object) -> TypeError:
+    """Error for something else where an encoder belongs, such as its file or its class."""
+    hint = ""
+    if isinstance(found, type):
+        hint = f" Write {found.__name__}()."
+    elif isinstance(found, (str, PurePath)):
+        hint = f" Load a saved one, gpu_encode.load({str(found)!r})."
+    kind = type(found).__name__
+    return TypeError(f"encoder must be an encoder, such as TargetEncoder(). Got a {kind} instead.{hint}")

@@ -1,6 +1,6 @@
-"""Where rows come from: a file, several, a glob, a folder or a dataset of Arrow, as files in a defined order.
+"""The files of a source, in a defined order: of a file, several files, a glob, a folder or a dataset of Arrow.
 
-All files of a source are read in one schema, which is found here, too.
+All files of a source are read in one schema; it is found here, too.
 """
 
 import glob
@@ -20,13 +20,19 @@ import pyarrow as pa
 import pyarrow.dataset
 import pyarrow.fs
 
+from gpu_encode.scale import messages
 from gpu_encode.scale.files.formats import FORMATS, SUFFIXES, Format, is_text, suffix_of, value_type
-from gpu_encode.words.errors import datasets as errors
+
+KINDS_OF_SOURCES = (
+    "the path of a file or folder, a glob, a list of paths, a URL, a pyarrow.dataset.Dataset of files, a "
+    "deltalake.DeltaTable, or a query: a LazyFrame of polars, a relation of DuckDB, a stream of Arrow"
+)
+TABLES = ("DataFrame", "Table", "ndarray")
 
 NO_VALUE = "__HIVE_DEFAULT_PARTITION__"
 WHOLE_NUMBER = re.compile(r"[+-]?\d{1,18}")
 PANDAS = b"pandas"
-# The folder by which a table of Delta Lake is known.
+# A table of Delta Lake has this folder.
 DELTA_LOG = "_delta_log"
 
 
@@ -43,10 +49,10 @@ class SourceFile:
     suffix : str
         Tells the format.
     partition : mapping of str to str or None
-        What the names of its folders (``day=3``) say of all its rows.
+        Values that the names of its folders (``day=3``) give to all its rows.
     filesystem : pyarrow.fs.FileSystem
     failures : tuple of type
-        What reading a damaged file raises.
+        Errors that reading a damaged file may raise.
     """
 
     path: str
@@ -70,7 +76,7 @@ class SourceFile:
         """Size and time of the last change; they tell whether the file is still the same."""
         info = self.filesystem.get_file_info(self.path)
         if info.type == pyarrow.fs.FileType.NotFound:
-            raise errors.source_is_gone(self.path)
+            raise _source_is_gone(self.path)
         return int(info.size or 0), int(info.mtime_ns or 0)
 
     def open(self) -> Any:
@@ -78,9 +84,14 @@ class SourceFile:
         try:
             return self.filesystem.open_input_file(self.path)
         except FileNotFoundError:
-            raise errors.source_is_gone(self.path) from None
+            raise _source_is_gone(self.path) from None
         except PermissionError:
             raise PermissionError(f"no permission to read the source file {self.path!r}.") from None
+
+
+def _source_is_gone(path: str) -> FileNotFoundError:
+    """Error for a file that was there, and is not any more."""
+    return FileNotFoundError(f"the source file {path!r} is not there any more. Put it back, and run again.")
 
 
 @dataclass(frozen=True)
@@ -94,7 +105,7 @@ class SourceFiles:
     folder : Path or str, optional
         The folder that was given, if it was one; a str is a URL.
     types : dict of str to pyarrow.DataType
-        Types of what folders' names say, where a dataset of Arrow declares them.
+        Types of the columns that folders' names make, where a dataset of Arrow declares them.
     """
 
     files: list[SourceFile]
@@ -122,14 +133,24 @@ def find(source: Any) -> SourceFiles:
         return find_at(os.fspath(source))
     # A table is not a list of paths, though its columns, or their names, may come one after another.
     if len(getattr(source, "shape", ())) > 1:
-        raise errors.table_as_source(type(source).__name__)
+        raise TypeError(
+            f"source is a table ({type(source).__name__}), which encoders take as it is: encoder.fit_transform(X, y), "
+            f"encoder.transform(X). Here give {KINDS_OF_SOURCES}, such as frame.lazy() of polars or table.to_reader() "
+            "of Arrow."
+        )
     if not isinstance(source, Iterable):
-        raise errors.not_a_source(type(source).__name__)
+        raise _not_a_source(type(source).__name__)
     paths = list(source)
     for path in paths:
         if not isinstance(path, (str, PathLike)):
-            raise errors.not_a_source(f"list that holds a {type(path).__name__}")
+            raise _not_a_source(f"list that holds a {type(path).__name__}")
     return SourceFiles(describe_list([os.fspath(path) for path in paths]))
+
+
+def _not_a_source(type_name: str) -> TypeError:
+    """Error for something that names no files."""
+    held = " A table in memory goes to encoder.fit_transform(X, y)." if type_name in TABLES else ""
+    return TypeError(f"source is a {type_name}. Give {KINDS_OF_SOURCES}.{held}")
 
 
 def find_at(text: str) -> SourceFiles:
@@ -144,7 +165,7 @@ def find_at(text: str) -> SourceFiles:
 
 
 def find_in_folder(folder: Path) -> list[SourceFile]:
-    """Find the files below a folder, but for hidden ones and those of unknown formats, sorted by relative path."""
+    """Find the files below a folder, sorted by relative path; leave out hidden files and unknown formats."""
     relatives = sorted(
         path.relative_to(folder).as_posix()
         for path in walk(folder)
@@ -159,11 +180,11 @@ def find_in_folder(folder: Path) -> list[SourceFile]:
 
 
 def walk(folder: Path) -> Iterator[Path]:
-    """Give the files below a folder, without those in hidden folders; refuse folders that one may not look into."""
+    """Give the files below a folder; leave out hidden folders, and refuse folders that may not be read."""
 
     def refuse(error: OSError) -> None:
         if isinstance(error, PermissionError):
-            raise errors.closed_folder(str(error.filename)) from None
+            raise _closed_folder(str(error.filename)) from None
         raise error
 
     for base, folders, names in os.walk(folder, onerror=refuse):
@@ -184,15 +205,20 @@ def find_matching(pattern: str) -> list[SourceFile]:
     base = Path(*takewhile(lambda part: not glob.has_magic(part), Path(pattern).parts[:-1]))
     if not paths:
         if base.is_dir() and not os.access(base, os.R_OK | os.X_OK):
-            raise errors.closed_folder(str(base))
-        raise errors.no_such_source(pattern)
+            raise _closed_folder(str(base))
+        raise messages.no_such_source(pattern)
     return check_same_format([describe_file(Path(path), Path(path).relative_to(base).as_posix()) for path in paths])
+
+
+def _closed_folder(path: str) -> PermissionError:
+    """Error for a folder that may not be read."""
+    return PermissionError(f"no permission to read the folder {path!r} of the source.")
 
 
 def describe_list(texts: Sequence[str]) -> list[SourceFile]:
     """Give the files of a list, in its order."""
     if not texts:
-        raise errors.no_sources()
+        raise _no_sources()
     paths = [Path(os.path.abspath(text)) for text in texts]  # noqa: PTH100 - links keep their names
     for text, path in zip(texts, paths, strict=True):
         if text == "-" or (path.exists() and not (path.is_file() or path.is_dir())):
@@ -201,7 +227,7 @@ def describe_list(texts: Sequence[str]) -> list[SourceFile]:
                 "devices cannot do: write them to a file first."
             )
         if not path.exists():
-            raise errors.no_such_source(text)
+            raise messages.no_such_source(text)
         if not path.is_file():
             raise ValueError(f"source: {text!r} in the list is a folder. List its files, or give the folder alone.")
     for number, path in enumerate(paths):
@@ -219,12 +245,12 @@ def describe_file(path: Path, relative: str) -> SourceFile:
     """Describe one file on this machine."""
     suffix = suffix_of(path.name)
     if suffix is None:
-        raise errors.unknown_format(str(path), list(SUFFIXES))
+        raise messages.unknown_format(str(path), list(SUFFIXES))
     return SourceFile(str(path), relative, suffix, partition_of(relative))
 
 
 def partition_of(relative: str) -> dict[str, str | None]:
-    """Read what the folders' names say.
+    """Read the values in the folders' names.
 
     Examples
     --------
@@ -236,7 +262,7 @@ def partition_of(relative: str) -> dict[str, str | None]:
 
 
 def check_same_format(files: list[SourceFile]) -> list[SourceFile]:
-    """Refuse files of several formats, and folders that do not say the same things."""
+    """Refuse files of several formats, and folders whose names make different columns."""
     first = files[0]
     for other in files[1:]:
         if other.format is not first.format:
@@ -257,7 +283,7 @@ def open_delta(folder: str) -> Any:
     try:
         from deltalake import DeltaTable
     except ImportError:
-        raise errors.delta_table(folder) from None
+        raise messages.delta_table(folder) from None
     return DeltaTable(folder)
 
 
@@ -279,17 +305,22 @@ def find_in_delta(table: Any) -> SourceFiles:
 def find_in_dataset(dataset: Any, partitions: Collection[str] | None = None) -> SourceFiles:
     """Find the files of a dataset of Arrow, in its order; `partitions` are the columns that its folders make."""
     if not isinstance(dataset, pyarrow.dataset.FileSystemDataset):
-        raise errors.dataset_without_files(type(dataset).__name__)
+        raise TypeError(f"source is a {type(dataset).__name__}, which is not made of files. Give {KINDS_OF_SOURCES}.")
     if dataset._scan_options:
         raise ValueError(
             "source is a dataset with a filter. Give the dataset itself; write the rows that are wanted first."
         )
     if not dataset.files:
-        raise errors.no_sources()
+        raise _no_sources()
     base = PurePosixPath(os.path.commonpath([str(PurePosixPath(path).parent) for path in dataset.files]))
     files = [describe_fragment(fragment, base, dataset, partitions) for fragment in dataset.get_fragments()]
     types = {name: dataset.schema.field(name).type for name in files[0].partition}
     return SourceFiles(check_same_format(files), None, types)
+
+
+def _no_sources() -> ValueError:
+    """Error for a list or dataset of no files."""
+    return ValueError(f"source names no file. Give {KINDS_OF_SOURCES}.")
 
 
 def describe_fragment(
@@ -299,7 +330,7 @@ def describe_fragment(
     by_extension = {form.extension: f".{form.name}" for form in FORMATS}
     suffix = suffix_of(fragment.path) or by_extension.get(dataset.format.default_extname)
     if suffix is None:
-        raise errors.unknown_format(fragment.path, list(SUFFIXES))
+        raise messages.unknown_format(fragment.path, list(SUFFIXES))
     values = pyarrow.dataset.get_partition_keys(fragment.partition_expression)
     # In the order of the columns: the expression has an order of its own.
     names = [name for name in dataset.schema.names if name in values and (partitions is None or name in partitions)]
@@ -324,15 +355,15 @@ def unify_schemas(files: Sequence[SourceFile], schemas: Sequence[Any]) -> Any:
     """
     refuse_repeated(files[0], schemas[0])
     fields = {column.name: column for column in schemas[0]}
-    # Which file decided the type: the first may have nothing but null in a column.
+    # The file that decided the type: the first file may have only nulls in a column.
     origin = dict.fromkeys(fields, files[0])
     for file, schema in zip(files[1:], schemas[1:], strict=True):
         refuse_repeated(file, schema)
         for name in [*fields, *schema.names]:
             if name not in schema.names:
-                raise errors.column_in_one_file(name, files[0].path, file.path)
+                raise _column_in_one_file(name, files[0].path, file.path)
             if name not in fields:
-                raise errors.column_in_one_file(name, file.path, files[0].path)
+                raise _column_in_one_file(name, file.path, files[0].path)
             known, other = fields[name], schema.field(name)
             kind = common_type(known.type, other.type)
             if kind is None:
@@ -343,9 +374,16 @@ def unify_schemas(files: Sequence[SourceFile], schemas: Sequence[Any]) -> Any:
             if pa.types.is_null(known.type) and not pa.types.is_null(kind):
                 origin[name] = file
             fields[name] = known.with_type(kind).with_nullable(known.nullable or other.nullable)
-    # What pandas noted about its columns would be wrong for those that come out.
+    # The metadata that pandas wrote would be wrong for the columns that come out.
     metadata = {key: text for key, text in (schemas[0].metadata or {}).items() if key != PANDAS}
     return pa.schema(list(fields.values()), metadata=metadata or None)
+
+
+def _column_in_one_file(column: str, having: str, lacking: str) -> ValueError:
+    """Error for a column that not all files have."""
+    return ValueError(
+        f"column {column!r} is in {having!r}, but not in {lacking!r}. All files of a source must have the same columns."
+    )
 
 
 def refuse_repeated(file: SourceFile, schema: Any) -> None:
@@ -380,7 +418,7 @@ def common_type(one: Any, other: Any) -> Any:
 
 
 def partition_types(files: Sequence[SourceFile], declared: Mapping[str, Any]) -> dict[str, Any]:
-    """Give the type of each column that folders' names make: whole numbers where all are, else text.
+    """Give the type of each column that folders' names make: whole numbers if all values are, else text.
 
     Examples
     --------

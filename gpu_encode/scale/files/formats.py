@@ -1,6 +1,6 @@
-"""Formats of files with rows, one class each: how it is read, in the columns wanted and never whole, and written.
+"""Formats of files with rows, a class for each: it reads wanted columns, never a whole file at once, and writes.
 
-A new format is a class and its place in `FORMATS`.  A CSV file's columns have the types that reading it whole would
+A new format is a class that is listed in `FORMATS`.  A CSV file's columns have the types that reading it whole would
 give; they are found block by block.
 """
 
@@ -20,7 +20,7 @@ import pyarrow.parquet
 
 from cpu_fallback.cached import cached_property
 from cpu_fallback.settings import number_from_environment
-from gpu_encode.words.errors import datasets as errors
+from gpu_encode.scale import messages
 
 if TYPE_CHECKING:
     from gpu_encode.scale.files.files import SourceFile
@@ -34,9 +34,9 @@ BLOCK = (number_from_environment(SETTING, "a number of MiB, 1 or more", 1) or 4)
 SMALL = 1 << 26
 # What to do with a column of a type that text or Parquet cannot hold.
 OTHERWISE_ARROW = "write Arrow (.arrow), or leave it out"
-# An empty cell, and what R, SQL and pandas write for a missing value. Quoted, the same words are text.
+# Missing values: an empty cell, and the words that R, SQL and pandas write.  In quotes the same words are text.
 MISSING_IN_CSV = ["", "NA", "N/A", "n/a", "NaN", "nan", "NULL", "null", "#N/A"]
-# What Arrow tries on a column of a CSV file, one after the other, until one fits all its values.
+# Types that Arrow tries on a column of a CSV file, one after the other, until one fits all its values.
 LADDER = (
     pa.null(), pa.int64(), pa.bool_(), pa.date32(), pa.time32("s"), pa.timestamp("s"), pa.timestamp("ns"),
     pa.timestamp("s", "UTC"), pa.timestamp("ns", "UTC"), pa.float64(), pa.string(), pa.binary(),
@@ -45,7 +45,7 @@ LADDER = (
 
 @dataclass(frozen=True)
 class Contents:
-    """What is known of a file before its rows are read.
+    """The description of a file, read before its rows.
 
     Parameters
     ----------
@@ -58,7 +58,7 @@ class Contents:
     compression : str, optional
         Of a Parquet file.
     missing_text : sequence of str
-        Texts that stand for a missing value in a CSV file, beside those that always do.
+        Texts that stand for a missing value in a CSV file, beside those that do so in every CSV file.
     """
 
     file: "SourceFile"
@@ -97,7 +97,7 @@ class Format:
     compressions : tuple of str
         That a caller may choose from.
     has_groups : bool
-        Whether rows lie in groups, which errors name and which are written whole.
+        Whether rows lie in groups; errors name the group, and groups are written whole.
     """
 
     name: str
@@ -113,7 +113,7 @@ class Format:
     def read_contents(
         self, files: "Sequence[SourceFile]", _missing_text: Sequence[str], _text: Sequence[str]
     ) -> list[Contents]:
-        """Read what the heads or feet of files say."""
+        """Read the heads or feet of files."""
         contents = []
         for file in files:
             with explain_damage(file):
@@ -121,7 +121,7 @@ class Format:
         return contents
 
     def read_foot(self, file: "SourceFile") -> Contents:
-        """Read what the head or foot of a file says."""
+        """Read the head or foot of a file."""
         raise NotImplementedError
 
     def read_batches(self, contents: Contents, columns: list[str], group: int, batch_rows: int) -> Iterator[Any]:
@@ -137,7 +137,7 @@ class Format:
         raise NotImplementedError
 
     def arrange(self, table: pa.Table, _dictionaries: dict[int, Any]) -> pa.Table:
-        """Give a row group as it is written after others, whose dictionaries are given."""
+        """Give a row group in the form in which it is written after others; the dictionaries of these are given."""
         return table
 
 
@@ -152,7 +152,7 @@ class Parquet(Format):
         """Read the foot of a file."""
         with file.open() as stream:
             reader = pyarrow.parquet.ParquetFile(stream)
-        # Asked for by every column: a schema is made anew each time.
+        # Made once, since the library makes a schema anew whenever it is asked for one.
         schema = reader.schema_arrow
         names = set(schema.names)
         groups = [reader.metadata.row_group(number) for number in range(reader.metadata.num_row_groups)]
@@ -181,7 +181,7 @@ class Parquet(Format):
         """Refuse what Parquet does not have."""
         for column in schema:
             if pa.types.is_interval(column.type) or pa.types.is_run_end_encoded(column.type):
-                raise errors.type_unknown_to(column.name, column.type, "Parquet", OTHERWISE_ARROW)
+                raise messages.type_unknown_to(column.name, column.type, "Parquet", OTHERWISE_ARROW)
         return schema
 
     def open_writer(self, stream: Any, schema: pa.Schema, _suffix: str, compression: str | None) -> Any:
@@ -227,7 +227,7 @@ class Arrow(Format):
 
     def arrange(self, table: pa.Table, dictionaries: dict[int, Any]) -> pa.Table:
         """Number the values of dictionaries as in the tables before: a file may only add to a dictionary."""
-        # A file of a slice has other bytes than one of a copy.
+        # A slice is written as other bytes than a copy of it.
         table = copy_rows(table)
         for number, column_field in enumerate(table.schema):
             if not pa.types.is_dictionary(column_field.type) or not table.num_rows:
@@ -245,14 +245,14 @@ class Arrow(Format):
 
 
 class Csv(Format):
-    """Text with a separator, which says no types."""
+    """Text with a separator, and without types."""
 
     name = extension = "csv"
     suffixes = (".csv", ".csv.gz", ".tsv", ".tsv.gz")
     has_groups = False
 
     def explain(self, file: "SourceFile", error: Exception) -> str:
-        """Say in which line a file has something else than rows of text, and what to do."""
+        """Say in which line a file holds no row of text, and what to do."""
         if isinstance(error, UnicodeDecodeError) or "invalid UTF8" in str(error):
             line = find_bad_line(file)
             return (
@@ -273,7 +273,7 @@ class Csv(Format):
     def read_contents(
         self, files: "Sequence[SourceFile]", missing_text: Sequence[str], text: Sequence[str]
     ) -> list[Contents]:
-        """Read files once, for the types of their columns, which they share, and the number of rows of each."""
+        """Read files once, to find the column types that they share, and the number of rows of each file."""
         scans = []
         for file in files:
             with explain_damage(file):
@@ -305,9 +305,9 @@ class Csv(Format):
         for column in schema:
             kind = value_type(column.type)
             if pa.types.is_interval(kind):
-                raise errors.type_unknown_to(column.name, kind, "CSV", OTHERWISE_ARROW)
+                raise messages.type_unknown_to(column.name, kind, "CSV", OTHERWISE_ARROW)
             if pa.types.is_nested(kind):
-                raise errors.type_unknown_to(column.name, kind, "CSV", "write Parquet, or leave it out")
+                raise messages.type_unknown_to(column.name, kind, "CSV", "write Parquet, or leave it out")
             columns.append(column.with_type(pa.string() if pa.types.is_decimal(kind) else kind))
         return pa.schema(columns)
 
@@ -334,7 +334,7 @@ def suffix_of(name: str) -> str | None:
 
 @contextlib.contextmanager
 def explain_damage(file: "SourceFile", where: str = "") -> Iterator[None]:
-    """Say which file it is that Arrow cannot read."""
+    """Say which file Arrow cannot read."""
     try:
         yield
     except Exception as error:
@@ -369,7 +369,7 @@ def read_batches(contents: Contents, columns: Sequence[str], skip: int, batch_ro
             yield batch.slice(start, batch_rows)
         skip = max(0, skip - batch.num_rows)
     if n_read != contents.n_rows:
-        raise errors.source_changed(file.path)
+        raise messages.source_changed(file.path)
 
 
 def copy_rows(table: pa.Table) -> pa.Table:
@@ -378,7 +378,7 @@ def copy_rows(table: pa.Table) -> pa.Table:
 
 
 def delimiter(suffix: str) -> str:
-    """Return what stands between the cells of a file with this suffix."""
+    """Return the character between the cells of a file with this suffix."""
     return "\t" if suffix.startswith(".tsv") else ","
 
 
@@ -399,7 +399,7 @@ def csv_conversion(missing_text: Sequence[str], types: Mapping[str, Any], column
     Parameters
     ----------
     missing_text : sequence of str
-        Texts that stand for a missing value, beside those that always do.
+        Texts that stand for a missing value, beside those that do so in every CSV file.
     types : mapping of str to pyarrow.DataType
         Types of the columns for which they are known; others are inferred.
     columns : sequence of str, optional
@@ -420,7 +420,7 @@ def scan(file: "SourceFile", missing_text: Sequence[str]) -> tuple[list[str], li
     if file.state()[0] * (8 if file.suffix.endswith(".gz") else 1) <= SMALL:
         with open_text(file) as stream:
             conversion = csv_conversion(missing_text, {})
-            # With a row that is larger than a block Arrow's threads would hang when the process ends.
+            # If a row is larger than a block, Arrow's threads would hang when the process ends.
             blocks = pyarrow.csv.ReadOptions(block_size=max(BLOCK, SMALL))
             table = pyarrow.csv.read_csv(stream, blocks, parse_options=parsing, convert_options=conversion)
         return table.column_names, [{kind} for kind in table.schema.types], table.num_rows
@@ -476,7 +476,7 @@ def typed_batches(
 def infer_types(batch: Any, missing_text: Sequence[str]) -> list[Any]:
     """Give the types that the values of one block have, all of them read as text so far.
 
-    Arrow's own reader decides, on the same cells written anew, so no rule of it is repeated here.
+    The cells are written anew and Arrow's own reader decides, so that none of its rules is repeated here.
     """
     kinds: list[Any] = [pa.binary()] * batch.num_columns
     columns = {}
@@ -499,13 +499,13 @@ def infer_types(batch: Any, missing_text: Sequence[str]) -> list[Any]:
 
 
 def join_types(files: "Sequence[SourceFile]", name: str, kinds: set[Any], missing_text: Sequence[str]) -> Any:
-    """Give the first type of the ladder that fits all blocks of a column, which have these types one by one."""
+    """Give the first type of the ladder that fits all blocks of a column, from the types of the single blocks."""
     steps = {LADDER.index(kind) for kind in kinds} - {0}
     if len(steps) <= 1:
         return LADDER[max(steps, default=0)]
     kinds = {LADDER[step] for step in steps}
     for kind in LADDER[max(steps) :]:
-        # Whole numbers are numbers, and all is text.
+        # Every whole number is a number, and every value is text.
         known_to_fit = kind in (pa.string(), pa.binary()) or kinds == {pa.int64(), pa.float64()}
         if known_to_fit or all(fits(file, name, kind, missing_text) for file in files):
             break

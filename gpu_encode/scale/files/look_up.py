@@ -1,6 +1,6 @@
-"""Tables of encodings in places by a hash of the category, and the rows that look their encodings up there.
+"""Tables of encodings in buckets by a hash of the category, and the rows that look their encodings up there.
 
-Lines of one category, and the rows that have it, find the same place by themselves, wherever they lie.  So a place
+The lines of a category and the rows that have it find the same bucket by themselves, wherever they lie.  So a bucket
 holds all that its rows need, and no process holds all categories.
 """
 
@@ -18,12 +18,12 @@ from cpu_fallback.types import MISSING, Array
 from gpu_encode.fitting.columns import map_columns
 from gpu_encode.fitting.model import count_unseen, encoded_names, refuse_values
 from gpu_encode.scale.files import shuffle, stores
+from gpu_encode.scale.messages import check_outputs, no_such_column
 from gpu_encode.seam.ops import host
 from gpu_encode.tables import frames
 from gpu_encode.tables.categories.hashes import hash_categories
 from gpu_encode.tables.categories.keys import CategoryIndex, KeySpec
-from gpu_encode.words.errors.datasets import check_outputs, no_such_column
-from gpu_encode.words.errors.pieces import rows_have_changed
+from gpu_encode.words.errors.tables import rows_have_changed
 
 
 @dataclass(frozen=True)
@@ -38,9 +38,9 @@ class JoinedKey:
     unknown : list of float
         Encodings of values that are not in the table.
     missing : list of float
-        Those of rows without a value by view and output, those of new rows last.
+        Encodings of rows without a value, by view and output; the last view is that of new rows.
     policy : str
-        What missing values are.
+        How missing values are treated.
     refuses_unknown : bool
     """
 
@@ -54,23 +54,23 @@ class JoinedKey:
 
     @property
     def new_rows(self) -> int:
-        """The number of the view of new rows: so many views have training rows."""
+        """The number of the view of new rows, which is also the number of views of training rows."""
         return len(self.missing) // len(self.outputs) - 1
 
 
 @dataclass(frozen=True)
 class Joined:
-    """What is known beside the table of encodings.
+    """What the look-up needs beside the table of encodings.
 
     Parameters
     ----------
     keys : list of JoinedKey
     features : list of str
-        Columns that fit took for features.
+        Columns that were features in fit.
     passed : list of str
-        Those that pass through.
+        Columns that pass through.
     optional : list of str
-        Those that new rows may lack.
+        Columns that new rows may lack.
     dtype : str
     n_rows : int
         Training rows; 0 where nobody has counted them.
@@ -90,17 +90,17 @@ class Joined:
 
     @classmethod
     def of(cls, shared: shuffle.ShuffledSums) -> Self:
-        """Give what is known of a fit."""
+        """Give what a look-up needs of a fit."""
         model, names = shared.model, shared.reading.roles.features
         outputs, keys = encoded_names(model, names), []
         for entry, (key, rule) in enumerate(zip(model.selection.entries, model.rules, strict=True)):
             unknown, missing = shared.encode(entry, shuffle.no_categories(shared)).astype(float)
             mine, outputs = outputs[: unknown.shape[1]], outputs[unknown.shape[1] :]
-            columns, stored = [names[place] for place in key.members], [shuffle.key_name(i) for i in key.members]
+            columns, stored = [names[position] for position in key.members], [shuffle.key_name(i) for i in key.members]
             fallbacks = unknown[-1].tolist(), missing.ravel().tolist()
             keys.append(JoinedKey(columns, stored, mine, *fallbacks, rule.missing, rule.refuses_unknown))
         selection = model.selection
-        passed, optional = ([names[place] for place in places] for places in (selection.passed, selection.optional))
+        passed, optional = ([names[i] for i in positions] for positions in (selection.passed, selection.optional))
         return cls(keys, names, passed, optional, model.dtype, shared.encoding_plan.n_rows)
 
     @property
@@ -119,7 +119,7 @@ class Joined:
         Parameters
         ----------
         names : list of str
-            All columns; those that fit has not seen come last.
+            All columns of the new rows; columns that fit has not seen come last.
         """
         for name in self.features:
             if name in self.needed and name not in names:
@@ -130,7 +130,7 @@ class Joined:
         return others
 
     def of_new_rows(self) -> Self:
-        """Give what new rows need of it."""
+        """Give the part that new rows need."""
         keys = [replace(key, missing=key.missing[-len(key.outputs) :]) for key in self.keys]
         return replace(self, keys=keys)
 
@@ -176,7 +176,7 @@ def of_new_rows(joined: Joined, lines: Any) -> Any:
     Parameters
     ----------
     joined : Joined
-        As it was when they were made.
+        As it was when the lines were made.
     lines : pyarrow.Table
     """
     made, dtype = [lines.slice(0, 0)], lines.schema.field(shuffle.ENCODINGS).type.value_type
@@ -184,59 +184,59 @@ def of_new_rows(joined: Joined, lines: Any) -> Any:
         own = shuffle.of_entry(lines, entry)
         cells = own[shuffle.ENCODINGS].combine_chunks().flatten().to_numpy()
         cells = cells.reshape(len(own), key.new_rows + 1, len(key.outputs))[:, -1]
-        place = own.column_names.index(shuffle.ENCODINGS)
-        made.append(own.set_column(place, shuffle.ENCODINGS, shuffle.as_lists(cells, dtype)))
+        position = own.column_names.index(shuffle.ENCODINGS)
+        made.append(own.set_column(position, shuffle.ENCODINGS, shuffle.as_lists(cells, dtype)))
     return pa.concat_tables(made)
 
 
-def rows_by_place(table: Any, columns: Sequence[str], number: int) -> dict[int, Array]:
-    """Find the place of each row by the values of some columns.
+def rows_by_bucket(table: Any, columns: Sequence[str], number: int) -> dict[int, Array]:
+    """Find the bucket of each row by the values of some columns.
 
     Parameters
     ----------
     table : pyarrow.Table
     columns : list of str
-        Those of one key; a missing value is a value like others.
+        Columns of one key; a missing value is a value like others.
     number : int
-        Of places.
+        Of buckets.
 
     Returns
     -------
     dict of int to int64 array
-        Numbers of rows, rising, of each place that has any.
+        Numbers of rows, rising, of each bucket that has any.
 
     Examples
     --------
     >>> import pyarrow as pa
-    >>> places = rows_by_place(pa.table({"city": ["Rome", "Bonn", None, "Rome"]}), ["city"], 4)
-    >>> sorted(rows.tolist() for rows in places.values())
+    >>> buckets = rows_by_bucket(pa.table({"city": ["Rome", "Bonn", None, "Rome"]}), ["city"], 4)
+    >>> sorted(rows.tolist() for rows in buckets.values())
     [[0, 3], [1], [2]]
     """
     if not len(table):
         return {}
     key, codes = index_of(table.select(list(columns)))
-    return at_places(places_of(hash_categories(key, shuffle.SEED), number)[codes])
+    return rows_in_buckets(buckets_of(hash_categories(key, shuffle.SEED), number)[codes])
 
 
-def places_of(hashes: Array, number: int) -> Array:
-    """Give the place, among so many, of each hash."""
-    places: Array = (hashes % np.uint64(number)).astype(np.uint16)
-    return places
+def buckets_of(hashes: Array, number: int) -> Array:
+    """Give the bucket, among so many, of each hash."""
+    buckets: Array = (hashes % np.uint64(number)).astype(np.uint16)
+    return buckets
 
 
-def at_places(places: Array) -> dict[int, Array]:
-    """Give the numbers of rows, rising, at each place that has any."""
-    if not len(places):
+def rows_in_buckets(buckets: Array) -> dict[int, Array]:
+    """Give the numbers of rows, rising, in each bucket that has any."""
+    if not len(buckets):
         return {}
-    order = np.argsort(places, kind="stable")
-    found, starts = np.unique(places[order], return_index=True)
+    order = np.argsort(buckets, kind="stable")
+    found, starts = np.unique(buckets[order], return_index=True)
     return dict(zip(found.tolist(), np.split(order, starts[1:]), strict=True))
 
 
 def dealt_lines(lines: shuffle.KeyLines, number: int) -> Iterator[tuple[int, Any]]:
-    """Give the lines of a key that some rows have by their place, among so many."""
-    for place, at in at_places(places_of(lines.hashes, number)).items():
-        yield place, lines.table.take(pa.array(at))
+    """Give the lines of a key that some rows have by their bucket, among so many."""
+    for bucket, at in rows_in_buckets(buckets_of(lines.hashes, number)).items():
+        yield bucket, lines.table.take(pa.array(at))
 
 
 def distinct_rows(table: Any, key: JoinedKey) -> shuffle.KeyLines:
@@ -249,14 +249,14 @@ def distinct_rows(table: Any, key: JoinedKey) -> shuffle.KeyLines:
     return shuffle.KeyLines(pa.table(columns, key.stored), hashes, shuffle.line_of_rows(codes, rows))
 
 
-def lines_by_place(
+def lines_by_bucket(
     lines: Any, keys: Sequence[Sequence[str]], numbers: Sequence[int]
 ) -> Iterator[tuple[tuple[int, int], Any]]:
-    """Give lines by the number of their key, and the place that the values of the key's columns say."""
+    """Give lines by the number of their key, and the bucket in which the values of the key's columns fall."""
     for entry, (columns, number) in enumerate(zip(keys, numbers, strict=True)):
         own = shuffle.of_entry(lines, entry)
-        for place, rows in rows_by_place(own, columns, number).items():
-            yield (entry, place), own.take(pa.array(rows))
+        for bucket, rows in rows_by_bucket(own, columns, number).items():
+            yield (entry, bucket), own.take(pa.array(rows))
 
 
 def index_of(table: Any, name: str = "") -> tuple[CategoryIndex, Array]:
@@ -265,8 +265,8 @@ def index_of(table: Any, name: str = "") -> tuple[CategoryIndex, Array]:
     return CategoryIndex.fit(KeySpec(name, tuple(range(table.num_columns))), columns, host(len(table)), True)
 
 
-class PlaceTable:
-    """The encodings of the categories of one key that lie at one place.
+class BucketTable:
+    """The encodings of the categories of one key that lie in one bucket.
 
     Parameters
     ----------
@@ -282,7 +282,8 @@ class PlaceTable:
         self._index, codes = index_of(lines.select(key.stored), "_x_".join(key.columns))
         encodings = lines[shuffle.ENCODINGS].combine_chunks().flatten().to_numpy()
         shape = len(lines), key.new_rows + 1, len(key.outputs)
-        # Behind the categories, unknown values have no line, and missing ones have that of the category.
+        # Two more lines follow those of the categories: unknown values have none; missing ones have their own, if they
+        # are a category.
         self._lines = np.full(self._index.n_categories + 2, -1, np.int64)
         self._lines[codes] = np.arange(len(lines))
         self._encodings = encodings.astype(dtype, copy=False).reshape(shape)
@@ -296,7 +297,7 @@ class PlaceTable:
         views : int array (rows,), optional
             The view of each training row; None of new rows.
         of_rows : int array (rows,), optional
-            Where the table has each category once: which of its lines each row has.
+            If the table has each category once: the line in it of each row.
 
         Returns
         -------

@@ -1,4 +1,4 @@
-"""How much memory there is and how much this process has; how many rows a chunk may have below a limit."""
+"""How much memory is free and how much this process has; how many rows a chunk may have below a limit."""
 
 import contextlib
 import ctypes
@@ -18,19 +18,19 @@ from gpu_encode.scale.files.writing import MOST_GROUP_ROWS
 from gpu_encode.seam.devices import available_bytes
 
 MOST_ROWS = 1 << 23
-# A chunk of fewer rows costs more than it holds.
+# Smaller chunks cost more time than they save memory.
 FEWEST_ROWS = 1 << 12
 # Beyond this an Arrow array of text would need wider offsets.
 MOST_BYTES = 1 << 30
-# Rows of the sample that tells what a row takes.
+# Rows of the sample that tells how many bytes a row takes.
 SAMPLE = 1 << 12
 # Bytes that Python, Arrow, NumPy, scikit-learn, numba and our kernels take once all of them are loaded.
 LOADED = 450 << 20
-# Bytes per row that one column or joint key takes while it is encoded: codes, folds, what they are made of.
+# Bytes per row that one column or joint key takes while it is encoded: codes, folds, and their inputs.
 WORK_PER_KEY = 48
 # Bytes that reading and writing take for every column, whatever a chunk holds: pages and dictionaries of Parquet.
 BUFFERS_PER_COLUMN = 4 << 20
-# Bytes in memory of the rows of a row group of Parquet, or of a batch of Arrow, that are written.
+# Bytes in memory of a row group of Parquet, or of a batch of Arrow, that is written.
 GROUP_BYTES = 16 << 20
 # The share of a limit that may be free memory, kept for the next arrays.
 KEPT_SHARE = 64
@@ -39,7 +39,7 @@ UNITS |= {f"{letter}i": 1 << (10 * power) for power, letter in enumerate("kmgt",
 
 
 def limit_of(memory_limit: Any) -> int:
-    """Read a limit in bytes or in words such as "2GiB", or choose one: what is held already and a quarter of the free.
+    """Read a limit in bytes or in words such as "2GiB", or choose one: memory held already, and a quarter of the free.
 
     Examples
     --------
@@ -60,7 +60,7 @@ def limit_of(memory_limit: Any) -> int:
 
 
 def resident_bytes() -> int:
-    """Bytes of memory that this process has now; the most it ever had, where the system does not tell."""
+    """Bytes of memory that this process has now; where the system does not tell, the most that it ever had."""
     with contextlib.suppress(OSError, ValueError, IndexError, AttributeError):
         return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
     return peak_bytes()
@@ -87,7 +87,7 @@ def few_kept(limit: int) -> Iterator[None]:
 
 
 def release() -> None:
-    """Give memory that is not used any more back to the system, so that what is resident does not grow with chunks."""
+    """Give unused memory back to the system, so that resident memory does not grow with the number of chunks."""
     pool.free.clear()
     pa.default_memory_pool().release_unused()
     with contextlib.suppress(OSError, AttributeError, TypeError):
@@ -105,7 +105,7 @@ def chunk_size(
 ) -> Size:
     """Choose how much a chunk may hold.
 
-    Alive together are the chunk that is read, the one at work and the one that is written, with the encodings of two.
+    Three chunks exist at once, one that is read, one at work and one that is written; and the encodings of two.
 
     Parameters
     ----------
@@ -120,7 +120,7 @@ def chunk_size(
     output_row_bytes : float
         Bytes of the encodings of a row.
     begun : bool, default=False
-        Whether something has been learned already.
+        Whether the encoder has learned something already.
     n_rows : int, optional
         Rows of the source: few rows need less than the smallest chunk.
 
@@ -132,7 +132,7 @@ def chunk_size(
     release()
     held, buffers = max(resident_bytes(), LOADED), buffer_bytes(row_bytes, n_columns, n_rows)
     alive = bytes_at_work(row_bytes, n_keys, output_row_bytes)
-    # A fifth stays free for what was not foreseen.
+    # A fifth stays free for bytes that were not foreseen.
     rows = int(0.8 * (limit - held - buffers) / alive)
     if rows < fewest_rows(n_rows):
         needed = held + least_bytes(row_bytes, n_columns, n_keys, output_row_bytes, n_rows)
@@ -145,13 +145,13 @@ def chunk_size(
     whole = max(FEWEST_ROWS, rows // FEWEST_ROWS * FEWEST_ROWS)
     rows = min(whole, MOST_ROWS, max(FEWEST_ROWS, int(MOST_BYTES / row_bytes)))
     batch_rows = max(1 << 10, min(rows, 1 << 18, int((8 << 20) / row_bytes)))
-    # A sample may have had short text.
+    # The texts of the sample may have been short.
     n_bytes = min(int(rows * row_bytes * 1.25) + 1, MOST_BYTES)
     return Size(rows, n_bytes, batch_rows)
 
 
 def group_rows(row_bytes: float) -> int:
-    """Choose the rows of a row group: by what a row takes, and not by the limit, on which no byte of a file depends."""
+    """Choose the rows of a row group by the bytes of a row; no byte of a file may depend on the limit."""
     return max(FEWEST_ROWS, min(MOST_GROUP_ROWS, int(GROUP_BYTES / row_bytes)) // FEWEST_ROWS * FEWEST_ROWS)
 
 
@@ -161,7 +161,7 @@ def fewest_rows(n_rows: int | None) -> int:
 
 
 def buffer_bytes(row_bytes: float, n_columns: int, n_rows: int | None) -> int:
-    """Bytes that reading and writing take, whatever a chunk holds."""
+    """Bytes that reading and writing take, independent of the chunk."""
     buffers = BUFFERS_PER_COLUMN * n_columns
     return buffers if n_rows is None else min(buffers, int(2 * n_rows * row_bytes))
 

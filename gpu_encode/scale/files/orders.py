@@ -1,4 +1,4 @@
-"""Ordered schemes over chunks: rows as they stand carry sums on; any other order sorts rows into files first."""
+"""Ordered schemes over chunks: sums are carried from row to row; in another order, rows are sorted into files first."""
 
 from collections.abc import Callable, Iterator
 
@@ -30,9 +30,9 @@ class Orders:
     tables : EncodingTables
     roles : Roles
     columns : list of str
-        The columns from which the places of rows follow.
+        The columns from which the ranks of rows follow.
     size : Size
-        Of the chunks of these columns that are read to find places.
+        Of the chunks of these columns that are read to find ranks.
     """
 
     def __init__(self, run: Run, tables: EncodingTables, roles: Roles, columns: list[str], size: Size) -> None:
@@ -43,8 +43,8 @@ class Orders:
     def placing(self) -> tuple[EncodingTables, Placing]:
         """Give the tables, and the function that gives the encodings of each chunk.
 
-        Of rows as they stand the chunks must come one after another, from the first on; of other orders each must lie
-        between multiples of the size's rows.
+        In the order of the rows, chunks must come one after another, from the first on.  In other orders, each chunk
+        must lie between two multiples of the size's rows.
         """
         return self._in_rows() if self._tables.encoding_plan.order == "rows" else self._shuffled()
 
@@ -64,12 +64,12 @@ class Orders:
         return tables, lambda part: [[scan.encode(rows) for rows in order] for order in shuffle(tables, part)]
 
     def _shuffled(self) -> tuple[EncodingTables, Placing]:
-        """Write rows into files by place, encode them file by file, and write their encodings into files by row."""
+        """Write rows into files by rank, encode them file by file, and write their encodings into files by row."""
         tables, chunk_rows = self._tables, self._size.rows
-        by_place = self._write_by_place()
+        by_rank = self._write_by_rank()
         if tables.needs_categories:
-            tables = with_categories(tables, [self._mean_deltas(*order) for order in enumerate(by_place)])
-        by_row = [self._encode_by_place(tables, *order) for order in enumerate(by_place)]
+            tables = with_categories(tables, [self._mean_deltas(*order) for order in enumerate(by_rank)])
+        by_row = [self._encode_by_rank(tables, *order) for order in enumerate(by_rank)]
 
         def read_encodings(part: Part) -> list[list[RowEncodings]]:
             start, stop = part.first_row, part.first_row + part.X.num_rows
@@ -82,54 +82,54 @@ class Orders:
         return tables, read_encodings
 
     def _shuffle_chunks(self, n_groups: int, use: Callable[[list[list[OrderedRows]]], None]) -> None:
-        """Read all rows, and hand over those of each chunk: per order, in groups of neighbouring places."""
+        """Read all rows, and hand over the rows of each chunk: for each order, in groups of neighbouring ranks."""
         with self._run.reading("placing", self._columns, self._size) as chunks:
             for chunk in chunks:
                 with self._run.timed("placing"):
                     use(shuffle(self._tables, self._roles.part(chunk), n_groups))
 
-    def _write_by_place(self) -> list[SpillFiles]:
-        """Write all rows into files by place, per order."""
-        by_place: list[SpillFiles] = []
+    def _write_by_rank(self) -> list[SpillFiles]:
+        """Write all rows into files by rank, per order."""
+        by_rank: list[SpillFiles] = []
 
         def write(orders: list[list[OrderedRows]]) -> None:
             for number, groups in enumerate(orders):
-                if number == len(by_place):
-                    by_place.append(SpillFiles(self._folder / f"by-place-{number}"))
+                if number == len(by_rank):
+                    by_rank.append(SpillFiles(self._folder / f"by-rank-{number}"))
                 for group, rows in enumerate(groups):
                     if len(rows):
                         arrays = [rows.rows, rows.begins, rows.ties, *rows.codes, *rows.targets, *rows.weights]
-                        by_place[number].add(group, arrays)
+                        by_rank[number].add(group, arrays)
 
         self._shuffle_chunks(self._n_groups, write)
-        return by_place
+        return by_rank
 
-    def _in_order(self, by_place: SpillFiles) -> Iterator[tuple[int, OrderedRows]]:
-        """Give the rows of one order by group, from the first to the last place."""
+    def _in_order(self, by_rank: SpillFiles) -> Iterator[tuple[int, OrderedRows]]:
+        """Give the rows of one order by group, from the first to the last rank."""
         n_targets, n_keys = len(self._tables.model.targets), len(self._tables.model.keys)
         for group in range(self._n_groups):
             pieces = []
-            for rows, begins, ties, *columns in by_place.read(group):
+            for rows, begins, ties, *columns in by_rank.read(group):
                 codes, others = columns[:n_keys], columns[n_keys:]
                 pieces.append(OrderedRows(rows, begins, ties, codes, others[:n_targets], others[n_targets:]))
             if pieces:
                 yield group, OrderedRows.join(pieces)
 
-    def _mean_deltas(self, number: int, by_place: SpillFiles) -> CategoryMeanDeltas:
+    def _mean_deltas(self, number: int, by_rank: SpillFiles) -> CategoryMeanDeltas:
         """Scan one order for the means of categories."""
         means = CategoryMeanScan(self._tables, number)
         with self._run.timed("placing"):
-            for _, rows in self._in_order(by_place):
+            for _, rows in self._in_order(by_rank):
                 means.add(rows)
         return means.deltas()
 
-    def _encode_by_place(self, tables: EncodingTables, number: int, by_place: SpillFiles) -> SpillFiles:
+    def _encode_by_rank(self, tables: EncodingTables, number: int, by_rank: SpillFiles) -> SpillFiles:
         """Encode all rows in one order, and write their encodings into files of as many rows as a chunk has."""
         by_row, chunk_rows = SpillFiles(self._folder / f"by-row-{number}"), self._size.rows
         scan = OrderedScan(tables, number)
         with self._run.timed("placing"):
-            for group, rows in self._in_order(by_place):
-                by_place.remove(group)
+            for group, rows in self._in_order(by_rank):
+                by_rank.remove(group)
                 encodings = scan.encode(rows)
                 for chunk in sorted(set((encodings.rows // chunk_rows).tolist())):
                     piece = encodings.between(chunk * chunk_rows, (chunk + 1) * chunk_rows)

@@ -1,4 +1,4 @@
-"""The last step of a run: what is finished takes its final names, all of it or nothing.
+"""The last step of a run: finished files take their final names, all of them or none.
 
 No single rename moves two files.  A record in the hidden folder says that everything is finished and which renames are
 left, so that a run that is killed between two of them is ended by the next run with the same destination.
@@ -29,12 +29,12 @@ def publish(folder: Path, moves: Sequence[Move]) -> None:
     folder : Path
         The hidden folder in which they were made, for the record.
     moves : sequence of (Path, Path)
-        Where each is and where it shall be.  One that is there already is replaced.
+        The path at which each is made, and its final path.  What is there already is replaced.
 
     Raises
     ------
     OSError
-        If one of them cannot be renamed: then everything is again as it was before.
+        If one of them cannot be renamed; then all paths are as they were before.
 
     Examples
     --------
@@ -45,13 +45,13 @@ def publish(folder: Path, moves: Sequence[Move]) -> None:
     ...     Path(folder, "encoded.csv").read_text()
     'city'
     """
-    near = [(beside(source, place), place) for source, place in moves]
-    for source, place in near:
-        if place.is_file():
-            source.chmod(place.stat().st_mode & 0o777)
+    near = [(beside(source, path), path) for source, path in moves]
+    for source, path in near:
+        if path.is_file():
+            source.chmod(path.stat().st_mode & 0o777)
         sync_all(source)
     record, unfinished = folder / RECORD, folder / f"{RECORD}.partial"
-    unfinished.write_text(json.dumps([[str(source), str(place)] for source, place in near]))
+    unfinished.write_text(json.dumps([[str(source), str(path)] for source, path in near]))
     sync_file(unfinished)
     unfinished.replace(record)
     sync_folder(folder)
@@ -65,16 +65,16 @@ def publish(folder: Path, moves: Sequence[Move]) -> None:
 
 def go_on(folder: Path) -> None:
     """Do the renames that a killed run left."""
-    rename_all([(Path(source), Path(place)) for source, place in json.loads((folder / RECORD).read_text())])
+    rename_all([(Path(source), Path(path)) for source, path in json.loads((folder / RECORD).read_text())])
 
 
-def beside(source: Path, place: Path) -> Path:
-    """Give what is finished as it lies on the file system of its place, to which it is copied if it is on another."""
-    if source.stat().st_dev == place.parent.stat().st_dev:
+def beside(source: Path, path: Path) -> Path:
+    """Give a finished file or folder on the file system of its final path; it is copied if it lies on another one."""
+    if source.stat().st_dev == path.parent.stat().st_dev:
         return source
-    # The same name in each run from this folder: what a killed run leaves is replaced by the next.
+    # Each run from this folder uses the same name, so that the next run replaces the rest of a killed one.
     mark = hashlib.sha256(str(source).encode()).hexdigest()[:8]
-    near = place.with_name(f".{place.name[-80:]}.{mark}.gpu-encode")
+    near = path.with_name(f".{path.name[-80:]}.{mark}.gpu-encode")
     if source.is_dir():
         shutil.copytree(source, near, dirs_exist_ok=True)
     else:
@@ -82,32 +82,32 @@ def beside(source: Path, place: Path) -> Path:
     return near
 
 
-def place_of_model(model: str | os.PathLike[str], overwrite: bool, advice: str) -> Path:
-    """Give where a model is to be, without links; refuse before long work a place where it cannot be after it.
+def path_of_model(model: str | os.PathLike[str], overwrite: bool, advice: str) -> Path:
+    """Give the path of a model, without links; refuse, before long work, a path at which no model can be written.
 
     Parameters
     ----------
     model : path
     overwrite : bool
     advice : str
-        How a caller asks for what is there to be replaced.
+        How a caller asks to replace a model that is there.
     """
-    place = Path(os.path.realpath(model))
-    if place.exists() and not (place.is_file() or (place / "joined").is_dir()):
+    path = Path(os.path.realpath(model))
+    if path.exists() and not (path.is_file() or (path / "joined").is_dir()):
         raise FileExistsError(f"{str(model)!r} is there already and is no model")
-    if place.exists() and not overwrite:
+    if path.exists() and not overwrite:
         raise FileExistsError(f"the model {str(model)!r} is there already: {advice}")
-    if not place.parent.is_dir():
-        raise FileNotFoundError(f"there is no folder {str(place.parent)!r} to write {place.name!r} to")
+    if not path.parent.is_dir():
+        raise FileNotFoundError(f"there is no folder {str(path.parent)!r} to write {path.name!r} to")
     try:
-        with tempfile.TemporaryFile(dir=place.parent):
-            return place
+        with tempfile.TemporaryFile(dir=path.parent):
+            return path
     except PermissionError:
-        raise PermissionError(f"no permission to write to the folder {str(place.parent)!r}") from None
+        raise PermissionError(f"no permission to write to the folder {str(path.parent)!r}") from None
 
 
 def sync_all(path: Path) -> None:
-    """See a file, or a folder and all that it holds, onto the disk."""
+    """Wait until a file, or a folder with all its files, is on the disk."""
     if path.is_file():
         sync_file(path)
     for folder, _, names in os.walk(path):
@@ -117,41 +117,41 @@ def sync_all(path: Path) -> None:
 
 
 def rename_all(moves: Sequence[Move]) -> None:
-    """Rename what is not renamed yet; where one fails, everything is again as it was before."""
-    steps = [(source, place, source.with_name(f"{source.name}.former")) for source, place in moves]
+    """Do the renames that are left; if one fails, all paths are again as they were before."""
+    steps = [(source, path, source.with_name(f"{source.name}.former")) for source, path in moves]
     begun = []
     try:
-        for source, place, former in steps:
+        for source, path, former in steps:
             if source.exists():
-                if place.exists():
-                    keep(place, former)
-                begun.append((source, place, former))
-                source.replace(place)
+                if path.exists():
+                    keep(path, former)
+                begun.append((source, path, former))
+                source.replace(path)
     except BaseException:
-        for source, place, former in reversed(begun):
-            take_back(source, place, former)
+        for source, path, former in reversed(begun):
+            take_back(source, path, former)
         raise
     for _, _, former in steps:
         shutil.rmtree(former, ignore_errors=True) if former.is_dir() else former.unlink(missing_ok=True)
-    for parent in {place.parent for _, place in moves}:
+    for parent in {path.parent for _, path in moves}:
         sync_folder(parent)
 
 
-def take_back(source: Path, place: Path, former: Path) -> None:
-    """Put what is finished where it was made, and what was there before at its place."""
+def take_back(source: Path, path: Path, former: Path) -> None:
+    """Move a finished file back to where it was made, and the former one back to its path."""
     if not source.exists():
-        place.replace(source)
+        path.replace(source)
     if former.exists():
-        former.replace(place)
+        former.replace(path)
         former.unlink(missing_ok=True)  # a rename between two names of one file does nothing
 
 
-def keep(place: Path, former: Path) -> None:
-    """Keep what is at its place under a second name, until its replacement is sure."""
+def keep(path: Path, former: Path) -> None:
+    """Keep the file at a path under a second name, until its replacement is sure."""
     try:
-        former.hardlink_to(place)
+        former.hardlink_to(path)
     except OSError:  # a folder, or a file system without hard links
-        place.replace(former)
+        path.replace(former)
 
 
 @contextlib.contextmanager

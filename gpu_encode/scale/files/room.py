@@ -1,7 +1,7 @@
-"""Room below a memory limit for what is learned of the categories: counted while it grows, refused where it cannot fit.
+"""Memory for categories and their sums below a limit: it is counted while it grows, and refused where it cannot fit.
 
-All is counted in bytes that are resident at once.  The factors are measured: tests/scale/files/test_memory_limit.py
-holds what follows from them, from outside of the process.
+All numbers are bytes that are resident at once.  The factors are measured: tests/scale/files/test_memory_limit.py
+checks from outside of the process that the limits hold.
 """
 
 from collections.abc import Iterable
@@ -12,6 +12,7 @@ from typing import Any
 from gpu_encode.fitting.columns import map_columns
 from gpu_encode.scale.files import memory
 from gpu_encode.scale.files.source import Size
+from gpu_encode.scale.messages import CategoriesError, Need
 from gpu_encode.scale.parts import EncodingPlan, Part, PartialSums
 from gpu_encode.schemes.plans import FoldPlan
 from gpu_encode.seam import ops
@@ -19,33 +20,32 @@ from gpu_encode.sums.category_sums import CategorySums
 from gpu_encode.sums.targets import counted_classes
 from gpu_encode.tables.categories.distinct_counts import DistinctCount
 from gpu_encode.tables.categories.keys import CategoryIndex
-from gpu_encode.words.errors.datasets import CategoriesError, Need
 
-# Of a category: what joining two vocabularies takes beside their values, and what finding values among them takes.
+# Bytes of a category, beside its values, while two vocabularies are joined, and while values are looked up in one.
 JOINING, FINDING = 96, 48
-# Of an encoding: the table, what it is looked up in, and what its formula takes in one pass and in array expressions.
+# Bytes of an encoding: of the table, of the look-up, and of its formula in one pass and in array expressions.
 TABLE, IN_ONE_PASS, IN_ARRAYS = 18, 8, 120
 # Digits of the sums of a target of quantities, before any have been seen.
 LIKELY_WIDTH = 20
-# Bytes that a row of a piece takes beside its own and its sums: codes, folds, places.
+# Bytes that a row of a piece takes beside its own and its sums: codes, folds, ranks.
 WORK_OF_ROW = 100
-# Of its sums, as many as there are at once: those of a thread, those of the piece, and room that is rounded up.
+# Copies of its sums that exist at once: those of a thread, those of the piece, and room that is rounded up.
 SUMS_OF_ROW = 2.5
-# Of the lines of its sums, those that are made, in their places and compressed.
+# Copies of the lines of its sums: those that are made, those in their buckets, and those that are compressed.
 LINES_OF_ROW = 5
-# The share of what is free that a chunk takes whose rows are summed in pieces.
+# The share of free memory that a chunk takes if its rows are summed in pieces.
 CHUNK_SHARE = 16
-# Fewer rows are not worth a piece.
+# Fewest rows of a piece.
 FEWEST_ROWS = 1 << 12
-# Rows of which categories are counted at most, to say what limit is enough.
+# Most rows whose categories are counted to say which limit is enough.
 MOST_COUNTED = 1 << 26
-# Part of a counted number that it may be wrong by, and MiB that two runs may differ by.
+# Largest relative error of a counted number, and MiB by which two runs may differ.
 DOUBT, SPARE = 0.03, 12 << 20
 
 
 @dataclass(frozen=True)
 class KeyBytes:
-    """What the categories of one key take.
+    """Bytes that the categories of one key take.
 
     Parameters
     ----------
@@ -54,9 +54,9 @@ class KeyBytes:
     words : float
         Distinct values.
     sums, largest : float
-        Sums of all targets, and of that which has most.
+        Sums of all targets, and of the target that has most.
     tables, work : float
-        Encodings, and what is at hand while those of one target are made.
+        Encodings, and working memory while those of one target are made.
     """
 
     name: str
@@ -71,7 +71,7 @@ class KeyBytes:
     def of(
         cls, key: CategoryIndex, per_target: list[CategorySums], rules: list[Any], views: int, pairs: int
     ) -> "KeyBytes":
-        """Count what is held of a key, with its pairs, and what its tables will take."""
+        """Count the bytes that a key holds, with its pairs, and the bytes that its tables will take."""
         n_categories = key.n_categories
         held = [sums.accumulators.nbytes + bytes_of(sums.distribution) for sums in per_target] + [pairs]
         tables, work = [0.0], [0.0]
@@ -86,14 +86,14 @@ class KeyBytes:
         return cls(key.entry.name, n_categories, words, sum(held), max(held), sum(tables), max(work))
 
     def grown(self, n_categories: int) -> "KeyBytes":
-        """Give what so many categories would take."""
+        """Give the bytes that so many categories would take."""
         factor = n_categories / max(self.n_categories, 1)
         sizes = {name: getattr(self, name) * factor for name in ("words", "sums", "largest", "tables", "work")}
         return replace(self, n_categories=n_categories, **sizes)
 
 
 def bytes_of(distribution: Any) -> int:
-    """Bytes that the counts of values take, sorted anew whenever some are added."""
+    """Bytes that the counts of values take; they are sorted anew whenever some are added."""
     if distribution is None:
         return 0
     return 3 * sum(int(getattr(distribution, name).nbytes) for name in ("values", "category", "value", "counts"))
@@ -144,7 +144,7 @@ class Room:
         return int(0.8 * free / (self._row + SUMS_OF_ROW * self._sums_of_row))
 
     def shorten(self, size: Size) -> Size:
-        """Give chunks that leave room for sums, where those of all their rows would not fit."""
+        """Give shorter chunks where the sums of all their rows would not fit beside them."""
         free = self.limit - self.held
         if size.rows * (self._row + SUMS_OF_ROW * self._sums_of_row) <= 0.8 * free:
             return size
@@ -154,7 +154,7 @@ class Room:
         return Size(rows, int(rows * self._row_bytes) + 1, min(size.batch_rows, rows))
 
     def shorten_spilled(self, size: Size, n_sums: int) -> Size:
-        """Give chunks whose rows fit beside a line of sums for each, and each key."""
+        """Give chunks whose rows fit beside a line of sums for each row and each key."""
         of_row = self._row + self._row_bytes + LINES_OF_ROW * self._n_keys * (8 * n_sums + self._row_bytes)
         rows = max(FEWEST_ROWS, int(0.8 * (self.limit - self.held) / of_row) // FEWEST_ROWS * FEWEST_ROWS)
         if rows >= size.rows:
@@ -162,7 +162,7 @@ class Room:
         return Size(rows, int(rows * self._row_bytes * 1.25) + 1, min(size.batch_rows, rows))
 
     def keys(self, sums: PartialSums) -> list[KeyBytes]:
-        """Count what is held of each key."""
+        """Count the bytes that each key holds."""
         if sums.model is None:
             return []
         model = sums.model
@@ -179,7 +179,7 @@ class Room:
 
     @staticmethod
     def while_joined(keys: list[KeyBytes]) -> float:
-        """Bytes that sums take beside themselves while others are added."""
+        """Bytes that sums take in addition while others are added to them."""
         return max((key.largest + 2 * key.words + JOINING * key.n_categories for key in keys), default=0.0)
 
     def needed(self, keys: list[KeyBytes]) -> int:
@@ -189,7 +189,7 @@ class Room:
         largest, work = max((key.largest for key in keys), default=0), max((key.work for key in keys), default=0)
         least_piece = FEWEST_ROWS * (self._row + SUMS_OF_ROW * self._sums_of_row) / 0.8
         folds = isinstance(self.plan.plan, FoldPlan)
-        # Beside it there is a chunk at hand, and one that is read ahead.
+        # There is also a chunk at hand, and one that is read ahead.
         joining = (sums + words + self.while_joined(keys) + least_piece) / (1 - 2 / CHUNK_SHARE) - words
         ending = 2 * sums + largest
         making = sums * (1 + 1 / self.views if folds else 2) + tables + work
@@ -197,7 +197,7 @@ class Room:
         return int(self.held + words + max(joining, ending, making, encoding))
 
     def check(self, sums: PartialSums) -> bool:
-        """Whether what has been learned so far fits."""
+        """Say whether the sums so far fit."""
         return self.needed(self.keys(sums)) <= self.limit
 
     def refuse(self, given_up: list[PartialSums], rest: Iterable[Part]) -> CategoriesError:
@@ -230,7 +230,7 @@ class Room:
         grown = []
         for of_key, count, earlier in zip(keys, counts, before, strict=True):
             total = count.estimate()
-            # Rows that were not looked at have as many new categories as those that were looked at last.
+            # The rows that were not read are taken to bring as many new categories as those that were read last.
             new = (total - earlier) / max(seen - known, 1) * (self.plan.n_rows - seen)
             grown.append(of_key.grown(max(of_key.n_categories, ceil((total + new) * (1 + DOUBT)))))
         return self.too_small(grown, exact=seen >= self.plan.n_rows)
@@ -238,7 +238,7 @@ class Room:
     def enough(self, keys: list[KeyBytes]) -> int:
         """Give a limit that is enough."""
         enough = max(self.needed(keys), self.limit) + SPARE
-        # A limit that has room for all rows at once makes the first pass keep them.
+        # If the limit has room for all rows at once, the first pass keeps them.
         return enough + (self.kept_rows if enough - self.held > 2 * self.kept_rows else 0)
 
     def too_small(self, keys: list[KeyBytes], exact: bool) -> CategoriesError:
@@ -262,7 +262,7 @@ def count_categories(
 
 
 def slice_of(part: Part, start: int, n_rows: int) -> Part:
-    """Give so many rows of a part."""
+    """Give a slice of the rows of a part."""
 
     def cut(column: Any) -> Any:
         return None if column is None else column.slice(start, n_rows)

@@ -1,4 +1,4 @@
-"""One run over files: its passes, each with a chunk read ahead and one written behind, and what they cost."""
+"""One run over files: its passes, each with a chunk read ahead and one written behind, and their costs."""
 
 import contextlib
 import time
@@ -67,7 +67,7 @@ class ReadAhead(Generic[Item]):
             yield item.pop()
 
     def _read(self) -> list[Item]:
-        """Give the next item alone in a list, from which it is taken so that nothing else holds it; none at the end."""
+        """Give the next item in a list, out of which the caller takes it: nothing else holds it. Empty at the end."""
         begun = time.perf_counter()
         try:
             return [next(self._items)]
@@ -113,12 +113,12 @@ class WriteBehind(Generic[Item]):
             self._thread.shutdown(cancel_futures=True)
 
     def put(self, item: Item) -> None:
-        """Hand over the next item, once those before it are written; raises what went wrong with one of them."""
+        """Hand over the next item, once those before it are written; raises an error of writing one of them."""
         self.wait()
         self._last = self._thread.submit(self._timed, item)
 
     def wait(self) -> None:
-        """Wait until all is written; raises what went wrong."""
+        """Wait until all is written; raises an error of writing."""
         begun = time.perf_counter()
         if self._last is not None:
             self._last.result()
@@ -147,21 +147,23 @@ class Summary:
     files : int
         Files that were written; a resumed run counts its own.
     bytes_read, bytes_written : int
-        Of files, in all passes.
+        Bytes of files, in all passes.
     seconds : mapping of str to float
-        By stage.  "reading" and "writing" run beside the others, in threads of their own; "waiting" is for them.
+        Seconds by stage.  "reading" and "writing" run beside the others, in threads of their own; "waiting" is the time
+        spent waiting for these.
     peak_bytes : int
         Most memory that the process ever had.
     encoded : int
-        Rows that this run encoded: all but those that an earlier one had written.
+        Rows that this run encoded; an interrupted run may have written others before.
     missing, unseen : mapping of str to int
-        How many of these have no value, by column that is encoded; and a value that fit has not seen, by output of the
-        encoder, None but of `transform_dataset`.  Those without such rows are left out.
+        Of these rows, the number without a value, by encoded column; and the number with a value that fit has not seen,
+        by output of the encoder (None except from `transform_dataset`).  Columns and outputs without such rows are left
+        out.
     elapsed : float
         Seconds from the beginning to the end.
     bytes_spilled : int
-        Of the sums, rows and encodings of categories that had no room in memory, written to disk on the way; 0 where
-        they had room.
+        Bytes of sums, rows and encodings that were written to disk on the way, since memory had no room for the
+        categories; 0 where it had.
 
     Examples
     --------
@@ -205,7 +207,7 @@ class Summary:
 
 
 def share(rows: int, n_rows: int) -> str:
-    """Write how many rows are meant, and which share of all.
+    """Write a number of rows, and their share of all rows.
 
     Examples
     --------
@@ -229,7 +231,7 @@ def amount(n_bytes: float) -> str:
 
 @dataclass(frozen=True)
 class Options:
-    """What a caller may choose of a run, whatever is encoded.
+    """The options of a run, for training rows and for new rows.
 
     Parameters
     ----------
@@ -253,7 +255,7 @@ class Options:
 
 
 def hold_stream(source: Source, folder: Path, progress: Progress) -> Source:
-    """Run the query of a source, and give its rows as those of a file in `folder`; other sources as they are."""
+    """Run the query of a source, and give its rows as a file in `folder`; other sources stay as they are."""
     if source.stream is None:
         return source
     # Arrow's own format has every type that a query may give.
@@ -303,7 +305,7 @@ class Run:
         self._begun = self._keeps_rows = False
 
     def size(self, columns: Sequence[str], n_keys: int, n_outputs: int = 0) -> Size:
-        """Choose how much a chunk of these columns may hold."""
+        """Choose how many rows and bytes a chunk of these columns may hold."""
         if self._chunk_rows is not None:
             return Size(self._chunk_rows, batch_rows=min(self._chunk_rows, 1 << 16))
         row_bytes = self.bytes_of_row(columns)
@@ -312,7 +314,7 @@ class Run:
         return memory.chunk_size(self._limit, row_bytes, len(columns), n_keys, 8 * n_outputs, begun, n_rows)
 
     def check_classes(self, columns: Sequence[str], n_keys: int, n_classes: int) -> None:
-        """Refuse a target of many classes, each a column of every key, whose encodings the limit has no room for."""
+        """Refuse a target with so many classes that the limit has no room for a column for each class and key."""
         if n_classes <= MANY_CLASSES or self._chunk_rows is not None:
             return
         row_bytes, n_rows = self.bytes_of_row(columns), self.source.n_rows
@@ -323,7 +325,7 @@ class Run:
             raise
 
     def room(self, encoding_plan: EncodingPlan, columns: Sequence[str], n_keys: int) -> Room:
-        """Say what room there is for categories."""
+        """Give the room that there is for categories."""
         every, names = self.bytes_of_row(self.source.schema.names), self.source.schema.names
         smallest = memory.least_bytes(every, len(names), n_keys, 8 * n_keys, self.source.n_rows)
         limit = self._limit if self._chunk_rows is None else 1 << 62
@@ -350,7 +352,7 @@ class Run:
 
     @contextlib.contextmanager
     def timed(self, stage: str) -> Iterator[None]:
-        """Count the time of a stage; say of a row that an error names in which file it is."""
+        """Count the time of a stage; if an error names a row, add the file that holds the row."""
         begun = time.perf_counter()
         try:
             with self.source.naming_rows():
@@ -398,16 +400,16 @@ class Run:
         Parameters
         ----------
         part_rows : int
-            Rows of each file, where the source does not tell.
+            Rows of each file, where the source does not decide it.
         needed : collection of str
-            Columns that are encoded, and so written even where a folder's name has the same.
+            Columns that are encoded, and so are written even where a folder has a column of the same name.
         empty : pyarrow.Table
-            What is written of no rows.
+            The table that is written for no rows.
         encode : callable
-            Gives what is written of a chunk.
+            Gives the table that is written for a chunk.
         size : Size
         from_start : bool
-            Whether rows before those that are written have to be encoded, too.
+            Whether finished rows have to be encoded again, before those that are still to be written.
         """
         outputs = self.staging.left(self.destination.outputs(self.source, part_rows))
         left_out = [name for name in self.destination.left_out(self.source) if name not in needed]
@@ -422,7 +424,7 @@ class Run:
             self.staging.keep_output,
             memory.group_rows(self.bytes_of_row(self.source.schema.names)),
         )
-        # Chunks begin where they would without an interruption: some schemes count on that.
+        # Chunks begin where they would without an interruption: some schemes depend on that.
         start = 0 if from_start else first_row // size.rows * size.rows
 
         def encode_rows(chunk: Chunk) -> Any:
@@ -460,7 +462,7 @@ class Run:
         self.seconds["waiting"] += behind.waited
 
     def summary(self, unseen: Mapping[str, int] | None = None) -> Summary:
-        """Say what was done; `unseen` are the rows whose values fit has not seen, by key, where they were counted."""
+        """Give the summary; `unseen` counts the rows whose values fit has not seen, by key, where they were counted."""
         return Summary(
             self.source.n_rows,
             self.columns,

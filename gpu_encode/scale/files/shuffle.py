@@ -1,8 +1,8 @@
-"""Sums of categories that fit no process: rows become digits by category, and encodings are made where these meet.
+"""Sums of more categories than a process can hold: rows become digits by category, which meet to become encodings.
 
-No process holds the sums of all categories.  All processes know the totals by fold.  A table of some categories has
-all other rows in a line that counts as no category, so that the steps of `gpu_encode.parts` make the same encodings of
-it as of a table of all categories, priors included.
+No process holds the sums of all categories.  All processes know the totals by fold.  A table of some categories sums
+all other rows in one more line, which counts as no category.  So the steps of `gpu_encode.parts` make the same
+encodings from it as from a table of all categories, priors included.
 """
 
 from collections.abc import Mapping, Sequence
@@ -26,6 +26,7 @@ from gpu_encode.fitting.model import Model
 from gpu_encode.fitting.tasks import EncodingTask
 from gpu_encode.formulas.encoding_rule import EncodingRule, check_weights
 from gpu_encode.scale.files.source import Reading
+from gpu_encode.scale.messages import NotShuffledError
 from gpu_encode.scale.parts import EncodingPlan, Part, PartialSums
 from gpu_encode.scale.parts.encoding import labels_of
 from gpu_encode.scale.parts.sums import prepare_part, sum_prepared
@@ -38,29 +39,29 @@ from gpu_encode.sums.category_sums import CategorySums, DigitSpan, SumSpec, join
 from gpu_encode.tables import frames
 from gpu_encode.tables.categories.hashes import hash_categories
 from gpu_encode.tables.categories.tuples import Tuples
-from gpu_encode.words.errors.engines import NotShuffledError
 
-# Another seed than those that folds are likely to have, whose hashes would leave places empty.
+# Folds are likely to have other seeds: with the same seed, hashes would leave buckets empty.
 SEED = 0x9E3779B97F4A7C15
-# Sums of one category, each a column of the engine's.
+# Most sums of one category: each is a column of the engine.
 MOST_SUMS = 1000
 ENTRY, ENCODINGS = "entry", "encodings"
 
 
 @dataclass(frozen=True, eq=False)
 class ShuffledSums:
-    """What every worker knows of all rows.
+    """What every worker knows about all rows.
 
     Parameters
     ----------
     encoding_plan : EncodingPlan
     reading : Reading
     model : Model
-        With keys of no categories, and the sums that new rows see of all rows, as those of no category.
+        Its keys have no categories; it holds the sums of all rows that new rows see, as a line that counts as no
+        category.
     totals : list of int64 array (folds, classes, width)
         Per target, the digits of the sums of all rows.
     specs : list of SumSpec
-        Per target, with room for the digits of any of the rows.
+        Per target, with room for the digits of any rows.
     training : bool
         Whether encodings of training rows are asked for.
     """
@@ -74,7 +75,7 @@ class ShuffledSums:
 
     @property
     def positions(self) -> list[int]:
-        """Features that categories are made of."""
+        """Features of which keys are made."""
         return self.model.selection.needed
 
     @property
@@ -83,9 +84,9 @@ class ShuffledSums:
         return sum(total.size for total in self.totals)
 
     def trained(self, entry: int, categories: Sequence[Integers]) -> tuple[Model, TrainedKey]:
-        """Learn from the sums of some categories of a key, as `parts.fit` learns from those of all of them."""
+        """Learn from the sums of some categories of a key, as `parts.fit` learns from those of all categories."""
         rule, key = self.model.rules[entry], self.model.keys[entry]
-        # Only the number of categories matters, not what they are.
+        # Only the number of categories matters, not their values.
         key = replace(key, tuples=Tuples([1], np.zeros((len(categories[0]), 1), np.int32)))
         sums = [
             beside_others(digits, total, spec, rule)
@@ -106,8 +107,8 @@ class ShuffledSums:
         Returns
         -------
         float array (n_categories + 2, views + 1, outputs)
-            What training rows look up by fold, or by class where each is left out, and what new rows do, last; those
-            of unknown and missing values behind the categories.
+            Encodings of training rows by fold, or by class where each row is left out; the last view is that of new
+            rows.  Behind the categories stand unknown and missing values.
         """
         model, trained = self.trained(entry, categories)
         new = replace(model, statistics=[trained.visible])
@@ -119,7 +120,7 @@ class ShuffledSums:
 
 
 def beside_others(categories: Integers, total: Integers, spec: SumSpec, rule: EncodingRule) -> CategorySums:
-    """Give the sums of some categories, and those of all other rows in a row that counts as no category."""
+    """Give the sums of some categories, and the sums of all other rows in a line that counts as no category."""
     accumulators = np.concatenate([categories, np.zeros_like(total, shape=(2, *total.shape))])
     carry(accumulators, spec.layout)
     accumulators[-2 if rule.missing == "category" else -1] = total - accumulators.sum(axis=0)
@@ -127,7 +128,7 @@ def beside_others(categories: Integers, total: Integers, spec: SumSpec, rule: En
 
 
 def by_class(model: Model) -> Array:
-    """Encode the rows of each category and class, each row left out (n_categories + 2, classes, outputs)."""
+    """Encode the rows of each category and class, leaving each row out (n_categories + 2, classes, outputs)."""
     [key], [[sums]], [rule] = model.keys, model.statistics, model.rules
     n_classes, backend = sums.accumulators.shape[2], host(sums.accumulators.size)
     codes = np.append(np.arange(key.n_categories, dtype=np.int32), np.array([-2, -1], np.int32))
@@ -150,18 +151,18 @@ def rules_of(reading: Reading, schema: Any) -> list[EncodingRule]:
 
 
 def blind(encoding_plan: EncodingPlan) -> EncodingPlan:
-    """Give the plan of `total_table`, which reads no feature: that none has a value is no error."""
+    """Give the plan of `total_table`, which reads no feature and must not complain of missing values."""
     return replace(encoding_plan, parameters=replace(encoding_plan.parameters, handle_missing="category"))
 
 
 def total_table(shared: tuple[EncodingPlan, Reading], table: Any) -> PartialSums:
-    """Sum some rows by a plan that is `blind`, whatever their categories; only the columns beside features are read."""
+    """Sum some rows by a `blind` plan, without their categories; only the columns beside features are read."""
     encoding_plan, reading = shared
     return total_part(encoding_plan, reading.part(table))
 
 
 def total_part(encoding_plan: EncodingPlan, part: Part) -> PartialSums:
-    """Do the same with a part."""
+    """Sum a part as `total_table` sums a table."""
     context = prepare_part(encoding_plan, part)
     if context is None:
         return PartialSums()
@@ -172,7 +173,7 @@ def total_part(encoding_plan: EncodingPlan, part: Part) -> PartialSums:
 def settle(
     encoding_plan: EncodingPlan, reading: Reading, rules: list[EncodingRule], total: PartialSums, training: bool
 ) -> ShuffledSums:
-    """Put together what workers have to know; warns and raises as `parts.fit` does.
+    """Collect what workers have to know; warns and raises as `parts.fit` does.
 
     Parameters
     ----------
@@ -181,7 +182,7 @@ def settle(
     rules : list of EncodingRule
         As `rules_of` gives them.
     total : PartialSums
-        What `total_table` gives of all rows, added up.
+        The results of `total_table` for all rows, added up.
     training : bool
         Whether training encodings are asked for.
     """
@@ -196,13 +197,13 @@ def settle(
 
 
 def with_whole_numbers(layout: Layout) -> Layout:
-    """Give the layout with room for whole numbers: sums without fractions may be such, as it depends on the cut."""
+    """Give the layout with room for whole numbers: it depends on the cut into parts whether sums are whole."""
     windows = [window if window.low < 0 else Window() for window, _, _ in layout.measures()]
     return join_layouts(layout, Layout(*windows), repeat(True))
 
 
 def learn_of_none(shared: ShuffledSums) -> ShuffledSums:
-    """Let the model have what new rows see where there are no categories; warns and raises as `parts.fit` does."""
+    """Teach the model the encodings of new rows without a category; warns and raises as `parts.fit` does."""
     encoding_plan, model = shared.encoding_plan, shared.model
     trained = [shared.trained(entry, no_categories(shared))[1] for entry in range(len(model.rules))]
     if shared.training:
@@ -219,7 +220,7 @@ def no_categories(shared: ShuffledSums) -> list[Integers]:
 
 
 def check_parameters(encoder: Any, training: bool, refused_schemes: Any = (Ordered, GroupKFold)) -> None:
-    """Raise ValueError for parameters that ask for more than the sums of single categories."""
+    """Raise ValueError for parameters that need more than the sums of single categories."""
     if not isinstance(encoder, TargetEncoder):
         raise NotShuffledError(f"of the encoders TargetEncoder is served so. Got {type(encoder).__name__} instead")
     refused = {
@@ -244,7 +245,7 @@ def check_parameters(encoder: Any, training: bool, refused_schemes: Any = (Order
 
 
 def check_sums(shared: ShuffledSums) -> None:
-    """Raise ValueError for too many sums a category, and for sums that each row is to be taken out of."""
+    """Raise ValueError for too many sums for each category, and for sums from which each row would be taken out."""
     if shared.n_sums > MOST_SUMS:
         raise NotShuffledError(
             f"a category has {shared.n_sums} sums here, by fold and class, {MOST_SUMS} at most; choose fewer folds"
@@ -275,9 +276,9 @@ class KeyLines(NamedTuple):
     table : pyarrow.Table
         A line for each.
     hashes : uint64 array
-        Of each line, by the values of its columns alone.
+        Hash of each line, which depends on the values of its columns alone.
     of_rows : int array
-        The line of each row; -1 of missing values that are no category.
+        The line of each row; -1 for missing values that are no category.
     """
 
     table: Any
@@ -286,7 +287,7 @@ class KeyLines(NamedTuple):
 
 
 def sum_part(shared: ShuffledSums, part: Part) -> list[KeyLines]:
-    """Give the lines of some rows, by key; none of no rows."""
+    """Give the lines of some rows, by key; no lines if there are no rows."""
     context = prepare_part(shared.encoding_plan, part)
     if context is None:
         return []
@@ -306,9 +307,9 @@ def sum_part(shared: ShuffledSums, part: Part) -> list[KeyLines]:
 
 
 def flat_digits(sums: CategorySums, spec: SumSpec) -> Integers:
-    """Give the digits of each category, and of missing values last, so small that an engine adds them up anyhow."""
+    """Give the digits of each category, missing values last; an engine may add up so small digits in any way."""
     windows = zip(sums.spec.layout.measures(), spec.layout.measures(), strict=True)
-    # All sums together are small enough to be whole numbers, but a bound on those of some rows need not say so.
+    # The sums of all rows are small enough for whole numbers, but a bound on the sums of some rows need not show it.
     if any(new.whole and not old.whole for (old, _, _), (new, _, _) in windows):
         sums = sums.to_canonical()
     digits = sums.in_layout(spec.layout).copy()
@@ -317,7 +318,7 @@ def flat_digits(sums: CategorySums, spec: SumSpec) -> Integers:
 
 
 def first_rows(codes: Array, n_categories: int, with_missing: bool) -> Array:
-    """Find a row of each category, and of missing values last where these are a category; -1 of none."""
+    """Find a row of each category, and last of missing values where these are a category; -1 where there is no row."""
     rows = np.full(n_categories + 1, -1, np.int64)
     rows[codes[::-1]] = np.arange(len(codes))[::-1]
     if not with_missing:
@@ -326,7 +327,7 @@ def first_rows(codes: Array, n_categories: int, with_missing: bool) -> Array:
 
 
 def line_of_rows(codes: Array, first: Array) -> Array:
-    """Find the line of each row, where categories of which a row was found have one."""
+    """Find the line of each row; categories have a line if a row of them was found."""
     numbers = np.cumsum(first >= 0, dtype=np.int32) - 1
     numbers[first < 0] = -1
     found: Array = numbers[codes]
@@ -334,7 +335,7 @@ def line_of_rows(codes: Array, first: Array) -> Array:
 
 
 def lines(shared: ShuffledSums, entry: int, features: Any, rows: Array, digits: Integers) -> Any:
-    """Put lines of a key together: values of its columns as they stand in some rows, and digits."""
+    """Make the lines of a key: the values of its columns, taken from some rows, and digits."""
     members = {*shared.model.selection.entries[entry].members}
     columns = {ENTRY: pa.array(np.full(len(rows), entry, np.int32))}
     for position in shared.positions:
@@ -347,7 +348,7 @@ def lines(shared: ShuffledSums, entry: int, features: Any, rows: Array, digits: 
 
 
 def in_one_form(column: Any) -> Any:
-    """Give equal values as the same: null for NaN, which is the same missing value, 0.0 for -0.0, no dictionaries."""
+    """Give equal values in one form: null for NaN, 0.0 for -0.0, no dictionaries."""
     if pa.types.is_dictionary(column.type):
         column = column.cast(column.type.value_type)
     if not pa.types.is_floating(column.type):
@@ -376,7 +377,7 @@ def add_lines(tables: Sequence[Any]) -> Any:
 
 
 def join_tables(tables: Sequence[Any]) -> Any:
-    """Give one table of several, whose types may differ by the values that each happens to have."""
+    """Join tables; their types may differ by the values that each happens to have."""
     return pa.concat_tables(tables, promote_options="permissive").combine_chunks()
 
 
@@ -411,14 +412,14 @@ def encode_lines(shared: ShuffledSums, table: Any) -> Any:
 
 
 def by_target(shared: ShuffledSums, digits: Integers) -> list[Integers]:
-    """Give the digits of each target in their shape."""
+    """Give the digits of each target in the shape of its sums."""
     ends = list(accumulate(total.size for total in shared.totals))
     parts = np.split(digits, ends[:-1], axis=1)
     return [part.reshape(len(digits), *total.shape) for part, total in zip(parts, shared.totals, strict=True)]
 
 
 def add_views(shared: tuple[ShuffledSums, str], table: Any) -> Any:
-    """Give some training rows with the number of the view in which each finds its encodings, in a column of a name."""
+    """Add a column to training rows: the number of the view in which each row finds its encodings."""
     summed, name = shared
     views = view_of_rows(summed, summed.reading.part(table)) if len(table) else np.zeros(0, np.int32)
     return table.append_column(name, pa.array(views, pa.int32()))

@@ -1,4 +1,4 @@
-"""All rows of a source as one sequence: where rows stand in files, the chunks they come in, what columns are for."""
+"""All rows of a source as one sequence: their files, the chunks in which they come, and the roles of columns."""
 
 import contextlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -16,6 +16,7 @@ from cpu_fallback.cached import cached_property
 from gpu_encode.fitting.columns import Selection
 from gpu_encode.fitting.fit import select_columns
 from gpu_encode.fitting.parameters import Parameters
+from gpu_encode.scale import messages
 from gpu_encode.scale.files import files, stores
 from gpu_encode.scale.files.files import SourceFile, SourceFiles
 from gpu_encode.scale.files.formats import Contents, is_text, read_batches, value_type
@@ -24,13 +25,12 @@ from gpu_encode.scale.parts import Part
 from gpu_encode.tables import frames
 from gpu_encode.tables.frames.column_choice import is_choice
 from gpu_encode.tables.frames.columns import learn_types_of_pandas
-from gpu_encode.words.errors import datasets as errors
 from gpu_encode.words.errors.targets import DROP_OR_KEEP, stray_text, text_as_quantity
 from gpu_encode.words.errors.values import RowError
 
-# Rows of a file that tell how much memory its rows take.
+# Rows of the sample of a file that tells how much memory its rows take.
 SAMPLE_ROWS = 1 << 12
-# Text that says a number.
+# Text that spells a number.
 NUMBER = r"^\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\s*$"
 
 
@@ -41,11 +41,11 @@ class Chunk:
     Parameters
     ----------
     table : pyarrow.Table
-        All columns; those that were not asked for are null.
+        All columns; columns that were not asked for are null.
     first_row : int
         Number of its first row among all rows.
     n_bytes : int
-        What its values take.
+        Bytes that its values take.
     """
 
     table: Any
@@ -62,7 +62,7 @@ class Size:
     rows : int
         Chunks end at multiples of this many rows.
     n_bytes : int
-        They end earlier where they hold this much.
+        Chunks end earlier where they hold this many bytes.
     batch_rows : int
         Rows that are read at a time.
     """
@@ -82,7 +82,7 @@ class Source:
     contents : list of Contents
         Of each file.
     schema : pyarrow.Schema
-        All columns, those of folders' names last.
+        All columns; those that folders' names make come last.
     states : list of (int, int)
         Size and time of the last change of each file, when it was opened first.
     folder : Path or str, optional
@@ -96,7 +96,7 @@ class Source:
     loaded : pyarrow.Table, optional
         All rows, where they are held in memory.
     stream : Stream, optional
-        What made the rows, if it was a query; the file that holds them lasts as long as the run.
+        The query that made the rows, if there was one; the file that holds them lasts as long as the run.
     """
 
     files: list[SourceFile]
@@ -155,12 +155,12 @@ class Source:
 
     @contextlib.contextmanager
     def naming_rows(self) -> Iterator[None]:
-        """Say of a row that an error names in which file it is, and of one without a target how files leave it out."""
+        """If an error names a row, add its file; if the row lacks a target, say how to leave such rows out."""
         try:
             yield
         except RowError as error:
             where, row = self.named(error.row)
-            after = error.after.replace(DROP_OR_KEEP, errors.LEAVE_OUT)
+            after = error.after.replace(DROP_OR_KEEP, messages.LEAVE_OUT)
             raise RowError(error.before, error.row, f" (row {row} of {where}){after}") from error
 
     def without_incomplete(self, columns: Sequence[str]) -> "Source":
@@ -211,11 +211,11 @@ class Source:
         Parameters
         ----------
         columns : sequence of str
-            Those that are read; the others are null.
+            Columns that are read; the others are null.
         size : Size
         start : int, default=0
         stopped : callable, optional
-            Tells, between batches, whether to leave off.
+            Called between batches; says whether to stop.
         """
         pieces: list[Any] = []
         rows = n_bytes = 0
@@ -252,7 +252,7 @@ class Source:
                 yield from self._file_tables(number, columns, batch_rows, skip)
 
     def _complete_tables(self, number: int, columns: Sequence[str], batch_rows: int, skip: int) -> Iterator[Any]:
-        """Read a file without the rows that are left out, of which `skip` come before those asked for."""
+        """Read a file without the rows that are left out; of the rows that stay, skip the first `skip`."""
         for table in self._file_tables(number, [*columns, *self.complete], batch_rows, 0):
             whole = table
             for name in self.complete:
@@ -264,9 +264,9 @@ class Source:
         """Read a file in batches, as tables of the source's schema."""
         file = self.files[number]
         if file.state() != self.states[number]:
-            raise errors.source_changed(file.path)
+            raise messages.source_changed(file.path)
         inside = [name for name in self.schema.names if name not in file.partition]
-        # Where folders' names say all that is wanted, any column tells how many rows there are.
+        # If only columns of folders' names are wanted, any column of the file tells how many rows there are.
         here = [name for name in inside if name in columns] or inside[:1]
         for batch in read_batches(self.contents[number], here, skip, batch_rows):
             yield self._to_schema(file, batch, set(columns))
@@ -292,12 +292,12 @@ class Source:
 
 
 def open_source(source: Any, missing_text: Sequence[str] = (), text: Sequence[str] = ()) -> Source:
-    """Find the files of a source and read what their heads and feet say.
+    """Find the files of a source, and read their heads and feet.
 
     Parameters
     ----------
     source : path, glob, folder, list of paths, pyarrow.dataset.Dataset, or a query
-        Of a query only the columns: `run.hold_stream` has it run.
+        For a query only its columns are found: `run.hold_stream` runs it.
     missing_text : sequence of str
         Texts that stand for a missing value.
     text : sequence of str
@@ -338,14 +338,14 @@ def of_stream(stream: Stream, missing_text: Sequence[str]) -> Source:
     files.refuse_repeated(file, stream.schema)
     for column in stream.schema:
         if pa.types.is_union(column.type):
-            raise errors.type_unknown_to(column.name, column.type, "a table", "cast it in the query, or leave it out")
+            raise messages.type_unknown_to(column.name, column.type, "a table", "cast it in the query, or leave it out")
     schema = decode_text(stream.schema) if missing_text else stream.schema
     no_rows = [Contents(file, stream.schema, [0])]
     return Source([file], no_rows, schema, [(0, 0)], None, tuple(missing_text), stream=stream)
 
 
 def repeat_word(word: str | None, kind: Any, n_rows: int) -> Any:
-    """Give the column of rows that all have what a folder's name says."""
+    """Give a column that repeats the value in a folder's name for all rows."""
     value = pa.scalar(word, pa.string()).cast(value_type(kind))
     if pa.types.is_dictionary(kind):
         indices = pa.repeat(pa.scalar(0, kind.index_type), n_rows)
@@ -377,20 +377,20 @@ def clear_missing_text(table: pa.Table, missing_text: Sequence[str]) -> pa.Table
 
 
 def refuse_stray_text(source: Source, targets: Mapping[str, str]) -> None:
-    """Refuse a target of numbers in which a few cells are text, which would make each number a class.
+    """Refuse a target of numbers in which a few cells are text: each number would become a class.
 
-    Of a target of text no more is read than shows that 1 % of its cells are no numbers.
+    A target of text is read only until 1 % of its cells are found to be no numbers.
 
     Parameters
     ----------
     source : Source
     targets : dict of str to str
-        Kinds that are asked for, by column.
+        Requested kinds, by column.
 
     Raises
     ------
     RowError
-        If at least one cell and fewer than 1 % are no numbers; of a quantity, if one is.
+        If at least one cell and fewer than 1 % are no numbers; for a quantity, if any cell is no number.
     """
     for name, kind in targets.items():
         if kind == "multiclass" or not is_text(value_type(source.schema.field(name).type)):
@@ -415,14 +415,14 @@ def refuse_stray_text(source: Source, targets: Mapping[str, str]) -> None:
 
 @dataclass(frozen=True)
 class Roles:
-    """What each column of a source is for.
+    """The role of each column of a source.
 
     Parameters
     ----------
     names : list of str
         All columns.
     targets : list of str
-        What is learned from.
+        The columns from which the encoder learns.
     several : bool
         Whether the target was given as a list, so that y is a table.
     weight, groups : str or None
@@ -463,12 +463,12 @@ class Roles:
         return table.select(self.targets) if self.several else table.column(self.targets[0])
 
     def selected(self, encoder: Any, schema: Any) -> Selection:
-        """Read which columns are encoded against the features, before there are any rows."""
+        """Find the encoded columns among the features, before there are any rows."""
         bare = pa.schema([schema.field(name) for name in self.features]).empty_table()
         return select_columns(encoder._parameters(), frames.read(bare))
 
     def chosen(self, encoder: Any, selected: Selection) -> list[Any] | None:
-        """List the columns that are encoded by name, where the encoder chooses them by type or the like; else None."""
+        """List the names of the encoded columns where the encoder chooses them, such as by type; else None."""
         if not is_choice(getattr(encoder, "columns", None)):
             return None
         encoded = selected.entries[: selected.n_encoded]
@@ -487,16 +487,16 @@ class Reading(NamedTuple):
     Parameters
     ----------
     roles : Roles
-        What each column is for.
+        The role of each column.
     parameters : Parameters
-        Of the encoder, checked.
+        Parameters of the encoder, checked.
     """
 
     roles: Roles
     parameters: Parameters
 
     def part(self, table: Any) -> Part:
-        """Give a table, of which columns may be lacking that are not read, as the encoder takes it."""
+        """Give a table as the encoder takes it; columns that are not read may be lacking."""
         columns = [table[name] if name in table.column_names else pa.nulls(len(table)) for name in self.roles.names]
         return self.roles.part(Chunk(pa.table(columns, self.roles.names), 0, table.nbytes))
 
@@ -521,9 +521,9 @@ def find_roles(schema: Any, target: Any, weight: Any, groups: Any) -> Roles:
     seen: dict[str, str] = {}
     for role, name in named:
         if not isinstance(name, str):
-            raise errors.not_a_column_name(role.removeprefix("the "), name)
+            raise _not_a_column_name(role.removeprefix("the "), name)
         if name not in schema.names:
-            raise errors.no_such_column(role.removeprefix("the "), name, schema.names)
+            raise messages.no_such_column(role.removeprefix("the "), name, schema.names)
         if name in seen:
             raise ValueError(f"column {name!r} is {seen[name]} and {role}. Give each its own column.")
         seen[name] = role
@@ -535,6 +535,12 @@ def find_roles(schema: Any, target: Any, weight: Any, groups: Any) -> Roles:
     return result
 
 
+def _not_a_column_name(role: str, found: object) -> TypeError:
+    """Error for something else where the name of a column is wanted."""
+    plural = " or a list of them" if role == "target" else ""
+    return TypeError(f"{role} must be the name of a column{plural}, a str. Got a {type(found).__name__} instead.")
+
+
 def with_columns(encoded: Any, others: Any) -> Any:
     """Return `encoded` with the columns of `others` after its own.
 
@@ -544,12 +550,12 @@ def with_columns(encoded: Any, others: Any) -> Any:
     ['city', 'y']
     """
     if {*encoded.column_names} & {*others.column_names}:
-        errors.check_outputs([*encoded.column_names, *others.column_names])
+        messages.check_outputs([*encoded.column_names, *others.column_names])
     for field, column in zip(others.schema, others.columns, strict=True):
         encoded = encoded.append_column(field, column)
     return encoded
 
 
 def without_columns(table: Any, names: Sequence[str]) -> Any:
-    """Return `table` without those of the named columns that it has."""
+    """Return `table` without the named columns; it may lack some of them."""
     return table.drop_columns([name for name in names if name in table.column_names])

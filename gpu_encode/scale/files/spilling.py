@@ -20,7 +20,7 @@ class SpillFiles:
     Parameters
     ----------
     folder : Path
-        Is made, and must not be there.
+        The folder is made, and must not exist.
 
     Examples
     --------
@@ -39,7 +39,7 @@ class SpillFiles:
 
     def add(self, number: int, piece: Any) -> None:
         """Add a piece."""
-        # Arrow's files say so when the disk is full; NumPy's own way to write to Python's does not.
+        # Arrow's files raise an error when the disk is full; NumPy's own way to write to Python's files does not.
         with pa.OSFile(str(self._folder / f"{number}"), "ab") as file:
             begun = file.tell()
             self._write(file, piece)
@@ -61,7 +61,7 @@ class SpillFiles:
 
     @staticmethod
     def _write(file: Any, arrays: Sequence[Array | None]) -> None:
-        """Write a list of arrays, of which some may be None."""
+        """Write a list of arrays; some of them may be None."""
         np.save(file, np.array([array is not None for array in arrays]), allow_pickle=False)
         for array in arrays:
             if array is not None:
@@ -89,7 +89,7 @@ class SpillTables(SpillFiles):
 
     @staticmethod
     def _write(file: Any, table: Any) -> None:
-        """Write a table as a stream of its own, whose columns are compressed: most digits of a sum are zeros."""
+        """Write a table as a stream of its own with compressed columns: most digits of a sum are zeros."""
         with pa.ipc.new_stream(file, table.schema, options=WRITING) as stream:
             stream.write_table(table)
 

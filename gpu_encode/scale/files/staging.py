@@ -1,6 +1,6 @@
-"""The hidden folder beside a destination in which work is done, and what an interrupted run leaves there.
+"""The hidden folder beside a destination: work is done there, and an interrupted run leaves its files there.
 
-The manifest says what the run does, as JSON: a later run goes on only where all of it is the same.  Sums that were
+The manifest describes the run as JSON: a later run goes on only if its own description is the same.  Sums that were
 measured are a file of Arrow arrays and JSON; never pickle.
 """
 
@@ -21,6 +21,7 @@ from typing import Any, Self
 import numpy as np
 
 import gpu_encode
+from gpu_encode.scale import messages
 from gpu_encode.scale.files.publishing import RECORD, go_on, publish
 from gpu_encode.scale.files.source import Source
 from gpu_encode.scale.files.stores import Store
@@ -33,14 +34,13 @@ from gpu_encode.storage.archive import sync_file, sync_folder
 from gpu_encode.storage.json_fields import read_count, read_field, read_list
 from gpu_encode.storage.parameters import UnwritableError, decode_array, describe, encode, show
 from gpu_encode.sums.category_sums import CategorySums, DigitSpan, SumSpec
-from gpu_encode.words.errors import datasets as errors
 
 VERSION = 1
 MANIFEST = "manifest.json"
 LOCK = "lock"
 
 
-def place_of(destination: Any) -> Path:
+def path_of(destination: Any) -> Path:
     """Give the path at which a destination is made on this machine, without links."""
     store = Store.at(destination)
     return Path(os.path.realpath(destination)) if store is None else store.work
@@ -59,14 +59,14 @@ def is_begun(path: Path) -> bool:
 class Staging:
     """The hidden folder in which work is done.
 
-    It holds the manifest (whose work this is), finished outputs, saved sums, and files being written; only the last are
-    ever incomplete.
+    It holds the manifest (the description of the run), finished outputs, saved sums, and files being written; only the
+    files being written are ever incomplete.
 
     Parameters
     ----------
     destination : Destination
     keep : bool, default=True
-        Whether what is finished when an error comes is kept, for a later run to go on from.
+        Whether finished files are kept after an error, so that a later run can go on.
 
     Examples
     --------
@@ -98,14 +98,14 @@ class Staging:
     ) -> None:
         try:
             shutil.rmtree(self.partial, ignore_errors=True)
-            # What was finished of a source that has changed is of no use.
-            keep = self._keep and not isinstance(error, errors.SourceChangedError)
+            # If the source has changed, finished files are of no use.
+            keep = self._keep and not isinstance(error, messages.SourceChangedError)
             if error is None or not (keep and self.is_useful):
                 remove_folder(self.folder)
-            elif not isinstance(error, errors.RefusedResumeError):
+            elif not isinstance(error, RefusedResumeError):
                 files = (path for path in self.folder.rglob("*") if path.is_file())
                 n_bytes = sum(path.stat().st_size for path in files)
-                error.add_note(errors.KEPT.format(folder=self.folder, megabytes=n_bytes / 1e6))
+                error.add_note(messages.KEPT.format(folder=self.folder, megabytes=n_bytes / 1e6))
         finally:
             self._lock.close()
             if self._store is not None:
@@ -120,12 +120,12 @@ class Staging:
     def begin(
         self, described: Mapping[str, Any], resume: bool, plan_work: Callable[[], Mapping[str, Any]]
     ) -> dict[str, Any]:
-        """Start afresh, or go on from an interrupted run; give how work is cut, by that run or by `plan_work`.
+        """Start afresh, or go on from an interrupted run; give the cut of the work, that run's or that of `plan_work`.
 
         Parameters
         ----------
         described : mapping of str to object
-            What is done, as JSON has it: the same, or finished work does not fit.
+            The description of the run as JSON: finished work fits only if it is the same.
         resume : bool
         plan_work : callable
         """
@@ -134,7 +134,7 @@ class Staging:
             for name, value in described.items():
                 before = manifest["described"].get(name)
                 if before != value:
-                    raise errors.other_work(str(self.folder), name, before, value)
+                    raise _other_work(str(self.folder), name, before, value)
         for path in (self.partial, *(() if manifest else (self.finished, self.sums))):
             shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
         self.finished.mkdir(exist_ok=True)
@@ -157,7 +157,7 @@ class Staging:
         except (ValueError, KeyError, TypeError):
             fits = False
         if not fits:
-            raise errors.RefusedResumeError(
+            raise RefusedResumeError(
                 f"cannot go on with an interrupted run: {str(path)!r} is damaged, or of another version of gpu-encode. "
                 "Run without resume to start afresh."
             )
@@ -175,22 +175,22 @@ class Staging:
         return self.partial / Path(output.relative).name
 
     def keep_output(self, path: Path, output: Output) -> None:
-        """Put a finished output in its place."""
+        """Move a finished output to its path among what is finished."""
         self.keep(path, self.finished / output.relative)
 
     def left(self, outputs: Iterable[Output]) -> list[Output]:
         """Give the outputs that are still to be written."""
         return list(dropwhile(lambda output: (self.finished / output.relative).is_file(), outputs))
 
-    def model_path(self, place: Path) -> Path:
-        """Path at which the model that appears beside the output is written; what an earlier run left there goes."""
-        path = self.folder / f"model{place.suffix}"
+    def model_path(self, model: Path) -> Path:
+        """Path at which the model is written before it appears; the rest of an earlier run is removed."""
+        path = self.folder / f"model{model.suffix}"
         if path.is_dir():
             shutil.rmtree(path)
         return path
 
     def publish(self, model: Path | None = None) -> None:
-        """Give what is finished, and the model, their final names."""
+        """Give the finished outputs, and the model, their final names."""
         models = [] if model is None else [(self.folder / f"model{model.suffix}", model)]
         finished = self.finished if self._is_folder else self.finished / self._path.name
         if self._store is None:
@@ -200,11 +200,24 @@ class Staging:
         publish(self.folder, models)
 
 
+class RefusedResumeError(ValueError):
+    """Error for interrupted work with which this call cannot go on."""
+
+
+def _other_work(folder: str, what: str, before: object, now: object) -> RefusedResumeError:
+    """Error for interrupted work of a different call."""
+    shown = [repr(value) if len(repr(value)) <= 200 else repr(value)[:200] + "..." for value in (before, now)]
+    return RefusedResumeError(
+        f"cannot go on with the interrupted run in {folder!r}: {what} was {shown[0]} there and is {shown[1]} now. "
+        "Run without resume to start afresh, or with what it was."
+    )
+
+
 def end_publication(destination: Any) -> None:
-    """Give a destination what a run had finished that was killed before all of it had its final name."""
+    """Finish the renames of a run that was killed before all its outputs had their final names."""
     if (store := Store.at(destination)) is not None:
         store.end_publication()
-    folder = folder_beside(place_of(destination))
+    folder = folder_beside(path_of(destination))
     # Without a manifest, a run was killed as it removed the folder.
     if not folder.is_dir() or ((folder / MANIFEST).exists() and not (folder / RECORD).exists()):
         return
@@ -219,7 +232,7 @@ def end_publication(destination: Any) -> None:
 
 
 def remove_folder(folder: Path) -> None:
-    """Remove a hidden folder, the lock last: what another run makes there afterwards is its own, and stays."""
+    """Remove a hidden folder, the lock last: what another run makes there afterwards stays."""
     last = [folder / RECORD, folder / LOCK]
     for path in [*(path for path in folder.iterdir() if path not in last), *last]:
         if path.is_dir():
@@ -232,7 +245,7 @@ def remove_folder(folder: Path) -> None:
 
 
 def lock_folder(folder: Path) -> Any:
-    """Make a folder, and open its lock, which only one process may have until it ends, however it ends.
+    """Make a folder, and open its lock; only one process may hold it, until the process ends in whatever way.
 
     Raises
     ------
@@ -245,7 +258,7 @@ def lock_folder(folder: Path) -> Any:
         except FileExistsError:
             if folder.is_symlink() and not folder.exists():
                 raise  # a link to nowhere stays one
-        # A run that ends just now may remove the folder, or the lock that was opened.
+        # A run that is just ending may remove the folder, or the lock that was opened.
         with contextlib.suppress(FileNotFoundError):
             stream = lock_file(folder / LOCK)
             if is_at(stream, folder / LOCK):
@@ -262,7 +275,7 @@ def is_at(stream: Any, path: Path) -> bool:
 
 
 def lock_file(path: Path) -> Any:
-    """Open a file that only one process may have; the system lets go of it when the process ends."""
+    """Open a file that only one process may hold; the system releases it when the process ends."""
     stream = path.open("w")
     try:
         import fcntl
@@ -279,14 +292,14 @@ def lock_file(path: Path) -> Any:
 
 
 def describe_run(source: Source, destination: Destination, choices: Mapping[str, Any]) -> dict[str, Any]:
-    """Describe what is read and written.
+    """Describe the input and the output.
 
     Parameters
     ----------
     source : Source
     destination : Destination
     choices : mapping of str to object
-        What else decides what is written, as JSON has it.
+        Other choices that decide the output, as JSON.
     """
     facts: dict[str, Any] = {"the version of gpu-encode": gpu_encode.__version__}
     for file, state in zip(source.files, source.states, strict=True):
@@ -330,12 +343,12 @@ def describe_parameters(encoder: Any) -> dict[str, Any]:
 
 
 def is_describable(statistics: Sequence[Any], resume: bool) -> bool:
-    """Whether a file can hold what encodings follow from; if not, a run cannot be told from another.
+    """Whether the parameters can be described in a file; if not, a run cannot be told from another.
 
     Raises
     ------
     TypeError
-        If it cannot, and an interrupted run is to be gone on with.
+        If they cannot, and `resume` is asked for.
 
     Examples
     --------
@@ -360,13 +373,13 @@ def describe_fitted(encoder: Any) -> dict[str, Any]:
     with archive.Writer(content) as writer, warnings.catch_warnings():
         warnings.simplefilter("ignore")
         document = encoders.describe(encoder, writer)
-        # How it was fitted and where plays no part.
+        # The device and the way in which it was fitted play no part.
         writer.finish({name: document[name] for name in ("parameters", "model", "output")})
     return {"the fitted encoder": hashlib.sha256(content.getvalue()).hexdigest()}
 
 
 def refuse_resume(source: Source, resume: bool) -> None:
-    """Refuse to go on with rows of a query, which may give others now."""
+    """Refuse to go on with rows of a query: it may give other rows now."""
     if resume and source.stream is not None:
         raise ValueError(
             f"resume=True needs files, which stay as they are, and source is a {source.stream.name}: its query runs "
@@ -375,12 +388,12 @@ def refuse_resume(source: Source, resume: bool) -> None:
 
 
 def check_repeatable(encoder: Any, resume: bool) -> bool:
-    """Say whether a run that is interrupted can go on, with the same folds and orders.
+    """Say whether an interrupted run could go on with the same folds and orders.
 
     Raises
     ------
     TypeError, ValueError
-        If it cannot, and is to.
+        If it could not, and `resume` is asked for.
 
     Examples
     --------
@@ -455,7 +468,7 @@ def read_sums(path: Path) -> PartialSums:
     except OSError:
         raise
     except Exception as reason:  # what a damaged file makes its many readers raise has no common type
-        raise errors.unreadable_sums(str(path), archive.one_line(reason)) from reason
+        raise _unreadable_sums(str(path), archive.one_line(reason)) from reason
 
 
 def describe_segment(sums: CategorySums, writer: archive.Writer) -> dict[str, Any]:
@@ -469,5 +482,12 @@ def read_segment(document: dict[str, Any], reader: archive.Reader) -> CategorySu
     accumulators = np.array(decode_array(read_field(document, "cells", dict), reader))
     spec = SumSpec(layout, read_field(document, "classification", bool), read_count(document, "first_output", 0, 1))
     if accumulators.dtype != np.int64 or accumulators.ndim != 4 or accumulators.shape[3] != layout.width:
-        raise errors.unreadable_sums("", f"sums of shape {accumulators.shape}")
+        raise _unreadable_sums("", f"sums of shape {accumulators.shape}")
     return CategorySums(accumulators, spec, read_count(document, "added", 0, 1 << 31))
+
+
+def _unreadable_sums(path: str, reason: str) -> RefusedResumeError:
+    """Error for saved sums that are damaged."""
+    return RefusedResumeError(
+        f"cannot go on with an interrupted run: {path!r} is damaged: {reason}. Run without resume to start afresh."
+    )

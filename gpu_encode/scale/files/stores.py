@@ -1,7 +1,7 @@
-"""Object stores, and what else fsspec reaches by URL: files that are read there, output that is put there whole.
+"""Object stores and other file systems that fsspec reaches by URL: files are read there, output appears there whole.
 
 Work is done in a folder on this machine.  A store renames no two objects at once, so what is finished is put beside its
-place first; then a record says what is to be moved, and any later run that finds it ends the moves.
+path first; then a record says what is to be moved, and any later run that finds it ends the moves.
 """
 
 import contextlib
@@ -18,16 +18,16 @@ from urllib.parse import urlsplit
 
 import pyarrow as pa
 
+from gpu_encode.scale import messages
 from gpu_encode.scale.files.files import DELTA_LOG, SourceFile, SourceFiles, check_same_format, is_hidden, partition_of
 from gpu_encode.scale.files.formats import SUFFIXES, suffix_of
 from gpu_encode.scale.files.publishing import RECORD
-from gpu_encode.words.errors import datasets as errors
 
-# A scheme, and before it those of fsspec that work on another: simplecache::s3://.
+# A scheme; before it may stand schemes of fsspec that work on another one: simplecache::s3://.
 URL = re.compile(r"([a-z0-9+.-]+::)*[a-z][a-z0-9+.-]*://", re.IGNORECASE)
-# Bytes of a file that is read at once.
+# Most bytes of a file that is read in one piece.
 SMALL = 1 << 22
-# What stores say of an object that changes when it is written anew, by the names that they give it.
+# Names of the properties that change when an object is written anew, in various stores.
 MARKS = (
     "ETag", "etag", "generation", "md5Hash", "content_md5", "Content-MD5", "Digest", "VersionId", "mtime", "created",
     "LastModified", "last_modified", "Last-Modified", "modificationTime",
@@ -46,7 +46,7 @@ def is_url(text: Any) -> bool:
 
 
 def with_lower_scheme(url: str) -> str:
-    """Give a URL whose scheme is written as libraries of stores know it.
+    """Give a URL with its scheme in small letters, as libraries of stores know it.
 
     Examples
     --------
@@ -82,7 +82,7 @@ def reach(url: str) -> tuple[Any, str]:
 
 @contextlib.contextmanager
 def explained(url: str, doing: str) -> Iterator[None]:
-    """Say at which URL something went wrong: libraries of stores have errors of their own."""
+    """Add the URL to an error: libraries of stores have errors of their own."""
     try:
         yield
     except FileNotFoundError as error:
@@ -101,9 +101,9 @@ class StoreFile(SourceFile):
     failures: ClassVar[tuple[type[Exception], ...]] = (Exception,)
 
     def state(self) -> tuple[int, int]:
-        """Size, and a digest of what the store says of its content."""
+        """Size of the file, and a digest of the store's properties of it."""
         with explained(self.path, "read"):
-            # What was known of the file may be old.
+            # Properties in the cache may be old.
             self.filesystem.invalidate_cache()
             info = self.filesystem.info(self.path)
         marks = str([info.get(mark) for mark in MARKS])
@@ -145,11 +145,11 @@ def find(source: Any) -> SourceFiles:
         return SourceFiles(describe_list([source]))
     base, keys = found
     if any(f"/{DELTA_LOG}/" in key for key in keys):
-        raise errors.delta_table(source)
+        raise messages.delta_table(source)
     relatives = {key.removeprefix(base).lstrip("/"): filesystem.unstrip_protocol(key) for key in keys}
     kept = [name for name in sorted(relatives) if suffix_of(name) and not is_hidden(PurePosixPath(name))]
     if not kept:
-        raise errors.no_such_source(source)
+        raise messages.no_such_source(source)
     listed = check_same_format([describe_file(filesystem, relatives[name], name) for name in kept])
     return SourceFiles(listed, source if base == path else None)
 
@@ -157,7 +157,7 @@ def find(source: Any) -> SourceFiles:
 def list_keys(filesystem: Any, path: str) -> tuple[str, list[str]] | None:
     """Give the folder of a path and the keys in it, or those that match a glob; None for a single file."""
     filesystem.invalidate_cache()
-    # Names of web pages may have a question mark, and list no others.
+    # The name of a web page may have a question mark, which is no glob.
     if is_page(path) or filesystem.isfile(path):
         return None
     if (wildcard := re.search(r"[*?\[]", path)) is not None and not filesystem.exists(path):
@@ -166,7 +166,7 @@ def list_keys(filesystem: Any, path: str) -> tuple[str, list[str]] | None:
 
 
 def is_page(url: str) -> bool:
-    """Whether a URL is of the web, whose folders are not listed and where nothing is written."""
+    """Whether a URL is of the web, where folders cannot be listed and nothing can be written."""
     return urlsplit(url).scheme in ("http", "https")
 
 
@@ -177,10 +177,10 @@ def describe_list(urls: Sequence[Any]) -> list[SourceFile]:
             raise ValueError(f"source lists URLs, and {str(url)!r}, which is none. Give files of one kind.")
     urls = [with_lower_scheme(url) for url in urls]
     reached = [reach(url) for url in urls]
-    for number, place in enumerate(reached):
-        if type(place[0]) is not type(reached[0][0]):
+    for number, one in enumerate(reached):
+        if type(one[0]) is not type(reached[0][0]):
             raise ValueError(f"source lists {urls[0]!r} and {urls[number]!r} of another store. Give files of one.")
-        if place in reached[:number]:
+        if one in reached[:number]:
             raise ValueError(
                 f"source lists {urls[number]!r} twice, and its rows would count twice. List each file once."
             )
@@ -195,13 +195,13 @@ def describe_file(filesystem: Any, url: str, relative: str) -> StoreFile:
     """Describe one file in a store."""
     suffix = suffix_of(urlsplit(url).path if is_page(url) else url)
     if suffix is None:
-        raise errors.unknown_format(url, list(SUFFIXES))
+        raise messages.unknown_format(url, list(SUFFIXES))
     return StoreFile(url, relative, suffix, partition_of(relative), filesystem)
 
 
 @dataclass(frozen=True)
 class Store:
-    """A place of output in a store.
+    """The address of an output in a store.
 
     Parameters
     ----------
@@ -218,7 +218,7 @@ class Store:
 
     @classmethod
     def at(cls, destination: Any) -> "Store | None":
-        """Give the place of a URL; None for a path."""
+        """Give the address that a URL names; None for a path."""
         if not is_url(destination):
             return None
         destination = with_lower_scheme(destination)
@@ -241,7 +241,7 @@ class Store:
 
     @property
     def work(self) -> Path:
-        """Where it is made on this machine: a path of its own, below the folder of temporary files."""
+        """The path at which the output is made on this machine, below the folder of temporary files."""
         mark = hashlib.sha256(self.filesystem.unstrip_protocol(self.path).encode()).hexdigest()[:16]
         user = os.getuid() if hasattr(os, "getuid") else "user"
         return Path(tempfile.gettempdir(), f"gpu-encode-{user}", mark, self.name)
@@ -259,7 +259,7 @@ class Store:
             self.filesystem.rm_file(probe)
 
     def publish(self, finished: Path) -> None:
-        """Put a finished file, or the files of a folder, in their places: all of them, or none until a later run."""
+        """Put a finished file, or the files of a folder, at their paths: all of them, or none until a later run."""
         single = finished.is_file()
         folder = finished.parent if single else finished
         paths = [finished] if single else sorted(path for path in finished.rglob("*") if path.is_file())
@@ -281,31 +281,31 @@ class Store:
             if not self.filesystem.exists(f"{self.hidden}/{RECORD}"):
                 return
             record = json.loads(self.filesystem.cat_file(f"{self.hidden}/{RECORD}"))
-            places = {name: self.path if record["single"] else f"{self.path}/{name}" for name in record["sizes"]}
-            for name, place in places.items():
+            paths = {name: self.path if record["single"] else f"{self.path}/{name}" for name in record["sizes"]}
+            for name, path in paths.items():
                 if self.filesystem.exists(f"{self.hidden}/{name}"):
-                    self._move(f"{self.hidden}/{name}", place)
-                if (size := self.filesystem.info(place)["size"]) != record["sizes"][name]:
-                    raise OSError(f"{place!r} has {size} bytes there, and {record['sizes'][name]} here")
+                    self._move(f"{self.hidden}/{name}", path)
+                if (size := self.filesystem.info(path)["size"]) != record["sizes"][name]:
+                    raise OSError(f"{path!r} has {size} bytes there, and {record['sizes'][name]} here")
             if not record["single"]:
-                for key in set(self.filesystem.find(self.path)) - set(places.values()):
+                for key in set(self.filesystem.find(self.path)) - set(paths.values()):
                     self.filesystem.rm_file(key)
             self._clear()
 
-    def _move(self, source: str, place: str) -> None:
+    def _move(self, source: str, path: str) -> None:
         """Move a file, and replace what is there."""
         from fsspec import AbstractFileSystem
 
-        self._make_parent(place)
+        self._make_parent(path)
         if type(self.filesystem).mv is not AbstractFileSystem.mv:
-            self.filesystem.mv(source, place)
+            self.filesystem.mv(source, path)
             return
-        # What fsspec itself makes of a move takes names with brackets for globs.
-        self.filesystem.cp_file(source, place)
+        # The move of fsspec itself takes names with brackets for globs.
+        self.filesystem.cp_file(source, path)
         self.filesystem.rm_file(source)
 
     def _make_parent(self, key: str) -> None:
-        """Make the folder of a file, where the store has folders: of others, this would make a bucket."""
+        """Make the folder of a file if the store has folders; in other stores this would make a bucket."""
         from fsspec.asyn import AsyncFileSystem
 
         if not isinstance(self.filesystem, AsyncFileSystem):
@@ -321,7 +321,7 @@ class Store:
 
 
 def refuse_overlap(files: Sequence[SourceFile], folder: Any, store: Store) -> None:
-    """Refuse to write over, into or around what is read from the same store."""
+    """Refuse to write over, into or around a source in the same store."""
     here = [file for file in files if isinstance(file, StoreFile) and file.filesystem == store.filesystem]
     paths = [file.filesystem._strip_protocol(file.path) for file in here]
     if any(f"{path}/".startswith(f"{store.path}/") for path in paths):
@@ -331,7 +331,7 @@ def refuse_overlap(files: Sequence[SourceFile], folder: Any, store: Store) -> No
 
 
 def refuse_overwriting(store: Store, is_folder: bool, overwrite: bool) -> None:
-    """Refuse to replace what is there, unless that is asked for; a folder of other things than rows in any case."""
+    """Refuse to replace a destination unless that is asked for, and always a folder with other files than rows."""
     with explained(store.url, "look at"):
         store.filesystem.invalidate_cache()
         is_file = store.filesystem.isfile(store.path)
@@ -339,8 +339,8 @@ def refuse_overwriting(store: Store, is_folder: bool, overwrite: bool) -> None:
     if not is_file and not keys:
         return
     if is_file == is_folder:
-        raise errors.other_kind(store.url, is_folder)
+        raise messages.other_kind(store.url, is_folder)
     if not overwrite:
-        raise errors.already_there(store.url)
+        raise messages.already_there(store.url)
     if other := [key for key in keys if suffix_of(key) is None]:
-        raise errors.holds_others(store.url, other[0].removeprefix(f"{store.path}/"))
+        raise messages.holds_others(store.url, other[0].removeprefix(f"{store.path}/"))

@@ -1,7 +1,8 @@
 """Queries as sources: rows of polars, DuckDB or any stream of Arrow, which come once.
 
-They are written to a file beside the output, and every pass reads that.  A query that ran anew in each pass might give
-its rows in another order, and a row would be in one fold when it is summed and in another when it is encoded.
+The rows are written to a file beside the output, and every pass reads this file.  A query that ran anew in each pass
+might give its rows in another order, and a row would be in one fold when it is summed and in another when it is
+encoded.
 """
 
 import contextlib
@@ -11,7 +12,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from gpu_encode.words.errors import datasets as errors
+from gpu_encode.scale import messages
 
 # Rows that are asked for at a time.
 BATCH = 1 << 16
@@ -24,7 +25,7 @@ class Stream:
     Parameters
     ----------
     name : str
-        What a message calls it.
+        Its name in messages.
     schema : pyarrow.Schema
     start : callable
         Runs the query, and gives its rows in tables or record batches.
@@ -58,7 +59,7 @@ def open_stream(source: Any) -> Stream | None:
         return of_polars(source)
     if library == "duckdb" and hasattr(source, "limit"):
         return of_duckdb(source)
-    # What knows its length is a table in memory.
+    # An object with a length is a table in memory.
     if hasattr(source, "__arrow_c_stream__") and not hasattr(source, "__len__"):
         reader = pa.RecordBatchReader.from_stream(source)
         return Stream(f"stream of Arrow ({kind})", reader.schema, lambda: reader)
@@ -77,7 +78,7 @@ def of_polars(frame: Any) -> Stream:
             column.to_arrow()
         except pa.ArrowInvalid as error:
             advice = "cast it in the query, or leave it out"
-            raise errors.type_unknown_to(column.name, column.dtype, "Arrow", advice) from error
+            raise messages.type_unknown_to(column.name, column.dtype, "Arrow", advice) from error
     schema = empty.to_arrow().schema
 
     def start() -> Iterator[Any]:
@@ -89,18 +90,18 @@ def of_polars(frame: Any) -> Stream:
 def of_duckdb(relation: Any) -> Stream:
     """Give the rows of a relation of DuckDB."""
     name = "relation of DuckDB"
-    # The older name warns where there is the newer one.
+    # The older name warns where the newer one exists.
     method = "to_arrow_reader" if hasattr(relation, "to_arrow_reader") else "fetch_arrow_reader"
     with naming(name):
         limited = getattr(relation.limit(0), method)(BATCH).schema
-        # The limit gives names that stand twice other ones.
+        # With a limit, DuckDB gives repeated names other names.
         schema = pa.schema([field.with_name(own) for field, own in zip(limited, relation.columns, strict=True)])
     return Stream(name, schema, lambda: getattr(relation, method)(BATCH))
 
 
 @contextlib.contextmanager
 def naming(name: str) -> Iterator[None]:
-    """Say of an error of a query whose it is."""
+    """Name the query of an error."""
     try:
         yield
     except Exception as error:

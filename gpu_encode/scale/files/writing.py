@@ -1,4 +1,4 @@
-"""Where encoded rows go, a file or a folder of files, and how they are written: Parquet, CSV and Arrow."""
+"""Destinations of encoded rows, a file or a folder of files, and how rows are written: as Parquet, CSV or Arrow."""
 
 import contextlib
 import os
@@ -6,18 +6,18 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import CancelledError
 from dataclasses import dataclass, replace
-from pathlib import Path, PurePosixPath
+from pathlib import Path, PurePath, PurePosixPath
 from types import TracebackType
 from typing import Any, Self
 
 import pyarrow as pa
 
+from gpu_encode.scale import messages
 from gpu_encode.scale.files import stores
 from gpu_encode.scale.files.formats import SUFFIXES, copy_rows, suffix_of
 from gpu_encode.scale.files.source import Source
 from gpu_encode.scale.files.stores import Store
 from gpu_encode.storage.archive import sync_file
-from gpu_encode.words.errors import datasets as errors
 
 # Rows of a row group of Parquet, or of a batch of Arrow, at most.
 MOST_GROUP_ROWS = 1 << 19
@@ -34,7 +34,7 @@ class RowWriter:
     compression : str, optional
         Of Parquet (zstd unless given) and Arrow (none unless given).
     group_rows : int, optional
-        Rows of each row group of Parquet and batch of Arrow, whatever tables come: a file does not depend on chunks.
+        Rows of each row group of Parquet and batch of Arrow, so that a file does not depend on chunks.
 
     Examples
     --------
@@ -81,7 +81,7 @@ class RowWriter:
             sync_file(self._path)
 
     def abandon(self) -> None:
-        """Let go of a file that stays incomplete, whatever goes wrong."""
+        """Close a file that stays incomplete, and ignore errors."""
         with contextlib.suppress(Exception):
             self._files.close()
 
@@ -110,7 +110,13 @@ def check_compression(compression: str | None, suffix: str) -> None:
     """Refuse a compression that a format does not have."""
     allowed = SUFFIXES[suffix].compressions
     if compression is not None and (not isinstance(compression, str) or compression not in allowed):
-        raise errors.bad_compression(compression, suffix, allowed)
+        raise _bad_compression(compression, suffix, allowed)
+
+
+def _bad_compression(found: object, suffix: str, allowed: Sequence[str]) -> ValueError:
+    """Error for a compression that the format does not have."""
+    choices = f"Choose from {', '.join(allowed)}" if allowed else "Leave it out: the suffix .csv.gz compresses"
+    return ValueError(f"compression {found!r} is not one of {suffix} files. {choices}.")
 
 
 @dataclass(frozen=True)
@@ -143,7 +149,7 @@ class Destination:
         Of the files.
     compression : str or None
     store : Store, optional
-        Where what is finished at the path is put, if that is not its place.
+        The store to which the finished output is moved, if the destination is a URL.
     """
 
     path: Path
@@ -171,7 +177,7 @@ class Destination:
         SUFFIXES[self.suffix].file_schema(schema)
 
     def left_out(self, source: Source) -> list[str]:
-        """Columns that the names of the output's folders tell already."""
+        """Columns that the names of the output's folders already hold."""
         return source.partition_names if self.is_folder else []
 
 
@@ -181,7 +187,7 @@ def choose_destination(source: Source, destination: Any, compression: str | None
     Raises
     ------
     ValueError, FileExistsError, FileNotFoundError
-        If nothing may be written there.
+        If the destination cannot be written.
 
     Examples
     --------
@@ -206,7 +212,7 @@ def choose_destination(source: Source, destination: Any, compression: str | None
     suffix = suffix_of(path.name)
     is_folder = text.endswith(("/", os.sep)) or path.is_dir() or (suffix is None and not path.suffix)
     if suffix is None and not is_folder:
-        raise errors.unknown_destination(text, list(SUFFIXES))
+        raise _unknown_destination(text, list(SUFFIXES))
     if not path.parent.is_dir():
         raise FileNotFoundError(f"there is no folder {str(path.parent)!r} to write {path.name!r} to.")
     refuse_overlap(source, path, text)
@@ -219,14 +225,23 @@ def choose_in_store(source: Source, store: Store, compression: str | None, overw
     suffix = suffix_of(store.name)
     is_folder = store.url.endswith("/") or (suffix is None and not PurePosixPath(store.name).suffix)
     if suffix is None and not is_folder:
-        raise errors.unknown_destination(store.url, list(SUFFIXES))
+        raise _unknown_destination(store.url, list(SUFFIXES))
     stores.refuse_overlap(source.files, source.folder, store)
     stores.refuse_overwriting(store, is_folder, overwrite)
     return with_format(source, Destination(store.work, is_folder, suffix or "", compression, store))
 
 
+def _unknown_destination(path: str, suffixes: Sequence[str]) -> ValueError:
+    """Error for a destination that is neither a file of a known format nor said to be a folder."""
+    hint = messages.did_you_mean(PurePath(path).suffix, suffixes)
+    return ValueError(
+        f"destination {path!r}: no known format has this suffix.{hint} Choose from {', '.join(suffixes)}; for "
+        f"a folder of this name write {path + '/'!r}."
+    )
+
+
 def with_format(source: Source, destination: Destination) -> Destination:
-    """Add what follows from the files of the source, where nothing else was said."""
+    """Add the format and compression of the source, where none was chosen."""
     suffix = source.files[0].suffix if destination.is_folder else destination.suffix
     check_compression(destination.compression, suffix)
     same = SUFFIXES[suffix] is source.files[0].format
@@ -235,20 +250,20 @@ def with_format(source: Source, destination: Destination) -> Destination:
 
 
 def refuse_overwriting(path: Path, text: str, is_folder: bool, overwrite: bool) -> None:
-    """Refuse to replace what is there, unless that is asked for; a folder of other things than rows in any case."""
+    """Refuse to replace a destination unless that is asked for, and always a folder with other files than rows."""
     if not path.exists() or (is_folder and path.is_dir() and not any(path.iterdir())):
         return
     if is_folder and not path.is_dir():
-        raise errors.other_kind(text, is_folder)
+        raise messages.other_kind(text, is_folder)
     if not overwrite:
-        raise errors.already_there(text)
+        raise messages.already_there(text)
     others = (each for each in path.rglob("*") if not each.is_dir() and suffix_of(each.name) is None)
     if is_folder and (other := next(others, None)) is not None:
-        raise errors.holds_others(text, str(other.relative_to(path)))
+        raise messages.holds_others(text, str(other.relative_to(path)))
 
 
 def refuse_overlap(source: Source, path: Path, text: str) -> None:
-    """Refuse to write over, into or around what is read."""
+    """Refuse to write over, into or around the source."""
     read = [Path(os.path.realpath(file.path)) for file in source.files if file.is_local]
     same = path.exists() and any(path.samefile(file) for file in read if file.exists())
     if same or any(file.is_relative_to(path) for file in read):
@@ -263,7 +278,7 @@ class OutputFiles:
     Parameters
     ----------
     outputs : sequence of Output
-        Those that are still to be written, in order.
+        The files that are still to be written, in order.
     schema : pyarrow.Schema
     compression : str or None
     partial : callable
@@ -317,7 +332,7 @@ class OutputFiles:
         self._stopped = True
 
     def abandon(self) -> None:
-        """Let go of a file that stays incomplete."""
+        """Close a file that stays incomplete."""
         if self._writer is not None:
             self._writer.abandon()
 

@@ -1,4 +1,4 @@
-"""Rows in parts, for engines that hold them in several places or one after another: the same bits as in one piece.
+"""Rows in parts, for engines that hold them in several processes or one after another: the same bits as in one piece.
 
 Every engine takes the same four steps, and only the first three results travel:
 
@@ -8,7 +8,7 @@ Every engine takes the same four steps, and only the first three results travel:
 4. `encode` every part by the tables that `fit` gives.
 
 Ordered schemes (`encoding_plan.order` is "rows" or "shuffled") take one more step between the last two.  `shuffle`
-sorts the rows of every part into groups of neighbouring places.  `OrderedScan` encodes these groups in order, and
+sorts the rows of every part into groups of neighbouring ranks.  `OrderedScan` encodes these groups in order, and
 `encode` takes the result.  Where the order is "rows", each part is one group.  Groups can be encoded side by side
 where the `PrecedingSums` of the groups before them are known.  Where `tables.needs_categories`, `CategoryMeanScan` goes
 first.

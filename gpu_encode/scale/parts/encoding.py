@@ -43,7 +43,7 @@ def encode(tables: EncodingTables, part: Part, placed: Sequence[Sequence[RowEnco
     part : Part
         The same rows that were measured; y only for schemes in which the encoding of a row depends on its own y.
     placed : list of list of RowEncodings, optional
-        For an ordered scheme: per order, what `OrderedScan` gave for these rows, one or more of them.
+        For an ordered scheme: per order, the encodings that one or more calls of `OrderedScan` gave for these rows.
 
     Returns
     -------
@@ -70,7 +70,7 @@ def encode(tables: EncodingTables, part: Part, placed: Sequence[Sequence[RowEnco
     with part.named():
         given = part.given()
         if not given.frame.n_rows:
-            with notices.kept():  # Warnings of encodings that no row here gets.
+            with notices.kept():  # Warnings about encodings that no row here gets.
                 return tables.encoder.transform(part.X)
         if not tables.encoding_plan.parameters.trains_apart:
             check_columns(tables.model, given.frame)
@@ -83,7 +83,7 @@ def encode(tables: EncodingTables, part: Part, placed: Sequence[Sequence[RowEnco
                     "Rows of an ordered scheme are encoded from those before them: pass what OrderedScan gave for "
                     "their groups, encode(tables, part, placed)."
                 )
-            return by_place(tables, part, given, plan, placed)
+            return by_rank(tables, part, given, plan, placed)
         context = prepare_part(tables.encoding_plan, part, tables.model.keys)
         assert context is not None
         return by_row(tables, context, part.first_row)
@@ -93,7 +93,7 @@ def by_folds(tables: EncodingTables, part: Part, given: Inputs) -> Any:
     """Look every row up by its category and fold."""
     model = tables.model
     backend = ops.resolve(given.frame.n_rows, given.device(tables.encoding_plan.parameters.device))
-    # Neither weights nor, as a rule, the target matter any more: they are not read.
+    # Weights are not read any more, nor, as a rule, the target.
     rows = TrainingRows(given, backend, None, given.groups())
     check_columns(model, rows.frame)
     labels = labels_of(tables.encoding_plan, given, rows)
@@ -119,7 +119,7 @@ def look_up_key(
     backend: Ops,
     columns: ColumnMap,
 ) -> Array | None:
-    """Look rows up in the table of one key, by their categories and folds; gives which are unseen, if asked."""
+    """Look rows up in the table of one key, by their categories and folds; also says which are unseen, if asked."""
     encodings = tables.encodings[entry]
     assert encodings is not None
     table = EncodingTable(backend.to_device(encodings.values), backend.to_device(encodings.unseen))
@@ -142,7 +142,7 @@ def labels_of(encoding_plan: EncodingPlan, given: Inputs, rows: TrainingRows) ->
 
 
 def by_row(tables: EncodingTables, context: FitContext, first_row: int) -> Any:
-    """Take every row out of the sums of all rows; of keys under a scheme of folds, look it up."""
+    """Take every row out of the sums of all rows; look rows up for keys under a scheme of folds."""
     model, rows = tables.model, context.rows
     check_columns(model, rows.frame)
     n_outputs = sum(task.n_outputs for tasks in context.tasks for task in tasks)
@@ -168,19 +168,19 @@ def by_row(tables: EncodingTables, context: FitContext, first_row: int) -> Any:
 
 
 def align(task: EncodingTask, whole: CategorySums, vocabulary: Vocabulary | None) -> EncodingTask:
-    """Give the task of a part in the layout of the sums of all rows, and its values by their places among all."""
+    """Give the task of a part in the layout of the sums of all rows, and its values by their indices among all."""
     rows = task.rows
     if task.vocabulary is not None and vocabulary is not None:
-        # Behind the places of the values stands that of no value.
-        places = np.append(vocabulary.positions(task.vocabulary, task.key.entry.name), np.int32(-1)).astype(np.int64)
-        rows = replace(rows, target=task.ops.to_device(places)[rows.target])
+        # A row without a value has the index -1, behind those of all values.
+        indices = np.append(vocabulary.positions(task.vocabulary, task.key.entry.name), np.int32(-1)).astype(np.int64)
+        rows = replace(rows, target=task.ops.to_device(indices)[rows.target])
     return replace(task, spec=whole.spec, rows=rows, vocabulary=vocabulary)
 
 
-def by_place(
+def by_rank(
     tables: EncodingTables, part: Part, given: Inputs, plan: OrderedPlan, placed: Sequence[Sequence[RowEncodings]]
 ) -> Any:
-    """Put the encodings of every order where their rows stand; average over the orders where that is asked for."""
+    """Sort the encodings of every order by row; average over the orders where that is asked for."""
     model, n_rows = tables.model, given.frame.n_rows
     backend = ops.resolve(n_rows, given.device(tables.encoding_plan.parameters.device))
     orders = [sort_by_row(pieces, part.first_row, n_rows) for pieces in placed]

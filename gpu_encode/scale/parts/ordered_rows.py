@@ -1,4 +1,4 @@
-"""Rows of an ordered scheme, sorted by place into groups of neighbouring places."""
+"""Rows of an ordered scheme, sorted by rank into groups of neighbouring ranks."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, fields, is_dataclass, replace
@@ -24,14 +24,14 @@ from gpu_encode.sums.targets import as_doubles
 
 @dataclass(frozen=True, eq=False)
 class OrderedRows:
-    """Rows at neighbouring places of an order, in a small form of numbers only.
+    """Rows of neighbouring ranks in an order, in a small form of numbers only.
 
     Parameters
     ----------
     rows : int64 array (rows,)
-        Their numbers among all rows; -1 where a row leaves a window, and is taken away.
+        Numbers of the rows among all rows; -1 where a row leaves a window and is taken away.
     begins : int64 array (rows,)
-        Place of each; of rows of equal time the first place of them all.
+        Rank of each row; rows of equal time all have the first of their ranks.
     ties : int64 array or None
         Number of each row's time, in an order in time.
     codes : list of int32 array
@@ -39,7 +39,7 @@ class OrderedRows:
     targets : list of array
         Class number or quantity of each row, per target.
     weights : list of array or None
-        Weight of each row, per target: rows that lack one of several targets weigh nothing there.
+        Weight of each row, per target: a row that lacks a target has no weight for it.
     """
 
     rows: Array
@@ -59,7 +59,7 @@ class OrderedRows:
 
     @classmethod
     def join(cls, groups: "Sequence[OrderedRows]") -> "OrderedRows":
-        """Join rows from several parts, and sort them by place."""
+        """Join rows from several parts, and sort them by rank."""
         first = groups[0]
         together = cls(
             np.concatenate([group.rows for group in groups]),
@@ -69,11 +69,11 @@ class OrderedRows:
             [np.concatenate(targets) for targets in zip(*(group.targets for group in groups), strict=True)],
             [join_weights(groups, number) for number in range(len(first.targets))],
         )
-        # Where rows leave a window, they do before those of the same place come.
-        places = together.begins if together.ties is None else together.ties
-        if (np.diff(places) >= 0).all():
+        # Rows leave a window before the rows of the same rank come.
+        ranks = together.begins if together.ties is None else together.ties
+        if (np.diff(ranks) >= 0).all():
             return together
-        return together.pick(np.argsort(places, kind="stable"))
+        return together.pick(np.argsort(ranks, kind="stable"))
 
     def tasks(self, tables: EncodingTables) -> list[list[EncodingTask]]:
         """Give the tasks of these rows, per key and target."""
@@ -94,21 +94,19 @@ class OrderedRows:
 
     def tiles(self, task: EncodingTask) -> Iterator[Tile]:
         """Give the rows of one of these tasks, tile by tile."""
-        upload, places = task.ops.to_device, np.append(0, np.cumsum(self.rows >= 0))
+        upload, edges = task.ops.to_device, np.append(0, np.cumsum(self.rows >= 0))
         for start, stop in tiles(len(self), task.tile):
             here = slice(start, stop)
             ties = None if self.ties is None else upload(self.ties[here])
-            yield Tile(
-                slice(places[start], places[stop]), task.rows.block(start, stop), upload(self.begins[here]), ties
-            )
+            yield Tile(slice(edges[start], edges[stop]), task.rows.block(start, stop), upload(self.begins[here]), ties)
 
 
 @dataclass(frozen=True, eq=False)
 class PrecedingSums:
-    """Sums of ordered rows that come before others, per key and target; sums of groups are added up.
+    """Sums of the ordered rows before others, per key and target; sums of groups are added up.
 
-    Where rows lose weight with age, they are summed by their block of half-lives, of which the last two play a part;
-    others are one block, number 0.
+    Where rows lose weight with age, they are summed by blocks of half-lives, and the last two blocks play a part.
+    Otherwise all rows are one block, number 0.
     """
 
     by_block: dict[int, list[list[CategorySums]]]
@@ -148,7 +146,7 @@ def join_sums(some: list[list[CategorySums]], others: list[list[CategorySums]]) 
 
 
 def shuffle(tables: EncodingTables, part: Part, n_groups: int = 1) -> list[list[OrderedRows]]:
-    """Sort the rows of a part into groups of neighbouring places, for an ordered scheme.
+    """Sort the rows of a part into groups of neighbouring ranks, for an ordered scheme.
 
     Parameters
     ----------
@@ -178,13 +176,13 @@ def shuffle(tables: EncodingTables, part: Part, n_groups: int = 1) -> list[list[
         context = prepare_part(tables.encoding_plan, part, tables.model.keys)
         if context is None:
             return [[] for _ in orders_of(plan)]
-        return [sort_by_place(tables, context, order, part.first_row, n_groups) for order in orders_of(plan)]
+        return [sort_by_rank(tables, context, order, part.first_row, n_groups) for order in orders_of(plan)]
 
 
-def sort_by_place(
+def sort_by_rank(
     tables: EncodingTables, context: FitContext, order: Order | ByTime, first_row: int, n_groups: int
 ) -> list[OrderedRows]:
-    """Sort the rows of a part into groups by their place in one order."""
+    """Sort the rows of a part into groups by their rank in one order."""
     encoding_plan, rows, fetch = tables.encoding_plan, context.rows, context.rows.ops.to_host
     begins = fetch(begins_of(order, encoding_plan, rows, first_row))
     ties = None
@@ -211,7 +209,7 @@ def sort_by_place(
 
 
 def join_weights(groups: Sequence[OrderedRows], target: int) -> Array | None:
-    """Join the weights of rows by one target; in groups without any, all rows weigh one."""
+    """Join the weights of rows for one target; in a group without weights, each row has weight one."""
     weights = [group.weights[target] for group in groups]
     if all(weight is None for weight in weights):
         return None
@@ -220,7 +218,7 @@ def join_weights(groups: Sequence[OrderedRows], target: int) -> Array | None:
 
 
 def with_ages(rows: OrderedRows, plan: OrderedPlan) -> OrderedRows:
-    """Give rows the weights of their ages; those of a window once more where they leave it."""
+    """Give rows the weights of their ages; in a window, add each row once more where it leaves."""
     assert plan.time is not None
     assert rows.ties is not None
     if plan.steps is not None:
@@ -240,7 +238,7 @@ def with_ages(rows: OrderedRows, plan: OrderedPlan) -> OrderedRows:
 
 
 def map_arrays(value: Any, function: Callable[[Array], Array]) -> Any:
-    """Give the same value, list or dataclass with the function of each array in place of the array."""
+    """Apply a function to each array of a value, list or dataclass."""
     if isinstance(value, np.ndarray) or hasattr(value, "__cuda_array_interface__"):
         return function(value)
     if isinstance(value, list):

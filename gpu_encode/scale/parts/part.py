@@ -1,4 +1,4 @@
-"""Some of the rows, as a caller hands them over, and how errors say which of all rows they mean."""
+"""Some of the rows, as a caller hands them over; errors name a row by its number among all rows."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -22,13 +22,13 @@ class Part:
     X : table of shape (n_rows, n_columns)
         Of any kind that an encoder takes.
     y : array or table of shape (n_rows,) or (n_rows, n_targets), optional
-        What is learned from; not needed where rows find their fold by their number.
+        The target; not needed where rows find their fold by their number.
     sample_weight : array of shape (n_rows,), optional
     groups : array of shape (n_rows,), optional
     first_row : int, default=0
-        Number of the first of them among all rows.
+        Number of the first row among all rows.
     name : str, optional
-        What messages call it: "sales.parquet, row group 3".
+        Its name in messages, such as "sales.parquet, row group 3".
 
     Examples
     --------
@@ -51,7 +51,7 @@ class Part:
 
     @contextmanager
     def named(self) -> Iterator[None]:
-        """Say of an error in which part it is, and of a row which of all rows it is."""
+        """Add the part to an error, and name a row by its number among all rows."""
         try:
             yield
         except RowError as error:
@@ -64,7 +64,7 @@ class Part:
 
 
 class InFloats(Inputs):
-    """What a part was given; integers become floats where other parts hold floats, as all would in one array.
+    """The vectors of a part; integers become floats where other parts hold floats, as they would in one array.
 
     Parameters
     ----------
@@ -96,7 +96,7 @@ class InFloats(Inputs):
 
 
 def as_floats(values: Any) -> Any:
-    """Give integers as floats, and all else as it is."""
+    """Give integers as floats; other values stay as they are."""
     if isinstance(values, Incomplete):
         return replace(values, values=as_floats(values.values))
     return values.astype(np.float64) if values.dtype.kind in "iub" else values

@@ -1,4 +1,4 @@
-"""What all rows decide before they are summed: kinds of targets, classes, and who may look at whom."""
+"""Decisions that depend on all rows, made before they are summed: kinds of targets, classes, who may look at whom."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -32,17 +32,22 @@ from gpu_encode.seam import devices, ops
 from gpu_encode.sums import targets
 from gpu_encode.tables import frames
 from gpu_encode.tables.frames import Frame, Pieces
-from gpu_encode.words.errors.folds import splits_of_all_rows
-from gpu_encode.words.errors.pieces import rows_have_changed
-from gpu_encode.words.errors.tables import inconsistent_lengths
+from gpu_encode.words.errors.tables import inconsistent_lengths, rows_have_changed
 from gpu_encode.words.errors.targets import more_than_two_labels, no_values, weights_all_zero
+
+# Code that makes a column of fold numbers.
+FOLD_COLUMN = """
+    fold = numpy.empty(len(X), int)
+    for number, (_, rows) in enumerate(cv.split(X, y)):
+        fold[rows] = number
+    X["fold"] = fold"""
 
 E = TypeVar("E", bound=Encoder)
 
 
 @dataclass(frozen=True, eq=False)
 class EncodingPlan:
-    """What is decided of all rows before they are summed, and is the same for every part.
+    """Decisions about all rows, made before they are summed; they are the same for every part.
 
     Parameters
     ----------
@@ -60,7 +65,7 @@ class EncodingPlan:
     earlier : dict of int to int64 array (classes,)
         By first row of a part, the rows of each class before it, where folds are dealt out within classes.
     floats : list of bool
-        Which targets are quantities of which some are floats.
+        Which targets are quantities that some part holds as floats.
     float_weight : bool
         Whether some weights are floats.
     """
@@ -82,35 +87,35 @@ class EncodingPlan:
 
     @property
     def by_folds(self) -> bool:
-        """Whether a row's fold says what it sees, under every scheme."""
+        """Whether under every scheme the rows that a row sees follow from its fold."""
         return all(isinstance(plan, FoldPlan) for plan in self.plans)
 
-    def places(self, selection: Selection, frame: Frame | Pieces) -> list[int]:
+    def scheme_indices(self, selection: Selection, frame: Frame | Pieces) -> list[int]:
         """Say for every key which of the plans is its own."""
         if len(self.plans) == 1:
             return [0] * len(selection.entries)
-        places = {id(scheme): place for place, scheme in enumerate(self.parameters.every_scheme)}
-        return [places[id(scheme)] for scheme in self.parameters.scheme_of_each_key(selection, frame)]
+        indices = {id(scheme): index for index, scheme in enumerate(self.parameters.every_scheme)}
+        return [indices[id(scheme)] for scheme in self.parameters.scheme_of_each_key(selection, frame)]
 
     def plans_of_keys(self, model: Model) -> list[Plan]:
         """Give the plan of each key of a model."""
         frame = replace(frames.read(np.empty((0, model.n_features))), labels=model.feature_names)
-        return [self.plans[place] for place in self.places(model.selection, frame)]
+        return [self.plans[index] for index in self.scheme_indices(model.selection, frame)]
 
     @property
     def order(self) -> str | None:
-        """How rows come before one another: None, "rows" (as they stand), or "shuffled" (in time or at random)."""
+        """The order of rows: None, "rows" (as they stand), or "shuffled" (in time or at random)."""
         if not isinstance(self.plan, OrderedPlan):
             return None
         return "rows" if self.plan.orders and isinstance(self.plan.orders[0], RowOrder) else "shuffled"
 
     def codes_of(self, rows: TrainingRows, column: Any, role: str) -> Array:
-        """Place of each row's value among the sorted values, of all rows, of a column that the scheme reads."""
+        """Index of each row's value among the sorted values that a column read by the scheme has in all rows."""
         keys = column_keys(rows.frame, rows.groups if column is None else column, role, rows.ops)
-        places = self.values[column, role].vocabulary.positions(keys.vocabulary, role)
-        if len(places) and int(places.min()) == UNKNOWN:
+        indices = self.values[column, role].vocabulary.positions(keys.vocabulary, role)
+        if len(indices) and int(indices.min()) == UNKNOWN:
             raise rows_have_changed(f"The column of {role} has values")
-        codes: Array = rows.ops.to_device(places)[keys.codes]
+        codes: Array = rows.ops.to_device(indices)[keys.codes]
         return codes
 
     @property
@@ -119,29 +124,29 @@ class EncodingPlan:
         return self.parameters.reads_classes
 
     def fold_plans(self, selection: Selection, rows: TrainingRows, labels: Array, first_row: int) -> list[FoldPlan]:
-        """Give the plan of each key, with the fold numbers of the rows at hand; all rows where there are no folds.
+        """Give the plan of each key, with the fold numbers of the rows at hand; without folds, a plan of all rows.
 
         `labels` are the classes of the rows, if `needs_labels`.
         """
         earlier = self.earlier.get(first_row)
-        made, places = {}, self.places(selection, rows.frame)
-        for place in {*places}:
-            plan: Plan = self.plans[place]
+        made, indices = {}, self.scheme_indices(selection, rows.frame)
+        for index in {*indices}:
+            plan: Plan = self.plans[index]
             if isinstance(plan, OrderedPlan) and plan.new_rows is not None:
-                # New rows see them by their age.
+                # New rows see these rows by their age.
                 plan = plan.new_rows
             if isinstance(plan, FoldPlan):
-                scheme = self.parameters.every_scheme[place]
+                scheme = self.parameters.every_scheme[index]
                 if scheme.reads_classes and earlier is None:
                     raise rows_have_changed(f"A part begins at row {first_row}, with rows")
                 codes = {role: self.codes_of(rows, column, role) for column, role in scheme.reads_of_rows()}
                 plan = assign(plan, RowsAtHand(rows.ops, rows.n_rows, codes, labels, first_row, earlier))
-            made[place] = plan if isinstance(plan, FoldPlan) else all_rows()
-        return [made[place] for place in places]
+            made[index] = plan if isinstance(plan, FoldPlan) else all_rows()
+        return [made[index] for index in indices]
 
 
 def plan(encoder: Encoder, profile: Profile) -> EncodingPlan:
-    """Decide what all rows decide together.
+    """Make the decisions that depend on all rows.
 
     Parameters
     ----------
@@ -199,12 +204,12 @@ def plan(encoder: Encoder, profile: Profile) -> EncodingPlan:
 
 
 def carried(scheme: Scheme) -> Scheme | None:
-    """Give the scheme as rows in parts take it; None where it has to have all rows at once."""
+    """Give the scheme in a form that works for rows in parts; None if it needs all rows at once."""
     return scheme.by_row_number() if isinstance(scheme, Splits) else scheme
 
 
 def plan_scheme(scheme: Scheme, profile: Profile, counts: Sequence[NDArray[np.int64] | None]) -> Plan:
-    """Let a scheme decide who may look at whom; of arrays that hold something of all rows, folds are found here."""
+    """Let a scheme decide who may look at whom; if its arrays are given for all rows, folds are found here."""
     n_rows, scheme = profile.n_rows, carried(scheme) or scheme
     values = {role: profile.values[column, role] for column, role in scheme.reads_of_rows()}
     value_counts = {role: of_role.counts for role, of_role in values.items()}
@@ -234,7 +239,11 @@ def plan_scheme(scheme: Scheme, profile: Profile, counts: Sequence[NDArray[np.in
 def check_parts(parameters: Parameters, scheme: Scheme) -> None:
     """Raise ValueError for a scheme that needs all rows at once."""
     if isinstance(scheme, Splits) and carried(scheme) is None:
-        raise splits_of_all_rows(scheme.cv)
+        raise ValueError(
+            f"cv={scheme.cv!r} looks at all rows at once, and these come in parts. Take KFold, GroupKFold, TimeFolds, "
+            "Holdout, LeaveOneOut or Ordered of gpu_encode; or write each row's fold number into a column, beforehand, "
+            f'and name it, cv="fold":{FOLD_COLUMN}'
+        )
     if isinstance(scheme, Ordered) and (parameters.values is not None or parameters.scheme_by_key):
         given = "values" if parameters.values is not None else "a dict as cv"
         raise ValueError(
@@ -244,7 +253,7 @@ def check_parts(parameters: Parameters, scheme: Scheme) -> None:
 
 
 def target_infos(profile: Profile, parameters: Parameters) -> list[TargetInfo]:
-    """Kinds of all targets, asked for or inferred, and their classes."""
+    """Kinds of all targets, requested or inferred, and their classes."""
     if not parameters.reads_target:
         return [TargetInfo(None, targets.NO_TARGET, None)]
     if any(target.is_empty for target in profile.targets):
@@ -260,7 +269,7 @@ def target_infos(profile: Profile, parameters: Parameters) -> list[TargetInfo]:
 
 
 def class_counts(target: TargetProfile, info: TargetInfo) -> NDArray[np.int64] | None:
-    """Rows of each class of a target, those without a value last, if there are any; None of a continuous one."""
+    """Rows of each class of a target, rows without a value last, if there are any; None for a continuous target."""
     if info.classes is None:
         return None
     counts = np.zeros(targets.counted_classes(info.kind, info.classes), np.int64)
@@ -269,7 +278,7 @@ def class_counts(target: TargetProfile, info: TargetInfo) -> NDArray[np.int64] |
 
 
 def classes_before(profile: Profile, counts: NDArray[np.int64] | None) -> dict[int, NDArray[np.int64]]:
-    """Rows of each class, as `class_counts` counts them of all rows, before the first row of each part."""
+    """Rows of each class before the first row of each part, counted as `class_counts` does."""
     before: dict[int, NDArray[np.int64]] = {}
     if counts is None:
         return before
@@ -284,7 +293,7 @@ def classes_before(profile: Profile, counts: NDArray[np.int64] | None) -> dict[i
 
 
 def unfitted(encoder: E) -> E:
-    """Give an encoder of the same parameters, the very same objects, that has learned nothing."""
+    """Give an unfitted encoder with the very same parameter objects."""
     blank = type(encoder)(**encoder.get_params(deep=False))
     if hasattr(encoder, "_sklearn_output_config"):
         blank._sklearn_output_config = encoder._sklearn_output_config
@@ -292,7 +301,7 @@ def unfitted(encoder: E) -> E:
 
 
 def for_new_rows(encoder: E) -> E:
-    """Give an unfitted encoder that learns the same of new rows; few schemes then have to say who may look at whom."""
+    """Give an unfitted encoder that learns the same encodings of new rows, with a simpler scheme where possible."""
     blank, parameters = unfitted(encoder), encoder._parameters()
     if parameters.reads_target and not (parameters.new_rows_see_folds or parameters.needs_tables):
         blank.set_params(cv=LeaveOneOut())

@@ -1,4 +1,4 @@
-"""The first look at rows in parts: how many they are, what y holds, how often the values that a scheme reads occur."""
+"""The first look at rows in parts: their number, the values of y, the values that a scheme reads and their counts."""
 
 from dataclasses import dataclass, field, replace
 from functools import reduce
@@ -19,24 +19,23 @@ from gpu_encode.seam.ops import Ops
 from gpu_encode.sums import targets
 from gpu_encode.tables.categories.vocabulary import Vocabulary
 from gpu_encode.tables.frames import Incomplete, NumberedLabels
-from gpu_encode.words.errors.folds import nothing_to_stratify
-from gpu_encode.words.errors.statistics import merge_of_other_targets
-from gpu_encode.words.errors.targets import no_target, unknown_target_type
+from gpu_encode.words.errors.targets import merge_of_other_targets, no_target, nothing_to_stratify, unknown_target_type
 
 
 @dataclass(frozen=True, eq=False)
 class TargetProfile:
-    """What some rows say of a target.
+    """A summary of a target in some rows.
 
     Parameters
     ----------
     name : str or None
     labels : array or None
-        Sorted labels; None of a quantity.
+        Sorted labels; None for a quantity.
     counts : int64 array
         Rows of each label.
     are_floats : bool
-        Whether some of the numbers are floats; labels are whole ones, unless the user says that they are labels.
+        Whether some of the numbers are floats; labels are whole numbers, unless the user asks to take floats for
+        labels.
     n_missing : int
         Rows without a value.
     is_empty : bool
@@ -67,13 +66,13 @@ class TargetProfile:
         return replace(self, labels=labels, counts=counts, are_floats=self.are_floats or other.are_floats)
 
     def kind(self) -> str:
-        """Kind of target that all rows make likely, as of one array of them."""
+        """Kind of target that all rows suggest, as if they were one array."""
         if self.labels is None:
             return "continuous"
         if self.labels.dtype.kind in "OUS":
             targets.refuse_stray_labels(self.labels, self.counts)
         if self.labels.dtype.kind == "O":
-            # Each label several times: scikit-learn warns where most rows have labels of their own.
+            # Each label is given several times: scikit-learn warns if most rows have a label of their own.
             kind = str(type_of_target(np.repeat(self.labels, 3), input_name="y"))
             if kind not in targets.KINDS:
                 raise unknown_target_type(kind, targets.KINDS)
@@ -84,7 +83,7 @@ class TargetProfile:
 
 @dataclass(frozen=True, eq=False)
 class ValueCounts:
-    """Sorted distinct values of a column that a scheme reads, and the rows of each."""
+    """Sorted distinct values of a column that a scheme reads, and the number of rows of each."""
 
     column: str
     vocabulary: Vocabulary
@@ -100,7 +99,7 @@ class ValueCounts:
 
 @dataclass(frozen=True, eq=False)
 class Profile:
-    """What is known of rows before they are summed; profiles of parts are added up, in any order.
+    """A summary of rows, made before they are summed; profiles of parts are added up, in any order.
 
     Parameters
     ----------
@@ -111,7 +110,7 @@ class Profile:
     float_weight : bool
         Whether some of the weights are floats.
     values : dict of (column, str) to ValueCounts
-        By the column that a scheme reads, and what it reads it as.
+        By the column that a scheme reads, and its role there.
     classes_from : dict of int to TargetProfile
         Classes of the rows from each part's first row, for folds that are dealt out within classes.
 
@@ -147,12 +146,12 @@ class Profile:
         )
 
     def moved(self, first_row: int) -> "Profile":
-        """Give the profile of a part whose place among all rows was not known when it was looked at."""
+        """Give the profile of a part whose first row was not known when it was looked at."""
         return replace(self, classes_from={first_row + row: counts for row, counts in self.classes_from.items()})
 
 
 def scheme_columns(encoder: Encoder) -> list[Any]:
-    """Columns of X that `profile` reads: those of the encoder's schemes, each once.
+    """Columns of X that `profile` reads: the columns of the encoder's schemes, each once.
 
     Examples
     --------
@@ -173,7 +172,7 @@ def profile(encoder: Encoder, part: Part) -> Profile:
     encoder : TargetEncoder
         Only its parameters matter.
     part : Part
-        Of X only the columns `scheme_columns` need be there.
+        X needs only the columns `scheme_columns`.
 
     Returns
     -------
@@ -195,7 +194,7 @@ def profile(encoder: Encoder, part: Part) -> Profile:
 
 
 def profile_rows(parameters: Parameters, part: Part) -> Profile:
-    """Look at the rows of a part as `profile` does, with parameters that were read once for all parts."""
+    """Make the profile of a part as `profile` does, with parameters that were read once for all parts."""
     with part.named():
         given = part.given()
         if parameters.reads_target and not given.has_target:
@@ -207,7 +206,7 @@ def profile_rows(parameters: Parameters, part: Part) -> Profile:
         if parameters.cut is not None:
             parameters.cut.check_fixed()
             named = parameters.cut.buckets(backend, named)
-        # Whether the kind that the user asks for is possible, all rows will tell.
+        # Only all rows together tell whether the kind that the user asks for is possible.
         asked = parameters.target_type
         asked = asked if isinstance(asked, (list, tuple)) and len(asked) == len(named) else [asked] * len(named)
         profiles = [profile_target(backend, *target, kind) for target, kind in zip(named, asked, strict=True)]
@@ -227,7 +226,7 @@ def profile_rows(parameters: Parameters, part: Part) -> Profile:
 
 
 def profile_target(backend: Ops, name: str | None, values: Any, asked: Any) -> TargetProfile:
-    """Look at one target; labels are numbered unless it is a quantity, or asked to be taken for one."""
+    """Make the profile of one target; labels are numbered unless it is a quantity, or is to be taken for one."""
     if isinstance(values, Incomplete):
         with values.naming_rows():
             present = profile_target(backend, name, values.values, asked)

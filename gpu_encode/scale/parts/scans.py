@@ -1,4 +1,4 @@
-"""Scans of ordered schemes in parts: groups of ordered rows one after another, each from all that came before it."""
+"""Scans of ordered schemes in parts: groups of ordered rows are encoded in turn, each row from all before it."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -26,7 +26,7 @@ class RowEncodings:
     Parameters
     ----------
     rows : int64 array (rows,)
-        Their numbers among all rows.
+        Numbers of the rows among all rows.
     values : float64 array (rows, outputs)
         By key, then target, then output.
     unseen : bool array (rows, keys)
@@ -50,9 +50,9 @@ class OrderedScan:
     ----------
     tables : EncodingTables
     order : int, default=0
-        Which order of the scheme.
+        Number of the order of the scheme.
     earlier : PrecedingSums, optional
-        Sums of all rows before the first to come, where those rows are not encoded here.
+        Sums of all rows before the first one, if those rows are not encoded here.
 
     Examples
     --------
@@ -100,7 +100,7 @@ class OrderedScan:
         return RowEncodings(numbers, output.matrix, unseen)
 
     def _scan(self, key: int, target: int, task: EncodingTask) -> SequentialScan | AgeingScan:
-        """Give the scan of a key and a target, to go on with."""
+        """Give the scan of a key and a target, which goes on where it stopped."""
         scan = self._scans.get((key, target))
         if scan is None:
             plan, earlier = (
@@ -124,7 +124,7 @@ class CategoryMeanScan:
     Parameters
     ----------
     tables : EncodingTables
-        Whose `needs_categories` is true.
+        Tables whose `needs_categories` is true.
     order : int, default=0
     earlier : PrecedingSums, optional
         As for `OrderedScan`.
@@ -143,15 +143,15 @@ class CategoryMeanScan:
                 deltas.add(rows.tiles(task))
 
     def _deltas_of(self, key: int, target: int, task: EncodingTask) -> SegmentMeanDeltas:
-        """Give the deltas of a key and a target, to go on with."""
+        """Give the deltas of a key and a target, to which more rows are added."""
         if (key, target) not in self._deltas:
-            places = task.ops.to_device(self.tables.before[self.order][key][target].places)
+            ranks = task.ops.to_device(self.tables.before[self.order][key][target].places)
             earlier = None if self.earlier is None else self.earlier.of_task(key, target)[0]
-            self._deltas[key, target] = SegmentMeanDeltas(task, places, earlier)
+            self._deltas[key, target] = SegmentMeanDeltas(task, ranks, earlier)
         return self._deltas[key, target]
 
     def deltas(self) -> "CategoryMeanDeltas":
-        """Give the changes by the rows added so far."""
+        """Give the changes that the rows added so far make."""
         return CategoryMeanDeltas(
             {key: map_arrays(deltas.sums, deltas.task.ops.to_host) for key, deltas in self._deltas.items()}
         )
@@ -159,7 +159,7 @@ class CategoryMeanScan:
 
 @dataclass(frozen=True, eq=False)
 class CategoryMeanDeltas:
-    """Changes of the sums over categories in each segment, per key and target; those of groups of rows are added up."""
+    """Changes of the sums over categories in each segment, per key and target; those of groups are added up."""
 
     sums: dict[tuple[int, int], list[CategoryMoments]]
 
@@ -175,7 +175,7 @@ class CategoryMeanDeltas:
 
 
 def none_of(sums: CategoryMoments) -> CategoryMoments:
-    """Sums over no category, in the shape of others."""
+    """Sums over no category, in the shape of given ones."""
     return CategoryMoments.none(host(0), sums.number.digits.shape[:-1])
 
 

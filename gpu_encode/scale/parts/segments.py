@@ -1,4 +1,4 @@
-"""Sums of rows by segment: between the places of an order at which priors are taken."""
+"""Sums of rows by segment: between the ranks of an order at which priors are taken."""
 
 from dataclasses import dataclass
 
@@ -15,7 +15,7 @@ from gpu_encode.sums.category_sums import CategorySums
 
 @dataclass(frozen=True, eq=False)
 class SegmentSums:
-    """Sums of rows by segment, per target; those of parts are added up."""
+    """Sums of rows by segment, per target; the sums of parts are added up."""
 
     sums: list[CategorySums]
 
@@ -29,17 +29,17 @@ def orders_of(plan: OrderedPlan) -> list[Order | ByTime]:
 
 
 def starts_in(order: Order | ByTime) -> Array | None:
-    """Places at which ties begin, in an order in time."""
+    """Ranks at which ties begin, in an order in time."""
     return order.starts if isinstance(order, ByTime) else None
 
 
 def begins_of(order: Order | ByTime, encoding_plan: EncodingPlan, rows: TrainingRows, first_row: int) -> Array:
-    """Place in the order of each row of a part; of rows of equal time the first place of them all."""
+    """Rank in the order of each row of a part; rows of equal time all have the first of their ranks."""
     if isinstance(order, Permutation):
-        return rows.ops.places_of(order, first_row, first_row + rows.n_rows)
+        return rows.ops.ranks_of(order, first_row, first_row + rows.n_rows)
     if isinstance(order, RowOrder):
-        places: Array = rows.ops.xp.arange(first_row, first_row + rows.n_rows)
-        return places
+        ranks: Array = rows.ops.xp.arange(first_row, first_row + rows.n_rows)
+        return ranks
     assert isinstance(order, ByTime)
     times = encoding_plan.codes_of(rows, order.column, order.role)
     starts: Array = rows.ops.to_device(order.starts)[times]

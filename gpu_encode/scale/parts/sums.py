@@ -16,7 +16,7 @@ from gpu_encode.tables.categories.keys import CategoryIndex
 
 @dataclass(frozen=True, eq=False)
 class PartialSums:
-    """Categories and exact sums of some parts; these are added up, in any order and any tree.
+    """Categories and exact sums of some parts; sums of parts are added up, in any order and any tree.
 
     Parameters
     ----------
@@ -26,7 +26,7 @@ class PartialSums:
     reach : list of DigitSpan
         Per target, the digits that its rows touch.
     segments : list of SegmentSums
-        Per order of an ordered scheme, the sums of the rows between the places at which priors are taken.
+        Per order of an ordered scheme, the sums of the rows between the ranks at which priors are taken.
 
     Examples
     --------
@@ -77,7 +77,7 @@ def measure(encoding_plan: EncodingPlan, part: Part) -> PartialSums:
     Returns
     -------
     PartialSums
-        Its size grows with the categories of the part, not with its rows.
+        The size grows with the categories of the part, not with its rows.
 
     Raises
     ------
@@ -106,7 +106,7 @@ def sum_prepared(encoding_plan: EncodingPlan, context: FitContext, first_row: in
     sums = [
         [task.measure(plan.folds, plan.n_folds) for task in tasks] for tasks, plan in zip(weighed, plans, strict=True)
     ]
-    # In folds nothing is taken away from the sums, and no row is added to some of them.
+    # With folds, no row is taken out of the sums again, and none is added to only some of them.
     by_age = isinstance(whole, OrderedPlan) and whole.new_rows is not None
     by_row = [] if encoding_plan.by_folds else (weighed if by_age else context.tasks)[0]
     reach = [DigitSpan.of(task.rows, task.spec.layout) for task in by_row]

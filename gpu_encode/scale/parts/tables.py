@@ -1,4 +1,4 @@
-"""From the sums of all parts to the tables that training encodings are looked up in."""
+"""From the sums of all parts to the tables in which training encodings are looked up."""
 
 from dataclasses import dataclass, field, fields, replace
 from itertools import repeat
@@ -29,7 +29,7 @@ from gpu_encode.sums.category_sums import CategorySums, SumSpec, join_layouts
 
 @dataclass(frozen=True, eq=False)
 class EncodingTables:
-    """What the training encodings of every part are made of; the same for all parts, however many there are.
+    """The tables of which the training encodings of every part are made; they are the same for all parts.
 
     Parameters
     ----------
@@ -37,14 +37,14 @@ class EncodingTables:
     encoder : TargetEncoder
         Fitted.
     encodings : list of EncodingTable or None
-        For schemes of folds: per key, the encodings of all targets side by side (categories, folds, outputs); None of
+        For schemes of folds: per key, the encodings of all targets side by side (categories, folds, outputs); None for
         a key under another scheme.
     sums : list of list of CategorySums
-        For other schemes: per key and target, the sums of all rows; none of a key under a scheme of folds.
+        For other schemes: per key and target, the sums of all rows; none for a key under a scheme of folds.
     elapsed : list of list of Elapsed
         For schemes of folds: per key, columns that follow from a row's own date as well.
     before : list of list of list of CheckpointState
-        For ordered schemes: per order, key and target, the sums before each place at which priors are taken.
+        For ordered schemes: per order, key and target, the sums before each rank at which priors are taken.
     """
 
     encoding_plan: EncodingPlan
@@ -56,17 +56,17 @@ class EncodingTables:
 
     @property
     def model(self) -> Model:
-        """What new rows are encoded by."""
+        """The model by which new rows are encoded."""
         return self.encoder._model
 
     @property
     def device(self) -> str:
-        """Where parts compute: "cpu" or "cuda"."""
+        """The device on which parts compute: "cpu" or "cuda"."""
         return device_of(self.encoding_plan)
 
     @cached_property
     def others(self) -> list[list[OtherRows | None]]:
-        """Per key and target, the values of all rows in order, where encodings follow from them."""
+        """Per key and target, the sorted values of all rows, if encodings follow from them."""
         return [[OtherRows.of(sums) for sums in per_target] for per_target in self.sums]
 
     def __getstate__(self) -> dict[str, Any]:
@@ -85,7 +85,7 @@ def fit(encoder: Encoder, encoding_plan: EncodingPlan, sums: PartialSums) -> Enc
     Parameters
     ----------
     encoder : TargetEncoder
-        Is fitted when this returns, and as it was where it raises.
+        Fitted when this returns; unchanged if this raises.
     encoding_plan : EncodingPlan
     sums : PartialSums
         Of all parts.
@@ -122,7 +122,7 @@ def fit(encoder: Encoder, encoding_plan: EncodingPlan, sums: PartialSums) -> Enc
             "measured once, and all passes must read the same rows."
         )
     model, reaches, segment_sums = sums.model.to_canonical(), sums.reach, sums.segments
-    # Where the caller has let them go, they make room for the tables.
+    # If the caller does not hold the sums any more, their memory is free for the tables.
     del sums
     if not encoding_plan.parameters.trains_apart:
         encoder._adopt(model, device_of(encoding_plan))
@@ -138,7 +138,7 @@ def fit(encoder: Encoder, encoding_plan: EncodingPlan, sums: PartialSums) -> Enc
     ]
     before: list[list[list[CheckpointState]]] = []
     if isinstance(encoding_plan.plan, OrderedPlan) and encoding_plan.plan.new_rows is not None:
-        # The prior of a row is that of the rows that it sees.
+        # The prior of a row follows from the rows that it sees.
         before = [[]]
     elif isinstance(encoding_plan.plan, OrderedPlan):
         before = [
@@ -167,13 +167,13 @@ def warn_of_plans(encoding_plan: EncodingPlan, plans: list[Plan], trained: "list
 
 
 def device_of(encoding_plan: EncodingPlan) -> str:
-    """Where parts compute: "cpu" or "cuda"."""
+    """The device on which parts compute: "cpu" or "cuda"."""
     device = devices.choose(encoding_plan.parameters.device, n_rows=encoding_plan.n_rows)
     return ops.device_of(ops.resolve(encoding_plan.n_rows, device))
 
 
 def widen(statistics: CategorySums, reach: Layout) -> CategorySums:
-    """Give the same sums in a layout that holds the sums of any of the rows, too."""
+    """Give the same sums in a layout that also holds the sums of any other rows."""
     layout = join_layouts(statistics.spec.layout, reach, repeat(True))
     spec = replace(statistics.spec, layout=layout)
     return replace(statistics, accumulators=statistics.in_layout(layout), spec=spec)
@@ -188,20 +188,20 @@ def states_at_checkpoints(
 ) -> list[list[CheckpointState]]:
     """Sum the rows before each checkpoint of one order, per key and target."""
     backend = host(encoding_plan.n_rows)
-    places = checkpoint_places(starts, encoding_plan.n_rows, backend)
+    ranks = checkpoint_places(starts, encoding_plan.n_rows, backend)
     per_key = []
     for per_target, rule in zip(kept, rules, strict=True):
         states = []
         for target, (sums, by_segment) in enumerate(zip(per_target, segments, strict=True)):
             spec: SumSpec = sums.spec
             digits = by_segment.in_layout(spec.layout)[:-2, 0]
-            states.append(CheckpointState.of(places, starts, digits, rule.of_target(target), spec, backend))
+            states.append(CheckpointState.of(ranks, starts, digits, rule.of_target(target), spec, backend))
         per_key.append(states)
     return per_key
 
 
 def fit_views(encoder: SummedEncoder, encoding_plan: EncodingPlan, plan: FoldPlan, model: Model) -> EncodingTables:
-    """Learn what each fold sees, all keys together."""
+    """Learn the sums that each fold sees, for all keys together."""
     tables, fitted = encoder._learn_views(*share_out(model, plan))
     encoder._adopt(fitted, device_of(encoding_plan))
     encoding_plan.parameters.warn_of_leak(plan)
@@ -211,12 +211,12 @@ def fit_views(encoder: SummedEncoder, encoding_plan: EncodingPlan, plan: FoldPla
 
 @dataclass(frozen=True, eq=False)
 class TrainedKey:
-    """What the sums of all rows give of one key.
+    """The encodings of one key, made of the sums of all rows.
 
     Parameters
     ----------
     visible : list of CategorySums
-        What new rows see, by target.
+        The sums that new rows see, by target.
     encodings : EncodingTable, optional
         Of training rows, by category and fold, where the scheme has folds.
     blind : bool

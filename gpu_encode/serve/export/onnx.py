@@ -8,10 +8,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from gpu_encode.encoders.base import Encoder, names_at_fit
+from gpu_encode.serve.export import messages
 from gpu_encode.serve.export.onnx_graph import Graph
 from gpu_encode.serve.export.onnx_nodes import InputColumn, is_number, needed_columns, write_encodings
 from gpu_encode.serve.export.tables import EncoderTables, tables_to_leave
-from gpu_encode.words.errors import export as errors
 from gpu_encode.words.errors.parameters import bad_option
 from gpu_encode.words.errors.tables import unknown_column
 
@@ -128,12 +128,21 @@ def matrix_input(graph: Graph, labels: Sequence[str], types: Mapping[str, np.dty
     dtype, *others = dict.fromkeys(types.values())
     if others:
         words = {label: "str" if of_column.kind == "O" else of_column.name for label, of_column in types.items()}
-        raise errors.several_types(words)
+        raise _several_types(words)
     matrix = graph.input("X", dtype, len(labels))
     places = {label: graph.constant(np.array(labels.index(label))) for label in types}
     return {
         label: InputColumn(label, graph.add("Gather", matrix, place, axis=1), dtype) for label, place in places.items()
     }
+
+
+def _several_types(types: Mapping[str, str]) -> ValueError:
+    """Error for columns of several types that are to be one matrix."""
+    listed = ", ".join(f"{label!r}: {word!r}" for label, word in types.items())
+    return ValueError(
+        f"matrix=True makes all columns one input of one type, and theirs are {{{listed}}}. Leave it out, or give one "
+        "type that holds all of them, such as types='float64'."
+    )
 
 
 def read_types(
@@ -175,7 +184,7 @@ def type_at_fit(label: str, values: Any, lacks: bool) -> np.dtype[Any]:
     if pa.types.is_null(kind) or (lacks and is_number(kind) and not pa.types.is_floating(kind) and are_doubles(values)):
         return np.dtype(np.float64)
     if not is_number(kind) or pa.types.is_uint64(kind):
-        raise errors.not_exact(f"Values of type {kind}", label, "ONNX")
+        raise messages.not_exact(f"Values of type {kind}", label, "ONNX")
     return np.dtype(kind.to_pandas_dtype())  # type: ignore[no-any-return]
 
 
@@ -196,4 +205,4 @@ def require_onnx() -> None:
     try:
         import onnx  # noqa: F401
     except ImportError as error:
-        raise errors.not_installed("onnx", "onnx") from error
+        raise messages.not_installed("onnx", "onnx") from error

@@ -10,8 +10,8 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from cpu_fallback.types import Array
+from gpu_encode.serve.export import messages
 from gpu_encode.serve.export.tables import EncoderTables, KeyTable
-from gpu_encode.words.errors import export as errors
 
 # The newest operators that are asked for.
 OPSET, ML, ML_OPSET = 15, "ai.onnx.ml", 2
@@ -178,9 +178,9 @@ def answer_tables(key: KeyTable, dtype: np.dtype[Any]) -> tuple[Array, Array]:
     present = [key.unknown[0], *(answer for level in levels for answer in level.present), key.missing]
     lacking = [key.unknown[1], *(answer for level in levels for answer in level.lacking), key.missing]
     if None in present or None in lacking:
-        raise errors.cannot_refuse("ONNX", key.columns[key.n_above :])
+        raise messages.cannot_refuse("ONNX", key.columns[key.n_above :])
     if any(not isinstance(value, int | float) for answer in present if answer is not None for value in answer):
-        raise errors.not_exact("Text or dates as encodings", key.columns[-1], "ONNX")
+        raise messages.not_exact("Text or dates as encodings", key.columns[-1], "ONNX")
     return np.array(present, dtype), np.array(lacking, dtype)
 
 
@@ -198,9 +198,9 @@ def write_codes(nodes: Nodes, column: InputColumn, values: Any, missing_text: st
     missing, kind = len(values) + 1, values.type
     is_text = pa.types.is_large_string(kind)
     if not (is_text or is_number(kind) or pa.types.is_null(kind)):
-        raise errors.not_exact(f"Values of type {kind}", column.label, "ONNX")
+        raise messages.not_exact(f"Values of type {kind}", column.label, "ONNX")
     if not pa.types.is_null(kind) and is_text != (column.type.kind == "O"):
-        raise errors.other_kind(column.label, "text" if is_text else "numbers", column.type.name)
+        raise _other_kind(column.label, "text" if is_text else "numbers", column.type.name)
     if column.type.kind == "O":
         places = {text: code for code, text in enumerate(values.cast(pa.large_binary()).to_pylist(), 1)}
         if missing_text is not None and places.setdefault(missing_text.encode(), missing) != missing:
@@ -216,6 +216,12 @@ def write_codes(nodes: Nodes, column: InputColumn, values: Any, missing_text: st
         tensor = cast(nodes, column.tensor, column.type, np.dtype(np.int64))
         return Codes(look_up(nodes, tensor, "keys_int64s", inside), missing, False)
     return Codes(write_codes_of_floats(nodes, column, numbers, missing), missing, True)
+
+
+def _other_kind(column: str, fitted: str, given: str) -> TypeError:
+    """Error for a type of an input that holds other values than the categories."""
+    given = "str" if given == "object" else given
+    return TypeError(f"Column {column!r} was fitted on {fitted}, and its input is to be of type {given!r}.")
 
 
 def is_number(kind: Any) -> bool:

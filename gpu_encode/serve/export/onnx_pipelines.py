@@ -7,9 +7,9 @@ import numpy as np
 import gpu_encode
 from cpu_fallback.types import Array
 from gpu_encode.encoders.base import Encoder, names_at_fit
+from gpu_encode.serve.export import messages
 from gpu_encode.serve.export.onnx_nodes import ML, ML_OPSET, InputColumn, needed_columns, write_encodings
 from gpu_encode.serve.export.tables import EncoderTables, tables_to_leave
-from gpu_encode.words.errors import export as errors
 from gpu_encode.words.errors.parameters import bad_option
 from gpu_encode.words.errors.tables import other_width
 
@@ -83,7 +83,7 @@ def register_onnx_converters(
         from skl2onnx import _parse
         from skl2onnx.common.data_types import DoubleTensorType, FloatTensorType
     except ImportError as error:
-        raise errors.not_installed("skl2onnx", "onnx") from error
+        raise messages.not_installed("skl2onnx", "onnx") from error
 
     if dtype not in ("float32", "float64"):
         raise bad_option("register_onnx_converters", "dtype", dtype, ("'float32'", "'float64'"))

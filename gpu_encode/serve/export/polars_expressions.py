@@ -7,10 +7,10 @@ import numpy as np
 import pyarrow as pa
 
 from gpu_encode.encoders.base import Encoder
+from gpu_encode.serve.export import messages
 from gpu_encode.serve.export.arrow import Output, as_array, as_json, outputs_of
 from gpu_encode.serve.export.tables import KeyTable, LevelTable, some_rows, tables_to_leave
 from gpu_encode.tables.categories.hierarchy import Bits, Parts, Prefixes
-from gpu_encode.words.errors import export as errors
 
 if TYPE_CHECKING:
     import polars as pl
@@ -103,7 +103,7 @@ def key_expressions(key: KeyTable, outputs: Sequence[Output], indicators: Sequen
 def check_answers(key: KeyTable, answers: Sequence[Any]) -> None:
     """Raise ValueError where some rows are refused."""
     if None in answers:
-        raise errors.cannot_refuse("polars", key.columns)
+        raise messages.cannot_refuse("polars", key.columns)
 
 
 def columns_of(key: KeyTable) -> "list[Column]":
@@ -243,7 +243,7 @@ class Column:
                 ("moment", cs.datetime(time_zone="*")) if zoned else ("date", cs.datetime(time_zone=None) | cs.date())
             )
         else:
-            raise errors.not_exact(f"Values of type {dtype}", name, "polars")
+            raise messages.not_exact(f"Values of type {dtype}", name, "polars")
         # A column of another type is polars' error: no "text column x".  No name is read as a pattern.
         found = (cs.by_name(name) & allowed).name.prefix(f"{kind} column ")
         given = pl.struct(found, pl.lit(None).alias("other")).struct.field(f"{kind} column {name}")
@@ -309,7 +309,7 @@ def label_of(key: KeyTable, depth: int, column: Column) -> "pl.Expr":
         return pl.when(parts.list.len() > kept).then(top.list.join(rule.separator))
     assert isinstance(rule, Bits)
     if not column.values.dtype.is_numeric() or rule.width > WIDEST:
-        raise errors.not_exact(f"Levels by {rule}", key.columns[0], "polars")
+        raise messages.not_exact(f"Levels by {rule}", key.columns[0], "polars")
     whole = value.cast(pl.Int64, strict=False)
     inside = whole.is_between(0, (1 << rule.width) - 1) & (whole == value)
     return pl.when(inside).then(whole // (1 << (rule.width - rule.lengths[depth - 1])))

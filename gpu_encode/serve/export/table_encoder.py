@@ -19,6 +19,7 @@ from gpu_encode.fitting.parameters import Parameters
 from gpu_encode.formulas.encoding_rule import EncodingRule
 from gpu_encode.formulas.statistic import Statistic
 from gpu_encode.seam.ops import Ops, host
+from gpu_encode.serve.export import messages
 from gpu_encode.serve.export.arrow import RULES, VERSION, as_array
 from gpu_encode.sums.targets import NO_TARGET
 from gpu_encode.tables import frames
@@ -26,7 +27,6 @@ from gpu_encode.tables.categories import hierarchy
 from gpu_encode.tables.categories.keys import CategoryIndex, KeySpec
 from gpu_encode.tables.categories.vocabulary import Vocabulary
 from gpu_encode.words.annotations import Device
-from gpu_encode.words.errors import export as errors
 
 # A column of text or dates: its values, and its name for messages.
 Labels = tuple[Vocabulary, str] | None
@@ -90,11 +90,11 @@ class TableEncoder(Encoder):
     device: Device = "auto"
 
     def _parameters(self) -> Parameters:
-        raise errors.tables_cannot_learn()
+        raise messages.tables_cannot_learn()
 
     def merge(self, *_: Encoder) -> "TableEncoder":
         """Refuse to learn what others have learned."""
-        raise errors.tables_cannot_learn()
+        raise messages.tables_cannot_learn()
 
     def _encoded_names(self, model: Model, names: Any) -> list[str]:
         assert isinstance(model, TableModel)
@@ -161,15 +161,20 @@ def read_rules(tables: Collection[Any]) -> tuple[dict[str, Any], dict[tuple[int,
             )
         place = told.pop("key"), told.pop("level")
         if place in levels or told != (shared or [told])[0]:
-            raise errors.other_tables()
+            raise _other_tables()
         shared.append(told)
         levels[place] = table
     if not shared:
-        raise errors.other_tables()
+        raise _other_tables()
     expected = {(number, depth) for number, key in enumerate(shared[0]["keys"]) for depth in range(key["levels"])}
     if expected != set(levels):
-        raise errors.other_tables()
+        raise _other_tables()
     return shared[0], levels
+
+
+def _other_tables() -> ValueError:
+    """Error for tables that are not all of one encoder."""
+    return ValueError("from_arrow takes all tables of one encoder, each once, as one call of to_arrow gave them.")
 
 
 def make_model(told: dict[str, Any], levels: Mapping[tuple[int, int], Any]) -> TableModel:

@@ -26,11 +26,11 @@ from gpu_encode.encoders.one_hot.rows import OneHotModel
 from gpu_encode.encoders.row_encoder import Answers, answers_of, order_of
 from gpu_encode.fitting.model import Model, weights_of
 from gpu_encode.seam.ops import host
+from gpu_encode.serve.export import messages
 from gpu_encode.serve.export.hashed import hash_values
 from gpu_encode.tables.categories.hierarchy import Derived
 from gpu_encode.tables.categories.keys import CategoryIndex
 from gpu_encode.tables.frames.labels import in_arrow
-from gpu_encode.words.errors import export as errors
 from gpu_encode.words.errors.parameters import check_number
 
 # What a row gets of a key: its encodings, then its indicators; None where a policy refuses the row.
@@ -156,7 +156,7 @@ def tables_of(encoder: Encoder) -> EncoderTables:
     check_is_fitted(encoder, "_model")
     model = encoder._model
     if not model.statistics:
-        raise errors.tables_cannot_learn()
+        raise messages.tables_cannot_learn()
     dtype, numbers = encoder._output_type, range(len(model.keys))
     names = [str(name) for name in encoder.get_feature_names_out()]
     if isinstance(model, OneHotModel):
@@ -166,11 +166,21 @@ def tables_of(encoder: Encoder) -> EncoderTables:
         keys = [key_table(model, number, answers_of(model, number, dtype)) for number in numbers]
     else:
         # Others hold more than the encodings of categories, or hash values.
-        raise errors.no_tables(type(encoder).__name__)
+        raise _no_tables(type(encoder).__name__)
     n_encoded = len(names) - len(model.selection.passed)
     order = list(order_of(model)([*range(n_encoded)])) if model.indicators else list(range(n_encoded))
     labels = names_at_fit(model)
     return EncoderTables(keys, names, order, [labels[position] for position in model.selection.passed], dtype)
+
+
+def _no_tables(owner: str) -> TypeError:
+    """Error for an encoder whose encodings do not follow from single keys."""
+    return TypeError(
+        f"{owner} cannot be exported: its encodings do not follow from the categories of single keys alone, as those "
+        "of TargetEncoder, CatBoostEncoder, ImpactEncoder, WeightOfEvidenceEncoder, StatisticEncoder (but for "
+        "seconds_since_last), GradientEncoder, CountEncoder, OrdinalEncoder and OneHotEncoder do. Save it with save(), "
+        "and encode with gpu_encode where rows are."
+    )
 
 
 def tables_to_leave(encoder: Encoder, min_count: float, hash_key: bytes | None) -> EncoderTables:

@@ -19,9 +19,7 @@ from gpu_encode.schemes import folds as given_schemes
 from gpu_encode.words.errors.parameters import (
     no_ages,
     no_cv_by_column,
-    no_list_of,
     scheme_without_held_out_rows,
-    splits_used_once,
 )
 
 # Ten values a decade (the R10 series), written down: powers by a library of mathematics differ by machine.
@@ -94,7 +92,7 @@ def chosen_of(encoder: Any) -> tuple[str, str | None]:
             f"together. Got {type(encoder).__name__} instead."
         )
     if isinstance(encoder.cv, Iterator):
-        raise splits_used_once(encoder.cv)
+        raise _splits_used_once(encoder.cv)
     if not encoder._needs_target:
         raise ValueError(
             f"statistic={encoder.statistic!r} of {type(encoder).__name__} reads no target, so there is nothing to "
@@ -130,11 +128,11 @@ def checked_candidates(encoder: SchemeEncoder, values: Any, priors: Any) -> list
         raise no_cv_by_column("tune")
     values = default_values(encoder, name) if values is None else values
     if not isinstance(values, (list, tuple)) or not values:
-        raise no_list_of("smoothings", values, "[None, 1.0, 10.0, 'auto', Sigmoid(k=5)]")
+        raise _no_list_of("smoothings", values, "[None, 1.0, 10.0, 'auto', Sigmoid(k=5)]")
     if priors is not None and of_prior is None:
         raise ValueError(f"{type(encoder).__name__} has no prior to choose. Leave out `priors`.")
     if priors is not None and (not isinstance(priors, (list, tuple)) or not priors):
-        raise no_list_of("priors", priors, "['mean', 'category_mean', 0.5]")
+        raise _no_list_of("priors", priors, "['mean', 'category_mean', 0.5]")
     candidates = []
     for prior in [None] if priors is None else priors:
         for value in values:
@@ -178,11 +176,11 @@ def checked_schemes(
         check_held_out(parameters.scheme)
         return [(encoder.cv, parameters.scheme)]
     if not isinstance(schemes, (list, tuple)) or not schemes:
-        raise no_list_of("schemes", schemes, "[KFold(5), KFold(20)]")
+        raise _no_list_of("schemes", schemes, "[KFold(5), KFold(20)]")
     candidates = []
     for given in schemes:
         if isinstance(given, Iterator):
-            raise splits_used_once(given)
+            raise _splits_used_once(given)
         scheme = given_schemes.resolve(given, encoder.shuffle, encoder.random_state)
         check_held_out(scheme)
         candidates.append((given, scheme))
@@ -192,3 +190,15 @@ def checked_schemes(
             "different columns. List schemes that read the same; or tune for each alone."
         )
     return candidates
+
+
+def _no_list_of(name: str, value: object, example: str) -> ValueError:
+    """Error for a parameter that must list what is compared, and lists nothing."""
+    return ValueError(f"The {name!r} parameter of tune must be a list, for example {example}. Got {value!r} instead.")
+
+
+def _splits_used_once(cv: object) -> TypeError:
+    """Error for splits that are gone once they have been read."""
+    return TypeError(
+        f"cv gives its splits only once ({type(cv).__name__}), and the tuned encoder needs them again. Pass list(cv)."
+    )

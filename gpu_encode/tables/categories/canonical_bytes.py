@@ -1,4 +1,4 @@
-"""Values as bytes that are the same wherever they come from: what is hashed."""
+"""Values as bytes to be hashed: equal values have the same bytes, whatever library they come from."""
 
 from collections.abc import Iterable, Sequence
 from decimal import Decimal
@@ -29,19 +29,19 @@ def spell_categories(key: CategoryIndex) -> list[bytes]:
     words = [[*spell(vocabulary.values), MISSING_VALUE] for vocabulary in key.vocabularies]
     if key.tuples is None:
         return words[0]
-    assert MISSING == -1  # the place of a missing value among the words
+    assert MISSING == -1  # the index of a missing value among the words
     rows = key.tuples.members.tolist()
     spelled = [spell_side_by_side([column[code] for column, code in zip(words, row, strict=True)]) for row in rows]
     return [*spelled, MISSING_VALUE]
 
 
 def spell(values: Values) -> list[bytes]:
-    r"""Spell values, equal ones alike.
+    r"""Spell values as bytes: equal values have equal bytes.
 
-    Text is its UTF-8.  All else begins with 0xFF and a letter of its kind: then follow bytes as they are, numbers as
-    decimal digits without zeros at their end, "e" and an exponent (1, 1.0 and True are ``1e0``), and moments as the
-    number of seconds since 1970, since midnight, or in all.  Periods have their type before their number, intervals are
-    as they are kept.
+    Text is its UTF-8.  Every other value begins with 0xFF and a letter for its kind.  Then bytes follow as they are;
+    numbers as decimal digits without zeros at their end, "e" and an exponent (1, 1.0 and True are ``1e0``), and moments
+    as the number of seconds since 1970, since midnight, or in all.  A period has its type before its number, and an
+    interval is the text that is kept of it.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""About how many distinct values many rows have, in 16 KiB whatever their number."""
+"""An estimate of the number of distinct values, in 16 KiB for any number of rows."""
 
 import numpy as np
 
@@ -11,7 +11,7 @@ REGISTER_BITS = 14
 
 
 class DistinctCount:
-    """Counts distinct categories of one key (HyperLogLog), of which each may be added any number of times.
+    """Estimates the number of distinct categories of a key (HyperLogLog); a category may be added any number of times.
 
     Examples
     --------
@@ -47,7 +47,7 @@ class DistinctCount:
         np.maximum.at(self._most, register, (53 - exponent).astype(np.uint8))
 
     def estimate(self) -> int:
-        """About how many distinct values were added."""
+        """Estimate how many distinct values were added."""
         size = 1 << REGISTER_BITS
         raw = 0.7213 / (1 + 1.079 / size) * size**2 / float(np.ldexp(1.0, -self._most.astype(np.int32)).sum())
         empty = int((self._most == 0).sum())

@@ -24,7 +24,7 @@ TILE = 1 << 16
 
 
 def hash_categories(key: CategoryIndex, seed: int) -> Words:
-    """Give a hash (uint64) of each category of a key, and of a missing value at last.
+    """Give a hash (uint64) of each category of a key; the last hash is that of a missing value.
 
     Parameters
     ----------
@@ -35,12 +35,12 @@ def hash_categories(key: CategoryIndex, seed: int) -> Words:
 
     Notes
     -----
-    The hash of a value is XXH64 of its bytes.  A whole number of 64 bits, also as a float or a decimal, is 8 bytes in
-    two's complement, the lowest first.  A moment is its whole number of microseconds since 1970, a time of day since
-    midnight, a duration that of all of it.  Any other number that a float of 64 bits holds exactly is the bytes of
-    this float.  Text is its UTF-8, bytes are what they are.  All else is spelled as `HashingEncoder` spells it.  The
-    hash of a missing value is its seed.  Spark's ``xxhash64`` gives the same of text, bigint, timestamp and NULL, with
-    the seed 42, read as a signed number.
+    The hash of a value is XXH64 of its bytes.  A whole number of 64 bits, also as a float or a decimal, is 8 bytes
+    in two's complement, the lowest first.  A moment is its number of microseconds since 1970, a time of day its
+    number since midnight, a duration the number of all its microseconds.  Any other number that a float of 64 bits
+    holds exactly is the bytes of this float.  Text is its UTF-8, bytes are what they are.  All else is spelled as
+    `HashingEncoder` spells it.  The hash of a missing value is its seed.  Spark's ``xxhash64`` gives the same of
+    text, bigint, timestamp and NULL, with the seed 42, read as a signed number.
 
     Examples
     --------
@@ -52,11 +52,11 @@ def hash_categories(key: CategoryIndex, seed: int) -> Words:
     """
     members = np.arange(key.n_categories)[:, None] if key.tuples is None else key.tuples.members
     hashes = np.full(len(members) + 1, seed % 2**64, np.uint64)
-    for vocabulary, places in zip(key.vocabularies, members.T, strict=True):
-        present = np.flatnonzero(places != MISSING)
+    for vocabulary, codes in zip(key.vocabularies, members.T, strict=True):
+        present = np.flatnonzero(codes != MISSING)
         for start, stop in tiles(len(present), TILE):
             rows = present[start:stop]
-            hashes[rows] = hash_values(vocabulary.values.take(places[rows].astype(np.int64)), hashes[rows])
+            hashes[rows] = hash_values(vocabulary.values.take(codes[rows].astype(np.int64)), hashes[rows])
     return hashes
 
 
@@ -92,7 +92,7 @@ def hash_words(words: Words, seeds: Words) -> Words:
 
 
 def hash_rows(offsets: Array, characters: Array, seeds: Words) -> Words:
-    """Give the hash of each row of bytes, all of them step by step."""
+    """Give the hash of each row of bytes; all rows take each step together."""
     lengths, at = np.diff(offsets).astype(np.int64), offsets[:-1] - offsets[0]
     held = np.zeros(int(offsets[-1] - offsets[0]) + WORD, np.uint8)
     held[:-WORD] = characters[offsets[0] : offsets[-1]]
@@ -116,12 +116,12 @@ def hash_rows(offsets: Array, characters: Array, seeds: Words) -> Words:
 
 
 def hash_stripes(words: Words, at: Array, stripes: Array, seeds: Words) -> Words:
-    """Give the hash of the whole stripes of 32 bytes of each row, of which every row has at least one."""
+    """Hash the whole stripes of 32 bytes of each row; every row has at least one."""
     lanes = [seeds + PRIME_1 + PRIME_2, seeds + PRIME_2, seeds.copy(), seeds - PRIME_1]
     rows, number = np.arange(len(at)), 0
     while len(rows):
-        for place, lane in enumerate(lanes):
-            lane[rows] = stir(lane[rows], words[at[rows] + number * STRIPE + place * WORD])
+        for index, lane in enumerate(lanes):
+            lane[rows] = stir(lane[rows], words[at[rows] + number * STRIPE + index * WORD])
         number += 1
         rows = rows[stripes[rows] > number]
     hashes = rotate(lanes[0], 1) + rotate(lanes[1], 7) + rotate(lanes[2], 12) + rotate(lanes[3], 18)

@@ -24,14 +24,14 @@ LONGEST_NUMBER = 63
 class Derived(BaseEstimator):
     """Rule that gives a category's ancestors from its value."""
 
-    # Kinds of values that it takes.
+    # Kinds of values that the rule takes.
     kinds: tuple[str, ...]
 
     def check(self) -> None:
         """Raise ValueError for parameters out of range."""
 
     def admits(self, values: Array) -> NDArray[np.bool_]:
-        """Say to which values the rule applies; fit refuses others, later rows with them are unknown."""
+        """Say to which values the rule applies; fit refuses other values, and in later rows they are unknown."""
         return np.ones(len(values), bool)
 
     def paths(self, values: Array) -> list[list[Any]]:
@@ -136,8 +136,8 @@ class Bits(Derived):
     *lengths : int
         How many leading bits to keep, falling strictly.
     width : int, default=32
-        Bits of the whole number, at most 128.  Values are integers in [0, 2**width), bytes of so many bits, the first
-        the highest, or, as text, IPv4 addresses where it is 32 and IPv6 addresses where it is 128.
+        Bits of the whole number, at most 128.  Values are integers in [0, 2**width), or bytes of so many bits, the
+        highest byte first.  With a width of 32 they may also be IPv4 addresses as text, with 128 IPv6 addresses.
 
     Examples
     --------
@@ -176,7 +176,7 @@ class Bits(Derived):
         return np.array([number is not None for number in self._read(values)], dtype=bool)
 
     def paths(self, values: Array) -> list[list[Any]]:
-        """Keep the leading bits of each value, None for values that have not so many.
+        """Keep the leading bits of each value; None for values that have fewer bits.
 
         More bits than an int64 has are written as text, in hexadecimal.
         """

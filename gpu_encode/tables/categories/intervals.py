@@ -1,4 +1,4 @@
-"""Intervals and periods of pandas: text that sorts as the intervals do, numbers of the periods, and back."""
+"""Intervals of pandas as text that sorts as they do, periods of pandas as numbers, and both back again."""
 
 import struct
 from collections.abc import Callable, Iterable, Sequence
@@ -57,7 +57,7 @@ def join_types(types: Iterable[str]) -> str:
 
 
 def title_of(type_: str) -> str:
-    """Name what intervals are compared with: those whose ends are of the same kind.
+    """Name the intervals with which these may be compared: their ends are of the same kind.
 
     Examples
     --------
@@ -79,7 +79,7 @@ def spell_end(end: Any) -> str:
 
 
 def spell_arrow(left: Any, right: Any, closed: str) -> tuple[list[str], str]:
-    """Give what `spell` does of intervals whose ends are Arrow arrays without null."""
+    """Spell intervals as `spell` does, where their ends are Arrow arrays without null."""
     type_, factor = left.type, 1
     name = "int64" if pa.types.is_integer(type_) else "float64"
     if pa.types.is_timestamp(type_) or pa.types.is_duration(type_):
@@ -93,7 +93,7 @@ def spell_arrow(left: Any, right: Any, closed: str) -> tuple[list[str], str]:
 
 
 def spell_number(exact: int | float) -> str:
-    """Spell a number: the nearest float, and what is left to it, as hexadecimal digits that sort as numbers do."""
+    """Spell a number as hexadecimal digits that sort as numbers do: the nearest float, then the difference to it."""
     nearest = float(exact) + 0.0
     rest = exact - int(nearest) if isinstance(exact, int) else 0
     [bits] = struct.unpack(">Q", struct.pack(">d", nearest))
@@ -101,7 +101,7 @@ def spell_number(exact: int | float) -> str:
 
 
 def read_end(text: str) -> tuple[float, int]:
-    """Read what `spell_number` wrote: a float, and what is to be added to it."""
+    """Read what `spell_number` wrote: a float, and the difference to be added."""
     ordered, rest = int(text[:16], 16), int(text[16:], 16) - _SIGN
     [nearest] = struct.unpack(">d", struct.pack(">Q", ordered ^ (_SIGN if ordered & _SIGN else _MASK)))
     return nearest, rest
@@ -113,14 +113,14 @@ def read(texts: Sequence[str], type_: str) -> Array:
 
     make = maker_of(type_.removeprefix("interval[").removesuffix("]"))
     array = np.empty(len(texts), object)
-    for place, text in enumerate(texts):
+    for index, text in enumerate(texts):
         left, right = (make(*read_end(text[start : start + _END])) for start in (0, _END))
-        array[place] = pd.Interval(left, right, CLOSED[int(text[2 * _END :])])
+        array[index] = pd.Interval(left, right, CLOSED[int(text[2 * _END :])])
     return array
 
 
 def maker_of(name: str) -> Callable[[float, int], Any]:
-    """Say how an end of a type is made of a float and of what is to be added to it."""
+    """Give the function that makes an end of this type from a float and the difference to be added."""
     if name == "float64":
         return lambda nearest, rest: float(int(nearest) + rest) if rest else nearest
     if name == "int64":

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from cpu_fallback.cached import cached_property
 from cpu_fallback.types import MISSING, UNKNOWN, Array, Codes
-from gpu_encode.seam.ops import Ops, through
+from gpu_encode.seam.ops import Ops, put, through
 from gpu_encode.tables.categories.hierarchy import Derived
 from gpu_encode.tables.categories.levels import Level, level_of_labels, levels_by_rule, link, positions_of_labels
 from gpu_encode.tables.categories.tuples import Tuples, code_missing
@@ -17,7 +17,7 @@ from gpu_encode.tables.categories.vocabulary import FactorizedColumn, Vocabulary
 
 
 class Columns(Protocol):
-    """What a key needs of a frame: codes of a column by its own dictionary, or by a known one."""
+    """The methods of a frame that a key calls: they give codes of a column by its own dictionary, or by a known one."""
 
     @property
     def n_rows(self) -> int:
@@ -30,10 +30,10 @@ class Columns(Protocol):
         """Codes of a column in a known vocabulary."""
 
     def numbers(self, column: Any, vocabulary: Vocabulary) -> Array | None:
-        """Whole numbers of a column that a known vocabulary of numbers can be compared with; None of any other."""
+        """Whole numbers of a column that can be compared with a known vocabulary; None for other columns."""
 
     def empty_vocabulary(self, column: Any) -> Vocabulary | None:
-        """Vocabulary of no rows of a column; None where its type does not say what kind its values are."""
+        """Vocabulary of a column without rows; None where the column's type does not name the kind of its values."""
 
 
 @dataclass(frozen=True)
@@ -100,7 +100,8 @@ class CategoryIndex:
     ) -> "tuple[CategoryIndex, Codes]":
         """Learn the categories of an entry; gives them and each row's code.
 
-        `joined` keeps what several entries begin with, each of which then joins its last column alone.
+        `joined` keeps the first columns that several entries share, already joined; each entry then joins its last
+        column.
         """
         factorized = [frame.keys(column, ops) for column in entry.columns]
         vocabularies = [column.vocabulary for column in factorized]
@@ -114,8 +115,7 @@ class CategoryIndex:
             dense, tuples = join_columns(entry.columns, [codes[whole] for codes in columns], vocabularies, ops, {})
             codes = ops.empty((frame.n_rows,), np.int32)
             codes[...] = MISSING
-            # CuPy's assignment to rows by number counts in 32 bits, its `put` in 64.
-            codes.put(np.flatnonzero(whole), dense)
+            put(codes, np.flatnonzero(whole), dense)
         else:
             codes, tuples = join_columns(entry.columns, columns, vocabularies, ops, {} if joined is None else joined)
         return cls(entry, vocabularies, tuples), codes
@@ -143,21 +143,21 @@ class CategoryIndex:
         return CategoryIndex(self.entry, vocabularies, nothing)
 
     def pick(self, kept: NDArray[np.int64]) -> "CategoryIndex":
-        """Give the key of some of its categories, with those values alone that make them up."""
+        """Give the key of some of its categories, with only the values that occur in them."""
         if self.tuples is None:
             return replace(self, vocabularies=[Vocabulary(self.vocabularies[0].values.take(kept))])
-        members, vocabularies, places = self.tuples.members[kept], [], []
+        members, vocabularies, numbers = self.tuples.members[kept], [], []
         for column, vocabulary in zip(members.T, self.vocabularies, strict=True):
             used = np.unique(column[column >= 0]).astype(np.int64)
             vocabularies.append(Vocabulary(vocabulary.values.take(used)))
-            place = np.full(len(vocabulary), MISSING, np.int32)
-            place[used] = np.arange(len(used))
-            places.append(place)
-        return replace(self, vocabularies=vocabularies, tuples=tuples_of(renumber(members, places), vocabularies))
+            number = np.full(len(vocabulary), MISSING, np.int32)
+            number[used] = np.arange(len(used))
+            numbers.append(number)
+        return replace(self, vocabularies=vocabularies, tuples=tuples_of(renumber(members, numbers), vocabularies))
 
     @property
     def missing_is_unknown(self) -> bool:
-        """Whether a missing value, where it is a category, is none of those that the user gave."""
+        """Whether the user gave the categories, and no missing value is among them."""
         return self.given and not self.has_missing
 
     @cached_property
@@ -167,7 +167,7 @@ class CategoryIndex:
 
     @property
     def stages(self) -> list[NDArray[np.int64]]:
-        """Sorted joint keys of the first 2, 3, ... columns; a joint code is a place in the last."""
+        """Sorted joint keys of the first 2, 3, ... columns; a joint code is an index in the last."""
         return [] if self.tuples is None else self.tuples.stages
 
     @cached_property
@@ -198,7 +198,7 @@ class CategoryIndex:
         return [int(start) for start in np.cumsum([0, *sizes])]
 
     def lookup(self, frame: Columns, ops: Ops, missing_is_category: bool) -> Codes:
-        """Give each row's place in the table of encodings: its category's, else that of its nearest known ancestor."""
+        """Give the index of each row's encodings in their table: its category's, else its nearest known ancestor's."""
         if len(self.entry.columns) > 1:
             return self._joint_lookup(frame, ops, missing_is_category)
         column = self.entry.members[0]
@@ -208,19 +208,19 @@ class CategoryIndex:
                 codes = np.where(codes == MISSING, np.int32(UNKNOWN), codes)
             return codes
         codes, vocabulary, _ = frame.keys(column, ops)
-        places = self.vocabularies[0].positions(vocabulary, self.entry.name)
-        unknown = np.flatnonzero(places == UNKNOWN)
+        indices = self.vocabularies[0].positions(vocabulary, self.entry.name)
+        unknown = np.flatnonzero(indices == UNKNOWN)
         if len(unknown):
             values = vocabulary.to_numpy()[unknown]
-            # Arrow lends its own memory where there are many values, and only for reading.
-            places = places.copy()
+            # Where there are many values, Arrow lends its own memory, which must not be written to.
+            indices = indices.copy()
             for start, level, paths in zip(self.starts[1:], self.levels, self.entry.rule.paths(values), strict=False):
                 known = positions_of_labels(level, paths, self.entry.name)
-                places[unknown] = np.where(known >= 0, start + known, places[unknown])
-        return through(places, codes, ops)
+                indices[unknown] = np.where(known >= 0, start + known, indices[unknown])
+        return through(indices, codes, ops)
 
     def numbers(self, frame: Columns) -> Array | None:
-        """Whole numbers that are this key of a frame, one for each row; None where the key is anything else."""
+        """The whole number that is each row's key; None where the key is not one column of whole numbers."""
         if len(self.entry.columns) > 1 or self.entry.rule is not None:
             return None
         return frame.numbers(self.entry.members[0], self.vocabularies[0])
@@ -261,14 +261,14 @@ class CategoryIndex:
         missing = self.has_missing or other.has_missing
         if self.tuples is None or other.tuples is None:
             return replace(self, vocabularies=words, has_missing=missing), joined[0][1], joined[0][2]
-        mine = renumber(self.tuples.members, [places for _, places, _ in joined])
-        theirs = renumber(other.tuples.members, [places for _, _, places in joined])
+        mine = renumber(self.tuples.members, [numbers for _, numbers, _ in joined])
+        theirs = renumber(other.tuples.members, [numbers for _, _, numbers in joined])
         both = np.concatenate([mine, theirs])
         filled = np.column_stack([code_missing(both[:, i], len(word)) for i, word in enumerate(words)])
         _, first, inverse = np.unique(filled, axis=0, return_index=True, return_inverse=True)
-        places: Codes = inverse.reshape(-1).astype(np.int32)
+        indices: Codes = inverse.reshape(-1).astype(np.int32)
         key = replace(self, vocabularies=words, tuples=tuples_of(both[first], words))
-        return key, places[: len(mine)], places[len(mine) :]
+        return key, indices[: len(mine)], indices[len(mine) :]
 
 
 def all_present(columns: Sequence[Codes]) -> NDArray[np.bool_]:
@@ -279,10 +279,10 @@ def all_present(columns: Sequence[Codes]) -> NDArray[np.bool_]:
     return whole
 
 
-def renumber(members: Codes, places: Sequence[Codes]) -> Codes:
+def renumber(members: Codes, numbers: Sequence[Codes]) -> Codes:
     """Members under new value numbers; missing stays."""
     return np.column_stack(
-        [np.append(codes, np.int32(MISSING))[members[:, i]] for i, codes in enumerate(places)]
+        [np.append(codes, np.int32(MISSING))[members[:, i]] for i, codes in enumerate(numbers)]
     ).astype(np.int32)
 
 
@@ -302,7 +302,7 @@ def join_columns(
     ops: Ops,
     joined: dict[tuple[Any, ...], Joined],
 ) -> tuple[Codes, Tuples]:
-    """Dense codes of the combinations that occur, in lexicographic order; and these, where `ops` computes."""
+    """Give dense codes of the combinations that occur, in lexicographic order; and these, in the memory of `ops`."""
     codes: Array = code_missing(columns[0], len(vocabularies[0]))
     stages: list[Array] = []
     for number in range(1, len(columns)):
@@ -328,7 +328,7 @@ def categories_as_numpy(key: CategoryIndex) -> Array:
 
 
 def append_missing(values: Array) -> Array:
-    """Values with a missing one at the end, in a type that has one."""
+    """Values with a missing one at the end, in a type that can hold it."""
     if values.dtype.kind in "mM":
         return np.append(values, np.array(["NaT"], dtype=values.dtype))
     if values.dtype.kind == "f" or (

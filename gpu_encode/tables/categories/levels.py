@@ -34,7 +34,7 @@ class Level:
 
 
 def link(of_leaf: Codes, n: int, above: list[Level]) -> Codes:
-    """Ancestor one level higher of each category of a level, read off any leaf below both."""
+    """Ancestor one level higher of each category of a level, found from any leaf that lies below both."""
     if not above:
         return np.zeros(0, np.int32)
     parent = np.full(n, -1, np.int32)
@@ -66,7 +66,7 @@ def levels_by_rule(rule: Derived, vocabulary: Vocabulary, column: str) -> list[L
 
 
 def level_of_labels(labels: Vocabulary, n_leaves: int = 0) -> Level:
-    """Give a level whose labels are known, and not which categories lie below them."""
+    """Give a level whose labels are known, but not the categories below them."""
     return Level(np.full(n_leaves, -1, np.int32), np.full(len(labels), -1, np.int32), len(labels), labels)
 
 
@@ -76,12 +76,12 @@ def label_vocabulary(labels: Sequence[Any], are_text: bool, column: str) -> Voca
 
 
 def positions_of_labels(level: Level, paths: Sequence[Any], column: str) -> Codes:
-    """Place of each path among a level's categories, -1 where it has none there."""
-    places = np.full(len(paths), -1, np.int32)
+    """Position of each path among a level's categories, -1 where it has none there."""
+    positions = np.full(len(paths), -1, np.int32)
     rows = np.array([i for i, path in enumerate(paths) if path is not None], dtype=np.int64)
     if len(rows) and level.labels is not None and level.n:
         distinct = sorted({paths[i] for i in rows})
         words = label_vocabulary(distinct, isinstance(distinct[0], str), column)
         position = dict(zip(distinct, level.labels.positions(words, column), strict=True))
-        places[rows] = [position[paths[i]] for i in rows]
-    return np.where(places < 0, -1, places).astype(np.int32)
+        positions[rows] = [position[paths[i]] for i in rows]
+    return np.where(positions < 0, -1, positions).astype(np.int32)

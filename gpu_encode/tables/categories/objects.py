@@ -24,7 +24,7 @@ _KINDS: list[tuple[str, tuple[type, ...]]] = [
     ("datetime", (datetime.date, np.datetime64)),
     ("time", (datetime.time,)),
 ]
-# Of pandas, which need not be loaded.
+# Types of pandas, which need not be loaded.
 _OF_PANDAS = {"Interval": "interval", "Period": "period"}
 _NULL_TYPES = ("NoneType", "NAType", "NaTType")
 
@@ -72,7 +72,7 @@ def _kind(type_: type, column: object) -> str:
 
 
 def kind_of_pandas(type_: type) -> str | None:
-    """Kind of the intervals and periods of pandas; None of other objects."""
+    """Kind of the intervals and periods of pandas; None for other objects."""
     return _OF_PANDAS.get(type_.__name__) if type_.__module__.partition(".")[0] == "pandas" else None
 
 
@@ -139,7 +139,7 @@ def _timestamps(objects: Sequence[object], kind: str, column: object) -> Values:
 def _ticks(value: Any, column: object) -> tuple[int, str]:
     """Count of units since the epoch, midnight or zero; and the unit."""
     if hasattr(value, "asm8"):
-        value = value.asm8  # pandas keeps nanoseconds where datetime has no place for them
+        value = value.asm8  # pandas keeps nanoseconds, which datetime does not have
     if isinstance(value, (np.datetime64, np.timedelta64)):
         array, unit = timestamp_storage(np.asarray(value).reshape(1), column)
         return int(array[0]), unit
@@ -156,7 +156,7 @@ def _ticks(value: Any, column: object) -> tuple[int, str]:
 
 
 def to_text(numbers: Array) -> list[str]:
-    """Numbers of an object array as text that `from_text` reads back to the very same objects."""
+    """Spell the numbers of an object array as text, from which `from_text` makes the very same objects."""
     tags = {bool: "b", int: "i", float: "f", Decimal: "d"}
     return [tags[type(value)] + _digits(value) for value in numbers]
 

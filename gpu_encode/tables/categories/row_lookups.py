@@ -1,4 +1,4 @@
-"""What is known of one row's value, by a plain dict: no array and no lock; what it cannot tell is left to columns."""
+"""One row's value is looked up in a plain dict, without arrays and locks; other values are read as a column is."""
 
 import datetime
 import math
@@ -13,8 +13,8 @@ from gpu_encode.tables.categories.keys import CategoryIndex
 from gpu_encode.tables.categories.values import Values, as_bytes, rescale
 from gpu_encode.tables.categories.vocabulary import Vocabulary
 
-# Of these types Python's equality is that of columns.  Others may be equal to what a column refuses: a complex number,
-# a fraction, timedelta64.
+# For these types Python's equality is that of columns.  A value of another type may equal a known one although a column
+# refuses it: a complex number, a fraction, timedelta64.
 _INTEGERS: frozenset[type] = frozenset(
     {int, bool, np.bool_, *(np.dtype(letter).type for letter in np.typecodes["AllInteger"])}
 )
@@ -24,11 +24,11 @@ _TEXTS: frozenset[type] = frozenset({str, np.str_})
 
 
 class UndecidedError(LookupError):
-    """A value that has to be read as a column is, or that the policies refuse."""
+    """Error for a value that has to be read as a column is, or that the policies refuse."""
 
 
 class ColumnLookup:
-    """What is known of the values of one column, by value.
+    """The answers for the values of one column.
 
     Parameters
     ----------
@@ -36,18 +36,18 @@ class ColumnLookup:
     label : str
         Name of the column in rows.
     answers : list
-        By code: what is known of each value; of an unknown and of a missing one the last two.  None where that is left
-        to columns.
+        By code: the answer for each value; the last two are for an unknown and for a missing value.  None for a value
+        that has to be read as a column is.
     """
 
     def __init__(self, vocabulary: Vocabulary, label: str, answers: Sequence[Any]) -> None:
         self.label, self.kind = label, vocabulary.kind
-        self.types, places = list_places(vocabulary.values)
-        self.known = {value: answers[place] for value, place in places}
+        self.types, listed = list_values(vocabulary.values)
+        self.known = {value: answers[index] for value, index in listed}
         self.unknown, self.missing = answers[UNKNOWN], answers[MISSING]
 
     def of(self, row: Mapping[str, Any]) -> Any:
-        """Give what is known of a row's value; raises UndecidedError."""
+        """Give the answer for a row's value; raises UndecidedError."""
         value = row[self.label]
         found = self.known.get(value) if type(value) in self.types else None
         if found is None:
@@ -60,7 +60,7 @@ class ColumnLookup:
         return found
 
     def _is_unknown(self, value: Any) -> bool:
-        """Whether a value that is not there is of the kind of the others."""
+        """Whether a value that is not among the known ones is of their kind."""
         # Text with lone surrogates is refused, and so is infinity.
         if self.kind == "text":
             return type(value) in _TEXTS and is_unicode(value)
@@ -70,7 +70,7 @@ class ColumnLookup:
 
 
 class JointLookup:
-    """What is known of a joint key, or of a column below others.
+    """The answers for a joint key, or for a column below others.
 
     Parameters
     ----------
@@ -78,12 +78,12 @@ class JointLookup:
     labels : list of str
         Names of its columns in rows, the top level first.
     answers : tuple of list
-        By code, of rows that have all values of the key itself, and of those that lack one.
+        Two lists by code: for rows that have all values of the key itself, and for rows that lack one.
     missing_is_category : bool
         Whether a missing value is one more value.
     """
 
-    # What is known follows from several values.
+    # No single value decides: the answer follows from several.
     types: frozenset[type] = frozenset()
     known: Mapping[Any, Any] = {}
 
@@ -96,48 +96,48 @@ class JointLookup:
             for words, label in zip(key.vocabularies, labels, strict=True)
         ]
         self.n_above = len(key.entry.above)
-        self.places = joint_places(key)
+        self.indices = joint_indices(key)
 
     def of(self, row: Mapping[str, Any]) -> Any:
-        """Give what is known of a row's category, or of its nearest known ancestor; raises UndecidedError."""
+        """Give the answer for a row's category, or for its nearest known ancestor; raises UndecidedError."""
         codes = tuple([column.of(row) for column in self.columns])
         lacks_value = MISSING in codes[self.n_above :]
-        found = self.answers[lacks_value][self._place(codes, lacks_value)]
+        found = self.answers[lacks_value][self._index(codes, lacks_value)]
         if found is None:
             raise UndecidedError
         return found
 
-    def _place(self, codes: tuple[int, ...], lacks_value: bool) -> int:
-        place = self.places.get(codes)
-        if place is not None:
-            return place
+    def _index(self, codes: tuple[int, ...], lacks_value: bool) -> int:
+        index = self.indices.get(codes)
+        if index is not None:
+            return index
         if lacks_value and not self.missing_is_category:
             return MISSING
         for depth in range(self.n_above, 0, -1):
-            place = self.places.get(codes[:depth])
-            if place is not None:
-                return place
+            index = self.indices.get(codes[:depth])
+            if index is not None:
+                return index
         return UNKNOWN
 
 
-def joint_places(key: CategoryIndex) -> dict[tuple[int, ...], int]:
-    """Place of each category by the codes of its columns, and of each ancestor by the first of them."""
+def joint_indices(key: CategoryIndex) -> dict[tuple[int, ...], int]:
+    """Index of each category by the codes of its columns, and of each ancestor by the first of them."""
     assert key.tuples is not None
     members = key.tuples.members.tolist()
-    places = {tuple(codes): place for place, codes in enumerate(members)}
+    indices = {tuple(codes): index for index, codes in enumerate(members)}
     for depth, (start, level) in enumerate(zip(key.starts[1:], key.levels, strict=False)):
         if not depth:
             # All values, whether a category has them or not; a missing one comes last.
             size = len(key.vocabularies[0])
-            places |= {(code,): start + code for code in range(size)} | {(MISSING,): start + size}
+            indices |= {(code,): start + code for code in range(size)} | {(MISSING,): start + size}
             continue
         found = zip(members, level.of_leaf.tolist(), strict=True)
-        places |= {tuple(codes[: depth + 1]): start + ancestor for codes, ancestor in found}
-    return places
+        indices |= {tuple(codes[: depth + 1]): start + ancestor for codes, ancestor in found}
+    return indices
 
 
-def list_places(values: Values) -> tuple[frozenset[type], list[tuple[Any, int]]]:
-    """Give the types of objects that may be looked up among values, and these as Python has them, with their places."""
+def list_values(values: Values) -> tuple[frozenset[type], list[tuple[Any, int]]]:
+    """Give the types of objects that may be looked up, and the values as Python's objects with their indices."""
     kind, types = values.kind, frozenset[type]()
     listed: list[Any] = []
     if kind == "number":
@@ -157,7 +157,7 @@ def list_places(values: Values) -> tuple[frozenset[type], list[tuple[Any, int]]]
         types = frozenset({datetime.timedelta})
     elif kind == "datetime":
         return frozenset({datetime.datetime, *([] if values.timezone else [datetime.date])}), list_moments(values)
-    return types, [(value, place) for place, value in enumerate(listed) if type(value) in types]
+    return types, [(value, index) for index, value in enumerate(listed) if type(value) in types]
 
 
 def is_unicode(text: str) -> bool:
@@ -170,25 +170,25 @@ def is_unicode(text: str) -> bool:
 
 
 def list_texts(spelled: Sequence[bytes]) -> list[tuple[str, int]]:
-    """Give texts with their places, but for those that files hold and Python cannot."""
+    """Give texts with their indices; bytes of files that are no UTF-8 are left out."""
     listed = []
-    for place, text in enumerate(spelled):
+    for index, text in enumerate(spelled):
         try:
-            listed.append((text.decode(), place))
+            listed.append((text.decode(), index))
         except UnicodeDecodeError:
             continue
     return listed
 
 
 def list_moments(values: Values) -> list[tuple[datetime.date, int]]:
-    """Give moments with their places, those at midnight without a time zone as dates, too."""
+    """Give moments with their indices, those at midnight without a time zone as dates, too."""
     ticks, exact = rescale(values.array, values.unit or "s", "us")
     zone = datetime.UTC if values.timezone else None
     listed: list[tuple[datetime.date, int]] = []
-    for place, (moment, whole) in enumerate(zip(ticks.view("datetime64[us]").tolist(), exact.tolist(), strict=True)):
-        # Beyond the years that Python has, a moment is a number.
+    for index, (moment, whole) in enumerate(zip(ticks.view("datetime64[us]").tolist(), exact.tolist(), strict=True)):
+        # A moment beyond Python's years is a number here.
         if whole and isinstance(moment, datetime.datetime):
-            listed.append((moment.replace(tzinfo=zone), place))
+            listed.append((moment.replace(tzinfo=zone), index))
             if zone is None and moment.time() == datetime.time.min:
-                listed.append((moment.date(), place))
+                listed.append((moment.date(), index))
     return listed

@@ -23,7 +23,7 @@ def factorize(array: Any, strings: HostStrings) -> tuple[Array, Any]:
 def factorize_fixed(array: Array, nulls: Array | None, strings: HostStrings) -> tuple[Array, Array]:
     """Codes (int32; -1 for null) of NumPy's text of at least a byte, and its distinct values.
 
-    Distinct values come in the order of their bytes in memory, which is that of the text of no byte order.
+    Distinct values are sorted by their bytes in memory, which is not the order of the text.
     """
     rows = np.ascontiguousarray(array)
     offsets = np.arange(len(rows) + 1) * rows.itemsize
@@ -39,7 +39,7 @@ def prepare(array: Any, strings: HostStrings) -> Any:
 
 
 def lookup(array: Any, categories: Any, strings: HostStrings) -> Array:
-    """Place of each value of an Arrow array among known ones (int32): -1 for null, -2 where it is absent."""
+    """Index of each value of an Arrow array among known ones (int32): -1 for null, -2 where it is absent."""
     return strings.lookup_strings(_parts(array, strings), categories)
 
 
@@ -71,20 +71,20 @@ def _strings(array: Any, strings: HostStrings) -> Any:
 
 
 def buffers_of(array: Any) -> tuple[Array, Array]:
-    """Offsets of the rows of an Arrow array, and the characters that they count in; neither is copied."""
+    """Give the offsets of the rows of an Arrow array, and the characters into which they point; neither is copied."""
     _, offsets, characters = array.buffers()
     dtype = np.dtype(np.int64 if array.type == large(array.type) else np.int32)
     if not len(array):  # Arrow may leave out both
         return np.zeros(1, dtype), np.zeros(0, np.uint8)
-    places = np.frombuffer(offsets, dtype, len(array) + 1, array.offset * dtype.itemsize)
+    begins = np.frombuffer(offsets, dtype, len(array) + 1, array.offset * dtype.itemsize)
     held = np.frombuffer(characters, np.uint8) if characters is not None and characters.size else np.zeros(0, np.uint8)
-    return places, held
+    return begins, held
 
 
 def from_buffers(offsets: Array, characters: Array, type_: Any) -> Any:
-    """Arrow array of large text or bytes without null; ValueError if the offsets lead elsewhere."""
-    places, held = np.require(offsets, np.int64, ["C", "A"]), np.require(characters, np.uint8, ["C"])
-    buffers = [None, pa.py_buffer(places), pa.py_buffer(held)]
-    array = pa.Array.from_buffers(type_, len(places) - 1, buffers)
+    """Arrow array of large text or bytes without null; ValueError if an offset points outside of the characters."""
+    begins, held = np.require(offsets, np.int64, ["C", "A"]), np.require(characters, np.uint8, ["C"])
+    buffers = [None, pa.py_buffer(begins), pa.py_buffer(held)]
+    array = pa.Array.from_buffers(type_, len(begins) - 1, buffers)
     array.validate(full=True)
     return array

@@ -13,8 +13,8 @@ from gpu_encode.seam import devices
 class Tuples:
     """Combinations of values, in lexicographic order, a missing value after the others.
 
-    They are known by value numbers (`members`) or by sorted joint keys (`stages`), each of which is made of the other
-    when it is first asked for.  Joint keys may lie on a GPU until then, and are on the host from then on.
+    They are held as value numbers (`members`) or as sorted joint keys (`stages`); each form is made from the other when
+    it is first asked for.  Joint keys may lie on a GPU until then, and lie on the host afterwards.
 
     Parameters
     ----------
@@ -23,7 +23,7 @@ class Tuples:
     members : int32 array (combinations, columns), optional
         Number of each value, -1 for a missing one.
     stages : list of int64 array, optional
-        Sorted joint keys of the first 2, 3, ... columns: a joint code is a place in the last of them.
+        Sorted joint keys of the first 2, 3, ... columns: a joint code is an index in the last of them.
     """
 
     def __init__(
@@ -36,7 +36,7 @@ class Tuples:
         return len(self._stages[-1] if self._members is None else self._members)  # type: ignore[index]
 
     def __getstate__(self) -> dict[str, Any]:
-        # One form, whichever is known: bytes that leave the process are those of the combinations.
+        # Always as members, whichever form is known: equal combinations leave the process as equal bytes.
         return {"sizes": self.sizes, "_members": self.members, "_stages": None}
 
     @property

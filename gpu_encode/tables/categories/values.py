@@ -25,19 +25,19 @@ FEW = 256
 
 @dataclass(frozen=True, eq=False)
 class Values:
-    """Values of one column without null; which kind they are, and how they were first read.
+    """Values of one column without null, their kind, and the type in which they were first read.
 
     Parameters
     ----------
     kind : {"number", "text", "bytes", "datetime", "duration", "time", "interval", "period", "null"}
-        Values of different kinds are never compared; "null" is a column in which nothing else was seen.
+        Values of different kinds are never compared; "null" is the kind of a column that holds nothing but nulls.
     array : ndarray or pyarrow.Array
         Numbers: bool, int64, uint64, float64, or an object array of Python numbers where none of these is exact.
         Dates, times and durations: int64 in `unit`; periods: their numbers.  Text and bytes: a large_string or
         large_binary Arrow array; intervals: text that sorts as they do.
     dtype : str
-        What people see: the NumPy type of numbers, "date" of dates, pandas' type of periods and intervals; otherwise
-        the kind.
+        The type that people see: the NumPy type of numbers, "date" of dates, pandas' type of periods and intervals;
+        otherwise the kind.
     unit, timezone : str, optional
         Of dates, times and durations; the instants of a datetime with a time zone are in UTC.
     """
@@ -52,7 +52,7 @@ class Values:
         return len(self.array)
 
     def __getstate__(self) -> dict[str, Any]:
-        # What walks through a state, as skops does, knows NumPy's arrays and would leave Arrow's empty.
+        # A library that walks through a state, such as skops, knows NumPy's arrays and would leave Arrow's empty.
         state = {field.name: getattr(self, field.name) for field in fields(self)}
         if isinstance(self.array, np.ndarray):
             return state
@@ -81,33 +81,33 @@ class Values:
             return bool(np.all(self.array[:-1] < self.array[1:]))
         return pc.all(pc.less(self.array[:-1], self.array[1:])).as_py() is not False
 
-    def take(self, places: Array) -> "Values":
-        """Values at the given places."""
-        array = self.array[places] if isinstance(self.array, np.ndarray) else self.array.take(pa.array(places))
+    def take(self, indices: Array) -> "Values":
+        """Values at the given indices."""
+        array = self.array[indices] if isinstance(self.array, np.ndarray) else self.array.take(pa.array(indices))
         return Values(self.kind, array, self.dtype, self.unit, self.timezone)
 
     def sort(self) -> tuple["Values", Array]:
-        """Give the sorted distinct values, and the place among them (int32) of each value."""
+        """Give the sorted distinct values, and the code of each value, its index among them (int32)."""
         array = self.array
         if isinstance(array, np.ndarray):
-            distinct, places = np.unique(array, return_inverse=True)
+            distinct, codes = np.unique(array, return_inverse=True)
         elif len(array) <= FEW:
             texts = as_bytes(array)
             in_order = sorted(set(texts))
-            place = {text: number for number, text in enumerate(in_order)}
+            code = {text: number for number, text in enumerate(in_order)}
             distinct = pa.array(in_order, pa.large_binary()).view(array.type)
-            places = np.array([place[text] for text in texts], np.int32)
+            codes = np.array([code[text] for text in texts], np.int32)
         elif (backend := host_strings(len(array), host(len(array)))) is not None:
-            places, distinct = strings.factorize(array, backend)
+            codes, distinct = strings.factorize(array, backend)
         else:
             repeated = array.dictionary_encode()
             order = pc.sort_indices(repeated.dictionary).to_numpy()
             distinct, indices = repeated.dictionary.take(pa.array(order)), repeated.indices.to_numpy()
-            places = inverse(order)[indices]
-        return Values(self.kind, distinct, self.dtype, self.unit, self.timezone), places.astype(np.int32, copy=False)
+            codes = inverse(order)[indices]
+        return Values(self.kind, distinct, self.dtype, self.unit, self.timezone), codes.astype(np.int32, copy=False)
 
     def infinite(self) -> Array:
-        """Places of values that are infinite."""
+        """Indices of values that are infinite."""
         if self.kind != "number" or self.array.dtype.kind not in "fO":
             return np.zeros(0, np.intp)
         if self.array.dtype.kind == "f":
@@ -136,12 +136,12 @@ class Values:
 
 
 def as_bytes(array: Any) -> list[bytes]:
-    """Values of an Arrow array of text or bytes, in whose order text is sorted; files hold text that is not UTF-8."""
+    """Give text or bytes of an Arrow array as bytes, by which text is sorted; text of a file may be no UTF-8."""
     return array.view(pa.large_binary()).to_pylist()  # type: ignore[no-any-return]
 
 
 def _times_of_day(values: Values) -> Array:
-    """Objects of datetime.time, or timedelta64 since midnight where they are too fine for that."""
+    """Objects of datetime.time, or timedelta64 since midnight where datetime.time is too coarse."""
     microseconds, exact = rescale(values.array, values.unit or "us", "us")
     if not exact.all():
         return values.array.view(f"timedelta64[{values.unit}]")  # type: ignore[no-any-return]
@@ -152,9 +152,9 @@ def _times_of_day(values: Values) -> Array:
 
 def inverse(order: Array) -> Array:
     """Give the inverse of a permutation (int32)."""
-    places = np.empty(len(order), np.int32)
-    places[order] = np.arange(len(order), dtype=np.int32)
-    return places
+    indices = np.empty(len(order), np.int32)
+    indices[order] = np.arange(len(order), dtype=np.int32)
+    return indices
 
 
 def nothing() -> Values:
@@ -184,7 +184,7 @@ def numpy_name(dtype: np.dtype[Any]) -> str:
 
 
 def number_storage(array: Array, column: object) -> Array:
-    """Numbers as int64, uint64 or float64, in one piece and without negative zeros; not copied if they are so."""
+    """Numbers as int64, uint64 or float64, in one piece and without negative zeros; copied only if they are not so."""
     wide = {"i": np.int64, "u": np.uint64, "f": np.float64}[array.dtype.kind]
     stored = np.ascontiguousarray(array, dtype=wide)
     if array.dtype.itemsize > 8 and not np.array_equal(stored.astype(array.dtype), array):
@@ -225,7 +225,7 @@ def from_arrow(array: Any) -> Values:
 
 
 def as_type(array: Any, type_: Any) -> Any:
-    """Give an Arrow array in a type; the array itself where it is of that type, which Arrow takes long to see."""
+    """Cast an Arrow array to a type; an array of that type is given as it is, which Arrow takes long to notice."""
     return array if array.type == type_ else array.cast(type_)
 
 
@@ -257,7 +257,7 @@ def arrow_timestamps(array: Any) -> tuple[Array, Values]:
 
 
 def rescale(array: Array, unit: str, target: str) -> tuple[Array, Array]:
-    """Give ticks in another unit, and where that is exact."""
+    """Give ticks in another unit, and say which of them are exact."""
     step = UNITS[target] - UNITS[unit]
     if step == 0:
         return array, np.ones(len(array), bool)
@@ -270,7 +270,7 @@ def rescale(array: Array, unit: str, target: str) -> tuple[Array, Array]:
 
 
 def as_dtype(array: Array, target: np.dtype[Any]) -> tuple[Array, Array]:
-    """Numbers in another of the stored types, and where that is exact; the rest is 0."""
+    """Give numbers in another of the stored types, and say which are exact; the others are 0."""
     if array.dtype.kind == "b":
         array = array.astype(np.int64)
     if target.kind == "b":
@@ -319,7 +319,7 @@ def union(parts: Sequence[Values]) -> Values:
         if not all(exact.all() for _, exact in scaled):
             raise out_of_range(None, unit)
         name = {"datetime": f"datetime64[{unit}]", "duration": f"timedelta64[{unit}]", "time": "time"}[first.kind]
-        # Instants are kept in UTC, so a zone is for people; and no part comes before the others.
+        # Instants are kept in UTC, so a time zone is only for people; and no part has more say than others.
         zone = first.timezone if len({part.timezone for part in kinds}) == 1 else "UTC"
         return Values(first.kind, np.concatenate([array for array, _ in scaled]), dtype or name, unit, zone)
     if first.kind in ("null", "period"):
@@ -332,7 +332,7 @@ def _union_of_numbers(arrays: list[Array]) -> Array:
     kinds = {array.dtype.kind for array in arrays}
     if len(kinds) == 1:
         return np.concatenate(arrays)
-    # By what is there and not by what came first, so that merging does not depend on the order of the parts.
+    # The type follows from all parts and not from the first, so that merging does not depend on their order.
     targets = (np.float64, np.int64, np.uint64) if "f" in kinds else (np.int64, np.uint64)
     for target in targets if "O" not in kinds else ():
         converted = [as_dtype(array, np.dtype(target)) for array in arrays]

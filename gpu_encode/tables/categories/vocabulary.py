@@ -14,16 +14,10 @@ from cpu_fallback.types import UNKNOWN, Array
 from gpu_encode.seam.ops import Ops, host, host_strings
 from gpu_encode.tables.categories import objects, strings, values
 from gpu_encode.tables.categories.values import TEMPORAL, UNITS, Values
-from gpu_encode.words.errors.values import (
-    damaged_vocabulary,
-    different_kinds,
-    infinite_category,
-    null_not_last,
-    repeated_categories,
-)
+from gpu_encode.words.errors.values import different_kinds, of_column
 
-# Up to this many strings are looked up one by one: among so many categories in a table, which is kept, and among more
-# by bisection, which takes a microsecond each among a million.
+# Up to _FEW strings are looked up one by one.  Among up to _TABLED categories a table is made and kept; among more,
+# bisection takes a microsecond for each string (of a million categories).
 _FEW, _TABLED = 64, 1 << 12
 _STORED = {
     "text": pa.large_string(),
@@ -58,18 +52,21 @@ class Vocabulary:
     @classmethod
     def from_unsorted(cls, unsorted: Values) -> tuple["Vocabulary", Array]:
         """Give the vocabulary of values in any order, repeated or not; and the position (int32) of each of them."""
-        distinct, places = unsorted.sort()
-        return cls(distinct), places
+        distinct, codes = unsorted.sort()
+        return cls(distinct), codes
 
     @classmethod
     def in_order(cls, given: Values, column: object) -> "Vocabulary":
-        """Give the vocabulary of values whose order is to be kept; a repeated one is an error."""
+        """Give the vocabulary of values in their own order; a repeated value is an error."""
         if not given.is_sorted:
-            distinct, places = given.sort()
+            distinct, indices = given.sort()
             if len(distinct) < len(given):
-                repeated = given.take(np.flatnonzero(np.bincount(places)[places] > 1)[:1]).to_numpy()[0]
+                repeated = given.take(np.flatnonzero(np.bincount(indices)[indices] > 1)[:1]).to_numpy()[0]
                 shown = str(repeated) if isinstance(repeated, np.generic) else repr(repeated)
-                raise repeated_categories(column, shown)
+                raise ValueError(
+                    f"categories of {of_column(column)} contain {shown} more than once: the predefined categories "
+                    "contain duplicate elements. Name each once."
+                )
         return cls(given)
 
     @classmethod
@@ -87,13 +84,16 @@ class Vocabulary:
         nulls = [objects.is_null(value) for value in listed]
         has_null = any(nulls)
         if has_null and nulls.index(True) != len(nulls) - 1:
-            raise null_not_last(column)
+            raise ValueError(
+                f"categories of {of_column(column)}: Nan should be the last element: a missing value (None, NaN) must "
+                "be the last element, once."
+            )
         if isinstance(given, np.ndarray) and given.dtype.kind in "biufmMUS":
             read = values.from_numpy(given[: len(given) - has_null], column)
         else:
             read = objects.from_objects(listed[: len(listed) - has_null], column)
         if len(read.infinite()):
-            raise infinite_category(column)
+            raise ValueError(f"categories of {of_column(column)} contain infinity. Leave it out.")
         return cls.in_order(read, column), has_null
 
     def __len__(self) -> int:
@@ -109,12 +109,12 @@ class Vocabulary:
     __hash__ = None  # type: ignore[assignment]
 
     @cached_property
-    def placed(self) -> dict[str, Any]:
-        """What look-ups keep of the values, by the memory that they look them up in."""
+    def prepared(self) -> dict[str, Any]:
+        """Tables of the values that look-ups have made, by the memory in which they look up."""
         return {}
 
     def __getstate__(self) -> dict[str, Any]:
-        # What was made of the values can be made again, and may lie on a device that another process does not have.
+        # Tables for look-ups can be made again, and may lie on a device that another process does not have.
         return {"values": self.values}
 
     def __repr__(self) -> str:
@@ -152,7 +152,7 @@ class Vocabulary:
 
     @cached_property
     def _order(self) -> Array | None:
-        """Places of the values in sorted order; None if they are sorted already."""
+        """Indices of the values in sorted order; None if they are sorted already."""
         if self.is_sorted:
             return None
         array = self.values.array
@@ -164,16 +164,16 @@ class Vocabulary:
         if self.kind in TEMPORAL:
             given, exact = values.rescale(wanted.array, wanted.unit or "s", self.values.unit or "s")
         elif array.dtype.kind == "O":
-            table = {value: place for place, value in enumerate(array)}
+            table = {value: index for index, value in enumerate(array)}
             return np.array([table.get(value, UNKNOWN) for value in wanted.array.tolist()], np.int32)
         else:
             given, exact = values.as_dtype(wanted.array, array.dtype)
         array = array.astype(np.int64) if array.dtype.kind == "b" else array
-        place = np.minimum(np.searchsorted(array, given, sorter=self._order), len(array) - 1)
-        place = place if self._order is None else self._order[place]
-        return np.where(exact & (array[place] == given), place, UNKNOWN).astype(np.int32)
+        index = np.minimum(np.searchsorted(array, given, sorter=self._order), len(array) - 1)
+        index = index if self._order is None else self._order[index]
+        return np.where(exact & (array[index] == given), index, UNKNOWN).astype(np.int32)
 
-    def places_of(self, array: Any, ops: Ops) -> Array | None:
+    def indices_of(self, array: Any, ops: Ops) -> Array | None:
         """Position of each value of an Arrow array of this kind (int32): -1 for null, -2 where it is absent.
 
         None where the backend leaves that to Arrow.
@@ -181,19 +181,19 @@ class Vocabulary:
         backend = host_strings(len(array) + len(self), ops)
         if backend is None or len(array) <= _FEW:
             return None
-        placed = self.placed
-        if "cpu" not in placed:
-            placed["cpu"] = strings.prepare(self.values.array, backend)
-        return strings.lookup(array, placed["cpu"], backend)
+        prepared = self.prepared
+        if "cpu" not in prepared:
+            prepared["cpu"] = strings.prepare(self.values.array, backend)
+        return strings.lookup(array, prepared["cpu"], backend)
 
     def _positions_of_text(self, wanted: Any) -> Array:
         array = self.values.array
         if wanted.equals(array):
             return np.arange(len(array), dtype=np.int32)
-        if (positions := self.places_of(wanted, host(len(wanted)))) is not None:
+        if (positions := self.indices_of(wanted, host(len(wanted)))) is not None:
             return positions
         if len(wanted) <= _FEW:
-            return self._places_one_by_one(values.as_bytes(wanted))
+            return self._indices_one_by_one(values.as_bytes(wanted))
         if len(wanted) > len(array) // 4:
             return pc.index_in(wanted, value_set=array).fill_null(UNKNOWN).to_numpy()  # type: ignore[no-any-return]
         # A hash of the few and a pass over the many costs far less than a hash of the many.
@@ -205,36 +205,36 @@ class Vocabulary:
         indices: Array = repeated.indices.to_numpy()
         return positions[indices]
 
-    def _places_one_by_one(self, wanted: list[bytes]) -> Array:
+    def _indices_one_by_one(self, wanted: list[bytes]) -> Array:
         if len(self) <= _TABLED:
-            return np.array([self._place_of_bytes.get(value, UNKNOWN) for value in wanted], np.int32)
+            return np.array([self._index_of_bytes.get(value, UNKNOWN) for value in wanted], np.int32)
         known, positions = self.values.array.view(pa.large_binary()), np.full(len(wanted), UNKNOWN, np.int32)
         for index, value in enumerate(wanted):
-            rank = bisect_left(range(len(known)), value, key=lambda rank: known[self._place(rank)].as_py())
-            if rank < len(known) and known[self._place(rank)].as_py() == value:
-                positions[index] = self._place(rank)
+            rank = bisect_left(range(len(known)), value, key=lambda rank: known[self._index(rank)].as_py())
+            if rank < len(known) and known[self._index(rank)].as_py() == value:
+                positions[index] = self._index(rank)
         return positions
 
     @cached_property
-    def _place_of_bytes(self) -> dict[bytes, int]:
-        """Places of a few values, by value."""
-        return {value: place for place, value in enumerate(values.as_bytes(self.values.array))}
+    def _index_of_bytes(self) -> dict[bytes, int]:
+        """Indices of a few values, by value."""
+        return {value: index for index, value in enumerate(values.as_bytes(self.values.array))}
 
     @cached_property
-    def place_of_text(self) -> dict[str, int] | None:
-        """Place of each value, where they are text of Python and few; None of all others."""
+    def index_of_text(self) -> dict[str, int] | None:
+        """Index of each value, where they are text of Python and few; None for all others."""
         if self.kind != "text" or len(self) > _TABLED:
             return None
         try:
-            return {value: place for place, value in enumerate(self.values.array.to_pylist())}
+            return {value: index for index, value in enumerate(self.values.array.to_pylist())}
         except UnicodeDecodeError:  # what files hold
             return None
 
-    def _place(self, rank: int) -> int:
+    def _index(self, rank: int) -> int:
         return rank if self._order is None else int(self._order[rank])
 
     def union(self, other: "Vocabulary", column: object) -> tuple["Vocabulary", Array, Array]:
-        """Give the sorted vocabulary of the values of both; and the positions in it of the one's and of the other's."""
+        """Give the sorted vocabulary of both, and the positions in it of these values and of the other's."""
         positions = self.positions(other, column)  # refuses another kind
         if self.is_sorted and _alike(self.values, other.values):
             new = np.flatnonzero(positions == UNKNOWN)
@@ -242,11 +242,11 @@ class Vocabulary:
                 return self, np.arange(len(self), dtype=np.int32), positions
             if isinstance(self.values.array, np.ndarray) and other.is_sorted:
                 return self._with_new(other.values.take(new), positions, new)
-        both, places = Vocabulary.from_unsorted(union_of([self.values, other.values]))
-        return both, places[: len(self)], places[len(self) :]
+        both, indices = Vocabulary.from_unsorted(union_of([self.values, other.values]))
+        return both, indices[: len(self)], indices[len(self) :]
 
     def _with_new(self, added: Values, positions: Array, new: Array) -> tuple["Vocabulary", Array, Array]:
-        """Put sorted numbers that are not here where they belong; of many numbers that costs less than to sort all."""
+        """Insert new sorted numbers; among many numbers this costs less than to sort all of them."""
         before = np.searchsorted(self.values.array, added.array)
         both = replace(self.values, array=np.insert(self.values.array, before, added.array))
         shift = np.cumsum(np.bincount(before, minlength=len(self) + 1))[: len(self)]
@@ -277,7 +277,7 @@ class Vocabulary:
         """Give the vocabulary that `to_arrow` and `metadata` describe, or an error that says what does not fit."""
         array = array.combine_chunks() if isinstance(array, pa.ChunkedArray) else array
         if reason := _misfit(array, **{name: metadata.get(name) for name in ("kind", "dtype", "unit", "timezone")}):
-            raise damaged_vocabulary(reason)
+            raise _damaged_vocabulary(reason)
         kind, stored = metadata["kind"], array
         try:
             if kind == "number" and values.is_text(array.type):
@@ -288,11 +288,16 @@ class Vocabulary:
             distinct.take(np.zeros(0, np.int64)).to_numpy()
             return cls.in_order(distinct, None)
         except (TypeError, ValueError, KeyError, ArithmeticError) as error:
-            raise damaged_vocabulary(str(error)) from None
+            raise _damaged_vocabulary(str(error)) from None
+
+
+def _damaged_vocabulary(reason: str) -> ValueError:
+    """Error for stored categories that do not fit their description."""
+    return ValueError(f"the stored categories are damaged: {reason}.")
 
 
 def as_python(categories: Any) -> Any:
-    """Give categories as a user wrote them, Arrow's arrays as lists."""
+    """Give categories as a user wrote them; Arrow's arrays become lists."""
     if not isinstance(categories, list):
         return categories
     return [given.to_pylist() if isinstance(given, (pa.Array, pa.ChunkedArray)) else given for given in categories]
@@ -309,7 +314,7 @@ def union_of(parts: list[Values]) -> Values:
     numbers = [part for part in parts if part.kind == "number"]
     array = union.array
     if array.dtype.kind in "iu" and any(part.array.dtype.kind == "f" for part in numbers):
-        # A part of nothing but NaN has a say, as it has where the parts are one column.
+        # A part that holds only NaN still counts when the type is chosen, as it would in a single column.
         floats, exact = values.as_dtype(array, np.dtype(np.float64))
         array = floats if exact.all() else array
     names = {part.dtype for part in numbers}
@@ -317,7 +322,7 @@ def union_of(parts: list[Values]) -> Values:
 
 
 def _alike(one: Values, other: Values) -> bool:
-    """Whether values of both are held in one and the same way."""
+    """Whether both hold their values in the same type."""
     held = [part.array.dtype if isinstance(part.array, np.ndarray) else part.array.type for part in (one, other)]
     traits = [(part.kind, part.dtype, part.unit, part.timezone) for part in (one, other)]
     return held[0] == held[1] and traits[0] == traits[1]
@@ -339,7 +344,7 @@ def _misfit(array: Any, kind: Any, dtype: Any, unit: Any, timezone: Any) -> str 
 
 
 class FactorizedColumn(NamedTuple):
-    """Code of each row (int32; -1 for null), what the codes stand for, and whether it is known that no row is null."""
+    """Code of each row (int32; -1 for null), the vocabulary of the codes, and whether no row is known to be null."""
 
     codes: Array
     vocabulary: Vocabulary

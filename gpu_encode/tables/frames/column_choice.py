@@ -38,7 +38,7 @@ def list_columns(frame: Frame | Pieces, columns: Any) -> list[Any]:
     Raises
     ------
     ValueError
-        If it is nothing that names columns, or a function that looks at rows.
+        If `columns` does not name columns, or is a function that looks at rows.
     """
     if is_choice(columns):
         return agree(frame, columns)
@@ -89,7 +89,7 @@ def choose(frame: Frame, choice: Any) -> Any:
 
 
 def in_narwhals(frame: Frame) -> Any:
-    """Give a table as narwhals has it, which knows all libraries, and no single batches of Arrow."""
+    """Give a table as a frame of narwhals, which knows all libraries, but no single batches of Arrow."""
     native = (
         frame.native.schema.empty_table()
         if frame.kind == "pyarrow_batch"
@@ -110,7 +110,7 @@ def in_polars(frame: Frame) -> Any:
 
 
 def ask_function(frame: Frame, bare: Frame, function: Any) -> Any:
-    """Call a function of the table, which may look at names and types alone: of chunks it would see other rows."""
+    """Call a function of the table, which may only look at names and types: of a chunk it would see other rows."""
     if type(function).__module__.startswith("sklearn.") and frame.labels is not None:
         # The selector of scikit-learn takes nothing but pandas, and looks at no rows.
         return function(in_narwhals(bare).to_pandas())

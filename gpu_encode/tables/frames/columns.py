@@ -17,7 +17,7 @@ from gpu_encode.tables.categories import objects
 from gpu_encode.tables.categories import values as typed
 from gpu_encode.tables.categories.values import NOT_A_TIME
 
-# What pyarrow has no kernel or no import for, or would take for something else.
+# Types for which pyarrow has no kernel or no import, or which it would take for something else.
 _POLARS_BY_VALUE = ("Int128", "UInt128", "Object")
 # Types of Arrow in which pandas keeps its intervals and periods.
 OF_PANDAS = ("pandas.interval", "pandas.period")
@@ -101,7 +101,7 @@ def _join_dictionaries(array: Any) -> tuple[Array, Any]:
 
 
 def _same(one: Any, other: Any) -> bool:
-    """Whether two arrays are one, which chunks of one file often show by their addresses alone."""
+    """Whether two arrays are equal; chunks of one file often have one address, which shows it at once."""
     memory = [
         (len(array), array.offset, [buffer and buffer.address for buffer in array.buffers()]) for array in (one, other)
     ]
@@ -109,7 +109,7 @@ def _same(one: Any, other: Any) -> bool:
 
 
 def load_what_arrays_need() -> None:
-    """Make an array, at the first of which Arrow loads pandas where it is installed."""
+    """Make an array: at the first one, Arrow loads pandas where it is installed."""
     pa.array(())
 
 
@@ -168,7 +168,7 @@ def from_native(vector: Any) -> Column | None:
     if nw.dependencies.is_polars_series(vector):
         return from_polars(vector)
     if nw.dependencies.is_into_series(vector):
-        with LOADING:  # narwhals loads what knows a library at its first series
+        with LOADING:  # narwhals loads its module for a library at the first series of that library
             series = nw.from_native(vector, series_only=True)
         return from_arrow(series.to_arrow())
     return None
@@ -186,7 +186,7 @@ def learn_types_of_pandas(schema: Any) -> bool:
     names = {(one.metadata or {}).get(b"ARROW:extension:name") for one in schema}
     if names.isdisjoint({name.encode() for name in OF_PANDAS}):
         return False
-    # Without pandas they are numbers and pairs of them, which may still pass through.
+    # Without pandas, periods are numbers and intervals are pairs of values; both may still pass through.
     with contextlib.suppress(ImportError):
         import_module("pandas.core.arrays.arrow.extension_types")
     return True
@@ -301,7 +301,7 @@ def check_real(name: object, values: Any) -> None:
 
 
 def matrix_of(arrays: list[Array]) -> Array | None:
-    """Give the matrix whose columns the arrays are, in order and complete; None if there is none."""
+    """Give the matrix of which the arrays are all columns, in order; None if there is no such matrix."""
     if not arrays or any(isinstance(array, pa.Array) for array in arrays):
         return None
     matrix: Any = arrays[0].base
@@ -321,7 +321,7 @@ def address(array: Any) -> int:
 
 
 def rounded_integer(columns: list[Array], dtype: np.dtype[Any]) -> int | None:
-    """Give the largest magnitude of the columns of integers, where a type of floats may round it; None if none does."""
+    """Give the largest magnitude among columns of integers that a type of floats may round; None if it rounds none."""
     integers = [column for column in columns if column.dtype.kind in "iu" and len(column)]
     if dtype.kind != "f" or not integers:
         return None

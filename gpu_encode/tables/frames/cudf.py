@@ -66,7 +66,7 @@ def _column_held(series: Any) -> Any:
 
 
 class _Seen:
-    """Bytes of a buffer, as CuPy reads them, whatever type cuDF took them over with; keeps them alive."""
+    """Bytes of a buffer for CuPy, whatever type cuDF gave them; the object keeps the buffer alive."""
 
     def __init__(self, span: Any) -> None:
         self.span = span
@@ -93,7 +93,7 @@ def _read(held: Any, dtype: Any, name: object) -> DeviceColumn:
 
 
 def _meaning(held: Any, dtype: Any) -> Any:
-    """Arrow's type of what a column stands for; None where it holds the numbers themselves, or what is no category."""
+    """Arrow's type of the values of a column; None where it holds plain numbers, or values that are no categories."""
     kind = held.type().id().name
     what, _, unit = kind.partition("_")
     if kind == "STRING":
@@ -110,7 +110,7 @@ def _meaning(held: Any, dtype: Any) -> Any:
 
 
 def _library() -> Any:
-    """CuPy, or what stands in for it."""
+    """CuPy, or the module that stands in for it."""
     return devices.cuda().xp
 
 
@@ -153,7 +153,7 @@ def _strings(held: Any) -> Any:
 
 def _strings_of(offsets: Array, characters: Any) -> Any:
     strings = devices.cuda().strings
-    # A kernel wants an array with a place in memory, even one that it does not read.
+    # A kernel wants an array with an address in memory, even one that it does not read.
     held = _bytes(characters) if characters is not None and characters.size else _library().zeros(1, np.uint8)
     return strings.Strings(offsets[:-1], offsets[1:], held)
 
@@ -173,10 +173,11 @@ def assemble(frame: "Frame", names: list[str], arrays: list[Array], passed: list
 
 def _chosen(frame: "Frame", passed: list[int]) -> Any:
     """Columns of a frame under the names that the output has for them, in the same memory."""
-    labels, named = [frame.native.columns[position] for position in passed], [frame.label(place) for place in passed]
+    labels = [frame.native.columns[position] for position in passed]
+    named = [frame.label(position) for position in passed]
     # cuDF takes booleans for a choice of rows.
-    by_place = any(isinstance(label, bool) for label in labels)
-    chosen = frame.native.iloc[:, passed] if by_place else frame.native[labels]
+    by_position = any(isinstance(label, bool) for label in labels)
+    chosen = frame.native.iloc[:, passed] if by_position else frame.native[labels]
     return chosen if named == labels else chosen.rename(columns=dict(zip(labels, named, strict=True)))
 
 
@@ -188,6 +189,6 @@ def _column_of(array: Array, pylibcudf: Any) -> Any:
 
 
 def on_host(frame: "Frame", passed: list[int], wanted: str) -> tuple[Any, str]:
-    """Copy the columns that pass through, and for pandas the index, to the host: the table and its kind."""
+    """Copy the columns that pass through, and for pandas the index, to the host; give the table and its kind."""
     rest = _chosen(frame, passed)
     return (rest.to_pandas(), "pandas") if wanted == "pandas" else (rest.to_arrow(preserve_index=False), "pyarrow")

@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from cpu_fallback.types import MISSING, Array
 from gpu_encode.seam import devices
-from gpu_encode.seam.ops import Ops, host, memory_of, through
+from gpu_encode.seam.ops import Ops, host, memory_of, put, through
 from gpu_encode.tables.categories import strings, values
 from gpu_encode.tables.categories.vocabulary import FactorizedColumn, Vocabulary
 from gpu_encode.tables.frames import columns, factorizing
@@ -77,9 +77,9 @@ class DeviceColumn:
     nulls : bool array, optional
         Rows that are null whatever `rows` holds there; None: none is.
     type : pyarrow.DataType, optional
-        What `rows` stands for; None: the numbers that it holds.
+        Type of the values for which `rows` stand; None where `rows` are the numbers themselves.
     entries : Column, optional
-        What codes stand for, on the host.
+        The values for which codes stand, on the host.
     """
 
     rows: Any
@@ -98,7 +98,7 @@ class DeviceColumn:
         return self.type is None and self.entries is None
 
     def present(self) -> Any:
-        """Rows that are not null, of all but strings."""
+        """Rows that are not null; strings have no such array."""
         return self.rows if self.nulls is None else self.rows[~self.nulls]
 
 
@@ -113,8 +113,8 @@ def keys(column: DeviceColumn, name: object, ops: Ops) -> FactorizedColumn:
     if column.holds_strings and values.is_text(column.type):
         # They were sorted on the device, where a million take no time.
         return FactorizedColumn(codes, Vocabulary(values.from_arrow(entries.data)))
-    places, vocabulary, _ = factorizing.keys(entries, name, host(len(entries)))
-    return FactorizedColumn(through(places, codes, ops), vocabulary)
+    indices, vocabulary, _ = factorizing.keys(entries, name, host(len(entries)))
+    return FactorizedColumn(through(indices, codes, ops), vocabulary)
 
 
 def lookup(column: DeviceColumn, name: object, vocabulary: Vocabulary, ops: Ops) -> Array:
@@ -123,32 +123,32 @@ def lookup(column: DeviceColumn, name: object, vocabulary: Vocabulary, ops: Ops)
         return lookup_numbers(column, name, vocabulary, ops)
     if column.holds_strings and vocabulary.kind == "text" and values.is_text(column.type):
         known = upload_strings(vocabulary, ops)
-        places: Array = devices.cuda().strings.lookup_strings(column.rows, known, column.nulls)
-        return places
+        indices: Array = devices.cuda().strings.lookup_strings(column.rows, known, column.nulls)
+        return indices
     codes, entries = number_rows(column, ops)
     return through(factorizing.lookup(entries, name, vocabulary, host(len(entries))), codes, ops)
 
 
 def lookup_numbers(column: DeviceColumn, name: object, vocabulary: Vocabulary, ops: Ops) -> Array:
-    """Look numbers up: as they are where the vocabulary's are of their type, else by their distinct values."""
+    """Look numbers up as they are where the vocabulary has their type, else by their distinct values."""
     present, nulls = present_numbers(column, name)
     fitted = vocabulary.values.array
     if vocabulary.kind == "number" and vocabulary.is_sorted and comparable(present.dtype, fitted.dtype):
         return spread(ops.lookup(present, fitted), nulls, ops)
     codes, distinct = ops.factorize(present)
-    places = vocabulary.positions(values.from_numpy(ops.to_host(distinct), name), name)
-    return spread(through(places, codes, ops), nulls, ops)
+    indices = vocabulary.positions(values.from_numpy(ops.to_host(distinct), name), name)
+    return spread(through(indices, codes, ops), nulls, ops)
 
 
 def whole_numbers(column: DeviceColumn) -> tuple[Array, str] | None:
-    """Whole numbers, none of them null, and the name of their type; None of any other column."""
+    """Whole numbers, none of them null, and the name of their type; None for any other column."""
     if not column.holds_numbers or column.nulls is not None or column.rows.dtype.kind not in "iu":
         return None
     return column.rows, values.numpy_name(column.rows.dtype)
 
 
 def whole_numbers_of(column: DeviceColumn, vocabulary: Vocabulary) -> Array | None:
-    """Whole numbers, none of them null, that are looked up in a vocabulary as they are; None of any other column."""
+    """Whole numbers, none of them null, that are looked up in a vocabulary as they are; None for any other column."""
     fitted = vocabulary.values.array
     if whole_numbers(column) is None:
         return None
@@ -181,12 +181,12 @@ def decode(column: DeviceColumn, held: Array, nulls: Array | None = None) -> Col
 
 def upload_strings(vocabulary: Vocabulary, ops: Ops) -> Any:
     """Texts of a vocabulary on the device, ready to be looked up; kept there for the next call."""
-    placed, memory = vocabulary.placed, memory_of(ops)
-    if memory not in placed:
+    prepared, memory = vocabulary.prepared, memory_of(ops)
+    if memory not in prepared:
         on_device = devices.cuda().strings
         offsets, characters = strings.buffers_of(vocabulary.values.array)
-        placed[memory] = on_device.prepare(on_device.strings_to_device(offsets, characters))
-    return placed[memory]
+        prepared[memory] = on_device.prepare(on_device.strings_to_device(offsets, characters))
+    return prepared[memory]
 
 
 def present_numbers(column: DeviceColumn, name: object) -> tuple[Array, Array | None]:
@@ -210,12 +210,11 @@ def spread(codes: Array, nulls: Array | None, ops: Ops) -> Array:
     every = ops.empty((len(nulls),), np.int32)
     every[...] = MISSING
     done = 0
-    # In tiles, so that the places of all rows are never there at once.
+    # In tiles, so that the numbers of all rows are never there at once.
     for start in range(0, len(nulls), ops.TILE):
-        places = np.flatnonzero(~nulls[start : start + ops.TILE])
-        # CuPy's assignment to rows by number counts in 32 bits, its `put` in 64.
-        every[start : start + ops.TILE].put(places, codes[done : done + len(places)])
-        done += len(places)
+        rows = np.flatnonzero(~nulls[start : start + ops.TILE])
+        put(every[start : start + ops.TILE], rows, codes[done : done + len(rows)])
+        done += len(rows)
     return every
 
 

@@ -47,21 +47,21 @@ class NumberedLabels:
         return NumberedLabels(device_columns.to_host(self.codes), self.labels)
 
     def fetch(self) -> Array:
-        """Label of every row, on the host; None for null, which counts from the end."""
+        """Label of every row, on the host; None for null."""
         labels: Array = np.append(self.labels.astype(object), [None])[device_columns.to_host(self.codes)]
         return labels
 
 
 @dataclass(frozen=True, eq=False)
 class Incomplete:
-    """Values of a target that some rows have, and which rows have none.
+    """The values of a target that some rows lack, and which rows lack one.
 
     Parameters
     ----------
     values : array or NumberedLabels
-        Of the rows that have one, in order.
+        Values of the rows that have one, in order.
     missing : bool array (rows,)
-        Where the values are.
+        Rows that have no value; it lies in the memory of the values.
     """
 
     values: Any
@@ -69,7 +69,7 @@ class Incomplete:
 
     @classmethod
     def of(cls, values: Any, missing: Array) -> Any:
-        """Leave out the values of rows that have none; gives them as they are where all rows have one."""
+        """Leave out rows without a value; where all rows have one, the values are given as they are."""
         if not bool(missing.any()):
             return values
         if isinstance(values, NumberedLabels):
@@ -87,7 +87,7 @@ class Incomplete:
 
     @contextmanager
     def naming_rows(self) -> Iterator[None]:
-        """Say of a row that an error names, among those that have a value, which of all rows it is."""
+        """Let an error about a row that has a value name it by its number among all rows."""
         try:
             yield
         except RowError as error:
@@ -116,7 +116,7 @@ def read_array(data: Any, role: str) -> list[tuple[str | None, Any]]:
     if array.ndim not in (1, 2) or 0 in array.shape[1:]:
         raise not_one_column(role, array.shape)
     matrix = array[:, None] if array.ndim == 1 else array
-    # Who learns from y looks at its floats anyway, and says what is wrong.
+    # The encoder that learns from y looks at its floats anyway, and says what is wrong.
     return [(None, matrix[:, position]) for position in range(matrix.shape[1])]
 
 
@@ -152,7 +152,7 @@ def to_vector(column: DeviceColumn, role: str, keep_missing: bool = False) -> An
 
 
 def number_labels(column: DeviceColumn, role: str, keep_missing: bool = False) -> Any:
-    """Labels and their numbers; where the labels are numbers (decimals, categories), these in every row."""
+    """Give labels and their numbers; where labels are numbers themselves (decimals, categories), one for every row."""
     ops = devices.cuda()
     codes, vocabulary, _ = device_columns.keys(column, role, ops)
     missing = codes < 0

@@ -19,17 +19,17 @@ from gpu_encode.tables.frames import columns
 from gpu_encode.tables.frames.columns import Column, is_number, to_numpy
 from gpu_encode.words.errors.values import broken_text, infinite_value, unsupported_type
 
-# Python's own hashes, which it keeps, number objects of text in less time than Arrow reads them where rows are few, and
-# where text repeats more often than this in a sample.
+# Python keeps the hash of a text.  With these hashes, objects of text are numbered in less time than Arrow takes to
+# read them, where rows are few, or where text repeats more often than this in a sample.
 FEWEST_READ = 1 << 14
-# Up to so many rows it takes Arrow longer to begin than Python to end.
+# Up to so many rows, Python has finished before Arrow has begun.
 FEW_ROWS = 1024
 SAMPLED = 1024
 REPEATED = 2
 TEXT_OR_NULL = {str, np.str_, type(None), float}
 
 
-class Place(NamedTuple):
+class Origin(NamedTuple):
     """The column of values, and the row of the value at an index: messages name both."""
 
     column: object
@@ -38,21 +38,21 @@ class Place(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Dictionary:
-    """Distinct values of a column, a raw code for each row, and the place of each raw code among the values."""
+    """Distinct values of a column, a raw code for each row, and the index of each raw code among the values."""
 
     codes: Array
     values: Values
-    table: Array | None = None  # place of each raw code, -1 at the end; None: the codes are the places
+    table: Array | None = None  # index of each raw code, -1 at the end; None: the codes are the indices
     is_sorted: bool = False
     complete: bool = False  # whether it is known that no row is null
 
-    def through(self, places: Array | None, ops: Ops) -> Array:
-        """Give the code of each row after the values have moved to `places`."""
+    def through(self, indices: Array | None, ops: Ops) -> Array:
+        """Give the code of each row after the values have moved to `indices`."""
         # A null counts from the end of the table, where it is found again.
-        table = self.table if places is None else np.append(places, np.int32(MISSING)).astype(np.int32)
+        table = self.table if indices is None else np.append(indices, np.int32(MISSING)).astype(np.int32)
         if table is None:
             return self.codes
-        if places is not None and self.table is not None:
+        if indices is not None and self.table is not None:
             table = table[self.table]
         if table[-1] == MISSING and np.array_equal(table[:-1], np.arange(len(table) - 1)):
             return self.codes
@@ -62,7 +62,7 @@ class Dictionary:
 
 
 class Addresses:
-    """Where the objects of an array lie, as NumPy reads it: the array's own memory, which holds these numbers."""
+    """Addresses of the objects of an array, for NumPy: the array's own memory holds these numbers."""
 
     def __init__(self, data: Array) -> None:
         self.objects = data
@@ -76,7 +76,7 @@ class Addresses:
 
 
 def share_objects(column: Column, ops: Ops) -> Column:
-    """Give objects each of which stands in several rows as a dictionary of them; any other column as it is.
+    """Make a dictionary of objects if each stands in several rows; any other column stays as it is.
 
     Compiled kernels number addresses in a tenth of the time in which Python hashes what lies there.
     """
@@ -91,22 +91,22 @@ def share_objects(column: Column, ops: Ops) -> Column:
     sample = addresses[:: len(data) // SAMPLED]
     if len(number_in_order(sample)[1]) * REPEATED > len(sample):
         return column
-    # In the order in which they come, since which of two equal objects is kept must not depend on addresses.
+    # In the order of rows: which of two equal objects is kept must not depend on addresses.
     codes, first = number_in_order(addresses)
     return Column(data[first], codes=codes, all_used=True)
 
 
 def keys(column: Column, name: object, ops: Ops) -> FactorizedColumn:
     """Codes and sorted vocabulary of a column."""
-    dictionary = factorize(share_objects(column, ops), Place(name, int), ops)
+    dictionary = factorize(share_objects(column, ops), Origin(name, int), ops)
     if dictionary.is_sorted:
         return FactorizedColumn(dictionary.through(None, ops), Vocabulary(dictionary.values), dictionary.complete)
-    vocabulary, places = Vocabulary.from_unsorted(dictionary.values)
-    return FactorizedColumn(dictionary.through(places, ops), vocabulary, dictionary.complete)
+    vocabulary, indices = Vocabulary.from_unsorted(dictionary.values)
+    return FactorizedColumn(dictionary.through(indices, ops), vocabulary, dictionary.complete)
 
 
 def empty_vocabulary(column: Column, name: object) -> Vocabulary | None:
-    """Vocabulary of no rows of a column; None where its type does not say what kind its values are."""
+    """Vocabulary of a column without rows; None where the column's type does not name the kind of its values."""
     data = column.data
     if column.codes is not None:
         return None
@@ -130,14 +130,14 @@ def lookup(column: Column, name: object, vocabulary: Vocabulary, ops: Ops) -> Ar
         return codes
     if (codes := _lookup_objects(column, name, vocabulary, ops)) is not None:
         return codes
-    dictionary = factorize(column, Place(name, int), ops)
+    dictionary = factorize(column, Origin(name, int), ops)
     return dictionary.through(vocabulary.positions(dictionary.values, name), ops)
 
 
 def _lookup_few_texts(column: Column, vocabulary: Vocabulary) -> Array | None:
-    """Look few rows of text that is no object up by Python's hashes, among few categories; None of anything else."""
-    data, places = column.data, vocabulary.place_of_text
-    if column.codes is not None or column.nulls is not None or len(data) > FEW_ROWS or places is None:
+    """Look up few rows of text (not objects) among few categories by Python's hashes; None for anything else."""
+    data, indices = column.data, vocabulary.index_of_text
+    if column.codes is not None or column.nulls is not None or len(data) > FEW_ROWS or indices is None:
         return None
     if not (data.dtype.kind == "U" if isinstance(data, np.ndarray) else typed.is_text(data.type)):
         return None
@@ -145,7 +145,7 @@ def _lookup_few_texts(column: Column, vocabulary: Vocabulary) -> Array | None:
         rows = data.tolist() if isinstance(data, np.ndarray) else data.to_pylist()
     except UnicodeDecodeError:  # what files hold
         return None
-    codes = [places.get(row, UNKNOWN) if row is not None else MISSING for row in rows]
+    codes = [indices.get(row, UNKNOWN) if row is not None else MISSING for row in rows]
     # Text of NumPy that is no text of Arrow is refused.
     if UNKNOWN in codes and isinstance(data, np.ndarray) and not all(map(str.isascii, rows)):
         return None
@@ -159,22 +159,22 @@ def _lookup_strings(column: Column, vocabulary: Vocabulary, ops: Ops) -> Array |
     array = _to_arrow_strings(column, ops)
     if array is None or vocabulary.values.array.type != strings.large(array.type):
         return None
-    return vocabulary.places_of(array, ops)
+    return vocabulary.indices_of(array, ops)
 
 
 def _lookup_numbers(column: Column, name: object, vocabulary: Vocabulary, ops: Ops) -> Array | None:
     """Look numbers up without a dictionary of their own, if both sides are of one type."""
     if not are_numbers_of(column, vocabulary):
         return None
-    present, nulls = present_numbers(column, Place(name, int))
+    present, nulls = present_numbers(column, Origin(name, int))
     codes = ops.lookup(typed.number_storage(present, name), vocabulary.values.array)
     return columns.spread(codes, nulls, MISSING)
 
 
 def _lookup_objects(column: Column, name: object, vocabulary: Vocabulary, ops: Ops) -> Array | None:
-    """Look Python's text up by its own hashes, which it keeps, among few categories; None of anything else."""
+    """Look up Python's text among few categories by the hashes that Python keeps; None for anything else."""
     data = column.data
-    if column.codes is not None or column.nulls is not None or vocabulary.place_of_text is None:
+    if column.codes is not None or column.nulls is not None or vocabulary.index_of_text is None:
         return None
     if not isinstance(data, np.ndarray) or data.dtype.kind != "O":
         return None
@@ -182,42 +182,42 @@ def _lookup_objects(column: Column, name: object, vocabulary: Vocabulary, ops: O
     # Subclasses, and other objects, may be equal or not in a way of their own.
     if not {*map(type, rows)} <= TEXT_OR_NULL:
         return None
-    codes = np.fromiter(map(vocabulary.place_of_text.get, rows, repeat(UNKNOWN)), np.int32, len(rows))
+    codes = np.fromiter(map(vocabulary.index_of_text.get, rows, repeat(UNKNOWN)), np.int32, len(rows))
     others = np.flatnonzero(codes == UNKNOWN)
     if len(others):
-        rest = factorize(Column(data[others]), Place(name, lambda index: int(others[index])), ops)
+        rest = factorize(Column(data[others]), Origin(name, lambda index: int(others[index])), ops)
         if rest.values.kind not in ("text", "null"):
             return None
         codes[others] = rest.through(vocabulary.positions(rest.values, name), ops)
     return codes
 
 
-def factorize(column: Column, place: Place, ops: Ops) -> Dictionary:
+def factorize(column: Column, origin: Origin, ops: Ops) -> Dictionary:
     """Find the dictionary of a column."""
     if column.codes is not None:
-        return _factorize_dictionary(column, column.codes, place, ops)
+        return _factorize_dictionary(column, column.codes, origin, ops)
     if is_number(column.data):
-        return _factorize_numbers(column, place, ops)
+        return _factorize_numbers(column, origin, ops)
     if not isinstance(column.data, np.ndarray):
-        return _factorize_arrow(column.data, place, ops)
+        return _factorize_arrow(column.data, origin, ops)
     kind = column.data.dtype.kind
     if kind in "Mm":
-        ticks, _ = typed.timestamp_storage(column.data, place.column)
+        ticks, _ = typed.timestamp_storage(column.data, origin.column)
         nulls = ticks == NOT_A_TIME if column.nulls is None else column.nulls | (ticks == NOT_A_TIME)
-        read = typed.from_numpy(column.data[:0], place.column)
+        read = typed.from_numpy(column.data[:0], origin.column)
         null = bool(nulls.any())
         return _factorize_timestamps(ticks[~nulls] if null else ticks, read, nulls if null else None, ops)
     if kind in "US":
-        return _factorize_fixed_width(column, place, ops)
+        return _factorize_fixed_width(column, origin, ops)
     if kind == "O":
         array = _to_arrow_strings(column, ops)
-        return _factorize_objects(column, place) if array is None else _factorize_arrow(array, place, ops)
-    columns.check_real(place.column, column.data)
-    raise unsupported_type(place.column, str(column.data.dtype))
+        return _factorize_objects(column, origin) if array is None else _factorize_arrow(array, origin, ops)
+    columns.check_real(origin.column, column.data)
+    raise unsupported_type(origin.column, str(column.data.dtype))
 
 
 def _to_arrow_strings(column: Column, ops: Ops) -> Any:
-    """Text or bytes of any library as an Arrow array, where the backend is to number them; None of anything else."""
+    """Text or bytes of any library as an Arrow array, where the backend is to number them; None for anything else."""
     data = column.data
     if host_strings(len(data), ops) is None:
         return None
@@ -226,31 +226,31 @@ def _to_arrow_strings(column: Column, ops: Ops) -> Any:
     return _strings_of_objects(column) if data.dtype.kind == "O" else None
 
 
-def _factorize_fixed_width(column: Column, place: Place, ops: Ops) -> Dictionary:
+def _factorize_fixed_width(column: Column, origin: Origin, ops: Ops) -> Dictionary:
     """Find the dictionary of NumPy's text as it lies in memory, or as Arrow's."""
     backend = host_strings(len(column.data), ops)
     if backend is None or not column.data.itemsize:
-        return _factorize_arrow(_fixed_width_to_arrow(column, place), place, ops)
+        return _factorize_arrow(_fixed_width_to_arrow(column, origin), origin, ops)
     codes, distinct = strings.factorize_fixed(column.data, column.nulls, backend)
-    return Dictionary(codes, typed.from_arrow(_fixed_width_to_arrow(Column(distinct), place)))
+    return Dictionary(codes, typed.from_arrow(_fixed_width_to_arrow(Column(distinct), origin)))
 
 
-def _fixed_width_to_arrow(column: Column, place: Place) -> Any:
+def _fixed_width_to_arrow(column: Column, origin: Origin) -> Any:
     """Fixed-width text of NumPy as an Arrow array."""
     try:
         return pa.array(column.data, mask=column.nulls)
     except UnicodeDecodeError:
-        raise broken_text(place.column) from None
+        raise broken_text(origin.column) from None
 
 
-def _factorize_numbers(column: Column, place: Place, ops: Ops) -> Dictionary:
-    present, nulls = present_numbers(column, place)
+def _factorize_numbers(column: Column, origin: Origin, ops: Ops) -> Dictionary:
+    present, nulls = present_numbers(column, origin)
     if present.dtype.kind == "b":
         # Without False, True is the only value and has code 0.
         seen = np.array([False, True])[[bool(len(present)) and not present.all(), bool(present.any())]]
         codes = present.astype(np.int32) - np.int32(0 if len(seen) and not seen[0] else 1)
         return Dictionary(columns.spread(codes, nulls, MISSING), Values("number", seen, "bool"), is_sorted=True)
-    codes, distinct = ops.factorize(typed.number_storage(present, place.column))
+    codes, distinct = ops.factorize(typed.number_storage(present, origin.column))
     read = Values("number", distinct, typed.numpy_name(present.dtype))
     return Dictionary(columns.spread(codes, nulls, MISSING), read, is_sorted=True, complete=nulls is None)
 
@@ -261,7 +261,7 @@ def _factorize_timestamps(present: Array, read: Values, nulls: Array | None, ops
     return Dictionary(columns.spread(codes, nulls, MISSING), values, is_sorted=True)
 
 
-def _factorize_arrow(array: Any, place: Place, ops: Ops) -> Dictionary:
+def _factorize_arrow(array: Any, origin: Origin, ops: Ops) -> Dictionary:
     type_ = array.type
     if pa.types.is_null(type_):
         return Dictionary(np.full(len(array), MISSING, np.int32), typed.nothing(), is_sorted=True)
@@ -274,7 +274,7 @@ def _factorize_arrow(array: Any, place: Place, ops: Ops) -> Dictionary:
     if getattr(type_, "extension_name", None) == "pandas.interval":
         return _factorize_intervals(in_one_piece(array), ops)
     if not (typed.is_text(type_) or typed.is_binary(type_) or pa.types.is_decimal(type_)):
-        raise unsupported_type(place.column, str(type_))
+        raise unsupported_type(origin.column, str(type_))
     if not pa.types.is_decimal(type_) and (backend := host_strings(len(array), ops)) is not None:
         codes, distinct = strings.factorize(array, backend)
         return Dictionary(codes, typed.from_arrow(distinct), is_sorted=True, complete=not array.null_count)
@@ -298,7 +298,7 @@ def _factorize_intervals(array: Any, ops: Ops) -> Dictionary:
     return Dictionary(columns.spread(codes, nulls, MISSING), read)
 
 
-def _factorize_dictionary(column: Column, codes: Array, place: Place, ops: Ops) -> Dictionary:
+def _factorize_dictionary(column: Column, codes: Array, origin: Origin, ops: Ops) -> Dictionary:
     """Tidy the dictionary of a column that has one: unused entries are dropped, repeated ones merged."""
     kept = np.arange(len(column.data))
     if not column.all_used:
@@ -307,7 +307,7 @@ def _factorize_dictionary(column: Column, codes: Array, place: Place, ops: Ops) 
     if len(kept) < len(data):
         data = data[kept] if isinstance(data, np.ndarray) else data.take(pa.array(kept))
         nulls = None if nulls is None else nulls[kept]
-    inner = Place(place.column, lambda index: place.row(int((codes == kept[index]).argmax())))
+    inner = Origin(origin.column, lambda index: origin.row(int((codes == kept[index]).argmax())))
     entries = _sorted_strings(data) or factorize(Column(data, nulls), inner, ops)
     table = np.full(len(column.data) + 1, MISSING, np.int32)
     table[kept] = entries.through(None, ops)
@@ -315,7 +315,7 @@ def _factorize_dictionary(column: Column, codes: Array, place: Place, ops: Ops) 
 
 
 def _sorted_strings(data: Any) -> Dictionary | None:
-    """Text that is sorted already, as categories often are; None of anything else."""
+    """Text that is sorted already, as categories often are; None for anything else."""
     if isinstance(data, np.ndarray) or not typed.is_text(data.type) or data.null_count:
         return None
     # The first hundred show it of most arrays that are not sorted.
@@ -325,7 +325,7 @@ def _sorted_strings(data: Any) -> Dictionary | None:
     return Dictionary(np.arange(len(data), dtype=np.int32), typed.from_arrow(array), is_sorted=True)
 
 
-def present_numbers(column: Column, place: Place) -> tuple[Array, Array | None]:
+def present_numbers(column: Column, origin: Origin) -> tuple[Array, Array | None]:
     """Numbers that are not null, and which rows are (None: none is); infinity is an error."""
     data, nulls = column.data, column.nulls
     if not isinstance(data, np.ndarray):
@@ -338,7 +338,7 @@ def present_numbers(column: Column, place: Place) -> tuple[Array, Array | None]:
         return data, nulls
     if (infinite := np.isinf(data)).any():
         row = int(infinite.argmax())
-        raise infinite_value(place.column, place.row(row if nulls is None else int(np.flatnonzero(~nulls)[row])))
+        raise infinite_value(origin.column, origin.row(row if nulls is None else int(np.flatnonzero(~nulls)[row])))
     not_numbers = np.isnan(data)
     if nulls is None:
         return data[~not_numbers], not_numbers
@@ -348,7 +348,7 @@ def present_numbers(column: Column, place: Place) -> tuple[Array, Array | None]:
 
 
 def whole_numbers(column: Column, name: object) -> tuple[Array, str] | None:
-    """Whole numbers of missing row, as int64 or uint64, and the name of their type; None of any other column."""
+    """Whole numbers of a column without nulls, as int64 or uint64, and their type's name; None for other columns."""
     data = column.data
     if column.codes is not None or column.nulls is not None:
         return None
@@ -371,7 +371,7 @@ def are_numbers_of(column: Column, vocabulary: Vocabulary) -> bool:
 
 
 def _strings_of_objects(column: Column) -> Any:
-    """Python objects that are all text or null as an Arrow array; None if any is not, or few of them are different."""
+    """Give objects that are all text or null as an Arrow array; None if any is not, or if few are distinct."""
     data = column.data
     if len(data) < FEWEST_READ:
         return None
@@ -389,8 +389,8 @@ def _strings_of_objects(column: Column) -> Any:
     return array if pa.types.is_string(array.type) or pa.types.is_large_string(array.type) else None
 
 
-def _factorize_few_texts(column: Column, place: Place) -> Dictionary | None:
-    """Find the dictionary of Python's text that takes few values and no null; None of anything else."""
+def _factorize_few_texts(column: Column, origin: Origin) -> Dictionary | None:
+    """Find the dictionary of Python's text that takes few values and no null; None for anything else."""
     rows = column.data.tolist()
     if column.nulls is not None or not rows or type(rows[0]) is not str:
         return None
@@ -403,12 +403,12 @@ def _factorize_few_texts(column: Column, place: Place) -> Dictionary | None:
     # Python sorts them by code points, which is the order of UTF-8, and in less time than Arrow.
     kept = sorted(distinct)
     codes = np.fromiter(map(dict(zip(kept, range(len(kept)), strict=True)).__getitem__, rows), np.int32, len(rows))
-    return Dictionary(codes, objects.from_objects(kept, place.column), is_sorted=True, complete=True)
+    return Dictionary(codes, objects.from_objects(kept, origin.column), is_sorted=True, complete=True)
 
 
-def _factorize_objects(column: Column, place: Place) -> Dictionary:
+def _factorize_objects(column: Column, origin: Origin) -> Dictionary:
     """Find the dictionary of Python objects by their own equality, which is exact across types of numbers."""
-    if (few := _factorize_few_texts(column, place)) is not None:
+    if (few := _factorize_few_texts(column, origin)) is not None:
         return few
     table: defaultdict[object, int] = defaultdict()
     table.default_factory = table.__len__
@@ -416,18 +416,18 @@ def _factorize_objects(column: Column, place: Place) -> Dictionary:
         codes = np.fromiter(map(table.__getitem__, column.data.tolist()), np.int32, len(column.data))
     except TypeError:
         unhashable = next(value for value in column.data if not _hashes(value))
-        raise unsupported_type(place.column, type(unhashable).__name__) from None
+        raise unsupported_type(origin.column, type(unhashable).__name__) from None
     if column.nulls is not None:
         codes[column.nulls] = MISSING
     used = np.zeros(len(table) + 1, bool)
     used[codes] = True
     kept = [key for key, seen in zip(table, used[:-1], strict=True) if seen and not objects.is_null(key)]
-    places = np.full(len(table) + 1, MISSING, np.int32)
-    places[[table[key] for key in kept]] = np.arange(len(kept), dtype=np.int32)
-    values = objects.from_objects(kept, place.column)
+    indices = np.full(len(table) + 1, MISSING, np.int32)
+    indices[[table[key] for key in kept]] = np.arange(len(kept), dtype=np.int32)
+    values = objects.from_objects(kept, origin.column)
     if len(infinite := values.infinite()):
-        raise infinite_value(place.column, place.row(int(np.isin(places[codes], infinite).argmax())))
-    return Dictionary(codes, values, places)
+        raise infinite_value(origin.column, origin.row(int(np.isin(indices[codes], infinite).argmax())))
+    return Dictionary(codes, values, indices)
 
 
 def _hashes(value: object) -> bool:

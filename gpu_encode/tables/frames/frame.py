@@ -19,16 +19,15 @@ from gpu_encode.tables.frames import columns, cudf, device_columns, factorizing
 from gpu_encode.tables.frames.columns import Column
 from gpu_encode.tables.frames.device_columns import DeviceColumn
 from gpu_encode.tables.frames.labels import as_numpy
-from gpu_encode.words.errors.tables import mixed_name_types, not_two_dimensional, ragged_rows
 
-# No frame library is imported to find out which one a table is of: narwhals looks at what has been.
+# No frame library is imported to find out which one a table is of: narwhals looks only at loaded libraries.
 _MODULE = nw.dependencies
-# What a table or an array has, Arrow's reader of batches and what lies on a device too; any of them is enough.
+# Attributes of tables and arrays, also of Arrow's reader of batches and of data on a device; one is enough.
 READABLE = ("__arrow_c_stream__", "__dataframe__", "__array__", "__cuda_array_interface__", "ndim")
 # A frame or series of Dask, of older versions too, and a promise of anything; its arrays are read as NumPy's.
 _PROMISES = ("Delayed", "Future")
 _OF_DASK = ("FrameBase", "_Frame", *_PROMISES)
-# By engine, where its tables are defined, and what they are called.
+# By engine: the module that defines its tables, and the names of their classes.
 _TABLES_OF = {"spark": ("pyspark.sql.", "DataFrame"), "ray": ("ray.data.", "Dataset")}
 
 
@@ -68,10 +67,15 @@ class Frame:
 
     @property
     def names(self) -> list[str] | None:
-        """Column names if all are strings, None if none is, an error between: as scikit-learn has it."""
+        """Column names if all are strings, None if none is; a mixture is an error, as in scikit-learn."""
         types = sorted({type(label).__qualname__ for label in self.labels or []})
         if len(types) > 1 and "str" in types:
-            raise mixed_name_types(types)
+            raise TypeError(
+                f"Feature names are only supported if all input features have string names, but your input has {types} "
+                "as feature name / column name types. If you want feature names to be stored and validated, you must "
+                "convert them all to strings, by using X.columns = X.columns.astype(str) for example. Otherwise you "
+                "can remove feature / column names from your input data, or convert them all to a non-string data type."
+            )
         return list(self.labels) if self.labels and types == ["str"] else None
 
     def label(self, position: int) -> object:
@@ -79,7 +83,7 @@ class Frame:
         return self.labels[position] if self.labels is not None else position
 
     def without_rows(self) -> "Frame":
-        """Give the table of the same columns that has no rows."""
+        """Give a table of the same columns without rows."""
         if self.kind in ("pandas", "cudf"):
             bare = self.native.iloc[:0]
         elif self.kind in ("polars", "pyarrow", "pyarrow_batch"):
@@ -103,7 +107,7 @@ class Frame:
         if self.kind in ("numpy", "other"):
             return self.native[:, position]
         if self.kind == "pandas":
-            # By position it takes pandas ten times as long, and names are different.
+            # By position pandas takes ten times as long, and no two names are the same.
             label = self.native.columns[position]
             return self.native[label] if type(label) is str else self.native.iloc[:, position]
         return self.native.to_series(position) if self.kind == "polars" else self.native.column(position)
@@ -134,7 +138,7 @@ class Frame:
         )
 
     def numbers(self, position: int, vocabulary: Vocabulary) -> Array | None:
-        """Whole numbers of a column that a vocabulary can be compared with, where they lie; None of any other."""
+        """Whole numbers of a column that can be compared with a vocabulary, where they lie; None for other columns."""
         if vocabulary.kind != "number":
             return None
         if self.is_on_device:
@@ -146,13 +150,13 @@ class Frame:
         return None if numbers is None else numbers[0]
 
     def whole_numbers(self, position: int) -> tuple[Array, str] | None:
-        """Whole numbers of every row of a column, where they lie, and the name of their type; None of any other."""
+        """Whole numbers of every row of a column, where they lie, and the name of their type; None for any other."""
         if self.is_on_device:
             return device_columns.whole_numbers(self._device_column(position))
         return factorizing.whole_numbers(self.column(position), self.label(position))
 
     def empty_vocabulary(self, position: int) -> Vocabulary | None:
-        """Vocabulary of no rows of a column; None where its type does not say what kind its values are."""
+        """Vocabulary of a column without rows; None where the column's type does not name the kind of its values."""
         if self.is_on_device:
             return None
         return factorizing.empty_vocabulary(self.column(position), self.label(position))
@@ -259,7 +263,8 @@ def from_native(table: Any, **how: Any) -> Any:
 def is_collection(data: Any) -> bool:
     """Whether data holds things one after the other, and can be read no other way.
 
-    So are a list, an iterator, or the values of a dict; not text, a mapping, a set, an array, a series or a table.
+    A list, an iterator and the values of a dict are collections.  Text, a mapping, a set, an array, a series and a
+    table are not.
     """
     if isinstance(data, (list, tuple)):
         return True
@@ -269,7 +274,7 @@ def is_collection(data: Any) -> bool:
 
 
 def is_of_dask(data: Any, types: tuple[str, ...] = _OF_DASK) -> bool:
-    """Whether data is a frame or series of Dask, or something else that it has yet to compute."""
+    """Whether data is a frame or series of Dask, or anything else that Dask has yet to compute."""
     return any(
         base.__module__.split(".")[0] in ("dask", "dask_expr", "distributed") and base.__name__ in types
         for base in type(data).__mro__
@@ -305,7 +310,7 @@ def engine_holding(data: Any) -> str | None:
 
 
 def refuse_dask(data: Any, name: str) -> None:
-    """Raise if data is a frame or series of Dask, or something else that it has yet to compute."""
+    """Raise if data is a frame or series of Dask, or anything else that Dask has yet to compute."""
     if is_of_dask(data):
         raise TypeError(
             f"{name} is a {type(data).__name__} of Dask, without rows yet, and stands beside other data. Give X, y, "
@@ -329,7 +334,7 @@ def _read_frame(data: Any) -> Frame | None:
     if not is_lazy and (frame := _of_pandas_or_polars(data)) is not None:
         return frame
     if is_series(data):
-        raise not_two_dimensional((len(data),), data)
+        raise _not_two_dimensional((len(data),), data)
     eager = None if is_lazy else _read_known(data)
     if eager is None and isinstance(from_native(data, pass_through=True), nw.LazyFrame):
         of_spark = engine_holding(data) == "spark"
@@ -386,13 +391,27 @@ def _read_array(data: Any) -> Frame:
     if devices.on_gpu(data):
         matrix = device_columns.adopt(data, "X")
         if matrix.ndim != 2:
-            raise not_two_dimensional(matrix.shape, matrix)
+            raise _not_two_dimensional(matrix.shape, matrix)
         return Frame(matrix, "cupy", matrix.shape)
     array = to_array(data, "X")
     columns.check_real("X", array)
     if array.ndim != 2:
-        raise not_two_dimensional(array.shape, array)
+        raise _not_two_dimensional(array.shape, array)
     return Frame(array, "numpy", array.shape)
+
+
+def _not_two_dimensional(shape: tuple[int, ...], found: object) -> ValueError:
+    """Error for data that is no table, worded as scikit-learn does."""
+    if len(shape) > 2:
+        return ValueError(f"Found array with dim {len(shape)}, while dim 2 is required: one row per sample.")
+    what = "1D" if len(shape) == 1 else "scalar"
+    name = getattr(found, "name", None)
+    as_table = f" One column of a frame is a table as X[[{name!r}]]." if isinstance(name, str) and name else ""
+    return ValueError(
+        f"Expected 2D array, got {what} array instead:\narray={found}.\n"
+        "Reshape your data either using array.reshape(-1, 1) if your data has a single feature or "
+        f"array.reshape(1, -1) if it contains a single sample.{as_table}"
+    )
 
 
 def to_array(data: Any, name: str) -> Any:
@@ -419,7 +438,7 @@ def to_array(data: Any, name: str) -> Any:
     try:
         array = np.asarray(data)
     except ValueError:
-        raise ragged_rows(name) from None
+        raise _ragged_rows(name) from None
     if not isinstance(data, (list, tuple)) or array.dtype.kind not in "fUS":
         return array
     # NumPy turns 1 beside "a" into "1", and a large integer beside 0.5 into another number.
@@ -429,10 +448,16 @@ def to_array(data: Any, name: str) -> Any:
     return objects
 
 
+def _ragged_rows(name: str) -> ValueError:
+    """Error for a list of rows of different lengths."""
+    held = "column" if name == "X" else "target"
+    return ValueError(f"{name} is a list whose rows have different lengths. Give every row one value per {held}.")
+
+
 def assemble(frame: Frame, names: list[str], arrays: list[Array], passed: list[int], kind: str | None) -> Any:
     """Give a table of new columns, then columns of `frame` by position, of its own kind or another."""
     if kind == "pandas" and frame.wrap is devices.accelerate:
-        # It is pandas to its user already, and stays where it is.
+        # The user already sees pandas, so the table stays where it is.
         kind = None
     labelled = any(isinstance(array, pa.Array) for array in arrays)
     is_own_kind = kind is None or kind == frame.kind
@@ -531,7 +556,7 @@ def _pyarrow(frame: Frame, names: list[str], arrays: list[Array], passed: list[i
     if frame.kind in ("pyarrow", "pyarrow_batch"):
         fields += [frame.native.schema.field(position) for position in passed]
         columns += [frame.native.column(position) for position in passed]
-        # What pandas wrote there is about the columns as they were.
+        # The metadata that pandas wrote describe the columns as they were.
         metadata = {key: text for key, text in (frame.native.schema.metadata or {}).items() if key != b"pandas"}
     elif passed:
         rest = _select(frame, passed, "pyarrow").to_arrow()
@@ -565,7 +590,7 @@ def _called(frame: Frame, passed: list[int]) -> Any:
 def _select(frame: Frame, passed: list[int], kind: Literal["pandas", "polars", "pyarrow"]) -> Any:
     """Give the columns of a frame as a narwhals frame, which knows how to turn one library's into another's.
 
-    Those of an array are of the library that is wanted.
+    Columns of an array become a frame of the library that is wanted.
     """
     if frame.kind == "numpy":
         names = frame.labels or [f"x{position}" for position in range(frame.n_columns)]

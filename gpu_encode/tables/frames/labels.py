@@ -1,4 +1,4 @@
-"""Values of categories as columns of Arrow, and columns of these from places among them."""
+"""Values of categories as columns of Arrow, and columns of values that are given by their indices."""
 
 from decimal import Decimal
 from typing import Any
@@ -16,8 +16,8 @@ _DAY = 86_400
 _OF_ARROW = ("s", "ms", "us", "ns")
 
 
-def column_of(labels: Vocabulary, places: Array, column: object) -> Any:
-    """Give an Arrow array of the values at some places, null where these are NaN.
+def column_of(labels: Vocabulary, indices: Array, column: object) -> Any:
+    """Give an Arrow array of the values with these indices; null where an index is NaN.
 
     Dates keep their unit and their time zone; those without a time of day are dates again.
 
@@ -25,7 +25,7 @@ def column_of(labels: Vocabulary, places: Array, column: object) -> Any:
     ----------
     labels : Vocabulary
         Of text or dates.
-    places : float array (rows,)
+    indices : float array (rows,)
     column : str
         Name of the column, for messages.
 
@@ -37,12 +37,12 @@ def column_of(labels: Vocabulary, places: Array, column: object) -> Any:
     >>> column_of(labels, np.array([1.0, np.nan, 0.0]), "level").to_pylist()
     ['low', None, 'high']
     """
-    missing = np.isnan(places)
-    return in_arrow(labels, column).take(pa.array(np.where(missing, 0, places).astype(np.int64), mask=missing))
+    missing = np.isnan(indices)
+    return in_arrow(labels, column).take(pa.array(np.where(missing, 0, indices).astype(np.int64), mask=missing))
 
 
 def in_arrow(labels: Vocabulary, column: object) -> Any:
-    """Give all values as an Arrow array of their type; whole numbers and decimals that no type of C holds as decimals.
+    """Give all values as an Arrow array of their type; numbers that no type of C holds exactly become decimals.
 
     Raises
     ------

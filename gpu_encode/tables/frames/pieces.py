@@ -1,4 +1,4 @@
-"""Several tables that are one: their rows follow one another, and every bit is that of the table they make up."""
+"""Several tables as one: their rows follow one another, and every bit is that of the one table."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
@@ -15,7 +15,7 @@ from gpu_encode.tables.categories.vocabulary import FactorizedColumn, Vocabulary
 from gpu_encode.tables.frames.device_columns import to_host
 from gpu_encode.tables.frames.device_vectors import NumberedLabels
 from gpu_encode.tables.frames.frame import Frame, from_native, is_collection, is_frame, is_series, read, refuse_dask
-from gpu_encode.words.errors.pieces import columns_of_piece, series_among_tables
+from gpu_encode.words.errors.tables import first_names
 from gpu_encode.words.errors.targets import incomparable_labels
 from gpu_encode.words.errors.values import RowError, mixed_types
 
@@ -98,11 +98,11 @@ class Pieces:
         for number, part, rows in filled:
             with self._naming_piece(number):
                 codes[rows], vocabularies[number], _ = part.keys(position, ops)
-        vocabulary, places = join_vocabularies(vocabularies, self.label(position), self.role)
+        vocabulary, indices = join_vocabularies(vocabularies, self.label(position), self.role)
         for number, _, rows in filled:
-            # Sorted values are in the places of all values if there are as many of them.
+            # Sorted values have the indices of all values if there are as many of them.
             if len(vocabularies[number]) < len(vocabulary):
-                codes[rows] = through(places[number], codes[rows], ops)
+                codes[rows] = through(indices[number], codes[rows], ops)
         return FactorizedColumn(codes, vocabulary)
 
     def lookup(self, position: int, vocabulary: Vocabulary, ops: Ops) -> Array:
@@ -115,13 +115,13 @@ class Pieces:
         return codes
 
     def numbers(self, position: int, vocabulary: Vocabulary) -> Array | None:
-        """Nothing: numbers of several tables do not lie in one piece."""
+        """None: numbers of several tables do not lie in one piece."""
 
     def whole_numbers(self, position: int) -> tuple[Array, str] | None:
-        """Nothing, for the same reason."""
+        """None, for the same reason."""
 
     def empty_vocabulary(self, position: int) -> None:
-        """Nothing: the tables may hold values of several kinds."""
+        """None: the tables may hold values of several kinds."""
 
     def values(self, position: int) -> Array:
         """Plain values of a column, as of a frame."""
@@ -150,9 +150,9 @@ def tables_of(data: Any) -> list[Any] | None:
     Raises
     ------
     TypeError
-        If there is something else among the tables, or there are series in their place.
+        If there is something else among the tables, or there are series instead.
     ValueError
-        If there is nothing.
+        If there is no table.
 
     Examples
     --------
@@ -171,7 +171,7 @@ def tables_of(data: Any) -> list[Any] | None:
     for number, table in enumerate(data):
         refuse_dask(table, f"X[{number}]")
         if is_series(devices.unwrap(table)):
-            raise series_among_tables(number, type(table).__name__, hasattr(table, "to_frame"))
+            raise _series_among_tables(number, type(table).__name__, hasattr(table, "to_frame"))
         if not is_table(table):
             if not tables and not iterated:
                 return None
@@ -186,6 +186,15 @@ def tables_of(data: Any) -> list[Any] | None:
             "iterator of at least one table."
         )
     return tables
+
+
+def _series_among_tables(number: int, type_name: str, has_to_frame: bool) -> TypeError:
+    """Error for a list of series, which is neither a list of tables nor of rows."""
+    advice = "[part.to_frame() for part in X]" if has_to_frame else "[pyarrow.table({'name': part}) for part in X]"
+    return TypeError(
+        f"X[{number}] is a series ({type_name}), and a table in pieces is a list of tables. Where each series is a "
+        f"piece of one column, make tables of them: {advice}. Where each is a row, or a whole column, make one table."
+    )
 
 
 def is_table(data: Any) -> bool:
@@ -222,7 +231,7 @@ def part_with(frame: Frame | Pieces, row: int) -> tuple[Frame, int]:
 
 
 def with_piece(frame: Frame | Pieces, error: RowError) -> RowError:
-    """Give an error about a row with the place of the row in the table that has it."""
+    """Give an error about a row with the number of its row in the table that has it."""
     return error.in_pieces(frame.role, frame.lengths) if isinstance(frame, Pieces) else error
 
 
@@ -239,7 +248,7 @@ def naming_piece(role: str, number: int, lengths: Sequence[int] = ()) -> Iterato
 
 
 def _check_columns(number: int, first: Frame, other: Frame) -> None:
-    """Raise unless names are the same; names that are no strings count for nothing beside an array, which has none."""
+    """Raise unless names are the same; beside an array, which has none, names that are no strings are ignored."""
     nameless = first.labels is None or other.labels is None
     if nameless and first.n_columns != other.n_columns:
         raise ValueError(
@@ -247,14 +256,34 @@ def _check_columns(number: int, first: Frame, other: Frame) -> None:
             "columns."
         )
     if first.names != other.names if nameless else first.labels != other.labels:
-        raise columns_of_piece(number, first.labels, other.labels)
+        raise _columns_of_piece(number, first.labels, other.labels)
+
+
+def _columns_of_piece(number: int, first: Sequence[object] | None, found: Sequence[object] | None) -> ValueError:
+    """Error for a table whose columns are not those of the first; None is a table without column names."""
+    if first is None:
+        says = f"X[{number}] has the column names {first_names(found or [])}, but X[0] has none"
+    elif found is None:
+        says = f"X[{number}] has no column names, but X[0] has {first_names(first)}"
+    elif set(first) == set(found):
+        position = next(i for i, pair in enumerate(zip(first, found, strict=True)) if pair[0] != pair[1])
+        says = (
+            f"X[{number}] has the columns of X[0] in another order: at position {position} it has {found[position]!r}, "
+            f"but X[0] has {first[position]!r}"
+        )
+    else:
+        missing, extra = _without(first, found), _without(found, first)
+        differences = [f"lacks {first_names(missing)}, which X[0] has"] if missing else []
+        differences += [f"has {first_names(extra)}, which X[0] lacks"] if extra else []
+        says = f"X[{number}] {', and '.join(differences)}"
+    return ValueError(f"{says}. All tables must have the same columns in the same order.")
 
 
 NUMBERS = set("biuf")
 
 
 def join_vocabularies(parts: dict[int, Vocabulary], column: object, role: str) -> tuple[Vocabulary, dict[int, Array]]:
-    """Give the sorted vocabulary of all values, and the places in it of the values of each table.
+    """Give the sorted vocabulary of all values, and the indices in it of the values of each table.
 
     Parameters
     ----------
@@ -270,9 +299,9 @@ def join_vocabularies(parts: dict[int, Vocabulary], column: object, role: str) -
     for number, values in filled.items():
         if values.title != titles[0]:
             raise mixed_types(column, titles[0], f"{values.title} (in {role}[{number}])")
-    vocabulary, places = Vocabulary.from_unsorted(union_of([part.values for part in parts.values()]))
+    vocabulary, indices = Vocabulary.from_unsorted(union_of([part.values for part in parts.values()]))
     ends = np.cumsum([len(part) for part in parts.values()])
-    return vocabulary, dict(zip(parts, np.split(places, ends[:-1]), strict=True))
+    return vocabulary, dict(zip(parts, np.split(indices, ends[:-1]), strict=True))
 
 
 def join_vectors(parts: Sequence[Any]) -> Any:
@@ -283,9 +312,9 @@ def join_vectors(parts: Sequence[Any]) -> Any:
     every = np.concatenate([part.labels for part in filled])
     if len(kinds := sorted({type(label).__name__ for label in every})) > 1:
         raise incomparable_labels(kinds)
-    labels, places = np.unique(every, return_inverse=True)
+    labels, indices = np.unique(every, return_inverse=True)
     ops = devices.cuda()
-    tables = np.split(places, np.cumsum([len(part.labels) for part in filled])[:-1])
+    tables = np.split(indices, np.cumsum([len(part.labels) for part in filled])[:-1])
     codes = [through(table, part.codes, ops) for table, part in zip(tables, filled, strict=True)]
     return NumberedLabels(np.concatenate(codes), labels)
 
@@ -307,7 +336,7 @@ def concatenate(arrays: Sequence[Array]) -> Array:
     held = [to_host(array) for array in filled]
     kinds = {array.dtype.kind for array in held}
     if kinds <= NUMBERS | {"O"} and kinds != {"O"}:
-        # Nothing but nulls says no more of the type than NaN.
+        # A vector of nulls alone says no more about the type than NaN does.
         held = [np.full(len(array), np.nan) if _is_all_null(array) else array for array in held]
         kinds = {array.dtype.kind for array in held}
     if len(kinds) > 1 and not kinds <= NUMBERS:
@@ -330,3 +359,8 @@ def _is_all_null(array: Array) -> bool:
 def _fits(array: Array, target: "np.dtype[Any]") -> bool:
     limits = np.iinfo(target)
     return int(array.min()) >= limits.min and int(array.max()) <= limits.max
+
+
+def _without(names: Sequence[object], others: Sequence[object]) -> list[object]:
+    known = set(others)
+    return [name for name in names if name not in known]

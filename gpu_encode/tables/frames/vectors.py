@@ -20,8 +20,7 @@ from gpu_encode.tables.frames.device_columns import to_host
 from gpu_encode.tables.frames.device_vectors import Incomplete, NumberedLabels
 from gpu_encode.tables.frames.frame import Frame, is_collection, is_frame, read, refuse_dask, refuse_sparse, to_array
 from gpu_encode.tables.frames.pieces import Pieces, is_table, join_vectors
-from gpu_encode.words.errors.pieces import targets_of_piece
-from gpu_encode.words.errors.tables import inconsistent_lengths, not_one_column
+from gpu_encode.words.errors.tables import first_names, inconsistent_lengths, not_one_column
 from gpu_encode.words.errors.targets import missing_targets, timestamps_as_target
 from gpu_encode.words.errors.values import mixed_types
 
@@ -36,8 +35,8 @@ def read_vector(data: Any, role: str, n_rows: int | None = None) -> Array:
     data : list, tuple, ndarray, series or frame
         The values, matched to the rows by position.
     role : str
-        What they are, as named in messages: "y", "sample_weight", "groups".  A null in "y" is an error, which for
-        NaN in an array of floats is left to who learns from it.
+        What they are, as named in messages: "y", "sample_weight", "groups".  A null in "y" is an error; NaN in an array
+        of floats is left to the encoder that learns from it.
     n_rows : int, optional
         How many there must be.
 
@@ -57,7 +56,7 @@ def read_vector(data: Any, role: str, n_rows: int | None = None) -> Array:
     array(['a', None], dtype=object)
     """
     values = _only_one(read_targets(data, n_rows, role), role)
-    # Labels are for targets; who wants numbers says what it got instead.
+    # Only targets may be labels; a caller that wants numbers says what it got instead.
     return values.fetch() if isinstance(values, NumberedLabels) and role != "y" else values
 
 
@@ -104,7 +103,7 @@ def _without_nan(values: Any) -> Any:
 
 
 def on_host(targets: Sequence[tuple[str | None, Any]]) -> Array:
-    """Targets that were read, for those who know NumPy alone: one vector, or a matrix of a column each."""
+    """Targets for callers that know only NumPy: one vector, or a matrix with a column for each target."""
     fetched = [
         values.fetch() if isinstance(values, (Incomplete, NumberedLabels)) else to_host(values) for _, values in targets
     ]
@@ -142,7 +141,7 @@ def _to_vector(column: Column, role: str, keep_missing: bool = False) -> Any:
         if data.dtype.kind in "biuUSc":
             columns.check_real(role, data)
             return data
-        # Who learns from y looks at its floats anyway, and says what is wrong.
+        # The encoder that learns from y looks at its floats anyway, and says what is wrong.
         if data.dtype.kind == "f" and (role == "y" or sum_is_finite(data)):
             return data
     values, nulls = columns.plain(column)
@@ -208,7 +207,10 @@ class PieceVectors:
         for number, own_names in enumerate(names):
             # A series' name means nothing where there is but one target.
             if len(own_names) != len(names[0]) or (len(own_names) > 1 and own_names != names[0]):
-                raise targets_of_piece(number, names[0], own_names)
+                raise ValueError(
+                    f"y[{number}] has {_targets(own_names)}, but y[0] has {_targets(names[0])}. All must have the same "
+                    "targets in the same order."
+                )
         every = [join_incomplete([targets[i][1] for targets in per_part]) for i in range(len(names[0]))]
         for values in every if self.role == "y" and not keep_missing else ():
             _refuse_missing(values)
@@ -242,7 +244,7 @@ class PieceVectors:
                 )
 
     def _check_temporal(self) -> None:
-        """Raise for dates and times as a target, and for those of several units: of each bare numbers are read."""
+        """Raise for dates and times as a target, and for several units: each table is read as bare numbers."""
         typed_columns = [column for part in self.parts for column in _typed_columns_of(part) if len(column)]
         kinds = list(dict.fromkeys(map(_temporal_kind, typed_columns)))
         if self.role == "y" and any(kinds):
@@ -252,7 +254,7 @@ class PieceVectors:
 
 
 def in_line(data: Any, role: str, frame: Frame | Pieces) -> Any:
-    """Tell one vector for all rows from one for each table, of which there are several only where X is in pieces.
+    """Tell one vector for all rows from a list of vectors, one for each table of an X in pieces.
 
     Examples
     --------
@@ -295,7 +297,7 @@ def is_vector(data: Any) -> bool:
 
 
 def join_incomplete(parts: Sequence[Any]) -> Any:
-    """Values of all rows, of which some may be missing in some of the tables."""
+    """Join the values of all tables; in some of them rows may lack a value."""
     if not any(isinstance(part, Incomplete) for part in parts):
         return join_vectors(parts)
     values = join_vectors([part.values if isinstance(part, Incomplete) else part for part in parts])
@@ -317,13 +319,13 @@ def _typed_columns_of(part: Any) -> list[Column]:
 
 
 def _holds_timestamps(values: Any) -> bool:
-    """Whether numbered labels are dates or times, which a device has no other type for."""
+    """Whether numbered labels are dates or times, for which a device has no other type."""
     held = values.values if isinstance(values, Incomplete) else values
     return isinstance(held, NumberedLabels) and held.dtype.kind in "mM"
 
 
 def _temporal_kind(column: Column) -> str | None:
-    """Kind and unit of a column of dates, times or durations; None of any other."""
+    """Kind and unit of a column of dates, times or durations; None for any other."""
     if not columns.is_temporal(column):
         return None
     data = column.data[:0]
@@ -350,3 +352,7 @@ def move_to_reader(values: Any, backend: Ops) -> Any:
         return values
     is_array = not isinstance(values, (NumberedLabels, Incomplete))
     return to_host(values) if is_array else values.on_host()
+
+
+def _targets(names: Sequence[object]) -> str:
+    return f"{len(names)} targets" if None in names else f"the targets {first_names(names)}"

@@ -1,1 +1,1 @@
-"""Messages of errors, by topic."""
+"""Messages of errors that several modules share, by topic."""

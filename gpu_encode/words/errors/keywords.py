@@ -1,9 +1,9 @@
-"""Parameters by the words of other libraries: which of ours takes their place."""
+"""Parameters of other libraries, and the parameters that replace them here."""
 
 import difflib
 import inspect
 
-# What encoders have in place of a parameter of category_encoders, feature-engine, cuML, NVTabular, CatBoost, pandas.
+# For encoders: replacements of parameters of category_encoders, feature-engine, cuML, NVTabular, CatBoost and pandas.
 INSTEAD = {
     **dict.fromkeys(("cols", "variables", "cat_features", "cat_cols", "features"), "columns"),
     **dict.fromkeys(("min_samples_leaf", "smoothing"), "smooth=Sigmoid(k=min_samples_leaf, f=smoothing)"),
@@ -28,7 +28,7 @@ INSTEAD = {
     "quantile": "StatisticEncoder([('quantile', q)])",
     "stat": "StatisticEncoder",
 }
-# What schemes and smoothings have in place of one.
+# The same for schemes and smoothings.
 IN_SCHEMES = {
     **dict.fromkeys(("folds", "n_folds", "cv"), "n_splits"),
     **dict.fromkeys(("seed", "fold_seed", "random_seed"), "random_state"),
@@ -40,11 +40,11 @@ IN_SCHEMES = {
     "min_samples_leaf": "k",
     "smoothing": "f",
 }
-# What options of category_encoders are called: the first that is allowed.
+# Options of category_encoders, and their names here: the first allowed one is suggested.
 OPTIONS = {"value": ("category", "prior"), "return_nan": ("nan",)}
 # The parameter of a scheme that names a column.
 OF_COLUMNS = {"KFold": "by", "GroupKFold": "groups", "TimeFolds": "time"}
-# What encoders have that learn from a target.
+# Parameters of encoders that learn from a target.
 OF_TARGETS = ("cv", "smooth", "target_type", "prior", "shuffle", "random_state")
 
 
@@ -54,7 +54,7 @@ def unknown_keyword(owner: type, name: str) -> TypeError:
     begun = f"{owner.__name__}() got an unexpected keyword argument {name!r}"
     encodes = "columns" in known
     meant = (INSTEAD if encodes else IN_SCHEMES).get(name)
-    # Ours, unless it is words.
+    # The name of our parameter, unless the replacement is a sentence.
     word = None if meant is None else meant.partition("=")[0].partition(":")[0]
     if encodes and "cv" not in known and not {name, word}.isdisjoint(OF_TARGETS):
         return TypeError(f"{begun}: it is for encoders that learn from a target, and this one does not. Leave it out.")

@@ -1,4 +1,4 @@
-"""Parameters of other names or types, out of range, or that do not go together."""
+"""Parameters with unknown names, of wrong types, out of range, or that do not go together."""
 
 import inspect
 import math
@@ -9,7 +9,7 @@ from gpu_encode.words.errors.keywords import OF_COLUMNS, OPTIONS, unknown_keywor
 
 
 class Signature:
-    """The signature of a class, of its constructor alone: its `__new__` would hide it."""
+    """The signature of a class's constructor, which `__new__` would hide."""
 
     def __get__(self, instance: object, owner: type) -> inspect.Signature:
         """Give the signature of the owner's constructor."""
@@ -20,12 +20,12 @@ class Signature:
 
 
 class KnownKeywords:
-    """Base of classes that say of a parameter that they do not have which one was meant."""
+    """Base of classes that name the parameter that was probably meant, if they are given one that they do not have."""
 
     __signature__ = Signature()
 
     def __new__(cls, *_: Any, **named: Any) -> Self:
-        """Refuse unknown parameters before the constructor does, which would not say which one was meant."""
+        """Refuse unknown parameters before the constructor does, and name the one that was probably meant."""
         for name in named.keys() - {*inspect.signature(cls).parameters} if named else ():
             raise unknown_keyword(cls, name)
         made: Self = super().__new__(cls)
@@ -66,13 +66,13 @@ def check_n_splits(owner: str, n_splits: object) -> None:
 
 
 def check_option(owner: str, name: str, value: object, allowed: tuple[object, ...], *others: str) -> None:
-    """Raise ValueError unless `value` is one of the allowed ones; `others` names what was checked for before."""
+    """Raise ValueError unless `value` is an allowed option; `others` names options that the caller checked before."""
     if not any(type(value) is type(option) and value == option for option in allowed):
         raise bad_option(owner, name, value, (*(repr(option) for option in allowed), *others))
 
 
 def bad_option(owner: str, name: str, value: object, allowed: tuple[str, ...]) -> ValueError:
-    """Error for an option that does not exist; names those that do, and which of them another library calls so."""
+    """Error for an option that does not exist; names the options, and the one that another library calls so."""
     named = OPTIONS.get(value, ()) if isinstance(value, str) else ()
     here = [repr(option) for option in named if repr(option) in allowed]
     instead = f": what category_encoders calls {value!r} is {here[0]} here" if here else ""
@@ -82,11 +82,6 @@ def bad_option(owner: str, name: str, value: object, allowed: tuple[str, ...]) -
 def bad_parameter(owner: str, name: str, value: object, law: str) -> ValueError:
     """Error for a parameter that breaks a law, which begins with "must"."""
     return ValueError(f"The {name!r} parameter of {owner} {law}. Got {value!r} instead.")
-
-
-def no_list_of(name: str, value: object, example: str) -> ValueError:
-    """Error for a parameter that must list what is compared, and lists nothing."""
-    return ValueError(f"The {name!r} parameter of tune must be a list, for example {example}. Got {value!r} instead.")
 
 
 def scheme_without_held_out_rows(scheme: object) -> ValueError:
@@ -105,7 +100,7 @@ def scheme_without_held_out_rows(scheme: object) -> ValueError:
 
 
 def no_cv_by_column(what: str) -> ValueError:
-    """Error for what scores all columns under one scheme, and was given one for each."""
+    """Error for a call that scores all columns under one scheme, and was given a scheme for each column."""
     return ValueError(
         f"{what} holds out the same rows for all columns, and cv of the encoder is a dict. Give it one scheme here, "
         "and the dict to the encoder that comes of it."
@@ -113,7 +108,7 @@ def no_cv_by_column(what: str) -> ValueError:
 
 
 def no_ages(what: str, scheme: object) -> ValueError:
-    """Error for what takes all rows alike, and was given a scheme in which they count by their age."""
+    """Error for a call that weighs all rows alike, and was given a scheme in which rows count by their age."""
     given = "half_life" if getattr(scheme, "window", None) is None else "window"
     again = (
         f"Weights follow from the last time of all rows: call fit on all of them again; or leave {given} out, and "
@@ -129,8 +124,10 @@ def no_ages(what: str, scheme: object) -> ValueError:
     )
 
 
-def splits_used_once(cv: object) -> TypeError:
-    """Error for splits that are gone once they have been read."""
-    return TypeError(
-        f"cv gives its splits only once ({type(cv).__name__}), and the tuned encoder needs them again. Pass list(cv)."
-    )
+def nameless_statistic(function: object) -> ValueError:
+    """Error for a function, or a name of a statistic, that cannot be the name of a column."""
+    if not callable(function):
+        return ValueError(
+            f"The name of a MergeableStatistic must be a Python identifier, such as 'geometric_mean'. Got {function!r}."
+        )
+    return ValueError(f"statistics holds {function!r}, which has no name for its column. Define it by `def name(...)`.")

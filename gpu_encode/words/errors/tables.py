@@ -2,43 +2,17 @@
 
 import difflib
 from collections.abc import Sequence
+from typing import Any
 
+import numpy as np
 
-def not_two_dimensional(shape: tuple[int, ...], found: object) -> ValueError:
-    """Error for data that is no table, worded as scikit-learn does."""
-    if len(shape) > 2:
-        return ValueError(f"Found array with dim {len(shape)}, while dim 2 is required: one row per sample.")
-    what = "1D" if len(shape) == 1 else "scalar"
-    name = getattr(found, "name", None)
-    as_table = f" One column of a frame is a table as X[[{name!r}]]." if isinstance(name, str) and name else ""
-    return ValueError(
-        f"Expected 2D array, got {what} array instead:\narray={found}.\n"
-        "Reshape your data either using array.reshape(-1, 1) if your data has a single feature or "
-        f"array.reshape(1, -1) if it contains a single sample.{as_table}"
-    )
+MOST_NAMES = 5
+NO_NUMBERS = "Convert the column to numbers, or leave it out of values."
 
 
 def other_width(owner: str, found: int, fitted: int) -> ValueError:
     """Error for another number of columns than at fit, worded as scikit-learn does."""
     return ValueError(f"X has {found} features, but {owner} is expecting {fitted} features as input.")
-
-
-def ragged_rows(name: str) -> ValueError:
-    """Error for a list of rows of different lengths."""
-    held = "column" if name == "X" else "target"
-    return ValueError(f"{name} is a list whose rows have different lengths. Give every row one value per {held}.")
-
-
-def mixed_name_types(types: list[str]) -> TypeError:
-    """Error for column names of which only some are strings, in scikit-learn's words."""
-    return TypeError(
-        "Feature names are only supported if all input features have string names, "
-        f"but your input has {types} as feature name / column name types. "
-        "If you want feature names to be stored and validated, you must convert "
-        "them all to strings, by using X.columns = X.columns.astype(str) for "
-        "example. Otherwise you can remove feature / column names from your input "
-        "data, or convert them all to a non-string data type."
-    )
 
 
 def inconsistent_lengths(role: str, lengths: list[int]) -> ValueError:
@@ -54,17 +28,6 @@ def not_one_column(role: str, shape: tuple[int, ...]) -> ValueError:
     return ValueError(f"{role} should be a 1d array, got an array of shape {shape} instead.")
 
 
-def no_column(role: str, found: object) -> ValueError:
-    """Error for what can be no name of a column; says how joint keys and groups are given."""
-    hint = ""
-    if role == "columns" and isinstance(found, list):
-        hint = f" Write a joint key as a tuple, {tuple(found)!r}."
-    elif role.startswith("The scheme"):
-        hint = " It is one column, into which several are joined first; groups may be given to fit_transform instead."
-    kind = type(found).__name__
-    return ValueError(f"{role} must be the name or position of a column of X. Got a {kind} instead.{hint}")
-
-
 def unknown_column(role: str, name: object, present: Sequence[object]) -> ValueError:
     """Error for a column that is not there; suggests the nearest names."""
     near = difflib.get_close_matches(str(name), [str(other) for other in present])
@@ -74,7 +37,7 @@ def unknown_column(role: str, name: object, present: Sequence[object]) -> ValueE
 
 
 def not_encoded(parameter: str, column: object, joint_keys: Sequence[tuple[object, ...]] = ()) -> ValueError:
-    """Error for a parameter that says something of a column that is not encoded; suggests joint keys of its columns."""
+    """Error for a parameter about a column that is not encoded; suggests joint keys of its columns."""
     members = set(column) if isinstance(column, tuple) else {column}
     near = [key for key in joint_keys if members <= set(key)]
     hint = f" Did you mean {' or '.join(map(repr, near[:3]))}?" if near else ""
@@ -82,3 +45,34 @@ def not_encoded(parameter: str, column: object, joint_keys: Sequence[tuple[objec
         f"{parameter} names {column!r}, which is not among the columns to encode.{hint} Add it to columns, or leave it "
         "out."
     )
+
+
+def first_names(names: Sequence[object]) -> str:
+    """List the first names, and the number of all."""
+    more = f", ... ({len(names)} in all)" if len(names) > MOST_NAMES else ""
+    return ", ".join(map(repr, names[:MOST_NAMES])) + more
+
+
+def rows_have_changed(what: str) -> ValueError:
+    """Error for rows that differ from those of an earlier pass."""
+    return ValueError(
+        f"{what} that were not there when the rows were looked through first. All passes must read the same rows: "
+        "do not write to the source meanwhile, and make lazy sources give the same rows every time."
+    )
+
+
+def no_value_columns(found: object) -> ValueError:
+    """Error for `values` that is no list of columns."""
+    return ValueError(
+        f"values must be a list of names or positions of at least one column, each once, or None. Got {found!r}."
+    )
+
+
+def check_number_of_codes(expected: int, X: Any) -> None:
+    """Raise ValueError, in scikit-learn's words, unless X has as many columns as the encoder has outputs."""
+    shape = np.shape(X)
+    if len(shape) == 2 and shape[1] != expected:
+        raise ValueError(
+            f"Shape of the passed X data is not correct. Expected {expected} columns, got {shape[1]}. Give the encoded "
+            "columns alone, in their order."
+        )

@@ -7,12 +7,12 @@ from numpy.typing import NDArray
 
 
 class RowError(ValueError):
-    """Error whose message names a row, and can be said again of tables, or vectors, in pieces.
+    """Error whose message names a row; for tables or vectors in pieces, it can name the piece as well.
 
     Parameters
     ----------
     before, after : str
-        What stands around the number of the row.
+        Text before and after the number of the row.
     row : int
 
     Examples
@@ -30,11 +30,11 @@ class RowError(ValueError):
         return f"{self.before}{self.row}{self.after}"
 
     def below(self, n_rows: int) -> Self:
-        """Give the error with so many rows in front of those that it was found in."""
+        """Give the error for a row that has so many more rows before it."""
         return type(self)(self.before, n_rows + self.row, self.after)
 
     def in_pieces(self, role: str, lengths: Sequence[int]) -> Self:
-        """Give the error with the place of its row, which is counted over all pieces, in the piece that has it."""
+        """Give the error with the number of its row, which is counted over all pieces, in the piece that has it."""
         row = self.row
         for number, length in enumerate(lengths):
             if row < length:
@@ -44,7 +44,7 @@ class RowError(ValueError):
 
 
 def first_of(before: str, rows: NDArray[Any], what: str, after: str) -> RowError:
-    """Error that says how many rows there are, and which is the first.
+    """Error that gives the number of such rows, and names the first of them.
 
     Examples
     --------
@@ -56,14 +56,15 @@ def first_of(before: str, rows: NDArray[Any], what: str, after: str) -> RowError
     return RowError(f"{before}{len(rows)} {what}, the first in row ", int(rows[0]), after)
 
 
-def _column(column: object) -> str:
+def of_column(column: object) -> str:
+    """Name the column of an error, where it has a name."""
     return f"column {column!r}" if column is not None else "a column"
 
 
 def unsupported_type(column: object, type_name: str) -> TypeError:
     """Error for values that are no categories; worded so that scikit-learn's checks know it."""
     return TypeError(
-        f"{_column(column)} holds {type_name} values, which cannot be categories: the argument must be uniformly "
+        f"{of_column(column)} holds {type_name} values, which cannot be categories: the argument must be uniformly "
         "strings or numbers, bytes, dates, times, booleans, or intervals or periods of pandas. Convert the column, for "
         "example to str."
     )
@@ -72,20 +73,20 @@ def unsupported_type(column: object, type_name: str) -> TypeError:
 def mixed_types(column: object, first: str, second: str) -> TypeError:
     """Error for a column of values that cannot be compared with one another."""
     return TypeError(
-        f"{_column(column)} mixes {first} and {second}: the argument must be uniformly strings or numbers. "
+        f"{of_column(column)} mixes {first} and {second}: the argument must be uniformly strings or numbers. "
         "Convert the column to one type, for example with astype(str)."
     )
 
 
 def out_of_range(column: object, unit: str) -> ValueError:
     """Error for moments that an int64 in their unit cannot hold."""
-    return ValueError(f"{_column(column)} holds moments that 64 bits in {unit!r} cannot hold. Use a coarser unit.")
+    return ValueError(f"{of_column(column)} holds moments that 64 bits in {unit!r} cannot hold. Use a coarser unit.")
 
 
 def infinite_value(column: object, row: int) -> RowError:
     """Error for infinity among the categories."""
     return RowError(
-        f"Input X contains infinity: {_column(column)}, the first in row ",
+        f"Input X contains infinity: {of_column(column)}, the first in row ",
         row,
         ". Replace infinite values, by NaN for missing ones.",
     )
@@ -93,41 +94,17 @@ def infinite_value(column: object, row: int) -> RowError:
 
 def broken_text(column: object) -> ValueError:
     """Error for strings with lone surrogates."""
-    return ValueError(f"{_column(column)} holds text that is no valid Unicode (a lone surrogate). Repair its decoding.")
+    return ValueError(
+        f"{of_column(column)} holds text that is no valid Unicode (a lone surrogate). Repair its decoding."
+    )
 
 
 def different_kinds(column: object, fitted: str, given: str) -> ValueError:
     """Error for values of another kind than those fitted."""
     return ValueError(
-        f"{_column(column)} was fitted on {fitted} values and now holds {given} values. "
+        f"{of_column(column)} was fitted on {fitted} values and now holds {given} values. "
         f"Convert it to the kind it was fitted on."
     )
-
-
-def repeated_categories(column: object, shown: str) -> ValueError:
-    """Error for a list of categories that names one twice, in scikit-learn's words."""
-    return ValueError(
-        f"categories of {_column(column)} contain {shown} more than once: the predefined categories contain duplicate "
-        "elements. Name each once."
-    )
-
-
-def null_not_last(column: object) -> ValueError:
-    """Error for a missing value anywhere but at the end of a list of categories, in scikit-learn's words."""
-    return ValueError(
-        f"categories of {_column(column)}: Nan should be the last element: a missing value (None, NaN) must be the "
-        "last element, once."
-    )
-
-
-def infinite_category(column: object) -> ValueError:
-    """Error for infinity in a list of categories."""
-    return ValueError(f"categories of {_column(column)} contain infinity. Leave it out.")
-
-
-def damaged_vocabulary(reason: str) -> ValueError:
-    """Error for stored categories that do not fit their description."""
-    return ValueError(f"the stored categories are damaged: {reason}.")
 
 
 def unknown_categories(where: str, rows: NDArray[Any], advice: str) -> RowError:
@@ -138,3 +115,9 @@ def unknown_categories(where: str, rows: NDArray[Any], advice: str) -> RowError:
 def missing_values(named: str, rows: NDArray[Any], advice: str) -> RowError:
     """Error for missing values that are refused."""
     return first_of(f"{named} holds ", rows, "missing values", advice)
+
+
+def in_one_line(value: object) -> str:
+    """Represent a value in one short line, so that it does not hide the rest of a message."""
+    text = " ".join(repr(value).split())
+    return text if len(text) <= 80 else f"{text[:77]}..."

@@ -13,7 +13,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import StratifiedKFold
 
 from gpu_encode import Greedy, KFold, LeaveOneOut, TargetEncoder
-from gpu_encode.words.errors.distributed import RowInPartitionError
+from gpu_encode.scale.messages import RowInPartitionError
 from tests.scale.dask.cases import KEYS, partitioned, pieces, rows
 
 WHOLE = rows(60)

@@ -46,8 +46,8 @@ SCHEMES = {
 
 
 @pytest.fixture(autouse=True)
-def few_places(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(category_files, "LEAST_PLACES", 3)
+def few_buckets(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(category_files, "FEWEST_BUCKETS", 3)
     monkeypatch.setattr(category_files, "GATHERED", 9)
     monkeypatch.setattr(category_files, "ENCODED", 4)
 
@@ -177,17 +177,17 @@ def test_new_rows_that_are_refused_and_columns_that_lack(tmp_path: Path, rows: P
     assert names_in(tmp_path) == ["codes.parquet", "lacks.parquet", "model", "new", "orders.parquet"]
 
 
-@pytest.mark.parametrize("place", ["a file", "a model", "no folder"])
-def test_places_where_no_model_can_be(tmp_path: Path, rows: Path, place: str) -> None:
-    model = tmp_path / "absent" / "model" if place == "no folder" else tmp_path / "model"
-    if place == "a file":
+@pytest.mark.parametrize("path", ["a file", "a model", "no folder"])
+def test_paths_where_no_model_can_be(tmp_path: Path, rows: Path, path: str) -> None:
+    model = tmp_path / "absent" / "model" if path == "no folder" else tmp_path / "model"
+    if path == "a file":
         model.mkdir()
         (model / "mine").write_text("x")
-    if place == "a model":
+    if path == "a model":
         model.write_text("x")
     encoder = TargetEncoder(columns=["city"])
     with pytest.raises(OSError, match=r"is there already|there is no folder"):
-        encode_dataset(rows, tmp_path / "codes", encoder, target="sold", model=model, overwrite=place == "a file")
+        encode_dataset(rows, tmp_path / "codes", encoder, target="sold", model=model, overwrite=path == "a file")
     assert "codes" not in names_in(tmp_path)
 
 
@@ -245,12 +245,12 @@ def test_rows_that_change_between_passes(tmp_path: Path, rows: Path, monkeypatch
         on_disk(rows, tmp_path / "codes.parquet", TargetEncoder(columns=["city"]), "sold")
 
 
-def test_places_by_categories_and_room() -> None:
+def test_buckets_by_categories_and_room() -> None:
     from gpu_encode.scale.files import memory
 
     held = max(memory.resident_bytes(), memory.LOADED)
-    few = category_files.number_of_places(1000, 100, held + (1 << 28))
-    many = category_files.number_of_places(10_000_000, 100, held + (1 << 28))
+    few = category_files.number_of_buckets(1000, 100, held + (1 << 28))
+    many = category_files.number_of_buckets(10_000_000, 100, held + (1 << 28))
     assert few == 3
     assert 40 < many < 120
-    assert category_files.number_of_places(1e12, 100, held) == category_files.MOST_PLACES
+    assert category_files.number_of_buckets(1e12, 100, held) == category_files.MOST_BUCKETS

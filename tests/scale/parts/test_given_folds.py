@@ -10,7 +10,7 @@ import pytest
 from sklearn import model_selection
 
 import gpu_encode as ge
-from gpu_encode.words.errors.folds import FOLD_COLUMN
+from gpu_encode.scale.parts.plans import FOLD_COLUMN
 from tests.bits import assert_same_encoder
 from tests.encoders.pieces import TARGETS, WHOLE, encoder
 from tests.scale.parts.in_parts import encoded_in_parts, parts_of

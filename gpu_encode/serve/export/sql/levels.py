@@ -6,10 +6,10 @@ from typing import Any
 import pyarrow as pa
 from sqlglot import exp
 
+from gpu_encode.serve.export import messages
 from gpu_encode.serve.export.sql.names import column, identifier
 from gpu_encode.serve.export.sql.values import Written, write, write_comparable
 from gpu_encode.serve.export.tables import LevelTable
-from gpu_encode.words.errors import export as errors
 
 
 class LevelRows:
@@ -95,7 +95,7 @@ def write_answers(answers: Sequence[Any], name: str, dialect: str) -> Written:
     """Write encodings or indicators of one kind."""
     held = pa.array(answers)
     if pa.types.is_temporal(held.type):
-        raise errors.not_exact("Dates as encodings", name, dialect)
+        raise messages.not_exact("Dates as encodings", name, dialect)
     return write(held, name, dialect)
 
 

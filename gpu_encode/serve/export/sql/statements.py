@@ -13,13 +13,13 @@ from typing import Any, Literal
 import sqlglot
 
 from gpu_encode.encoders.base import Encoder, names_at_fit
+from gpu_encode.serve.export import messages
 from gpu_encode.serve.export.sql.levels import LevelRows
 from gpu_encode.serve.export.sql.names import check_distinct, level_table, named_table, prefix_beside
 from gpu_encode.serve.export.sql.query import Query, levels_of
 from gpu_encode.serve.export.sql.values import DIALECTS, SUBSTITUTED
 from gpu_encode.serve.export.tables import EncoderTables, tables_to_leave, without_refused
 from gpu_encode.tables.categories.hierarchy import Prefixes
-from gpu_encode.words.errors import export as errors
 from gpu_encode.words.errors.parameters import bad_option
 
 Dialect = Literal["duckdb", "postgres", "bigquery", "snowflake", "spark", "sqlite"]
@@ -178,7 +178,7 @@ def exportable(encoder: Encoder, dialect: str, min_count: float, hash_key: bytes
                 "can be exported, and levels that are columns of the table."
             )
         if None not in key.unknown and any(None in level.present for level in key.levels):
-            raise errors.cannot_refuse("SQL", key.columns)
+            raise messages.cannot_refuse("SQL", key.columns)
     tables = tables._replace(keys=[without_refused(key) for key in tables.keys])
     n_joined = sum(1 for _ in levels_of(tables))
     if dialect == "sqlite" and n_joined > MOST_JOINED:

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from sqlglot import exp
 
-from gpu_encode.words.errors import export as errors
+from gpu_encode.serve.export import messages
 
 DIALECTS = ("duckdb", "postgres", "bigquery", "snowflake", "spark", "sqlite")
 # The collation by which text is equal where its bytes are. Spark has none in versions before 4, and compares bytes.
@@ -89,7 +89,7 @@ def write(array: Any, name: str, dialect: str) -> Written:
     for is_type, writer in WRITERS:
         if is_type(array.type):
             return writer(array, name, dialect)
-    raise errors.not_exact(f"Values of type {array.type}", name, dialect)
+    raise messages.not_exact(f"Values of type {array.type}", name, dialect)
 
 
 def write_text(array: Any, name: str, dialect: str) -> Written:
@@ -122,7 +122,7 @@ def write_integers(array: Any, name: str, dialect: str) -> Written:
     """Write whole numbers of 64 bits."""
     numbers = array.to_pylist()
     if any(number is not None and number > LARGEST_INTEGER for number in numbers):
-        raise errors.not_exact("Whole numbers beyond 2**63 - 1", name, dialect)
+        raise messages.not_exact("Whole numbers beyond 2**63 - 1", name, dialect)
     literals = [None if number is None else exp.Literal.number(number) for number in numbers]
     return Written(or_null(literals), None if dialect == "sqlite" else BIGINT)
 
@@ -172,7 +172,7 @@ def powers(exponent: int) -> list[int]:
 def write_decimals(array: Any, name: str, dialect: str) -> Written:
     """Write decimals."""
     if dialect == "sqlite" or array.type.precision > MOST_DIGITS:
-        raise errors.not_exact(f"Values of type {array.type}", name, dialect)
+        raise messages.not_exact(f"Values of type {array.type}", name, dialect)
     return as_text(array, f"DECIMAL({MOST_DIGITS}, {max(array.type.scale, 0)})")
 
 
@@ -185,11 +185,11 @@ def write_dates(array: Any, _: str, dialect: str) -> Written:
 def write_moments(array: Any, name: str, dialect: str) -> Written:
     """Write moments of whole microseconds, which all dialects have but SQLite; those of a time zone in UTC."""
     if dialect == "sqlite":
-        raise errors.not_exact(f"Values of type {array.type}", name, dialect)
+        raise messages.not_exact(f"Values of type {array.type}", name, dialect)
     try:
         whole = array.cast(pa.timestamp("us", array.type.tz)).cast(pa.timestamp("us"))
     except pa.ArrowInvalid as error:
-        raise errors.not_exact("Moments finer than microseconds", name, dialect) from error
+        raise messages.not_exact("Moments finer than microseconds", name, dialect) from error
     if array.type.tz is None:
         return as_text(whole, "TIMESTAMPNTZ")
     texts = [None if text is None else exp.Literal.string(f"{text}+00:00") for text in spelled(whole)]

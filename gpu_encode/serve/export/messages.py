@@ -1,0 +1,33 @@
+"""What cannot leave a fitted encoder, and what to do instead: messages that several exports share."""
+
+from collections.abc import Sequence
+
+
+def not_exact(what: str, column: str, target: str) -> TypeError:
+    """Error for categories, encodings or levels that another engine does not have, or not exactly."""
+    return TypeError(
+        f"{what} of column {column!r} cannot be exported to {target}. Make them text or numbers before fit, or encode "
+        "with gpu_encode where rows are."
+    )
+
+
+def cannot_refuse(target: str, columns: Sequence[str]) -> ValueError:
+    """Error for a policy "error" of an encoder that leaves for where nothing can be refused."""
+    key = repr(columns[0]) if len(columns) == 1 else repr(tuple(columns))
+    return ValueError(
+        f"{target} cannot refuse rows, and the encoder refuses unknown or missing values of {key}. Fit it with other "
+        "policies (handle_unknown, handle_missing), and look for such rows before."
+    )
+
+
+def tables_cannot_learn() -> TypeError:
+    """Error for rows to learn from, or an export, of what holds encodings alone."""
+    return TypeError(
+        "An encoder made of tables holds encodings, and not the sums that more rows are added to and exports count "
+        "rows by. Take the encoder that the tables were made of, which save() keeps."
+    )
+
+
+def not_installed(module: str, extra: str) -> ImportError:
+    """Error for a library that an export needs."""
+    return ImportError(f"{module} is not installed: pip install '.[{extra}]' in a checkout.")
