@@ -137,7 +137,7 @@ def test_the_entry_point_starts_light() -> None:
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=ENVIRONMENT)
     status, modules = json.loads(done.stdout.splitlines()[-1])
     assert status == 0
-    assert "--scheme" in done.stdout
+    assert "--cv" in done.stdout
     assert not {"numpy", "pyarrow", "rich", "sklearn", "numba", "pandas", "polars", "narwhals"} & set(modules)
 
 
