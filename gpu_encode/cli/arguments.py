@@ -17,7 +17,6 @@ INPUT = (
     "Parquet (.parquet, .pq), CSV (.csv, .csv.gz, .tsv, .tsv.gz) or Arrow (.feather, .arrow), told by the suffix; "
     "several files of one format, a glob, or a folder (also of year=2024/...) are read in chunks; or URLs (s3://...)"
 )
-OUTPUT = "where the encoded rows go; appears whole or not at all; a folder (encoded/) gets a file per input file"
 
 
 def natural_number(word: str) -> int:
@@ -44,6 +43,10 @@ LIST: dict[str, Any] = {"action": "append", "default": []}
 # An option that gives the parameter of its name, as an expression.
 PARAMETER: dict[str, Any] = {"action": "append", "dest": "given", "default": []}
 
+FILES: list[Option] = [
+    ("input", "INPUT", INPUT, {"nargs": "+"}),
+    ("output", "OUTPUT", "where the encoded rows go; appears whole or not at all; a folder gets a file per input file"),
+]
 MEMORY: list[Option] = [
     ("--memory-limit", "SIZE", "read and write in chunks, and take at most this much memory: 2GiB"),
     ("--overwrite", None, "replace the output, and the model, that are there already, at the end"),
@@ -58,18 +61,16 @@ MISSING_TEXT: Option = (
     "In CSV, unquoted empty cells, NA, N/A, NaN and NULL are always missing"), LIST,
 )  # fmt: skip
 JSON: Option = ("--json", None, "for programs")
-TARGET: list[Option] = [
-    ("--keep-target", None, "pass the target and weight columns through, last (as is usual)",
-     {"dest": "keep_target", "default": True}),
-    ("--drop-target", None, "leave the target and weight columns out of the output",
-     {"dest": "keep_target", "const": False}),
-]  # fmt: skip
 
 # What is not given stays None: the defaults are those of the encoders, and each refuses what is for another.
 FIT_TRANSFORM: dict[str, list[Option]] = {
     "": [
+        *FILES,
         ("--target", "COL", "column to learn from, for encoders that learn from one; several: a,b"),
         ("--model", "MODEL", "save the fitted encoder here, for transform and inspect"),
+        ("--keep-target", None, "pass the target and weight columns through, last (as is usual)", {"default": True}),
+        ("--drop-target", None, "leave the target and weight columns out of the output",
+         {"dest": "keep_target", "const": False}),
     ],
     "more than memory": [*MEMORY, TABLES],
     "encoder: what a category becomes": [
@@ -141,7 +142,7 @@ Any parameter takes an expression in the words of Python: numbers, text in quote
 schemes, smoothings and hierarchies that gpu_encode makes public.
 """
 TRANSFORM: dict[str, list[Option]] = {
-    "": [("--model", "MODEL", "an encoder saved by fit-transform", {"required": True}), MISSING_TEXT],
+    "": [*FILES, ("--model", "MODEL", "an encoder saved by fit-transform", {"required": True}), MISSING_TEXT],
     "more than memory": MEMORY,
 }
 INSPECT: dict[str, list[Option]] = {
@@ -154,7 +155,7 @@ INSPECT: dict[str, list[Option]] = {
 }
 LEAK_REPORT: dict[str, list[Option]] = {
     "": [
-        ("input", "INPUT", INPUT, {"nargs": "+"}),
+        FILES[0],
         ("--target", "COL", "column to learn from", {"required": True}),
         ("--html", "FILE", "write the report here as one page"),
         ("--overwrite", None, "replace a page that is there already"),
@@ -195,7 +196,7 @@ EXPORT: dict[str, list[Option]] = {
 DRIFT: dict[str, list[Option]] = {
     "": [
         ("model", "MODEL", "an encoder saved by fit-transform"),
-        ("input", "INPUT", INPUT, {"nargs": "+"}),
+        FILES[0],
         MISSING_TEXT,
         MEMORY[0],
         JSON,
@@ -297,17 +298,10 @@ def build() -> tuple[Parser, dict[str, Parser]]:
             allow_abbrev=False,
         )
         command.add_argument("--debug", action="store_true", help="show the traceback of an error, and every warning")
-        if "more than memory" in groups:
-            command.add_argument("input", metavar="INPUT", nargs="+", help=INPUT)
-            command.add_argument("output", metavar="OUTPUT", help=OUTPUT)
         for title, options in groups.items():
             group: argparse._ActionsContainer = command.add_argument_group(title) if title else command
             for option in options:
                 add(group, *option)
-            if title == "columns" and "more than memory" in groups:
-                either = group.add_mutually_exclusive_group()
-                for option in TARGET:
-                    add(either, *option)
         for word in {*former.OPTIONS, *former.FLAGS} - {option[2:] for option in command.options()} if learns else ():
             flag = {"action": "append_const", "const": Given(word, "cv", "")}
             worded = {"action": "append", "type": partial(Given, word, "cv")}

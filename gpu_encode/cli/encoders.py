@@ -34,11 +34,6 @@ class Given(NamedTuple):
     name: str
     text: str
 
-    def instead(self, expression: str) -> str:
-        """Say how an expression is given by the same option."""
-        said = f"{self.name}={expression}" if self.option == "--set" else expression
-        return f"{self.option} {shlex.quote(said)}"
-
 
 def setting(word: str) -> Given:
     """Read ``NAME=EXPRESSION``."""
@@ -73,14 +68,17 @@ def encoder_parameters(options: argparse.Namespace) -> dict[str, Any]:
             raise for_others(one.option, one.name, options.encoder, takes)
         same = [other for other in options.given if other.name == one.name]
         if former_words(one, options.encoder):
-            refuse_former(one, former.expression(one.name, [other.text for other in same]))
+            said = former.expression(one.name, [other.text for other in same])
+            said = shlex.quote(f"{one.name}={said}" if one.option == "--set" else said)
+            refuse(f"{one.option} {one.text!r} is not written so any more: write {one.option} {said}")
         if len(same) > 1:
             refuse(f"{same[1].option}: {one.name} is given already by {same[0].option}; give it once")
         given[one.name] = value(one, takes[one.name], options.seed)
-    for name in {"random_state", "seed"} & takes.keys() if options.seed is not None else ():
-        given[name] = options.seed
-    if options.seed is not None and not {"random_state", "seed"} & takes.keys():
-        raise for_others("--seed", "random_state", options.encoder, takes)
+    if options.seed is not None:
+        seeded = "seed" if "seed" in takes else "random_state"
+        if seeded not in takes:
+            raise for_others("--seed", seeded, options.encoder, takes)
+        given[seeded] = options.seed
     return given | ({"sparse_output": False} if "sparse_output" in takes else {})
 
 
@@ -114,11 +112,6 @@ def former_words(one: Given, encoder: str) -> bool:
     if one.name in ("drop", "values"):
         return one.name == "drop" and encoder == "one-hot" and "=" in one.text and one.text[:1] not in ("[", "{")
     return re.search("[:=]", one.text) is not None and MARKS.search(one.text) is None
-
-
-def refuse_former(one: Given, expression: str) -> None:
-    """Refuse a text of the former language, and say what to write."""
-    refuse(f"{one.option} {one.text!r} is not written so any more: write {one.instead(expression)}")
 
 
 def refuse_former_schemes(options: argparse.Namespace, takes: Mapping[str, Any]) -> None:

@@ -15,14 +15,8 @@ CALLED = {
     for name, home in gpu_encode._HOME.items()
     if home.endswith(("schemes", "smoothing", "hierarchy"))
 }
-SHORT_NAMES = {
-    "loo": "LeaveOneOut",
-    "time": "TimeFolds",
-    "group": "GroupKFold",
-    "m": "MEstimate",
-    "eb": "EmpiricalBayes",
-    "prefix": "Prefixes",
-}
+SHORT_NAMES = {"loo": "LeaveOneOut", "time": "TimeFolds", "group": "GroupKFold"}
+SHORT_NAMES |= {"m": "MEstimate", "eb": "EmpiricalBayes", "prefix": "Prefixes"}
 # JSON's words for what Python calls otherwise.
 CONSTANTS = {"true": True, "false": False, "null": None, "NaN": float("nan"), "Infinity": float("inf")}
 MARKS = re.compile(r"[\[\](){}'\"]")

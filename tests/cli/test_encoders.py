@@ -215,6 +215,10 @@ def test_every_parameter_can_be_set_or_has_an_option(name: str) -> None:
         ("--encoder count --kind log --set kind=log", "--set: kind is given already by --kind; give it once"),
         ("--encoder count --set categories=[[1,", "--set: [[1, is no expression: "),
         ("--encoder count --kind mode", "The 'kind' parameter of CountEncoder must be one of"),
+        ("--encoder count --handle-unknown erorr", "Got 'erorr' instead. Did you mean 'error'?"),
+        ("--target sold --prior men", "Got 'men' instead. Did you mean 'mean'?"),
+        ("--target sold --target-type binry", "Got 'binry' instead. Did you mean 'binary'?"),
+        ("--target sold --device cuba", "Got 'cuba' instead. Did you mean 'cuda'?"),
         ("--encoder count --handle-unknown prior", "must be one of 'zero', 'nan', 'error', a number"),
         ("--encoder hashing --n-components few", "'n_components' parameter of HashingEncoder must be"),
         (
