@@ -22,7 +22,7 @@ CONSTANTS = {"true": True, "false": False, "null": None, "NaN": float("nan"), "I
 MARKS = re.compile(r"[\[\](){}'\"]")
 NUMBER = re.compile(r"[-+]?(?!0\d)(\d+\.?\d*|\.\d+|Infinity)(e[-+]?\d+)?|NaN|true|false|null|True|False|None", re.ASCII)
 MOST_CHARACTERS, MOST_LEVELS, MOST_BITS = 10_000, 8, 64
-EXPECTED = "expected a number, text in quotes, True, False, None, a list, tuple or dict of these, or a call as KFold(3)"
+EXPECTED = "expected a number, text in quotes, True, False, None, a list, tuple or dict, or a call such as KFold(3)"
 
 
 def class_named(word: str, kind: str = "") -> str | None:
@@ -48,9 +48,7 @@ def read(text: str, option: str, seed: int | None = None) -> Any:
     GroupKFold(n_splits=3, groups='region', random_state=7)
     """
     if len(text) > MOST_CHARACTERS:
-        refuse(
-            f"{option} takes at most {MOST_CHARACTERS:,} characters, not {len(text):,}: call the library from Python"
-        )
+        refuse(f"{option} takes at most {MOST_CHARACTERS:,} characters, not {len(text):,}: use Python for more")
     if MARKS.search(text):
         return Expression(text, option, seed).read()
     words = [piece.strip() for piece in text.split(",")]
@@ -70,8 +68,8 @@ class Expression:
         try:
             body = ast.parse(self.text, mode="eval").body
         except SyntaxError as error:
-            place = "" if error.offset is None else f" (at character {error.offset})"
-            refuse(f"{self.option}: {shortened(self.text)} is no expression: {error.msg}{place}; {EXPECTED}")
+            where = "" if error.offset is None else f" (at character {error.offset})"
+            refuse(f"{self.option}: {shortened(self.text)} is no expression: {error.msg}{where}; {EXPECTED}")
         except (ValueError, MemoryError, RecursionError):
             refuse(f"{self.option}: {shortened(self.text)} is no expression: too many levels, or a character of none")
         return self.value(body)

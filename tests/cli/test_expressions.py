@@ -124,7 +124,7 @@ def test_attacks_and_mistakes_are_one_line(text: str, monkeypatch: pytest.Monkey
         ("--smooth '{shop: 2}'", '--smooth: text stands in quotes: write "shop" (at character 2: shop)'),
         ("--smooth '{\"a\": nul}'", "write \"nul\"; did you mean 'null'?"),
         ("--smooth '{\"a\": 2'", "--smooth: {\"a\": 2 is no expression: '{' was never closed (at character 1)"),
-        ("--smooth '(2 + 3)'", "or a call as KFold(3), not BinOp (at character 2: 2 + 3)"),
+        ("--smooth '(2 + 3)'", "or a call such as KFold(3), not BinOp (at character 2: 2 + 3)"),
         ("--smooth '{\"a\": 1, \"a\": 2}'", "--smooth: the key 'a' is there twice (at character 10: \"a\")"),
         ("--smooth sigmod", "--smooth 'sigmod' is unknown; did you mean 'Sigmoid'? (a number, auto, none, GLMM"),
         ("--smooth 2 --smooth 3", "--smooth: smooth is given already by --smooth; give it once"),
