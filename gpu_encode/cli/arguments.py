@@ -4,11 +4,12 @@ import argparse
 import re
 import sys
 from collections.abc import Mapping, Sequence
+from functools import partial
 from types import MappingProxyType
 from typing import Any, NoReturn
 
-from gpu_encode.cli.choices import SCHEMES
-from gpu_encode.cli.encoders import ENCODERS
+from gpu_encode.cli import former
+from gpu_encode.cli.encoders import ENCODERS, Given, setting
 from gpu_encode.cli.export import DIALECTS, FORMATS
 from gpu_encode.cli.messages import close_match, say
 
@@ -16,7 +17,6 @@ INPUT = (
     "Parquet (.parquet, .pq), CSV (.csv, .csv.gz, .tsv, .tsv.gz) or Arrow (.feather, .arrow), told by the suffix; "
     "several files of one format, a glob, or a folder (also of year=2024/...) are read in chunks; or URLs (s3://...)"
 )
-OUTPUT = "where the encoded rows go; appears whole or not at all; a folder (encoded/) gets a file per input file"
 
 
 def natural_number(word: str) -> int:
@@ -40,7 +40,13 @@ Option = tuple[Any, ...]
 WHOLE_NUMBER: dict[str, Any] = {"type": int}
 SEVERAL_TIMES: dict[str, Any] = {"action": "append"}
 LIST: dict[str, Any] = {"action": "append", "default": []}
+# An option that gives the parameter of its name, as an expression.
+PARAMETER: dict[str, Any] = {"action": "append", "dest": "given", "default": []}
 
+FILES: list[Option] = [
+    ("input", "INPUT", INPUT, {"nargs": "+"}),
+    ("output", "OUTPUT", "where the encoded rows go; appears whole or not at all; a folder gets a file per input file"),
+]
 MEMORY: list[Option] = [
     ("--memory-limit", "SIZE", "read and write in chunks, and take at most this much memory: 2GiB"),
     ("--overwrite", None, "replace the output, and the model, that are there already, at the end"),
@@ -55,37 +61,37 @@ MISSING_TEXT: Option = (
     "In CSV, unquoted empty cells, NA, N/A, NaN and NULL are always missing"), LIST,
 )  # fmt: skip
 JSON: Option = ("--json", None, "for programs")
-TARGET: list[Option] = [
-    ("--keep-target", None, "pass the target and weight columns through, last (as is usual)",
-     {"dest": "keep_target", "default": True}),
-    ("--drop-target", None, "leave the target and weight columns out of the output",
-     {"dest": "keep_target", "const": False}),
-]  # fmt: skip
 
 # What is not given stays None: the defaults are those of the encoders, and each refuses what is for another.
 FIT_TRANSFORM: dict[str, list[Option]] = {
     "": [
+        *FILES,
         ("--target", "COL", "column to learn from, for encoders that learn from one; several: a,b"),
         ("--model", "MODEL", "save the fitted encoder here, for transform and inspect"),
+        ("--keep-target", None, "pass the target and weight columns through, last (as is usual)", {"default": True}),
+        ("--drop-target", None, "leave the target and weight columns out of the output",
+         {"dest": "keep_target", "const": False}),
     ],
     "more than memory": [*MEMORY, TABLES],
     "encoder: what a category becomes": [
         ("--encoder", list(ENCODERS), "target unless given", {"default": "target"}),
-        ("--kind", "HOW", "count: count, frequency or log (count)"),
-        ("--n-components", "N", "hashing: number of columns (8)"),
-        ("--regularization", "R", ("weight-of-evidence: rows added to each label (1), or for each column: city=2, "
-         "shop+city=0; gradient: to hessians (10)"), SEVERAL_TIMES),
+        ("--kind", "HOW", "count: count, frequency or log (count)", PARAMETER),
+        ("--order", "HOW", "ordinal: what numbers rise with: value, frequency, target or random (value)", PARAMETER),
+        ("--n-components", "N", "hashing: number of columns (8)", PARAMETER),
+        ("--regularization", "R", "weight-of-evidence: rows added to each label (1); gradient: to hessians (10)",
+         PARAMETER),
         ("--statistics", "A,B", ("statistic: count, sum, mean, var, std, sem, skew, min, max, median, mode, "
-         "nunique, quantile:0.9, share:10; of text count, nunique, mode; of dates these, min, max, first, last, "
-         "seconds_since_last (mean)")),
-        ("--values", "A,B", "statistic: columns of numbers, text or dates that it is of, in place of the target"),
-        ("--parts", "A,B", "impact: impact, logit, deviation, prevalence (all but logit)"),
-        ("--statistic", "HOW", "catboost: mean, borders, buckets, counter or frequency (mean)"),
-        ("--priors", "P,P", "catboost: a column for each prior (0,0.5,1); or for each column: city=0,0.5",
-         SEVERAL_TIMES),
-        ("--borders", "N|P,P", "catboost: number of borders at quantiles of the target, or the borders"),
-        ("--set", "NAME=VALUE", ("any other parameter of the encoder, by its name in Python; VALUE is JSON, or text as "
-         'it stands: handle_infrequent=category, indicators=["missing"]; may be given several times'), LIST),
+         "nunique, or '[\"mean\", (\"quantile\", 0.9), (\"share\", 10)]'; of text count, nunique, mode; of dates "
+         "these, min, max, first, last, seconds_since_last (mean)"), PARAMETER),
+        ("--values", "A,B", "statistic: columns of numbers, text or dates that it is of, in place of the target",
+         PARAMETER),
+        ("--parts", "A,B", "impact: impact, logit, deviation, prevalence (all but logit)", PARAMETER),
+        ("--statistic", "HOW", "catboost: mean, borders, buckets, counter or frequency (mean)", PARAMETER),
+        ("--priors", "P,P", "catboost: a column for each prior (0,0.5,1)", PARAMETER),
+        ("--borders", "N|P,P", "catboost: number of borders at quantiles of the target, or the borders", PARAMETER),
+        ("--set", "NAME=EXPR", ("any other parameter of the encoder, by its name in Python: scale=log, "
+         "'indicators=[\"missing\"]'; may be given several times"),
+         {"dest": "given", "action": "append", "default": [], "type": setting}),
     ],
     "columns": [
         ("--columns", "A,B+C", ("columns to encode, b+c is a joint key; all text and boolean columns unless given; the "
@@ -95,71 +101,48 @@ FIT_TRANSFORM: dict[str, list[Option]] = {
         ("--weight", "COL", "column of row weights"),
         ("--text", "A,B", "columns of a CSV file to read as text: keeps the zeros of 02138", LIST),
         MISSING_TEXT,
-        ("--missing-target", ["error", "keep"], ("keep: rows without a target are encoded, and their categories known, "
-         "but nothing is learned from them (error)")),
+        ("--missing-target", "HOW", ("error; or keep: rows without a target are encoded, and categories known, but "
+         "nothing is learned from them (error)"), PARAMETER),
         ("--drop-missing-target", None, "leave out rows without a target"),
     ],
-    "scheme: which rows a training row may learn from": [
-        ("--scheme", "NAME", (f"{', '.join(SCHEMES)}; or one for each of several columns, the options below behind it: "
-         "city=loo, shop+city=group:groups=region,folds=3 (kfold unless --groups, --fold-column or the encoder, as "
-         "catboost: ordered, say otherwise; greedy leaks)"), SEVERAL_TIMES),
-        ("--folds", "K", "number of folds (5)", WHOLE_NUMBER),
-        ("--folds-by", "A,B", ("k-fold: columns whose values say which fold a row is in: rows of equal values stay "
-         "together, in whatever order or part they come"), LIST),
-        ("--order", ["random", "contiguous", "interleaved", "value", "frequency", "target"], ("k-fold: how rows fall: "
-         "one of the first three (random); of --encoder ordinal: what its numbers rise with: one of the last three, "
-         "or random (value)")),
-        ("--stratify", None, "k-fold: same share of classes in every fold"),
-        ("--blow-up", None, "k-fold: one column per fold's encoder"),
-        ("--fraction", "SHARE", "holdout: share of the calibration rows (0.3)", {"type": float}),
-        ("--mask", "COL", "holdout: column of 0 and 1, where 1 are the calibration rows"),
-        ("--new-rows", ["calibration", "all"], "holdout: the rows that new rows learn from (calibration)"),
-        ("--calibration-rows", ["other", "nan"], ("holdout: the calibration rows learn from the other rows, or get no "
-         "encoding (other)")),
-        ("--groups", "COL", ("column of groups that no fold may split; leak-report takes it beside any "
-         "scheme, and says whether folds do")),
-        ("--time", "COL", "time or ordered: column of times"),
-        ("--gap", "FOLDS", "time: folds left out before each (0)", WHOLE_NUMBER),
-        ("--half-life", "SPAN", "time or ordered: in which a row loses half its weight: 30 (of numbers), 7d, 12h"),
-        ("--window", "SPAN", "time or ordered: rows that are older are not seen: 30 (of numbers), 7d, 12h"),
-        ("--permutations", "N", "ordered: number of permutations (1)", WHOLE_NUMBER),
-        ("--no-average", None, "ordered: one column per permutation", {"dest": "average", "const": False}),
-        ("--no-shuffle", None, "ordered: rows in the order in which they stand", {"dest": "shuffle", "const": False}),
-        ("--block", "N|auto", "ordered: consecutive rows that stay together (1)"),
-        ("--burn-in", "N|SHARE", "ordered: the first rows get no encoding (0)"),
-        ("--fold-column", "COL", "column of your own fold numbers"),
+    "learning: which rows a training row may learn from, and how sums become a number": [
+        ("--cv", "SCHEME", ("a number of folds; kfold, holdout, loo, ordered, greedy (which leaks); the column of your "
+         "own fold numbers; or 'GroupKFold(3, groups=\"region\")', 'TimeFolds(time=\"day\", half_life=\"7d\")' (5; "
+         "catboost: ordered)"), PARAMETER),
+        ("--smooth", "RULE", ("auto, none, a number of rows, sigmoid, james-stein, partial-pooling, glmm; or "
+         "'Sigmoid(k=20, f=10)', 'EmpiricalBayes(\"anova\", pooled=True)' (target: auto; impact: partial-pooling)"),
+         PARAMETER),
+        ("--prior", "PRIOR", "target: mean, category_mean or a number (mean)", PARAMETER),
+        ("--hierarchy", "LEVELS", ("target: from fine to coarse: '{\"zip\": [\"zip4\", \"zip3\"], "
+         "\"key\": Prefixes(4, 3), \"url\": Parts(\".\", from_end=True), \"ip\": Bits(24, 16, 8)}'"), PARAMETER),
         ("--seed", "N", "seed of folds, orders and hashes (0)", WHOLE_NUMBER),
     ],
-    "smoothing: how sums become a number (target, impact)": [
-        ("--smooth", "RULE", ("auto, none, a number or m=10, sigmoid:k=20,f=10, eb:total, eb:between, "
-         "eb:anova,pooled, james-stein, partial-pooling, glmm; or one for each of several columns: city=m=10, "
-         "shop+city=none (target: auto; impact: partial-pooling)"), SEVERAL_TIMES),
-        ("--prior", "PRIOR", "target: mean, category_mean or a number; or one for each column: city=0.2 (mean)",
-         SEVERAL_TIMES),
-        ("--hierarchy", "COL=LEVELS", ("target: finer to coarser: zip=zip4,zip3 (columns), zip=prefix:4,3, "
-         "url=parts:.,from_end, ip=bits:24,16,8"), SEVERAL_TIMES),
-    ],
     "treatment of values and output": [
-        ("--min-count", "N", "categories of fewer rows count as unseen (0)"),
-        ("--min-frequency", "N|SHARE", "categories of fewer rows are infrequent"),
-        ("--max-categories", "N", "most categories of a column, all others being infrequent"),
-        ("--handle-unknown", "HOW", ("prior (or zero), nan, error or a number, or city=nan,zip=0.5 for some columns; "
-         "ordinal: error or use_encoded_value; "
-         "one-hot: error, ignore, infrequent_if_exist or warn (the first)")),
-        ("--handle-missing", "HOW", "category, prior (or zero), nan or error (category)"),
+        ("--min-count", "N", "categories of fewer rows count as unseen (0)", PARAMETER),
+        ("--min-frequency", "N|SHARE", "categories of fewer rows are infrequent", PARAMETER),
+        ("--max-categories", "N", "most categories of a column, all others being infrequent", PARAMETER),
+        ("--handle-unknown", "HOW", ("prior (or zero), nan, error or a number; ordinal: error or use_encoded_value; "
+         "one-hot: error, ignore, infrequent_if_exist or warn (the first)"), PARAMETER),
+        ("--handle-missing", "HOW", "category, prior (or zero), nan or error (category)", PARAMETER),
         ("--indicators", None, ("add a 0/1 column per encoded column: category unseen (missing: "
-         "--set 'indicators=[\"missing\"]' instead)")),
+         "--set 'indicators=[\"missing\"]' instead)"),
+         {"dest": "given", "action": "append_const", "const": Given("--indicators", "indicators", "True")}),
         ("--drop", "WHAT", ("target: first, or the label of a class, of several classes; one-hot: first (category), "
-         "if_binary (the first of two), or a category of each of some columns: city=Bonn, city+day=Bonn+3"),
-         SEVERAL_TIMES),
+         "if_binary (the first of two), or a category of each of some columns: '{\"city\": \"Bonn\"}'"), PARAMETER),
         ("--target-type", "TYPE", ("auto, binary, continuous or multiclass; one per target: binary,continuous (auto; "
-         "statistic: continuous)")),
-        ("--dtype", "TYPE", "of the output: float64, float32; ordinal, one-hot: int32, ... (float64)"),
-        ("--device", ["auto", "cpu", "cuda"], "where to compute (auto)"),
+         "statistic: continuous)"), PARAMETER),
+        ("--dtype", "TYPE", "of the output: float64, float32; ordinal, one-hot: int32, ... (float64)", PARAMETER),
+        ("--device", "WHERE", "where to compute: auto, cpu or cuda (auto)", PARAMETER),
     ],
 }  # fmt: skip
+# What takes one value for all columns takes a dict of one for each as well.
+BY_COLUMN = """one value for all columns, or one for each (cv, smooth, prior, regularization, priors, handle-unknown):
+  --smooth '{"shop": 20, ("shop", "city"): Sigmoid(20, 10)}'
+Any parameter takes an expression in the words of Python: numbers, text in quotes, lists, tuples, dicts, calls of the
+schemes, smoothings and hierarchies that gpu_encode makes public.
+"""
 TRANSFORM: dict[str, list[Option]] = {
-    "": [("--model", "MODEL", "an encoder saved by fit-transform", {"required": True}), MISSING_TEXT],
+    "": [*FILES, ("--model", "MODEL", "an encoder saved by fit-transform", {"required": True}), MISSING_TEXT],
     "more than memory": MEMORY,
 }
 INSPECT: dict[str, list[Option]] = {
@@ -172,7 +155,7 @@ INSPECT: dict[str, list[Option]] = {
 }
 LEAK_REPORT: dict[str, list[Option]] = {
     "": [
-        ("input", "INPUT", INPUT, {"nargs": "+"}),
+        FILES[0],
         ("--target", "COL", "column to learn from", {"required": True}),
         ("--html", "FILE", "write the report here as one page"),
         ("--overwrite", None, "replace a page that is there already"),
@@ -180,6 +163,7 @@ LEAK_REPORT: dict[str, list[Option]] = {
         ("--rows", "N", ("try it out on so many rows, drawn and left in their order; no others are kept in memory "
          "(20000)"), {"type": natural_number, "default": 20_000}),
         ("--shuffles", "N", "fits to shuffled targets (10)", {"type": natural_number, "default": 10}),
+        ("--groups", "COL", "say as well whether folds split these groups, whatever the scheme"),
         ("--flips", "N", "fits with the target of one row another (20)", {"type": natural_number, "default": 20}),
     ],
     **{title: options for title, options in FIT_TRANSFORM.items() if title not in ("", "more than memory")},
@@ -212,7 +196,7 @@ EXPORT: dict[str, list[Option]] = {
 DRIFT: dict[str, list[Option]] = {
     "": [
         ("model", "MODEL", "an encoder saved by fit-transform"),
-        ("input", "INPUT", INPUT, {"nargs": "+"}),
+        FILES[0],
         MISSING_TEXT,
         MEMORY[0],
         JSON,
@@ -229,7 +213,7 @@ COMMANDS: tuple[tuple[str, str, str, str, dict[str, list[Option]]], ...] = (
     ("transform", "transform", "encode new rows with a saved model",
      "new_orders.csv new_encoded.csv --model shops.model", TRANSFORM),
     ("leak-report", "leak_report", "try an encoder out on a file of rows, and tell whether it leaks the target",
-     "orders.parquet --target returned --columns shop --scheme loo --html report.html", LEAK_REPORT),
+     "orders.parquet --target returned --columns shop --cv loo --html report.html", LEAK_REPORT),
     ("inspect", "inspect_model", "show what a saved model holds", "shops.model --column shop+city --json", INSPECT),
     ("export", "export", "write a saved model for a system without Python",
      "shops.model shops.sql --to sql --dialect postgres --table orders --keep id", EXPORT),
@@ -266,7 +250,7 @@ class Parser(argparse.ArgumentParser):
 
     def options(self) -> list[str]:
         """Return every option of this parser, as it is written."""
-        return [word for action in self._actions for word in action.option_strings]
+        return [word for one in self._actions if one.help != argparse.SUPPRESS for word in one.option_strings]
 
 
 def parse(words: Sequence[str]) -> argparse.Namespace:
@@ -304,26 +288,25 @@ def build() -> tuple[Parser, dict[str, Parser]]:
     chosen = parser.add_subparsers(dest="command", required=True, metavar="COMMAND", parser_class=Parser)
     commands = {}
     for name, module, line, example, groups in COMMANDS:
+        learns = "columns" in groups
         command: Parser = chosen.add_parser(
             name,
             help=line,
             description=f"{line[0].upper()}{line[1:]}.",
-            epilog=f"example:\n  gpu-encode {name} {example}".rstrip(),
+            epilog=f"{BY_COLUMN if learns else ''}example:\n  gpu-encode {name} {example}".rstrip(),
             formatter_class=argparse.RawDescriptionHelpFormatter,
             allow_abbrev=False,
         )
         command.add_argument("--debug", action="store_true", help="show the traceback of an error, and every warning")
-        if "more than memory" in groups:
-            command.add_argument("input", metavar="INPUT", nargs="+", help=INPUT)
-            command.add_argument("output", metavar="OUTPUT", help=OUTPUT)
         for title, options in groups.items():
             group: argparse._ActionsContainer = command.add_argument_group(title) if title else command
             for option in options:
                 add(group, *option)
-            if title == "columns" and "more than memory" in groups:
-                either = group.add_mutually_exclusive_group()
-                for option in TARGET:
-                    add(either, *option)
+        for word in {*former.OPTIONS, *former.FLAGS} - {option[2:] for option in command.options()} if learns else ():
+            flag = {"action": "append_const", "const": Given(word, "cv", "")}
+            worded = {"action": "append", "type": partial(Given, word, "cv")}
+            settings = flag if word in former.FLAGS else worded
+            command.add_argument(f"--{word}", dest="former", default=[], help=argparse.SUPPRESS, **settings)
         command.set_defaults(module=module)
         commands[name] = command
     return parser, commands
@@ -342,4 +325,6 @@ def add(
         kind = {"action": "store_const", "const": True}
     elif isinstance(value, list):
         kind = {"choices": value}
+    if settings is PARAMETER:
+        kind["type"] = partial(Given, option, option.strip("-").replace("-", "_"))
     group.add_argument(option, help=line, **kind | dict(settings))

@@ -1,83 +1,47 @@
-"""Which encoder ``fit-transform`` makes, and with which parameters: by options of their own, or by ``--set``."""
+"""Which encoder ``fit-transform`` makes, and with which parameters."""
 
 import argparse
 import inspect
-import json
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+import re
+import shlex
+from collections.abc import Mapping
+from typing import Any, NamedTuple
 
-from gpu_encode.cli.choices import (
-    borders_choice,
-    drop_choice,
-    hierarchy_choice,
-    number,
-    number_or_count,
-    numbers_by_column,
-    option_name,
-    prior_choice,
-    priors_choice,
-    refuse_dict,
-    scheme_choice,
-    scheme_words,
-    smooth_choices,
-    split_names,
-    statistics_choice,
-    target_types,
-    whole_number,
-    words_by_column,
-)
+import gpu_encode
+from gpu_encode.cli import former
+from gpu_encode.cli.expressions import CALLED, MARKS, class_named, read
 from gpu_encode.cli.messages import UsageError, close_match, refuse
 
+# Name on the command line and class of each encoder; those that are left out take no files.
 ENCODERS = {
-    "target": "TargetEncoder",
-    "count": "CountEncoder",
-    "ordinal": "OrdinalEncoder",
-    "one-hot": "OneHotEncoder",
-    "hashing": "HashingEncoder",
-    "weight-of-evidence": "WeightOfEvidenceEncoder",
-    "statistic": "StatisticEncoder",
-    "impact": "ImpactEncoder",
-    "catboost": "CatBoostEncoder",
-    "gradient": "GradientEncoder",
-    "cluster": "ClusterEncoder",
-    "spectral": "SpectralEncoder",
-    "cooccurrence": "CooccurrenceEncoder",
+    re.sub("(?<=[a-z])(?=[A-Z])", "-", name.removesuffix("Encoder").replace("CatBoost", "Catboost")).lower(): name
+    for name in gpu_encode.__all__
+    if name.endswith("Encoder") and name not in ("FactorizationEncoder", "ProximityEncoder")
 }
-
-# Options called as the parameter is, with dashes, and how each is read.
-OPTIONS: dict[str, Callable[[Any], Any]] = {
-    **dict.fromkeys(
-        ("kind", "order", "statistic", "handle_missing", "missing_target", "indicators", "dtype", "device"),
-        lambda x: x,
-    ),
-    "n_components": lambda text: whole_number(text, "--n-components"),
-    "regularization": lambda words: numbers_by_column(words, "--regularization"),
-    "statistics": statistics_choice,
-    "values": lambda text: split_names([text]),
-    "parts": lambda text: split_names([text]),
-    "priors": priors_choice,
-    "borders": borders_choice,
-    "smooth": smooth_choices,
-    "prior": prior_choice,
-    "hierarchy": hierarchy_choice,
-    "drop": lambda words: words,
-    "min_count": lambda text: number(text, "--min-count"),
-    "min_frequency": lambda text: number_or_count(text, "--min-frequency"),
-    "max_categories": lambda text: whole_number(text, "--max-categories"),
-    "handle_unknown": lambda text: text,
-    "target_type": target_types,
-}
-
-# Parameters that decide what columns are for, or that have other names here; and what gives them.
+# Parameters that are given in another way.
 ELSEWHERE = {
-    "columns": "--columns or --interactions",
-    "values": "--values",
-    "hierarchy": "--hierarchy",
-    "cv": "--scheme, --folds or --fold-column",
-    "shuffle": "--scheme kfold --order contiguous, or --scheme ordered --no-shuffle",
-    "random_state": "--seed",
-    "seed": "--seed",
+    "columns": "use --columns or --interactions instead",
+    "random_state": "use --seed instead",
+    "seed": "use --seed instead",
+    "sparse_output": "files have columns, so what is written is never sparse: leave it out",
 }
+
+
+class Given(NamedTuple):
+    """A parameter as it was given: by which option, and as which text."""
+
+    option: str
+    name: str
+    text: str
+
+
+def setting(word: str) -> Given:
+    """Read ``NAME=EXPRESSION``."""
+    name, equals, text = word.partition("=")
+    if not (name.strip() and equals):
+        message = f"{word!r} is not of the form NAME=EXPRESSION, such as 'categories=[[1, 2, 3]]'"
+        raise argparse.ArgumentTypeError(message)
+    return Given("--set", name.strip().replace("-", "_"), text.strip())
 
 
 def parameters_of(encoder: str) -> dict[str, Any]:
@@ -88,113 +52,90 @@ def parameters_of(encoder: str) -> dict[str, Any]:
     >>> parameters_of("count")["kind"]
     'count'
     """
-    import gpu_encode  # what mistakes in other words need not wait for
-
-    return {
-        parameter.name: parameter.default
-        for parameter in inspect.signature(getattr(gpu_encode, ENCODERS[encoder])).parameters.values()
-    }
+    takes = inspect.signature(getattr(gpu_encode, ENCODERS[encoder])).parameters.values()
+    return {parameter.name: parameter.default for parameter in takes}
 
 
-def encoder_choices(options: argparse.Namespace) -> dict[str, Any]:
-    """Return the parameters that were given but for the columns, with a `Choice` wherever a class is to be made."""
+def encoder_parameters(options: argparse.Namespace) -> dict[str, Any]:
+    """Return the parameters that were given but for the columns."""
     takes = parameters_of(options.encoder)
+    refuse_former_schemes(options, takes)
     given: dict[str, Any] = {}
-    for option, read in OPTIONS.items():
-        if (word := getattr(options, option)) is None or (option == "order" and option not in takes):
-            continue  # k-fold has an order as well
-        if option not in takes:
-            raise for_others(option.replace("_", "-"), option, options.encoder, takes)
-        given[option] = read(word)
-    if (unseen := takes.get("handle_unknown")) in ("prior", "zero") and "handle_unknown" in given:
-        words = [unseen, "nan", "error"]
-        given["handle_unknown"] = words_by_column(given["handle_unknown"], words, "--handle-unknown")
-    if "drop" in given:
-        given["drop"] = drop_choice(given["drop"], options.encoder)
-    if options.encoder == "impact" and given.get("smooth", "auto") is None:
-        given["smooth"] = 0.0  # there None is another smoothing
-    if options.encoder == "impact" and isinstance(given.get("smooth"), dict):
-        given["smooth"] = {name: 0.0 if one is None else one for name, one in given["smooth"].items()}
-    given |= read_seed(options, takes) | read_scheme(options, takes) | set_choices(options, takes, given)
-    if "sparse_output" in takes:
-        given["sparse_output"] = False  # files have columns
-    return given
-
-
-def read_seed(options: argparse.Namespace, takes: Mapping[str, Any]) -> dict[str, Any]:
-    """Read ``--seed``, for an encoder that takes one."""
-    for name in ("random_state", "seed"):
-        if name in takes:
-            return {name: options.seed or 0}
+    for one in options.given:
+        if one.name in ELSEWHERE:
+            refuse(f"{one.option} {one.name}: {ELSEWHERE[one.name]}")
+        if one.name not in takes:
+            raise for_others(one.option, one.name, options.encoder, takes)
+        same = [other for other in options.given if other.name == one.name]
+        if former_words(one, options.encoder):
+            said = former.expression(one.name, [other.text for other in same])
+            said = shlex.quote(f"{one.name}={said}" if one.option == "--set" else said)
+            refuse(f"{one.option} {one.text!r} is not written so any more: write {one.option} {said}")
+        if len(same) > 1:
+            refuse(f"{same[1].option}: {one.name} is given already by {same[0].option}; give it once")
+        given[one.name] = value(one, takes[one.name], options.seed)
     if options.seed is not None:
-        raise for_others("seed", "random_state", options.encoder, takes)
-    return {}
+        seeded = "seed" if "seed" in takes else "random_state"
+        if seeded not in takes:
+            raise for_others("--seed", seeded, options.encoder, takes)
+        given[seeded] = options.seed
+    return given | ({"sparse_output": False} if "sparse_output" in takes else {})
 
 
-def read_scheme(options: argparse.Namespace, takes: Mapping[str, Any]) -> dict[str, Any]:
-    """Read the scheme that was asked for, of an encoder that takes one."""
-    words = scheme_words(options, kfold_order="order" not in takes)
-    asked = [*(["scheme"] if options.scheme else []), *(["fold_column"] if options.fold_column else []), *words]
-    if asked and "cv" not in takes:
-        raise for_others(option_name(asked[0]), "cv", options.encoder, takes)
-    if not asked and options.encoder != "target":
-        return {}  # an encoder's own scheme takes the seed by itself
-    return {"cv": scheme_choice(options, words, "ordered" if options.encoder == "catboost" else "kfold")}
+def value(one: Given, default: Any, seed: int | None) -> Any:
+    """Read the value of a parameter, whose default tells whether it is a list."""
+    if one.name in ("drop", "values") and one.text[:1] not in ("[", "{"):
+        return one.text if one.name == "drop" else [one.text]  # a label, or a column, may be called anything
+    said = read(one.text, one.option, seed)
+    if one.name == "statistics" and isinstance(said, dict):
+        refuse(f"{one.option}: a dict of keys is for Python only; use --columns, --values and --statistics")
+    if isinstance(said, str) and one.name in ("cv", "smooth") and not MARKS.search(one.text):
+        return named_rule(said, one, default, seed)
+    return [said] if isinstance(default, tuple) and not isinstance(said, list | tuple | dict) else said
+
+
+def named_rule(word: str, one: Given, default: Any, seed: int | None) -> Any:
+    """Give the scheme, or the smoothing, that one word names; another word is a column of fold numbers."""
+    kind = former.KINDS[one.name]
+    if (name := class_named(word, kind)) is not None:
+        return read(f"{name}()", one.option, seed)
+    if one.name == "smooth" and word == "none":
+        return 0.0 if default is None else None  # ImpactEncoder pools unless told otherwise
+    if one.name == "smooth" and word != "auto":
+        known = [called for called, of in CALLED.items() if of == kind]
+        refuse(f"{one.option} {word!r} is unknown{close_match(word, known)} (a number, auto, none, {', '.join(known)})")
+    return word
+
+
+def former_words(one: Given, encoder: str) -> bool:
+    """Whether the text is of the language that expressions have replaced."""
+    if one.name in ("drop", "values"):
+        return one.name == "drop" and encoder == "one-hot" and "=" in one.text and one.text[:1] not in ("[", "{")
+    return re.search("[:=]", one.text) is not None and MARKS.search(one.text) is None
+
+
+def refuse_former_schemes(options: argparse.Namespace, takes: Mapping[str, Any]) -> None:
+    """Refuse options of schemes, in place of which there are expressions."""
+    words = [(one.option, one.text) for one in options.former]
+    if "order" not in takes:
+        orders = ("random", "contiguous", "interleaved")
+        words += [("order", one.text) for one in options.given if one.name == "order" and one.text in orders]
+    if words and "cv" not in takes:
+        raise for_others(f"--{words[0][0]}", "cv", options.encoder, takes)
+    if words:
+        said = former.scheme(words, "ordered" if options.encoder == "catboost" else "kfold")
+        refuse(f"--{words[0][0]} is no option any more: write --cv {shlex.quote(said)}")
 
 
 def for_others(option: str, parameter: str, encoder: str, takes: Mapping[str, Any]) -> UsageError:
-    """Return the error for an option that is for other encoders."""
+    """Return the error for a parameter that this encoder does not have."""
     owners = [name for name in ENCODERS if parameter in parameters_of(name)]
-    hint = close_match(f"--{option}", [f"--{name.replace('_', '-')}" for name in OPTIONS if name in takes])
-    return UsageError(f"--{option} is for --encoder {' or '.join(owners)}, not {encoder}{hint}")
-
-
-def set_choices(options: argparse.Namespace, takes: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
-    """Read every ``--set NAME=VALUE``, and refuse names that the encoder does not know or that were given already."""
-    values: dict[str, Any] = {}
-    owner = ENCODERS[options.encoder]
-    for word in options.set:
-        name, equals, value = word.partition("=")
-        name = name.strip().replace("-", "_")
-        if not (name and equals):
-            refuse(f"--set {word!r} is not of the form NAME=VALUE, such as categories=[[1,2,3]]")
-        if name not in takes:
-            hint = close_match(name, takes) or f" (it has {', '.join(free(takes))})"
-            refuse(f"--set {name}: {owner} has no parameter of that name{hint}")
-        if name == "sparse_output":
-            refuse("--set sparse_output: files have columns, so what is written is never sparse: leave it out")
-        if name in ELSEWHERE:
-            refuse(f"--set {name}: use {ELSEWHERE[name]} instead")
-        if name in given or name in values:
-            other = f"--{name.replace('_', '-')} gives it" if name in given else "it is given"
-            refuse(f"--set {name}: {other} already; give it once")
-        if name == "statistics":
-            refuse_dict(value, "--set statistics")
-        values[name] = json_or_text(value, name)
-    return values
-
-
-def free(takes: Mapping[str, Any]) -> list[str]:
-    """Return the parameters that ``--set`` may set."""
-    return [name for name in takes if name not in ELSEWHERE and name != "sparse_output"]
-
-
-def json_or_text(text: str, name: str) -> Any:
-    """Read a value as JSON, or as text where it is none.
-
-    Examples
-    --------
-    >>> json_or_text("[0.5, null]", "priors"), json_or_text("log1p", "scale"), json_or_text("True", "per_column")
-    ([0.5, None], 'log1p', True)
-    """
-    if text in ("True", "False", "None"):
-        return {"True": True, "False": False, "None": None}[text]
-    try:
-        return json.loads(text)
-    except ValueError as error:
-        if text[:1] in ("[", "{", '"'):
-            refuse(f"--set {name}: {text!r} is not JSON: {error}")
-        return text
+    free = [name for name in takes if name not in ELSEWHERE]
+    hint = close_match(parameter, free) or ("" if owners else f" (it has {', '.join(free)})")
+    if not owners:
+        return UsageError(f"{option} {parameter}: {ENCODERS[encoder]} has no parameter of that name{hint}")
+    named = f"{option} {parameter}" if option == "--set" else option
+    return UsageError(f"{named} is for --encoder {' or '.join(owners)}, not {encoder}{hint}")
 
 
 def check_parameters(options: argparse.Namespace, encoder: Any) -> bool:
@@ -223,8 +164,8 @@ def check_parameters(options: argparse.Namespace, encoder: Any) -> bool:
         refuse(f"--encoder {options.encoder} learns from a target here: name its column with --target COL")
     if options.drop_missing_target and options.target is None:
         refuse("--drop-missing-target needs --target COL")
-    words: Sequence[str] = [*scheme_words(options, kfold_order=not hasattr(encoder, "order"))]
-    if not asked.trains_apart and (options.scheme not in (None, ["greedy"]) or options.fold_column or words):
-        option = option_name(words[0]) if words else "scheme" if options.scheme else "fold-column"
-        refuse(f"--{option} plays no part: --encoder {options.encoder} learns from no target here; leave it out")
+    if not asked.trains_apart and not isinstance(getattr(encoder, "cv", None), gpu_encode.Greedy):
+        for one in options.given:
+            if one.name == "cv":
+                refuse(f"--cv plays no part: --encoder {options.encoder} learns from no target here; leave it out")
     return reads_target

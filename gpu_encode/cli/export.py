@@ -92,7 +92,7 @@ def write_folder(files: dict[str, bytes], path: Path) -> None:
 
 def as_sql(encoder: Any, options: argparse.Namespace, leaving: Leaving) -> bytes:
     """Give the query, behind the statements that create the tables of categories where these are named."""
-    from gpu_encode.cli.choices import split_names
+    from gpu_encode.cli.columns import split_names
     from gpu_encode.serve.export import to_sql, to_sql_tables
 
     if options.table is None:
@@ -106,7 +106,7 @@ def as_sql(encoder: Any, options: argparse.Namespace, leaving: Leaving) -> bytes
 
 def as_onnx(encoder: Any, options: argparse.Namespace, leaving: Leaving) -> bytes:
     """Give the graph."""
-    from gpu_encode.cli.choices import split_names
+    from gpu_encode.cli.columns import split_names
     from gpu_encode.serve.export import to_onnx
 
     types: dict[str, str] = {}

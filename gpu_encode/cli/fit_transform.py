@@ -5,9 +5,8 @@ from pathlib import Path
 from typing import Any
 
 import gpu_encode
-from gpu_encode.cli.choices import make_choices
 from gpu_encode.cli.columns import Roles, key_name, roles, text_columns
-from gpu_encode.cli.encoders import ENCODERS, check_parameters, encoder_choices
+from gpu_encode.cli.encoders import ENCODERS, check_parameters, encoder_parameters
 from gpu_encode.cli.messages import on_terminal, refuse, say
 from gpu_encode.scale.files import memory
 from gpu_encode.scale.files.encoding import run_encoding
@@ -22,7 +21,7 @@ def run(options: argparse.Namespace) -> int:
     end_publication(options.output)
     if nothing_to_do(options):
         return 0
-    parameters = encoder_choices(options)
+    parameters = encoder_parameters(options)
     reads_target = check_parameters(options, encoder_of(options, parameters))
     if options.target is not None and not reads_target:
         say(f"--encoder {options.encoder} learns from no target here: {options.target} only passes through")
@@ -52,11 +51,7 @@ def run(options: argparse.Namespace) -> int:
 
 def encoder_of(options: argparse.Namespace, parameters: dict[str, Any], plan: Roles | None = None) -> Any:
     """Make the encoder that was asked for; of no columns, to look at its parameters, unless there is a plan of them."""
-    chosen = parameters if plan is None else parameters | plan.parameters
-    given = {name: make_choices(value, gpu_encode) for name, value in chosen.items()}
-    if plan is not None:
-        given |= {"columns": plan.keys} | ({"values": plan.values} if plan.values else {})
-    return getattr(gpu_encode, ENCODERS[options.encoder])(**given)
+    return getattr(gpu_encode, ENCODERS[options.encoder])(**parameters | ({} if plan is None else plan.parameters))
 
 
 def source_of(options: argparse.Namespace) -> str | list[str]:

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from gpu_encode.cli.columns import find_column, roles, text_columns
-from gpu_encode.cli.encoders import check_parameters, encoder_choices, parameters_of
+from gpu_encode.cli.encoders import check_parameters, encoder_parameters
 from gpu_encode.cli.fit_transform import encoder_of, source_of
 from gpu_encode.cli.messages import refuse, say
 from gpu_encode.scale.files.source import Size, Source, open_source
@@ -27,9 +27,7 @@ def run(options: argparse.Namespace) -> int:
     if place is not None and place.exists() and not options.overwrite:
         refuse(f"{options.html!r} is there already: give --overwrite to replace it")
     groups = options.groups
-    if not scheme_takes_groups(options):
-        options.groups = None
-    parameters = encoder_choices(options)
+    parameters = encoder_parameters(options)
     check_parameters(options, encoder_of(options, parameters))
     rows = open_source(source_of(options), options.missing_text, text_columns(options, parameters))
     if place is not None:
@@ -62,13 +60,6 @@ def run(options: argparse.Namespace) -> int:
     told = json.dumps(report.to_dict(), indent=2, allow_nan=False) if options.json else repr(report)
     sys.stdout.write(told + "\n")
     return 0
-
-
-def scheme_takes_groups(options: argparse.Namespace) -> bool:
-    """Tell whether --groups is an option of the scheme, and not for the report alone."""
-    if options.fold_column is not None or "cv" not in parameters_of(options.encoder):
-        return False
-    return not options.scheme or [scheme.partition(":")[0] for scheme in options.scheme] == ["group"]
 
 
 def sample(rows: Source, number: int, seed: int) -> pa.Table:

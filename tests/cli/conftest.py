@@ -1,3 +1,4 @@
+import shlex
 from collections.abc import Callable
 from pathlib import Path
 
@@ -52,7 +53,7 @@ def run(folder: Path) -> Callable[[str], None]:
     def succeed(line: str) -> None:
         # A test that runs a command twice is seldom about what is overwritten.
         again = ["--overwrite"] if line.split(maxsplit=1)[0] in ("fit-transform", "transform") else []
-        assert main([*line.split(), *again]) == 0, line
+        assert main([*shlex.split(line), *again]) == 0, line
 
     return succeed
 
@@ -63,7 +64,7 @@ def refused(folder: Path, capsys: pytest.CaptureFixture[str]) -> Callable[[str],
 
     def fail(line: str) -> str:
         before = sorted(folder.iterdir())
-        assert main(line.split()) == 2, line
+        assert main(shlex.split(line)) == 2, line
         said = capsys.readouterr()
         assert said.out == ""
         last = said.err.splitlines()[-1]

@@ -5,7 +5,7 @@ import pytest
 
 from gpu_encode.cli.arguments import parse
 from gpu_encode.cli.columns import Roles, roles
-from gpu_encode.cli.encoders import encoder_choices
+from gpu_encode.cli.encoders import encoder_parameters
 from gpu_encode.cli.messages import UsageError
 
 SCHEMA = pa.schema(
@@ -26,7 +26,7 @@ SCHEMA = pa.schema(
 
 def roles_of(*words: str, target: str = "y") -> Roles:
     options = parse(["fit-transform", "in.csv", "out.csv", "--target", target, *words])
-    return roles(SCHEMA, options, encoder_choices(options))
+    return roles(SCHEMA, options, encoder_parameters(options))
 
 
 def test_text_dictionaries_and_booleans_are_encoded_unless_columns_are_named() -> None:
@@ -36,11 +36,16 @@ def test_text_dictionaries_and_booleans_are_encoded_unless_columns_are_named() -
 
 
 def test_columns_with_another_role_are_not_chosen() -> None:
-    assert roles_of("--groups", "city", "--hierarchy", "zip=zip3").keys == ["device", "member", "zip"]
+    words = ("--cv", 'GroupKFold(groups="city")', "--hierarchy", '{"zip": ["zip3"]}')
+    assert roles_of(*words).keys == ["device", "member", "zip"]
 
 
 def test_lists_and_joint_keys() -> None:
     assert roles_of("--columns", "city,device+zip", "--columns", "day").keys == ["city", ("device", "zip"), "day"]
+
+
+def test_columns_in_the_words_of_python() -> None:
+    assert roles_of("--columns", '["a,b", ("city", "c+d")]', "--columns", "day").keys == ["a,b", ("city", "c+d"), "day"]
 
 
 def test_a_name_as_it_stands_comes_first() -> None:
@@ -56,19 +61,21 @@ def test_target_and_weight_are_set_aside() -> None:
     ("words", "dropped"),
     [
         (["--drop", "first"], "first"),
-        (["--drop", "zip=02138", "--drop", "device=1"], {"zip": "02138", "device": "1"}),
-        (["--columns", "day,city+member", "--drop", "city+member=Bonn+true", "--drop", "day=3"],
-         {("city", "member"): ("Bonn", True), "day": 3}),
+        (["--drop", '{"zip": "02138", ("city", "member"): ("Bonn", True)}'],
+         {"zip": "02138", ("city", "member"): ("Bonn", True)}),
         (["--columns", "day", "--set", 'drop={"day": 3}'], {"day": 3}),
     ],
 )  # fmt: skip
-def test_categories_to_drop_have_the_types_of_their_columns(words: list[str], dropped: object) -> None:
-    assert roles_of("--encoder", "one-hot", *words).parameters["drop"] == dropped
+def test_categories_to_drop_are_as_they_are_given(words: list[str], dropped: object) -> None:
+    options = parse(["fit-transform", "in.csv", "out.csv", "--encoder", "one-hot", *words])
+    assert encoder_parameters(options)["drop"] == dropped
 
 
 @pytest.mark.parametrize(("target", "label"), [("y", "3"), ("day", 3), ("y,day", "3")])
 def test_labels_to_drop_have_the_type_of_the_target(target: str, label: object) -> None:
-    assert roles_of("--drop", "3", target=target).parameters["drop"] == label
+    options = parse(["fit-transform", "in.csv", "out.csv", "--target", target, "--drop", "3"])
+    given = encoder_parameters(options)
+    assert (given | roles(SCHEMA, options, given).parameters)["drop"] == label
 
 
 @pytest.mark.parametrize(
@@ -81,28 +88,13 @@ def test_labels_to_drop_have_the_type_of_the_target(target: str, label: object) 
         (["--columns", ","], "no text or boolean column to encode"),
         (["--columns", "city,y"], "column 'y' is the target or weight: it cannot be encoded too"),
         (["--weight", "wieght"], "--weight: there is no column 'wieght'"),
-        (["--groups", "shop"], "--groups: there is no column 'shop'"),
-        (["--fold-column", "fold"], "--fold-column: there is no column 'fold'"),
-        (["--scheme", "holdout", "--mask", "held"], "--mask: there is no column 'held'"),
-        (
-            ["--encoder", "one-hot", "--columns", "day", "--drop", "day=x"],
-            "--drop: 'x' is no value of column 'day', whi",
-        ),
-        (["--encoder", "one-hot", "--drop", "sity=x"], r"--drop: there is no column 'sity'; did you mean 'city'\?"),
-        (
-            ["--encoder", "one-hot", "--columns", "city+day", "--drop", "city+day=x"],
-            r"--drop city\+day wants 2 values with \+ between, not 'x'",
-        ),
-        (["--scheme", "city=group:groups=shop"], "--groups: there is no column 'shop'"),
-        (["--scheme", "city=kfold:folds-by=zip+shop"], "--folds-by: there is no column 'shop'"),
-        (["--columns", "city", "--scheme", "device=loo"], "--scheme: there is no column 'device'"),
-        (["--hierarchy", "zip=zip2"], r"--hierarchy: there is no column 'zip2'; did you mean 'zip"),
-        (["--hierarchy", "zpi=prefix:3"], r"--hierarchy: there is no column 'zpi'; did you mean 'zip'\?"),
-        (["--prior", "day=1"], "--prior: there is no column 'day'"),
-        (
-            ["--columns", "city+device", "--smooth", "city+devise=1"],
-            r"--smooth: there is no column 'city\+devise'; did",
-        ),
+        (["--cv", "GroupKFold(groups='shop')"], "--cv: there is no column 'shop'"),
+        (["--cv", "kfolds"], "--cv: 'kfolds' is no scheme and no column; did you mean 'KFold'"),
+        (["--cv", "Holdout(mask='held')"], "--cv: there is no column 'held'"),
+        (["--cv", "{'city': KFold(by=['zip', 'shop'])}"], "--cv: there is no column 'shop'"),
+        (["--hierarchy", '{"zip": ["zip2"]}'], r"--hierarchy: there is no column 'zip2'; did you mean 'zip"),
+        (["--hierarchy", '{"zpi": Prefixes(3)}'], r"--hierarchy: there is no column 'zpi'; did you mean 'zip'\?"),
+        (["--columns", "[city]"], r'--columns: text stands in quotes: write "city" \(at character 2: city\)'),
         (["--text", "sip"], r"--text: there is no column 'sip'; did you mean 'zip'\?"),
         (["--interaction-order", "2"], "--interaction-order is for --interactions"),
     ],
@@ -121,4 +113,4 @@ def test_targets_that_are_refused(target: str, message: str) -> None:
 def test_no_column_to_encode_is_refused() -> None:
     options = parse(["fit-transform", "in.csv", "out.csv", "--target", "y"])
     with pytest.raises(UsageError, match="name the columns with --columns"):
-        roles(pa.schema({"y": pa.string(), "price": pa.float64()}), options, encoder_choices(options))
+        roles(pa.schema({"y": pa.string(), "price": pa.float64()}), options, encoder_parameters(options))

@@ -2,6 +2,7 @@
 
 import json
 import re
+import shlex
 from collections.abc import Callable
 from pathlib import Path
 
@@ -14,7 +15,7 @@ import gpu_encode
 import gpu_encode as ge
 from gpu_encode.cli import main
 from gpu_encode.cli.arguments import FIT_TRANSFORM, parse
-from gpu_encode.cli.encoders import ELSEWHERE, ENCODERS, encoder_choices, parameters_of
+from gpu_encode.cli.encoders import ELSEWHERE, ENCODERS, encoder_parameters, parameters_of
 from gpu_encode.cli.inspect_model import plain
 from gpu_encode.cli.messages import UsageError
 from gpu_encode.encoders.codes import CodesEncoder
@@ -28,9 +29,9 @@ Refused = Callable[[str], str]
 KEYS = ["city", ("device", "zip")]
 # Words of the command, the target that they name, and the encoder that they stand for.
 FAMILY = [
-    ("--target sold --smooth m=3 --max-categories 5 --set handle_infrequent=category --set scale=sqrt", "sold",
-     ge.TargetEncoder(smooth=gpu_encode.MEstimate(3.0), max_categories=5, handle_infrequent="category", scale="sqrt",
-                   cv=ge.KFold())),
+    ("--target sold --smooth 'MEstimate(3)' --max-categories 5 --set handle_infrequent=category --set scale=sqrt",
+     "sold",
+     ge.TargetEncoder(smooth=ge.MEstimate(3), max_categories=5, handle_infrequent="category", scale="sqrt")),
     ("--encoder count --kind log --min-frequency 0.01 --handle-unknown nan", None,
      ge.CountEncoder("log", min_frequency=0.01, handle_unknown="nan")),
     ("--encoder count --min-frequency 3 --handle-missing zero --indicators --dtype float32", None,
@@ -43,31 +44,33 @@ FAMILY = [
      "price", ge.OrdinalEncoder(order="target", handle_unknown="use_encoded_value", unknown_value=np.nan)),
     ("--encoder one-hot --max-categories 3 --drop first --handle-unknown infrequent_if_exist", None,
      ge.OneHotEncoder(max_categories=3, drop="first", handle_unknown="infrequent_if_exist", sparse_output=False)),
-    ("--encoder one-hot --handle-unknown ignore --drop city=Bonn --drop device+zip=phone+01001", None,
+    ("""--encoder one-hot --handle-unknown ignore
+     --drop '{"city": "Bonn", ("device", "zip"): ("phone", "01001")}'""", None,
      ge.OneHotEncoder(drop={"city": "Bonn", ("device", "zip"): ("phone", "01001")}, handle_unknown="ignore",
                       sparse_output=False)),
     ("--target kind --drop old --missing-target keep", "kind",
-     ge.TargetEncoder(drop="old", missing_target="keep", cv=ge.KFold())),
+     ge.TargetEncoder(drop="old", missing_target="keep")),
     ("--encoder hashing --n-components 5 --seed 3 --set per_column=true --set alternate-sign=True", None,
      ge.HashingEncoder(5, seed=3, per_column=True, alternate_sign=True)),
-    (("--encoder weight-of-evidence --target sold --regularization city=0.5 --regularization device+zip=0 "
-      "--scheme device+zip=group:groups=shop,folds=3 --scheme city=loo"), "sold",
+    ("""--encoder weight-of-evidence --target sold --regularization '{"city": 0.5, ("device", "zip"): 0.0}'
+     --cv '{("device", "zip"): GroupKFold(3, groups="shop"), "city": LeaveOneOut()}'""", "sold",
      ge.WeightOfEvidenceEncoder({("device", "zip"): ge.GroupKFold(3, groups="shop"), "city": ge.LeaveOneOut()},
                                 {"city": 0.5, ("device", "zip"): 0.0})),
-    ("--encoder statistic --target price --statistics mean,std,median,quantile:0.9,share:0.5 --folds 3", "price",
-     ge.StatisticEncoder(["mean", "std", "median", ("quantile", 0.9), ("share", 0.5)], cv=ge.KFold(3, random_state=0))),
+    ("""--encoder statistic --target price --cv 3
+     --statistics '["mean", "std", "median", ("quantile", 0.9), ("share", 0.5)]'""", "price",
+     ge.StatisticEncoder(["mean", "std", "median", ("quantile", 0.9), ("share", 0.5)], cv=3)),
     ("--encoder statistic --values price,amount --statistics sum,var --set ddof=0", None,
      ge.StatisticEncoder(["sum", "var"], values=["price", "amount"], ddof=0)),
-    ("--encoder impact --target sold --parts impact,logit --smooth none --groups shop", "sold",
+    ("--encoder impact --target sold --parts impact,logit --smooth none --cv 'GroupKFold(groups=\"shop\")'", "sold",
      ge.ImpactEncoder(["impact", "logit"], smooth=0.0, cv=gpu_encode.GroupKFold(groups="shop"))),
     ("--encoder catboost --target sold --priors 0.5,1 --set weight=2 --seed 7", "sold",
-     ge.CatBoostEncoder(priors=[0.5, 1.0], weight=2, random_state=7)),
-    ("--encoder catboost --target price --statistic borders --borders 0.2,0.7 --time day", "price",
+     ge.CatBoostEncoder(priors=[0.5, 1], weight=2, random_state=7)),
+    ("--encoder catboost --target price --statistic borders --borders 0.2,0.7 --cv 'Ordered(time=\"day\")'", "price",
      ge.CatBoostEncoder("borders", borders=[0.2, 0.7], cv=ge.Ordered(time="day"))),
-    ("--encoder catboost --statistic frequency --scheme kfold --priors city=0.5 --priors device+zip=0,2", None,
-     ge.CatBoostEncoder("frequency", {"city": [0.5], ("device", "zip"): [0.0, 2.0]}, cv=ge.KFold())),
+    ("""--encoder catboost --statistic frequency --cv kfold --priors '{"city": [0.5], ("device", "zip"): [0, 2.0]}'""",
+     None, ge.CatBoostEncoder("frequency", {"city": [0.5], ("device", "zip"): [0, 2.0]}, cv=ge.KFold())),
     ("--encoder gradient --target price,weight --regularization 2 --set output=order", ["price", "weight"],
-     ge.GradientEncoder("order", 2.0)),
+     ge.GradientEncoder("order", 2)),
 ]  # fmt: skip
 
 
@@ -157,7 +160,7 @@ def test_the_help_names_every_statistic_and_what_it_is_of() -> None:
 
 
 def choices(line: str) -> dict:
-    return encoder_choices(parse(["fit-transform", "in.csv", "out.csv", *line.split()]))
+    return encoder_parameters(parse(["fit-transform", "in.csv", "out.csv", *shlex.split(line)]))
 
 
 @pytest.mark.parametrize(
@@ -165,20 +168,19 @@ def choices(line: str) -> dict:
     [
         ("--encoder count", {}),
         ("--encoder one-hot", {"sparse_output": False}),
-        ("--encoder hashing", {"seed": 0}),
+        ("--encoder hashing", {}),
         ("--encoder statistic --seed 2", {"random_state": 2}),
-        ("--encoder catboost --borders 3", {"borders": 3, "random_state": 0}),
+        ("--encoder catboost --borders 3", {"borders": 3}),
         ("--encoder count --set categories=[[1,null]] --set handle-infrequent=category",
          {"categories": [[1, None]], "handle_infrequent": "category"}),
         ("--encoder count --set handle_unknown=0.5", {"handle_unknown": 0.5}),
-        ('--encoder count --set kind="log"', {"kind": "log"}),
-        ("--encoder impact --smooth none --folds 2",
-         {"smooth": 0.0, "random_state": 0, "cv": "KFold(n_splits=2, random_state=0)"}),
+        ("--encoder count --set 'kind=\"log\"'", {"kind": "log"}),
+        ("--encoder impact --smooth none --cv 2", {"smooth": 0.0, "cv": 2}),
+        ("--encoder count --indicators", {"indicators": True}),
     ],
 )  # fmt: skip
 def test_what_was_given_and_nothing_else(line: str, given: dict) -> None:
-    made = choices(line)
-    assert made | ({"cv": str(made["cv"])} if "cv" in made else {}) == given
+    assert choices(line) == given
 
 
 @pytest.mark.parametrize("name", ENCODERS)
@@ -186,11 +188,10 @@ def test_every_parameter_can_be_set_or_has_an_option(name: str) -> None:
     for parameter in parameters_of(name):
         words = f"--encoder {name} --set {parameter}=1"
         if parameter in ELSEWHERE:
-            with pytest.raises(UsageError, match=f"--set {parameter}: use --.* instead"):
+            with pytest.raises(UsageError, match=f"--set {parameter}: (use --.* instead|files have columns)"):
                 choices(words)
-        elif parameter == "sparse_output":
-            with pytest.raises(UsageError, match="files have columns"):
-                choices(words)
+        elif parameter in ("drop", "values") or isinstance(parameters_of(name)[parameter], tuple):
+            assert choices(words)[parameter] in ("1", ["1"], [1])
         else:
             assert choices(words)[parameter] == 1
 
@@ -202,29 +203,28 @@ def test_every_parameter_can_be_set_or_has_an_option(name: str) -> None:
         ("", "--encoder target learns from a target here: name its column with --target COL"),
         ("--encoder ordinal --order target", "--encoder ordinal learns from a target here: name its column with"),
         ("--encoder count --drop-missing-target", "--drop-missing-target needs --target COL"),
-        ("--encoder count --smooth 3", "--smooth is for --encoder target or impact or cluster, not count"),
-        ("--encoder count --folds 3", "--folds is for --encoder target or ordinal or weight-of-evidence or"),
-        ("--encoder hashing --fold-column fold", "--fold-column is for --encoder target or"),
-        ("--encoder one-hot --seed 3", "--seed is for --encoder target or"),
+        ("--encoder count --smooth 3", "--smooth is for --encoder cluster or impact or target, not count"),
+        ("--encoder hashing --cv fold", "--cv is for --encoder catboost or"),
+        ("--encoder one-hot --seed 3", "--seed is for --encoder catboost or"),
         ("--encoder statistic --statistic mean", "--statistic is for --encoder catboost, not statistic; did you mean"),
-        ("--encoder ordinal --folds 3", "--folds plays no part: --encoder ordinal learns from no target here; leave"),
-        ("--encoder ordinal --scheme loo", "--scheme plays no part"),
-        ("--encoder catboost --target sold --folds 3", "--folds is for --scheme kfold or time or group, not ordered"),
+        ("--encoder ordinal --cv 3", "--cv plays no part: --encoder ordinal learns from no target here; leave"),
         ("--encoder count --set knd=log", "CountEncoder has no parameter of that name; did you mean 'kind'?"),
         ("--encoder hashing --set qqqqq=1", "no parameter of that name (it has n_components, alternate_sign, per_"),
-        ("--encoder count --set kind", "--set 'kind' is not of the form NAME=VALUE, such as categories=[[1,2,3]]"),
-        ("--encoder count --set kind=log --set kind=log", "--set kind: it is given already; give it once"),
-        ("--encoder count --kind log --set kind=log", "--set kind: --kind gives it already; give it once"),
-        ("--encoder count --set categories=[[1,", "--set categories: '[[1,' is not JSON: "),
+        ("--encoder count --set kind", "'kind' is not of the form NAME=EXPRESSION, such as 'categories=[[1, 2, 3]]'"),
+        ("--encoder count --set kind=log --set kind=log", "--set: kind is given already by --set; give it once"),
+        ("--encoder count --kind log --set kind=log", "--set: kind is given already by --kind; give it once"),
+        ("--encoder count --set categories=[[1,", "--set: [[1, is no expression: "),
         ("--encoder count --kind mode", "The 'kind' parameter of CountEncoder must be one of"),
-        ("--encoder count --handle-unknown prior", "'prior' is unknown; did you mean 'error'? (choose from zero, nan"),
-        ("--encoder hashing --n-components few", "--n-components wants a whole number, not 'few'"),
-        ("--encoder statistic --target price --statistics quantile:x", "--statistics quantile wants a number, not 'x'"),
+        ("--encoder count --handle-unknown erorr", "Got 'erorr' instead. Did you mean 'error'?"),
+        ("--target sold --prior men", "Got 'men' instead. Did you mean 'mean'?"),
+        ("--target sold --target-type binry", "Got 'binry' instead. Did you mean 'binary'?"),
+        ("--target sold --device cuba", "Got 'cuba' instead. Did you mean 'cuda'?"),
+        ("--encoder count --handle-unknown prior", "must be one of 'zero', 'nan', 'error', a number"),
+        ("--encoder hashing --n-components few", "'n_components' parameter of HashingEncoder must be"),
         (
-            "--encoder statistic --set statistics={('shop','price'):['mean']}",
-            "--set statistics: a dict by key and column of values is for Python only; use --columns",
+            """--encoder statistic --set "statistics={('shop', 'price'): ['mean']}\"""",
+            "--set: a dict of keys is for Python only; use --columns",
         ),
-        ('--encoder statistic --statistics {"shop":["mean"]}', "--statistics: a dict by key and column"),
         ("--encoder statistic --values prise", "--values: there is no column 'prise'; did you mean 'price'?"),
         ("--encoder statistic --values shop --columns shop", "'shop' is one of --values: it cannot be encoded too"),
         ("--encoder statistic --values price --target price", "the target or weight: it cannot be one of --values"),

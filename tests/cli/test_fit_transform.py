@@ -30,7 +30,7 @@ Refused = Callable[[str], str]
 FIT = "fit-transform orders.parquet codes.parquet --model orders.model --target"
 
 
-OPTIONS = "--target sold --weight weight --columns city,device+zip --folds 4 --smooth m=5"
+OPTIONS = "--target sold --weight weight --columns city,device+zip --cv 4 --smooth 5"
 
 
 @pytest.fixture
@@ -43,17 +43,18 @@ def small_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
     "options",
     [
         "sold",
-        "price --smooth eb:between --scheme ordered --permutations 3 --no-average",
-        "sold --smooth james-stein --scheme time --time day --folds 3 --gap 1",
-        "sold --scheme time --time day --folds 3 --half-life 10",
-        "price --scheme ordered --time day --window 5",
-        "kind --stratify --drop first",
-        "sold --blow-up --folds 2 --order contiguous",
+        """price --smooth 'EmpiricalBayes("between")' --cv 'Ordered(3, average=False)'""",
+        """sold --smooth james-stein --cv 'TimeFolds(3, time="day", gap=1)'""",
+        """sold --cv 'TimeFolds(3, time="day", half_life=10)'""",
+        """price --cv 'Ordered(time="day", window=5)'""",
+        "kind --cv 'KFold(stratify=True)' --drop first",
+        "sold --cv 'KFold(2, order=\"contiguous\", blow_up=True)'",
         "price --weight weight --prior category_mean --min-count 3 --indicators --drop-missing-target",
         "sold --interactions city,device,member --interaction-order 2",
-        "sold --columns zip --hierarchy zip=prefix:4,3 --smooth m=2",
-        "sold --columns zip,shop --hierarchy shop=bits:2,1 --smooth m=2 --prior zip=0.1 --prior shop=0.2",
-        "sold --columns zip,city+shop --smooth city+shop=sigmoid:k=5,f=2 --prior city+shop=category_mean --prior zip=0",
+        """sold --columns zip --hierarchy '{"zip": Prefixes(4, 3)}' --smooth 2""",
+        """sold --columns zip,shop --hierarchy '{"shop": Bits(2, 1)}' --smooth 2 --prior '{"zip": 0.1, "shop": 0.2}'""",
+        """sold --columns zip,city+shop --smooth '{("city", "shop"): Sigmoid(5, 2)}'
+        --prior '{("city", "shop"): "category_mean", "zip": 0}'""",
         "sold,price --target-type binary,continuous",
         "sold --handle-unknown nan --handle-missing prior --dtype float32 --device cpu",
     ],
@@ -64,29 +65,28 @@ def test_every_choice_works_and_its_model_encodes_new_rows(run: Run, orders: pa.
     encoded, new = read_rows("codes.parquet"), read_rows("new.parquet")
     assert "amount" in encoded.column_names
     assert encoded.num_rows == new.num_rows == orders.num_rows
-    if not {"--no-average", "--blow-up"} & set(options.split()):
+    if "average=False" not in options and "blow_up" not in options:
         assert new.column_names == encoded.column_names
     run("inspect orders.model")
 
 
 @pytest.mark.filterwarnings("ignore:.*rows see no rows at all")
-@pytest.mark.parametrize("scheme", ["time", "ordered"])
-@pytest.mark.parametrize(("option", "span"), [("half-life", 10), ("window", 5)])
-def test_ages_are_those_of_the_library(run: Run, orders: pa.Table, scheme: str, option: str, span: int) -> None:
-    run(f"{FIT} price --columns city --scheme {scheme} --time day --{option} {span}")
-    cv = {"time": gpu_encode.TimeFolds, "ordered": gpu_encode.Ordered}[scheme](
-        time="day", **{option.replace("-", "_"): span}
-    )
+@pytest.mark.parametrize("scheme", ["TimeFolds", "Ordered"])
+@pytest.mark.parametrize(("parameter", "span"), [("half_life", 10), ("window", 5)])
+def test_ages_are_those_of_the_library(run: Run, orders: pa.Table, scheme: str, parameter: str, span: int) -> None:
+    run(f"{FIT} price --columns city --cv '{scheme}(time=\"day\", {parameter}={span})'")
+    cv = getattr(gpu_encode, scheme)(time="day", **{parameter: span})
     rows, price = orders.select(["city", "day"]), orders["price"]
     expected = gpu_encode.TargetEncoder(columns=["city"], cv=cv).fit_transform(rows, price)["city"]
     assert_same_bits(read_rows("codes.parquet")["city"].to_numpy(), expected.to_numpy())
 
 
 def test_spans_that_do_not_fit_the_times_are_refused(refused: Refused) -> None:
-    line = f"{FIT} sold --scheme ordered --half-life"
-    assert "asks for the ages of rows. Name the column of their times" in refused(f"{line} 7d")
-    assert "does not fit the time column, which holds numbers" in refused(f"{line} 7d --time day")
-    assert "above 0" in refused(f"{line} week --time day")
+    line = f"{FIT} sold --cv"
+    asks = "asks for the ages of rows. Name the column of their times"
+    assert asks in refused(f"{line} 'Ordered(half_life=\"7d\")'")
+    assert "does not fit the time column, which holds" in refused(f'{line} \'Ordered(half_life="7d", time="day")\'')
+    assert "above 0" in refused(f'{line} \'Ordered(half_life="week", time="day")\'')
 
 
 def test_columns_that_were_chosen_are_said(run: Run, capsys: pytest.CaptureFixture[str]) -> None:
@@ -142,7 +142,7 @@ def test_rows_without_a_target_are_kept_or_left_out(
     lacking = pc.less(orders["shop"], 4)
     rows = orders.set_column(9, "price", pc.if_else(lacking, None, orders["price"]))
     pyarrow.parquet.write_table(rows, "orders.parquet")
-    options = f"{FIT} price --columns shop --fold-column fold"
+    options = f"{FIT} price --columns shop --cv fold"
     run(f"{options} --missing-target keep")
     encoder = gpu_encode.TargetEncoder(columns=["shop"], cv="fold", missing_target="keep")
     expected = encoder.fit_transform(rows.drop_columns(["price"]), rows["price"])
@@ -211,11 +211,19 @@ def test_missing_text_is_missing(run: Run, orders: pa.Table) -> None:
     ("line", "says"),
     [
         (f"{FIT} slod", "--target: there is no column 'slod'; did you mean 'sold'?"),
-        (f"{FIT} sold --folds 1 --columns city", "1"),
+        (f"{FIT} sold --cv 1 --columns city", "1"),
         (f"{FIT} kind --target-type continuous --columns city", "continuous"),
-        (f"{FIT} sold --foldz 3", "unknown option '--foldz'; did you mean '--folds'?"),
-        (f"{FIT} sold --scheme kfolds", "did you mean 'kfold'?"),
-        (f"{FIT} sold --folds many", "argument --folds: invalid int value: 'many'"),
+        (f"{FIT} sold --foldz 3", "unknown option '--foldz' (see"),
+        (f"{FIT} sold --smoth 3", "unknown option '--smoth'; did you mean '--smooth'?"),
+        (f"{FIT} sold --cv kfolds", "'kfolds' is no scheme and no column; did you mean 'KFold'?"),
+        (f"{FIT} sold --seed many", "argument --seed: invalid int value: 'many'"),
+        (f"{FIT} sold --folds 3", "--folds is no option any more: write --cv 'KFold(n_splits=3)'"),
+        (f"{FIT} sold --stratify --scheme kfold", "write --cv 'KFold(stratify=True)'"),
+        (f"{FIT} sold --columns city --smooth '{{\"sity\": 2}}'", "'sity' is not a column of X. Did you mean 'city'?"),
+        (
+            f"{FIT} sold --columns city --cv group",
+            "GroupKFold needs groups: name their column, GroupKFold(groups='...')",
+        ),
         (f"{FIT} sold extra", "unknown extra argument 'extra'"),
         ("fit-transform orders.parquet orders.parquet --target sold", "is, or holds, a file of the source"),
         ("fit-transform orders.parquet codes.csv --target sold --model codes.csv", "OUTPUT and --model are the same"),

@@ -29,7 +29,8 @@ def test_json_holds_what_the_encoder_holds(run: Callable[[str], None], capsys: p
 
 
 def test_json_has_real_types(run: Callable[[str], None], capsys: pytest.CaptureFixture[str]) -> None:
-    run(f"{FIT} sold --columns city,device+zip --smooth city=m=10 --smooth device+zip=none --folds 3 --seed 7")
+    smooth = '{"city": MEstimate(10.0), ("device", "zip"): None}'
+    run(f"{FIT} sold --columns city,device+zip --cv 'KFold(3)' --seed 7 --smooth '{smooth}'")
     report = inspect_model("--top 3", capsys)
     assert list(report) == ["encoder", "target_type", "classes", "target_mean", "parameters", "columns"]
     parameters = report["parameters"]

@@ -17,7 +17,7 @@ QUICK = "leak-report orders.parquet --target sold --columns zip --shuffles 4 --f
 
 
 def test_the_report_is_that_of_python(run, orders, capsys):
-    run(f"{QUICK} --scheme loo --json")
+    run(f"{QUICK} --cv loo --json")
     found = json.loads(capsys.readouterr().out)
     encoder = TargetEncoder(columns=["zip"], cv=LeaveOneOut())
     expected = leak_report(encoder, orders.drop_columns(["sold"]), orders["sold"], n_shuffles=4, n_flips=3)
@@ -26,7 +26,7 @@ def test_the_report_is_that_of_python(run, orders, capsys):
 
 
 def test_a_page_is_written_and_not_over_another(run, refused, folder, capsys):
-    run(f"{QUICK} --scheme greedy --weight weight --rows 150 --html report.html")
+    run(f"{QUICK} --cv greedy --weight weight --rows 150 --html report.html")
     said = capsys.readouterr()
     assert said.out.startswith("TargetEncoder: Leaks in 1 of")
     assert "zip" in (folder / "report.html").read_text()
@@ -49,12 +49,16 @@ def test_a_page_is_no_source(refused):
 def test_groups_are_told_beside_any_scheme(run, refused, orders, folder, capsys):
     many = orders.append_column("patient", pa.array(np.arange(len(orders)) // 8))
     pyarrow.parquet.write_table(many, "orders.parquet")
-    for scheme, told in (("", ()), ("--scheme group:folds=3", ()), ("--scheme kfold --folds 3", ("Groups straddle",))):
-        run(f"{QUICK} --columns device --groups patient {scheme} --json")
+    for scheme, told in (
+        (" --cv 3", ("Groups straddle",)),
+        (""" --cv 'GroupKFold(3, groups="patient")'""", ()),
+        (" --cv group", ()),
+    ):
+        run(f"{QUICK} --columns device --groups patient{scheme} --json")
         risks = json.loads(capsys.readouterr().out)["risks"]
         assert len(risks) == len(told)
         assert all(risk.startswith(begun) for risk, begun in zip(risks, told, strict=True))
-    assert "--groups: there is no column 'patients'" in refused(f"{QUICK} --scheme loo --groups patients")
+    assert "--groups: there is no column 'patients'" in refused(f"{QUICK} --cv loo --groups patients")
 
 
 def test_files_are_read_in_chunks_and_a_sample_is_kept(run, orders, monkeypatch, capsys):

@@ -5,6 +5,7 @@ import json
 import os
 import platform
 import re
+import shlex
 import signal
 import subprocess
 import sys
@@ -22,7 +23,9 @@ import pytest
 import gpu_encode
 from gpu_encode.cli import doctor, main
 from gpu_encode.cli.arguments import build, parse
+from gpu_encode.cli.encoders import encoder_parameters
 
+ROOT = Path(__file__).parents[2]
 COMMAND = [sys.executable, "-m", "gpu_encode.cli"]
 ENVIRONMENT = {**os.environ, "PYTHONPATH": str(Path(next(iter(gpu_encode.__path__))).parent)}
 
@@ -137,7 +140,7 @@ def test_the_entry_point_starts_light() -> None:
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=ENVIRONMENT)
     status, modules = json.loads(done.stdout.splitlines()[-1])
     assert status == 0
-    assert "--scheme" in done.stdout
+    assert "--cv" in done.stdout
     assert not {"numpy", "pyarrow", "rich", "sklearn", "numba", "pandas", "polars", "narwhals"} & set(modules)
 
 
@@ -168,6 +171,21 @@ def test_every_command_has_an_example_that_it_takes() -> None:
     for name, command in build()[1].items():
         [example] = re.findall(r"^  gpu-encode (.*)$", command.format_help(), re.MULTILINE)
         assert parse(example.split()).command == name
+
+
+def test_every_command_line_of_the_documents_is_read() -> None:
+    pages = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+    begun = rf"^ *gpu-encode ((?:{'|'.join(build()[1])})\b.*)$"
+    lines = [line for page in pages for line in re.findall(begun, folded(page), re.MULTILINE)]
+    assert len(lines) > 10
+    for line in lines:
+        options = parse(shlex.split(line.partition(" | ")[0], comments=True))
+        if options.command in ("fit-transform", "leak-report"):
+            encoder_parameters(options)
+
+
+def folded(page: Path) -> str:
+    return page.read_text().replace("\\\n", " ")
 
 
 @pytest.mark.parametrize("words", [["doctor"], ["doctor", "--json"]])

@@ -1,5 +1,6 @@
 """Parameters with unknown names, of wrong types, out of range, or that do not go together."""
 
+import difflib
 import inspect
 import math
 from numbers import Integral, Real
@@ -76,7 +77,9 @@ def bad_option(owner: str, name: str, value: object, allowed: tuple[str, ...]) -
     named = OPTIONS.get(value, ()) if isinstance(value, str) else ()
     here = [repr(option) for option in named if repr(option) in allowed]
     instead = f": what category_encoders calls {value!r} is {here[0]} here" if here else ""
-    return bad_parameter(owner, name, value, f"must be one of {', '.join(allowed)}{instead}")
+    error = bad_parameter(owner, name, value, f"must be one of {', '.join(allowed)}{instead}")
+    near = difflib.get_close_matches(repr(value), allowed, n=1) if isinstance(value, str) and not here else []
+    return ValueError(f"{error} Did you mean {near[0]}?") if near else error
 
 
 def bad_parameter(owner: str, name: str, value: object, law: str) -> ValueError:
