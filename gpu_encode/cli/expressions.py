@@ -44,8 +44,8 @@ def read(text: str, option: str, seed: int | None = None) -> Any:
     --------
     >>> read("0.5,log", "--set"), read('{"shop": [20, null]}', "--set"), read("02138", "--set")
     ([0.5, 'log'], {'shop': [20, None]}, '02138')
-    >>> read('GroupKFold(3, groups="region")', "--cv", seed=7)
-    GroupKFold(n_splits=3, groups='region', random_state=7)
+    >>> read("Holdout(0.5)", "--cv", seed=7)
+    Holdout(fraction=0.5, random_state=7)
     """
     if len(text) > MOST_CHARACTERS:
         refuse(f"{option} takes at most {MOST_CHARACTERS:,} characters, not {len(text):,}: use Python for more")
