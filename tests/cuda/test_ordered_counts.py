@@ -142,8 +142,9 @@ def test_middles_of_float32_numbers_are_rounded_as_the_float64_numbers_are(devic
 
 
 def test_more_categories_than_a_warp_has_room_for_go_the_other_way(device, monkeypatch):
-    counts, codes = import_module("gpu_encode.cuda.ordered_counts"), np.arange(300, dtype=np.int32)
-    assert not counts.fits(300, 302, 2)
+    counts, room = import_module("gpu_encode.cuda.ordered_counts"), import_module("gpu_encode.cuda.raw").table_bytes()
+    codes = np.arange(room // 8 - 1, dtype=np.int32)
+    assert [counts.fits(len(codes), len(codes) + n_more, 2) for n_more in (1, 2)] == [True, False]
     monkeypatch.setattr(counts, "encode_counts", None)
     assert_same(device, RowOrder(), 0, "float64", codes, codes % 2, 2, "m", "plain")
 
