@@ -42,7 +42,8 @@ class Use(NamedTuple):
 # Each kernel in CUDA C++, by the case that shows it.  A test names those that are missing.
 USES = {
     "measure_range": Use("folds-int"),
-    "mark_numbers": Use("folds-int"),
+    "mark_numbers_by_block": Use("folds-int"),
+    "mark_numbers": Use("folds-int", 1 << 21),
     "measure_extents": Use("folds-f32"),
     "count_rows": Use("folds-int", 4096, "shared atomics"),
     "gather_rows": Use("folds-int", 4096, "gather"),

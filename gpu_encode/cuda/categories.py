@@ -14,13 +14,15 @@ from gpu_encode.cuda.casting import cast
 from gpu_encode.cuda.hashing import UNKNOWN, Words, codes_in, distinct, number_places, place_words, rank_places
 from gpu_encode.cuda.indexed import Index, codes_by, offset_at, rank_rows
 from gpu_encode.cuda.memory import empty, to_device, to_host, wait_for_stream, zeros
-from gpu_encode.cuda.runtime import cuda, current_device, is_device_array, kernel, launch_rows, xp
+from gpu_encode.cuda.runtime import SIMULATED, cuda, current_device, is_device_array, kernel, launch_rows, xp
 
 # A direct index may be longer than the rows that use it by this much.  Each of its places takes nine bytes for a time.
 SMALL_RANGE = 1 << 16
 # An index that is looked into by every pass over the rows, and read on the host, may have as many places: an estimate,
 # by what a GPU's cache holds beside other tables.
 SHORT_INDEX = 1 << 20
+# Rows for each number of a range from which every block marks by itself, an estimate: at the end it goes over all marks.
+ROWS_A_MARK = 1 if SIMULATED else 16
 # Numbers that are looked at for a guess of the range, where there are several times as many.
 GUESSED_FROM = 1 << 14
 SEVERAL = 4
@@ -138,8 +140,7 @@ def guess_bounds(numbers: Array) -> tuple[int, int] | None:
 def index_range(numbers: Array, lowest: int, size: int) -> tuple[Array, Array] | None:
     """Number the values of a range of whole numbers; None where some lie outside."""
     words, (base, mask) = words_of(numbers).words, base_and_mask(lowest, numbers.dtype)
-    present = zeros(size + 1, np.uint8)
-    raw.run_over("mark_numbers", words, base, present, variant=raw.key_of(words))
+    present = mark(words, base, size)
     ranks = xp.cumsum(present, dtype=np.int32)
     # Of a short index the host knows the numbers sooner than of a list that is made of them.
     marks = to_host(present) if size <= SHORT_INDEX else present
@@ -147,6 +148,15 @@ def index_range(numbers: Array, lowest: int, size: int) -> tuple[Array, Array] |
         return None
     places = np.flatnonzero(marks)
     return codes_by(words, Index(base, mask, ranks[:-1]), places), numbers_at(places, base, numbers.dtype)
+
+
+def mark(words: Array, base: np.uint64, size: int) -> Array:
+    """Mark which numbers of a range occur; the last mark is that of all numbers outside."""
+    present, bits = zeros(size + 1, np.uint8), 4 * -(-(size + 1) // 32)
+    by_block = bits <= raw.table_bytes() and len(words) >= ROWS_A_MARK * len(present)
+    name, shared = ("mark_numbers_by_block", bits) if by_block else ("mark_numbers", 0)
+    raw.run_over(name, words, base, present, shared=shared, variant=raw.key_of(words))
+    return present
 
 
 def numbers_at(places: Array, base: np.uint64, dtype: np.dtype[np.generic]) -> Array:

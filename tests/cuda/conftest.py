@@ -47,7 +47,7 @@ def device(ops: Ops) -> Any:
 
 @pytest.fixture
 def few_checkpoints(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let priors be few: the simulator takes long for each.  A compiled kernel keeps the number that it was compiled with."""
+    """Let priors be few: the simulator takes long for each.  Compiled kernels keep what they were compiled with."""
     if not devices.simulated():
         return
     monkeypatch.setattr(import_module("gpu_encode.cuda.order_segments"), "CHECKPOINT_BITS", 4)

@@ -23,7 +23,7 @@ pytestmark = pytest.mark.host
 BOUNDS: dict[str, dict[str, int]] = {
     "folds-int": {
         "measure_range.cu, unsigned": 5,
-        "mark_numbers.cu, unsigned": 12,
+        "mark_numbers_by_block.cu, unsigned": 12,
         "count_rows.cu, unsigned, HashedFolds, 2": 23,
         "gather_rows.cu, unsigned, unsigned, HashedFolds, 1": 22,
     },
@@ -39,19 +39,19 @@ BOUNDS: dict[str, dict[str, int]] = {
     },
     "mean-f64": {
         "measure_extents.cu, double": 31,
-        "mark_numbers.cu, unsigned": 12,
+        "mark_numbers_by_block.cu, unsigned": 12,
         "add_in_windows.cu, double, 0, StraightFolds": 67,
         "gather_rows.cu, unsigned, unsigned, StraightFolds, 1": 10,
     },
     "ordered-rows-int": {
         "measure_range.cu, unsigned": 5,
-        "mark_numbers.cu, unsigned": 12,
+        "mark_numbers_by_block.cu, unsigned": 12,
         "count_chunks.cu": 59,
         "walk_chunks.cu, float, 1": 126,
     },
     "ordered-f32": {
         "measure_extents.cu, float": 17,
-        "mark_numbers.cu, unsigned": 12,
+        "mark_numbers_by_block.cu, unsigned": 12,
         "walk_rows_32.cu": 174,
         "sort_places.cu, float, 1, 0, 4": 228,
         "sum_pieces.cu, float, 1, 0, 4": 169,
@@ -60,7 +60,7 @@ BOUNDS: dict[str, dict[str, int]] = {
     },
     "ordered-f64-auto": {
         "measure_extents.cu, double": 32,
-        "mark_numbers.cu, unsigned": 12,
+        "mark_numbers_by_block.cu, unsigned": 12,
         "walk_rows_32.cu": 174,
         "sort_places.cu, float, 0, 1, 5": 427,
         "sum_pieces.cu, float, 0, 1, 5": 422,
@@ -69,37 +69,37 @@ BOUNDS: dict[str, dict[str, int]] = {
     },
     "folds-f64-auto": {
         "measure_extents.cu, double": 31,
-        "mark_numbers.cu, unsigned": 12,
+        "mark_numbers_by_block.cu, unsigned": 12,
         "add_in_windows.cu, double, 1, HashedFolds": 247,
         "gather_rows.cu, unsigned, unsigned, HashedFolds, 1": 22,
     },
     "loo-f64-auto": {
         "measure_extents.cu, double": 31,
-        "mark_numbers.cu, unsigned": 12,
+        "mark_numbers_by_block.cu, unsigned": 12,
         "add_in_windows.cu, double, 1, StraightFolds": 108,
         "leave_out_blend.cu, unsigned, double, float": 87,
     },
     "folds-f32": {
         "measure_extents.cu, float": 17,
-        "mark_numbers.cu, unsigned": 12,
+        "mark_numbers_by_block.cu, unsigned": 12,
         "add_in_windows.cu, float, 0, HashedFolds": 71,
         "gather_rows.cu, unsigned, unsigned, HashedFolds, 1": 22,
     },
     "loo-f32": {
         "measure_extents.cu, float": 17,
-        "mark_numbers.cu, unsigned": 12,
+        "mark_numbers_by_block.cu, unsigned": 12,
         "add_in_windows.cu, float, 0, StraightFolds": 63,
         "leave_out_estimate.cu, unsigned, float, float": 37,
     },
     "folds-f32-auto": {
         "measure_extents.cu, float": 17,
-        "mark_numbers.cu, unsigned": 12,
+        "mark_numbers_by_block.cu, unsigned": 12,
         "add_in_windows.cu, float, 1, HashedFolds": 232,
         "gather_rows.cu, unsigned, unsigned, HashedFolds, 1": 22,
     },
     "folds-ten": {
         "measure_range.cu, unsigned": 5,
-        "mark_numbers.cu, unsigned": 23,
+        "mark_numbers_by_block.cu, unsigned": 23,
         "partition_rows.cu": 132,
         "count_buckets.cu": 37,
         "gather_rows.cu, unsigned, unsigned, HashedFolds, 0": 74,
@@ -107,7 +107,7 @@ BOUNDS: dict[str, dict[str, int]] = {
     "folds-int64": {
         "measure_range.cu, Word": 13,
         "categories.subtract_base": 28,
-        "mark_numbers.cu, Word": 15,
+        "mark_numbers_by_block.cu, Word": 15,
         "count_rows.cu, Word, HashedFolds, 2": 29,
         "gather_rows.cu, Word, unsigned, HashedFolds, 1": 26,
     },
@@ -116,21 +116,21 @@ BOUNDS: dict[str, dict[str, int]] = {
 OF_MANY: dict[str, dict[str, int]] = {
     "folds-int": {
         "measure_range.cu, unsigned": 5,
-        "mark_numbers.cu, unsigned": 12,
+        "mark_numbers_by_block.cu, unsigned": 12,
         "partition_rows.cu": 138,
         "count_buckets.cu": 35,
         "gather_rows.cu, unsigned, unsigned, HashedFolds, 1": 37,
     },
     "folds-f64-auto": {
         "measure_extents.cu, double": 31,
-        "mark_numbers.cu, unsigned": 12,
+        "mark_numbers_by_block.cu, unsigned": 12,
         "partition_pairs_64.cu": 154,
         "add_buckets.cu, double, 1": 155,
         "gather_rows.cu, unsigned, unsigned, HashedFolds, 1": 37,
     },
     "loo-f32": {
         "measure_extents.cu, float": 17,
-        "mark_numbers.cu, unsigned": 12,
+        "mark_numbers_by_block.cu, unsigned": 12,
         "partition_pairs_32.cu": 80,
         "add_buckets.cu, float, 0": 62,
         "leave_out_estimate.cu, unsigned, float, float": 43,
