@@ -21,7 +21,7 @@ SMALL_RANGE = 1 << 16
 # An index that is looked into by every pass over the rows, and read on the host, may have as many places: an estimate,
 # by what a GPU's cache holds beside other tables.
 SHORT_INDEX = 1 << 20
-# Rows for each number of a range from which every block marks by itself, an estimate: at the end it goes over all marks.
+# Rows for each number of a range from which every block marks by itself: it goes over all marks once.  An estimate.
 ROWS_A_MARK = 1 if SIMULATED else 16
 # Numbers that are looked at for a guess of the range, where there are several times as many.
 GUESSED_FROM = 1 << 14

@@ -41,6 +41,7 @@ FILES = {
     "add_in_tables": "sums.cu",
     "add_hot_in_tables": "sums.cu",
     "add_in_windows": "windows.cu",
+    "number_cells": "ordered.cu",
     "count_chunks": "ordered.cu",
     "scan_chunks": "ordered.cu",
     "walk_chunks": "ordered.cu",
