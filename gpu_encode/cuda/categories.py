@@ -12,7 +12,7 @@ from cpu_fallback.types import written
 from gpu_encode.cuda import raw
 from gpu_encode.cuda.casting import cast
 from gpu_encode.cuda.hashing import UNKNOWN, Words, codes_in, distinct, number_places, place_words, rank_places
-from gpu_encode.cuda.indexed import Index, codes_by, offset_at, rank_rows
+from gpu_encode.cuda.indexed import MOST_PLACES, CodeSource, Index, codes_by, offset_at, rank_rows
 from gpu_encode.cuda.memory import empty, to_device, to_host, wait_for_stream, zeros
 from gpu_encode.cuda.runtime import SIMULATED, cuda, current_device, is_device_array, kernel, launch_rows, xp
 
@@ -146,8 +146,17 @@ def index_range(numbers: Array, lowest: int, size: int) -> tuple[Array, Array] |
     marks = to_host(present) if size <= SHORT_INDEX else present
     if marks[-1]:
         return None
-    places = np.flatnonzero(marks)
+    places = marked(marks[:-1])
     return codes_by(words, Index(base, mask, ranks[:-1]), places), numbers_at(places, base, numbers.dtype)
+
+
+def marked(marks: Array) -> "range | Array":
+    """Places with a mark; neighbours, which NumPy would take long to list, as a range."""
+    if not isinstance(marks, np.ndarray):
+        return np.flatnonzero(marks)
+    present = marks.view(np.bool_)
+    first, n = int(present.argmax()), np.count_nonzero(present)
+    return range(first, first + n) if n and present[first : first + n].all() else np.flatnonzero(present)
 
 
 def mark(words: Array, base: np.uint64, size: int) -> Array:
@@ -159,9 +168,11 @@ def mark(words: Array, base: np.uint64, size: int) -> Array:
     return present
 
 
-def numbers_at(places: Array, base: np.uint64, dtype: np.dtype[np.generic]) -> Array:
+def numbers_at(places: "range | Array", base: np.uint64, dtype: np.dtype[np.generic]) -> Array:
     """Give the numbers that have some places in a direct index."""
     words = unsigned_type(dtype)
+    if isinstance(places, range):
+        places = np.arange(places.start, places.stop, dtype=np.uint32)
     found: Array = (places.astype(words) + words.type(base)).view(dtype)
     return found
 
@@ -214,13 +225,30 @@ def index_of(known: Array, lowest: int, size: int) -> Index:
     return Index(base, mask, ranks)
 
 
+def source_by(categories: Array, values: Array) -> CodeSource | None:
+    """Say where kernels read the codes of numbers among categories on the host; None where an index would be too long.
+
+    Neighbours are their own index: nothing goes to the device.
+    """
+    dtype, n = values.dtype, len(categories)
+    if not n or common_type(np.empty(0, dtype), categories) != dtype:
+        return None
+    are_neighbours = dtype.kind in "iu" and int(categories[-1]) - int(categories[0]) + 1 == n
+    if are_neighbours:
+        index: Index | None = Index(*base_and_mask(int(categories[0]), dtype), empty(0, np.int32))
+    else:
+        index = index_for(categories, dtype, len(values))
+    if index is None or n >= MOST_PLACES or len(index.ranks) >= MOST_PLACES:
+        return None
+    size = n if are_neighbours else len(index.ranks)
+    return CodeSource(words_of(to_device(values)).words, index.base, index.mask, np.uint64(size), index.ranks)
+
+
 def index_for(categories: Array, dtype: np.dtype[np.generic], n_rows: int) -> Index | None:
     """Give the direct index of numbers on the host; None where it is too long for the rows.
 
     A short one is made once, and kept as long as the numbers are.
     """
-    if not len(categories) or common_type(np.empty(0, dtype), categories) != dtype:
-        return None
     key = id(categories), current_device(), dtype
     if key in KEPT:
         return KEPT[key]
