@@ -41,7 +41,7 @@ BOUNDS = {
     "ordered-rows-f32": (21, 0, 9, 0, 70),
     "ordered-blocks-int": (20, 0, 8, 0, 32),
     "ordered-blocks-f32": (23, 0, 10, 0, 64),
-    "first-transform": (14, 0, 4, 0, 8),
+    "first-transform": (11, 0, 4, 0, 8),
     "transform": (1, 0, 1, 0, 8),
     "folds-int-int64-keys": (12, 0, 6, 0, 36),
     "loo-int-int64-keys": (11, 0, 6, 0, 32),
