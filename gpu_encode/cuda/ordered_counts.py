@@ -15,7 +15,7 @@ from gpu_encode.cuda.encodings import Doubts, exact_limit
 from gpu_encode.cuda.indexed import source_of
 from gpu_encode.cuda.memory import empty, to_device
 from gpu_encode.cuda.order_segments import Segments
-from gpu_encode.cuda.order_tiles import AS_NUMBERED, courses_of
+from gpu_encode.cuda.order_tiles import AS_NUMBERED, Course, courses_of
 from gpu_encode.cuda.row_encodings import Destination
 from gpu_encode.cuda.runtime import MULTIPROCESSORS, SIMULATED, blocks_for
 
@@ -110,23 +110,41 @@ def encode_counts(
     doubts: Doubts,
 ) -> "Array":
     """Write the encodings of rows of whole counts; gives the counts of all, flat."""
+    cells, sums = cells_of(rows, n_lines, segments.shape.n_classes), empty(0, np.int64)
+    for start, stop, course in courses_of(order, len(rows)):
+        sums = encode_tile(cells, start, stop, course, burned, n_lines, segments, sums, to, doubts)
+        # The next tile takes the memory of this one.
+        del course
+    return sums
+
+
+def encode_tile(
+    cells: "Array",
+    start: int,
+    stop: int,
+    course: Course,
+    burned: int,
+    n_lines: int,
+    segments: Segments,
+    sums: "Array",
+    to: Destination,
+    doubts: Doubts,
+) -> "Array":
+    """Write the encodings of the rows at the places [start, stop), from the counts before; gives those after."""
     n_classes, first, rule = segments.shape.n_classes, segments.first, segments.rule
     n_cells, fixed = n_lines * n_classes, (n_lines, n_classes)
-    output, warps = (to.out, to.by_row, to.by_output, to.flagged, to.unseen, doubts), warps_of(n_cells)
-    cells, sums = cells_of(rows, n_lines, n_classes), empty(0, np.int64)
-    for start, stop, course in courses_of(order, len(rows)):
-        chunks, sums_after = chunks_of(stop - start, n_cells), empty(n_cells, np.int64)
-        n_chunks, as_numbered = chunks.n_chunks, course.kind == AS_NUMBERED
-        of_chunks = empty(n_cells * n_chunks, np.uint32)
-        at_places = empty(0 if as_numbered else stop - start, np.uint16)
-        counted = *fixed, segments.bits, of_chunks, segments.sums, at_places
-        raw.run("count_chunks", n_chunks, COUNTERS, cells, course, chunks, *counted, shared=4 * n_cells)
-        behind = n_chunks, sums, sums_after, of_chunks
-        raw.run("scan_chunks", -(-n_cells // WARP), ADDERS, *behind, shared=4 * ADDERS)
-        segments.find_priors(start, stop)
-        given = cells[start:stop] if as_numbered else at_places, course, chunks, *fixed, first, segments.bits, burned
-        seen = of_chunks, *rule_words(rule), segments.priors, segments.sums, segments.running
-        shared, options = 4 * warps * n_cells, {"variant": variant_of(to, rule)}
-        raw.run("walk_chunks", -(-n_chunks // warps), WARP * warps, *given, *seen, *output, shared=shared, **options)
-        sums = sums_after
-    return sums
+    chunks, warps, sums_after = chunks_of(stop - start, n_cells), warps_of(n_cells), empty(n_cells, np.int64)
+    n_chunks, as_numbered = chunks.n_chunks, course.kind == AS_NUMBERED
+    of_chunks = empty(n_cells * n_chunks, np.uint32)
+    at_places = empty(0 if as_numbered else stop - start, np.uint16)
+    counted = *fixed, segments.bits, of_chunks, segments.sums, at_places
+    raw.run("count_chunks", n_chunks, COUNTERS, cells, course, chunks, *counted, shared=4 * n_cells)
+    behind = n_chunks, sums, sums_after, of_chunks
+    raw.run("scan_chunks", -(-n_cells // WARP), ADDERS, *behind, shared=4 * ADDERS)
+    segments.find_priors(start, stop)
+    given = cells[start:stop] if as_numbered else at_places, course, chunks, *fixed, first, segments.bits, burned
+    seen = of_chunks, *rule_words(rule), segments.priors, segments.sums, segments.running
+    output = to.out, to.by_row, to.by_output, to.flagged, to.unseen, doubts
+    shared, options = 4 * warps * n_cells, {"variant": variant_of(to, rule)}
+    raw.run("walk_chunks", -(-n_chunks // warps), WARP * warps, *given, *seen, *output, shared=shared, **options)
+    return sums_after

@@ -56,7 +56,7 @@ BOUNDS: dict[str, dict[str, int]] = {
         "walk_rows_32.cu": 174,
         "sort_places.cu, float, 1, 0, 4": 228,
         "sum_pieces.cu, float, 1, 0, 4": 169,
-        "scan_pieces.cu, float, 1, 0, 4": 3,
+        "scan_pieces.cu, float, 1, 0, 4": 4,
         "walk_pieces.cu, float, 1, 0, 4": 311,
     },
     "ordered-f64-auto": {
@@ -65,7 +65,7 @@ BOUNDS: dict[str, dict[str, int]] = {
         "walk_rows_32.cu": 174,
         "sort_places.cu, float, 0, 1, 5": 427,
         "sum_pieces.cu, float, 0, 1, 5": 422,
-        "scan_pieces.cu, float, 0, 1, 5": 7,
+        "scan_pieces.cu, float, 0, 1, 5": 9,
         "walk_pieces.cu, float, 0, 1, 5": 894,
     },
     "folds-f64-auto": {
@@ -100,7 +100,7 @@ BOUNDS: dict[str, dict[str, int]] = {
     },
     "folds-ten": {
         "measure_range.cu, unsigned": 5,
-        "mark_numbers_by_block.cu, unsigned": 23,
+        "mark_numbers_by_block.cu, unsigned": 24,
         "partition_rows.cu": 132,
         "count_buckets.cu": 37,
         "gather_rows.cu, unsigned, unsigned, HashedFolds, 0": 74,
@@ -108,7 +108,7 @@ BOUNDS: dict[str, dict[str, int]] = {
     "folds-int64": {
         "measure_range.cu, Word": 13,
         "categories.subtract_base": 28,
-        "mark_numbers_by_block.cu, Word": 15,
+        "mark_numbers_by_block.cu, Word": 18,
         "count_rows.cu, Word, HashedFolds, 2": 29,
         "gather_rows.cu, Word, unsigned, HashedFolds, 1": 26,
     },
