@@ -41,8 +41,13 @@ class Use(NamedTuple):
 
 # Each kernel in CUDA C++, by the case that shows it.  A test names those that are missing.
 USES = {
+    "number_cells": Use("ordered-rows-int"),
+    "count_chunks": Use("ordered-rows-int"),
+    "scan_chunks": Use("ordered-rows-int"),
+    "walk_chunks": Use("ordered-int"),
+    "mark_numbers_by_block": Use("folds-int"),
+    "mark_numbers": Use("folds-int", 1 << 21),
     "measure_range": Use("folds-int"),
-    "mark_numbers": Use("folds-int"),
     "measure_extents": Use("folds-f32"),
     "count_rows": Use("folds-int", 4096, "shared atomics"),
     "gather_rows": Use("folds-int", 4096, "gather"),
@@ -50,9 +55,6 @@ USES = {
     "leave_out_blend": Use("loo-f64-auto", 4096, "gather"),
     "add_in_windows": Use("mean-f64", 4096, "shared atomics"),
     "partition_rows": Use("folds-int", 10**6),
-    "count_chunks": Use("ordered-rows-int"),
-    "scan_chunks": Use("ordered-rows-int"),
-    "walk_chunks": Use("ordered-rows-int"),
     "sort_places": Use("ordered-f32"),
     "sum_pieces": Use("ordered-f32"),
     "scan_pieces": Use("ordered-f32"),

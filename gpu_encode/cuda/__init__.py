@@ -1,7 +1,7 @@
 """The operations on an NVIDIA GPU: kernels in numba.cuda, memory, sort and scan by CuPy, the same bits as on a CPU."""
 
 from cpu_fallback.exact import m_estimates
-from cpu_fallback.sums import totals, visible
+from cpu_fallback.sums import visible
 from gpu_encode.cuda import fused, strings
 from gpu_encode.cuda.agreements import sum_agreements
 from gpu_encode.cuda.casting import cast, cast_encodings
@@ -28,3 +28,4 @@ from gpu_encode.cuda.moments import moments
 from gpu_encode.cuda.ordered import ordered
 from gpu_encode.cuda.runtime import available, current_device
 from gpu_encode.cuda.sums import accumulate, accumulate_numbers
+from gpu_encode.cuda.totals import totals

@@ -12,15 +12,17 @@ from cpu_fallback.types import written
 from gpu_encode.cuda import raw
 from gpu_encode.cuda.casting import cast
 from gpu_encode.cuda.hashing import UNKNOWN, Words, codes_in, distinct, number_places, place_words, rank_places
-from gpu_encode.cuda.indexed import Index, codes_by, offset_at, rank_rows
+from gpu_encode.cuda.indexed import MOST_PLACES, CodeSource, Index, codes_by, offset_at, rank_rows
 from gpu_encode.cuda.memory import empty, to_device, to_host, wait_for_stream, zeros
-from gpu_encode.cuda.runtime import cuda, current_device, is_device_array, kernel, launch_rows, xp
+from gpu_encode.cuda.runtime import SIMULATED, cuda, current_device, is_device_array, kernel, launch_rows, xp
 
 # A direct index may be longer than the rows that use it by this much.  Each of its places takes nine bytes for a time.
 SMALL_RANGE = 1 << 16
 # An index that is looked into by every pass over the rows, and read on the host, may have as many places: an estimate,
 # by what a GPU's cache holds beside other tables.
 SHORT_INDEX = 1 << 20
+# Rows for each number of a range from which every block marks by itself: it goes over all marks once.  An estimate.
+ROWS_A_MARK = 1 if SIMULATED else 16
 # Numbers that are looked at for a guess of the range, where there are several times as many.
 GUESSED_FROM = 1 << 14
 SEVERAL = 4
@@ -138,20 +140,39 @@ def guess_bounds(numbers: Array) -> tuple[int, int] | None:
 def index_range(numbers: Array, lowest: int, size: int) -> tuple[Array, Array] | None:
     """Number the values of a range of whole numbers; None where some lie outside."""
     words, (base, mask) = words_of(numbers).words, base_and_mask(lowest, numbers.dtype)
-    present = zeros(size + 1, np.uint8)
-    raw.run_over("mark_numbers", words, base, present, variant=raw.key_of(words))
+    present = mark(words, base, size)
     ranks = xp.cumsum(present, dtype=np.int32)
     # Of a short index the host knows the numbers sooner than of a list that is made of them.
     marks = to_host(present) if size <= SHORT_INDEX else present
     if marks[-1]:
         return None
-    places = np.flatnonzero(marks)
+    places = marked(marks[:-1])
     return codes_by(words, Index(base, mask, ranks[:-1]), places), numbers_at(places, base, numbers.dtype)
 
 
-def numbers_at(places: Array, base: np.uint64, dtype: np.dtype[np.generic]) -> Array:
+def marked(marks: Array) -> "range | Array":
+    """Places with a mark; neighbours, which NumPy would take long to list, as a range."""
+    if not isinstance(marks, np.ndarray):
+        return np.flatnonzero(marks)
+    present = marks.view(np.bool_)
+    first, n = int(present.argmax()), np.count_nonzero(present)
+    return range(first, first + n) if n and present[first : first + n].all() else np.flatnonzero(present)
+
+
+def mark(words: Array, base: np.uint64, size: int) -> Array:
+    """Mark which numbers of a range occur; the last mark is that of all numbers outside."""
+    present, bits = zeros(size + 1, np.uint8), 4 * -(-(size + 1) // 32)
+    by_block = bits <= raw.table_bytes() and len(words) >= ROWS_A_MARK * len(present)
+    name, shared = ("mark_numbers_by_block", bits) if by_block else ("mark_numbers", 0)
+    raw.run_over(name, words, base, present, shared=shared, variant=raw.key_of(words))
+    return present
+
+
+def numbers_at(places: "range | Array", base: np.uint64, dtype: np.dtype[np.generic]) -> Array:
     """Give the numbers that have some places in a direct index."""
     words = unsigned_type(dtype)
+    if isinstance(places, range):
+        places = np.arange(places.start, places.stop, dtype=np.uint32)
     found: Array = (places.astype(words) + words.type(base)).view(dtype)
     return found
 
@@ -204,13 +225,30 @@ def index_of(known: Array, lowest: int, size: int) -> Index:
     return Index(base, mask, ranks)
 
 
+def source_by(categories: Array, values: Array) -> CodeSource | None:
+    """Say where kernels read the codes of numbers among categories on the host; None where an index would be too long.
+
+    Neighbours are their own index: nothing goes to the device.
+    """
+    dtype, n = values.dtype, len(categories)
+    if not n or common_type(np.empty(0, dtype), categories) != dtype:
+        return None
+    are_neighbours = dtype.kind in "iu" and int(categories[-1]) - int(categories[0]) + 1 == n
+    if are_neighbours:
+        index: Index | None = Index(*base_and_mask(int(categories[0]), dtype), empty(0, np.int32))
+    else:
+        index = index_for(categories, dtype, len(values))
+    if index is None or n >= MOST_PLACES or len(index.ranks) >= MOST_PLACES:
+        return None
+    size = n if are_neighbours else len(index.ranks)
+    return CodeSource(words_of(to_device(values)).words, index.base, index.mask, np.uint64(size), index.ranks)
+
+
 def index_for(categories: Array, dtype: np.dtype[np.generic], n_rows: int) -> Index | None:
     """Give the direct index of numbers on the host; None where it is too long for the rows.
 
     A short one is made once, and kept as long as the numbers are.
     """
-    if not len(categories) or common_type(np.empty(0, dtype), categories) != dtype:
-        return None
     key = id(categories), current_device(), dtype
     if key in KEPT:
         return KEPT[key]

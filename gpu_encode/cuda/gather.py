@@ -7,9 +7,9 @@ import numpy as np
 from cpu_fallback.types import written
 from gpu_encode.cuda import raw
 from gpu_encode.cuda.casting import cast
-from gpu_encode.cuda.categories import index_for, lookup, words_of
+from gpu_encode.cuda.categories import lookup, source_by
 from gpu_encode.cuda.folds import fold_source
-from gpu_encode.cuda.indexed import MOST_PLACES, CodeSource, source_of
+from gpu_encode.cuda.indexed import CodeSource, source_of
 from gpu_encode.cuda.memory import empty, to_device
 from gpu_encode.cuda.tiles import PLAN_BYTES, THREADS, blocks_with_tables, slots_of, walk_of
 
@@ -66,11 +66,10 @@ def gather_by_slot(table: "Array", source: CodeSource, folds: "Folds", memory: "
 
 def gather_numbers(table: "Array", values: "Array", categories: "Array", out: "Array", /) -> None:
     """Write table[code] of each number to `out` (rows, outputs), where the code is that of `lookup`."""
-    memory, index = flatten(out), None
+    memory, source = flatten(out), None
     if isinstance(categories, np.ndarray) and memory is not None and out.size:
-        index = index_for(categories, values.dtype, len(values))
-    if index is None or memory is None or len(index.ranks) >= MOST_PLACES:
+        source = source_by(categories, values)
+    if source is None or memory is None:
         gather(table, lookup(values, categories), None, out)
-        return
-    words, (base, mask, ranks) = words_of(to_device(values)).words, index
-    gather_by_slot(table, CodeSource(words, base, mask, np.uint64(len(ranks)), ranks), None, memory)
+    else:
+        gather_by_slot(table, source, None, memory)

@@ -112,11 +112,9 @@ class IndexedCodes(UnwrittenCodes):
         return CodeSource(self.words, begin, mask, np.uint64(size), ranks if self.span is None else ranks[:0])
 
 
-def codes_by(words: Array, index: Index, places: Array) -> Array:
+def codes_by(words: Array, index: Index, places: "range | Array") -> Array:
     """Give the codes of numbers that all stand in a direct index, unwritten; `places`: those that hold a number."""
-    known = isinstance(places, np.ndarray) and len(places) > 0
-    are_neighbours = known and places[-1] - places[0] + 1 == len(places)
-    return cast(Array, IndexedCodes(words, index, (int(places[0]), len(places)) if are_neighbours else None))
+    return cast(Array, IndexedCodes(words, index, (places.start, len(places)) if isinstance(places, range) else None))
 
 
 def source_of(codes: "Array | CodeSource") -> CodeSource:

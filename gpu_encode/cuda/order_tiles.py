@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 # How a course says which row stands at a place.
 AS_NUMBERED, BY_ROW, IN_BLOCKS = range(3)
 # Places of a random order whose rows are known at once, in six bytes each with their cells.
-PLACES = 256 if SIMULATED else 1 << 27
+PLACES = 256 if SIMULATED else 1 << 26
 
 
 class Course(NamedTuple):

@@ -5,7 +5,7 @@ raw/ordered.cu.
 """
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -15,9 +15,9 @@ from gpu_encode.cuda.encodings import Doubts, exact_limit
 from gpu_encode.cuda.indexed import source_of
 from gpu_encode.cuda.memory import empty, to_device
 from gpu_encode.cuda.order_segments import Segments
-from gpu_encode.cuda.order_tiles import AS_NUMBERED, courses_of
+from gpu_encode.cuda.order_tiles import AS_NUMBERED, Course, courses_of
 from gpu_encode.cuda.row_encodings import Destination
-from gpu_encode.cuda.runtime import MULTIPROCESSORS, SIMULATED
+from gpu_encode.cuda.runtime import MULTIPROCESSORS, SIMULATED, blocks_for
 
 if TYPE_CHECKING:
     from cpu_fallback.row_numbers import Permutation
@@ -32,6 +32,8 @@ ADDERS = 2 * WARP if SIMULATED else 1024
 # Warps of a block that walk, and of a multiprocessor.
 MOST_WARPS = 2 if SIMULATED else 16
 WARPS_AT_WORK = MOST_WARPS if SIMULATED else 32
+# Where segments are shorter than a group, priors differ from row to row: chunks of these places are short.
+EARLY_CHUNKS, EARLY = (1, GROUP) if SIMULATED else (16, 4096)
 # A lane counts each class, and a count has 32 bits.
 MOST_CLASSES = 32
 MOST_COUNTED = 2**32 - 1
@@ -49,11 +51,31 @@ def warps_of(n_cells: int) -> int:
     return together // -(-together // MOST_WARPS)
 
 
-def chunk_size(n_places: int, n_cells: int) -> int:
-    """Places of a chunk: as few as keep all warps at work, but no fewer than the counts that are written for it."""
+class Chunks(NamedTuple):
+    """Chunks of places as raw/ordered.cu reads them: so many short ones of some places, then long ones.
+
+    Parameters
+    ----------
+    n_places, n_chunks : int
+    n_early, early, size : int
+        Number of short ones, and places of a short and of a long one.
+    """
+
+    n_places: int
+    n_chunks: int
+    n_early: int
+    early: int
+    size: int
+
+
+def chunks_of(n_places: int, n_cells: int) -> Chunks:
+    """Choose chunks: as many as keep all warps at work, but of no fewer places than the counts that are written."""
     together = min(raw.table_bytes() // (4 * n_cells), WARPS_AT_WORK)
-    n_chunks = max(1, min(MULTIPROCESSORS * together, n_places // max(n_cells, GROUP)))
-    return -(-n_places // (n_chunks * GROUP)) * GROUP
+    most = max(1, min(MULTIPROCESSORS * together, n_places // max(n_cells, GROUP)))
+    n_early = EARLY_CHUNKS if most >= 4 * EARLY_CHUNKS and n_places > most * EARLY else 0
+    n_late = n_places - n_early * EARLY
+    size = -(-n_late // ((most - n_early) * GROUP)) * GROUP
+    return Chunks(n_places, n_early + -(-n_late // size), n_early, EARLY, size)
 
 
 def rule_words(rule: FusedRule) -> tuple[Any, ...]:
@@ -70,6 +92,14 @@ def variant_of(to: Destination, rule: FusedRule) -> dict[str, str]:
     return {"ENCODING": raw.ENCODINGS[to.out.itemsize], "ESTIMATES": str(int(estimates))}
 
 
+def cells_of(rows: "Rows", n_lines: int, n_classes: int) -> "Array":
+    """Give each row's cell in 16 bits: what is read in another order is to be small."""
+    cells, classes = empty(len(rows), np.uint16), to_device(rows.classes)
+    blocks = blocks_for(len(cells), 4 * raw.THREADS, raw.BLOCKS)
+    raw.run("number_cells", blocks, raw.THREADS, source_of(rows.codes), classes, n_lines, n_classes, cells)
+    return cells
+
+
 def encode_counts(
     rows: "Rows",
     order: "Permutation | None",
@@ -80,24 +110,41 @@ def encode_counts(
     doubts: Doubts,
 ) -> "Array":
     """Write the encodings of rows of whole counts; gives the counts of all, flat."""
-    n_classes, first, rule = segments.shape.n_classes, segments.first, segments.rule
-    known, n_cells = (source_of(rows.codes), to_device(rows.classes)), n_lines * n_classes
-    fixed, warps = (n_lines, n_classes), warps_of(n_cells)
-    output = to.out, to.by_row, to.by_output, to.flagged, to.unseen, doubts
-    sums = empty(0, np.int64)
+    cells, sums = cells_of(rows, n_lines, segments.shape.n_classes), empty(0, np.int64)
     for start, stop, course in courses_of(order, len(rows)):
-        size, n_places = chunk_size(stop - start, n_cells), stop - start
-        n_chunks, sums_after = -(-n_places // size), empty(n_cells, np.int64)
-        of_chunks = empty(n_cells * n_chunks, np.uint32)
-        cells = empty(0 if course.kind == AS_NUMBERED else n_places, np.uint16)
-        counted = n_places, *fixed, size, segments.bits, of_chunks, segments.sums, cells
-        raw.run("count_chunks", n_chunks, COUNTERS, *known, course, *counted, shared=4 * n_cells)
-        behind = n_chunks, sums, sums_after, of_chunks
-        raw.run("scan_chunks", -(-n_cells // WARP), ADDERS, *behind, shared=4 * ADDERS)
-        segments.find_priors(start, stop)
-        chunks = cells, n_places, *fixed, first, size, n_chunks, segments.bits, burned, of_chunks
-        seen = rule_words(rule), segments.priors, segments.sums, segments.running
-        given, options = (*known, course, *chunks, *seen, *output), {"variant": variant_of(to, rule)}
-        raw.run("walk_chunks", -(-n_chunks // warps), WARP * warps, *given, shared=4 * warps * n_cells, **options)
-        sums = sums_after
+        sums = encode_tile(cells, start, stop, course, burned, n_lines, segments, sums, to, doubts)
+        # The next tile takes the memory of this one.
+        del course
     return sums
+
+
+def encode_tile(
+    cells: "Array",
+    start: int,
+    stop: int,
+    course: Course,
+    burned: int,
+    n_lines: int,
+    segments: Segments,
+    sums: "Array",
+    to: Destination,
+    doubts: Doubts,
+) -> "Array":
+    """Write the encodings of the rows at the places [start, stop), from the counts before; gives those after."""
+    n_classes, first, rule = segments.shape.n_classes, segments.first, segments.rule
+    n_cells, fixed = n_lines * n_classes, (n_lines, n_classes)
+    chunks, warps, sums_after = chunks_of(stop - start, n_cells), warps_of(n_cells), empty(n_cells, np.int64)
+    n_chunks, as_numbered = chunks.n_chunks, course.kind == AS_NUMBERED
+    of_chunks = empty(n_cells * n_chunks, np.uint32)
+    at_places = empty(0 if as_numbered else stop - start, np.uint16)
+    counted = *fixed, segments.bits, of_chunks, segments.sums, at_places
+    raw.run("count_chunks", n_chunks, COUNTERS, cells, course, chunks, *counted, shared=4 * n_cells)
+    behind = n_chunks, sums, sums_after, of_chunks
+    raw.run("scan_chunks", -(-n_cells // WARP), ADDERS, *behind, shared=4 * ADDERS)
+    segments.find_priors(start, stop)
+    given = cells[start:stop] if as_numbered else at_places, course, chunks, *fixed, first, segments.bits, burned
+    seen = of_chunks, *rule_words(rule), segments.priors, segments.sums, segments.running
+    output = to.out, to.by_row, to.by_output, to.flagged, to.unseen, doubts
+    shared, options = 4 * warps * n_cells, {"variant": variant_of(to, rule)}
+    raw.run("walk_chunks", -(-n_chunks // warps), WARP * warps, *given, *seen, *output, shared=shared, **options)
+    return sums_after

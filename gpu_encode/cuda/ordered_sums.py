@@ -32,10 +32,11 @@ if TYPE_CHECKING:
 WARP = 32
 # Places that are sorted at a time, a slab: each needs 16 bytes with its row in a random order.
 PLACES = 4096 if SIMULATED else 1 << 25
-# Threads of a block that sorts a tile, of which each has so many places.
-SORTERS = 2 * WARP if SIMULATED else 512
+# Threads of a block that sorts a tile, and places of each: where buckets are few, two blocks fit a multiprocessor,
+# so that one reads while the other sorts.
+SORTERS, SORTERS_OF_FEW = (2 * WARP, WARP) if SIMULATED else (512, 256)
+FEW_BUCKETS = 4 if SIMULATED else 512
 TURNS = 16
-SORTED_AT_ONCE = TURNS * SORTERS
 # Lines of a bucket (log2): the sums of several warps fit shared memory.  More where buckets would be many.
 SHIFTS = (2, 3, 4, 5, 6) if SIMULATED else (8, 9)
 MOST_BUCKETS = 64 if SIMULATED else 4096
@@ -74,6 +75,16 @@ class Pieces(NamedTuple):
     warps: int
 
     @property
+    def sorters(self) -> int:
+        """Threads of a block that sorts a tile."""
+        return sorters_of(self.n_buckets)
+
+    @property
+    def tile(self) -> int:
+        """Places of a tile."""
+        return TURNS * self.sorters
+
+    @property
     def bytes_of_warp(self) -> int:
         """Shared memory of a warp, and what a piece keeps in memory."""
         return 4 * self.words << self.shift
@@ -88,7 +99,7 @@ class Pieces(NamedTuple):
 
     def bytes_of(self, n_places: int) -> int:
         """Device memory that so many places need at a time, with the rows of a random order."""
-        runs = 4 * -(-n_places // SORTED_AT_ONCE) * self.n_buckets
+        runs = 4 * -(-n_places // self.tile) * self.n_buckets
         return 16 * n_places + runs + self.most(n_places) * self.bytes_of_warp
 
 
@@ -134,9 +145,15 @@ def pieces_of(n_lines: int, sum_words: int, squares: bool) -> Pieces | None:
     return None
 
 
+def sorters_of(n_buckets: int) -> int:
+    """Threads of a block that sorts a tile."""
+    return SORTERS_OF_FEW if n_buckets <= FEW_BUCKETS else SORTERS
+
+
 def sorting_bytes(n_buckets: int) -> int:
     """Shared memory of a block that sorts a tile: words of a scan, counts of each warp, and the rows."""
-    return 4 * WARP + 8 * -(-SORTERS // WARP * n_buckets // 4) + 8 * SORTED_AT_ONCE
+    sorters = sorters_of(n_buckets)
+    return 4 * WARP + 8 * -(-sorters // WARP * n_buckets // 4) + 8 * TURNS * sorters
 
 
 def fits(rows: "Rows", n_lines: int, n_classes: int, layout: "Layout", rule: "FusedRule") -> bool:
@@ -178,11 +195,11 @@ def variant_of(to: "Destination", rule: "FusedRule", words: int) -> dict[str, st
 
 def sort_slab(run: "Callable[..., None]", n_places: int, pieces: Pieces, room: Room, *given: Any) -> tuple[Any, ...]:
     """Sort some places by bucket, tile by tile, and add their rows to the sums of segments."""
-    n_tiles, n_buckets = -(-n_places // SORTED_AT_ONCE), pieces.n_buckets
+    n_tiles, n_buckets = -(-n_places // pieces.tile), pieces.n_buckets
     runs, sizes = empty(n_tiles * n_buckets, np.uint32), zeros(n_buckets, np.uint32)
-    slab = room.words, room.values, runs, sizes, SORTED_AT_ONCE
+    slab = room.words, room.values, runs, sizes, pieces.tile
     blocks = min(n_tiles, 2 * MULTIPROCESSORS)
-    run("sort_places", blocks, SORTERS, *given, slab, shared=sorting_bytes(n_buckets))
+    run("sort_places", blocks, pieces.sorters, *given, slab, shared=sorting_bytes(n_buckets))
     return slab
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from cpu_fallback.types import SumsByNumber
 from gpu_encode.cuda import counting, partition, raw, windows
 from gpu_encode.cuda.addition import MOST_ADDED, plan_of
-from gpu_encode.cuda.categories import base_and_mask, factorize, index_numbers, numbers_at, spans_of, words_of
+from gpu_encode.cuda.categories import base_and_mask, factorize, index_numbers, marked, numbers_at, spans_of, words_of
 from gpu_encode.cuda.counting import Engine, count
 from gpu_encode.cuda.digits import number_words
 from gpu_encode.cuda.folds import fold_source
@@ -144,9 +144,10 @@ def count_numbers(numbers: "Array", classes: "Array | None", n_classes: int) -> 
         cells = to_host(counted).reshape(size + 2, n_classes)
         # Numbers outside of the range are unknown ones.
         if not cells[size].any():
-            places = np.flatnonzero(cells.any(axis=1))
+            places = marked(cells.any(axis=1))
+            chosen = slice(places.start, places.stop) if isinstance(places, range) else places
             accumulators, ranks = np.zeros((len(places) + 2, 1, n_classes, 1), np.int64), np.zeros(size, np.int32)
-            accumulators[:-2, 0, :, 0], ranks[places] = cells[places], np.arange(1, len(places) + 1)
+            accumulators[:-2, 0, :, 0], ranks[chosen] = cells[chosen], np.arange(1, len(places) + 1)
             codes = codes_by(words, Index(base, mask, to_device(ranks)), places)
             return SumsByNumber(to_device(accumulators), numbers_at(places, base, numbers.dtype), codes)
     return None

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
 THREADS = min(raw.THREADS, 512)
 # Shared memory before the table of a block.
 PLAN_BYTES = 256
-# What a multiprocessor keeps of its shared memory for each block.
-KEPT_BYTES = 1024
 # Of random folds a tile has a turn for each; of others so many.
 MOST_TURNS, STRAIGHT_TURNS = 64, 4
 
@@ -65,5 +63,5 @@ def walk_of(folds: "Folds") -> tuple[str, int]:
 
 def blocks_with_tables(n_rows: int, turns: int, size: int, shared: int, most: int, table_bytes: int) -> int:
     """Blocks of a grid: as many as run at once, and no more than make clearing their tables as dear as their rows."""
-    fitting = most if shared <= (table_bytes - KEPT_BYTES) // 2 else most // 2
+    fitting = most if shared <= (table_bytes - raw.KEPT_BYTES) // 2 else most // 2
     return blocks_for(n_rows, max(4 * turns * THREADS, size), fitting)

@@ -121,7 +121,7 @@ def encode_first(task: EncodingTask, order: Permutation, sums: Array, output: Ti
     row = task.rows.block(number, number + 1)
     parts = row.codes, row.classes, row.target, row.weight
     known = Rows(*(None if part is None else task.ops.to_host(part) for part in parts))  # type: ignore[arg-type]
-    everything = task.ops.to_host(sums.sum(axis=0))
+    everything = task.ops.to_host(task.ops.totals(sums))
     root = root_of_others(replace(task, ops=ops, rows=known), everything, known)[None]
     no_category = task.rule.missing != "category" and bool((known.codes == MISSING)[0])
     values = task.rule.encode_missing(root) if no_category else task.rule.encode_unseen(root)

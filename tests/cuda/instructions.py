@@ -45,6 +45,7 @@ SETTINGS = {
     "partition.FEWEST_ROWS": 0,
     "sums.SAMPLED_ROWS": 0,
     "categories.GUESSED_FROM": 1 << 10,
+    "categories.ROWS_A_MARK": 0,
     "memory.STAGE": 1 << 60,
 }
 # Tables that a share of the categories fits, and all do not, are none.

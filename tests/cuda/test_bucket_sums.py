@@ -107,9 +107,9 @@ def check(sums, rows, layout, n_categories, folds, n_folds):
 @pytest.mark.parametrize("squares", [False, True])
 @pytest.mark.parametrize("codes", CODES)
 @pytest.mark.parametrize("numbers", NUMBERS)
-def test_sums(sums, use, numbers, codes, squares):
+def test_sums(sums, partition, use, numbers, codes, squares):
     launched = use(32 if squares else 12)
-    n_rows, n_categories = 2600, 300
+    n_rows, n_categories = partition.SLAB_OF_PAIRS + 552, 300
     rows, layout = rows_of(numbers, codes, n_rows, n_categories, squares)
     check(sums, rows, layout, n_categories, FoldPattern("random", 3, seed=5, n_rows=n_rows), 3)
     bits = 8 * rows.target.itemsize

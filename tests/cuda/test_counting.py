@@ -234,9 +234,9 @@ def test_views_that_begin_between_vectors(counting, forced, offsets):
 
 
 # Slabs of two tiles; of more than eight tiles, a quarter of the rows.
-@pytest.mark.parametrize(("n_rows", "tiles"), [(2000, 2), (8000, 2), (8192, 2), (8193, 3), (13000, 4)])
-def test_slabs_take_a_share_of_the_rows(counting, use, small_buckets, monkeypatch, n_rows, tiles):
-    asked = []
+@pytest.mark.parametrize(("full", "more", "tiles"), [(1, 976, 2), (7, 832, 2), (8, 0, 2), (8, 1, 3), (12, 712, 4)])
+def test_slabs_take_a_share_of_the_rows(counting, use, small_buckets, monkeypatch, full, more, tiles):
+    asked, n_rows = [], full * small_buckets.TILE + more
     real = small_buckets.empty
     monkeypatch.setattr(small_buckets, "empty", lambda size, dtype: asked.append(size) or real(size, dtype))
     launched = use(256)

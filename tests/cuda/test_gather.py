@@ -1,5 +1,7 @@
 """Look-ups of rows against the definition: folds, sizes, views and entries."""
 
+from importlib import import_module
+
 import numpy as np
 import pytest
 
@@ -109,3 +111,39 @@ def test_codes_of_any_type(gathering, dtype):
 @pytest.mark.parametrize("n_outputs", [1, 2])
 def test_entries_of_any_type(gathering, dtype, n_outputs):
     check(gathering, make_table(9, 2, n_outputs, np.dtype(dtype)), draw_codes(30, 9), folds_of("random", 30, 2))
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64"])
+@pytest.mark.parametrize("begin", ["lowest", "middle", "highest"])
+@pytest.mark.parametrize("n", [1, 2, 90])
+def test_neighbours_are_looked_up_without_an_index(gathering, monkeypatch, dtype, begin, n):
+    ends, categories = np.iinfo(dtype), import_module("gpu_encode.cuda.categories")
+    monkeypatch.setattr(categories, "index_of", None)
+    lowest = {"lowest": ends.min, "middle": (int(ends.min) + int(ends.max)) // 2, "highest": int(ends.max) - n + 1}[
+        begin
+    ]
+    wide = "int64" if ends.min else "uint64"
+    known = np.arange(n, dtype=wide) + np.array(lowest, wide)
+    random = np.random.default_rng(n)
+    values = np.concatenate([random.choice(known, 300), np.array([ends.min, ends.max, 0, known[0], known[-1]], wide)])
+    # Just outside, where the type has such numbers.
+    outside = [int(known[0]) - 1, int(known[-1]) + 1]
+    values = np.append(values, np.array([each for each in outside if ends.min <= each <= ends.max], wide)).astype(dtype)
+    table = random.standard_normal((n + 2, 1, 1)).astype(np.float32)
+    out, expected = memory.to_device(np.zeros((len(values), 1), np.float32)), np.zeros((len(values), 1), np.float32)
+    gathering.gather_numbers(memory.to_device(table), memory.to_device(values), known.astype(wide), out)
+    cpu_fallback.gather_numbers(table, values.astype(wide), known, expected)
+    assert np.array_equal(memory.to_host(out), expected)
+
+
+def test_numbers_with_one_between_them_need_an_index(gathering, monkeypatch):
+    categories, made = import_module("gpu_encode.cuda.categories"), []
+    index_of = categories.index_of
+    monkeypatch.setattr(categories, "index_of", lambda *given: made.append(given) or index_of(*given))
+    for known in (np.array([3, 4, 6, 7]), np.array([3, 5])):
+        values, table = np.arange(9), np.arange(1.0, len(known) + 3).reshape(-1, 1, 1)
+        out, expected = memory.to_device(np.zeros((9, 1))), np.zeros((9, 1))
+        gathering.gather_numbers(memory.to_device(table), memory.to_device(values), known, out)
+        cpu_fallback.gather_numbers(table, values, known, expected)
+        assert np.array_equal(memory.to_host(out), expected)
+    assert len(made) == 2

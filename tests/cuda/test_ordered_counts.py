@@ -142,8 +142,9 @@ def test_middles_of_float32_numbers_are_rounded_as_the_float64_numbers_are(devic
 
 
 def test_more_categories_than_a_warp_has_room_for_go_the_other_way(device, monkeypatch):
-    counts, codes = import_module("gpu_encode.cuda.ordered_counts"), np.arange(300, dtype=np.int32)
-    assert not counts.fits(300, 302, 2)
+    counts, room = import_module("gpu_encode.cuda.ordered_counts"), import_module("gpu_encode.cuda.raw").table_bytes()
+    codes = np.arange(room // 8 - 1, dtype=np.int32)
+    assert [counts.fits(len(codes), len(codes) + n_more, 2) for n_more in (1, 2)] == [True, False]
     monkeypatch.setattr(counts, "encode_counts", None)
     assert_same(device, RowOrder(), 0, "float64", codes, codes % 2, 2, "m", "plain")
 
@@ -151,8 +152,9 @@ def test_more_categories_than_a_warp_has_room_for_go_the_other_way(device, monke
 def test_chunks_are_whole_groups_and_keep_all_warps_at_work():
     counts = import_module("gpu_encode.cuda.ordered_counts")
     for n_places, n_cells in product([1, 127, 129, 1000, 10**6, 10**8, 2**32 - 1], [2, 6, 100, 500]):
-        size = counts.chunk_size(n_places, n_cells)
-        n_chunks = -(-n_places // size)
-        assert size % counts.GROUP == 0
-        assert n_chunks * n_cells <= max(n_places, n_cells)
+        chunks = counts.chunks_of(n_places, n_cells)
+        assert chunks.size % counts.GROUP == chunks.early % counts.GROUP == 0
+        last = chunks.n_early * chunks.early + (chunks.n_chunks - chunks.n_early - 1) * chunks.size
+        assert last < n_places <= last + chunks.size
+        assert chunks.n_chunks * n_cells <= max(n_places, n_cells)
         assert 4 * counts.warps_of(n_cells) * n_cells <= import_module("gpu_encode.cuda.raw").table_bytes()

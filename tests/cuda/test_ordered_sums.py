@@ -159,8 +159,8 @@ def test_several_orders(device, left_to_digits):
 def test_what_a_slab_keeps_is_a_small_part_of_all_rows(ops, monkeypatch):
     sums, raw = import_module("gpu_encode.cuda.ordered_sums"), import_module("gpu_encode.cuda.raw")
     monkeypatch.setattr(raw, "table_bytes", lambda: 227 << 10)
-    on_a_gpu = {"PLACES": 1 << 25, "SORTERS": 512, "SORTED_AT_ONCE": 1 << 13, "SHIFTS": (8, 9), "MOST_BUCKETS": 4096}
-    for name, value in (on_a_gpu | {"MOST_WARPS": 4, "PIECES": 4096, "ROWS_A_LINE": 16}).items():
+    on_a_gpu = {"PLACES": 1 << 25, "SORTERS": 512, "SORTERS_OF_FEW": 256, "FEW_BUCKETS": 512, "SHIFTS": (8, 9)}
+    for name, value in (on_a_gpu | {"MOST_BUCKETS": 4096, "MOST_WARPS": 4, "PIECES": 4096, "ROWS_A_LINE": 16}).items():
         monkeypatch.setattr(sums, name, value)
     for n_lines, words, squares in product([3, 4098, 10**6 + 2], sums.WORDS, [False, True]):
         pieces = sums.pieces_of(n_lines, words, squares)

@@ -55,9 +55,29 @@ def test_numbers_that_occur_are_marked(categories, dtype, offset):
         assert np.array_equal(memory.to_host(codes.written), places)
 
 
+@pytest.mark.parametrize("more", [-40, -1, 0, 1, 40])
+def test_marks_fill_the_memory_of_a_block_or_lie_elsewhere(categories, monkeypatch, more):
+    raw, launched = import_module("gpu_encode.cuda.raw"), []
+    monkeypatch.setattr(categories, "ROWS_A_MARK", 0)
+    run_over = raw.run_over
+    monkeypatch.setattr(
+        raw, "run_over", lambda name, *given, **more: launched.append(name) or run_over(name, *given, **more)
+    )
+    length = 8 * raw.table_bytes() - 1 + more
+    random = np.random.default_rng(length)
+    numbers = np.append(random.integers(-7, length - 7, 30_001), [-7, length - 8]).astype(np.int32)
+    codes, distinct = categories.index_range(memory.to_device(numbers), -7, length)
+    expected, places = np.unique(numbers, return_inverse=True)
+    assert np.array_equal(memory.to_host(distinct), expected)
+    assert np.array_equal(memory.to_host(codes.written), places)
+    assert launched == ["mark_numbers_by_block" if more <= 0 else "mark_numbers"]
+
+
+@pytest.mark.parametrize("few", [False, True])
 @pytest.mark.parametrize("at", [0, 2, 50, -3, -1])
 @pytest.mark.parametrize("outside", [-1, 100])
-def test_one_number_outside_of_the_range_is_seen(categories, at, outside):
+def test_one_number_outside_of_the_range_is_seen(categories, monkeypatch, at, outside, few):
+    monkeypatch.setattr(categories, "ROWS_A_MARK", 1000 if few else 0)
     numbers = np.arange(203, dtype=np.int32) % 100
     assert categories.index_range(memory.to_device(numbers), 0, 100) is not None
     numbers[at] = outside

@@ -17,6 +17,8 @@ from gpu_encode.cuda.runtime import MULTIPROCESSORS, SHARED_BYTES, SIMULATED, bl
 # Threads and blocks of kernels that fill the GPU: two such blocks fill a multiprocessor.
 THREADS = 64 if SIMULATED else 1024
 BLOCKS = 3 if SIMULATED else 2 * MULTIPROCESSORS
+# What a multiprocessor keeps of its shared memory for each block.
+KEPT_BYTES = 1024
 # No product is fused with a sum, as in every kernel of the backend.
 OPTIONS = ("--std=c++17", "--fmad=false")
 # The file of each kernel.
@@ -32,12 +34,14 @@ FILES = {
     "measure_extents": "extents.cu",
     "measure_range": "ranges.cu",
     "mark_numbers": "ranges.cu",
+    "mark_numbers_by_block": "ranges.cu",
     "leave_out_estimate": "leave_out.cu",
     "leave_out_blend": "leave_out.cu",
     "add_in_cells": "sums.cu",
     "add_in_tables": "sums.cu",
     "add_hot_in_tables": "sums.cu",
     "add_in_windows": "windows.cu",
+    "number_cells": "ordered.cu",
     "count_chunks": "ordered.cu",
     "scan_chunks": "ordered.cu",
     "walk_chunks": "ordered.cu",
@@ -195,8 +199,11 @@ def run(
     kernel((blocks,), (threads,), tuple(flatten(arguments)), shared_mem=shared)
 
 
-def run_over(name: str, words: Any, *arguments: Any, threads: int = THREADS, variant: Mapping[str, str]) -> int:
+def run_over(
+    name: str, words: Any, *arguments: Any, threads: int = THREADS, shared: int = 0, variant: Mapping[str, str]
+) -> int:
     """Launch a kernel that reads numbers as whole vectors, each once; gives its blocks, of two words for each warp."""
-    blocks = blocks_for(words.nbytes, 16 * threads, BLOCKS)
-    run(name, blocks, threads, words, *arguments, shared=threads // 2, variant=variant)
+    most = BLOCKS if shared <= (table_bytes() - KEPT_BYTES) // 2 else BLOCKS // 2
+    blocks = blocks_for(words.nbytes, 16 * threads, most)
+    run(name, blocks, threads, words, *arguments, shared=max(shared, threads // 2), variant=variant)
     return blocks

@@ -1,34 +1,47 @@
-// Encodings of rows without weights from the counts of the rows before them in an order: counts of each chunk of places,
-// counts before each chunk, and a walk over each chunk by one warp.
+// Encodings of rows without weights from the counts of the rows before them in an order: the cells of all rows, counts of
+// each chunk of places, counts before each chunk, and a walk over each chunk by one warp.
 
 #include "smoothing.cuh"
 
-// Places that a warp reads at once: four rows a lane.
+// Places that a warp reads at once: four rows a lane, one of each turn.
 constexpr unsigned TURNS = 4, GROUP = LANES * TURNS;
 
-// Codes of the rows at four places, of which the first n are there.
-__device__ inline void codes_of_four(const Codes &codes, const Course &course, Long i, int n, int (&found)[4]) {
-    if (course.kind == AS_NUMBERED) {
-        codes.of_four(Long(course.start) + i, n, found);
-        return;
+// Chunks of places: so many short ones, where segments end within a warp's turns, and then long ones.
+#define CHUNKS Long n_places, Long n_chunks, Long n_early, Long early, Long size
+#define GIVEN_CHUNKS Chunks{n_places, n_chunks, n_early, early, size}
+
+struct Chunks {
+    Long n_places, n, n_early, early, size;
+
+    __device__ Long begin(Long number) const {
+        return min(min(number, n_early) * early + max(number - n_early, Long(0)) * size, n_places);
     }
+};
+
+// Write each row's cell: its category's line and its class.
+extern "C" __global__ void __launch_bounds__(1024)
+    number_cells(CODES, ARRAY(const int, classes), Long n_lines, Long n_classes, ARRAY(unsigned short, cells)) {
+    Codes source = GIVEN_CODES;
+    Long step = 4 * Long(gridDim.x) * blockDim.x;
+    for (Long row = 4 * (Long(blockIdx.x) * blockDim.x + threadIdx.x); row < cells_size; row += step) {
+        int n = int(min(cells_size - row, Long(4))), found[4], labels[4];
+        unsigned short numbers[4];
+        source.of_four(row, n, found);
+        load(classes + row, n, labels);
 #pragma unroll
-    for (int k = 0; k < 4; ++k) {
-        int one[4] = {0, 0, 0, 0};
-        if (k < n)
-            codes.of_four(Long(course.row(i + k)), 1, one);
-        found[k] = one[0];
+        for (int k = 0; k < 4; ++k)
+            numbers[k] = static_cast<unsigned short>(line_of(found[k], unsigned(n_lines)) * unsigned(n_classes) + labels[k]);
+        if (n == 4)
+            write_four(cells + row, true, numbers);
+        else
+            for (int k = 0; k < n; ++k)
+                cells[row + k] = numbers[k];
     }
 }
 
-__device__ inline void classes_of_four(const int *classes, const Course &course, Long i, int n, int (&found)[4]) {
-    if (course.kind == AS_NUMBERED) {
-        load(classes + course.start + i, n, found);
-        return;
-    }
-#pragma unroll
-    for (int k = 0; k < 4; ++k)
-        found[k] = k < n ? classes[course.row(i + k)] : 0;
+// Line of a cell; the inverse is 2^32 by the number of classes, rounded up, and does for cells of 16 bits.
+__device__ inline unsigned line_of_cell(unsigned cell, unsigned n_classes, unsigned inverse) {
+    return n_classes == 1 ? cell : __umulhi(cell, inverse);
 }
 
 // Counts of the rows of one segment that a warp reads: each lane those of its own class.
@@ -42,15 +55,15 @@ struct OfSegment {
         mine = 0;
     }
 
-    __device__ void add(unsigned home, int n, const int (&labels)[4]) {
+    __device__ void add(unsigned home, const unsigned (&labels)[TURNS]) {
         if (home != segment)
             flush();
         segment = home;
         for (unsigned label = 0; label < n_classes; ++label) {
             unsigned count = 0;
 #pragma unroll
-            for (int k = 0; k < 4; ++k)
-                count += __popc(__ballot_sync(~0u, k < n && unsigned(labels[k]) == label));
+            for (unsigned turn = 0; turn < TURNS; ++turn)
+                count += __popc(__ballot_sync(~0u, labels[turn] == label));
             mine += lane == label ? count : 0;
         }
     }
@@ -59,40 +72,50 @@ struct OfSegment {
 // Count the rows of each chunk by category and class, one block a chunk, and add them to the counts of their segments.
 // Where rows stand in another order, what is drawn from all over memory once is kept: the cell at each place.
 extern "C" __global__ void __launch_bounds__(256)
-    count_chunks(CODES, ARRAY(const int, classes), COURSE, Long n_places, Long n_lines, Long n_classes, Long chunk,
-                 Long bits, ARRAY(unsigned, of_chunks), ARRAY(Word, segments), ARRAY(unsigned short, cells)) {
+    count_chunks(ARRAY(const unsigned short, cells), COURSE, CHUNKS, Long n_lines, Long n_classes, Long bits,
+                 ARRAY(unsigned, of_chunks), ARRAY(Word, segments), ARRAY(unsigned short, at_places)) {
     extern __shared__ __align__(16) unsigned table[];
-    Codes source = GIVEN_CODES;
     Course course = GIVEN_COURSE;
+    Chunks chunks = GIVEN_CHUNKS;
     unsigned n_cells = unsigned(n_lines * n_classes), lane = threadIdx.x % LANES, warp = threadIdx.x / LANES;
+    unsigned inverse = ~0u / unsigned(n_classes) + 1;
     for (unsigned cell = threadIdx.x; cell < n_cells; cell += blockDim.x)
         table[cell] = 0;
     __syncthreads();
     OfSegment whole{segments, unsigned(n_classes), lane};
-    Long begin = blockIdx.x * chunk, end = min(begin + chunk, n_places);
+    Long end = chunks.begin(blockIdx.x + 1);
     // Every lane takes every turn, so that its warp is whole.
-    for (Long at = begin + warp * GROUP; at < end; at += blockDim.x / LANES * GROUP) {
-        Long i = at + 4 * lane;
-        int n = int(max(min(end - i, Long(4)), Long(0))), found[4], labels[4];
-        codes_of_four(source, course, i, n, found);
-        classes_of_four(classes, course, i, n, labels);
+    for (Long at = chunks.begin(blockIdx.x) + warp * GROUP; at < end; at += blockDim.x / LANES * GROUP) {
+        unsigned found[TURNS], labels[TURNS];
+#pragma unroll
+        for (unsigned turn = 0; turn < TURNS; ++turn) {
+            Long i = at + turn * LANES + lane;
+            found[turn] = i < end ? cells[course.row(i)] : 0;
+        }
+#pragma unroll
+        for (unsigned turn = 0; turn < TURNS; ++turn) {
+            Long i = at + turn * LANES + lane;
+            unsigned label = found[turn] - line_of_cell(found[turn], unsigned(n_classes), inverse) * unsigned(n_classes);
+            labels[turn] = i < end ? label : ~0u;
+        }
         unsigned place = unsigned(start + at), last = unsigned(start + min(at + GROUP, end) - 1);
         unsigned home = segment_of(place, int(bits));
         bool alone = home == segment_of(last, int(bits));
         if (alone)
-            whole.add(home, n, labels);
+            whole.add(home, labels);
 #pragma unroll
-        for (int k = 0; k < 4; ++k)
-            if (k < n) {
-                unsigned cell = line_of(found[k], unsigned(n_lines)) * unsigned(n_classes) + labels[k];
-                atomicAdd(table + cell, 1u);
-                if (cells_size)
-                    cells[i + k] = static_cast<unsigned short>(cell);
-                if (!alone) {
-                    Word segment = segment_of(unsigned(start + i) + k, int(bits));
-                    atomicAdd(segments + segment * n_classes + labels[k], Word(1));
-                }
+        for (unsigned turn = 0; turn < TURNS; ++turn) {
+            Long i = at + turn * LANES + lane;
+            if (i >= end)
+                continue;
+            atomicAdd(table + found[turn], 1u);
+            if (at_places_size)
+                at_places[i] = static_cast<unsigned short>(found[turn]);
+            if (!alone) {
+                Word segment = segment_of(unsigned(start + i), int(bits));
+                atomicAdd(segments + segment * n_classes + labels[turn], Word(1));
             }
+        }
     }
     whole.flush();
     __syncthreads();
@@ -180,37 +203,6 @@ __device__ inline bool quickly(unsigned own, unsigned count, const Rule &rule, c
     return near.sure && found == found;
 }
 
-// Rows of a chunk as a walk reads them: first words, or the cells that are kept, and then lines and labels.
-struct Reader {
-    Codes codes;
-    const int *classes;
-    const unsigned short *cells;
-    Word start;
-    unsigned n_lines, n_classes, inverse;
-
-    __device__ Word word(Long i) const {
-        if (cells)
-            return cells[i];
-        if (codes.range && codes.mask >> 32)
-            return reinterpret_cast<const Word *>(codes.words)[start + i];
-        return unsigned(codes.words[start + i]);
-    }
-    __device__ unsigned label(Long i) const { return cells ? 0 : unsigned(classes[start + i]); }
-    __device__ void find(Word word, unsigned &line, unsigned &label) const {
-        if (cells) {
-            line = n_classes == 1 ? unsigned(word) : __umulhi(unsigned(word), inverse);
-            label = unsigned(word) - line * n_classes;
-        } else {
-            int code = int(word);
-            if (codes.range) {
-                Word rank = (word - codes.base) & codes.mask;
-                code = rank >= codes.range ? UNKNOWN : codes.ranks ? codes.ranks[rank] - 1 : int(rank);
-            }
-            line = line_of(code, n_lines);
-        }
-    }
-};
-
 // What encodings of a walk have in common, but for what rows see.
 struct Encoder {
     Rule rule;
@@ -257,43 +249,65 @@ template <typename Number> __device__ inline Number pick(const Number (&from)[TU
 
 // A chunk of places as one warp walks it, whose lanes stand at neighbouring places: a group of turns at a time.
 struct Walk {
-    Reader reader;
+    const unsigned short *cells;
     Course course;
     Encoder encoder;
     unsigned *state;
     Long begin, end;
     int bits;
+    unsigned inverse;
 
     __device__ unsigned segment_at(Long i) const { return segment_of(unsigned(course.start + i), bits); }
 
-    __device__ void read(Long at, Word (&words)[TURNS], unsigned (&labels)[TURNS]) const {
+    __device__ void read(Long at, unsigned (&found)[TURNS], unsigned (&rows)[TURNS]) const {
 #pragma unroll
         for (unsigned turn = 0; turn < TURNS; ++turn) {
             Long i = at + turn * LANES + threadIdx.x % LANES;
-            words[turn] = i < end ? reader.word(i) : 0;
-            labels[turn] = i < end ? reader.label(i) : 0;
+            found[turn] = i < end ? cells[i] : 0;
+            rows[turn] = i < end ? unsigned(course.row(i)) : 0;
         }
+    }
+
+    // Count the rows of a group; gives how many rows of its category each row sees, and how many of the second class.
+    // Lanes behind the chunk count as well: no row comes after them.
+    __device__ void count(const unsigned (&found)[TURNS], unsigned (&n)[TURNS], unsigned (&s)[TURNS]) const {
+        unsigned earlier = (1u << threadIdx.x % LANES) - 1;
+        bool beside[TURNS];
+#pragma unroll
+        for (unsigned turn = 0; turn < TURNS; ++turn) {
+            unsigned *counts = state + (found[turn] & ~1u);
+            uint2 known = *reinterpret_cast<uint2 *>(counts);
+            __syncwarp();
+            beside[turn] = atomicAdd(counts, 1u) != known.x;
+            atomicAdd(counts + 1, found[turn] & 1);
+            __syncwarp();
+            n[turn] = known.x, s[turn] = known.y;
+        }
+        // Most turns have no two rows of a category: the look for them takes long where categories are many.
+#pragma unroll
+        for (unsigned turn = 0; turn < TURNS; ++turn)
+            if (__any_sync(~0u, beside[turn])) {
+                unsigned alike = __match_any_sync(~0u, found[turn] >> 1) & earlier;
+                n[turn] += __popc(alike);
+                s[turn] += __popc(alike & __ballot_sync(~0u, found[turn] & 1));
+            }
     }
 
     // Of two classes the first has no output: a category's state is how many rows there were, and how many of the second.
     __device__ void binary() const {
-        unsigned lane = threadIdx.x % LANES, earlier = (1u << lane) - 1, current = ~0u, labels[TURNS];
-        uint2 *counts = reinterpret_cast<uint2 *>(state);
+        unsigned lane = threadIdx.x % LANES, current = ~0u, next[TURNS], next_rows[TURNS];
         const Rule &rule = encoder.rule;
         const Output &output = encoder.output;
-        Word words[TURNS];
         Prior prior{};
-        read(begin, words, labels);
+        read(begin, next, next_rows);
         for (Long at = begin; at < end; at += GROUP) {
-            unsigned lines[TURNS], n[TURNS], s[TURNS], undecided = 0;
-            bool second[TURNS];
+            unsigned lines[TURNS], rows[TURNS], n[TURNS], s[TURNS], undecided = 0;
+            count(next, n, s);
 #pragma unroll
-            for (unsigned turn = 0; turn < TURNS; ++turn) {
-                reader.find(words[turn], lines[turn], labels[turn]);
-                second[turn] = labels[turn] != 0;
-            }
+            for (unsigned turn = 0; turn < TURNS; ++turn)
+                lines[turn] = next[turn] >> 1, rows[turn] = next_rows[turn];
             // The next rows are on their way while these are encoded.
-            read(at + GROUP, words, labels);
+            read(at + GROUP, next, next_rows);
             unsigned home = segment_at(at);
             bool alone = home == segment_at(min(at + GROUP, end) - 1), burned = course.start + at < encoder.burned;
             if (alone && home != current)
@@ -303,61 +317,50 @@ struct Walk {
             for (unsigned turn = 0; turn < TURNS; ++turn) {
                 Long i = at + turn * LANES + lane;
                 bool inside = i < end;
-                unsigned line = lines[turn], alike = __match_any_sync(~0u, inside ? line : ~0u);
-                unsigned ones = __ballot_sync(~0u, inside && second[turn]);
-                uint2 known = counts[line];
-                __syncwarp();
-                if (inside && !(alike >> lane >> 1))
-                    counts[line] = uint2{known.x + __popc(alike), known.y + __popc(alike & ones)};
-                __syncwarp();
-                n[turn] = known.x + __popc(alike & earlier);
-                s[turn] = known.y + __popc(alike & earlier & ones);
-                if (!inside)
-                    continue;
                 if (!alone)
-                    prior = encoder.priors.at(segment_at(i), rule);
-                bool counted = n[turn] >= rule.least && rule.has_category(line, encoder.n_lines);
+                    prior = encoder.priors.at(segment_at(min(i, end - 1)), rule);
+                bool counted = inside & (n[turn] >= rule.least) & rule.has_category(lines[turn], encoder.n_lines);
                 ENCODING found;
-                if (!burned && counted && quickly(s[turn], n[turn], rule, prior, found))
-                    output.out[Long(course.row(i)) * output.by_row] = found;
-                else
-                    undecided |= 1u << turn;
+                // Without branches, so that a turn need not wait for the one before.
+                bool sure = quickly(s[turn], n[turn], rule, prior, found) & counted & !burned;
+                undecided |= unsigned(inside & !sure) << turn;
+                if (sure)
+                    output.out[Long(rows[turn]) * output.by_row] = found;
                 if (output.unseen && counted)
-                    output.unseen[course.row(i)] = 0;
+                    output.unseen[rows[turn]] = 0;
             }
             while (undecided) {
                 unsigned turn = __ffs(int(undecided)) - 1, line = pick(lines, turn), own = pick(s, turn);
-                unsigned count = pick(n, turn), segment;
+                unsigned count = pick(n, turn), row = pick(rows, turn);
                 undecided &= undecided - 1;
-                Long i = at + turn * LANES + lane;
-                segment = segment_at(i);
+                Word place = course.start + Word(at + turn * LANES + lane);
+                unsigned segment = segment_of(unsigned(place), bits);
                 bool counted = count >= rule.least && rule.has_category(line, encoder.n_lines);
-                encoder.write(own, count, counted, course.start + i, course.row(i), line, segment, 0,
-                              encoder.priors.at(segment, rule));
+                encoder.write(own, count, counted, place, row, line, segment, 0, encoder.priors.at(segment, rule));
             }
+            __syncwarp();
         }
     }
 
     // Of several classes a category's state are the rows of each.
     __device__ void several() const {
-        unsigned lane = threadIdx.x % LANES, earlier = (1u << lane) - 1, n_classes = encoder.n_classes, labels[TURNS];
+        unsigned lane = threadIdx.x % LANES, earlier = (1u << lane) - 1, n_classes = encoder.n_classes;
+        unsigned next[TURNS], next_rows[TURNS];
         const Rule &rule = encoder.rule;
-        Word words[TURNS];
-        read(begin, words, labels);
+        read(begin, next, next_rows);
         for (Long at = begin; at < end; at += GROUP) {
-            unsigned lines[TURNS], mine[TURNS];
+            unsigned found[TURNS], rows[TURNS];
 #pragma unroll
-            for (unsigned turn = 0; turn < TURNS; ++turn) {
-                reader.find(words[turn], lines[turn], labels[turn]);
-                mine[turn] = labels[turn];
-            }
-            read(at + GROUP, words, labels);
+            for (unsigned turn = 0; turn < TURNS; ++turn)
+                found[turn] = next[turn], rows[turn] = next_rows[turn];
+            read(at + GROUP, next, next_rows);
 #pragma unroll 1
             for (unsigned turn = 0; turn < TURNS; ++turn) {
                 Long i = at + turn * LANES + lane;
                 bool inside = i < end;
-                unsigned line = pick(lines, turn), label = inside ? pick(mine, turn) : ~0u, count = 0;
+                unsigned cell = pick(found, turn), row = pick(rows, turn), line = line_of_cell(cell, n_classes, inverse);
                 unsigned alike = __match_any_sync(~0u, inside ? line : ~0u), *counts = state + line * n_classes;
+                unsigned label = inside ? cell - line * n_classes : ~0u, count = 0;
                 for (unsigned other = 0; other < n_classes; ++other)
                     count += counts[other];
                 __syncwarp();
@@ -371,20 +374,20 @@ struct Walk {
                     if (!(alike >> lane >> 1))
                         counts[other] = known + __popc(ones);
                     if (other >= encoder.first)
-                        encode(i, line, known + __popc(ones & earlier), count, counted, other - encoder.first);
+                        encode(i, row, line, known + __popc(ones & earlier), count, counted, other - encoder.first);
                 }
                 __syncwarp();
                 if (encoder.output.unseen && inside && counted)
-                    encoder.output.unseen[course.row(i)] = 0;
+                    encoder.output.unseen[row] = 0;
             }
         }
     }
 
-    __device__ void encode(Long i, unsigned line, unsigned own, unsigned count, bool counted, unsigned number) const {
+    __device__ void encode(Long i, Word row, unsigned line, unsigned own, unsigned count, bool counted, unsigned number) const {
         unsigned segment = segment_at(i);
         Prior prior = encoder.priors.at(Word(segment) * encoder.n_outputs + number, encoder.rule);
         const Output &output = encoder.output;
-        Word row = course.row(i), place = course.start + i;
+        Word place = course.start + i;
         ENCODING found;
         if (place >= encoder.burned && counted && quickly(own, count, encoder.rule, prior, found))
             output.out[Long(row) * output.by_row + number * output.by_output] = found;
@@ -395,15 +398,15 @@ struct Walk {
 
 // Write the encodings of the rows at some places: each warp walks over a chunk of them, from the counts before it.
 extern "C" __global__ void __launch_bounds__(512, 1)
-    walk_chunks(CODES, ARRAY(const int, classes), COURSE, ARRAY(const unsigned short, cells), Long n_places, Long n_lines,
-                Long n_classes, Long first, Long chunk, Long n_chunks, Long bits, Long burned,
-                ARRAY(const unsigned, before), RULE, PRIORS, ARRAY(const Long, segments), ARRAY(const Long, running),
-                OUTPUT) {
+    walk_chunks(ARRAY(const unsigned short, cells), COURSE, CHUNKS, Long n_lines, Long n_classes, Long first, Long bits,
+                Long burned, ARRAY(const unsigned, before), RULE, PRIORS, ARRAY(const Long, segments),
+                ARRAY(const Long, running), OUTPUT) {
     extern __shared__ __align__(16) unsigned table[];
     unsigned lane = threadIdx.x % LANES, warp = threadIdx.x / LANES, n_cells = unsigned(n_lines * n_classes);
-    Long own = Long(blockIdx.x) * (blockDim.x / LANES) + warp, begin = own * chunk;
+    Long own = Long(blockIdx.x) * (blockDim.x / LANES) + warp;
     if (own >= n_chunks)
         return;
+    Chunks chunks = GIVEN_CHUNKS;
     bool binary = n_classes == 2 && first == 1;
     unsigned *state = table + warp * n_cells;
     for (unsigned cell = lane; cell < n_cells; cell += LANES) {
@@ -411,11 +414,10 @@ extern "C" __global__ void __launch_bounds__(512, 1)
         state[cell] = binary && cell % 2 == 0 ? count + before[Word(own) * n_cells + cell + 1] : count;
     }
     __syncwarp();
-    Reader reader{GIVEN_CODES, classes, cells_size ? cells : nullptr, Word(start), unsigned(n_lines), unsigned(n_classes),
-                  ~0u / unsigned(n_classes) + 1};
     Encoder encoder{GIVEN_RULE, GIVEN_PRIORS, GIVEN_OUTPUT, segments, running, Word(burned), unsigned(n_lines),
                     unsigned(n_classes), unsigned(first), unsigned(n_classes - first)};
-    Walk walk{reader, GIVEN_COURSE, encoder, state, begin, min(begin + chunk, n_places), int(bits)};
+    Walk walk{cells, GIVEN_COURSE, encoder, state, chunks.begin(own), chunks.begin(own + 1), int(bits),
+              ~0u / unsigned(n_classes) + 1};
     if (binary)
         walk.binary();
     else

@@ -19,7 +19,7 @@
 #endif
 
 constexpr int SQUARE_WORDS = SQUARES ? 2 * SUM_WORDS - 1 : 1, ALL_WORDS = 1 + SUM_WORDS + (SQUARES ? SQUARE_WORDS : 0);
-// Turns of a warp in a tile, and places that it reads at once.
+// Turns of a warp in a tile, and places or pieces that are read at once.
 constexpr unsigned TURNS = 16, AT_ONCE = 4, WARPS = 32;
 enum { FLOATS, DOUBLES, INTEGERS };
 
@@ -442,12 +442,18 @@ extern "C" __global__ void __launch_bounds__(128)
     unsigned *carried = so_far + line * ALL_WORDS;
     Sums running;
     running.load(carried);
-    for (unsigned piece = bucket ? ends[bucket - 1] : 0; piece < ends[bucket]; ++piece) {
-        unsigned *at = of_pieces + (Word(piece) * n + slot) * ALL_WORDS;
-        Sums own;
-        own.load(at);
-        running.store(at);
-        running.add(own);
+    unsigned end = ends[bucket];
+    for (unsigned first = bucket ? ends[bucket - 1] : 0; first < end; first += AT_ONCE) {
+        Sums own[AT_ONCE];
+#pragma unroll
+        for (unsigned k = 0; k < AT_ONCE; ++k)
+            own[k].load(of_pieces + (Word(min(first + k, end - 1)) * n + slot) * ALL_WORDS);
+#pragma unroll
+        for (unsigned k = 0; k < AT_ONCE; ++k)
+            if (first + k < end) {
+                running.store(of_pieces + (Word(first + k) * n + slot) * ALL_WORDS);
+                running.add(own[k]);
+            }
     }
     running.store(carried);
     Long *cell = digits + line * windows.length();

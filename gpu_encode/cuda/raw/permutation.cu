@@ -40,16 +40,16 @@ struct Halves {
 };
 
 // One pass of the network, whose first rounds are tabulated.
-template <unsigned tabulated>
+template <int tabulated>
 __device__ inline void pass(Halves &halves, const Network &network, const unsigned short *hashes) {
 #pragma unroll
     for (unsigned round = 0; round < ROUNDS; ++round)
-        halves.next(round < tabulated ? hashes[(round << network.half) + halves.right]
-                                      : network.round(round, halves.right));
+        halves.next(int(round) < tabulated ? hashes[(round << network.half) + halves.right]
+                                           : network.round(round, halves.right));
 }
 
 // Each warp walks with the numbers [begin, end); a lane whose number is inside takes the next one.
-template <unsigned tabulated, typename Number>
+template <int tabulated, typename Number>
 __device__ inline void walk(const Network &network, const unsigned short *hashes, Word first, Long begin, Long end,
                             Number *out) {
     unsigned lane = threadIdx.x % LANES, earlier = (1u << lane) - 1;

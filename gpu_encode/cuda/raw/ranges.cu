@@ -31,3 +31,26 @@ extern "C" __global__ void __launch_bounds__(1024)
             present[offset] = 1;
     });
 }
+
+// The same where a block's shared memory has a bit for each number: a warp's looks at bytes elsewhere are answered line
+// by line.
+extern "C" __global__ void __launch_bounds__(1024)
+    mark_numbers_by_block(ARRAY(const Key, numbers), Word base, ARRAY(unsigned char, present)) {
+    extern __shared__ __align__(16) unsigned table[];
+    unsigned outside = unsigned(present_size - 1);
+    Key first = Key(base);
+    for (unsigned word = threadIdx.x; word <= outside / 32; word += blockDim.x)
+        table[word] = 0;
+    __syncthreads();
+    each_number(numbers, numbers_size, [&](Key number) {
+        Key distance = number - first;
+        unsigned offset = distance < outside ? unsigned(distance) : outside, bit = 1u << offset % 32;
+        unsigned *word = table + offset / 32;
+        if (!(*word & bit))
+            atomicOr(word, bit);
+    });
+    __syncthreads();
+    for (unsigned offset = threadIdx.x; offset <= outside; offset += blockDim.x)
+        if (table[offset / 32] >> offset % 32 & 1)
+            present[offset] = 1;
+}

@@ -168,5 +168,5 @@ __device__ inline bool quick_estimate(double own, double count, const Rule &rule
     double error = (fabs(top) + fabs(prior.high)) * (share * 0x1p-50);
     found = __double2float_rn(value - error);
     bool alike = __float_as_uint(found) == __float_as_uint(__double2float_rn(value + error));
-    return prior.rest == prior.rest && ((alike && is_normal(found)) || (top == 0 && prior.mu == 0));
+    return (prior.rest == prior.rest) & ((alike & is_normal(found)) | ((top == 0) & (prior.mu == 0)));
 }
