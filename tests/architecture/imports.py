@@ -28,8 +28,19 @@ def modules() -> dict[str, Path]:
     return found
 
 
+@cache
+def tree(module: str) -> ast.Module:
+    """Give a module's syntax tree: the only parse of it, which all tests of the architecture share."""
+    return ast.parse(modules()[module].read_text())
+
+
+def last_name(node: ast.expr) -> str:
+    """Give the last word of a dotted name; nothing for other expressions."""
+    return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
+
+
 def is_type_checking(node: ast.AST) -> bool:
-    return isinstance(node, ast.If) and ast.unparse(node.test).endswith("TYPE_CHECKING")
+    return isinstance(node, ast.If) and last_name(node.test) == "TYPE_CHECKING"
 
 
 def named(node: ast.AST) -> list[str]:
@@ -40,7 +51,7 @@ def named(node: ast.AST) -> list[str]:
         source = node.module or ""
         inside = [f"{source}.{alias.name}" for alias in node.names]
         return [each if each in modules() else source for each in inside]
-    if isinstance(node, ast.Call) and ast.unparse(node.func).endswith("import_module"):
+    if isinstance(node, ast.Call) and last_name(node.func).endswith("import_module"):
         return [name.value for name in node.args[:1] if isinstance(name, ast.Constant)]
     return []
 
@@ -57,7 +68,7 @@ def imports_of(module: str, types: bool = False) -> frozenset[Import]:
             found.update(Import(name, at_once) for name in named(child))
             visit(child, at_once and not isinstance(child, (ast.FunctionDef, ast.Lambda)))
 
-    visit(ast.parse(modules()[module].read_text()), True)
+    visit(tree(module), True)
     return frozenset(found)
 
 

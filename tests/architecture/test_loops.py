@@ -1,16 +1,15 @@
 """Loops of kernels read rows at places that cannot be negative: see "Places that are no signed numbers" in NOTES.md."""
 
 import ast
-from pathlib import Path
 
 import pytest
 
-import cpu_fallback.compiled
+from tests.architecture.imports import modules, tree, within
 
 # A category, or a comparison of strings, is so much arithmetic that the way to its numbers does not matter.
 OF_CATEGORIES = {"blending", "conjunctions", "moments", "string_order"}
 BEGINNINGS = {"start", "begin"}
-FILES = sorted(Path(cpu_fallback.compiled.__path__[0]).glob("*.py"))
+KERNELS = "cpu_fallback.compiled"
 
 
 def begins_anywhere(loop: ast.For) -> bool:
@@ -21,13 +20,12 @@ def begins_anywhere(loop: ast.For) -> bool:
     return len(call.args) > 1 and isinstance(call.args[0], ast.Name) and call.args[0].id in BEGINNINGS
 
 
-def signed_places(source: str) -> list[int]:
+def signed_places(parsed: ast.Module) -> list[int]:
     """Lines on which a number that may be negative is a place: a row of a loop, or one counted from a beginning."""
-    tree = ast.parse(source)
-    loops = [each for each in ast.walk(tree) if isinstance(each, ast.For) and isinstance(each.target, ast.Name)]
+    loops = [each for each in ast.walk(parsed) if isinstance(each, ast.For) and isinstance(each.target, ast.Name)]
     rows = [(loop, {loop.target.id}) for loop in loops if begins_anywhere(loop)]
     found = set()
-    for part, names in [*rows, (tree, BEGINNINGS)]:
+    for part, names in [*rows, (parsed, BEGINNINGS)]:
         places = [each.slice for each in ast.walk(part) if isinstance(each, ast.Subscript)]
         found |= {name.lineno for place in places for name in _summands(place) if name.id in names}
     return sorted(found)
@@ -44,9 +42,11 @@ def _summands(place: ast.expr) -> list[ast.Name]:
     return []
 
 
-@pytest.mark.parametrize("path", [path for path in FILES if path.stem not in OF_CATEGORIES], ids=lambda path: path.stem)
-def test_places_of_rows_are_never_negative(path):
-    assert signed_places(path.read_text()) == []
+def test_places_of_rows_are_never_negative():
+    of_rows = set(modules()) - {f"{KERNELS}.{name}" for name in OF_CATEGORIES}
+    found = {module: signed_places(tree(module)) for module in of_rows if within(module, KERNELS)}
+    assert len(found) > len(OF_CATEGORIES)
+    assert {module: lines for module, lines in found.items() if lines} == {}
 
 
 @pytest.mark.parametrize(
@@ -63,4 +63,4 @@ def test_places_of_rows_are_never_negative(path):
     ],
 )
 def test_what_is_found(loop, expected):
-    assert signed_places(loop) == expected
+    assert signed_places(ast.parse(loop)) == expected

@@ -2,15 +2,15 @@
 
 import ast
 
-from tests.architecture.imports import modules, within
+from tests.architecture.imports import modules, tree, within
 
 HOMES = ("gpu_encode.words.errors", "gpu_encode.scale.messages", "gpu_encode.serve.export.messages")
-TREES = {name: ast.parse(path.read_text()) for name, path in modules().items() if within(name, "gpu_encode")}
+TREES = {name: tree(name) for name in modules() if within(name, "gpu_encode")}
 FUNCTIONS = {
     node.name: node
-    for name, tree in TREES.items()
+    for name, module in TREES.items()
     if any(within(name, home) for home in HOMES)
-    for node in tree.body
+    for node in module.body
     if isinstance(node, ast.FunctionDef) and not node.name.startswith("_")
 }
 
@@ -18,8 +18,8 @@ FUNCTIONS = {
 def uses():
     """Give the modules that use each function of a home of messages."""
     using = {name: set() for name in FUNCTIONS}
-    for module, tree in TREES.items():
-        for node in ast.walk(tree):
+    for module, parsed in TREES.items():
+        for node in ast.walk(parsed):
             name = node.id if isinstance(node, ast.Name) else node.attr if isinstance(node, ast.Attribute) else None
             if name in using:
                 using[name].add(module)
