@@ -6,13 +6,14 @@ import os
 import shutil
 import sys
 from functools import cache
-from hashlib import sha256
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from platform import processor
 from tempfile import TemporaryFile, mkdtemp
 
-SOURCES = Path(__file__).parent
+from cpu_fallback import kernel_sources
+from cpu_fallback.kernel_sources import SOURCES, current_stamps, digest, sources_stamp
+
 SETTING = "NUMBA_CACHE_DIR"
 # The variable that says where kernels are compiled: see `gpu_encode.seam.compilation`.
 COMPILE_SETTING = "GPU_ENCODE_COMPILE"
@@ -23,27 +24,15 @@ PROCESSOR = Path("/proc/cpuinfo")
 _complete: list[Path] = []
 
 
-def digest(*parts: str) -> str:
-    """Give a short name for some texts."""
-    return sha256(repr(parts).encode()).hexdigest()[:8]
-
-
-@cache
-def sources_stamp() -> str:
-    """Tell one state of the sources from another: a kernel holds code and constants of other files, too."""
-    # Not by their times: layers of a container's image keep only whole seconds.
-    return digest(*(path.name + path.read_text("utf-8") for path in sorted(SOURCES.rglob("*.py"))))
-
-
 @cache
 def machine_stamp() -> str:
     """Tell compilers and processors apart."""
     try:
-        compiler = version("numba")
+        compiler = version("numba"), version("llvmlite")
     except PackageNotFoundError:
-        compiler = "unknown"
+        compiler = ("unknown",) * 2
     chosen = [os.environ.get(name, "") for name in TARGET]
-    return digest(compiler, str(sys.implementation.cache_tag), *(chosen if chosen[0] else [this_processor()]))
+    return digest(*compiler, str(sys.implementation.cache_tag), *(chosen if chosen[0] else [this_processor()]))
 
 
 def this_processor() -> str:
@@ -112,13 +101,27 @@ def is_complete() -> bool:
 
 
 def set_complete() -> None:
-    """Say that every kernel is compiled; OSError where the disk is full."""
-    remove_other_sources()
-    seal(folder()).touch()
+    """Say that every kernel is compiled, and tell all stamps; OSError where the disk is full."""
+    stamps = current_stamps()
+    remove_other_sources({sources_stamp(), *stamps.values()})
+    seal(folder()).write_text("".join(f"{name} {stamp}\n" for name, stamp in stamps.items()), "utf-8")
 
 
-def remove_other_sources() -> None:
-    """Remove kernels of other sources, which nobody reads any more, and their seals."""
+def remove_other_sources(current: set[str]) -> None:
+    """Remove kernels of other sources, which nobody reads any more, and their seals; a GPU's kernels stay."""
     for file in (*folder().glob("complete.*"), *folder().glob("*.nbc")):
-        if sources_stamp() not in file.name.split("."):
+        if current.isdisjoint(file.name.split(".")) and not file.name.startswith("cuda."):
             file.unlink(missing_ok=True)
+
+
+@cache
+def stamps_told() -> dict[str, str]:
+    """Give the stamps that the seal tells: to find them takes longer than to load kernels."""
+    with contextlib.suppress(OSError, ValueError):
+        return dict(line.split() for line in seal(folder()).read_text("utf-8").splitlines())
+    return {}
+
+
+def stamp_of(module: str, name: str) -> str:
+    """Tell one state of what a kernel of the CPU is made of from another."""
+    return stamps_told().get(f"{module}.{name}") or kernel_sources.stamp_of(module, name)

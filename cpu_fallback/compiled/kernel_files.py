@@ -12,12 +12,14 @@ import os
 import sys
 from collections.abc import Callable
 from contextlib import suppress
+from functools import cached_property
 from hashlib import sha256
 from pathlib import Path
 from pickle import loads
 from tempfile import TemporaryDirectory
 from typing import Any
 
+import llvmlite
 import llvmlite.binding as llvm
 import numba
 from numba.core.compiler import CompileResult
@@ -25,6 +27,7 @@ from numba.core.runtime import rtsys
 from numba.core.serialize import dumps
 
 from cpu_fallback import kernel_folder
+from cpu_fallback.kernel_sources import file_of
 
 WAITING = (
     "gpu-encode: compiling for this call, which takes seconds and is kept for later processes; "
@@ -83,9 +86,18 @@ class KernelCache:
     compiled = lost = 0
 
     def __init__(self, function: Callable[..., Any]) -> None:
-        name = f"{function.__module__.rpartition('.')[2]}.{function.__qualname__}-{function.__code__.co_firstlineno}"
-        self.code = sha256(function.__code__.co_code).hexdigest()
-        self.files = KernelFiles(kernel_folder.folder(), name, kernel_folder.sources_stamp())
+        self.function, self.code = function, sha256(function.__code__.co_code).hexdigest()
+
+    @cached_property
+    def files(self) -> KernelFiles:
+        """The kernel's files, found when it is called: its stamp is read off the sources."""
+        module, name = self.function.__module__, self.function.__qualname__
+        file = f"{module.rpartition('.')[2]}.{name}"
+        if file_of(module) is None or "." in name:
+            # Not a statement of ours: known by its line, and by all that it may use.
+            line = self.function.__code__.co_firstlineno
+            return KernelFiles(kernel_folder.folder(), f"{file}-{line}", kernel_folder.sources_stamp())
+        return KernelFiles(kernel_folder.folder(), file, kernel_folder.stamp_of(module, name))
 
     @property
     def cache_path(self) -> str:
@@ -122,7 +134,7 @@ class KernelCache:
         self.files.flush()
 
     def _key(self, signature: Any, codegen: Any) -> tuple[Any, ...]:
-        return signature, codegen.magic_tuple(), self.code
+        return signature, codegen.magic_tuple(), self.code, llvmlite.__version__
 
 
 def names_of(library: Any) -> Any:

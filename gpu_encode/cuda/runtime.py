@@ -13,7 +13,6 @@ from collections.abc import Callable, Iterator
 from functools import cache
 from importlib import import_module
 from importlib.metadata import version
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -22,6 +21,7 @@ from numba.np.numpy_support import from_dtype
 
 from cpu_fallback import kernel_folder
 from cpu_fallback.compiled.kernel_files import KernelFiles
+from cpu_fallback.kernel_sources import digest, stamp_of
 
 __all__ = [
     "FEW_THREADS",
@@ -168,7 +168,7 @@ def function_of(device: int, kernel: Kernel, *kinds: Any) -> Any:
     """Give a kernel for some types, loaded on a device: from disk, if it ever was compiled for such a one."""
     architecture = architecture_of(device)
     signature = tuple(map(numba_type, kinds))
-    key = str(signature), architecture, sources_stamp()
+    key = str(signature), architecture
     files = files_of(kernel.py_func)
     saved = files.load(key)
     if saved is None:
@@ -190,14 +190,19 @@ def architecture_of(device: int) -> tuple[int, int]:
 def files_of(function: Callable[..., None]) -> KernelFiles:
     """Give the files of a kernel on disk."""
     name = f"cuda.{function.__module__.rpartition('.')[2]}.{function.__qualname__}"
-    return KernelFiles(kernel_folder.folder(), name, kernel_folder.sources_stamp())
+    return KernelFiles(kernel_folder.folder(), name, sources_stamp(function))
+
+
+def sources_stamp(function: Callable[..., None]) -> str:
+    """Tell one state of what a kernel is made of, and of its compiler, from another."""
+    made_of = stamp_of(function.__module__, function.__qualname__, (__name__, ("kernel", "compile_kernel")))
+    return digest(compiler(), made_of)
 
 
 @cache
-def sources_stamp() -> str:
-    """Tell one state of the kernels, and of their compiler, from another."""
-    sources = sorted(Path(__file__).parent.glob("*.py"))
-    return kernel_folder.digest(version("numba-cuda"), *(path.name + path.read_text("utf-8") for path in sources))
+def compiler() -> str:
+    """Give the version of what compiles."""
+    return version("numba-cuda")
 
 
 def library_of(function: Callable[..., None], signature: tuple[Any, ...], architecture: tuple[int, int]) -> Any:

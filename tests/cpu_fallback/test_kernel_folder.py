@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from cpu_fallback import kernel_folder
+from cpu_fallback import kernel_folder, kernel_sources
 
-CACHED = (kernel_folder.folder, kernel_folder.sources_stamp, kernel_folder.machine_stamp)
+CACHED = [getattr(kernel_folder, name) for name in ("folder", "sources_stamp", "machine_stamp", "stamps_told")]
 
 
 def forget():
@@ -92,7 +92,7 @@ def test_kernels_are_complete_for_these_sources_and_this_machine(tmp_path, monke
 
 
 def test_sources_are_told_apart_by_what_they_hold(tmp_path, monkeypatch):
-    monkeypatch.setattr(kernel_folder, "SOURCES", tmp_path)
+    monkeypatch.setattr(kernel_sources, "SOURCES", tmp_path)
     source, stamps = tmp_path / "sums.py", []
     for text, seconds in (("a = 1", 1.5), ("a = 1", 1.0), ("a = 2", 1.0)):
         source.write_text(text)
@@ -105,14 +105,14 @@ def test_sources_are_told_apart_by_what_they_hold(tmp_path, monkeypatch):
 
 def test_kernels_of_other_sources_are_removed(tmp_path, monkeypatch):
     monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))
-    folder, stamp = kernel_folder.folder(), kernel_folder.sources_stamp()
+    folder, every, own = kernel_folder.folder(), kernel_folder.sources_stamp(), kernel_folder.current_stamps()
     folder.mkdir(exist_ok=True)
-    # The same kernel began at another line.
-    kept, old = (folder / f"sums.add-{line}.cpython-311.0.61.0.{of}.00ff.nbc" for line, of in ((7, stamp), (5, "old")))
-    for file in (kept, old):
+    names = [("sums.add", own["cpu_fallback.compiled.sums.accumulate"]), ("tests.f-7", every), ("cuda.sums.add", "any")]
+    kept = {folder / f"{name}.cpython-311.0.61.0.{stamp}.00ff.nbc" for name, stamp in names}
+    for file in (*kept, folder / "sums.add.cpython-311.0.61.0.old.00ff.nbc"):
         file.touch()
     kernel_folder.set_complete()
-    assert set(folder.iterdir()) == {kept, kernel_folder.seal(folder)}
+    assert set(folder.iterdir()) == {*kept, kernel_folder.seal(folder)}
 
 
 def test_all_this_is_known_without_numba():

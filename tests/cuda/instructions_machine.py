@@ -153,13 +153,11 @@ def digest(*parts: str) -> str:
 def program_of_numba(kernel: Any, signature: tuple[Any, ...]) -> Program:
     """Compile a kernel of numba for some types."""
     runtime, tools = import_module(f"{BACKEND}.runtime"), import_module("tests.cuda.ptx")
-    folder = import_module("cpu_fallback.kernel_folder")
     key = digest(
         kernel.py_func.__module__,
         kernel.py_func.__qualname__,
         str(signature),
-        runtime.sources_stamp(),
-        folder.sources_stamp(),
+        runtime.sources_stamp(kernel.py_func),
     )
     return Program(kept(f"{key}.ptx", lambda: tools.ptx_of(kernel, signature, ARCHITECTURE)).read_text())
 
