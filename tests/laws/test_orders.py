@@ -63,11 +63,11 @@ def test_several_permutations(average, burn_in, data):
     encoding.check_encodings(expected, frame, drawn, scheme, smoothing)
 
 
-def long_rows():
+def long_rows(size=800):
     """Return more rows than nine bits can count, of whole numbers so that the oracle is quick."""
     generator = np.random.default_rng(17)
-    keys = generator.choice(["a", "b", "c", "d", "e"], 800, p=[0.4, 0.3, 0.2, 0.09, 0.01]).astype(object)
-    target = generator.integers(-50, 50, 800).astype(float)
+    keys = generator.choice(["a", "b", "c", "d", "e"], size, p=[0.4, 0.3, 0.2, 0.09, 0.01]).astype(object)
+    target = generator.integers(-50, 50, size).astype(float)
     return strategies.Drawn(keys, target, None, KIND)
 
 
@@ -121,6 +121,18 @@ def test_a_long_time_order_reads_the_prior_at_the_start_of_a_tie(smoothing, tie)
     frame = pd.DataFrame({"time": times})
     scheme = gpu_encode.Ordered(time="time")
     check_long(lambda problem: naive.timed_codes(problem, times.tolist()), frame, scheme, smoothing)
+
+
+@pytest.mark.parametrize("smoothing", ["auto", "m-estimate"])
+def test_a_first_tie_that_nine_bits_cannot_count_is_all_that_the_second_tie_sees(smoothing):
+    """The place before its end at which a prior would be taken lies in the tie, and no row lies before that."""
+    drawn, later = long_rows(1200), np.arange(1200) * 389 % 1200 >= 601
+    (problem,) = encoding.problems(drawn, smoothing=encoding.DEFINITIONS[smoothing])
+    seen = tuple(np.flatnonzero(~later))
+    of_keys = {path: problem.code(path, seen, seen) for path in set(problem.paths)}
+    expected = [of_keys[path] if late else np.nan for path, late in zip(problem.paths, later, strict=True)]
+    frame = pd.DataFrame({"key": drawn.keys, "time": later.astype(int)})
+    encoding.check_encodings(expected, frame, drawn, gpu_encode.Ordered(time="time"), smoothing, columns=["key"])
 
 
 @pytest.mark.parametrize("smoothing", encoding.SMOOTHINGS)
