@@ -37,7 +37,7 @@ BIN = $(VENV)/bin
 INSTALLED = $(VENV)/.gpu-encode-installed
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo bench family-bench billion format lint types test test-long engines sim rapids ptx gpu sanitize rapids-bench doctest docs coverage build ci clean
+.PHONY: help install demo bench family-bench billion format lint types check test test-long engines sim rapids ptx gpu sanitize rapids-bench doctest docs coverage build ci clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "%-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -77,6 +77,10 @@ lint: $(INSTALLED)  ## style and format, of shell scripts, Dockerfiles and workf
 
 types: $(INSTALLED)  ## mypy --strict on both packages
 	$(BIN)/mypy
+
+# CHECK_SECONDS=200 leaves less to continuous integration.
+check: $(INSTALLED)  ## the tests that what differs from main can break, nearest first, in a minute; SINCE=HEAD~1 names another commit
+	$(BIN)/python -m tests.architecture.check $(SINCE)
 
 # LANE=core has all tests but the guests', LANE=scale those of one guest.
 GUESTS = methods scale serve study cli
