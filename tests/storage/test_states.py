@@ -42,6 +42,13 @@ def fit(name: str) -> tuple[Any, Any]:
     return case.encoder(), case.new
 
 
+@cache
+def transformed(name: str) -> Any:
+    """Give the bits of these rows, encoded."""
+    encoder, rows = fit(name)
+    return bits(encoder.transform(rows))
+
+
 def skops_types(encoder: Any) -> tuple[bytes, list[str]]:
     skops = pytest.importorskip("skops.io")
     content = skops.dumps(encoder)
@@ -64,6 +71,9 @@ def by_cloudpickle(encoder: Any) -> Any:
     return pickle.loads(pytest.importorskip("cloudpickle").dumps(encoder))
 
 
+# All of them ask an encoder for its state, and skops for the types in it as well; so every member goes by these two,
+# and the first of each class by all.
+OF_ALL_MEMBERS = ("pickle", "skops")
 WAYS: dict[str, Callable[[Any], Any]] = {
     "copy": copy.copy,
     "deepcopy": copy.deepcopy,
@@ -101,14 +111,27 @@ def test_a_state_is_numpy_and_plain_python(name: str) -> None:
     assert list(foreign_values(fit(name)[0])) == []
 
 
+def firsts_of_classes() -> list[str]:
+    """Give the first member of each class of encoders."""
+    firsts: dict[type, str] = {}
+    for name, (make, _) in MEMBERS.items():
+        firsts.setdefault(type(make()), name)
+    return list(firsts.values())
+
+
 @pytest.mark.parametrize(
-    ("name", "way"), [*((name, way) for name in MEMBERS for way in WAYS), *((name, "skops") for name in COLUMNS)]
+    ("name", "way"),
+    [
+        *((name, way) for name in firsts_of_classes() for way in WAYS if way not in OF_ALL_MEMBERS),
+        *((name, way) for name in MEMBERS for way in OF_ALL_MEMBERS),
+        *((name, "skops") for name in COLUMNS),
+    ],
 )
 def test_a_copy_is_the_encoder(name: str, way: str) -> None:
     encoder, rows = fit(name)
     again = WAYS[way](encoder)
     assert_same_encoder(again, encoder)
-    assert bits(again.transform(rows)) == bits(encoder.transform(rows))
+    assert bits(again.transform(rows)) == transformed(name)
     assert repr(again.get_params()) == repr(encoder.get_params())
     assert sorted(vars(again)) == sorted(vars(encoder))
 
