@@ -23,7 +23,7 @@ from tests.architecture.imports import ROOT, modules
 
 # Seconds of each of two processes, with those of their start.
 SECONDS = float(os.environ.get("CHECK_SECONDS", "45"))
-MOST_FILES = 40
+MOST_FILES = 24
 # What a test of the library takes, and who has none of its own name: laws hold the core.
 ROOMS = {
     "cpu_fallback": ("cpu_fallback", "exact", "rows", "laws"),
@@ -38,7 +38,8 @@ ROOMS = {
 }
 # They read every module, and take a second.
 OF_ALL_MODULES = tuple(f"tests/architecture/test_{name}.py" for name in ("sizes", "messages", "loops", "storage"))
-
+# They have an environment of their own, or take minutes: `make rapids` and `make ptx`.
+ELSEWHERE = ("tests/rapids/", "tests/ptx/")
 # A module, or a public name, that is written in full.
 NAMED = re.compile(r"\b(?:gpu_encode|cpu_fallback|tests)(?:\.\w+)+")
 HOMES = {f"gpu_encode.{name}": f"gpu_encode.{home}" for name, home in gpu_encode._HOME.items()}
@@ -117,7 +118,7 @@ def tests_of(changed: Iterable[str]) -> list[str]:
     """Give the files of tests that a change of some files can break, the nearest first."""
     found = {}
     for test in test_files():
-        if Path(test).name.startswith("test_"):
+        if Path(test).name.startswith("test_") and not test.startswith(ELSEWHERE):
             near = [each for path in changed if (each := nearness(test, path)) is not None]
             found.update({test: min(near)} if near else {})
     return sorted(found, key=found.__getitem__)

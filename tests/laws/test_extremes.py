@@ -21,8 +21,8 @@ from gpu_encode import (
     Sigmoid,
     StatisticEncoder,
     TargetEncoder,
-    ops,
 )
+from gpu_encode.seam import ops
 from tests.bits import assert_same_bits
 from tests.laws import encoding
 from tests.strategies import examples

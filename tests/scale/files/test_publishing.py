@@ -91,19 +91,29 @@ def test_a_copy_lies_beside_its_place(hidden: Path, tmp_path: Path) -> None:
         place.unlink()
 
 
-def test_interrupts_wait_for_the_renames(hidden: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    replace = Path.replace
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_interrupts_wait_for_the_renames(
+    number: signal.Signals, hidden: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    replace, came = Path.replace, []
 
     def interrupted(source: Path, place: Path) -> Path:
         if place.name in NAMES:
-            signal.raise_signal(signal.SIGINT)
+            signal.raise_signal(number)
         return replace(source, place)
 
+    def handler(number: int, _: object) -> None:
+        came.append(number)
+
     monkeypatch.setattr(Path, "replace", interrupted)
-    handler = signal.getsignal(signal.SIGINT)
-    publish_all(hidden)
+    former = signal.signal(number, handler)
+    try:
+        publish_all(hidden)
+        assert signal.getsignal(number) is handler
+    finally:
+        signal.signal(number, former)
     assert set(contents(tmp_path)) == set(NAMES)
-    assert signal.getsignal(signal.SIGINT) is handler
+    assert came == []
 
 
 def test_going_on_twice_is_no_harm(hidden: Path, tmp_path: Path) -> None:
