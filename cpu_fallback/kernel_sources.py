@@ -133,7 +133,7 @@ def named_by(name: Name) -> set[Name]:
     (module, own), texts = name, statements_of(*name)
     source, words = source_of(module), {own}.union(*map(WORD.findall, texts))
     found = {(module, word) for word in words & source.defined.keys()}
-    for origin in map(source.imported.get, words & source.imported.keys()):
+    for origin in map(source.imported.__getitem__, words & source.imported.keys()):
         if not {origin[0], inside := ".".join(origin)}.isdisjoint(FOLDERS):
             continue
         if file_of(inside) is not None:
