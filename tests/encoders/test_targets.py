@@ -11,6 +11,7 @@ from gpu_encode import KFold, LeaveOneOut, Ordered, TargetEncoder, tune
 from gpu_encode.scale.parts import Part, encode
 from gpu_encode.seam import devices, ops
 from gpu_encode.sums import targets
+from gpu_encode.tables.frames import NumberedLabels
 from tests.scale.parts.in_parts import encoded_in_parts, fitted_in_parts
 
 FOLDS = KFold(3, order="interleaved")
@@ -243,3 +244,10 @@ def test_a_quantity_of_any_numeric_type(frame, dtype):
     y = np.array([1, 0, 1, 1, 1, 0, 1, 0, 0, 1, 1, 0]).astype(dtype)
     _, encodings = encodings_of(frame, y, target_type="continuous")
     np.testing.assert_array_equal(encodings, encodings_of(frame, y.astype(float), target_type="continuous")[1])
+
+
+@pytest.mark.parametrize(("names", "kind"), [(["no", "yes"], "binary"), (["maybe", "no", "yes"], "multiclass")])
+def test_the_kind_of_labels_that_come_numbered(names, kind):
+    """As labels of text on a GPU do."""
+    numbered = NumberedLabels(np.arange(12, dtype=np.int32) % len(names), np.array(names, object))
+    assert targets.infer_kind(targets.Labels.of(ops.resolve(12), numbered)) == kind
