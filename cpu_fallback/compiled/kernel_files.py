@@ -27,7 +27,7 @@ from numba.core.runtime import rtsys
 from numba.core.serialize import dumps
 
 from cpu_fallback import kernel_folder
-from cpu_fallback.kernel_sources import file_of
+from cpu_fallback.kernel_sources import file_of, sources_stamp
 
 WAITING = (
     "gpu-encode: compiling for this call, which takes seconds and is kept for later processes; "
@@ -96,7 +96,7 @@ class KernelCache:
         if file_of(module) is None or "." in name:
             # Not a statement of ours: known by its line, and by all that it may use.
             line = self.function.__code__.co_firstlineno
-            return KernelFiles(kernel_folder.folder(), f"{file}-{line}", kernel_folder.sources_stamp())
+            return KernelFiles(kernel_folder.folder(), f"{file}-{line}", sources_stamp())
         return KernelFiles(kernel_folder.folder(), file, kernel_folder.stamp_of(module, name))
 
     @property
