@@ -114,3 +114,13 @@ def choose_shuffle() -> str:
 def join_pieces(join: Callable[..., Any], receiver: int, packed: Any, *others: Any) -> Any:
     """Give what a receiver makes of what came to it."""
     return join(receiver, unpack(packed), *others)
+
+
+def released(function: Callable[..., Any], *given: Any) -> Any:
+    """Call a function, and give memory back: what Arrow and the C library keep, Dask counts as in use."""
+    # Encodings that come to one process do without the modules of files.
+    from gpu_encode.scale.files import memory
+
+    result = function(*given)
+    memory.release()
+    return result

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from gpu_encode.scale.engines import calls
-from gpu_encode.scale.engines.places import unused_prefix
+from gpu_encode.scale.engines.buckets import unused_prefix
 from gpu_encode.scale.engines.spark import SparkRows, quoted
 from gpu_encode.scale.files import shuffle
 from gpu_encode.scale.files.look_up import Joined, JoinedKey
