@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 from gpu_encode.encoders.base import Encoder, wanted_container
 from gpu_encode.scale import parts
 from gpu_encode.scale.dask import tasks
-from gpu_encode.scale.dask.exchange import exchange
+from gpu_encode.scale.dask.exchange import exchange, receive
 from gpu_encode.scale.dask.partitions import FramePartitions, Partitions, read
 from gpu_encode.scale.dask.trees import add_in_tree, earlier_sums
 from gpu_encode.scale.messages import RowInPartitionError
@@ -92,7 +92,8 @@ def fit_transform(encoder: Encoder, X: Any, y: Any = None, *, sample_weight: Any
     learned, meta = dask.compute(learned, meta)
     adopt(encoder, learned)
     if encoding_plan.order is not None:
-        return encode_ordered(partitions, encoding_plan, learned, tables, meta)
+        encode = encode_in_sequence if encoding_plan.order == "rows" else encode_in_groups
+        return encode(partitions, encoding_plan.n_rows, learned, tables, meta)
     return (partitions if needs_target(encoding_plan) else partitions.without_target()).table(
         tasks.encode_partition, meta, tables
     )
@@ -222,31 +223,7 @@ def needs_target(encoding_plan: EncodingPlan) -> bool:
     return encoding_plan.needs_labels or not encoding_plan.by_folds
 
 
-def encode_ordered(
-    partitions: Partitions, encoding_plan: EncodingPlan, learned: tasks.Learned, tables: Any, meta: Any
-) -> Any:
-    """Give the training encodings of an ordered scheme, lazily.
-
-    Parameters
-    ----------
-    partitions : Partitions
-        With their lengths.
-    encoding_plan : EncodingPlan
-    learned : Learned
-    tables : Delayed
-    meta : table without rows, or None
-        Like the output.
-
-    Returns
-    -------
-    dask.dataframe.DataFrame, or list of Delayed
-    """
-    if encoding_plan.order == "rows":
-        return encode_in_sequence(partitions, learned, tables, meta)
-    return encode_in_groups(partitions, encoding_plan.n_rows, learned, tables, meta)
-
-
-def encode_in_sequence(partitions: Partitions, learned: tasks.Learned, tables: Any, meta: Any) -> Any:
+def encode_in_sequence(partitions: Partitions, _: int, learned: tasks.Learned, tables: Any, meta: Any) -> Any:
     """Encode rows as they stand: each partition needs the sums of the partitions before it, and no other rows."""
     import dask
 
@@ -278,7 +255,7 @@ def encode_in_groups(partitions: Partitions, n_rows: int, learned: tasks.Learned
     encodings = [rows for order in orders for rows in scan_groups(tasks.encode_group, order, tables)]
     select, borders = dask.delayed(tasks.select_rows), dask.delayed([*partitions.first_rows, n_rows], traverse=False)
     selected = [select(group, rows, borders) for group, rows in enumerate(encodings)]
-    by_partition = exchange("returned", selected, partitions.number, tasks.receive_rows)
+    by_partition = exchange("returned", selected, partitions.number, receive)
     found = replace(partitions.without_target(), extra=by_partition)
     return found.table(partial(tasks.encode_from_groups, number), meta, tables)
 

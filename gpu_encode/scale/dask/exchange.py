@@ -116,6 +116,11 @@ def join_pieces(join: Callable[..., Any], receiver: int, packed: Any, *others: A
     return join(receiver, unpack(packed), *others)
 
 
+def receive(_: int, pieces: Sequence[tuple[int, Any]], *own: Any) -> tuple[Any, ...]:
+    """Give what came to a partition, and what it has kept."""
+    return pieces, *own
+
+
 def released(function: Callable[..., Any], *given: Any) -> Any:
     """Call a function, and give memory back: what Arrow and the C library keep, Dask counts as in use."""
     # Encodings that come to one process do without the modules of files.

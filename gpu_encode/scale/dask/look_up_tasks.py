@@ -147,19 +147,13 @@ def look_up_bucket(
     return pack(bucket, zip(partitions, pieces, strict=True))
 
 
-def pair(_: int, found: Sequence[tuple[int, Any]], alike: list[Array]) -> tuple[list[Array], Sequence[Any]]:
-    """Give what `put_together` asks for of a partition."""
-    return alike, found
-
-
 def put_together(
     known: tuple[Joined, Buckets, Sequence[str]],
     part: Partition,
-    returned: tuple[list[Array], Sequence[tuple[int, tuple[Array, Array]]]],
+    returned: tuple[Sequence[tuple[int, tuple[Array, Array]]], list[Array]],
 ) -> Any:
     """Give the encodings of a partition that came back from all buckets, and other columns behind them."""
-    joined, buckets, others = known
-    alike, found = returned
+    (joined, buckets, others), (found, alike) = known, returned
     frame = frames.read(part.X)
     if any(len(first) != frame.n_rows for first in alike):
         raise rows_have_changed(f"{part.name} has rows")
@@ -179,4 +173,4 @@ def put_together(
 def meta_of(frame: Frame, joined: Joined, others: Sequence[str]) -> Any:
     """Give an output without rows for a table without rows."""
     alike = [np.zeros(0, np.int32) for _ in joined.keys]
-    return put_together((joined, Buckets([]), others), Partition(frame.as_given()), (alike, []))
+    return put_together((joined, Buckets([]), others), Partition(frame.as_given()), ([], alike))

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, partial
 from itertools import accumulate
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 from gpu_encode.scale.dask.exchange import exchange, pack, released
 from gpu_encode.scale.dask.trees import add_in_tree
@@ -17,22 +17,6 @@ LIKE_X = "a Dask frame, series or array, or a list of Delayed objects, with as m
 ROLES = ("y", "sample_weight", "groups")
 # A name and a type, which Dask wants to know of collections whose partitions it never looks into.
 OPAQUE = ("partition", "int64")
-
-
-class Span(NamedTuple):
-    """Which partition a task is about, and which of all rows it has.
-
-    Parameters
-    ----------
-    number : int
-    first_row : int
-        Number of rows in the partitions before; 0 as long as nobody has counted them.
-    n_rows : int or None
-    """
-
-    number: int
-    first_row: int
-    n_rows: int | None
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,13 +44,17 @@ class Partition(Part):
         return in_arrow(self.X, [name for name in names if self.picked is None or name in self.picked])
 
 
+def blank(number: int, first_row: int, n_rows: int | None, picked: Sequence[str] | None) -> Partition:
+    """Give a partition whose rows Dask hands over later."""
+    return Partition(None, None, None, None, first_row, f"partition {number}", number, n_rows, picked)
+
+
 def run_on_partition(
-    function: Callable[..., Any], picked: Sequence[str] | None, X: Any, y: Any, weight: Any, groups: Any, *others: Any
+    function: Callable[..., Any], X: Any, y: Any, weight: Any, groups: Any, part: Partition, *others: Any
 ) -> Any:
     """Call a function of what all know and of a `Partition` with what Dask hands to a task."""
-    span, *extra, shared = others
-    part = Partition(X, y, weight, groups, span.first_row, f"partition {span.number}", span.number, span.n_rows, picked)
-    return function(shared, part, *extra)
+    *extra, shared = others
+    return function(shared, replace(part, X=X, y=y, sample_weight=weight, groups=groups), *extra)
 
 
 @dataclass(frozen=True, eq=False)
@@ -165,31 +153,28 @@ class Partitions:
 
     def deal(self, function: Callable[[Any, Any], dict[int, Any]], shared: Any, number: int) -> "Dealt":
         """Bring together what a function gives of all partitions for each bucket."""
-        return Dealt(self.map(partial(deal_partition, function), shared), number, self.releasing)
+        return Dealt(self, self.map(partial(deal_partition, function), shared), number)
 
-    def releasing(self, function: Callable[..., Any]) -> Callable[..., Any]:
-        """Give a function that gives memory back when it ends; where X is encoded as it is, Arrow keeps little."""
-        return function if self.picked is None else partial(released, function)
+    def task(self, function: Callable[..., Any], *known: Any) -> Callable[..., Any]:
+        """Give a function, with its first arguments, for Dask to call."""
+        # Where X is encoded as it is, Arrow keeps little.
+        return partial(function, *known) if self.picked is None else partial(released, function, *known)
 
-    def _task(self, function: Callable[..., Any]) -> Callable[..., Any]:
-        """Give what Dask is to call for each partition."""
-        return partial(run_on_partition, self.releasing(function), self.picked)
-
-    def _spans(self) -> tuple[Any, ...]:
-        """Give the fields of the span of each partition."""
-        return range(self.number), self.first_rows, self.lengths or [None] * self.number
+    def _blanks(self) -> list[list[Any]]:
+        """Give what `blank` takes, for all partitions."""
+        lengths: Sequence[int | None] = self.lengths or [None] * self.number
+        return [list(range(self.number)), self.first_rows, list(lengths), [self.picked] * self.number]
 
 
 class Dealt:
     """What partitions gave for each bucket."""
 
-    def __init__(self, packed: list[Any], number: int, releasing: Callable[..., Any]) -> None:
-        self._packed, self._number, self._releasing = packed, number, releasing
+    def __init__(self, rows: Partitions, packed: list[Any], number: int) -> None:
+        self._rows, self._packed, self._number = rows, packed, number
 
     def map(self, function: Callable[[Any, Any], Any], shared: Any) -> list[Any]:
         """Give a Delayed of what a function gives of each bucket, which may be empty."""
-        gather = self._releasing(partial(gather_bucket, function))
-        return exchange("buckets", self._packed, self._number, gather, held(shared))
+        return exchange("buckets", self._packed, self._number, self._rows.task(gather_bucket, function), held(shared))
 
 
 def deal_partition(function: Callable[[Any, Any], dict[int, Any]], shared: Any, part: Partition) -> Any:
@@ -236,12 +221,11 @@ class FramePartitions(Partitions):
         from dask.dataframe import from_map
 
         # A collection, not the number that Dask tells a task: that one starts anew where partitions are picked.
-        spans = from_map(Span, *map(list, self._spans()), meta=OPAQUE)
+        blanks = from_map(blank, *self._blanks(), meta=OPAQUE)
         extra = [] if self.extra is None else [as_frame(self.extra, "extra")]
-        given = [*self.vectors, spans, *extra, held(shared)]
-        return self.X.map_partitions(
-            self._task(function), *given, meta=meta, enforce_metadata=False, transform_divisions=False
-        )
+        given = [*self.vectors, blanks, *extra, held(shared)]
+        task = self.task(run_on_partition, function)
+        return self.X.map_partitions(task, *given, meta=meta, enforce_metadata=False, transform_divisions=False)
 
 
 class ListPartitions(Partitions):
@@ -251,11 +235,12 @@ class ListPartitions(Partitions):
         """Give a Delayed of what a function gives of each table."""
         from dask import delayed
 
-        task, shared = delayed(self._task(function), pure=False, traverse=False), held(shared)
+        task = delayed(self.task(run_on_partition, function), pure=False, traverse=False)
+        shared = held(shared)
         vectors = [vector or [None] * self.number for vector in self.vectors]
         extra = [] if self.extra is None else [self.extra]
-        spans = list(map(Span, *self._spans()))
-        return [task(*given, shared) for given in zip(self.X, *vectors, spans, *extra, strict=True)]
+        blanks = list(map(blank, *self._blanks()))
+        return [task(*given, shared) for given in zip(self.X, *vectors, blanks, *extra, strict=True)]
 
 
 def read(X: Any, y: Any = None, sample_weight: Any = None, groups: Any = None) -> Partitions:

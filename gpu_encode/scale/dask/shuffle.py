@@ -12,8 +12,8 @@ from pyarrow.dataset import dataset
 
 from gpu_encode.fitting.fit import select_columns
 from gpu_encode.scale.dask import look_up_tasks as tasks
-from gpu_encode.scale.dask.calls import check_training, plan_rows
-from gpu_encode.scale.dask.exchange import exchange, released
+from gpu_encode.scale.dask.calls import check_training, needs_target, plan_rows
+from gpu_encode.scale.dask.exchange import exchange, receive, released
 from gpu_encode.scale.dask.partitions import Partitions, held, read
 from gpu_encode.scale.dask.trees import map_delayed
 from gpu_encode.scale.engines import buckets as steps
@@ -79,8 +79,7 @@ class Shuffle:
 
     def encode_training(self, shared: ShuffledSums, joined: Joined, encodings: InBuckets) -> Any:
         """Give the encodings of training rows lazily, with the partitions of X."""
-        by_folds = shared.encoding_plan.by_folds and not shared.encoding_plan.needs_labels
-        rows = self._measured.without_target() if by_folds else self._measured
+        rows = self._measured if needs_target(shared.encoding_plan) else self._measured.without_target()
         return self._look_up(rows, joined, encodings, joined.beside_training([]), shared)
 
     def encode_new(self, joined: Joined, encodings: InBuckets) -> Any:
@@ -154,7 +153,7 @@ class Shuffle:
         known = held((joined, buckets, encodings.schema.empty_table()))
         look_up = partial(released, tasks.look_up_bucket)
         found = exchange("found", packed, len(lines), look_up, known, own=lines)
-        extra = exchange("returned", found, rows.number, tasks.pair, own=alike)
+        extra = exchange("returned", found, rows.number, receive, own=alike)
         meta = tasks.meta_of(frames.read(self._rows.sample), joined, others)
         passed = replace(self._rows.pick(others), extra=extra)
         return passed.table(tasks.put_together, meta, (joined, buckets, others))

@@ -168,17 +168,12 @@ def select_rows(group: int, encodings: RowEncodings | None, borders: Sequence[in
     return pack(group, ((number, own) for number, own in enumerate(rows) if len(own.rows)))
 
 
-def receive_rows(_: int, found: Sequence[tuple[int, RowEncodings]]) -> Sequence[tuple[int, RowEncodings]]:
-    """Give what came to a partition."""
-    return found
-
-
 def encode_from_groups(
-    n_groups: int, tables: EncodingTables, part: Partition, encodings: Sequence[tuple[int, RowEncodings]]
+    n_groups: int, tables: EncodingTables, part: Partition, returned: tuple[Sequence[tuple[int, RowEncodings]]]
 ) -> Any:
     """Give the training encodings of a partition, whose rows were encoded in groups: so many for each order."""
     by_order: list[list[RowEncodings]] = [[] for _ in tables.before]
-    for group, rows in encodings:
+    for group, rows in returned[0]:
         by_order[group // n_groups].append(rows)
     return parts.encode(tables, part, by_order)
 
