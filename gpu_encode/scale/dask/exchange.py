@@ -91,8 +91,8 @@ def exchange(
         mine = [[one.key] for one in own] or [[]] * number
         others = [promise.key for promise in shared]
         return {
-            f"{name}-{place}": (join_pieces, join, place, packed.key, *mine[place], *others)
-            for place, packed in enumerate(met)
+            f"{name}-{receiver}": (join_pieces, join, receiver, packed.key, *mine[receiver], *others)
+            for receiver, packed in enumerate(met)
         }
 
     return make_delayed(title, graph, range(number), [*met, *own, *shared])

@@ -119,12 +119,12 @@ def running_sums(keys: list[str], add: Callable[[Sequence[str]], str], *, by_pai
     if len(keys) < 2:
         return keys
     if by_pairs:
-        pairs = [keys[place : place + 2] for place in range(0, len(keys), 2)]
+        pairs = [keys[index : index + 2] for index in range(0, len(keys), 2)]
         totals = running_sums([add(pair) if len(pair) > 1 else pair[0] for pair in pairs], add)
         # Every second key ends a pair, and so does the last.
         return keys[:1] + [
-            totals[place // 2] if place % 2 or place == len(keys) - 1 else add((totals[place // 2 - 1], keys[place]))
-            for place in range(1, len(keys))
+            totals[index // 2] if index % 2 or index == len(keys) - 1 else add((totals[index // 2 - 1], keys[index]))
+            for index in range(1, len(keys))
         ]
     half = -(-len(keys) // 2)
     first = running_sums(keys[:half], add, by_pairs=True)
