@@ -5,7 +5,7 @@
 
 from typing import Any
 
-from gpu_encode.scale.dask.sequence import drift, fit, fit_transform, forget, partial_fit, transform
+from gpu_encode.scale.dask.calls import drift, fit, fit_transform, forget, partial_fit, transform
 
 __all__ = ["drift", "fit", "fit_transform", "forget", "partial_fit", "tokenize", "transform"]
 

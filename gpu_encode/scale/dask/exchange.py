@@ -91,8 +91,8 @@ def exchange(
         mine = [[one.key] for one in own] or [[]] * number
         others = [promise.key for promise in shared]
         return {
-            f"{name}-{place}": (join_pieces, join, place, packed.key, *mine[place], *others)
-            for place, packed in enumerate(met)
+            f"{name}-{receiver}": (join_pieces, join, receiver, packed.key, *mine[receiver], *others)
+            for receiver, packed in enumerate(met)
         }
 
     return make_delayed(title, graph, range(number), [*met, *own, *shared])
@@ -114,3 +114,18 @@ def choose_shuffle() -> str:
 def join_pieces(join: Callable[..., Any], receiver: int, packed: Any, *others: Any) -> Any:
     """Give what a receiver makes of what came to it."""
     return join(receiver, unpack(packed), *others)
+
+
+def receive(_: int, pieces: Sequence[tuple[int, Any]], *own: Any) -> tuple[Any, ...]:
+    """Give what came to a partition, and what it has kept."""
+    return pieces, *own
+
+
+def released(function: Callable[..., Any], *given: Any) -> Any:
+    """Call a function, and give memory back: what Arrow and the C library keep, Dask counts as in use."""
+    # Encodings that come to one process do without the modules of files.
+    from gpu_encode.scale.files import memory
+
+    result = function(*given)
+    memory.release()
+    return result

@@ -3,9 +3,14 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, partial
-from typing import Any, NamedTuple, Self
+from itertools import accumulate
+from typing import Any, Self
 
+from gpu_encode.scale.dask.exchange import exchange, pack, released
+from gpu_encode.scale.dask.trees import add_in_tree
 from gpu_encode.scale.parts import Part
+from gpu_encode.tables import frames
+from gpu_encode.tables.frames import Frame
 
 LIKE_X = "a Dask frame, series or array, or a list of Delayed objects, with as many partitions as X"
 
@@ -14,59 +19,106 @@ ROLES = ("y", "sample_weight", "groups")
 OPAQUE = ("partition", "int64")
 
 
-class Place(NamedTuple):
-    """Which partition a task is about, and where its rows stand among all rows.
+@dataclass(frozen=True, eq=False)
+class Partition(Part):
+    """Rows of a partition, of which `select` gives a table as other engines have them; messages call it by its number.
 
     Parameters
     ----------
     number : int
-    first_row : int
-        Number of rows in the partitions before.
+    n_rows : int or None
+        How many rows were counted.
+    picked : list of str or None
+        The columns that are read; None where X is taken as it is.
     """
 
-    number: int
-    first_row: int
-
-
-@dataclass(frozen=True, eq=False)
-class Partition(Part):
-    """Rows of a partition; messages call it by its number."""
-
     number: int = 0
+    n_rows: int | None = None
+    picked: Sequence[str] | None = None
+
+    def __len__(self) -> int:
+        return frames.read(self.X).n_rows
+
+    def select(self, names: Sequence[str]) -> Any:
+        """Give those columns that are read, among the named ones, as a table of Arrow on the host."""
+        return in_arrow(self.X, [name for name in names if self.picked is None or name in self.picked])
+
+
+def blank(number: int, first_row: int, n_rows: int | None, picked: Sequence[str] | None) -> Partition:
+    """Give a partition whose rows Dask hands over later."""
+    return Partition(None, None, None, None, first_row, f"partition {number}", number, n_rows, picked)
 
 
 def run_on_partition(
-    function: Callable[..., Any], X: Any, y: Any, sample_weight: Any, groups: Any, place: Place, *others: Any
+    function: Callable[..., Any], X: Any, y: Any, weight: Any, groups: Any, part: Partition, *others: Any
 ) -> Any:
-    """Call a function of a `Partition` with what Dask hands to a task."""
-    name = f"partition {place.number}"
-    return function(Partition(X, y, sample_weight, groups, place.first_row, name, place.number), *others)
+    """Call a function of what all know and of a `Partition` with what Dask hands to a task."""
+    *extra, shared = others
+    return function(shared, replace(part, X=X, y=y, sample_weight=weight, groups=groups), *extra)
 
 
 @dataclass(frozen=True, eq=False)
 class Partitions:
-    """A table in partitions, with its vectors.
+    """A table in partitions, with its vectors: `gpu_encode.scale.engines.rows.Rows` of Dask.
+
+    Functions get what all of them share, a `Partition`, and one more argument where there is `extra`.
 
     Parameters
     ----------
     X : dask.dataframe.DataFrame, or list of Delayed
     vectors : list of Dask collections or lists of Delayed, or None
         y, weights, groups.
-    first_rows : sequence of int
-        Number of the first row of each partition; all 0 as long as nobody has counted them.
+    lengths : sequence of int, optional
+        Rows of each partition, once they are counted.
     extra : list of Delayed, optional
-        One more argument for each partition, which a task gets after the partition.
+        One more argument for each partition.
+    sample : table without rows, optional
+        Like those of X as it was given, for those who ask for its names and types.
+    roles : sequence of str
+        Names by which vectors are picked.
+    picked : list of str, optional
+        The columns that are read.
     """
 
     X: Any
     vectors: list[Any]
-    first_rows: Sequence[int]
+    lengths: Sequence[int] | None = None
     extra: Sequence[Any] | None = None
+    sample: Any = None
+    roles: Sequence[str] = ROLES
+    picked: Sequence[str] | None = None
+
+    engine = "Dask"
 
     @property
     def number(self) -> int:
         """How many partitions there are."""
-        return len(self.first_rows)
+        return len(self.X)
+
+    @property
+    def first_rows(self) -> list[int]:
+        """Number of the first row of each partition; all 0 as long as nobody has counted them."""
+        return [0] * self.number if self.lengths is None else [0, *accumulate(self.lengths[:-1])]
+
+    @property
+    def names(self) -> list[str]:
+        """Names of the columns of the sample."""
+        return names_of(frames.read(self.sample))
+
+    @property
+    def schema(self) -> Any:
+        """Names and types of the columns of the sample, as Arrow has them."""
+        return in_arrow(self.sample, self.names).schema
+
+    def check_repeatable(self) -> None:
+        """Nothing tells; partitions with other numbers of rows than were counted are refused."""
+
+    def pick(self, names: Sequence[str]) -> Self:
+        """Give the same rows with some of the columns, at least one, and vectors, so that no others are read."""
+        known = self.names
+        found = [name for name in names if name in known] or known[:1]
+        vectors = [data if role in names else None for role, data in zip(self.roles, self.vectors, strict=True)]
+        return replace(self.with_columns(found), vectors=vectors, picked=found)
 
     def without_target(self) -> Self:
         """Give the same rows without target and weights, so that these are not read."""
@@ -85,13 +137,54 @@ class Partitions:
         """Tables without rows that say what X and the vectors are made of; None where nothing is known."""
         return None
 
-    def map(self, function: Callable[..., Any], *shared: Any) -> list[Any]:
-        """Give a Delayed of what `function` makes of each partition."""
+    def add_up(self, function: Callable[[Any, Any], Any], shared: Any, nothing: Any = None) -> Any:  # noqa: ARG002
+        """Add up what a function gives of all partitions, now, in a tree."""
+        import dask
+
+        return dask.compute(add_in_tree(self.map(function, shared)))[0]
+
+    def map(self, function: Callable[..., Any], shared: Any) -> list[Any]:
+        """Give a Delayed of what a function gives of each partition."""
         raise NotImplementedError
 
-    def table(self, function: Callable[..., Any], _meta: Any, *shared: Any) -> Any:
-        """Give what `function` makes of each partition, lazily: tables like `meta`, with the rows of X."""
-        return self.map(function, *shared)
+    def table(self, function: Callable[..., Any], _meta: Any, shared: Any) -> Any:
+        """Give what a function gives of each partition, lazily: tables like `meta`, with the rows of X."""
+        return self.map(function, shared)
+
+    def deal(self, function: Callable[[Any, Any], dict[int, Any]], shared: Any, number: int) -> "Dealt":
+        """Bring together what a function gives of all partitions for each bucket."""
+        return Dealt(self, self.map(partial(deal_partition, function), shared), number)
+
+    def task(self, function: Callable[..., Any], *known: Any) -> Callable[..., Any]:
+        """Give a function, with its first arguments, for Dask to call."""
+        # Where X is encoded as it is, Arrow keeps little.
+        return partial(function, *known) if self.picked is None else partial(released, function, *known)
+
+    def _blanks(self) -> list[list[Any]]:
+        """Give what `blank` takes, for all partitions."""
+        lengths: Sequence[int | None] = self.lengths or [None] * self.number
+        return [list(range(self.number)), self.first_rows, list(lengths), [self.picked] * self.number]
+
+
+class Dealt:
+    """What partitions gave for each bucket."""
+
+    def __init__(self, rows: Partitions, packed: list[Any], number: int) -> None:
+        self._rows, self._packed, self._number = rows, packed, number
+
+    def map(self, function: Callable[[Any, Any], Any], shared: Any) -> list[Any]:
+        """Give a Delayed of what a function gives of each bucket, which may be empty."""
+        return exchange("buckets", self._packed, self._number, self._rows.task(gather_bucket, function), held(shared))
+
+
+def deal_partition(function: Callable[[Any, Any], dict[int, Any]], shared: Any, part: Partition) -> Any:
+    """Pack what a function gives of a partition for each bucket."""
+    return pack(part.number, function(shared, part).items())
+
+
+def gather_bucket(function: Callable[[Any, Any], Any], bucket: int, pieces: Sequence[Any], shared: Any) -> Any:
+    """Give what a function gives of what was packed for a bucket."""
+    return function(shared, (bucket, [piece for _, piece in pieces]))
 
 
 class FramePartitions(Partitions):
@@ -114,35 +207,40 @@ class FramePartitions(Partitions):
         """Tables without rows that say what X and the vectors are made of."""
         return [None if data is None else data._meta for data in (self.X, *self.vectors)]
 
-    def map(self, function: Callable[..., Any], *shared: Any) -> list[Any]:
-        """Give a Delayed of what `function` makes of each partition."""
-        return list(self.table(function, OPAQUE, *shared).to_delayed())
+    @property
+    def number(self) -> int:
+        """How many partitions there are."""
+        return int(self.X.npartitions)
 
-    def table(self, function: Callable[..., Any], meta: Any, *shared: Any) -> Any:
-        """Give a lazy frame of what `function` makes of each partition: tables like `meta`, with the rows of X."""
+    def map(self, function: Callable[..., Any], shared: Any) -> list[Any]:
+        """Give a Delayed of what a function gives of each partition."""
+        return list(self.table(function, OPAQUE, shared).to_delayed())
+
+    def table(self, function: Callable[..., Any], meta: Any, shared: Any) -> Any:
+        """Give a lazy frame of what a function gives of each partition: tables like `meta`, with the rows of X."""
         from dask.dataframe import from_map
 
         # A collection, not the number that Dask tells a task: that one starts anew where partitions are picked.
-        places = from_map(Place, range(self.number), list(self.first_rows), meta=OPAQUE)
+        blanks = from_map(blank, *self._blanks(), meta=OPAQUE)
         extra = [] if self.extra is None else [as_frame(self.extra, "extra")]
-        task = partial(run_on_partition, function)
-        return self.X.map_partitions(
-            task, *self.vectors, places, *extra, *shared, meta=meta, enforce_metadata=False, transform_divisions=False
-        )
+        given = [*self.vectors, blanks, *extra, held(shared)]
+        task = self.task(run_on_partition, function)
+        return self.X.map_partitions(task, *given, meta=meta, enforce_metadata=False, transform_divisions=False)
 
 
 class ListPartitions(Partitions):
     """A list of Delayed tables of any kind, with its vectors."""
 
-    def map(self, function: Callable[..., Any], *shared: Any) -> list[Any]:
-        """Give a Delayed of what `function` makes of each table."""
+    def map(self, function: Callable[..., Any], shared: Any) -> list[Any]:
+        """Give a Delayed of what a function gives of each table."""
         from dask import delayed
 
-        task = delayed(partial(run_on_partition, function), pure=False, traverse=False)
+        task = delayed(self.task(run_on_partition, function), pure=False, traverse=False)
+        shared = held(shared)
         vectors = [vector or [None] * self.number for vector in self.vectors]
-        places = list(map(Place, range(self.number), self.first_rows))
         extra = [] if self.extra is None else [self.extra]
-        return [task(*given, *shared) for given in zip(self.X, *vectors, places, *extra, strict=True)]
+        blanks = list(map(blank, *self._blanks()))
+        return [task(*given, shared) for given in zip(self.X, *vectors, blanks, *extra, strict=True)]
 
 
 def read(X: Any, y: Any = None, sample_weight: Any = None, groups: Any = None) -> Partitions:
@@ -160,15 +258,14 @@ def read(X: Any, y: Any = None, sample_weight: Any = None, groups: Any = None) -
     if is_frame(X):
         if getattr(X, "ndim", 0) != 2:
             raise ValueError(f"X is a {type(X).__name__} of Dask, which is no table. Make one of it: X.to_frame().")
-        frames = [read_vector(data, role, X.npartitions, as_frame) for role, data in vectors.items()]
-        return FramePartitions(X, frames, [0] * X.npartitions)
+        return FramePartitions(X, [read_vector(data, role, X.npartitions, as_frame) for role, data in vectors.items()])
     if not isinstance(X, (list, tuple)):
         raise TypeError(
             f"X is one {type(X).__name__} of Dask. Give a list of them, one for each partition: [X] for a single one."
         )
     tables = as_promises(X, "X")
     lists = [read_vector(data, role, len(tables), as_promises) for role, data in vectors.items()]
-    return ListPartitions(tables, lists, [0] * len(tables))
+    return ListPartitions(tables, lists)
 
 
 def read_vector(data: Any, role: str, number: int, convert: Callable[[Any, str], Any]) -> Any:
@@ -188,6 +285,38 @@ def read_vector(data: Any, role: str, number: int, convert: Callable[[Any, str],
             f"partition: take X and {role} from one frame, or repartition both alike."
         )
     return vector
+
+
+def held(shared: Any) -> Any:
+    """Give a Delayed of what tasks share: one node of the graph for all of them."""
+    from dask import delayed
+    from dask.delayed import Delayed
+
+    return shared if isinstance(shared, Delayed) else delayed(shared, traverse=False)
+
+
+def names_of(frame: Frame) -> list[str]:
+    """Give the names of the columns: x0, x1 and so on where they have none."""
+    if frame.labels is None:
+        return [f"x{position}" for position in range(frame.n_columns)]
+    for label in frame.labels:
+        if not isinstance(label, str):
+            raise TypeError(
+                f'tables="shuffle" takes columns that are named by text. Got a column named {label!r} instead: rename '
+                "it, X.columns = X.columns.astype(str)."
+            )
+    return list(frame.labels)
+
+
+def in_arrow(X: Any, wanted: Sequence[str]) -> Any:
+    """Give some columns of a table, those that it has, as a table of Arrow on the host."""
+    import pyarrow as pa
+
+    frame = frames.read(X)
+    known = names_of(frame)
+    found = [name for name in wanted if name in known]
+    table = frame.assemble([], [], [known.index(name) for name in found], "pyarrow") if found else pa.table({})
+    return pa.table(list(table.columns), found)
 
 
 def is_frame(data: Any) -> bool:

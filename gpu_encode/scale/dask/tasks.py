@@ -1,9 +1,8 @@
 """Tasks of Dask, each on a partition or a group of ordered rows: pure functions, so that lost tasks can run again."""
 
 from collections.abc import Callable, Sequence
-from functools import reduce
+from dataclasses import dataclass
 from itertools import pairwise
-from operator import add
 from typing import Any, NamedTuple
 
 from gpu_encode.fitting.drift import RowCounts
@@ -27,16 +26,20 @@ from gpu_encode.scale.parts import (
     RowEncodings,
 )
 from gpu_encode.scale.parts.profiles import profile_rows
-from gpu_encode.tables import frames
 from gpu_encode.words import notices
 from gpu_encode.words.errors.values import RowError
 
 
-class PartitionProfiles(NamedTuple):
-    """Profile of partitions that follow one another, and the rows of each."""
+@dataclass(frozen=True, eq=False)
+class PartitionProfiles:
+    """Profile of partitions that follow one another, and the rows of each; added up in their order."""
 
     profile: Profile
     lengths: tuple[int, ...]
+
+    def __add__(self, other: "PartitionProfiles") -> "PartitionProfiles":
+        moved = other.profile.moved(sum(self.lengths))
+        return PartitionProfiles(self.profile + moved, self.lengths + other.lengths)
 
 
 class Learned(NamedTuple):
@@ -49,7 +52,7 @@ class Learned(NamedTuple):
     needs_categories: bool
 
 
-def profile_partition(part: Partition, parameters: Parameters) -> PartitionProfiles:
+def profile_partition(parameters: Parameters, part: Partition) -> PartitionProfiles:
     """Profile a partition whose first row's number is not known yet."""
     try:
         profile = profile_rows(parameters, part)
@@ -58,28 +61,14 @@ def profile_partition(part: Partition, parameters: Parameters) -> PartitionProfi
     return PartitionProfiles(profile, (profile.n_rows,))
 
 
-def join_profiles(profiles: Sequence[PartitionProfiles]) -> PartitionProfiles:
-    """Join profiles of partitions that follow one another, in that order."""
-    total, *others = profiles
-    for other in others:
-        moved = other.profile.moved(sum(total.lengths))
-        total = PartitionProfiles(total.profile + moved, total.lengths + other.lengths)
-    return total
-
-
-def count_rows(part: Partition, *_: Any) -> int:
+def count_rows(_: Any, part: Partition) -> int:
     """Count the rows of a partition."""
-    return frames.read(part.X).n_rows
+    return len(part)
 
 
-def measure_partition(part: Partition, encoding_plan: EncodingPlan) -> PartialSums:
+def measure_partition(encoding_plan: EncodingPlan, part: Partition) -> PartialSums:
     """Sum the rows of a partition."""
     return parts.measure(encoding_plan, part)
-
-
-def add_up(sums: Sequence[PartialSums]) -> PartialSums:
-    """Add up sums; categories are joined here, on a worker."""
-    return reduce(add, sums)
 
 
 def fit_tables(
@@ -103,7 +92,7 @@ def fit_tables(
     return learned, tables, meta
 
 
-def encode_partition(part: Partition, tables: EncodingTables) -> Any:
+def encode_partition(tables: EncodingTables, part: Partition) -> Any:
     """Give the training encodings of a partition."""
     return parts.encode(tables, part)
 
@@ -114,42 +103,41 @@ def ordered_rows(tables: EncodingTables, part: Partition) -> OrderedRows | None:
     return groups[0] if groups else None
 
 
-def sum_partition(part: Partition, tables: EncodingTables) -> PrecedingSums | None:
+def sum_partition(tables: EncodingTables, part: Partition) -> PrecedingSums | None:
     """Sum the rows of a partition; None if there are none."""
     return sum_group(ordered_rows(tables, part), tables)
 
 
 def mean_deltas_of_partition(
-    part: Partition, earlier: PrecedingSums | None, tables: EncodingTables
+    tables: EncodingTables, part: Partition, earlier: PrecedingSums | None
 ) -> CategoryMeanDeltas:
     """Find how the means of categories change in a partition, given the sums of the partitions before it."""
     return mean_deltas_of_group(ordered_rows(tables, part), earlier, tables, 0)
 
 
-def encode_in_sequence(part: Partition, earlier: PrecedingSums | None, tables: EncodingTables) -> Any:
+def encode_in_sequence(tables: EncodingTables, part: Partition, earlier: PrecedingSums | None) -> Any:
     """Give the training encodings of a partition, given the sums of the partitions before it."""
     encodings = encode_group(ordered_rows(tables, part), earlier, tables, 0)
     return parts.encode(tables, part, [[] if encodings is None else [encodings]])
 
 
-def shuffle_partition(part: Partition, tables: EncodingTables, n_groups: int) -> Any:
-    """Sort the rows of a partition into groups of neighbouring places, for every order, and pack those that have rows.
+def deal_ordered(n_groups: int, tables: EncodingTables, part: Partition) -> dict[int, OrderedRows]:
+    """Sort the rows of a partition into groups of neighbouring ranks, so many for every order.
 
     The groups of all orders are counted one after the other.
     """
     by_order = parts.shuffle(tables, part, n_groups)
-    numbered = [
-        (order * n_groups + number, rows)
+    return {
+        order * n_groups + number: rows
         for order, groups in enumerate(by_order)
         for number, rows in enumerate(groups)
         if len(rows)
-    ]
-    return pack(part.number, numbered)
+    }
 
 
-def join_groups(_: int, groups: Sequence[tuple[int, OrderedRows]]) -> OrderedRows | None:
+def join_groups(_: None, group: tuple[int, Sequence[OrderedRows]]) -> OrderedRows | None:
     """Join the rows of a group from all partitions; None if there are none."""
-    return OrderedRows.join([rows for _, rows in groups]) if groups else None
+    return OrderedRows.join(group[1]) if group[1] else None
 
 
 def sum_group(rows: OrderedRows | None, tables: EncodingTables) -> PrecedingSums | None:
@@ -174,41 +162,31 @@ def encode_group(
     return None if rows is None else OrderedScan(tables, order, earlier).encode(rows)
 
 
-def select_rows(place: int, encodings: RowEncodings | None, borders: Sequence[int]) -> Any:
+def select_rows(group: int, encodings: RowEncodings | None, borders: Sequence[int]) -> Any:
     """Pack the rows of a group for the partitions that they lie in."""
     rows = [] if encodings is None else [encodings.between(*between) for between in pairwise(borders)]
-    return pack(place, ((number, own) for number, own in enumerate(rows) if len(own.rows)))
+    return pack(group, ((number, own) for number, own in enumerate(rows) if len(own.rows)))
 
 
-def receive_rows(_: int, found: Sequence[tuple[int, RowEncodings]]) -> Sequence[tuple[int, RowEncodings]]:
-    """Give what came to a partition."""
-    return found
-
-
-def encode_by_place(
-    part: Partition, encodings: Sequence[tuple[int, RowEncodings]], tables: EncodingTables, n_groups: int
+def encode_from_groups(
+    n_groups: int, tables: EncodingTables, part: Partition, returned: tuple[Sequence[tuple[int, RowEncodings]]]
 ) -> Any:
     """Give the training encodings of a partition, whose rows were encoded in groups: so many for each order."""
     by_order: list[list[RowEncodings]] = [[] for _ in tables.before]
-    for place, rows in encodings:
-        by_order[place // n_groups].append(rows)
+    for group, rows in returned[0]:
+        by_order[group // n_groups].append(rows)
     return parts.encode(tables, part, by_order)
 
 
-def transform_partition(part: Partition, encoder: Any) -> Any:
+def transform_partition(encoder: Any, part: Partition) -> Any:
     """Encode a partition as new rows; errors count rows from the first of the partition."""
     return of_new_rows(encoder.transform, part)
 
 
-def count_partition(part: Partition, encoder: Any) -> RowCounts:
+def count_partition(encoder: Any, part: Partition) -> RowCounts:
     """Count the rows of a partition by their categories."""
     counts: RowCounts = of_new_rows(encoder._count_rows, part)
     return counts
-
-
-def add_counts(counts: Sequence[RowCounts]) -> RowCounts:
-    """Add up counts of rows."""
-    return sum(counts, RowCounts())
 
 
 def of_new_rows(function: Callable[[Any], Any], part: Partition) -> Any:

@@ -1,6 +1,8 @@
 """Sums of Delayed objects: in a tree, so that no task holds more than a few of them, or one after another."""
 
 from collections.abc import Callable, Iterable, Sequence
+from functools import reduce
+from operator import add
 from typing import Any
 from uuid import uuid4
 
@@ -40,14 +42,8 @@ def map_delayed(title: str, function: Callable[[Any], Any], given: Sequence[Any]
     return make_delayed(title, graph, range(len(given)), given)
 
 
-def add_in_tree(promises: Sequence[Any], total: Callable[[Sequence[Any]], Any]) -> Any:
-    """Give a Delayed of the sum of what at least one Delayed stands for; neighbours are added first.
-
-    Parameters
-    ----------
-    promises : list of Delayed
-    total : callable
-        Gives the sum of a few, in the order of the promises.
+def add_in_tree(promises: Sequence[Any]) -> Any:
+    """Give a Delayed of the sum of what at least one Delayed stands for; neighbours are added first, in their order.
 
     Raises
     ------
@@ -58,7 +54,7 @@ def add_in_tree(promises: Sequence[Any], total: Callable[[Sequence[Any]], Any]) 
     --------
     >>> from dask import delayed
     >>> from gpu_encode.scale.dask.trees import add_in_tree
-    >>> add_in_tree([delayed(number) for number in range(100)], sum).compute()
+    >>> add_in_tree([delayed(number) for number in range(100)]).compute()
     4950
     """
     if not promises:
@@ -71,12 +67,17 @@ def add_in_tree(promises: Sequence[Any], total: Callable[[Sequence[Any]], Any]) 
             sums = []
             for start in range(0, len(keys), SPLIT_EVERY):
                 sums.append(f"{name}-{len(graph)}")
-                graph[sums[-1]] = (total, keys[start : start + SPLIT_EVERY])
+                graph[sums[-1]] = (add_up, keys[start : start + SPLIT_EVERY])
             keys = sums
         graph[f"{name}-sum"] = keys[0]
         return graph
 
     return make_delayed("sum", tree, ["sum"], promises)[0]
+
+
+def add_up(summands: Sequence[Any]) -> Any:
+    """Add up a few; categories are joined here, on a worker."""
+    return reduce(add, summands)
 
 
 def earlier_sums(promises: Sequence[Any]) -> list[Any]:
@@ -99,11 +100,11 @@ def earlier_sums(promises: Sequence[Any]) -> list[Any]:
     def network(name: str) -> dict[str, Any]:
         graph: dict[str, Any] = {}
 
-        def add(pair: Sequence[str]) -> str:
+        def add_pair(pair: Sequence[str]) -> str:
             graph[key := f"{name}-sum-{len(graph)}"] = (plus, *pair)
             return key
 
-        sums = running_sums([promise.key for promise in promises[:-1]], add)
+        sums = running_sums([promise.key for promise in promises[:-1]], add_pair)
         return graph | {f"{name}-{number}": key for number, key in enumerate([None, *sums])}
 
     return make_delayed("earlier", network, range(len(promises)), promises)
@@ -118,12 +119,12 @@ def running_sums(keys: list[str], add: Callable[[Sequence[str]], str], *, by_pai
     if len(keys) < 2:
         return keys
     if by_pairs:
-        pairs = [keys[place : place + 2] for place in range(0, len(keys), 2)]
+        pairs = [keys[index : index + 2] for index in range(0, len(keys), 2)]
         totals = running_sums([add(pair) if len(pair) > 1 else pair[0] for pair in pairs], add)
         # Every second key ends a pair, and so does the last.
         return keys[:1] + [
-            totals[place // 2] if place % 2 or place == len(keys) - 1 else add((totals[place // 2 - 1], keys[place]))
-            for place in range(1, len(keys))
+            totals[index // 2] if index % 2 or index == len(keys) - 1 else add((totals[index // 2 - 1], keys[index]))
+            for index in range(1, len(keys))
         ]
     half = -(-len(keys) // 2)
     first = running_sums(keys[:half], add, by_pairs=True)

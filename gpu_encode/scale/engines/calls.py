@@ -49,7 +49,7 @@ def fit_transform(encoder: Encoder, rows: Rows, y: Any, sample_weight: Any, grou
     rows.check_repeatable()
     tables = learn(encoder, unfitted(encoder), rows, reading)
     if tables.encoding_plan.order is not None:
-        return encode_in_time(rows, tables, reading)
+        return encode_in_time(rows, pick_measured(encoder, rows, reading), tables, reading)
     shared = replace(tables, encoder=plain_output(tables.encoder)), reading
     return rows.map(encode_table, shared)
 
@@ -104,13 +104,14 @@ def _repeated_names(engine: str, names: list[str]) -> ValueError:
 
 
 def learn(encoder: Encoder, asked: Encoder, rows: Rows, reading: Reading) -> EncodingTables:
-    """Fit an encoder in two passes; give the tables of training encodings.  The parameters are those of `make_plan`."""
-    encoding_plan, measured = make_plan(encoder, asked, rows, reading)
+    """Fit an encoder in two passes; give the tables of training encodings.  The parameters are those of `plan_rows`."""
+    encoding_plan, rows = plan_rows(encoder, asked, rows, reading)
+    measured = pick_measured(encoder, rows, reading)
     return parts.fit(encoder, encoding_plan, measured.add_up(measure_table, (encoding_plan, reading), PartialSums()))
 
 
-def make_plan(encoder: Encoder, asked: Encoder, rows: Rows, reading: Reading) -> tuple[EncodingPlan, Rows]:
-    """Decide in one pass what all rows decide together; give those columns, too, that are read to sum rows.
+def plan_rows(encoder: Encoder, asked: Encoder, rows: Rows, reading: Reading) -> tuple[EncodingPlan, Rows]:
+    """Decide in one pass what all rows decide together; the rows come back as the next passes read them.
 
     Parameters
     ----------
@@ -124,7 +125,7 @@ def make_plan(encoder: Encoder, asked: Encoder, rows: Rows, reading: Reading) ->
     check_schemes(asked_parameters, rows.engine)
     selected = roles.selected(encoder, rows.schema)
     total = beside_keys(asked, rows, reading).add_up(
-        profile_table, reading._replace(parameters=asked_parameters), Profile()
+        profile_table, replace(reading, parameters=asked_parameters), Profile()
     )
     blank = unfitted(encoder)
     if (chosen := roles.chosen(encoder, selected)) is not None:
@@ -132,10 +133,21 @@ def make_plan(encoder: Encoder, asked: Encoder, rows: Rows, reading: Reading) ->
         asked, blank = asked.set_params(columns=chosen), blank.set_params(columns=chosen)
     # The columns and outputs are always those of the encoder's own scheme.
     encoding_plan = replace(parts.plan(asked, total), encoder=blank, parameters=blank._parameters())
-    return encoding_plan, rows.pick(roles.measured(selected))
+    return encoding_plan, rows
 
 
-def survey(encoder: Any, rows: Rows, reading: Reading, training: bool) -> tuple[ShuffledSums, Rows]:
+def pick_measured(encoder: Encoder, rows: Rows, reading: Reading) -> Rows:
+    """Give the columns that are read to sum rows."""
+    return rows.pick(reading.roles.measured(reading.roles.selected(encoder, rows.schema)))
+
+
+def survey(
+    encoder: Any,
+    rows: Rows,
+    reading: Reading,
+    training: bool,
+    plan_rows: Callable[..., tuple[EncodingPlan, Any]] = plan_rows,
+) -> tuple[ShuffledSums, Any]:
     """Find out in two passes what workers have to know that add up the sums of each category by themselves.
 
     Parameters
@@ -146,6 +158,8 @@ def survey(encoder: Any, rows: Rows, reading: Reading, training: bool) -> tuple[
     reading : Reading
     training : bool
         Whether training encodings are asked for.
+    plan_rows : callable, optional
+        Dask's own, whose rows have numbers.
 
     Returns
     -------
@@ -160,12 +174,12 @@ def survey(encoder: Any, rows: Rows, reading: Reading, training: bool) -> tuple[
     """
     rules = shuffle.rules_of(reading, rows.schema)
     asked = unfitted(encoder) if training else for_new_rows(encoder)
-    encoding_plan, measured = make_plan(encoder, asked, rows, reading)
+    encoding_plan, rows = plan_rows(encoder, asked, rows, reading)
     shared = shuffle.blind(encoding_plan), reading
     total = beside_keys(asked, rows, reading).add_up(shuffle.total_table, shared, PartialSums())
     if total.n_rows != encoding_plan.n_rows:
         raise rows_have_changed("X has rows")
-    return shuffle.settle(encoding_plan, reading, rules, total, training), measured
+    return shuffle.settle(encoding_plan, reading, rules, total, training), pick_measured(asked, rows, reading)
 
 
 def columns_of_keys(encoder: Any, rows: Rows, reading: Reading) -> list[list[str]]:

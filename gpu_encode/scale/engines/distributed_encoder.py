@@ -49,7 +49,7 @@ class DistributedEncoder(BaseEstimator):
         With "shuffle" alone, not after `load`.  In Spark a frame with one row a category: the number of its key
         (``entry``), its values by the positions of features (``key0``, ``key1``...), and a list of encodings: of each
         fold's training rows (of each class', under `LeaveOneOut`), then of new rows.  In Ray and Dask the same by
-        place.
+        bucket.
 
     Raises
     ------

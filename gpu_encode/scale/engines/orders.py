@@ -71,11 +71,18 @@ class GroupSums:
         return earlier
 
 
-def encode_in_time(rows: Rows, tables: EncodingTables, reading: Reading) -> Any:
-    """Give the training encodings of an order in time, lazily; the sums of groups are added now."""
+def encode_in_time(rows: Rows, measured: Rows, tables: EncodingTables, reading: Reading) -> Any:
+    """Give the training encodings of an order in time, lazily; the sums of groups are added now.
+
+    Parameters
+    ----------
+    rows : Rows
+    measured : Rows
+        Those columns that are read to sum rows.
+    tables : EncodingTables
+    reading : Reading
+    """
     grouping = Grouping(tables, reading, number_of_groups(tables))
-    read = reading.roles.selected(tables.encoding_plan.encoder, rows.schema)
-    measured = rows.pick(reading.roles.measured(read))
     before = measured.add_up(sum_groups, grouping, GroupSums({})).before(grouping.number)
     if tables.needs_categories:
         of_measured = measured.deal(deal_table, grouping, grouping.number)

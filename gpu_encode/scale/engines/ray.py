@@ -133,7 +133,7 @@ class RayRows:
         return self._apply(map_table, function, ray.put(shared))
 
     def deal(self, function: Callable[[Any, Any], dict[int, Any]], shared: Any, number: int) -> "RayGroups":
-        """Bring together what a function gives of all rows for each place."""
+        """Bring together what a function gives of all rows for each bucket."""
         import ray
 
         return RayGroups(self._apply(deal_table, function, ray.put(shared)), number)
@@ -144,26 +144,26 @@ class RayRows:
 
 
 class RayGroups(RayRows):
-    """What was given for each place."""
+    """What was given for each bucket."""
 
     def __init__(self, dealt: Any, number: int) -> None:
         super().__init__(dealt)
         self._number = number
 
     def beside(self, other: "RayGroups") -> "RayGroups":
-        """Give together what was given for each place here and there."""
+        """Give together what was given for each bucket here and there."""
         return RayGroups(self._dataset.union(other._dataset), self._number)
 
     def _apply(self, function: Callable[..., Any], *others: Any) -> Any:
         """Give the dataset of the tables that a function gives of groups."""
         # By itself Ray makes two hundred tasks.
-        groups = self._dataset.groupby("place", num_partitions=self._number)
+        groups = self._dataset.groupby("bucket", num_partitions=self._number)
         return groups.map_groups(of_group, fn_args=(function, *others), batch_format="pyarrow")
 
 
 def of_group(cells: Any, function: Callable[..., Any], *others: Any) -> Any:
-    """Give what a function gives of what lies at one place."""
-    return function((cells["place"][0].as_py(), list(read([cells]))), *others)
+    """Give what a function gives of what lies at one bucket."""
+    return function((cells["bucket"][0].as_py(), list(read([cells]))), *others)
 
 
 def add_table(table: Any, function: Callable[[Any, Any], Any], sent: Any, nothing: Any) -> Any:
@@ -181,18 +181,18 @@ def map_table(table: Any, function: Callable[[Any, Any], Any], sent: Any) -> Any
 
 
 def deal_table(table: Any, function: Callable[[Any, Any], dict[int, Any]], sent: Any) -> Any:
-    """Write what a function gives of a block for each place."""
+    """Write what a function gives of a block for each bucket."""
     import ray
 
     return write(function(ray.get(sent), table))
 
 
 def write(states: dict[int, Any]) -> Any:
-    """Write states, or errors in their place, as rows: as Ray sends functions, between its own processes."""
+    """Write states, or errors instead, as rows: as Ray sends functions, between its own processes."""
     from ray import cloudpickle
 
     written = pa.array([cloudpickle.dumps(state) for state in states.values()], pa.large_binary())
-    return pa.table({"place": pa.array(states, pa.int32()), "state": written})
+    return pa.table({"bucket": pa.array(states, pa.int32()), "state": written})
 
 
 def read(blocks: Iterable[Any]) -> Iterator[Any]:

@@ -28,11 +28,11 @@ class Rows(Protocol):
     def map(self, function: Callable[[Any, Any], Any], shared: Any) -> Any:
         """Give the tables ``function(shared, table)`` of all rows, lazily, as the engine has tables."""
 
-    def deal(self, function: Callable[[Any, Any], dict[int, Any]], shared: Any, number: int) -> "Rows":
-        """Bring together what ``function(shared, table)`` of all rows gives for each place.
+    def deal(self, function: Callable[[Any, Any], dict[int, Any]], shared: Any, number: int) -> Any:
+        """Bring together what ``function(shared, table)`` of all rows gives for each bucket.
 
-        There are so many places at most.  A function of what comes back gets a place and the list of what it was given,
-        in any order, instead of a table.
+        There are so many buckets at most.  What comes back has `map` and, but in Dask, `add_up`: their functions get a
+        bucket, and the list of what it was given in any order, instead of a table.
         """
 
 

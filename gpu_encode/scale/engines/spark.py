@@ -20,7 +20,7 @@ from gpu_encode.scale.engines import calls
 
 E = TypeVar("E", bound=Encoder)
 
-STATE = "place int, state binary"
+STATE = "bucket int, state binary"
 # Rows that are looked at together, and rows that are handed back together: neither changes a bit.
 CHUNK, BATCH = 1 << 18, 1 << 16
 # States that one task adds up, once there are no more of them than processors.
@@ -138,16 +138,16 @@ class SparkRows:
             yield write(TaskContext.get().partitionId(), calls.add_tables(function, sent.value, tables, nothing))
 
         def of_states(batches: Iterator[Any]) -> Iterator[Any]:
-            places: set[int] = set()
-            total = calls.add_states(read(batches, places), nothing)
-            if places:
-                yield write(min(places), total)
+            buckets: set[int] = set()
+            total = calls.add_states(read(batches, buckets), nothing)
+            if buckets:
+                yield write(min(buckets), total)
 
         states = self._apply(of_tables, STATE)
         number = PROCESSORS if self._context is None else max(1, self._context.defaultParallelism)
         while True:
             # By the number of a state, since a lost task, done anew, must send each state where it was sent before.
-            states = states.repartition(number, "place").mapInArrow(of_states, STATE)
+            states = states.repartition(number, "bucket").mapInArrow(of_states, STATE)
             if number == 1:
                 break
             number = -(-number // FAN_IN)
@@ -176,13 +176,13 @@ class SparkRows:
         return self._apply(of_tables, StructType(fields))
 
     def deal(self, function: Callable[[Any, Any], dict[int, Any]], shared: Any, number: int) -> "SparkGroups":  # noqa: ARG002
-        """Bring together what a function gives of all rows for each place, in as many tasks as Spark's settings say."""
+        """Bring together what a function gives of all rows for each bucket; Spark's settings say in how many tasks."""
         sent = self._send(shared)
 
         def of_tables(tables: Iterator[Any]) -> Iterator[Any]:
             for table in tables:
-                for place, state in function(sent.value, table).items():
-                    yield write(place, state)
+                for bucket, state in function(sent.value, table).items():
+                    yield write(bucket, state)
 
         return SparkGroups(self._frame, self._apply(of_tables, STATE))
 
@@ -200,7 +200,7 @@ class SparkRows:
 
 
 class SparkGroups(SparkRows):
-    """What was given for each place, of rows of a frame."""
+    """What was given for each bucket, of rows of a frame."""
 
     def __init__(self, frame: Any, dealt: Any) -> None:
         super().__init__(frame)
@@ -218,14 +218,14 @@ class SparkGroups(SparkRows):
         like = to_arrow_schema(StructType.fromDDL(schema) if isinstance(schema, str) else schema, timezone="UTC")
 
         def of_group(cells: Any) -> Any:
-            places: set[int] = set()
-            states = list(read(cells.to_batches(), places))
+            buckets: set[int] = set()
+            states = list(read(cells.to_batches(), buckets))
             for state in states:
                 if isinstance(state, Exception):
                     raise state
-            return pa.Table.from_batches(list(function(iter([(places.pop(), states)]))), like)
+            return pa.Table.from_batches(list(function(iter([(buckets.pop(), states)]))), like)
 
-        return self._dealt.groupBy("place").applyInArrow(of_group, schema)
+        return self._dealt.groupBy("bucket").applyInArrow(of_group, schema)
 
 
 def quoted(name: str) -> str:
@@ -252,8 +252,8 @@ def join(batches: Iterator[Any]) -> Iterator[Any]:
         yield pa.Table.from_batches(held)
 
 
-def write(place: int, state: Any) -> Any:
-    """Write a state, or an error in its place, as a row: as Spark sends functions, between its own processes."""
+def write(bucket: int, state: Any) -> Any:
+    """Write a state, or an error instead, as a row: as Spark sends functions, between its own processes."""
     from pyspark.serializers import CPickleSerializer
 
     written = CPickleSerializer().dumps(state)
@@ -265,8 +265,8 @@ def write(place: int, state: Any) -> Any:
                 "time (columns=), or in fewer folds; or write files and call encode_dataset with a memory_limit."
             )
         )
-    cells = [pa.array([place], pa.int32()), pa.array([written], pa.binary())]
-    return pa.record_batch(cells, names=["place", "state"])
+    cells = [pa.array([bucket], pa.int32()), pa.array([written], pa.binary())]
+    return pa.record_batch(cells, names=["bucket", "state"])
 
 
 def load(written: Any) -> Any:
@@ -276,11 +276,11 @@ def load(written: Any) -> Any:
     return CPickleSerializer().loads(bytes(written))
 
 
-def read(batches: Iterator[Any], places: set[int]) -> Iterator[Any]:
-    """Read the states of rows, one after the other; `places` takes their numbers."""
+def read(batches: Iterator[Any], buckets: set[int]) -> Iterator[Any]:
+    """Read the states of rows, one after the other; `buckets` takes their numbers."""
     for batch in batches:
-        for place, state in zip(batch["place"], batch["state"], strict=True):
-            places.add(place.as_py())
+        for bucket, state in zip(batch["bucket"], batch["state"], strict=True):
+            buckets.add(bucket.as_py())
             yield load(state.as_buffer())
 
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from gpu_encode.scale.engines import calls
-from gpu_encode.scale.engines.places import unused_prefix
+from gpu_encode.scale.engines.buckets import unused_prefix
 from gpu_encode.scale.engines.spark import SparkRows, quoted
 from gpu_encode.scale.files import shuffle
 from gpu_encode.scale.files.look_up import Joined, JoinedKey
@@ -137,14 +137,14 @@ def look_up(rows: Any, encodings: Any, joined: Joined, others: Sequence[str], pr
     check_types(rows, encodings, joined)
     outputs = []
     for entry, key in enumerate(joined.keys):
-        places = [f"{prefix}{entry}_{place}" for place in range(len(key.columns))]
+        aliases = [f"{prefix}{entry}_{column}" for column in range(len(key.columns))]
         found = functions.col(f"{prefix}{entry}")
-        stored = [functions.col(name).alias(place) for name, place in zip(key.stored, places, strict=True)]
+        stored = [functions.col(name).alias(alias) for name, alias in zip(key.stored, aliases, strict=True)]
         own = functions.col(shuffle.ENCODINGS).alias(f"{prefix}{entry}")
         table = encodings.where(functions.col(shuffle.ENTRY) == entry).select(*stored, own)
         values = [present(rows, name) for name in key.columns]
-        same = [value.eqNullSafe(functions.col(place)) for value, place in zip(values, places, strict=True)]
-        rows = rows.join(table, all_of(same), "left").drop(*places)
+        same = [value.eqNullSafe(functions.col(alias)) for value, alias in zip(values, aliases, strict=True)]
+        rows = rows.join(table, all_of(same), "left").drop(*aliases)
         view = functions.col(f"{prefix}view") if training else functions.lit(key.new_rows)
         for number, name in enumerate(key.outputs):
             at = view * len(key.outputs) + number

@@ -158,7 +158,9 @@ def blind(encoding_plan: EncodingPlan) -> EncodingPlan:
 def total_table(shared: tuple[EncodingPlan, Reading], table: Any) -> PartialSums:
     """Sum some rows by a `blind` plan, without their categories; only the columns beside features are read."""
     encoding_plan, reading = shared
-    return total_part(encoding_plan, reading.part(table))
+    part = reading.part(table)
+    with part.named():
+        return total_part(encoding_plan, part)
 
 
 def total_part(encoding_plan: EncodingPlan, part: Part) -> PartialSums:

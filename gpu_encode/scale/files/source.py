@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from itertools import accumulate
 from os import PathLike
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -481,7 +481,8 @@ class Roles:
         return [*(self.features[position] for position in positions), *self.aside]
 
 
-class Reading(NamedTuple):
+@dataclass(frozen=True)
+class Reading:
     """How tables of training rows are read.
 
     Parameters

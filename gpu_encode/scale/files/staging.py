@@ -27,7 +27,7 @@ from gpu_encode.scale.files.source import Source
 from gpu_encode.scale.files.stores import Store
 from gpu_encode.scale.files.writing import Destination, Output
 from gpu_encode.scale.parts import PartialSums
-from gpu_encode.scale.parts.segments import SegmentSums
+from gpu_encode.scale.parts.sums import SegmentSums
 from gpu_encode.schemes import Splits
 from gpu_encode.storage import archive, encoders, models
 from gpu_encode.storage.archive import sync_file, sync_folder

@@ -29,17 +29,19 @@ True
 """
 
 from gpu_encode.scale.parts.encoding import encode
-from gpu_encode.scale.parts.ordered_rows import OrderedRows, PrecedingSums, shuffle
+from gpu_encode.scale.parts.orders import (
+    CategoryMeanDeltas,
+    CategoryMeanScan,
+    OrderedRows,
+    OrderedScan,
+    PrecedingSums,
+    RowEncodings,
+    shuffle,
+    with_categories,
+)
 from gpu_encode.scale.parts.part import Part
 from gpu_encode.scale.parts.plans import EncodingPlan, plan
 from gpu_encode.scale.parts.profiles import Profile, profile, scheme_columns
-from gpu_encode.scale.parts.scans import (
-    CategoryMeanDeltas,
-    CategoryMeanScan,
-    OrderedScan,
-    RowEncodings,
-    with_categories,
-)
 from gpu_encode.scale.parts.sums import PartialSums, measure
 from gpu_encode.scale.parts.tables import EncodingTables, fit
 

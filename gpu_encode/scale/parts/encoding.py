@@ -19,9 +19,9 @@ from gpu_encode.fitting.ordered import average
 from gpu_encode.fitting.outputs import OutputColumns, in_type, look_up, make_room, missing_rows
 from gpu_encode.fitting.tasks import EncodingTask
 from gpu_encode.formulas.encoding_rule import EncodingTable
+from gpu_encode.scale.parts.orders import RowEncodings
 from gpu_encode.scale.parts.part import Part
 from gpu_encode.scale.parts.plans import EncodingPlan
-from gpu_encode.scale.parts.scans import RowEncodings
 from gpu_encode.scale.parts.sums import prepare_part
 from gpu_encode.scale.parts.tables import EncodingTables
 from gpu_encode.schemes.plans import FoldPlan, OrderedPlan

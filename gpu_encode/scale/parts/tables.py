@@ -19,8 +19,7 @@ from gpu_encode.fitting.scans import CheckpointState, checkpoint_places
 from gpu_encode.formulas.encoding_rule import EncodingRule, EncodingTable, total_and_leaf
 from gpu_encode.formulas.order_statistics import OtherRows
 from gpu_encode.scale.parts.plans import EncodingPlan
-from gpu_encode.scale.parts.segments import orders_of, starts_in
-from gpu_encode.scale.parts.sums import PartialSums
+from gpu_encode.scale.parts.sums import PartialSums, orders_of, starts_in
 from gpu_encode.schemes.plans import FoldPlan, OrderedPlan, Plan, first_rows
 from gpu_encode.seam import devices, ops
 from gpu_encode.seam.ops import host

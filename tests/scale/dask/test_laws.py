@@ -7,7 +7,7 @@ from dask.tokenize import tokenize
 from sklearn.model_selection import KFold as SplitterOfAllRows
 
 from gpu_encode import GroupKFold, JamesStein, KFold, TargetEncoder
-from gpu_encode.scale.dask import orders, tasks, trees
+from gpu_encode.scale.dask import calls, tasks, trees
 from tests.bits import assert_same_encoder
 from tests.scale.dask.cases import (
     ENCODERS,
@@ -110,8 +110,14 @@ def test_a_fit_alone_asks_no_more_of_the_scheme_than_one_call_does(scheme):
 @pytest.mark.parametrize("order", range(3))
 def test_the_order_in_which_tasks_are_done_does_not_matter(order, monkeypatch):
     """Sums are added in another order, and in trees of another shape."""
-    rng, summed = np.random.default_rng(order), tasks.add_up
-    monkeypatch.setattr(tasks, "add_up", lambda sums: summed([sums[i] for i in rng.permutation(len(sums))]))
+    rng, summed = np.random.default_rng(order), trees.add_up
+
+    def add_up(summands):
+        # Profiles say how many rows are in each partition, one after the other.
+        in_order = isinstance(summands[0], tasks.PartitionProfiles)
+        return summed(summands if in_order else [summands[i] for i in rng.permutation(len(summands))])
+
+    monkeypatch.setattr(trees, "add_up", add_up)
     monkeypatch.setattr(trees, "SPLIT_EVERY", 2 + order)
     (whole, wanted), (encoder, encodings) = both(ENCODERS["folds"], "quantity", 11)
     assert_same(encodings.compute(), wanted)
@@ -197,8 +203,8 @@ def test_a_generator_is_drawn_from_once_as_by_one_call():
 @pytest.mark.parametrize("name", ["ordered-rows", "averaged", "ordered-time"])
 def test_the_number_of_groups_of_an_order_does_not_matter(name, most, monkeypatch):
     if most is not None:
-        monkeypatch.setattr(orders, "MOST_GROUPS", most)
-        monkeypatch.setattr(orders, "MOST_ROWS", 50)
+        monkeypatch.setattr(calls, "MOST_GROUPS", most)
+        monkeypatch.setattr(calls, "MOST_ROWS", 50)
     # What needs the categories of all rows first.
     parameters = ENCODERS[name] | {"smooth": JamesStein(), "prior": "category_mean"}
     (whole, wanted), (encoder, encodings) = both(parameters, "quantity", 6)

@@ -98,9 +98,9 @@ def test_sums_grow_with_categories_alone():
         encoder = TargetEncoder(columns=["city"])
         X, y = frame[["city", "price"]], frame["sold"]
         whole = Partition(X, y)
-        counted = tasks.profile_partition(whole, encoder._parameters())
+        counted = tasks.profile_partition(encoder._parameters(), whole)
         encoding_plan = plan(encoder, counted.profile)
-        results = (counted, encoding_plan, tasks.measure_partition(whole, encoding_plan))
+        results = (counted, encoding_plan, tasks.measure_partition(encoding_plan, whole))
         sizes.append([len(pickle.dumps(result)) for result in results])
     assert all(large < 1.1 * small + 64 for small, large in zip(*sizes, strict=True))
 
@@ -109,7 +109,7 @@ def test_the_first_pass_reads_the_columns_of_the_scheme_alone(monkeypatch):
     seen = []
     profiled = tasks.profile_partition
     monkeypatch.setattr(
-        tasks, "profile_partition", lambda rows, *rest: seen.append(list(rows.X.columns)) or profiled(rows, *rest)
+        tasks, "profile_partition", lambda known, rows: seen.append(list(rows.X.columns)) or profiled(known, rows)
     )
     cut = lazy(N_ROWS)
     for fit in ("fit_transform", "fit"):
@@ -122,7 +122,7 @@ def test_y_is_read_again_only_where_a_code_depends_on_its_own_row(monkeypatch):
     seen = []
     encoded = tasks.encode_partition
     monkeypatch.setattr(
-        tasks, "encode_partition", lambda rows, *rest: seen.append(rows.y is None) or encoded(rows, *rest)
+        tasks, "encode_partition", lambda tables, rows: seen.append(rows.y is None) or encoded(tables, rows)
     )
     cut = lazy(N_ROWS)
     for scheme, without in ((KFold(3), True), (KFold(3, stratify=True), False), (LeaveOneOut(), False)):

@@ -25,8 +25,8 @@ from gpu_encode import (
     TargetEncoder,
     TimeFolds,
 )
-from gpu_encode.scale.dask import exchange, place_tasks, shuffle
-from gpu_encode.scale.engines import DistributedEncoder
+from gpu_encode.scale.dask import exchange, shuffle
+from gpu_encode.scale.engines import DistributedEncoder, buckets
 from gpu_encode.scale.files import shuffle as sums
 from tests.scale.dask.cases import KEYS, assert_same, partitioned, pieces, rows
 
@@ -54,10 +54,10 @@ SCHEMES = {
 
 
 @pytest.fixture(autouse=True)
-def _many_places(monkeypatch):
-    """Have a few rows lie in many places, and be summed a few at a time."""
-    monkeypatch.setattr(shuffle, "places_for", lambda *_: 2)
-    monkeypatch.setattr(place_tasks, "ROWS_AT_ONCE", 50)
+def _many_buckets(monkeypatch):
+    """Have a few rows lie in many buckets, and be summed a few at a time."""
+    monkeypatch.setattr(shuffle, "buckets_for", lambda *_: 2)
+    monkeypatch.setattr(buckets, "ROWS_AT_ONCE", 50)
 
 
 def check(number, cv=5, y="sold", weight=None, frame=WHOLE, columns=COLUMNS, **parameters):
@@ -83,7 +83,7 @@ def check(number, cv=5, y="sold", weight=None, frame=WHOLE, columns=COLUMNS, **p
 @pytest.mark.parametrize("number", [1, 3, 8])
 @pytest.mark.parametrize("name", SCHEMES)
 def test_schemes(name, number):
-    assert check(number, SCHEMES[name]).encodings_.numbers == [2, 2, 2]
+    assert check(number, SCHEMES[name]).encodings_.buckets.numbers == [2, 2, 2]
 
 
 @pytest.mark.parametrize("y", ["grade", "amount", ["amount", "price"]], ids=str)
@@ -112,7 +112,7 @@ def test_many_rows_find_folds_by_their_number():
     cut = dd.from_pandas(frame, npartitions=2)
     encoder = DistributedEncoder(TargetEncoder(columns=["city"]), tables="shuffle")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(place_tasks, "ROWS_AT_ONCE", 20_000)
+        patch.setattr(buckets, "ROWS_AT_ONCE", 20_000)
         training = encoder.fit_transform(cut[["city"]], cut["sold"])
     assert_same(training.compute(), TargetEncoder(columns=["city"]).fit_transform(frame[["city"]], frame["sold"]))
 
@@ -278,8 +278,8 @@ def test_where_tables_lie_by_the_number_of_categories(monkeypatch):
     assert DistributedEncoder(TargetEncoder()).fit(cut[KEYS], cut["sold"]).tables_ == "shuffle"
 
 
-def test_places_by_categories_and_rows(monkeypatch):
-    """A place adds up 64 MiB: of few categories a line for each piece of rows, of many one for each row."""
+def test_buckets_by_categories_and_rows(monkeypatch):
+    """A bucket adds up 64 MiB: of few categories a line for each piece of rows, of many one for each row."""
     monkeypatch.undo()
     lengths = [1 << 20] * 60
-    assert [shuffle.number_of_places(n_categories, lengths, 10) for n_categories in (1000, 20_000_000)] == [1, 120]
+    assert [shuffle.number_of_buckets(n_categories, lengths, 10) for n_categories in (1000, 20_000_000)] == [1, 120]

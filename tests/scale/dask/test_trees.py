@@ -35,4 +35,4 @@ def test_earlier_sums_are_of_those_before(number):
 
 def test_a_sum_of_nothing_is_refused():
     with pytest.raises(ValueError, match="nothing to add"):
-        add_in_tree([], sum)
+        add_in_tree([])

@@ -7,7 +7,7 @@ import numpy as np
 import pyarrow as pa
 
 from gpu_encode.scale.engines import calls
-from gpu_encode.scale.engines.places import PlaceShuffle
+from gpu_encode.scale.engines.buckets import BucketShuffle
 from tests.scale.engines.rows import rows
 
 
@@ -44,25 +44,25 @@ class Dealt:
         return pa.concat_tables([function(shared, table) for table in self._tables()], promote_options="permissive")
 
     def deal(self, function, shared, number):
-        places = {}
+        buckets = {}
         for table in self._tables():
-            for place, state in function(shared, table).items():
-                places.setdefault(place, []).append(pickle.dumps(state))
-        assert len(places) <= number
-        return Groups(places)
+            for bucket, state in function(shared, table).items():
+                buckets.setdefault(bucket, []).append(pickle.dumps(state))
+        assert len(buckets) <= number
+        return Groups(buckets)
 
 
 class Groups(Dealt):
-    """What tables gave for each place."""
+    """What tables gave for each bucket."""
 
-    def __init__(self, places):
-        self._places = places
+    def __init__(self, buckets):
+        self._buckets = buckets
 
     def _tables(self):
-        return [(place, list(map(pickle.loads, states))) for place, states in self._places.items()]
+        return [(bucket, list(map(pickle.loads, states))) for bucket, states in self._buckets.items()]
 
 
-class Shuffle(PlaceShuffle):
+class Shuffle(BucketShuffle):
     """Tables of categories in this engine."""
 
     def __init__(self, table, y=None, sample_weight=None, groups=None):
@@ -72,10 +72,10 @@ class Shuffle(PlaceShuffle):
         return dealt(table)[0]
 
     def together(self, dealt, other):
-        places = {place: list(states) for place, states in dealt._places.items()}
-        for place, states in other._places.items():
-            places.setdefault(place, []).extend(states)
-        return Groups(places)
+        buckets = {bucket: list(states) for bucket, states in dealt._buckets.items()}
+        for bucket, states in other._buckets.items():
+            buckets.setdefault(bucket, []).extend(states)
+        return Groups(buckets)
 
     def keep(self, lines):
         return lines

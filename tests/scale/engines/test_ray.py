@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 
 from gpu_encode import Holdout, KFold, LeaveOneOut, Ordered, load
-from gpu_encode.scale.engines import DistributedEncoder, orders, places
+from gpu_encode.scale.engines import DistributedEncoder, buckets, orders
 from gpu_encode.seam import devices
 from tests.scale.engines.rows import ORDERS, SCHEMES, UNORDERED, counter, encoder, in_time, marked, rows, same
 from tests.scale.engines.sessions import code_of_page
@@ -181,8 +181,8 @@ def test_tables_that_stay_in_ray(n_blocks, tmp_path):
     assert same(collect(again.transform(dataset(n_blocks, new))), alone.transform(new))
 
 
-def test_rows_of_a_large_place_are_looked_up_in_pieces(monkeypatch):
-    monkeypatch.setattr(places, "ROWS_OF_PIECE", 20)
+def test_rows_of_a_large_bucket_are_looked_up_in_pieces(monkeypatch):
+    monkeypatch.setattr(buckets, "ROWS_OF_PIECE", 20)
     found = shuffled(LeaveOneOut()).fit_transform(dataset(5), "sold")
     assert same(collect(found), in_memory(encoder(LeaveOneOut()), "sold"), "sold")
 

@@ -22,7 +22,7 @@ from gpu_encode import (
     TargetEncoder,
     TimeFolds,
 )
-from gpu_encode.scale.engines import calls, places
+from gpu_encode.scale.engines import buckets, calls
 from gpu_encode.scale.files import shuffle
 from gpu_encode.scale.files.look_up import Joined
 from tests.scale.engines.dealt import Dealt, Shuffle, dealt
@@ -88,13 +88,13 @@ class Shuffled:
 
 
 @pytest.fixture(autouse=True)
-def places_of_few_rows(monkeypatch):
-    monkeypatch.setattr(places, "CATEGORIES", 10)
-    monkeypatch.setattr(places, "ROWS_OF_PIECE", 30)
+def buckets_of_few_rows(monkeypatch):
+    monkeypatch.setattr(buckets, "CATEGORIES", 10)
+    monkeypatch.setattr(buckets, "ROWS_OF_PIECE", 30)
 
 
-class InPlaces:
-    """An encoder whose sums are added up in places of an engine, where rows find their encodings."""
+class InBuckets:
+    """An encoder whose sums are added up in buckets of an engine, where rows find their encodings."""
 
     def __init__(self, encoder, table, y="sold", weight=None, training=True):
         self.rows = Shuffle(table, y, weight)
@@ -116,7 +116,7 @@ def check(make, table, y="sold", weight=None):
     alone = make()
     training, new = alone.fit_transform(X, target, **vectors), targets(seed=4).select(X.column_names)
     expected = alone.transform(new)
-    for way in (Shuffled, InPlaces):
+    for way in (Shuffled, InBuckets):
         there = way(make(), table, y, weight)
         assert same(there.training(), training, *aside)
         assert same(there.transform(new), expected)

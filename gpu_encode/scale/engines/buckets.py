@@ -1,10 +1,12 @@
-"""Tables of categories in places of an engine by a hash: sums are added up there, and rows come to find encodings.
+"""Tables of categories in buckets of an engine by a hash: sums are added up there, and rows come to find encodings.
 
-A place with many rows is cut into pieces.  Each has all of its lines and a share of its rows, so that a category of
-many rows is not one worker's alone.
+Dask, whose rows have an order, counts and adds up by the same steps, and looks up by its own.  Elsewhere a bucket with
+many rows is cut into pieces.  Each has all of its lines and a share of its rows, so that a category of many rows is not
+one worker's alone.
 """
 
-from collections.abc import Sequence
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import ceil
 from typing import Any, NamedTuple
@@ -26,15 +28,20 @@ from gpu_encode.scale.files.look_up import (
     rows_by_bucket,
 )
 from gpu_encode.scale.files.shuffle import ShuffledSums
+from gpu_encode.scale.files.source import Reading
+from gpu_encode.scale.parts import Part
+from gpu_encode.tables import frames
 from gpu_encode.tables.categories.distinct_counts import DistinctCount
 from gpu_encode.tables.categories.hashes import hash_categories
 
-# A power of two, as the number of places always is, so that rows counted by the most places are counted by any fewer.
-MOST_PLACES = 512
-# What a place has about at most, until there are so many of them.
+# A power of two, as the number of buckets always is, so that rows counted by the most buckets are counted by any fewer.
+MOST_BUCKETS = 512
+# What a bucket has about at most, until there are so many of them.
 CATEGORIES, ROWS = 1 << 16, 1 << 18
-# Rows of a place that are looked up in one piece.
+# Rows of a bucket that are looked up in one piece.
 ROWS_OF_PIECE = 1 << 20
+# Rows that are summed at once: each may be a category of its own, whose digits are there a few times.
+ROWS_AT_ONCE = 1 << 18
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,63 +53,92 @@ class KeyCounts:
     n_rows : int
     distinct : list of DistinctCount
         Categories of each key.
-    by_place : int64 array (keys, MOST_PLACES)
+    by_bucket : int64 array (keys, MOST_BUCKETS)
         Rows.
     """
 
     n_rows: int
     distinct: list[DistinctCount]
-    by_place: Array
+    by_bucket: Array
 
     @classmethod
     def of(cls, keys: Sequence[Sequence[str]], table: Any) -> "KeyCounts":
         """Count some rows, of which each key has some columns."""
-        distinct, by_place = [DistinctCount() for _ in keys], np.zeros((len(keys), MOST_PLACES), np.int64)
+        distinct, by_bucket = [DistinctCount() for _ in keys], np.zeros((len(keys), MOST_BUCKETS), np.int64)
         for entry, columns in enumerate(keys if len(table) else ()):
             index, codes = index_of(table.select(list(columns)))
             hashes = hash_categories(index, shuffle.SEED)
             distinct[entry].add_hashes(hashes[:-1])
-            by_place[entry] = np.bincount(buckets_of(hashes, MOST_PLACES)[codes], minlength=MOST_PLACES)
-        return cls(len(table), distinct, by_place)
+            by_bucket[entry] = np.bincount(buckets_of(hashes, MOST_BUCKETS)[codes], minlength=MOST_BUCKETS)
+        return cls(len(table), distinct, by_bucket)
 
     def __add__(self, other: "KeyCounts") -> "KeyCounts":
         distinct = [mine + theirs for mine, theirs in zip(self.distinct, other.distinct, strict=True)]
-        return KeyCounts(self.n_rows + other.n_rows, distinct, self.by_place + other.by_place)
+        return KeyCounts(self.n_rows + other.n_rows, distinct, self.by_bucket + other.by_bucket)
 
     def categories(self) -> list[int]:
         """Estimate the categories of each key."""
         return [count.estimate() for count in self.distinct]
 
     def pieces(self) -> list[Array]:
-        """Say of each key into how many pieces each of its places is cut."""
-        number = number_of_places(max(self.categories()), self.n_rows)
-        rows = self.by_place.reshape(len(self.distinct), -1, number).sum(axis=1)
+        """Say of each key into how many pieces each of its buckets is cut."""
+        number = number_of_buckets(max(self.categories()), self.n_rows)
+        rows = self.by_bucket.reshape(len(self.distinct), -1, number).sum(axis=1)
         return [np.maximum(1, -(-of_key // ROWS_OF_PIECE)) for of_key in rows]
 
 
-def number_of_places(n_categories: int, n_rows: int) -> int:
-    """Choose how many places there are, a power of two."""
+def number_of_buckets(n_categories: int, n_rows: int) -> int:
+    """Choose how many buckets there are, a power of two."""
     wanted = max(ceil(n_categories / CATEGORIES), ceil(n_rows / ROWS), 1)
-    return min(MOST_PLACES, 1 << (wanted - 1).bit_length())
+    return min(MOST_BUCKETS, 1 << (wanted - 1).bit_length())
 
 
-class Placed(NamedTuple):
-    """Encodings, and the places where they and rows meet.
+class Buckets(NamedTuple):
+    """Buckets of all keys.
+
+    Parameters
+    ----------
+    numbers : list of int
+        Of each key, how many it has.
+    together : bool
+        Whether keys share them; else they are counted one key after the other.
+    """
+
+    numbers: list[int]
+    together: bool = False
+
+    @property
+    def number(self) -> int:
+        """How many there are."""
+        return self.numbers[0] if self.together else sum(self.numbers)
+
+    @property
+    def first(self) -> list[int]:
+        """The first bucket of each key."""
+        return [0 if self.together else sum(self.numbers[:entry]) for entry in range(len(self.numbers))]
+
+    def key_of(self, bucket: int) -> int:
+        """Give the number of the key that has a bucket to itself."""
+        return bisect_right(self.first, bucket) - 1
+
+
+class InBuckets(NamedTuple):
+    """Encodings, and the buckets where they and rows meet.
 
     Parameters
     ----------
     lines : table of the engine
         Those of `shuffle.encode_lines`.
     pieces : list of int64 array
-        Of each key, into how many pieces each place is cut.
+        Of each key, into how many pieces each bucket is cut.
     """
 
     lines: Any
     pieces: list[Array]
 
 
-class PlaceShuffle:
-    """Rows of an engine that deals them out to places; the engine says how it keeps and joins tables.
+class BucketShuffle:
+    """Rows of an engine that deals them out to buckets; the engine says how it keeps and joins tables.
 
     Parameters
     ----------
@@ -119,25 +155,25 @@ class PlaceShuffle:
         """Estimate how many categories all keys have, in a pass over their columns."""
         return sum(self._count(encoder).categories())
 
-    def learn(self, encoder: Any, training: bool) -> tuple[ShuffledSums, Placed]:
-        """Add up the sums of each category at its place, and make encodings of them there, now."""
+    def learn(self, encoder: Any, training: bool) -> tuple[ShuffledSums, InBuckets]:
+        """Add up the sums of each category in its bucket, and make encodings of them there, now."""
         shuffle.check_parameters(encoder, training)
         self._rows.check_repeatable()
         reading = calls.read_training(encoder, self._rows, *self._aside)
         shared, measured = calls.survey(encoder, self._rows, reading, training)
         pieces = self._count(encoder).pieces()
-        number = len(pieces[0])
-        encoded = measured.deal(deal_sums, (shared, number), number).map(add_sums, shared)
-        return shared, Placed(self.keep(encoded), pieces)
+        buckets = Buckets([len(pieces[0])] * len(pieces), together=True)
+        encoded = measured.deal(deal_sums, (shared, buckets), buckets.number).map(add_sums, shared)
+        return shared, InBuckets(self.keep(encoded), pieces)
 
-    def encode_training(self, shared: ShuffledSums, joined: Joined, encodings: Placed) -> Any:
+    def encode_training(self, shared: ShuffledSums, joined: Joined, encodings: InBuckets) -> Any:
         """Give the encodings of training rows, lazily."""
         others, view = joined.beside_training(shared.reading.roles.aside), unused_prefix(self._rows.schema.names)
         rows = self.rows_of(self._rows.map(shuffle.add_views, (shared, view)))
         nothing = shuffle.add_views((shared, view), self._nothing())
         return self._look_up(rows, nothing, joined, encodings, others, view)
 
-    def encode_new(self, joined: Joined, encodings: Placed) -> Any:
+    def encode_new(self, joined: Joined, encodings: InBuckets) -> Any:
         """Give the encodings of new rows, lazily."""
         others = joined.beside_new(calls.names_of(self._rows))
         return self._look_up(self._rows, self._nothing(), joined, encodings, others, None)
@@ -147,7 +183,7 @@ class PlaceShuffle:
         raise NotImplementedError
 
     def together(self, dealt: Any, other: Any) -> Rows:
-        """Give together what two calls of `Rows.deal` gave for each place."""
+        """Give together what two calls of `Rows.deal` gave for each bucket."""
         raise NotImplementedError
 
     def keep(self, lines: Any) -> Any:
@@ -159,16 +195,13 @@ class PlaceShuffle:
         return self._rows.schema.empty_table()
 
     def _count(self, encoder: Any) -> KeyCounts:
-        """Count the categories of each key, and its rows by place, in one pass."""
+        """Count the categories of each key, and its rows by bucket, in one pass."""
         if self._counts is None:
-            reading = calls.read_training(encoder, self._rows, *self._aside)
-            keys = calls.columns_of_keys(encoder, self._rows, reading)
-            measured = self._rows.pick(list(dict.fromkeys(name for key in keys for name in key)))
-            self._counts = measured.add_up(KeyCounts.of, keys, KeyCounts.of(keys, ()))
+            self._counts = count_keys(encoder, self._rows, calls.read_training(encoder, self._rows, *self._aside))
         return self._counts
 
     def _look_up(
-        self, rows: Rows, nothing: Any, joined: Joined, encodings: Placed, others: Sequence[str], view: str | None
+        self, rows: Rows, nothing: Any, joined: Joined, encodings: InBuckets, others: Sequence[str], view: str | None
     ) -> Any:
         """Bring rows and the encodings of each key together, lazily.
 
@@ -178,7 +211,7 @@ class PlaceShuffle:
         nothing : pyarrow.Table
             None of these rows.
         joined : Joined
-        encodings : Placed
+        encodings : InBuckets
         others : list of str
             Columns that come behind the encodings.
         view : str or None
@@ -197,30 +230,65 @@ class PlaceShuffle:
         return rows.map(select, named)
 
 
-def deal_sums(shared: tuple[ShuffledSums, int], table: Any) -> dict[int, Any]:
-    """Give by place the lines of digits of some rows, a table for each key that has any there; or an error."""
-    (summed, number), dealt = shared, dict[int, list[Any]]()
+def count_keys(encoder: Any, rows: Rows, reading: Reading) -> KeyCounts:
+    """Count the categories of each key, and its rows by bucket, in a pass over the columns of keys."""
+    keys = calls.columns_of_keys(encoder, rows, reading)
+    measured = rows.pick(list(dict.fromkeys(name for key in keys for name in key)))
+    total: KeyCounts = measured.add_up(KeyCounts.of, keys, KeyCounts.of(keys, ()))
+    return total
+
+
+def deal_sums(shared: tuple[ShuffledSums, Buckets], table: Any) -> dict[int, Any]:
+    """Give by bucket the lines of digits of some rows, tables of each key that has any there; or an error."""
+    (summed, buckets), dealt = shared, dict[int, list[Any]]()
+    part = summed.reading.part(table)
+    # Folds within classes are dealt out by where a part begins.
+    at_once = None if summed.encoding_plan.needs_labels else ROWS_AT_ONCE
     try:
-        of_keys = shuffle.sum_part(summed, summed.reading.part(table))
+        with part.named():
+            for piece in in_pieces(part, at_once):
+                for entry, lines in enumerate(shuffle.sum_part(summed, piece)):
+                    for bucket, own in dealt_lines(lines, buckets.numbers[entry]):
+                        dealt.setdefault(buckets.first[entry] + bucket, []).append(own)
     except (ValueError, TypeError) as error:
+        if part.name is not None:
+            raise
         return {0: calls.of_batch(error)}
-    for lines in of_keys:
-        for place, own in dealt_lines(lines, number):
-            dealt.setdefault(place, []).append(own)
     return dealt
 
 
-def add_sums(shared: ShuffledSums, group: Any) -> Any:
-    """Add up the lines of digits at a place, and give encodings of them."""
+def in_pieces(part: Part, n_rows: int | None) -> Iterator[Part]:
+    """Give a part in parts of so many rows."""
+    total = frames.read(part.X).n_rows
+    if n_rows is None or total <= n_rows:
+        yield part
+        return
+    for start in range(0, total, n_rows):
+        X, y, weight, groups = (
+            cut(data, start, min(start + n_rows, total)) for data in (part.X, part.y, part.sample_weight, part.groups)
+        )
+        yield Part(X, y, weight, groups, part.first_row + start)
+
+
+def cut(data: Any, start: int, stop: int) -> Any:
+    """Give some rows of a table or vector of any library."""
+    if hasattr(data, "iloc"):
+        return data.iloc[start:stop]
+    return data.slice(start, stop - start) if hasattr(data, "slice") else None if data is None else data[start:stop]
+
+
+def add_sums(shared: ShuffledSums, group: tuple[int, Sequence[Any]]) -> Any:
+    """Add up the lines of digits of a bucket, and give encodings of them; None of nothing."""
     for state in group[1]:
         if isinstance(state, Exception):
             raise state
-    return shuffle.encode_lines(shared, shuffle.add_lines([table for tables in group[1] for table in tables]))
+    lines = [table for tables in group[1] for table in tables]
+    return shuffle.encode_lines(shared, shuffle.add_lines(lines)) if lines else None
 
 
 @dataclass(frozen=True)
 class LookUp:
-    """How rows of places find the encodings of one key, in columns that come behind their own.
+    """How rows of buckets find the encodings of one key, in columns that come behind their own.
 
     Parameters
     ----------
@@ -228,7 +296,7 @@ class LookUp:
     key : JoinedKey
     dtype : str
     pieces : int64 array
-        Into how many pieces each place is cut.
+        Into how many pieces each bucket is cut.
     view : str or None
         The column of the views of training rows.
     names : list of str
@@ -246,15 +314,15 @@ class LookUp:
         """Give the number of all pieces."""
         return int(self.pieces.sum())
 
-    def first_piece(self, place: int) -> int:
-        """Give the number of the first piece of a place."""
-        return int(self.pieces[:place].sum())
+    def first_piece(self, bucket: int) -> int:
+        """Give the number of the first piece of a bucket."""
+        return int(self.pieces[:bucket].sum())
 
     def encode(self, lines: Sequence[Any], rows: Any) -> Any:
         """Give rows of a piece with their encodings."""
-        of_place = shuffle.join_tables(lines) if lines else no_lines(self.key, self.dtype, rows)
+        of_bucket = shuffle.join_tables(lines) if lines else no_lines(self.key, self.dtype, rows)
         views = None if self.view is None else rows[self.view].to_numpy()
-        encodings = BucketTable(self.key, of_place, self.dtype).look_up(rows, views)
+        encodings = BucketTable(self.key, of_bucket, self.dtype).look_up(rows, views)
         for name, column in zip(self.names, encodings.T, strict=True):
             rows = rows.append_column(name, pa.array(np.ascontiguousarray(column)))
         return rows
@@ -263,21 +331,21 @@ class LookUp:
 def deal_rows(how: LookUp, table: Any) -> dict[int, tuple[bool, Any]]:
     """Give rows by piece, as even as may be."""
     dealt = {}
-    for place, at in rows_by_bucket(table, how.key.columns, len(how.pieces)).items():
-        first = how.first_piece(place)
-        for piece, of_piece in enumerate(np.array_split(at, how.pieces[place])):
+    for bucket, at in rows_by_bucket(table, how.key.columns, len(how.pieces)).items():
+        first = how.first_piece(bucket)
+        for piece, of_piece in enumerate(np.array_split(at, how.pieces[bucket])):
             if len(of_piece):
                 dealt[first + piece] = False, table.take(of_piece)
     return dealt
 
 
 def deal_lines(how: LookUp, table: Any) -> dict[int, tuple[bool, Any]]:
-    """Give lines by piece, those of a place to each of its pieces."""
+    """Give lines by piece, those of a bucket to each of its pieces."""
     dealt, own = {}, shuffle.of_entry(table, how.entry)
-    for place, at in rows_by_bucket(own, how.key.stored, len(how.pieces)).items():
-        first, of_place = how.first_piece(place), own.take(at)
-        for piece in range(how.pieces[place]):
-            dealt[first + piece] = True, of_place
+    for bucket, at in rows_by_bucket(own, how.key.stored, len(how.pieces)).items():
+        first, of_bucket = how.first_piece(bucket), own.take(at)
+        for piece in range(how.pieces[bucket]):
+            dealt[first + piece] = True, of_bucket
     return dealt
 
 
@@ -294,7 +362,7 @@ def select(named: dict[str, str], table: Any) -> Any:
 
 
 def no_lines(key: JoinedKey, dtype: str, rows: Any) -> Any:
-    """Give the lines of a place that has none, with the types of rows."""
+    """Give the lines of a bucket that has none, with the types of rows."""
     encodings = pa.array([], pa.list_(pa.from_numpy_dtype(np.dtype(dtype))))
     return rows.select(key.columns).slice(0, 0).rename_columns(key.stored).append_column(shuffle.ENCODINGS, encodings)
 

@@ -1,9 +1,9 @@
 """The calls of an encoder on data of Dask: profile, plan, measure, fit, encode, each where its data is."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from copy import copy
 from dataclasses import replace
-from itertools import accumulate
+from functools import partial
 from typing import Any, TypeVar
 
 from sklearn.utils.validation import check_is_fitted
@@ -11,16 +11,20 @@ from sklearn.utils.validation import check_is_fitted
 from gpu_encode.encoders.base import Encoder, wanted_container
 from gpu_encode.scale import parts
 from gpu_encode.scale.dask import tasks
-from gpu_encode.scale.dask.orders import encode_ordered
+from gpu_encode.scale.dask.exchange import exchange, receive
 from gpu_encode.scale.dask.partitions import FramePartitions, Partitions, read
-from gpu_encode.scale.dask.trees import add_in_tree
+from gpu_encode.scale.dask.trees import add_in_tree, earlier_sums
 from gpu_encode.scale.messages import RowInPartitionError
-from gpu_encode.scale.parts import EncodingPlan
+from gpu_encode.scale.parts import EncodingPlan, with_categories
 from gpu_encode.scale.parts.plans import for_new_rows, unfitted
 from gpu_encode.words import notices
 from gpu_encode.words.errors.targets import no_target
 
 E = TypeVar("E", bound=Encoder)
+
+# Rows travel between all partitions and all groups: more groups are smaller pieces, fewer groups are larger tasks.
+MOST_GROUPS = 64
+MOST_ROWS = 1 << 26
 
 
 def fit(encoder: E, X: Any, y: Any = None, *, sample_weight: Any = None, groups: Any = None) -> E:
@@ -49,7 +53,7 @@ def fit(encoder: E, X: Any, y: Any = None, *, sample_weight: Any = None, groups:
     import dask
 
     partitions = read_training(encoder, X, y, sample_weight, groups)
-    (learned,) = dask.compute(fit_lazily(encoder, *plan_encoding(encoder, partitions, with_training=False))[0])
+    (learned,) = dask.compute(fit_lazily(encoder, *plan_rows(encoder, for_new_rows(encoder), partitions))[0])
     # A fit alone gives no training encodings, and its scheme need not be the encoder's.
     spoken = [(message, category) for message, category in learned.warnings if category is not notices.LeakWarning]
     adopt(encoder, learned._replace(warnings=spoken))
@@ -82,13 +86,14 @@ def fit_transform(encoder: Encoder, X: Any, y: Any = None, *, sample_weight: Any
 
     encoder._check_container(X)
     partitions = read_training(encoder, X, y, sample_weight, groups)
-    encoding_plan, partitions = plan_encoding(encoder, partitions, with_training=True)
+    encoding_plan, partitions = plan_rows(encoder, unfitted(encoder), partitions)
     # What persists is as large as the categories; a worker that is lost takes nothing with it that is not made again.
     learned, tables, meta = dask.persist(*fit_lazily(encoder, encoding_plan, partitions))
     learned, meta = dask.compute(learned, meta)
     adopt(encoder, learned)
     if encoding_plan.order is not None:
-        return encode_ordered(partitions, encoding_plan, learned, tables, meta)
+        encode = encode_in_sequence if encoding_plan.order == "rows" else encode_in_groups
+        return encode(partitions, encoding_plan.n_rows, learned, tables, meta)
     return (partitions if needs_target(encoding_plan) else partitions.without_target()).table(
         tasks.encode_partition, meta, tables
     )
@@ -117,27 +122,20 @@ def transform(encoder: Encoder, X: Any) -> Any:
     >>> round(encoder.transform(rows).compute(), 4)["shop"].tolist()
     [0.5, 0.6667]
     """
-    import dask
-
     encoder._check_container(X)
     check_is_fitted(encoder, "_model")
     partitions = read(X)
     samples = partitions.samples()
     check_container(encoder, partitions)
     meta = None if samples is None else encoder.transform(samples[0])
-    # One node of the graph for all partitions, and a copy, since the encoder may be fitted again meanwhile.
-    broadcast = dask.delayed(copy(encoder), traverse=False)
-    return partitions.table(tasks.transform_partition, meta, broadcast)
+    # A copy, since the encoder may be fitted again meanwhile.
+    return partitions.table(tasks.transform_partition, meta, copy(encoder))
 
 
 def drift(encoder: Encoder, X: Any) -> list[dict[str, Any]]:
     """Compare new rows with those that the encoder has learned from, now: a partition is counted where it lies."""
-    import dask
-
     model = encoder._counted()
-    counts = read(X).map(tasks.count_partition, dask.delayed(copy(encoder), traverse=False))
-    (total,) = dask.compute(add_in_tree(counts, tasks.add_counts))
-    return total.beside(model)  # type: ignore[no-any-return]
+    return read(X).add_up(tasks.count_partition, copy(encoder)).beside(model)  # type: ignore[no-any-return]
 
 
 def partial_fit(*_: Any, **__: Any) -> None:
@@ -158,11 +156,16 @@ def forget(*_: Any, **__: Any) -> None:
 
 def read_training(encoder: Encoder, X: Any, y: Any, sample_weight: Any, groups: Any) -> Partitions:
     """Read what a call on training rows was given, before anything is computed."""
-    if y is None and encoder._parameters().reads_target:
-        raise no_target(type(encoder).__name__)
     partitions = read(X, y, sample_weight, groups)
-    check_container(encoder, partitions)
+    check_training(encoder, partitions)
     return partitions
+
+
+def check_training(encoder: Encoder, partitions: Partitions) -> None:
+    """Raise ValueError for rows without a target, where one is learned from, and as `check_container` does."""
+    if partitions.vectors[0] is None and encoder._parameters().reads_target:
+        raise no_target(type(encoder).__name__)
+    check_container(encoder, partitions)
 
 
 def check_container(encoder: Encoder, partitions: Partitions) -> None:
@@ -174,30 +177,28 @@ def check_container(encoder: Encoder, partitions: Partitions) -> None:
         )
 
 
-def plan_encoding(encoder: Encoder, partitions: Partitions, with_training: bool) -> tuple[EncodingPlan, Partitions]:
-    """Profile all rows, and plan; the partitions come back with the numbers of their first rows.
+def plan_rows(encoder: Encoder, asked: Encoder, partitions: Partitions, *_: Any) -> tuple[EncodingPlan, Partitions]:
+    """Profile all rows, and plan; the partitions come back with their lengths.
 
     Parameters
     ----------
-    encoder : TargetEncoder
+    encoder : Encoder
+    asked : Encoder
+        The same, unfitted, with the scheme that is to say who may look at whom.
     partitions : Partitions
-    with_training : bool
-        Whether training encodings are wanted; if not, few schemes have to decide who may look at whom.
     """
     import dask
 
     blank, parameters = unfitted(encoder), encoder._parameters()
-    asked = blank if with_training else for_new_rows(encoder)
     profiled = partitions.with_columns(columns_to_profile(asked, partitions))
-    profiles = profiled.map(tasks.profile_partition, dask.delayed(asked._parameters(), traverse=False))
     try:
-        (total,) = dask.compute(add_in_tree(profiles, tasks.join_profiles))
+        total = profiled.add_up(tasks.profile_partition, asked._parameters())
     except RowInPartitionError as error:
-        lengths = dask.compute(*profiled.map(tasks.count_rows)[: error.partition])
+        lengths = dask.compute(*profiled.map(tasks.count_rows, None)[: error.partition])
         raise error.counted(lengths) from None
     # The columns and outputs are always those of the encoder's own scheme.
     encoding_plan = replace(parts.plan(asked, total.profile), encoder=blank, parameters=parameters)
-    return encoding_plan, replace(partitions, first_rows=[0, *accumulate(total.lengths[:-1])])
+    return encoding_plan, replace(partitions, lengths=total.lengths)
 
 
 def columns_to_profile(encoder: Encoder, partitions: Partitions) -> Sequence[Any]:
@@ -213,13 +214,50 @@ def fit_lazily(encoder: Encoder, encoding_plan: EncodingPlan, partitions: Partit
     import dask
 
     shared = dask.delayed(encoding_plan, traverse=False)
-    sums = add_in_tree(partitions.map(tasks.measure_partition, shared), tasks.add_up)
+    sums = add_in_tree(partitions.map(tasks.measure_partition, shared))
     return list(dask.delayed(tasks.fit_tables, nout=3)(unfitted(encoder), shared, sums, partitions.samples()))
 
 
 def needs_target(encoding_plan: EncodingPlan) -> bool:
     """Whether the encoding of a training row depends on its own target: not where its fold says what it sees."""
     return encoding_plan.needs_labels or not encoding_plan.by_folds
+
+
+def encode_in_sequence(partitions: Partitions, _: int, learned: tasks.Learned, tables: Any, meta: Any) -> Any:
+    """Encode rows as they stand: each partition needs the sums of the partitions before it, and no other rows."""
+    import dask
+
+    ready = replace(partitions, extra=earlier_sums(partitions.map(tasks.sum_partition, tables)))
+    if learned.needs_categories:
+        deltas = add_in_tree(ready.map(tasks.mean_deltas_of_partition, tables))
+        tables = dask.delayed(with_categories)(tables, [deltas])
+    return ready.table(tasks.encode_in_sequence, meta, tables)
+
+
+def encode_in_groups(partitions: Partitions, n_rows: int, learned: tasks.Learned, tables: Any, meta: Any) -> Any:
+    """Encode rows in another order: sort them into groups of neighbours, encode these, return to the partitions."""
+    import dask
+
+    number = max(min(partitions.number, MOST_GROUPS), -(-n_rows // MOST_ROWS))
+    orders = range(learned.n_orders)
+    dealt = partitions.deal(partial(tasks.deal_ordered, number), tables, number * learned.n_orders)
+    met = dealt.map(tasks.join_groups, None)
+    groups = [met[order * number : (order + 1) * number] for order in orders]
+    earlier = [earlier_sums([dask.delayed(tasks.sum_group)(rows, tables) for rows in of_order]) for of_order in groups]
+
+    def scan_groups(function: Callable[..., Any], order: int, tables: Any) -> list[Any]:
+        pairs = zip(groups[order], earlier[order], strict=True)
+        return [dask.delayed(function)(group, before, tables, order) for group, before in pairs]
+
+    if learned.needs_categories:
+        deltas = [add_in_tree(scan_groups(tasks.mean_deltas_of_group, order, tables)) for order in orders]
+        tables = dask.delayed(with_categories)(tables, deltas)
+    encodings = [rows for order in orders for rows in scan_groups(tasks.encode_group, order, tables)]
+    select, borders = dask.delayed(tasks.select_rows), dask.delayed([*partitions.first_rows, n_rows], traverse=False)
+    selected = [select(group, rows, borders) for group, rows in enumerate(encodings)]
+    by_partition = exchange("returned", selected, partitions.number, receive)
+    found = replace(partitions.without_target(), extra=by_partition)
+    return found.table(partial(tasks.encode_from_groups, number), meta, tables)
 
 
 def adopt(encoder: Encoder, learned: tasks.Learned) -> None:
