@@ -9,9 +9,8 @@ from cpu_fallback.exact import Floats
 from cpu_fallback.row_numbers import Permutation
 from cpu_fallback.types import Array
 from gpu_encode.fitting.ageing import AgeingScan
-from gpu_encode.fitting.outputs import OutputColumns, make_room
 from gpu_encode.fitting.scans import SegmentMeanDeltas, SequentialScan
-from gpu_encode.fitting.tasks import EncodingTask
+from gpu_encode.fitting.tasks import EncodingTask, OutputColumns, make_room
 from gpu_encode.scale.parts.ordered_rows import OrderedRows, PrecedingSums, map_arrays
 from gpu_encode.scale.parts.tables import EncodingTables
 from gpu_encode.schemes.plans import OrderedPlan
