@@ -19,23 +19,19 @@ def factorize(values: "Array", /) -> "tuple[NDArray[np.int32], Array]":
     """Codes of numbers without null, and their sorted distinct values."""
     if not len(values):
         return np.zeros(0, np.int32), values[:0]
-    if values.dtype.kind in "iu" and (lowest := smallest_of_dense(values)) is not None:
-        # In 64 bits: a narrow type cannot hold its own range; a wide one wraps around to the right number.
-        offset = values.astype(np.int64) - lowest.astype(np.int64)
-        present = np.zeros(int(offset.max()) + 1, bool)
-        present[offset] = True
-        categories = np.flatnonzero(present) + lowest.astype(np.int64)
-        return (np.cumsum(present, dtype=np.int32) - 1)[offset], categories.astype(values.dtype)
+    if values.dtype.kind in "iu":
+        lowest, size = values.min(), int(values.max()) - int(values.min()) + 1
+        if size <= DENSE_RANGE * len(values) + 1024:
+            # In 64 bits: a narrow type cannot hold its own range; a wide one wraps around to the right number.
+            offset = values.astype(np.int64) - lowest.astype(np.int64)
+            present = np.zeros(size, bool)
+            present[offset] = True
+            categories = np.flatnonzero(present) + lowest.astype(np.int64)
+            return (np.cumsum(present, dtype=np.int32) - 1)[offset], categories.astype(values.dtype)
     # A sort keeps either of the two zeros of a float.
     numbers = values + values.dtype.type(0) if values.dtype.kind == "f" else values
     categories, codes = np.unique(numbers, return_inverse=True)
     return codes.astype(np.int32), categories
-
-
-def smallest_of_dense(values: "Array") -> np.generic | None:
-    """Give the smallest value where the range is small enough to index directly."""
-    lowest, highest = values.min(), values.max()
-    return lowest if int(highest) - int(lowest) < DENSE_RANGE * len(values) + 1024 else None
 
 
 def lookup(values: "Array", categories: "Array", /) -> NDArray[np.int32]:

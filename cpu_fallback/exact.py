@@ -635,11 +635,8 @@ def moments(accumulators: "Array", layout: "Layout", first_output: int, deviatio
     """Count, mean and, where asked for, squared deviations of cells (..., classes, layout.width)."""
     out = empty_moments(accumulators.shape, first_output, deviations)
     count, total, square = sums_of(accumulators, layout, first_output)
-    if (
-        all(window.whole for window, _, _ in layout.measures())
-        and peak(accumulators) * max(accumulators.shape[-2], 1) < SMALL
-    ):
-        small_moments(out, *(sums.digits[..., 0] for sums in (count, total, square)))
+    if layout.is_whole and peak(accumulators) * max(accumulators.shape[-2], 1) < SMALL:
+        small_moments(out, count.digits[..., 0], total.digits[..., 0], square.digits[..., 0])
         return out
     out.n[:] = count.to_floats()
     out.mean[:] = quotient(total, count)
@@ -677,5 +674,5 @@ def empty_moments(shape: tuple[int, ...], first_output: int, deviations: bool) -
     one, per_output = (*shape[:-2], 1), (*shape[:-2], shape[-2] - first_output)
     none = (*shape[:-2], 0)
     less, spread = (one, per_output) if deviations else (none, none)
-    n, mean, less_one, fraction = (empty(size, np.float64) for size in (one, per_output, less, spread))
-    return MomentArrays(n, mean, less_one, fraction, empty(spread, np.int64))
+    n, mean = empty(one, np.float64), empty(per_output, np.float64)
+    return MomentArrays(n, mean, empty(less, np.float64), empty(spread, np.float64), empty(spread, np.int64))

@@ -4,7 +4,6 @@ Nothing is stored per row, no row count need be known for folds, and any chunkin
 """
 
 from dataclasses import dataclass, replace
-from math import gcd
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -72,8 +71,9 @@ class FoldPattern:
     @cached_property
     def units(self) -> NDArray[np.int64]:
         """Factors of the maps of a block: all numbers that are coprime to K."""
-        numbers = range(1, self.n_splits + 1) if self.order == "random" else [1]
-        return np.array([a for a in numbers if gcd(a, self.n_splits) == 1], dtype=np.int64)
+        numbers = np.arange(1, self.n_splits + 1 if self.order == "random" else 2, dtype=np.int64)
+        units: NDArray[np.int64] = numbers[np.gcd(numbers, self.n_splits) == 1]
+        return units
 
     def at(self, first_row: int) -> "FoldPattern":
         """Give the same pattern for a chunk that begins at another global row."""

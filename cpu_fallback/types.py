@@ -52,7 +52,14 @@ class Layout:
     @property
     def width(self) -> int:
         """Number of int64 columns of a cell."""
-        return sum(window.width for window, _, _ in self.measures())
+        columns: slice = self.measures()[-1][2]
+        return int(columns.stop)
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether each sum is one whole number."""
+        total, square = self.total, self.square
+        return self.count.whole and (total is None or total.whole) and (square is None or square.whole)
 
     def measures(self) -> list[tuple[Window, int, slice]]:
         """Window, power of the target and columns of each sum kept."""
@@ -131,8 +138,9 @@ class Rows:
 
     def pick(self, chosen: "slice | Array") -> "Rows":
         """Rows of the given numbers, in their order."""
-        parts = (self.codes, self.classes, self.target, self.weight)
-        return Rows(*(None if part is None else part[chosen] for part in parts))  # type: ignore[arg-type]
+        classes = None if self.classes is None else self.classes[chosen]
+        target = None if self.target is None else self.target[chosen]
+        return Rows(self.codes[chosen], classes, target, None if self.weight is None else self.weight[chosen])
 
     def with_codes(self, codes: Array) -> "Rows":
         """Give the same rows under another key."""

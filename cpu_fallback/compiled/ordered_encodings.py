@@ -31,7 +31,7 @@ MOST_COUNTED = 2**31 - 1
 
 def most_ordered_rows(layout: "Layout", /) -> int:
     """Give how many rows need no carry on the way; see `gpu_encode.seam.ops.FusedOps`."""
-    return MOST_COUNTED if all(window.whole for window, _, _ in layout.measures()) else CARRY_AFTER
+    return MOST_COUNTED if layout.is_whole else CARRY_AFTER
 
 
 def tile_size(length: int) -> int:

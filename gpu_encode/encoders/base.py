@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import wraps
 from importlib import import_module
+from operator import attrgetter
 from os import PathLike
 from typing import TYPE_CHECKING, Any, Literal, Protocol, Self, TypeVar, cast
 
@@ -23,7 +24,7 @@ from gpu_encode.fitting.drift import RowCounts
 from gpu_encode.fitting.fit import FitContext, encode_rows, make_model, plan_keys, prepare, sum_rows
 from gpu_encode.fitting.forgetting import forget
 from gpu_encode.fitting.inputs import Inputs
-from gpu_encode.fitting.model import Model, encoded_names, kept_columns, kept_outputs
+from gpu_encode.fitting.model import Model, kept_columns, kept_outputs
 from gpu_encode.fitting.parameters import Parameters, read_each
 from gpu_encode.formulas.encoding_rule import check_weights
 from gpu_encode.seam import devices, ops
@@ -692,27 +693,29 @@ class Encoder(KnownKeywords, TransformerMixin, BaseEstimator, auto_wrap_output_k
         """Raise ValueError if what was learned cannot be kept; nothing is changed yet."""
         model.check_places()
         names = names_at_fit(model)
-        check_unique([*self._encoded_names(model, names), *(names[i] for i in model.selection.passed)])
+        check_unique([*self._encoded_names(model, names), *map(names.__getitem__, model.selection.passed)])
 
     def _encoded_names(self, model: Model, names: Any) -> list[str]:
         """Name the encoded columns, by the names of the columns of X."""
-        return encoded_names(model, names)
+        return model.encoded_names(names)
 
     def _publish(self, model: Model) -> None:
         """Set the fitted attributes."""
         self._model = model
-        of_target = not any(rule.statistic.names_targets for rule in model.rules)
-        if model.targets[0].kind != NO_TARGET and of_target:
-            one = len(model.targets) == 1
-            self.target_type_ = model.targets[0].kind if one else [info.kind for info in model.targets]
-            self.classes_ = model.targets[0].classes if one else [info.classes for info in model.targets]
+        if model.targets[0].kind == NO_TARGET:
+            return
+        for rule in model.rules:
+            if rule.statistic.names_targets:
+                return
+        one = len(model.targets) == 1
+        self.target_type_ = model.targets[0].kind if one else [info.kind for info in model.targets]
+        self.classes_ = model.targets[0].classes if one else [info.classes for info in model.targets]
 
-    def _assemble(self, frame: Frame | Pieces, arrays: list[Array], columns: ColumnMap) -> Any:
-        """Put columns together in the container that the user wants."""
-        return self._assemble_as(self._model, frame, arrays, columns)
-
-    def _assemble_as(self, model: Model, frame: Frame | Pieces, arrays: list[Array], columns: ColumnMap) -> Any:
-        """Put columns together that are named by a model."""
+    def _assemble(
+        self, frame: Frame | Pieces, arrays: list[Array], columns: ColumnMap, model: Model | None = None
+    ) -> Any:
+        """Put columns together in the container that the user wants, named by a model; by the encoder's own if None."""
+        model = self._model if model is None else model
         selection, arrays = model.selection, self._finish(model, arrays)
         wanted = wanted_container(self)
         kind = wanted if wanted in ("pandas", "polars") else None
@@ -783,13 +786,14 @@ def wanted_container(encoder: Encoder) -> str:
 
 def has_names(frame: Frame | Pieces, wanted: str) -> bool:
     """Whether any table of the output has names of columns."""
-    return wanted != "default" or any(part.kind not in ARRAYS for part in frame.parts)
+    return wanted != "default" or not {*map(attrgetter("kind"), frame.parts)} <= {*ARRAYS}
 
 
 def read_scheme(encoder: Any, cv: Any, shuffle: Any = True) -> dict[str, Any]:
     """Read what the user of an encoder gave as `cv`, one for all keys, as fields of `Parameters`."""
     scheme = schemes.resolve(cv, shuffle, encoder.random_state, encoder._owner)
-    return {"scheme": scheme, "of_numbers": of_numbers([(cv, scheme)])}
+    of_numbers = [scheme] if isinstance(scheme, schemes.KFold) and scheme is not cv else []
+    return {"scheme": scheme, "of_numbers": of_numbers}
 
 
 def read_schemes(encoder: Any, by_default: Any = 5, auto: Any = None) -> dict[str, Any]:
@@ -805,6 +809,7 @@ def read_schemes(encoder: Any, by_default: Any = 5, auto: Any = None) -> dict[st
     """
     # What is given for several keys is one scheme, of one draw.
     read: dict[int, tuple[Any, schemes.Scheme]] = {}
+    of_numbers: list[schemes.KFold] = []
 
     def read_one(cv: Any, name: str) -> schemes.Scheme:
         given = auto if auto is not None and isinstance(cv, str) and cv == "auto" else cv
@@ -813,15 +818,12 @@ def read_schemes(encoder: Any, by_default: Any = 5, auto: Any = None) -> dict[st
             if isinstance(encoder.cv, Mapping):
                 check_one_column(encoder._owner, name, scheme)
             read[id(given)] = given, scheme
+            if isinstance(scheme, schemes.KFold) and scheme is not given:
+                of_numbers.append(scheme)
         return read[id(given)][1]
 
     scheme, by_key = read_each(encoder.cv, by_default, read_one, "cv")
-    return {"scheme": scheme, "scheme_by_key": by_key, "of_numbers": of_numbers([*read.values()])}
-
-
-def of_numbers(read: Sequence[tuple[Any, schemes.Scheme]]) -> list[schemes.KFold]:
-    """Give the schemes that were given as a number of folds, of what was given and what it was read as."""
-    return [scheme for cv, scheme in read if isinstance(scheme, schemes.KFold) and scheme is not cv]
+    return {"scheme": scheme, "scheme_by_key": by_key, "of_numbers": of_numbers}
 
 
 def check_one_column(owner: str, name: str, scheme: schemes.Scheme) -> None:

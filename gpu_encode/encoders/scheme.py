@@ -84,7 +84,7 @@ class SchemeEncoder(CategoryEncoder):
         arrays, sums = encode_rows(context, [plan] * len(context.tasks))
         check_same_rows(self._model, sums, context.rows.ops)
         model = replace(self._model, permutations=1)
-        return self._assemble_as(model, context.rows.frame, arrays, context.columns)
+        return self._assemble(context.rows.frame, arrays, context.columns, model)
 
 
 def check_same_rows(model: Model, sums: Sequence[Sequence[CategorySums]], ops: Ops) -> None:

@@ -23,8 +23,8 @@ from gpu_encode.fitting.compatibility import merge_models
 from gpu_encode.fitting.fit import FitContext, make_model, plan_rows, prepare, sum_rows
 from gpu_encode.fitting.inputs import Inputs
 from gpu_encode.fitting.model import Model
-from gpu_encode.fitting.outputs import OutputColumns, look_up, make_room
 from gpu_encode.fitting.parameters import Parameters
+from gpu_encode.fitting.tasks import OutputColumns, look_up, make_room
 from gpu_encode.formulas.encoding_rule import EncodingTable
 from gpu_encode.schemes import LeaveOneOut, Ordered, Scheme, plans
 from gpu_encode.schemes.plans import FoldPlan, SplitPlan

@@ -14,7 +14,7 @@ from gpu_encode.fitting.inputs import SummedColumn
 from gpu_encode.fitting.model import refuse_missing
 from gpu_encode.fitting.parameters import Parameters
 from gpu_encode.formulas.encoding_rule import EncodingRule
-from gpu_encode.schemes import Scheme
+from gpu_encode.formulas.statistic import Statistic
 from gpu_encode.schemes.plans import ValueFolds
 from gpu_encode.seam import devices
 from gpu_encode.seam.ops import Ops, device_of
@@ -88,7 +88,9 @@ def read_categories(
         For values that cannot be categories, or that the policies refuse.
     """
     statistic = parameters.statistic
-    in_one_pass = sums_find_categories(parameters, ops, sums_alone, summed)
+    # On a GPU, which keeps the codes unwritten, they may be asked for as well.
+    of_all = sums_alone or (device_of(ops) == "cuda" and parameters.leaves_one_out)
+    in_one_pass = of_all and sums_find_categories(statistic, summed)
     by_type = sums_alone and not statistic.needs.sums and parameters.missing != "error"
     no_sums = None if statistic.needs.sums else CategorySums.of_nothing()
     columns = columns.remember(entries)
@@ -103,28 +105,25 @@ def read_categories(
             categories = sum_whole_numbers(entry, columns, ops, summed[0], specs[0])
         elif by_type and (key := CategoryIndex.by_type(entry, columns)) is not None:
             categories = RowCategories(key, np.zeros(0, np.int32), no_sums)
-        if categories is None:
+        if categories is None and device_of(ops) == "cuda":
             categories = index_whole_numbers(entry, columns, ops, no_sums)
         if categories is None:
             key, codes = CategoryIndex.fit(entry, columns, ops, missing == "category", columns.joined)
             categories = RowCategories(key, codes, no_sums)
         # A hierarchy whose rule does not fit the values is refused here, before anything is kept.
         _ = categories.key.levels
-        if not isinstance(categories.found, UnwrittenCodes):
+        if missing == "error" and not isinstance(categories.found, UnwrittenCodes):
             refuse_missing(categories.codes, missing, repr(entry.name), columns.frame)
         read.append(categories)
     return read
 
 
-def sums_find_categories(parameters: Parameters, ops: Ops, sums_alone: bool, summed: Sequence[SummedColumn]) -> bool:
+def sums_find_categories(statistic: Statistic, summed: Sequence[SummedColumn]) -> bool:
     """Whether categories may be found together with the sums over all rows, by which they are then encoded."""
-    # On a GPU, which keeps the codes unwritten, they may be asked for as well.
-    of_all = sums_alone or (parameters.leaves_one_out and device_of(ops) == "cuda")
     # The values of a distribution are found by the codes of rows.
-    one_sum = len(summed) == 1 and not parameters.statistic.of_target(0).needs.distribution
+    one_sum = len(summed) == 1 and not statistic.of_target(0).needs.distribution
     # Of many classes the number of categories has to be known first: sums may not fit.
-    few_classes = all(column.target.n_classes <= MANY_CLASSES for column in summed)
-    return of_all and parameters.statistic.needs.sums and one_sum and few_classes
+    return statistic.needs.sums and one_sum and summed[0].target.n_classes <= MANY_CLASSES
 
 
 def look_up_categories(
@@ -200,7 +199,7 @@ def index_whole_numbers(
     entry: KeySpec, columns: ColumnMap, ops: Ops, no_sums: CategorySums | None
 ) -> RowCategories | None:
     """Find the categories of a column of whole numbers on a GPU, where codes may stay unwritten; None for any other."""
-    if device_of(ops) == "cpu" or columns.repeated.intersection(entry.columns):
+    if columns.repeated.intersection(entry.columns):
         return None
     whole_numbers = read_whole_numbers(entry, columns, ops)
     if whole_numbers is None:
@@ -223,16 +222,6 @@ def key_of(entry: KeySpec, distinct: Array, dtype: str, ops: Ops) -> CategoryInd
     return CategoryIndex(
         entry, [Vocabulary(Values("number", number_storage(ops.to_host(distinct), entry.name), dtype))]
     )
-
-
-def read_scheme_columns(
-    scheme: Scheme, frame: Frame | Pieces, groups: Frame | Pieces | None, ops: Ops
-) -> dict[str, FactorizedColumn]:
-    """Number the values of every column that a scheme reads, by what it reads the column as; `groups` beside X."""
-    columns = {}
-    for column, role in scheme.reads():
-        columns[role] = column_keys(frame, groups if column is None else column, role, ops)
-    return columns
 
 
 def column_keys(frame: Frame | Pieces, column: Any, role: str, backend: Ops) -> FactorizedColumn:

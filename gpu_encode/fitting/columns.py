@@ -1,6 +1,5 @@
 """Which columns of X are encoded, alone or jointly, which pass through, and where they are in another frame."""
 
-from collections import Counter
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import combinations
@@ -107,7 +106,8 @@ class Selection:
 
     def names(self, names: Sequence[Any]) -> list[str]:
         """Give the entries' output names, made of the columns' names."""
-        return ["_x_".join(str(names[i]) for i in entry.members) for entry in self.entries]
+        called = [*map(str, names)]
+        return ["_x_".join(map(called.__getitem__, entry.members)) for entry in self.entries]
 
     @property
     def needed(self) -> list[int]:
@@ -146,14 +146,16 @@ def _no_column(role: str, found: object) -> ValueError:
 
 def select(frame: Frame | Pieces, columns: Any, hierarchy: Any, scheme_columns: Sequence[Any]) -> Selection:
     """Read the `columns` and `hierarchy` parameters against a frame."""
-    used = [locate(frame, column, "The scheme's column") for column in scheme_columns]
-    tree = read_hierarchy(frame, hierarchy)
+    used = {locate(frame, column, "The scheme's column") for column in scheme_columns}
+    tree = {} if hierarchy is None else read_hierarchy(frame, hierarchy)
     everything = columns is None
-    groups = [(position,) for position in range(frame.n_columns)] if everything else read_columns(frame, columns)
+    groups = list(zip(range(frame.n_columns), strict=True)) if everything else read_columns(frame, columns)
     chosen = not everything and not isinstance(columns, list) and is_choice(columns)
-    if everything or chosen:
-        consumed = {position for above in tree.values() if not isinstance(above, Derived) for position in above}
-        groups = [group for group in groups if consumed.union(used).isdisjoint(group)]
+    consumed = {*used}
+    for above in tree.values():
+        consumed.update(() if isinstance(above, Derived) else above)
+    if consumed and (everything or chosen):
+        groups = [group for group in groups if consumed.isdisjoint(group)]
     if not groups:
         others = "every column is used by the scheme, as values or by a hierarchy"
         why = others if everything else f"columns={columns!r} chooses none" if chosen else "columns is empty"
@@ -166,21 +168,19 @@ def select(frame: Frame | Pieces, columns: Any, hierarchy: Any, scheme_columns: 
                     "or summed (values), and cannot be encoded as well. Leave it out of columns, or give X a copy of "
                     "it under another name."
                 )
-    missing = [key for key in tree if key not in groups]
-    if missing:
-        raise not_encoded("hierarchy", frame.label(missing[0][0]))
-    entries = [specify_key(group, tree.get(group)) for group in groups]
-    touched = {position for entry in entries for position in entry.columns}
+    for key in tree:
+        if key not in groups:
+            raise not_encoded("hierarchy", frame.label(key[0]))
+    entries: list[KeySpec] = []
+    touched: set[int] = set()
+    for group in groups:
+        above = tree.get(group, ())
+        # The user lists the nearest level first; a path starts at the top.
+        levels = {"rule": above} if isinstance(above, Derived) else {"above": above[::-1]}
+        entries.append(KeySpec("", group, **levels))
+        touched.update(entries[-1].columns)
     passed = [] if everything else [position for position in range(frame.n_columns) if position not in touched]
-    return Selection(entries, passed, sorted({*used} - touched), everything)
-
-
-def specify_key(group: tuple[int, ...], above: "tuple[int, ...] | Derived | None") -> KeySpec:
-    """Say which columns a key is made of, and what lies above it."""
-    if isinstance(above, Derived):
-        return KeySpec("", group, (), above)
-    # The user lists the nearest level first; a path starts at the top.
-    return KeySpec("", group, tuple(reversed(above or ())))
+    return Selection(entries, passed, sorted(used - touched), everything)
 
 
 def read_columns(frame: Frame | Pieces, columns: Any) -> list[tuple[int, ...]]:
@@ -199,8 +199,6 @@ def read_columns(frame: Frame | Pieces, columns: Any) -> list[tuple[int, ...]]:
 
 def read_hierarchy(frame: Frame | Pieces, hierarchy: Any) -> "dict[tuple[int, ...], tuple[int, ...] | Derived]":
     """Read the hierarchies: columns from the nearest level to the top, or a rule."""
-    if hierarchy is None:
-        return {}
     if not isinstance(hierarchy, Mapping):
         raise ValueError(
             'hierarchy must map a column to its levels, such as {"zip": ["zip4", "zip3"]}, or to Prefixes, Parts or '
@@ -234,8 +232,8 @@ def value_of_each_key(name: str, value: Any, others: Any, selection: Selection, 
     ValueError
         If the dict names what is no column, or is not encoded, or one key twice.
     """
-    if not isinstance(value, Mapping):
-        return [value] * len(selection.entries)
+    if not isinstance(value, Mapping) or not value:
+        return [others if isinstance(value, Mapping) else value] * len(selection.entries)
     given: dict[tuple[int, ...], Any] = {}
     keys = [entry.members for entry in selection.entries]
     for column, of_key in value.items():
@@ -280,11 +278,14 @@ class ColumnMap:
         """Give the same, in which the codes of columns that several keys read are kept, if rows are few."""
         if len(entries) < 2:
             return self
-        read = Counter(column for entry in entries for column in entry.columns)
-        repeated = frozenset(column for column, times in read.items() if times > 1)
+        once: set[int] = set()
+        repeated: set[int] = set()
+        for entry in entries:
+            for column in entry.columns:
+                (repeated if column in once else once).add(column)
         if not repeated or self.n_rows > FEW_ROWS:
             return self
-        return replace(self, repeated=repeated, joined={}, _kept={})
+        return replace(self, repeated=frozenset(repeated), joined={}, _kept={})
 
     def keys(self, column: int, ops: Ops) -> FactorizedColumn:
         """Codes and the sorted distinct values of a column."""
@@ -319,7 +320,7 @@ class ColumnMap:
 
 def map_columns(frame: Frame | Pieces) -> ColumnMap:
     """Map the columns of the table of the fit itself: each is where it is."""
-    return ColumnMap(frame, {position: position for position in range(frame.n_columns)})
+    return ColumnMap(frame, dict(enumerate(range(frame.n_columns))))
 
 
 def locate_columns(

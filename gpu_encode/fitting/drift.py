@@ -8,7 +8,7 @@ import numpy as np
 from cpu_fallback.types import MISSING, UNKNOWN, Array
 from gpu_encode.fitting.columns import locate_columns
 from gpu_encode.fitting.model import Model, weights_of
-from gpu_encode.fitting.outputs import missing_rows
+from gpu_encode.fitting.tasks import missing_rows
 from gpu_encode.formulas.stability import index_by_chance, stability_index
 from gpu_encode.seam.ops import Ops
 from gpu_encode.tables.frames import Frame, Pieces

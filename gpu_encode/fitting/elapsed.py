@@ -43,7 +43,7 @@ class Elapsed:
         n_categories: int,
         ops: Ops,
     ) -> "list[Elapsed]":
-        """Give the column, where the rule of one target has it.
+        """Give the column of a rule that has it, for one target.
 
         Parameters
         ----------
@@ -61,7 +61,7 @@ class Elapsed:
             Where the encodings lie.
         """
         statistic: Any = rule.statistic
-        if not statistic.needs.dates or distribution is None or dates is None:
+        if distribution is None or dates is None:
             return []
         unseen = None if encodings is None else ops.to_host(encodings.unseen)
         earlier = EarlierDates.of(distribution, dates, n_categories, unseen)

@@ -11,8 +11,7 @@ from gpu_encode.fitting.ageing import as_views
 from gpu_encode.fitting.elapsed import Elapsed
 from gpu_encode.fitting.leave_one_out import leave_one_out
 from gpu_encode.fitting.ordered import ordered, ordered_by_age
-from gpu_encode.fitting.outputs import look_up
-from gpu_encode.fitting.tasks import EncodingTask
+from gpu_encode.fitting.tasks import EncodingTask, look_up
 from gpu_encode.formulas.encoding_rule import EncodingRule, EncodingTable, table, total_and_leaf
 from gpu_encode.schemes.plans import FoldPlan, OrderedPlan, Plan, SplitPlan
 from gpu_encode.seam.ops import Ops
@@ -81,7 +80,7 @@ def train(task: EncodingTask, plan: Plan, out: Array, want_unseen: bool, total: 
     if isinstance(plan, OrderedPlan) and plan.new_rows is not None:
         return Trained(sum_for_new_rows(task, plan), ordered_by_age(task, plan, out, want_unseen))
     others = task.rows.weight is None and len(task.rows) > 1
-    want_unseen = want_unseen or task.rule.statistic.needs.dates
+    want_unseen = want_unseen or task.rule.needs.dates
     if isinstance(plan, OrderedPlan):
         # The first row of a random order sees all others.
         shuffled = all(isinstance(order, Permutation) for order in plan.orders)
@@ -89,8 +88,9 @@ def train(task: EncodingTask, plan: Plan, out: Array, want_unseen: bool, total: 
     else:
         statistics = task.measure(None, 1)
         trained = Trained(statistics, leave_one_out(task, statistics, out, want_unseen), others)
-    # Earlier dates are those that these rows see in any case: neither a row's own, nor any that come after it.
-    write_elapsed(task, trained.statistics.distribution, None, None, out, trained.unseen)
+    if task.rule.needs.dates:
+        # Earlier dates are those that these rows see in any case: neither a row's own, nor any that come after it.
+        write_elapsed(task, trained.statistics.distribution, None, None, out, trained.unseen)
     return trained
 
 
@@ -102,9 +102,7 @@ def write_elapsed(
     out: Array,
     unseen: Array | None = None,
 ) -> None:
-    """Write the seconds since the last date that each row's view sees, where they are asked for."""
-    if not task.rule.statistic.needs.dates:
-        return
+    """Write the seconds since the last date that each row's view sees."""
     for elapsed in Elapsed.of(visible, task.vocabulary, task.rule, encodings, (0, 0), task.key.n_categories, task.ops):
         elapsed.write(task.ops, task.rows.codes, folds, task.dates, out, task.key.entry.name, unseen)
 
@@ -116,11 +114,13 @@ def by_folds(task: EncodingTask, plan: FoldPlan, out: Array, want_unseen: bool, 
     if total is None and not plan.blow_up:
         total, leaf = total_and_leaf(sums, plan.visibility, task.rule, task.ops)
     new, encodings = tables_by_fold(sums, plan, task.key, task.rule, task.ops, total, leaf, out.dtype)
-    visible = seen_values(sums, plan) if task.rule.statistic.needs.dates else None
+    folds, reads_dates = plan.lookup_folds, task.rule.needs.dates
+    visible = seen_values(sums, plan) if reads_dates else None
     # What the tables were made of makes room for them in the type of the output.
     del sums, leaf
-    unseen = look_up(task.ops, encodings, task.rows.codes, plan.lookup_folds, out, want_unseen)
-    write_elapsed(task, visible, encodings, plan.lookup_folds, out)
+    unseen = look_up(task.ops, encodings, task.rows.codes, folds, out, want_unseen)
+    if reads_dates:
+        write_elapsed(task, visible, encodings, folds, out)
     return Trained(new, unseen, total is not None and bool((total.n > 0).all()), total)
 
 
@@ -178,7 +178,8 @@ def by_splits(task: EncodingTask, plan: SplitPlan, out: Array, want_unseen: bool
         views = replace(views, distribution=Distribution.side_by_side(distributions))  # type: ignore[arg-type]
     encodings = table(views, None, task.key, task.rule, task.ops)
     unseen = look_up(task.ops, encodings, task.rows.codes, plan.folds, out, want_unseen)
-    write_elapsed(task, views.distribution, encodings, plan.folds, out)
+    if task.rule.needs.dates:
+        write_elapsed(task, views.distribution, encodings, plan.folds, out)
     return Trained(everything, unseen)
 
 

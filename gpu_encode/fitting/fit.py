@@ -7,13 +7,13 @@ rows see, and `encode_rows` the training encodings as well; `make_model` puts to
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from cpu_fallback.types import Array, Layout, Rows
 from gpu_encode.fitting import encodings
-from gpu_encode.fitting.categories import RowCategories, look_up_categories, read_categories, read_scheme_columns
+from gpu_encode.fitting.categories import RowCategories, column_keys, look_up_categories, read_categories
 from gpu_encode.fitting.columns import ColumnMap, Selection, locate, locate_columns, map_columns, select
 from gpu_encode.fitting.compatibility import (
     check_columns,
@@ -23,9 +23,8 @@ from gpu_encode.fitting.compatibility import (
 )
 from gpu_encode.fitting.inputs import Inputs, SummedColumn, TrainingRows, read_rows, read_summed
 from gpu_encode.fitting.model import Model, TargetInfo
-from gpu_encode.fitting.outputs import OutputColumns, make_room, missing_rows, to_columns
 from gpu_encode.fitting.parameters import Parameters
-from gpu_encode.fitting.tasks import EncodingTask
+from gpu_encode.fitting.tasks import EncodingTask, OutputColumns, make_room, missing_rows, to_columns
 from gpu_encode.formulas.encoding_rule import EncodingRule, check_weights
 from gpu_encode.schemes import Ordered, Scheme, Splits
 from gpu_encode.schemes.plans import Plan, Request, RowsAtHand, all_rows, assign
@@ -116,7 +115,7 @@ def prepare(
     if known is not None:
         check_same_columns(known, rows.frame, selection, summed if parameters.values else [])
     rules = parameters.rules(selection, rows.frame)
-    specs = [specify_sums(parameters, rows, number, column) for number, column in enumerate(summed)]
+    specs = specify_sums(parameters, rows.ops, summed)
     columns = map_columns(rows.frame)
     if fixed_keys is not None:
         categories = look_up_categories(parameters, fixed_keys, columns, rows.ops)
@@ -154,7 +153,7 @@ def prepare_again(parameters: Parameters, inputs: Inputs, known: Model) -> FitCo
     rows = read_rows(parameters, inputs)
     columns = locate_columns(rows.frame, known.selection, known.feature_names, known.n_features, parameters.owner)
     summed = read_summed(parameters, rows, fixed=known.targets)
-    specs = [specify_sums(parameters, rows, number, column) for number, column in enumerate(summed)]
+    specs = specify_sums(parameters, rows.ops, summed)
     remembered = columns.remember([key.entry for key in known.keys])
     categories = look_up_categories(parameters, known.keys, remembered, rows.ops)
     tasks = make_tasks(rows, summed, specs, categories, known.rules)
@@ -172,15 +171,20 @@ def select_columns(parameters: Parameters, frame: Frame | Pieces) -> Selection:
                 for column in scheme.used_columns():
                     locate(frame, column, "The scheme's column")
         selection = select(frame, parameters.columns, parameters.hierarchy, parameters.training_columns)
-    dates = [locate(frame, column, "values:") for column in parameters.date_columns]
-    selection = replace(selection, dates=dates) if dates else selection
+    if dates := parameters.date_columns:
+        selection = replace(selection, dates=[locate(frame, column, "values:") for column in dates])
     return selection.named(frame.names or [f"x{i}" for i in range(frame.n_columns)])
 
 
-def specify_sums(parameters: Parameters, rows: TrainingRows, number: int, summed: SummedColumn) -> SumSpec:
-    """Find the digits that the exact sums of a target need."""
-    squares = any(statistic.of_target(number).needs.squares for statistic in parameters.every_statistic)
-    return category_sums.choose_spec(rows.ops, summed.target, summed.weight, squares, parameters.drop)
+def specify_sums(parameters: Parameters, ops: Ops, summed: Sequence[SummedColumn]) -> list[SumSpec]:
+    """Find the digits that the exact sums of every target need."""
+    specs = []
+    for number, column in enumerate(summed):
+        squares = False
+        for statistic in parameters.every_statistic:
+            squares |= statistic.of_target(number).needs.squares
+        specs.append(category_sums.choose_spec(ops, column.target, column.weight, squares, parameters.drop))
+    return specs
 
 
 def make_tasks(
@@ -191,22 +195,23 @@ def make_tasks(
     rules: Sequence[EncodingRule],
 ) -> list[list[EncodingTask]]:
     """Put together what is computed of each key and target."""
-    return [
-        [
-            EncodingTask(
-                rows.ops,
-                column.rows(of_key.found),
-                of_key.key,
-                column.target.n_classes,
-                specs[number],
-                rule.of_target(number),
-                of_key.sums,
-                column.target.vocabulary,
+    tasks: list[list[EncodingTask]] = []
+    for of_key, rule in zip(categories, rules, strict=True):
+        tasks.append([])
+        for number, (column, spec) in enumerate(zip(summed, specs, strict=True)):
+            tasks[-1].append(
+                EncodingTask(
+                    rows.ops,
+                    column.rows(of_key.found),
+                    of_key.key,
+                    column.target.n_classes,
+                    spec,
+                    rule.of_target(number),
+                    of_key.sums,
+                    column.target.vocabulary,
+                )
             )
-            for number, column in enumerate(summed)
-        ]
-        for of_key, rule in zip(categories, rules, strict=True)
-    ]
+    return tasks
 
 
 def plan_keys(context: FitContext, for_new_rows: bool = False) -> list[Plan]:
@@ -214,31 +219,29 @@ def plan_keys(context: FitContext, for_new_rows: bool = False) -> list[Plan]:
 
     `for_new_rows` says that only new rows are to be encoded: a scheme that lets them see all rows then plans nothing.
     """
-    rows, made = context.rows, {}
-    chosen = context.parameters.scheme_of_each_key(context.selection, rows.frame)
-    for scheme in chosen:
+    rows, plans = context.rows, []
+    made: dict[int, Plan] = {}
+    for scheme in context.parameters.scheme_of_each_key(context.selection, rows.frame):
         if id(scheme) not in made:
             needed = scheme.new_rows_see_folds or not for_new_rows
             with context.parameters.naming_scheme(scheme):
                 made[id(scheme)] = plan_rows(scheme, rows, context.targets) if needed else all_rows()
-    return [made[id(scheme)] for scheme in chosen]
+        plans.append(made[id(scheme)])
+    return plans
 
 
 def plan_rows(scheme: Scheme, rows: TrainingRows, read_targets: Sequence[Target]) -> Plan:
     """Let a scheme decide who may look at whom, and give every row its fold or its place in the order."""
     ops = rows.ops
-    columns = read_scheme_columns(scheme, rows.frame, rows.groups, ops)
-    counts = {
-        role: ops.to_host(np.bincount(column.codes, minlength=len(column.vocabulary)))
-        for role, column in columns.items()
-    }
+    codes, counts, values = {}, {}, {}
+    for column, role in scheme.reads():
+        codes[role], values[role], _ = column_keys(rows.frame, rows.groups if column is None else column, role, ops)
+        counts[role] = ops.to_host(np.bincount(codes[role], minlength=len(values[role])))
     class_counts = [count_classes(rows, target) for target in read_targets] if scheme.reads_classes else []
     X, y = rows.inputs.for_splitter() if isinstance(scheme, Splits) else (None, None)
-    values = {role: column.vocabulary for role, column in columns.items()}
     lacking = rows_without_target(read_targets, ops) if isinstance(scheme, Splits) else None
     with rows.inputs.naming_piece("y"):
         plan = scheme.plan(Request(rows.n_rows, counts, class_counts, values, X, y, rows.groups, lacking))
-    codes = {role: column.codes for role, column in columns.items()}
     return assign(plan, RowsAtHand(ops, rows.n_rows, codes, read_targets[0].labels))
 
 
@@ -267,37 +270,55 @@ def sum_rows(context: FitContext, plans: Sequence[Plan] | None = None) -> list[l
 
 def encode_rows(context: FitContext, plans: Sequence[Plan]) -> tuple[list[Array], list[list[CategorySums]]]:
     """Encode the training rows by the plan of each key: columns, then indicators; and the sums that new rows see."""
-    parameters = context.parameters
-    widths = [
-        [task.n_outputs * encodings.n_columns(plan) for task in tasks]
-        for tasks, plan in zip(context.tasks, plans, strict=True)
-    ]
-    n_rows, n_outputs = context.rows.n_rows, sum(map(sum, widths))
-    matrix = make_room(context.rows.ops, n_rows, n_outputs, parameters.dtype, context.targets)
+    parameters, ops, n_outputs = context.parameters, context.rows.ops, 0
+    for tasks, plan in zip(context.tasks, plans, strict=True):
+        for task in tasks:
+            n_outputs += task.n_outputs * encodings.n_columns(plan)
+    matrix = make_room(ops, context.rows.n_rows, n_outputs, parameters.dtype, context.targets)
     output = OutputColumns(matrix, parameters.indicators)
     totals: dict[Any, Moments | None] = {}
-    priors_of_seen: list[list[Array]] = [[] for _ in plans]
-    sums, unsure = [], [False] * len(plans)
-    for entry, (tasks, sizes, plan) in enumerate(zip(context.tasks, widths, plans, strict=True)):
-        kept = []
-        for number, (task, size) in enumerate(zip(tasks, sizes, strict=True)):
-            first = number == context.rules[entry].statistic.first_target
-            want_unseen = "unseen" in parameters.indicators and first
-            out = output.next(size)
+    sums: list[list[CategorySums]] = []
+    unseen = UnseenRows({}, set())
+    for entry, (tasks, plan) in enumerate(zip(context.tasks, plans, strict=True)):
+        sums.append([])
+        for number, task in enumerate(tasks):
+            rule, first = task.rule, number == context.rules[entry].statistic.first_target
+            out = output.next(task.n_outputs * encodings.n_columns(plan))
             # Of keys that need the same, moments of all rows are those of the first.
-            alike = id(plan), number, task.rule.statistic.needs, task.rule.describe_fused() is None
+            alike = id(plan), number, rule.needs, ops.fused is None or rule.describe_fused() is None
+            want_unseen = first and "unseen" in parameters.indicators
             done = encodings.train(task, plan, out, want_unseen, totals.get(alike))
             totals[alike] = done.total
-            if isinstance(task.rule.prior, str) and not done.all_see:
-                priors_of_seen[entry] += to_columns(out)
-            unsure[entry] |= task.rule.prior is None and task.rule.needs_rows and not done.all_see
-            kept.append(done.statistics)
-            if first:
+            if not done.all_see:
+                unseen.note(plan, rule, out)
+            sums[-1].append(done.statistics)
+            if first and parameters.indicators:
                 output.add_indicators(done.unseen, partial(find_missing, context, entry))
-        sums.append(kept)
-    check_weights(parameters.owner, context.rules, sums, context.rows.ops)
-    warn_of_plans(context, plans, sums, priors_of_seen, unsure)
+    check_weights(parameters.owner, context.rules, sums, ops)
+    warn_of_plans(context, plans, sums, unseen)
     return output.to_list(), sums
+
+
+class UnseenRows(NamedTuple):
+    """What may show that rows see no rows.
+
+    Parameters
+    ----------
+    columns : dict of int to list of array
+        Encodings whose prior is a mean of what is seen, by the identity of their plan.
+    unsure : set of int
+        Plans by which encodings may be NaN for reasons of their own.
+    """
+
+    columns: dict[int, list[Array]]
+    unsure: set[int]
+
+    def note(self, plan: Plan, rule: EncodingRule, out: Array) -> None:
+        """Note the encodings of a key and target, in columns of a matrix."""
+        if isinstance(rule.prior, str):
+            self.columns.setdefault(id(plan), []).extend(to_columns(out))
+        elif rule.prior is None and rule.needs_rows:
+            self.unsure.add(id(plan))
 
 
 def find_missing(context: FitContext, entry: int) -> Array:
@@ -310,33 +331,22 @@ def warn_of_plans(
     context: FitContext,
     plans: Sequence[Plan],
     sums: Sequence[Sequence[CategorySums]],
-    priors_of_seen: Sequence[list[Array]],
-    unsure: Sequence[bool],
+    unseen: UnseenRows,
 ) -> None:
     """Warn, once for each plan, of encodings that leak, and of rows that see none.
 
-    Parameters
-    ----------
-    context : FitContext
-    plans : list of Plan
-        One for each key, as are all that follow.
-    sums : list of list of CategorySums
-        What new rows see, by target.
-    priors_of_seen : list of list of array
-        Encodings whose prior is a mean of what is seen.
-    unsure : list of bool
-        Whether encodings may be NaN for reasons of their own.
+    `plans` has one for each key, and `sums` what new rows see, sums[key][target].
     """
-    parameters = context.parameters
+    parameters, warned = context.parameters, set()
     schemes = parameters.scheme_of_each_key(context.selection, context.rows.frame)
-    for first, plan in enumerate(plans):
-        keys = [key for key, other in enumerate(plans) if other is plan]
-        if first != keys[0]:
+    for plan, scheme, of_key in zip(plans, schemes, sums, strict=True):
+        if id(plan) in warned:
             continue
+        warned.add(id(plan))
         parameters.warn_of_leak(plan)
-        warn_of_rare_classes(context, schemes[first], sums[first])
-        parameters.warn_of_nothing_seen([column for key in keys for column in priors_of_seen[key]], plan)
-        if any(unsure[key] for key in keys):
+        warn_of_rare_classes(context, scheme, of_key)
+        parameters.warn_of_nothing_seen(unseen.columns.get(id(plan), []), plan)
+        if id(plan) in unseen.unsure:
             parameters.warn_of_first_rows(plan, context.rows.n_rows)
 
 
@@ -362,8 +372,6 @@ def sum_pairs(context: FitContext, most: float = np.inf) -> list[PairSums]:
     ops, weight, counted, n_pairs = context.rows.ops, context.rows.weight, [], 0
     pairs = context.selection.pairs
     asked = [pair for number, pair in enumerate(pairs) if pair[::-1] not in pairs[:number]]
-    if not asked or not most:
-        return []
     spec = category_sums.choose_spec(ops, targets.no_target(context.rows.n_rows), weight, squares=False, drop=None)
     for pair in asked:
         found = [context.categories[place] for place in pair]
@@ -390,5 +398,5 @@ def make_model(context: FitContext, sums: Sequence[Sequence[CategorySums]], most
         parameters.indicators,
         parameters.dtype,
         scheme.n_permutations if isinstance(scheme, Ordered) and not scheme.average else 1,
-        sum_pairs(context, most_pairs),
+        sum_pairs(context, most_pairs) if context.selection.pairs and most_pairs else [],
     )

@@ -45,15 +45,11 @@ class Inputs:
         tables = frames.tables_of(X) if frames.is_collection(X) else None
         self.tables = [X] if tables is None else tables
         self.frame = frames.read(X) if tables is None else frames.read_pieces(tables)
-        vectors = {"y": y, "sample_weight": sample_weight, "groups": groups}
-        self._vectors = {
-            role: None if data is None else frames.in_line(data, role, self.frame) for role, data in vectors.items()
-        }
-
-    @property
-    def has_target(self) -> bool:
-        """Whether y was given."""
-        return self._vectors["y"] is not None
+        self.has_target = y is not None
+        self._vectors = {"y": y, "sample_weight": sample_weight, "groups": groups}
+        for role, data in self._vectors.items():
+            if data is not None:
+                self._vectors[role] = frames.in_line(data, role, self.frame)
 
     def device(self, wanted: str) -> str:
         """Where to compute; several tables are all computed where the first one is."""
@@ -128,18 +124,13 @@ def takes_groups(scheme: Scheme) -> bool:
     return hasattr(getattr(scheme, "cv", None), "split") or any(column is None for column, _ in scheme.reads())
 
 
-def index_of(data: Any) -> Any:
-    """Give the index of a frame or series as pandas has it; None of all else."""
-    # Of the class, since what Dask has yet to compute has any attribute.
-    return data.index if hasattr(type(data), "iloc") else None
-
-
 def is_in_another_order(table: Any, vector: Any) -> bool:
     """Whether a vector has as many rows as a table, and another index; of another number of rows an error tells."""
-    index, other = index_of(table), index_of(vector)
-    if index is None or other is None or other is index or len(other) != len(index):
+    # Of the class, since what Dask has yet to compute has any attribute.
+    if not (hasattr(type(vector), "iloc") and hasattr(type(table), "iloc")):
         return False
-    return not other.equals(index)
+    index, other = table.index, vector.index
+    return other is not index and len(other) == len(index) and not other.equals(index)
 
 
 @dataclass(frozen=True, eq=False)
@@ -149,6 +140,10 @@ class TrainingRows:
     Parameters
     ----------
     inputs : Inputs
+        What the call was given.
+    frame : Frame or Pieces
+        The table.
+    n_rows : int
     ops : Ops
     weight : array (rows,), optional
         Checked, where `ops` computes.
@@ -157,23 +152,16 @@ class TrainingRows:
     """
 
     inputs: Inputs
+    frame: Frame | Pieces
+    n_rows: int
     ops: Ops
     weight: Array | None
     groups: Frame | Pieces | None
 
-    @property
-    def frame(self) -> Frame | Pieces:
-        """The table."""
-        return self.inputs.frame
-
-    @property
-    def n_rows(self) -> int:
-        """Number of rows."""
-        return self.inputs.frame.n_rows
-
-    def targets(self, keep_missing: bool = False) -> list[tuple[str | None, Any]]:
-        """Name, if there is one, and values of each target, where the backend reads them."""
-        return [(name, frames.move_to_reader(values, self.ops)) for name, values in self.inputs.targets(keep_missing)]
+    @classmethod
+    def of(cls, inputs: Inputs, ops: Ops, weight: Array | None = None) -> Self:
+        """Give what a call was given, with the weights as `ops` has checked them."""
+        return cls(inputs, inputs.frame, inputs.frame.n_rows, ops, weight, inputs.groups())
 
 
 def read_rows(parameters: Parameters, inputs: Inputs, all_rows: bool = True) -> TrainingRows:
@@ -206,7 +194,7 @@ def read_rows(parameters: Parameters, inputs: Inputs, all_rows: bool = True) -> 
         if weight is not None:
             weight = targets.check_weight(backend, frames.move_to_reader(weight, backend), all_rows)
             weight = backend.to_device(weight)
-    return TrainingRows(inputs, backend, weight, inputs.groups())
+    return TrainingRows.of(inputs, backend, weight)
 
 
 @dataclass(frozen=True, eq=False)
@@ -273,7 +261,8 @@ def read_targets(
     more_may_come: bool,
 ) -> list[Target]:
     """Read the targets of y: as all rows have decided, as earlier calls have, or by what these rows hold."""
-    named = rows.targets(parameters.missing_target == "keep")
+    given = rows.inputs.targets(parameters.missing_target == "keep")
+    named = [(name, frames.move_to_reader(values, rows.ops)) for name, values in given]
     if parameters.cut is not None:
         if earlier is not None:
             parameters.cut.check_fixed()
@@ -374,8 +363,8 @@ def read_value_columns(
 
 def add_terms(summed: list[SummedColumn], statistic: Statistic, ops: Ops) -> list[SummedColumn]:
     """Put the terms that a statistic asks for in place of each target; of several that it joins, in place of all."""
-    columns = []
-    for number, group in enumerate([summed] if statistic.needs.joined_targets else [[column] for column in summed]):
+    columns: list[SummedColumn] = []
+    for number, group in enumerate([summed] if statistic.needs.joined_targets else zip(summed, strict=True)):
         of_target = statistic.of_target(number)
         if of_target.needs.terms == 1:
             columns += group

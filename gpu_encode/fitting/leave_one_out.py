@@ -7,9 +7,8 @@ import numpy as np
 
 from cpu_fallback.exact import Floats, Integers
 from cpu_fallback.types import Array, Rows
-from gpu_encode.fitting.outputs import TiledOutput, look_up
 from gpu_encode.fitting.row_encodings import VisibleMoments, apply_policies, encode_rows
-from gpu_encode.fitting.tasks import EncodingTask, LevelCodes, without_key
+from gpu_encode.fitting.tasks import EncodingTask, LevelCodes, TiledOutput, look_up, without_key
 from gpu_encode.formulas.encoding_rule import EncodingRule, EncodingTable, Mask, in_one_pass
 from gpu_encode.formulas.order_statistics import OtherRows
 from gpu_encode.seam.ops import tiles

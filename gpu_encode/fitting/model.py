@@ -16,7 +16,7 @@ from cpu_fallback.types import MISSING, UNKNOWN, Array, Folds
 from gpu_encode.fitting.columns import ColumnMap, Selection, locate_columns
 from gpu_encode.fitting.elapsed import Elapsed
 from gpu_encode.fitting.encodings import flatten
-from gpu_encode.fitting.outputs import OutputColumns, in_type, indicator, make_room, missing_rows
+from gpu_encode.fitting.tasks import OutputColumns, in_type, indicator, make_room, missing_rows
 from gpu_encode.formulas.encoding_rule import EncodingRule, EncodingTable, Mask, table
 from gpu_encode.seam.ops import Ops, device_of, host, memory_of
 from gpu_encode.sums.category_sums import CategorySums
@@ -123,6 +123,28 @@ class Model:
         ops = host(max(sizes, default=0))
         return [self._tables_of(entry, ops) for entry in range(len(self.keys))]
 
+    def encoded_names(self, names: Sequence[Any]) -> list[str]:
+        """Name the encoded columns and the indicators; `names` are those of the columns of X.
+
+        Those by the names at fit are made once.
+        """
+        if tuple(names) in self._names:
+            return [*self._names[tuple(names)]]
+        entries = self.selection.names(names)
+        encoded = [
+            f"{entry}{target_part}{suffix}{wide}"
+            for entry, rule in zip(entries, self.rules, strict=True)
+            for number, info in enumerate(self.targets)
+            for target_part in target_parts(self, number, info)
+            for suffix in rule.statistic.of_target(number).suffixes()
+            for wide in columns_per_output(self)
+        ]
+        if self.indicators:
+            encoded += [f"{entry}_{indicator}" for entry in entries for indicator in self.indicators]
+        if not self._names:
+            self._names[tuple(names)] = [*encoded]
+        return encoded
+
     def check_places(self) -> None:
         """Raise ValueError where the type of the encodings does not hold the places of all text or dates."""
         for info in self.targets if self.dtype == "float32" else []:
@@ -188,7 +210,8 @@ class Model:
         found, start = [], 0
         for target, (encodings, sums) in enumerate(zip(tables, seen, strict=True)):
             rule, dates = self.rules[entry].of_target(target), self.targets[target].vocabulary
-            found += Elapsed.of(sums.distribution, dates, rule, encodings, (target, start), sums.n_categories, ops)
+            if rule.needs.dates:
+                found += Elapsed.of(sums.distribution, dates, rule, encodings, (target, start), sums.n_categories, ops)
             start += encodings.values.shape[2]
         return found
 
@@ -210,6 +233,10 @@ class Model:
 
     @cached_property
     def _tables(self) -> dict[int, list[EncodingTable]]:
+        return {}
+
+    @cached_property
+    def _names(self) -> dict[tuple[Any, ...], list[str]]:
         return {}
 
     @cached_property
@@ -248,11 +275,14 @@ class Model:
             if self._by_number(number, columns, ops, lookup.encodings, out):
                 continue
             codes = key.lookup(columns, ops, missing == "category")
-            self._refuse(codes, number, columns)
+            if missing == "error" or self.rules[number].refuses_unknown:
+                self._refuse(codes, number, columns)
             ops.gather(lookup.encodings, codes, None, out)
-            self.write_elapsed(lookup.elapsed, ops, codes, None, columns, out)
+            if lookup.elapsed:
+                self.write_elapsed(lookup.elapsed, ops, codes, None, columns, out)
             note_unseen(key, codes)
-            self._add_indicators(output, number, lookup, codes, columns, ops)
+            if self.indicators:
+                self._add_indicators(output, number, lookup, codes, columns, ops)
         return output.to_list(), columns
 
     def _by_number(self, number: int, columns: ColumnMap, ops: Ops, lookup: Floats, out: Array) -> bool:
@@ -415,21 +445,6 @@ def widen_classes(statistics: CategorySums, before: TargetInfo, after: TargetInf
         return statistics
     position = np.searchsorted(after.classes, before.classes)
     return statistics.widen_classes(position, counted_classes(after.kind, after.classes))
-
-
-def encoded_names(model: Model, names: Any) -> list[str]:
-    """Name the encoded columns and the indicators; `names` are those of the columns of X."""
-    entries = model.selection.names(names)
-    encoded = [
-        f"{entry}{target_part}{suffix}{wide}"
-        for entry, rule in zip(entries, model.rules, strict=True)
-        for number, info in enumerate(model.targets)
-        for target_part in target_parts(model, number, info)
-        for suffix in rule.statistic.of_target(number).suffixes()
-        for wide in columns_per_output(model)
-    ]
-    flags = [f"{entry}_{indicator}" for entry in entries for indicator in model.indicators]
-    return [*encoded, *flags]
 
 
 def target_parts(model: Model, number: int, info: TargetInfo) -> list[str]:

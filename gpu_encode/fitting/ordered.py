@@ -9,7 +9,6 @@ from cpu_fallback.exact import Floats, Integers
 from cpu_fallback.row_numbers import Permutation
 from cpu_fallback.types import CARRY_AFTER, MISSING, Array, Rows, carry
 from gpu_encode.fitting.ageing import AgeingScan, signed
-from gpu_encode.fitting.outputs import TiledOutput
 from gpu_encode.fitting.scans import (
     CheckpointState,
     SegmentMeanDeltas,
@@ -19,7 +18,7 @@ from gpu_encode.fitting.scans import (
     find_segments,
     root_of_others,
 )
-from gpu_encode.fitting.tasks import EncodingTask
+from gpu_encode.fitting.tasks import EncodingTask, TiledOutput
 from gpu_encode.formulas.encoding_rule import Mask
 from gpu_encode.schemes.plans import Order, OrderedPlan, RowOrder, TimeOrder
 from gpu_encode.seam.ops import host, tiles

@@ -1,7 +1,7 @@
 """The parameters of an encoder, read and checked once per call, at fit."""
 
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, fields, replace
 from numbers import Real
 from typing import Any, Self
@@ -13,7 +13,6 @@ from sklearn.base import BaseEstimator
 from cpu_fallback.types import Array
 from gpu_encode.fitting.borders import Cut
 from gpu_encode.fitting.columns import Selection, value_of_each_key
-from gpu_encode.fitting.outputs import check_indicators, list_indicators
 from gpu_encode.formulas.encoding_rule import EncodingRule
 from gpu_encode.formulas.infrequent import Infrequent, check_rule
 from gpu_encode.formulas.scales import check_ranges, check_scale
@@ -26,6 +25,8 @@ from gpu_encode.tables.frames import Frame, Pieces
 from gpu_encode.words.errors.parameters import bad_option, bad_parameter, check_number, check_option
 from gpu_encode.words.errors.targets import as_python
 from gpu_encode.words.notices import LeakWarning, warn
+
+INDICATORS = ("unseen", "missing")
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,12 +118,17 @@ class Parameters:
     @property
     def training_columns(self) -> list[Any]:
         """Columns of X that training alone reads, and that are not encoded: the scheme's, and values."""
-        return [*(column for scheme in self.every_scheme for column in scheme.used_columns()), *(self.values or [])]
+        columns = []
+        for scheme in self.every_scheme:
+            columns += scheme.used_columns()
+        return [*columns, *(self.values or [])]
 
     @property
     def date_columns(self) -> list[Any]:
         """Columns of values whose own date new rows have to have."""
-        named = enumerate(self.values or [])
+        if self.values is None:
+            return []
+        named = enumerate(self.values)
         return [column for number, column in named if self.statistic.of_target(number).needs.dates]
 
     @property
@@ -148,6 +154,8 @@ class Parameters:
     @property
     def every_scheme(self) -> list[Scheme]:
         """The schemes of all keys, whichever has which, each once."""
+        if not self.scheme_by_key:
+            return [self.scheme]
         schemes = [*([] if self._names_all(self.scheme_by_key) else [self.scheme]), *self.scheme_by_key.values()]
         return list({id(scheme): scheme for scheme in schemes}.values())
 
@@ -276,7 +284,7 @@ class Parameters:
     def _check_infrequent(self) -> None:
         """Raise ValueError for limits of infrequent categories that are none, or that other parameters forbid."""
         owner = self.owner
-        if self.infrequent is not None:
+        if not (self.min_frequency is None and self.max_categories is None):
             check_rule(owner, self.min_frequency, self.max_categories)
         if self.handle_infrequent is not None:
             check_option(owner, "handle_infrequent", self.handle_infrequent, (self.as_unseen, "category"))
@@ -328,10 +336,11 @@ class Parameters:
 
     def check_targets(self, targets: Sequence[Target]) -> None:
         """Raise ValueError for targets that these encodings cannot be made of, once all are decided."""
-        if any(target.kind == UNDECIDED for target in targets):
+        kinds = [target.kind for target in targets]
+        if UNDECIDED in kinds:
             return
         for statistic in self.every_statistic:
-            statistic.check_targets(self.owner, [target.kind for target in targets])
+            statistic.check_targets(self.owner, kinds)
         if self.dropped_label is not None:
             _check_dropped(self.owner, self.dropped_label, [target.classes for target in targets])
         for number, target in enumerate(targets):
@@ -380,17 +389,25 @@ class Parameters:
 
     def naming_scheme(self, scheme: Scheme) -> AbstractContextManager[None]:
         """Say of an error by which key of a dict its scheme was given, if by one."""
-        return naming(next((f"cv[{key!r}]" for key, own in self.scheme_by_key.items() if own is scheme), None))
+        for key, own in self.scheme_by_key.items():
+            if own is scheme:
+                return naming(f"cv[{key!r}]")
+        return nullcontext()
 
     def folds_given_for(self, scheme: Scheme) -> int | None:
         """Give the folds of a scheme that was given as their number; None of any other."""
-        return next((known.n_splits for known in self.of_numbers if known is scheme), None)
+        for known in self.of_numbers:
+            if known is scheme:
+                return known.n_splits
+        return None
 
     def rules(self, selection: Selection, frame: Frame | Pieces) -> list[EncodingRule]:
         """Give the rule by which the sums of every key become encodings."""
-        least = float(self.min_count)
+        least, infrequent = float(self.min_count), self.infrequent
         scale = tuple(self.scale) if isinstance(self.scale, list) else self.scale
-        each = zip(self.of_each_key(selection, frame), self.missing_of(selection), strict=True)
+        # Of those that others are counted against, a missing value is a category.
+        missing = [self.missing] * (len(selection.entries) - selection.others) + ["category"] * selection.others
+        each = zip(self.of_each_key(selection, frame), missing, strict=True)
         return [
             EncodingRule(
                 own.statistic.of_entry(entry),
@@ -398,7 +415,7 @@ class Parameters:
                 own.encoding_of_unknown,
                 missing,
                 least,
-                self.infrequent,
+                infrequent,
                 scale,
                 isinstance(own.handle_unknown, str) and own.handle_unknown == "error",
                 self.dropped_label,
@@ -432,22 +449,17 @@ class Parameters:
         """What becomes of missing values, in the words of `EncodingRule`."""
         return "prior" if self.handle_missing == self.as_unseen else self.handle_missing
 
-    def missing_of(self, selection: Selection) -> list[str]:
-        """Say for every key what becomes of missing values: of those that others are counted against, a category."""
-        return [self.missing] * selection.n_encoded + ["category"] * selection.others
-
     def warn_of_nothing_seen(self, columns: list[Array], plan: Plan) -> None:
         """Warn once of rows that see no rows at all; `columns` are encodings whose prior is a mean of what is seen."""
         if isinstance(plan, OrderedPlan) and plan.burn_in:
             return
-        if not self.has_nan_policy:
+        empty: Any = None
+        for column in columns:
             # The smallest number is NaN where any is.
-            blind = [column for column in columns if len(column) and bool(np.isnan(column.min()))]
-            if blind:
-                empty = np.isnan(blind[0])
-                for column in blind[1:]:
-                    empty |= np.isnan(column)
-                self.warn_of_blind_rows(int(empty.sum()), plan)
+            if len(column) and bool(np.isnan(column.min())):
+                empty = np.isnan(column) if empty is None else empty | np.isnan(column)
+        if empty is not None:
+            self.warn_of_blind_rows(int(empty.sum()), plan)
 
     def warn_of_leak(self, plan: Plan) -> None:
         """Warn of training encodings off which the own target can be read."""
@@ -515,3 +527,18 @@ def read_each(given: Any, others: Any, read: Callable[[Any, str], Any], name: st
     if not isinstance(given, Mapping):
         return read(given, name), {}
     return read(others, name), {key: read(value, f"{name}[{key!r}]") for key, value in given.items()}
+
+
+def list_indicators(indicators: Any) -> Any:
+    """Give the names of the indicators as a tuple: True means "unseen"; anything but bool and list stays as it is."""
+    if isinstance(indicators, bool):
+        return ("unseen",) if indicators else ()
+    return tuple(indicators) if isinstance(indicators, list) else indicators
+
+
+def check_indicators(owner: str, indicators: Any) -> None:
+    """Raise ValueError unless these names, as `list_indicators` gives them, are known and different."""
+    known = isinstance(indicators, tuple) and all(isinstance(name, str) and name in INDICATORS for name in indicators)
+    if not known or len(set(indicators)) < len(indicators):
+        given = list(indicators) if isinstance(indicators, tuple) else indicators
+        raise bad_option(owner, "indicators", given, ("True", "False", f"a list of some of {list(INDICATORS)}"))

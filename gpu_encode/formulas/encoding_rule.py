@@ -5,19 +5,20 @@ row has sums of its own.  A view is what one fold sees.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from cpu_fallback.cached import cached_property
 from cpu_fallback.exact import Floats, Integers, Scaled
 from cpu_fallback.fused_rules import AS_CATEGORY, AS_NAN, AS_PRIOR, Blend, PopulationMoments
 from gpu_encode.formulas.infrequent import Infrequent
 from gpu_encode.formulas.order_statistics import OfViews
 from gpu_encode.formulas.scales import on_scale
 from gpu_encode.formulas.smoothing import describe_shrinkage, exact_prior
-from gpu_encode.formulas.statistic import Context, Statistic
+from gpu_encode.formulas.statistic import Context, Needs, Statistic
 from gpu_encode.seam.ops import Ops, device_of
 from gpu_encode.sums.category_sums import CategorySums, SumSpec
 from gpu_encode.sums.moments import CategoryMoments, Moments
@@ -66,6 +67,14 @@ class EncodingRule:
     refuses_unknown: bool = False
     drop: Any = None
 
+    @cached_property
+    def needs(self) -> Needs:
+        """What the statistic needs of the sums and of the target."""
+        return self.statistic.needs
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {field.name: getattr(self, field.name) for field in fields(self)}
+
     def of_target(self, number: int) -> "EncodingRule":
         """Give the rule of one target, by its number."""
         statistic = self.statistic.of_target(number)
@@ -93,7 +102,7 @@ class EncodingRule:
 
     def moments(self, ops: Ops, accumulators: Integers, spec: SumSpec) -> Moments:
         """Round the sums in accumulators to the moments that the statistic needs."""
-        needs = self.statistic.needs
+        needs = self.needs
         return Moments.of(
             ops,
             accumulators,
@@ -112,18 +121,21 @@ class EncodingRule:
         views = max(views, sums.n_views)
         # Sums of several views take several times the memory, so they exist for a tile of categories at a time.
         size = max(ops.TILE // max(views * sums.accumulators.shape[2], 1), 1) if views > 1 else LARGE_TILE
-        tiles = (sums.part(start, start + size).visible(ops, visibility) for start in range(0, n_rows, size) or [0])
-        return Moments.concatenate(self.moments(ops, tile.accumulators, tile.spec) for tile in tiles)
+        tiles = []
+        for start in range(0, n_rows, size) or [0]:
+            tile = sums.part(start, start + size).visible(ops, visibility)
+            tiles.append(self.moments(ops, tile.accumulators, tile.spec))
+        return tiles[0] if len(tiles) == 1 else Moments.concatenate(tiles)
 
     @property
     def needs_rows(self) -> bool:
         """Whether the prior is NaN where no row is visible."""
-        return isinstance(self.prior, str) or (self.prior is None and self.statistic.needs.rows)
+        return isinstance(self.prior, str) or (self.prior is None and self.needs.rows)
 
     @property
     def needs_categories(self) -> bool:
         """Whether sums over all categories play a part in the encoding of each."""
-        return self.statistic.needs.categories or self.prior == "category_mean"
+        return self.needs.categories or self.prior == "category_mean"
 
     def describe_fused(self) -> Blend | None:
         """Describe the rule to backends that compute encodings in one pass; None where they cannot."""
@@ -246,7 +258,7 @@ def table(
         leaf = rule.moments_of_views(ops, sums, visibility)
     leaf, counted, infrequent = split_infrequent(sums, visibility, rule, ops, total, leaf)
     blocks: list[Floats] = []
-    if rule.statistic.needs.table:
+    if rule.needs.table:
         if sums.distribution is None:
             values, prior = rule.statistic.encode_table(ops, leaf, counted, total, sums.spec.classification)
         else:
@@ -257,7 +269,8 @@ def table(
         categories = rule.categories_of(leaf, counted)
         prior = rule.find_prior(total, categories)
         prior = np.broadcast_to(prior, (len(leaf.n), *prior.shape))
-        blocks, prior = encode_levels(sums, visibility, key, rule, ops, total, prior)
+        if key.levels:
+            blocks, prior = encode_levels(sums, visibility, key, rule, ops, total, prior)
         values = rule.statistic.encode(leaf, rule.context(ops, total, categories, not key.levels), prior)
     if infrequent is not None and rule.pools_infrequent:
         # The last row is that of all infrequent categories together.
@@ -276,7 +289,7 @@ def encode_levels(
 ) -> tuple[list[Floats], Floats]:
     """Encode the levels above the categories, from the top; and give the encoding right above each category.
 
-    `prior` is that of each category, where there are no levels: one and the same.
+    `prior` is that of all rows, for each category.
     """
     blocks: list[Floats] = []
     root = prior[-1]
@@ -324,7 +337,7 @@ def pool_infrequent(ops: Ops, sums: CategorySums, visibility: Visibility, infreq
 def assemble(values: Floats, prior: Floats, counted: Mask, blocks: list[Floats], rule: EncodingRule) -> EncodingTable:
     """Put the encodings of categories and of levels above together, by the policies for what is unseen or missing."""
     # A prior that all categories share is one line, repeated, so the policy is applied to it once.
-    shared = not blocks and not rule.statistic.needs.table
+    shared = not blocks and not rule.needs.table
     values = np.where(counted, rule.scaled(values), rule.encode_unseen(prior[-1:] if shared else prior))
     values[-2] = rule.encode_unseen(prior[-2])
     if rule.missing != "category":
@@ -353,13 +366,12 @@ def in_one_pass(
     The bits are those of `table`, which takes several passes.  It serves keys without levels, and rules by which no
     category depends on another; `total` is what each view sees in all.
     """
-    blend = rule.describe_fused()
-    if blend is None or ops.fused is None:
+    if ops.fused is None or (blend := rule.describe_fused()) is None:
         return None
     prior = rule.find_prior(total, None)
-    variance = total.variance if rule.statistic.needs.squares else Scaled(prior[:0], np.zeros_like(prior[:0], np.int64))
+    variance = total.variance if rule.needs.squares else Scaled(prior[:0], np.zeros_like(prior[:0], np.int64))
     spec, population = sums.spec, PopulationMoments(prior, variance.fraction, variance.exponent)
-    exact = exact_prior(rule.context(ops, total), prior) if rule.statistic.needs.digits else None
+    exact = exact_prior(rule.context(ops, total), prior) if rule.needs.digits else None
     given = blend, rule.describe_missing(), population, exact, less_one, dtype
     encoded = ops.fused.encode_categories(sums.accumulators, spec.layout, spec.first_output, visibility, *given)
     return None if encoded is None else EncodingTable(*encoded)
@@ -373,7 +385,7 @@ def check_weights(owner: str, rules: Sequence[EncodingRule], sums: Sequence[Sequ
     for rule, per_target in zip(rules, sums, strict=True):
         for number, seen in enumerate(per_target):
             # Digits after the point are kept where some weight has them.
-            if rule.of_target(number).statistic.needs.sample_variances and seen.spec.layout.count.low < 0:
+            if rule.of_target(number).needs.sample_variances and seen.spec.layout.count.low < 0:
                 total = Moments.of(ops, seen.totals(ops).accumulators[0], seen.spec, variances=True)
                 # Of rows that do not differ, one among them, no variance is taken wrongly.
                 if float(total.n.max()) <= LARGEST_SHARE and bool((total.deviation.fraction > 0).any()):

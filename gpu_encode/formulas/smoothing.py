@@ -194,7 +194,7 @@ class EmpiricalBayes(Smoothing):
     @property
     def needs(self) -> Needs:
         """What is asked of the sums and of the target."""
-        return OF_MEANS if self.tau == "between" or self._has_components else OF_TARGETS
+        return OF_TARGETS if self.tau == "total" and not self.pooled else OF_MEANS
 
     @property
     def _has_components(self) -> bool:

@@ -69,8 +69,11 @@ class Scheme(KnownKeywords, BaseEstimator):
 
     def used_columns(self) -> list[Any]:
         """Columns of X that the scheme reads, which are never encoded."""
-        named = [column for column, _ in self.reads_of_rows() if column is not None]
-        return [one for column in named for one in (column.columns if isinstance(column, ValueFolds) else (column,))]
+        columns: list[Any] = []
+        for column, _ in self.reads():
+            if column is not None and not isinstance(column, (Frame, Pieces)):
+                columns += column.columns if isinstance(column, ValueFolds) else (column,)
+        return columns
 
     def reads_of_rows(self) -> list[tuple[Any, str]]:
         """Columns that the scheme reads, without arrays that the user gave it for all rows."""
@@ -493,12 +496,12 @@ FEW_ROWS = 1 << 15
 
 def assign(plan: Plan, rows: RowsAtHand) -> Plan:
     """Give the plan with the fold numbers, or the order in time, of the rows at hand, where the backend computes."""
-    plan = upload(find_rows(plan, rows), rows.ops)
+    if not (isinstance(plan, FoldPlan) and isinstance(plan.folds, FoldPattern)):
+        return upload(find_rows(plan, rows), rows.ops)
+    folds = plan.folds.at(plan.folds.first_row + rows.first_row) if rows.first_row else plan.folds
     # Every column needs the fold numbers, so they are written once; a GPU computes them fast enough each time.
     few = rows.n_rows <= FEW_ROWS and device_of(rows.ops) == "cpu"
-    if few and isinstance(plan, FoldPlan) and isinstance(plan.folds, FoldPattern):
-        return replace(plan, folds=rows.ops.fold_numbers(plan.folds, 0, rows.n_rows))
-    return plan
+    return replace(plan, folds=rows.ops.fold_numbers(folds, 0, rows.n_rows) if few else folds)
 
 
 def find_rows(plan: Plan, rows: RowsAtHand) -> Plan:
@@ -506,9 +509,7 @@ def find_rows(plan: Plan, rows: RowsAtHand) -> Plan:
     if isinstance(plan, FoldPlan) and plan.fold_rule is not None:
         weights = None if plan.ageing is None else find_weights(plan.ageing, rows)
         return replace(plan, folds=find_folds(plan.fold_rule, rows), fold_rule=None, weights=weights)
-    if isinstance(plan, FoldPlan) and isinstance(plan.folds, FoldPattern) and rows.first_row:
-        return replace(plan, folds=plan.folds.at(plan.folds.first_row + rows.first_row))
-    if isinstance(plan, FoldPlan) and plan.folds is not None and not isinstance(plan.folds, FoldPattern):
+    if isinstance(plan, FoldPlan) and not (plan.folds is None or isinstance(plan.folds, FoldPattern)):
         # The fold numbers are those of all rows.
         return replace(plan, folds=plan.folds[rows.first_row : rows.first_row + rows.n_rows])
     if isinstance(plan, OrderedPlan) and plan.time is not None:

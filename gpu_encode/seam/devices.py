@@ -63,8 +63,9 @@ def choose(wanted: Any, *data: Any, n_rows: int = FEWEST_ROWS) -> str:
     RuntimeError
         If a GPU is asked for, or holds the data, and cannot be used here.
     """
-    check_option("TargetEncoder", "device", wanted, DEVICES)
-    held = any(on_gpu(each) for each in data)
+    if wanted not in DEVICES:
+        check_option("TargetEncoder", "device", wanted, DEVICES)
+    held = any(map(on_gpu, data))
     # Few rows do not ask for a GPU, which loads CuPy.
     if wanted == "cpu" or (wanted == "auto" and not held and (n_rows < FEWEST_ROWS or simulated() or not has_gpu())):
         return "cpu"
@@ -125,11 +126,10 @@ def is_accelerated(data: Any) -> bool:
 def unwrap(data: Any) -> Any:
     """Give what an accelerated or a narwhals frame or series holds, without a copy; all else as it is."""
     narwhals = sys.modules.get("narwhals")
-    if narwhals is not None and any(
-        is_theirs(data)
-        for is_theirs in (narwhals.dependencies.is_narwhals_dataframe, narwhals.dependencies.is_narwhals_series)
-    ):
-        data = narwhals.to_native(data)
+    if narwhals is not None:
+        known = narwhals.dependencies
+        if known.is_narwhals_dataframe(data) or known.is_narwhals_series(data):
+            data = narwhals.to_native(data)
     return data._fsproxy_wrapped if is_accelerated(data) else data
 
 
@@ -172,7 +172,7 @@ def explain_memory() -> Iterator[None]:
     CuPy says so in an error of its own, RMM in Python's, with a C++ message.
     """
     try:
-        with use_allocator():
+        with use_allocator() if "rmm" in sys.modules else contextlib.nullcontext():
             yield
     except MemoryError as error:
         if not type(error).__module__.startswith("cupy") and "bad_alloc" not in str(error):
@@ -217,8 +217,8 @@ def use_allocator() -> Iterator[None]:
     cuDF tells CuPy of RMM when it is imported; this is for those who set a resource and do not import cuDF.  An
     allocator that the user gave to CuPy stays.
     """
-    rmm = sys.modules.get("rmm")
-    if rmm is None or simulated() or not has_gpu():
+    rmm = sys.modules["rmm"]
+    if simulated() or not has_gpu():
         yield
         return
     cupy = cuda().xp

@@ -10,7 +10,7 @@ from cpu_fallback.exact import Limbs
 from cpu_fallback.types import MISSING, Layout, Window
 from gpu_encode.fitting.columns import Selection
 from gpu_encode.fitting.model import Model, TargetInfo, position_of
-from gpu_encode.fitting.outputs import check_indicators, list_indicators
+from gpu_encode.fitting.parameters import check_indicators, list_indicators
 from gpu_encode.formulas.encoding_rule import EncodingRule
 from gpu_encode.formulas.infrequent import Infrequent
 from gpu_encode.formulas.scales import check_scale

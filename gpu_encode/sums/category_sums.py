@@ -80,19 +80,18 @@ class CategorySums:
         # The sums, and the encodings that are made of them.
         check_room(ops, n_classes, 16 * (n_categories + 2) * n_folds * n_classes * layout.width)
 
-        def block(start: int) -> Integers:
-            stop = min(start + CARRY_AFTER, n_rows)
-            block_folds = folds_of(folds, start, stop)
-            part = rows if stop - start == n_rows else rows.block(start, stop)
-            return ops.accumulate(part, n_categories, block_folds, n_folds, n_classes, layout)
-
-        accumulators = block(0)
         # Nearly all tables are one block, which is carried only when it is saved or merged.
         if n_rows <= CARRY_AFTER:
-            return cls(accumulators, spec, n_rows)
-        carry(accumulators, layout)
-        for start in range(CARRY_AFTER, n_rows, CARRY_AFTER):
-            accumulators += block(start)
+            return cls(ops.accumulate(rows, n_categories, folds, n_folds, n_classes, layout), spec, n_rows)
+        accumulators: Any = None
+        for start in range(0, n_rows, CARRY_AFTER):
+            stop = min(start + CARRY_AFTER, n_rows)
+            block, block_folds = rows.block(start, stop), folds_of(folds, start, stop)
+            added = ops.accumulate(block, n_categories, block_folds, n_folds, n_classes, layout)
+            if accumulators is None:
+                accumulators = added
+            else:
+                accumulators += added
             carry(accumulators, layout)
         return cls(accumulators, spec, 1)
 
@@ -378,7 +377,7 @@ def folds_of(folds: Folds, start: int, stop: int) -> Folds:
 
 def outgrow_digits(layout: Layout, n_rows: int) -> bool:
     """Say whether digits of so many rows have to be carried on the way; sums in one whole number never are."""
-    return n_rows > CARRY_AFTER and not all(window.whole for window, _, _ in layout.measures())
+    return n_rows > CARRY_AFTER and not layout.is_whole
 
 
 def join_layouts(one: Layout, other: Layout, whole: Iterable[bool]) -> Layout:
@@ -444,23 +443,26 @@ def windows(ops: Ops, target: Array | None, weight: Array | None, highest: int, 
 
     With one to spare for carries; one int64 where that holds the sum.
     """
-    powers = [power for power in range(highest + 1) if not is_whole(target, weight, power, n_rows)]
-    # In one go: on a device every answer is waited for.
-    extents = dict(zip(powers, ops.extents(target, weight, tuple(powers)) if powers else [], strict=True))
-    return [digit_window(extents[power]) if power in extents else Window() for power in range(highest + 1)]
-
-
-def is_whole(target: Array | None, weight: Array | None, power: int, n_rows: int) -> bool:
-    """Whether one int64 holds the sum of weight * target**power for certain."""
-    bound = whole_bound(target, weight, power, n_rows)
-    return bound is not None and bound < WHOLE_LIMIT
+    found, powers = [Window()] * (highest + 1), []
+    for power in range(highest + 1):
+        bound = whole_bound(target, weight, power, n_rows)
+        if bound is None or bound >= WHOLE_LIMIT:
+            powers.append(power)
+    if powers:
+        # In one go: on a device every answer is waited for.
+        for power, extent in zip(powers, ops.extents(target, weight, tuple(powers)), strict=True):
+            found[power] = digit_window(extent)
+    return found
 
 
 def whole_bound(target: Array | None, weight: Array | None, power: int, n_rows: int) -> int | None:
     """Give a number that no sum of weight * target**power over some rows exceeds; None where there are fractions."""
-    factors = [factor for factor in (weight, *[target] * power) if factor is not None]
-    if any(factor.dtype.kind != "i" for factor in factors):
-        return None
+    factors = [] if weight is None else [weight]
+    if power and target is not None:
+        factors += [target] * power
+    for factor in factors:
+        if factor.dtype.kind != "i":
+            return None
     bound = max(n_rows, 1)
     for factor in factors:
         bound *= max(abs(int(factor.max())), abs(int(factor.min())))

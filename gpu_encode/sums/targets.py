@@ -121,10 +121,13 @@ def read(
     more_may_come : bool, default=False
         Whether a target that no row has stays undecided.
     """
-    columns = [(name, Labels.of(ops, values)) for name, values in named]
-    infer = [partial(infer_kind, labels) for _, labels in columns]
-    if not more_may_come and any(not len(labels) for _, labels in columns):
-        raise no_values()
+    columns, infer = [], []
+    for name, values in named:
+        labels = Labels.of(ops, values)
+        if not more_may_come and not len(labels):
+            raise no_values()
+        columns.append((name, labels))
+        infer.append(partial(infer_kind, labels))
 
     def joint() -> str | None:
         if any(labels.rows is not None for _, labels in columns):
@@ -318,11 +321,6 @@ def _too_many_classes(n_classes: int, n_bytes: int, free: int) -> ValueError:
     )
 
 
-def most_classes(infos: Sequence[Any]) -> int:
-    """Give the classes of the target that has most of them; 0 where none has any."""
-    return max((len(info.classes) for info in infos if info.classes is not None), default=0)
-
-
 def warn_of_rare_classes(counts: Array, n_splits: int) -> None:
     """Warn, as scikit-learn does, where a class has fewer rows than there are folds."""
     if int(counts.min()) < n_splits:
@@ -387,6 +385,8 @@ def join_labels(one: Array, other: Array) -> Array:
         raise ValueError(
             f"y held the labels {first_labels(one)} and now holds {first_labels(other)}. Convert them to one type."
         )
+    if one.dtype == other.dtype and np.array_equal(one, other):
+        return one
     return np.unique(concatenate([one, other]))
 
 

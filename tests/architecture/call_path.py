@@ -63,11 +63,6 @@ def file_of(code: CodeType) -> str | None:
     return path.as_posix() if path.parts[0] in PACKAGES else None
 
 
-def files_of(call: Callable[[], Any]) -> set[str]:
-    """Give the project's files that a call goes through."""
-    return {str(file_of(code)) for code in functions_of(call)}
-
-
 def rows() -> tuple[pd.DataFrame, np.ndarray[Any, Any]]:
     """Make a small table of two columns of text, and a target of 0 and 1."""
     random = np.random.default_rng(0)

@@ -263,9 +263,10 @@ class OneHotEncoder(Encoder):
     def _encoded_names(self, model: Model, names: Any) -> list[str]:
         return self._columns.names(model.selection.names(names), combiner(self.feature_name_combiner))
 
-    def _assemble(self, frame: Frame | Pieces, arrays: Any, columns: ColumnMap) -> Any:
+    def _assemble(self, frame: Frame | Pieces, arrays: Any, columns: ColumnMap, model: Model | None = None) -> Any:
         """Put ones and zeros together in the container that the user wants."""
-        model, dtype, passed = self._model, checked_type(self.dtype), self._model.selection.passed
+        model = self._model if model is None else model
+        dtype, passed = checked_type(self.dtype), model.selection.passed
         check_passed(self.sparse_output, columns, passed)
         if self.sparse_output:
             return sparse_tables(frame, arrays, dtype)

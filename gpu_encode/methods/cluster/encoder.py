@@ -13,7 +13,7 @@ from gpu_encode.encoders.base import read_scheme
 from gpu_encode.encoders.codes import CodedRows
 from gpu_encode.encoders.statistic import check_value_columns
 from gpu_encode.encoders.summed import LearnedTables, SummedEncoder, check_scheme
-from gpu_encode.fitting.columns import Selection, locate, select, specify_key
+from gpu_encode.fitting.columns import Selection, locate, select
 from gpu_encode.fitting.model import Model
 from gpu_encode.fitting.parameters import Parameters
 from gpu_encode.formulas import smoothing
@@ -27,6 +27,7 @@ from gpu_encode.methods.cluster.profiles import (
     weigh_categories,
 )
 from gpu_encode.schemes.folds import CrossFitting
+from gpu_encode.tables.categories.keys import KeySpec
 from gpu_encode.tables.frames import Frame, Pieces
 from gpu_encode.words.annotations import Column, Columns, Device, FloatType, Key, Seed, TargetType
 from gpu_encode.words.errors.parameters import bad_parameter, check_count, check_option
@@ -304,7 +305,7 @@ def select_against(frame: Frame | Pieces, columns: Any, against: Sequence[Any]) 
     number = len(selection.entries)
     return replace(
         selection,
-        entries=[*selection.entries, specify_key(group, None)],
+        entries=[*selection.entries, KeySpec("", group)],
         training_only=[],
         pairs=[(key, number) for key in range(number)],
         others=1,

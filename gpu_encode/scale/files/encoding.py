@@ -17,6 +17,7 @@ from cpu_fallback.cached import cached_property
 from gpu_encode import storage
 from gpu_encode.encoders.base import Encoder
 from gpu_encode.fitting.model import unseen_counted, warn_of_share
+from gpu_encode.fitting.tasks import most_classes
 from gpu_encode.scale import messages
 from gpu_encode.scale.files import memory
 from gpu_encode.scale.files.disk_tables import SavedEncodings, TrainingFiles, is_table, run_joining, survey
@@ -55,7 +56,6 @@ from gpu_encode.scale.parts.profiles import profile_rows
 from gpu_encode.schemes import Ordered, Splits
 from gpu_encode.seam import devices
 from gpu_encode.storage.archive import explain_full_disk
-from gpu_encode.sums.targets import most_classes
 from gpu_encode.words import notices
 from gpu_encode.words.annotations import ArrowStream, FilePath, LazyFrame
 from gpu_encode.words.errors.parameters import check_option

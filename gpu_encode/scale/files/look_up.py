@@ -16,7 +16,7 @@ from pyarrow import parquet
 
 from cpu_fallback.types import MISSING, Array
 from gpu_encode.fitting.columns import map_columns
-from gpu_encode.fitting.model import count_unseen, encoded_names, refuse_values
+from gpu_encode.fitting.model import count_unseen, refuse_values
 from gpu_encode.scale.files import shuffle, stores
 from gpu_encode.scale.messages import check_outputs, no_such_column
 from gpu_encode.seam.ops import host
@@ -92,7 +92,7 @@ class Joined:
     def of(cls, shared: shuffle.ShuffledSums) -> Self:
         """Give what a look-up needs of a fit."""
         model, names = shared.model, shared.reading.roles.features
-        outputs, keys = encoded_names(model, names), []
+        outputs, keys = model.encoded_names(names), []
         for entry, (key, rule) in enumerate(zip(model.selection.entries, model.rules, strict=True)):
             unknown, missing = shared.encode(entry, shuffle.no_categories(shared)).astype(float)
             mine, outputs = outputs[: unknown.shape[1]], outputs[unknown.shape[1] :]

@@ -435,7 +435,7 @@ def view_of_rows(shared: ShuffledSums, part: Part) -> Array:
         [target] = read_fixed_targets(backend, given.targets(), encoding_plan.targets)
         labels: Array = backend.to_host(target.labels)
         return labels
-    rows = TrainingRows(given, backend, None, given.groups())
+    rows = TrainingRows.of(given, backend)
     labels = labels_of(encoding_plan, given, rows)
     [plan, *_] = encoding_plan.fold_plans(shared.model.selection, rows, labels, part.first_row)
     folds = plan.lookup_folds

@@ -16,8 +16,7 @@ from gpu_encode.fitting.fit import FitContext, find_missing
 from gpu_encode.fitting.inputs import Inputs, TrainingRows, read_fixed_targets
 from gpu_encode.fitting.leave_one_out import leave_one_out
 from gpu_encode.fitting.ordered import average
-from gpu_encode.fitting.outputs import OutputColumns, in_type, look_up, make_room, missing_rows
-from gpu_encode.fitting.tasks import EncodingTask
+from gpu_encode.fitting.tasks import EncodingTask, OutputColumns, in_type, look_up, make_room, missing_rows
 from gpu_encode.formulas.encoding_rule import EncodingTable
 from gpu_encode.scale.parts.orders import RowEncodings
 from gpu_encode.scale.parts.part import Part
@@ -94,7 +93,7 @@ def by_folds(tables: EncodingTables, part: Part, given: Inputs) -> Any:
     model = tables.model
     backend = ops.resolve(given.frame.n_rows, given.device(tables.encoding_plan.parameters.device))
     # Weights are not read any more, nor, as a rule, the target.
-    rows = TrainingRows(given, backend, None, given.groups())
+    rows = TrainingRows.of(given, backend)
     check_columns(model, rows.frame)
     labels = labels_of(tables.encoding_plan, given, rows)
     plans = tables.encoding_plan.fold_plans(model.selection, rows, labels, part.first_row)
@@ -159,9 +158,10 @@ def by_row(tables: EncodingTables, context: FitContext, first_row: int) -> Any:
             first = target == context.rules[entry].statistic.first_target
             aligned = align(task, whole, model.targets[target].vocabulary)
             want, out = first and "unseen" in model.indicators, output.next(task.n_outputs)
-            want_all = want or task.rule.statistic.needs.dates
+            want_all = want or task.rule.needs.dates
             unseen = leave_one_out(aligned, whole.to_device(task.ops), out, want_all, others)
-            write_elapsed(aligned, whole.distribution, None, None, out, unseen)
+            if task.rule.needs.dates:
+                write_elapsed(aligned, whole.distribution, None, None, out, unseen)
             if first:
                 output.add_indicators(unseen, partial(find_missing, context, entry))
     return tables.encoder._assemble(rows.frame, output.to_list(), context.columns)

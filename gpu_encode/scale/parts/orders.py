@@ -12,9 +12,8 @@ from cpu_fallback.row_numbers import Permutation
 from cpu_fallback.types import Array, Rows
 from gpu_encode.fitting.ageing import AgeingScan
 from gpu_encode.fitting.fit import FitContext
-from gpu_encode.fitting.outputs import OutputColumns, make_room
 from gpu_encode.fitting.scans import SegmentMeanDeltas, SequentialScan, Tile
-from gpu_encode.fitting.tasks import EncodingTask
+from gpu_encode.fitting.tasks import EncodingTask, OutputColumns, make_room
 from gpu_encode.scale.parts.part import Part
 from gpu_encode.scale.parts.sums import begins_of, orders_of, prepare_part
 from gpu_encode.scale.parts.tables import EncodingTables

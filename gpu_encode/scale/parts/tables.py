@@ -14,8 +14,8 @@ from gpu_encode.fitting.ageing import as_views
 from gpu_encode.fitting.elapsed import Elapsed
 from gpu_encode.fitting.encodings import seen_values, tables_by_fold
 from gpu_encode.fitting.model import Model
-from gpu_encode.fitting.outputs import in_type
 from gpu_encode.fitting.scans import CheckpointState, checkpoint_places
+from gpu_encode.fitting.tasks import in_type
 from gpu_encode.formulas.encoding_rule import EncodingRule, EncodingTable, total_and_leaf
 from gpu_encode.formulas.order_statistics import OtherRows
 from gpu_encode.scale.parts.plans import EncodingPlan

@@ -103,12 +103,12 @@ class CategoryIndex:
         `joined` keeps the first columns that several entries share, already joined; each entry then joins its last
         column.
         """
+        if len(entry.columns) == 1:
+            codes, vocabulary, complete = frame.keys(entry.members[0], ops)
+            may_miss = missing_is_category and not complete and len(codes) > 0
+            return cls(entry, [vocabulary], None, may_miss and int(codes.min()) < 0), codes
         factorized = [frame.keys(column, ops) for column in entry.columns]
         vocabularies = [column.vocabulary for column in factorized]
-        if len(factorized) == 1:
-            codes = factorized[0].codes
-            may_miss = missing_is_category and not factorized[0].complete and len(codes) > 0
-            return cls(entry, vocabularies, None, may_miss and int(codes.min()) < 0), codes
         columns = [column.codes for column in factorized]
         whole = None if missing_is_category else all_present(columns[len(entry.above) :])
         if whole is not None and not bool(whole.all()):

@@ -94,9 +94,9 @@ class Values:
         elif len(array) <= FEW:
             texts = as_bytes(array)
             in_order = sorted(set(texts))
-            code = {text: number for number, text in enumerate(in_order)}
+            code = dict(zip(in_order, range(len(in_order)), strict=True))
             distinct = pa.array(in_order, pa.large_binary()).view(array.type)
-            codes = np.array([code[text] for text in texts], np.int32)
+            codes = np.fromiter(map(code.__getitem__, texts), np.int32, len(texts))
         elif (backend := host_strings(len(array), host(len(array)))) is not None:
             codes, distinct = strings.factorize(array, backend)
         else:

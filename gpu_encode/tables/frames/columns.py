@@ -115,6 +115,8 @@ def load_what_arrays_need() -> None:
 
 def dictionary_parts(encoded: Any) -> tuple[Array, Any]:
     """Give the codes (int32, -1 for null) and the entries of a dictionary array whose chunks share one dictionary."""
+    if not isinstance(encoded, pa.ChunkedArray):
+        return _codes(encoded.indices), encoded.dictionary
     parts = _chunks(encoded)
     if not parts:
         return np.zeros(0, np.int32), pa.array([], encoded.type.value_type)
@@ -302,17 +304,19 @@ def check_real(name: object, values: Any) -> None:
 
 def matrix_of(arrays: list[Array]) -> Array | None:
     """Give the matrix of which the arrays are all columns, in order; None if there is no such matrix."""
-    if not arrays or any(isinstance(array, pa.Array) for array in arrays):
+    if not arrays:
         return None
-    matrix: Any = arrays[0].base
+    matrix: Any = getattr(arrays[0], "base", None)
     if getattr(matrix, "shape", None) != (len(arrays[0]), len(arrays)):
         return None
     start, (down, across) = address(matrix), matrix.strides
-    same = all(
-        address(array) == start + position * across and array.strides == (down,) and array.dtype == matrix.dtype
-        for position, array in enumerate(arrays)
-    )
-    return matrix if same else None
+    for position, array in enumerate(arrays):
+        if isinstance(array, pa.Array) or array.strides != (down,) or array.dtype != matrix.dtype:
+            return None
+        if address(array) != start + position * across:
+            return None
+    found: Array = matrix
+    return found
 
 
 def address(array: Any) -> int:

@@ -101,8 +101,8 @@ def keys(column: Column, name: object, ops: Ops) -> FactorizedColumn:
     dictionary = factorize(share_objects(column, ops), Origin(name, int), ops)
     if dictionary.is_sorted:
         return FactorizedColumn(dictionary.through(None, ops), Vocabulary(dictionary.values), dictionary.complete)
-    vocabulary, indices = Vocabulary.from_unsorted(dictionary.values)
-    return FactorizedColumn(dictionary.through(indices, ops), vocabulary, dictionary.complete)
+    distinct, indices = dictionary.values.sort()
+    return FactorizedColumn(dictionary.through(indices, ops), Vocabulary(distinct), dictionary.complete)
 
 
 def empty_vocabulary(column: Column, name: object) -> Vocabulary | None:

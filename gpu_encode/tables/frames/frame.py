@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
+from functools import partial
 from os import PathLike
 from typing import Any, Literal
 
@@ -68,7 +69,10 @@ class Frame:
     @property
     def names(self) -> list[str] | None:
         """Column names if all are strings, None if none is; a mixture is an error, as in scikit-learn."""
-        types = sorted({type(label).__qualname__ for label in self.labels or []})
+        kinds = {*map(type, self.labels or ())}
+        if self.labels and kinds == {str}:
+            return [*self.labels]
+        types = sorted({kind.__qualname__ for kind in kinds})
         if len(types) > 1 and "str" in types:
             raise TypeError(
                 f"Feature names are only supported if all input features have string names, but your input has {types} "
@@ -124,14 +128,14 @@ class Frame:
         ValueError
             If there is infinity among them.
         """
-        if self._stays(ops):
+        if self.is_on_device and device_of(ops) == "cuda":
             return device_columns.keys(self._device_column(position), self.label(position), ops)
         factorized = factorizing.keys(self.column(position), self.label(position), host(self.n_rows))
         return factorized._replace(codes=ops.to_device(factorized.codes))
 
     def lookup(self, position: int, vocabulary: Vocabulary, ops: Ops) -> Array:
         """Position in a vocabulary of each row of a column (int32): -1 for null, -2 where it is absent."""
-        if self._stays(ops):
+        if self.is_on_device and device_of(ops) == "cuda":
             return device_columns.lookup(self._device_column(position), self.label(position), vocabulary, ops)
         return ops.to_device(
             factorizing.lookup(self.column(position), self.label(position), vocabulary, host(self.n_rows))
@@ -160,10 +164,6 @@ class Frame:
         if self.is_on_device:
             return None
         return factorizing.empty_vocabulary(self.column(position), self.label(position))
-
-    def _stays(self, ops: Ops) -> bool:
-        """Whether the columns lie where the backend computes."""
-        return self.is_on_device and device_of(ops) == "cuda"
 
     @property
     def parts(self) -> "tuple[Frame, ...]":
@@ -237,13 +237,17 @@ def read(data: Any) -> Frame:
 
 
 def _read_any(data: Any) -> Frame:
-    refuse_dask(data, "X")
-    refuse_sparse(data, "X")
     if devices.is_accelerated(data):
         return replace(read(devices.unwrap(data)), wrap=devices.accelerate)
     if _MODULE.is_narwhals_dataframe(data):
         return replace(read(nw.to_native(data)), wrap=from_native)
-    return _read_frame(data) or _read_array(data)
+    # To see what else a table is takes longer than to encode a row of it.
+    is_lazy = _MODULE.is_narwhals_lazyframe(data)
+    if not is_lazy and (frame := _of_pandas_or_polars(data)) is not None:
+        return frame
+    refuse_dask(data, "X")
+    refuse_sparse(data, "X")
+    return _read_frame(data, is_lazy) or _read_array(data)
 
 
 def is_frame(data: Any) -> bool:
@@ -270,15 +274,15 @@ def is_collection(data: Any) -> bool:
         return True
     if not isinstance(data, Iterable) or isinstance(data, (str, bytes, Mapping, Set)):
         return False
-    return not any(hasattr(data, name) for name in READABLE)
+    return not any(map(partial(hasattr, data), READABLE))
 
 
 def is_of_dask(data: Any, types: tuple[str, ...] = _OF_DASK) -> bool:
     """Whether data is a frame or series of Dask, or anything else that Dask has yet to compute."""
-    return any(
-        base.__module__.split(".")[0] in ("dask", "dask_expr", "distributed") and base.__name__ in types
-        for base in type(data).__mro__
-    )
+    for base in type(data).__mro__:
+        if base.__name__ in types and base.__module__.split(".")[0] in ("dask", "dask_expr", "distributed"):
+            return True
+    return False
 
 
 def is_partitioned(data: Any) -> bool:
@@ -328,11 +332,7 @@ def refuse_sparse(data: Any, name: str) -> None:
         )
 
 
-def _read_frame(data: Any) -> Frame | None:
-    is_lazy = _MODULE.is_narwhals_lazyframe(data)
-    # To see what else a table is takes longer than to encode a row of it.
-    if not is_lazy and (frame := _of_pandas_or_polars(data)) is not None:
-        return frame
+def _read_frame(data: Any, is_lazy: bool) -> Frame | None:
     if is_series(data):
         raise _not_two_dimensional((len(data),), data)
     eager = None if is_lazy else _read_known(data)
@@ -470,7 +470,8 @@ def assemble(frame: Frame, names: list[str], arrays: list[Array], passed: list[i
     if wanted == "cupy":
         return device_columns.assemble_matrix(arrays, frame.native, passed)
     if wanted == "cudf":
-        return wrap_like(frame, cudf.assemble(frame, names, arrays, passed), is_own_kind)
+        table: Any = cudf.assemble(frame, names, arrays, passed)
+        return frame.wrap(table) if frame.wrap is not None and is_own_kind else table
     if arrays and not labelled and not isinstance(arrays[0], np.ndarray):
         arrays = device_columns.here(arrays)
     if frame.kind == "cupy":
@@ -479,18 +480,13 @@ def assemble(frame: Frame, names: list[str], arrays: list[Array], passed: list[i
         native, kind = cudf.on_host(frame, passed, wanted)
         frame, passed = replace(frame, native=native, kind=kind), list(range(len(passed)))
     if wanted == "numpy":
-        table: Any = _numpy(frame, arrays, passed)
+        table = _numpy(frame, arrays, passed)
     elif wanted in _BUILDERS:
         table = _BUILDERS[wanted](frame, names, arrays, passed)
     else:
         raise ValueError(
             f"kind {kind!r} of table is not known. Use one of {', '.join(map(repr, ['numpy', *_BUILDERS]))}."
         )
-    return wrap_like(frame, table, is_own_kind)
-
-
-def wrap_like(frame: Frame, table: Any, is_own_kind: bool) -> Any:
-    """Put a table of the frame's kind into what the frame came in."""
     return frame.wrap(table) if frame.wrap is not None and is_own_kind else table
 
 

@@ -111,6 +111,9 @@ def on_host(targets: Sequence[tuple[str | None, Any]]) -> Array:
 
 
 def _read_columns(data: Any, role: str, keep_missing: bool = False) -> list[tuple[str | None, Array]]:
+    # Asking which library a vector is of takes longer than reading a short one.
+    if type(data) is np.ndarray and data.ndim == 1:
+        return [(None, _to_vector(columns.from_numpy(data), role, keep_missing))]
     if not hasattr(data, "__array__"):
         refuse_dask(data, role)
     refuse_sparse(data, role)
