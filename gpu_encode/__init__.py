@@ -210,7 +210,7 @@ def __getattr__(name: str) -> Any:
     if name in _HOME:
         with LOADING:
             return getattr(import_module(f"gpu_encode.{_HOME[name]}"), name)
-    if name in ("accel", "export", "plots"):
+    if name in ("accel", "engines", "export", "parts", "plots"):
         with LOADING:
             return import_module(f"gpu_encode.{name}")
     message = f"module {__name__!r} has no attribute {name!r}"

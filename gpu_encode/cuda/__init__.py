@@ -28,4 +28,4 @@ from gpu_encode.cuda.moments import moments
 from gpu_encode.cuda.ordered import ordered
 from gpu_encode.cuda.runtime import available, current_device
 from gpu_encode.cuda.sums import accumulate, accumulate_numbers
-from gpu_encode.cuda.totals import totals
+from gpu_encode.cuda.views import totals

@@ -9,7 +9,7 @@ import pytest
 pytest.importorskip("cupy")
 pytest.importorskip("cuda.bindings.nvrtc")
 
-from gpu_encode import devices
+from gpu_encode.seam import devices
 from tests.cuda.instructions import Counts, bounds_of, count
 from tests.cuda.instructions_costs import machine_instructions
 from tests.cuda.instructions_machine import Program, compile_source

@@ -28,7 +28,7 @@ def test_part_of_the_columns_and_a_sum_on_the_host(device):
 
 
 def test_as_many_columns_as_threads(device):
-    most = import_module("gpu_encode.cuda.totals").MOST_COLUMNS
+    most = import_module("gpu_encode.cuda.views").MOST_COLUMNS
     for n_columns in (most - 1, most, most + 1):
         cells = np.arange(7 * n_columns).reshape(7, n_columns)
         assert np.array_equal(memory.to_host(device.totals(memory.to_device(cells))), cells.sum(axis=0))

@@ -7,6 +7,7 @@ import pyarrow as pa
 import pytest
 
 import gpu_encode as ge
+from gpu_encode.seam.ops import use_backend
 from tests.bits import assert_same_bits
 from tests.encoders.visibility import FRAME, ROW, SIZE, seen_by_new_rows, visible
 
@@ -61,7 +62,7 @@ def test_by_definition(backend, prior, calibration_rows):
     encoder = ge.TargetEncoder(
         columns=["key"], cv=cv, smooth=None, prior=prior, handle_unknown=9.0, indicators=True, target_type="continuous"
     )
-    with ge.ops.use_backend(backend):
+    with use_backend(backend):
         encoded = encoder.fit_transform(X, TARGET)
     for row, held in enumerate(HELD):
         seen = any(KEYS[place] == KEYS[row] and HELD[place] != held for place in range(len(KEYS)))
