@@ -125,7 +125,9 @@ class EncodingRule:
         for start in range(0, n_rows, size) or [0]:
             tile = sums.part(start, start + size).visible(ops, visibility)
             tiles.append(self.moments(ops, tile.accumulators, tile.spec))
-        return tiles[0] if len(tiles) == 1 else Moments.concatenate(tiles)
+        del tile
+        # Handed over one by one, so that nobody else holds them while they are joined.
+        return tiles[0] if len(tiles) == 1 else Moments.concatenate(tiles.pop(0) for _ in range(len(tiles)))
 
     @property
     def needs_rows(self) -> bool:
