@@ -1,10 +1,10 @@
 """Public address of the steps for rows in parts: they lie in `gpu_encode.scale.parts`."""
 
-import sys
-from importlib import import_module
 from typing import TYPE_CHECKING
+
+from gpu_encode.seam.loading import door_to
 
 if TYPE_CHECKING:
     from gpu_encode.scale.parts import *  # noqa: F403
 else:
-    sys.modules[__name__] = import_module("gpu_encode.scale.parts")
+    __getattr__ = door_to("gpu_encode.scale.parts")

@@ -1,10 +1,10 @@
 """Public address of pictures: they lie in `gpu_encode.study.plots`."""
 
-import sys
-from importlib import import_module
 from typing import TYPE_CHECKING
+
+from gpu_encode.seam.loading import door_to
 
 if TYPE_CHECKING:
     from gpu_encode.study.plots import *  # noqa: F403
 else:
-    sys.modules[__name__] = import_module("gpu_encode.study.plots")
+    __getattr__ = door_to("gpu_encode.study.plots")

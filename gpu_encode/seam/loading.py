@@ -6,6 +6,9 @@ import concurrent.futures.thread  # noqa: F401
 import os
 import sys
 import threading
+from collections.abc import Callable
+from importlib import import_module
+from typing import Any
 
 # Modules that two threads load at once, from two ends, would find each other half made.
 LOADING = threading.RLock()
@@ -32,3 +35,16 @@ def resume_loading() -> None:
 _compiling: list[threading.RLock] = []
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(before=stop_loading, after_in_parent=resume_loading, after_in_child=resume_loading)
+
+
+def door_to(address: str) -> Callable[[str], Any]:
+    """Give the ``__getattr__`` of a module that has the names of another one, which is loaded when one is asked for."""
+
+    def find(name: str) -> Any:
+        # What Python itself asks a module for is its own: a path would make it a package.
+        if name.startswith("__") and name != "__all__":
+            raise AttributeError(name)
+        with LOADING:
+            return getattr(import_module(address), name)
+
+    return find

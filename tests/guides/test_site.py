@@ -31,7 +31,9 @@ def test_the_reference_has_every_public_name_once():
     pages = "".join(page.read_text() for page in DOCS.glob("api/*.md"))
     assert sorted(re.findall(r"^::: gpu_encode\.(\w+)$", pages, re.MULTILINE)) == sorted(gpu_encode.__all__)
     exports = (DOCS / "api/exports.md").read_text()
-    assert sorted(re.findall(r"^::: gpu_encode\.export\.(\w+)$", exports, re.MULTILINE)) == sorted(export.__all__)
+    assert sorted(re.findall(r"^::: gpu_encode\.serve\.export\.(\w+)$", exports, re.MULTILINE)) == sorted(
+        export.__all__
+    )
 
 
 def test_parameters_of_one_description_are_written_apart():
