@@ -143,7 +143,6 @@ _HOME = {
     "ProximityEncoder": "methods.proximity.encoder",
     "leak_report": "study.leaks",
     "load": "storage",
-    "tune": "study.tuning",
     "blend_matrix": "methods.votes.blend_matrix",
     **dict.fromkeys(("roc_auc_score", "roc_curve"), "formulas.auc"),
     **dict.fromkeys(("choose_interactions", "tune"), "study.tuning"),

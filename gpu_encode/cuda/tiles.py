@@ -63,5 +63,4 @@ def walk_of(folds: "Folds") -> tuple[str, int]:
 
 def blocks_with_tables(n_rows: int, turns: int, size: int, shared: int, most: int, table_bytes: int) -> int:
     """Blocks of a grid: as many as run at once, and no more than make clearing their tables as dear as their rows."""
-    fitting = most if shared <= (table_bytes - raw.KEPT_BYTES) // 2 else most // 2
-    return blocks_for(n_rows, max(4 * turns * THREADS, size), fitting)
+    return blocks_for(n_rows, max(4 * turns * THREADS, size), raw.blocks_at_work(shared, most, table_bytes))

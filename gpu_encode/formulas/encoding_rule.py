@@ -121,13 +121,11 @@ class EncodingRule:
         views = max(views, sums.n_views)
         # Sums of several views take several times the memory, so they exist for a tile of categories at a time.
         size = max(ops.TILE // max(views * sums.accumulators.shape[2], 1), 1) if views > 1 else LARGE_TILE
-        tiles = []
-        for start in range(0, n_rows, size) or [0]:
-            tile = sums.part(start, start + size).visible(ops, visibility)
-            tiles.append(self.moments(ops, tile.accumulators, tile.spec))
-        del tile
-        # Handed over one by one, so that nobody else holds them while they are joined.
-        return tiles[0] if len(tiles) == 1 else Moments.concatenate(tiles.pop(0) for _ in range(len(tiles)))
+        if n_rows <= size:
+            seen = sums.part(0, n_rows).visible(ops, visibility)
+            return self.moments(ops, seen.accumulators, seen.spec)
+        tiles = (sums.part(start, start + size).visible(ops, visibility) for start in range(0, n_rows, size))
+        return Moments.concatenate(self.moments(ops, tile.accumulators, tile.spec) for tile in tiles)
 
     @property
     def needs_rows(self) -> bool:

@@ -1,15 +1,13 @@
 """Rows that every file of this folder encodes."""
 
-from collections.abc import Iterator
-from contextlib import nullcontext
-
 import numpy as np
 import pandas as pd
 import pytest
 
 from gpu_encode import TargetEncoder
-from gpu_encode.seam import ops
-from tests.backends import ON_CUDA
+from tests.family.conftest import backend
+
+__all__ = ["backend"]
 
 FRAME = pd.DataFrame(
     {
@@ -21,13 +19,6 @@ FRAME = pd.DataFrame(
 )
 Y = np.array([0.1, 2.5, 3.25, -1.0, 7.5, 0.3, 1e3, 12.0, 5.5, 8.25, 1 / 3, -4.75])
 LABELS = np.array([0, 1, 0, 1, 1, 1, 0, 0, 1, 0, 1, 0])
-
-
-@pytest.fixture(autouse=True)
-def backend() -> Iterator[None]:
-    """Compute on the CUDA backend where one is asked for, on the CPU's choice elsewhere."""
-    with ops.use_backend(ON_CUDA[0]) if ON_CUDA else nullcontext():
-        yield
 
 
 @pytest.fixture

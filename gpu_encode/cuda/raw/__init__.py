@@ -95,9 +95,7 @@ VARIANTS: dict[str, list[dict[str, str]]] = {
     "bucket_sums.cu": [{"VALUE": value, "SQUARES": squares} for value, squares in product(VALUES, "01")],
     "ordered_sums.cu": [
         {"ENCODING": encoding, "ESTIMATES": estimates, "SQUARES": squares, "SUM_WORDS": words}
-        for encoding, (estimates, squares), words in product(
-            ENCODINGS.values(), (("1", "0"), ("0", "0"), ("0", "1")), "45"
-        )
+        for encoding, (estimates, squares), words in product(ENCODINGS.values(), OF_FORMULAS, "45")
     ],
     "ordered.cu": [
         {"ENCODING": encoding, "ESTIMATES": estimates} for encoding, estimates in product(ENCODINGS.values(), "01")
@@ -148,6 +146,11 @@ def table_bytes() -> int:
         return SHARED_BYTES
     wanted = xp.cuda.runtime.cudaDevAttrMaxSharedMemoryPerBlockOptin
     return int(xp.cuda.runtime.deviceGetAttribute(wanted, xp.cuda.Device().id))
+
+
+def blocks_at_work(shared: int, most: int, table_bytes: int) -> int:
+    """Blocks that run at once, of as many as two a multiprocessor: half where shared memory has no room for both."""
+    return most if shared <= (table_bytes - KEPT_BYTES) // 2 else most // 2
 
 
 def flatten(arguments: tuple[Any, ...]) -> Iterator[Any]:
@@ -203,7 +206,6 @@ def run_over(
     name: str, words: Any, *arguments: Any, threads: int = THREADS, shared: int = 0, variant: Mapping[str, str]
 ) -> int:
     """Launch a kernel that reads numbers as whole vectors, each once; gives its blocks, of two words for each warp."""
-    most = BLOCKS if shared <= (table_bytes() - KEPT_BYTES) // 2 else BLOCKS // 2
-    blocks = blocks_for(words.nbytes, 16 * threads, most)
+    blocks = blocks_for(words.nbytes, 16 * threads, blocks_at_work(shared, BLOCKS, table_bytes()))
     run(name, blocks, threads, words, *arguments, shared=max(shared, threads // 2), variant=variant)
     return blocks

@@ -1,16 +1,5 @@
-"""Where the encoders of this folder compute."""
+"""Where encoders compute: as in the family."""
 
-from collections.abc import Iterator
-from contextlib import nullcontext
+from tests.family.conftest import backend
 
-import pytest
-
-from gpu_encode.seam import ops
-from tests.backends import ON_CUDA
-
-
-@pytest.fixture(autouse=True)
-def backend() -> Iterator[None]:
-    """Compute on the CUDA backend where one is asked for, on the CPU's choice elsewhere."""
-    with ops.use_backend(ON_CUDA[0]) if ON_CUDA else nullcontext():
-        yield
+__all__ = ["backend"]

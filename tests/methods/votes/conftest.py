@@ -6,14 +6,10 @@ from contextlib import nullcontext
 import pytest
 
 from gpu_encode.seam import ops
-from tests.backends import BACKENDS, ON_CUDA, on_threads
+from tests.backends import BACKENDS, on_threads
+from tests.family.conftest import backend
 
-
-@pytest.fixture(autouse=True)
-def backend() -> Iterator[None]:
-    """Compute on the CUDA backend where one is asked for, on the CPU's choice elsewhere."""
-    with ops.use_backend(ON_CUDA[0]) if ON_CUDA else nullcontext():
-        yield
+__all__ = ["backend"]
 
 
 @pytest.fixture(params=BACKENDS)
