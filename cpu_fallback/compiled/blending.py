@@ -36,15 +36,16 @@ from cpu_fallback.compiled.shrinkage import (
 )
 from cpu_fallback.compiled.ties import decide_estimate
 from cpu_fallback.compiled.views import CHOSEN, LESS_ONE, OTHERS, OWN, Views, see_all, see_others, views_of
-from cpu_fallback.exact import Ratio
 from cpu_fallback.fused_rules import (
     AS_CATEGORY,
     AS_NAN,
     EMPIRICAL_BAYES,
     M_ESTIMATE,
     Blend,
+    FusedRule,
     PopulationMoments,
     Shrinkage,
+    Visibility,
 )
 from cpu_fallback.memory import empty
 
@@ -520,13 +521,13 @@ def clear_without_rows(accumulators: Array, start: int, stop: int, values: Array
             set_all(values[line], 0.0)
 
 
-def around_of(population: PopulationMoments, exact: Ratio | None, shrinkage: Shrinkage) -> Around:
+def around_of(population: PopulationMoments, shrinkage: Shrinkage) -> Around:
     """Give the kernels what views see of all categories together."""
-    mean, fraction, exponent = (freeze(part, part.dtype) for part in population)
+    mean, fraction, exponent = (freeze(part, part.dtype) for part in population[:3])
     nothing = np.zeros(0, np.int64)
     high, lower, prior = np.empty(mean.shape), np.empty(mean.shape), Prior(nothing, 1, 0, nothing, 1, 0)
-    if exact is not None:
-        prior = prior_of(exact, mean.shape)
+    if population.exact is not None:
+        prior = prior_of(population.exact, mean.shape)
         weigh_priors(prior, shrinkage.first, high, lower)
     return Around(mean, fraction, exponent, high, lower, prior)
 
@@ -543,27 +544,21 @@ def encode_whole(accumulators: Array, n_classes: int, first: int, views: Views, 
 def encode_categories(
     accumulators: Array,
     layout: "Layout",
-    first_output: int,
-    visibility: "Array | None",
-    blend: Blend,
-    missing: int,
+    visibility: Visibility,
+    rule: FusedRule,
     population: PopulationMoments,
-    exact: Ratio | None,
-    less_one: bool,
     dtype: Any,  # noqa: ARG001 - to round all encodings here would cost a pass
     /,
 ) -> tuple[Array, Array, int]:
     """Encodings of every category and view, and where it is unseen; see `gpu_encode.seam.ops.FusedOps`."""
-    views = views_of(visibility, accumulators.shape[1])
-    shape = moments.shape_of(layout, accumulators.shape[2])
-    # Each class is a view of its own that sees one row of it less.
-    if less_one:
-        views = Views(LESS_ONE, accumulators.shape[2], 1, views.matrix)
-    values = empty((len(accumulators), views.n_views, accumulators.shape[2] - first_output), np.float64)
-    unseen, around = empty(values.shape[:2], np.bool_), around_of(population, exact, blend.shrinkage)
+    n_lines, n_folds, n_classes = accumulators.shape[:3]
+    views, shape, blend = views_of(visibility, n_folds, n_classes), moments.shape_of(layout, n_classes), rule.blend
+    values = empty((n_lines, *population.prior.shape), np.float64)
+    first_output = n_classes - values.shape[2]
+    unseen, around = empty(values.shape[:2], np.bool_), around_of(population, blend.shrinkage)
     flat = freeze(accumulators, np.int64).reshape(-1)
-    parts = threads.shares(len(accumulators), smallest=max(SMALLEST_SHARE // views.n_views, 1))
-    by_category, by_line = values.reshape(len(values), -1), values.reshape(-1, values.shape[2])
+    parts = threads.shares(n_lines, smallest=max(SMALLEST_SHARE // views.n_views, 1))
+    by_category, by_line = values.reshape(n_lines, -1), values.reshape(-1, values.shape[2])
     whole = layout.count.whole and shape.by_class
 
     def work(share: int) -> None:
@@ -576,14 +571,15 @@ def encode_categories(
             blend_digits(flat, shape, first_output, *given, by_line, unseen.reshape(-1))
 
     threads.run(work, len(parts))
-    apply_policies(population.prior, blend, missing, values, unseen)
-    if less_one:
+    apply_policies(population.prior, rule, values, unseen)
+    if views.kind == LESS_ONE:
         clear_without_rows(flat, 0, len(by_line), by_line)
     return values, unseen, 0
 
 
-def apply_policies(prior: Array, blend: Blend, missing: int, values: Array, unseen: Array) -> None:
+def apply_policies(prior: Array, rule: FusedRule, values: Array, unseen: Array) -> None:
     """Write the encodings of unknown and missing values; NaN where there is no visible row at all."""
+    blend, missing = rule.blend, rule.missing
     unseen[-2], values[-2] = True, np.where(np.isnan(prior), prior, blend.unseen) if blend.has_unseen else prior
     if missing != AS_CATEGORY:
         unseen[-1], values[-1] = True, np.nan if missing == AS_NAN else prior

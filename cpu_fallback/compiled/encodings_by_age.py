@@ -37,10 +37,11 @@ from cpu_fallback.compiled.ordered_digits import run_counting, write_rows
 from cpu_fallback.compiled.ordered_encodings import tile_size
 from cpu_fallback.compiled.row_encodings import Destination, destination
 from cpu_fallback.decay import blocks_of, factors_of, layout_of, room_for_two_blocks, spans_of
-from cpu_fallback.fused_rules import M_ESTIMATE, FusedRule
+from cpu_fallback.fused_rules import M_ESTIMATE, FusedRule, RowEncodings
+from cpu_fallback.row_numbers import TimeOrder
 
 if TYPE_CHECKING:
-    from cpu_fallback.types import Layout, Rows
+    from cpu_fallback.types import Layout, Rows, SumShape
 
 
 class Tile(NamedTuple):
@@ -295,38 +296,33 @@ class Ageing:
 
 def encodings_by_age(
     rows: "Rows",
-    n_categories: int,
-    n_classes: int,
-    layout: "Layout",
-    first_output: int,
-    order: Array,
-    ties: tuple[Array, Array, Array | None],
-    steps: Array | None,
+    shape: "SumShape",
+    order: TimeOrder,
     burn_in: int,
     rule: FusedRule,
-    out: Array,
-    unseen: Array | None,
+    out: RowEncodings,
     /,
 ) -> int | None:
     """Write the encoding of every row from the rows before it by their age; see `gpu_encode.seam.ops.FusedOps`."""
-    held = layout if steps is None else room_for_two_blocks(layout)
-    to, length = destination(out, unseen, n_classes - first_output), n_classes * held.width
-    if to is None:
+    (n_categories, _, n_classes, layout), steps, starts = shape, order.steps, order.starts
+    if (to := destination(out)) is None:
         return None
-    shape, measures, table = shape_of(held, n_classes), measures_of(held), table_of(n_categories + 3, length, True)
-    given, starts = (freeze(order, np.int64), freeze(ties[0], np.int64)), ties[1]
-    gone = freeze(np.zeros_like(starts) if ties[2] is None else starts[ties[2]], np.int64)
+    held = layout if steps is None else room_for_two_blocks(layout)
+    length, first_output = n_classes * held.width, n_classes - out.values.shape[1]
+    cell, measures, table = shape_of(held, n_classes), measures_of(held), table_of(n_categories + 3, length, True)
+    given = freeze(order.rows, np.int64), freeze(order.ties, np.int64)
+    gone = freeze(np.zeros_like(starts) if order.firsts is None else starts[order.firsts], np.int64)
     blocks, ageing = blocks_of_times(steps, held, len(table.sums)), Ageing(held, n_classes, steps)
     # The rows of one time burn in together.
     first = np.searchsorted(starts, burn_in)
-    burned = int(starts[first]) if first < len(starts) else len(order)
-    numbers, times = np.empty((2, min(tile_size(length), 2 * len(order))), np.int64)
+    burned = int(starts[first]) if first < len(starts) else len(order.rows)
+    numbers, times = np.empty((2, min(tile_size(length), 2 * len(order.rows))), np.int64)
     tile, state, lost = tile_of(len(numbers), length, held.width), np.zeros(2, np.int64), 0
     while n := merge_places(*given, gone, state, numbers, times):
         mine, when = freeze(numbers[:n], np.int64), freeze(times[:n], np.int64)
         here = rows.pick(mine)
         known = codes_of(here.codes), codes_of(here.classes), numbers_of(here), measures
-        n_encoded = hand_out_by_age(*known, mine, when, shape, blocks, table, tile)
+        n_encoded = hand_out_by_age(*known, mine, when, cell, blocks, table, tile)
         seen_shape, view = ageing.view(tile.peaks)
         fixed = burned, held.width, seen_shape, first_output, rule, view, tile
         lost += run_counting(blend_by_age, n_encoded, fixed, to)

@@ -28,7 +28,7 @@ from cpu_fallback.compiled.digits import scratch as digit_room
 from cpu_fallback.compiled.moments import Shape, cell_width, scratch, shape_of
 from cpu_fallback.compiled.ordered_digits import run_counting, write_rows
 from cpu_fallback.compiled.row_encodings import Destination, destination
-from cpu_fallback.fused_rules import EMPIRICAL_BAYES, M_ESTIMATE, FusedRule
+from cpu_fallback.fused_rules import EMPIRICAL_BAYES, M_ESTIMATE, FusedRule, RowEncodings
 
 if TYPE_CHECKING:
     from cpu_fallback.types import Layout, Rows
@@ -91,18 +91,15 @@ def leave_one_out_encodings(
     total: Array,
     rows: "Rows",
     layout: "Layout",
-    first_output: int,
     rule: FusedRule,
-    out: Array,
-    unseen: Array | None,
+    out: RowEncodings,
     /,
 ) -> int | None:
     """Write the encoding of every row from all others; see `gpu_encode.seam.ops.FusedOps`."""
     n_classes, n_rows = accumulators.shape[1], len(rows.codes)
-    to = destination(out, unseen, n_classes - first_output)
-    if to is None:
+    if (to := destination(out)) is None:
         return None
     sums = freeze(accumulators, np.int64).reshape(-1), freeze(total, np.int64).reshape(-1)
     given = codes_of(rows.codes), codes_of(rows.classes), numbers_of(rows), measures_of(layout)
-    fixed = shape_of(layout, n_classes), first_output, rule
+    fixed = shape_of(layout, n_classes), n_classes - out.values.shape[1], rule
     return run_counting(leave_out_range, n_rows, (*sums, *given, *fixed), to)

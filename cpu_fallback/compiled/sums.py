@@ -27,7 +27,7 @@ from cpu_fallback.compiled.folds import fill_folds, fold_room
 from cpu_fallback.compiled.ranges import guess_range, word_of
 from cpu_fallback.compiled.threads import run, shares, threads
 from cpu_fallback.memory import empty
-from cpu_fallback.types import SumsByNumber
+from cpu_fallback.types import SumsByNumber, SumShape
 
 if TYPE_CHECKING:
     from cpu_fallback.types import Folds, Layout, Rows
@@ -160,26 +160,23 @@ def add_range(accumulators: Array, other: Array, start: int, stop: int) -> None:
         mine[i] += theirs[i]
 
 
-def accumulate(
-    rows: "Rows", n_categories: int, folds: "Folds", n_folds: int, n_classes: int, layout: "Layout", /
-) -> Array:
+def accumulate(rows: "Rows", shape: SumShape, folds: "Folds" = None, /) -> Array:
     """Add every row to its cell; gives (n_categories + 2, n_folds, n_classes, layout.width) digits."""
-    width = layout.width
-    shape = (n_categories + 2, n_folds, n_classes, width)
+    n_lines, n_folds, n_classes, width = shape.extents
     fixed = (
         codes_of(rows.codes),
         codes_of(rows.classes),
         fold_source(folds),
         numbers_of(rows),
-        measures_of(layout),
+        measures_of(shape.layout),
         (n_folds * n_classes * width, n_classes * width, width),
-        n_categories + 2,
+        n_lines,
     )
-    size = int(np.prod(shape))
+    size = n_lines * n_folds * n_classes * width
     parts = shares(len(rows.codes), tables(size, len(rows.codes)))
     accumulators = [empty(size, np.int64) for _ in parts]
     run(lambda share: accumulate_range(*fixed, *parts[share], accumulators[share]), len(parts))
-    return add_tables(accumulators).reshape(shape)
+    return add_tables(accumulators).reshape(shape.extents)
 
 
 def add_tables(accumulators: list[Array]) -> Array:
@@ -196,7 +193,8 @@ def accumulate_numbers(rows: "Rows", n_classes: int, layout: "Layout", /) -> Sum
     if whole and (found := sums_by_distance(rows, n_classes, layout)) is not None:
         return found
     codes, numbers = factorize(rows.codes)
-    return SumsByNumber(accumulate(rows.with_codes(codes), len(numbers), None, 1, n_classes, layout), numbers, codes)
+    shape = SumShape(len(numbers), 1, n_classes, layout)
+    return SumsByNumber(accumulate(rows.with_codes(codes), shape), numbers, codes)
 
 
 def sums_by_distance(rows: "Rows", n_classes: int, layout: "Layout") -> SumsByNumber | None:

@@ -7,6 +7,7 @@ import numpy as np
 from cpu_fallback import sums as definition
 from cpu_fallback.compiled.border import Array, counting, freeze, inlined, kernel
 from cpu_fallback.compiled.threads import run, shares
+from cpu_fallback.fused_rules import Visibility
 from cpu_fallback.memory import empty
 
 # A category costs as much as several rows of other kernels.
@@ -26,10 +27,13 @@ class Views(NamedTuple):
     matrix: Array
 
 
-def views_of(visibility: "Array | None", n_folds: int) -> Views:
-    """Describe a visibility matrix to the kernels."""
+def views_of(visibility: Visibility, n_folds: int, n_classes: int = 0) -> Views:
+    """Describe to the kernels what views see."""
+    nothing = freeze(np.zeros((0, 0), np.int64), np.int64)
+    if isinstance(visibility, str):
+        return Views(LESS_ONE, n_classes, 1, nothing)
     if visibility is None or definition.is_own(visibility, n_folds):
-        return Views(OWN, n_folds, n_folds, freeze(np.zeros((0, 0), np.int64), np.int64))
+        return Views(OWN, n_folds, n_folds, nothing)
     others = definition.is_others(visibility, n_folds)
     return Views(OTHERS if others else CHOSEN, len(visibility), n_folds, freeze(visibility, np.int64))
 

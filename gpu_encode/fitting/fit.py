@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from cpu_fallback.types import Array, Layout, Rows
+from cpu_fallback.types import Array, Rows, SumShape
 from gpu_encode.fitting import encodings
 from gpu_encode.fitting.categories import RowCategories, column_keys, look_up_categories, read_categories
 from gpu_encode.fitting.columns import ColumnMap, Selection, locate, locate_columns, map_columns, select
@@ -363,7 +363,7 @@ def warn_of_rare_classes(context: FitContext, scheme: Scheme, sums: Sequence[Cat
         if rows.weight is None:
             counts = target_sums.totals(rows.ops).accumulators[0, :, :number, 0].sum(axis=0)
         else:
-            counts = rows.ops.accumulate(Rows(target.labels), number + 1, None, 1, 1, Layout())[:number]
+            counts = rows.ops.accumulate(Rows(target.labels), SumShape(number + 1))[:number]
         targets.warn_of_rare_classes(counts, folds)
 
 

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from cpu_fallback.exact import Floats, Integers
+from cpu_fallback.fused_rules import LESS_ONE_ROW, RowEncodings
 from cpu_fallback.types import Array, Rows
 from gpu_encode.fitting.row_encodings import VisibleMoments, apply_policies, encode_rows
 from gpu_encode.fitting.tasks import EncodingTask, LevelCodes, TiledOutput, look_up, without_key
@@ -60,8 +61,8 @@ def rows_in_one_pass(task: EncodingTask, statistics: CategorySums, out: Array, u
     if fused is None or fused_rule is None:
         return None
     accumulators, total = statistics.accumulators[:, 0], task.ops.totals(statistics.accumulators)[0]
-    layout, first = task.spec.layout, task.spec.first_output
-    return fused.leave_one_out_encodings(accumulators, total, task.rows, layout, first, fused_rule, out, unseen)
+    to = RowEncodings(out, unseen)
+    return fused.leave_one_out_encodings(accumulators, total, task.rows, task.spec.layout, fused_rule, to)
 
 
 def by_own_class(task: EncodingTask, statistics: CategorySums, out: Array, want_unseen: bool) -> Mask | None:
@@ -78,7 +79,7 @@ def table_in_one_pass(task: EncodingTask, statistics: CategorySums, dtype: Any) 
     one_each = Rows(np.zeros(task.n_classes, np.int32), np.arange(task.n_classes, dtype=np.int32))
     others = backend.leave_one_out(everything.accumulators[:, 0], one_each, task.spec.layout)
     total = task.rule.moments(backend, others, task.spec)
-    return in_one_pass(statistics, None, task.rule, total, task.ops, dtype, less_one=True)
+    return in_one_pass(statistics, LESS_ONE_ROW, task.rule, total, task.ops, dtype)
 
 
 def table_by_cells(task: EncodingTask, statistics: CategorySums) -> EncodingTable:

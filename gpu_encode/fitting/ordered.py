@@ -6,8 +6,9 @@ from dataclasses import replace
 import numpy as np
 
 from cpu_fallback.exact import Floats, Integers
-from cpu_fallback.row_numbers import Permutation
-from cpu_fallback.types import CARRY_AFTER, MISSING, Array, Rows, carry
+from cpu_fallback.fused_rules import RowEncodings
+from cpu_fallback.row_numbers import Order, Permutation, RowOrder, TimeOrder
+from cpu_fallback.types import CARRY_AFTER, MISSING, Array, Rows, SumShape, carry
 from gpu_encode.fitting.ageing import AgeingScan, signed
 from gpu_encode.fitting.scans import (
     CheckpointState,
@@ -20,7 +21,7 @@ from gpu_encode.fitting.scans import (
 )
 from gpu_encode.fitting.tasks import EncodingTask, TiledOutput
 from gpu_encode.formulas.encoding_rule import Mask
-from gpu_encode.schemes.plans import Order, OrderedPlan, RowOrder, TimeOrder
+from gpu_encode.schemes.plans import OrderedPlan
 from gpu_encode.seam.ops import host, tiles
 from gpu_encode.sums.category_sums import CategorySums
 
@@ -97,11 +98,9 @@ def in_one_pass(
     fused, fused_rule = task.ops.fused, task.fused_rule()
     if fused is None or fused_rule is None or len(task.rows) > fused.most_ordered_rows(task.spec.layout):
         return None
-    numbers = order.rows if isinstance(order, TimeOrder) else order if isinstance(order, Permutation) else None
-    ties = (order.ties, order.starts) if isinstance(order, TimeOrder) else None
-    fixed = task.key.n_categories, task.n_classes, task.spec.layout, task.spec.first_output
-    out = output.matrix[:, columns.start :: columns.step]
-    written = fused.ordered_encodings(task.rows, *fixed, numbers, ties, burn_in, fused_rule, out, unseen)
+    out = RowEncodings(output.matrix[:, columns.start :: columns.step], unseen)
+    shape = SumShape(task.key.n_categories, 1, task.n_classes, task.spec.layout)
+    written = fused.ordered_encodings(task.rows, shape, order, burn_in, fused_rule, out)
     if written is None:
         return None
     output.count(written.lost)
@@ -134,9 +133,8 @@ def by_age_in_one_pass(
     encode, rule = getattr(task.ops.fused, "encodings_by_age", None), task.fused_rule()
     if encode is None or rule is None or len(order.rows) > CARRY_AFTER:
         return False
-    fixed = task.key.n_categories, task.n_classes, task.spec.layout, task.spec.first_output
-    ties = order.ties, order.starts, order.firsts
-    lost = encode(task.rows, *fixed, order.rows, ties, plan.steps, plan.burn_in, rule, output.matrix, unseen)
+    shape = SumShape(task.key.n_categories, 1, task.n_classes, task.spec.layout)
+    lost = encode(task.rows, shape, order, plan.burn_in, rule, RowEncodings(output.matrix, unseen))
     output.count(lost or 0)
     return lost is not None
 
@@ -218,7 +216,7 @@ def sums_by_segment(task: EncodingTask, order: Order, checkpoints: Integers) -> 
     sums = task.ops.zeros((n_segments, task.n_classes, layout.width), np.int64)
     for tile in tiles_in_order(task, order, task.ops.TILE):
         rows = tile.rows.with_codes(find_segments(checkpoints, tile.begins))
-        sums += task.ops.accumulate(rows, n_segments, None, 1, task.n_classes, layout)[:-2, 0]
+        sums += task.ops.accumulate(rows, SumShape(n_segments, 1, task.n_classes, layout))[:-2, 0]
         start, n_rows = n_rows, n_rows + len(rows)
         if start // CARRY_AFTER < n_rows // CARRY_AFTER:
             # Rows of one time are one segment, however many they are.

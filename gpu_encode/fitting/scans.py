@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from cpu_fallback.exact import Floats, Integers, Limbs, stack
 from cpu_fallback.fused_rules import CHECKPOINT_BITS
-from cpu_fallback.types import CARRY_AFTER, Array, Carry, Layout, Rows, Window, carry, digit_window
+from cpu_fallback.types import CARRY_AFTER, Array, Carry, Layout, Rows, SumShape, Window, carry, digit_window
 from gpu_encode.fitting.row_encodings import VisibleMoments, encode_rows
 from gpu_encode.fitting.tasks import EncodingTask, LevelCodes, without_key
 from gpu_encode.formulas.encoding_rule import EncodingRule, Mask
@@ -237,7 +237,7 @@ class SegmentMeanDeltas:
             extents = [digit_window(extent) for extent in ops.extents(values, weight, powers)]
             layout = Layout(*extents) if weight is not None else Layout(Window(), *extents)
             rows = Rows(codes, target=values, weight=weight)
-            accumulators = ops.accumulate(rows, n_segments, None, 1, 1, layout)[:-2, 0]
+            accumulators = ops.accumulate(rows, SumShape(n_segments, layout=layout))[:-2, 0]
             by_number.append(
                 [Limbs(accumulators[..., columns], window.low) for window, _, columns in layout.measures()]
             )

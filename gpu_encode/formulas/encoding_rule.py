@@ -11,9 +11,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from cpu_fallback import fused_rules
 from cpu_fallback.cached import cached_property
 from cpu_fallback.exact import Floats, Integers, Scaled
-from cpu_fallback.fused_rules import AS_CATEGORY, AS_NAN, AS_PRIOR, Blend, PopulationMoments
+from cpu_fallback.fused_rules import AS_CATEGORY, AS_NAN, AS_PRIOR, Blend, FusedRule, PopulationMoments
 from gpu_encode.formulas.infrequent import Infrequent
 from gpu_encode.formulas.order_statistics import OfViews
 from gpu_encode.formulas.scales import on_scale
@@ -354,12 +355,11 @@ def assemble(values: Floats, prior: Floats, counted: Mask, blocks: list[Floats],
 
 def in_one_pass(
     sums: CategorySums,
-    visibility: Visibility,
+    visibility: fused_rules.Visibility,
     rule: EncodingRule,
     total: Moments,
     ops: Ops,
     dtype: Any,
-    less_one: bool = False,
 ) -> EncodingTable | None:
     """Give the table from one pass of the backend over the accumulators; None where it has no such pass.
 
@@ -370,10 +370,12 @@ def in_one_pass(
         return None
     prior = rule.find_prior(total, None)
     variance = total.variance if rule.needs.squares else Scaled(prior[:0], np.zeros_like(prior[:0], np.int64))
-    spec, population = sums.spec, PopulationMoments(prior, variance.fraction, variance.exponent)
     exact = exact_prior(rule.context(ops, total), prior) if rule.needs.digits else None
-    given = blend, rule.describe_missing(), population, exact, less_one, dtype
-    encoded = ops.fused.encode_categories(sums.accumulators, spec.layout, spec.first_output, visibility, *given)
+    population = PopulationMoments(prior, variance.fraction, variance.exponent, exact)
+    fused_rule = FusedRule(blend, True, 0.0, rule.describe_missing())
+    encoded = ops.fused.encode_categories(
+        sums.accumulators, sums.spec.layout, visibility, fused_rule, population, dtype
+    )
     return None if encoded is None else EncodingTable(*encoded)
 
 

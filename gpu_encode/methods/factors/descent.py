@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from cpu_fallback.row_numbers import Permutation, key_of
-from cpu_fallback.types import Array
+from cpu_fallback.types import Array, Rows
 from gpu_encode.methods.factors.cells import Cells, Mode
 from gpu_encode.seam.ops import Ops
 
@@ -29,34 +29,28 @@ def descend_rows(
     lines = np.concatenate(factors)
     # Python's own loops give the same bits.
     descend = getattr(backend.fused, "descend_rows", descend_by_loops)
-    descend(
-        np.stack(cells.codes, axis=1),
-        order,
-        cells.values,
-        np.ones(cells.n_rows) if cells.weight is None else cells.weight,
-        np.concatenate([[0], ends[:-1]]),
-        np.asarray(penalties, np.float64),
-        learning_rate,
-        lines,
-    )
+    weight = np.ones(cells.n_rows) if cells.weight is None else cells.weight
+    rows = Rows(np.stack(cells.codes, axis=1), None, cells.values, weight)
+    first = np.concatenate([[0], ends[:-1]])
+    descend(rows, order, first, np.asarray(penalties, np.float64), learning_rate, lines)
     return np.split(lines, ends[:-1])
 
 
 def descend_by_loops(
-    codes: Array,
+    rows: Rows,
     order: Array,
-    values: Array,
-    weight: Array,
     first: Array,
     penalties: Array,
     learning_rate: float,
     factors: Array,
 ) -> None:
     """Do what `FusedOps.descend_rows` does, with the same bits, in Python's own numbers."""
-    lines, targets, weights = factors.tolist(), values.tolist(), weight.tolist()
-    places, steps, columns = (codes + first).tolist(), penalties.tolist(), range(len(first))
+    assert rows.target is not None
+    assert rows.weight is not None
+    lines, targets, weights = factors.tolist(), rows.target.tolist(), rows.weight.tolist()
+    lines_of_row, steps, columns = (rows.codes + first).tolist(), penalties.tolist(), range(len(first))
     for row in order.tolist():
-        held = [lines[place] for place in places[row]]
+        held = [lines[line] for line in lines_of_row[row]]
         predicted = 0.0
         for component in range(factors.shape[1]):
             product = 1.0

@@ -7,7 +7,7 @@ from typing import Self
 
 import numpy as np
 
-from cpu_fallback.types import Array, Layout, Rows, Window
+from cpu_fallback.types import Array, Layout, Rows, SumShape, Window
 from gpu_encode.encoders.codes import CodedRows
 from gpu_encode.seam.ops import Ops
 
@@ -97,5 +97,5 @@ def merge_rows(ops: Ops, codes: Sequence[Array], sizes: Sequence[int]) -> tuple[
 def sum_by_place(ops: Ops, places: Array, n_places: int, values: Array) -> Array:
     """Sum integers (n, rows) of rows by place: (n_places, n)."""
     layout = Layout(Window(), Window())
-    sums = [ops.accumulate(Rows(places, None, each), n_places, None, 1, 1, layout) for each in values]
+    sums = [ops.accumulate(Rows(places, None, each), SumShape(n_places, layout=layout)) for each in values]
     return np.stack([each[:n_places, 0, 0, 1] for each in sums], axis=1)

@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from cpu_fallback.row_numbers import RowOrder
 from cpu_fallback.types import UNKNOWN, Array
 from gpu_encode.encoders.base import Encoder
 from gpu_encode.fitting.categories import column_keys
@@ -22,7 +23,6 @@ from gpu_encode.schemes.plans import (
     OrderedPlan,
     Plan,
     Request,
-    RowOrder,
     RowsAtHand,
     SplitPlan,
     all_rows,

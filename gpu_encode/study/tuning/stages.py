@@ -13,7 +13,7 @@ import numpy as np
 
 from cpu_fallback.elementary import exp, log
 from cpu_fallback.exact import Floats, Integers
-from cpu_fallback.types import Array, Codes, Layout, Rows, Window
+from cpu_fallback.types import Array, Codes, Layout, Rows, SumShape, Window
 from gpu_encode.seam.ops import Ops
 
 WHOLE_SUMS = Layout(Window(), Window())
@@ -180,7 +180,7 @@ class Stage:
         """Sum h and h * z by category and fold: int64 (categories, folds, 2), with unknown and missing left out."""
         n_folds = 1 if folds is None else self.rows.n_folds
         rows = Rows(codes, None, self.response, self.information)
-        accumulators: Array = self.rows.ops.accumulate(rows, n_categories, folds, n_folds, 1, WHOLE_SUMS)
+        accumulators: Array = self.rows.ops.accumulate(rows, SumShape(n_categories, n_folds, 1, WHOLE_SUMS), folds)
         return accumulators[:-2, :, 0, :]
 
     @property
@@ -246,6 +246,6 @@ def sum_by_code(ops: Ops, values: Floats, codes: Codes, n_codes: int) -> Floats:
     peak = float(np.abs(values).max())
     places = min(ROOM - len(values).bit_length() - int(np.frexp(peak)[1]), FINEST)
     whole = np.rint(values * 2.0**places).astype(np.int64)
-    sums = ops.accumulate(Rows(codes, None, whole), n_codes, None, 1, 1, WHOLE_SUMS)
+    sums = ops.accumulate(Rows(codes, None, whole), SumShape(n_codes, layout=WHOLE_SUMS))
     totals: Floats = ops.to_host(sums[:n_codes, 0, 0, 1]).astype(np.float64) * 2.0**-places
     return totals
