@@ -18,17 +18,17 @@ from cpu_fallback.compiled.kernel_parts import for_any_number
 
 
 @stage
-def add_digits(digit: Array, n_digits: int, place: Array, slots: Array, first: int, accumulators: Array) -> None:
-    """Add the digits of each row to its cell, from column `first` + place on."""
+def add_digits(digit: Array, n_digits: int, lowest: Array, slots: Array, first: int, accumulators: Array) -> None:
+    """Add the digits of each row to its cell, from column `first` + lowest on."""
     if n_digits == 3:
         for i in range(len(slots)):
-            cell = np.uint64(slots[i] + place[i] + first)
+            cell = np.uint64(slots[i] + lowest[i] + first)
             accumulators[cell] += digit[0, i]
             accumulators[cell + ONE] += digit[1, i]
             accumulators[cell + np.uint64(2)] += digit[2, i]
     elif n_digits == 5:
         for i in range(len(slots)):
-            cell = np.uint64(slots[i] + place[i] + first)
+            cell = np.uint64(slots[i] + lowest[i] + first)
             accumulators[cell] += digit[0, i]
             accumulators[cell + ONE] += digit[1, i]
             accumulators[cell + np.uint64(2)] += digit[2, i]
@@ -36,7 +36,7 @@ def add_digits(digit: Array, n_digits: int, place: Array, slots: Array, first: i
             accumulators[cell + np.uint64(4)] += digit[4, i]
     else:
         for i in range(len(slots)):
-            cell = np.uint64(slots[i] + place[i] + first)
+            cell = np.uint64(slots[i] + lowest[i] + first)
             for k in range(n_digits):
                 accumulators[cell + np.uint64(k)] += digit[k, i]
 
@@ -98,5 +98,5 @@ def add_rows(
             add_whole(numbers, n_factors, start, stop, flip, room.exponent[: stop - start], slots, first, accumulators)
         elif n_factors:
             n_digits = cut(numbers, n_factors, start, stop, flip, low, width, room)
-            add_digits(room.digit, n_digits, room.place, slots, first, accumulators)
+            add_digits(room.digit, n_digits, room.lowest, slots, first, accumulators)
         first += width

@@ -414,9 +414,9 @@ def estimate_lines(
             given = total[k, at], total_rest[k, at], weight[at], rest[at], m, high[view, k], lower[view, k]
             if near_estimate(*given)[1] and not flags[i]:
                 lines[i, k], doubtful = decide_estimate(*given)
-                line, place = start + found_at[i] * length, view * n_outputs + k
+                line, prior_at = start + found_at[i] * length, view * n_outputs + k
                 if doubtful:
-                    lines[i, k] = settle_line(seen, line, first + k, shape, around.exact, place, view, m)
+                    lines[i, k] = settle_line(seen, line, first + k, shape, around.exact, prior_at, view, m)
             view = view + 1 if view + 1 < n_views else 0
 
 
@@ -472,9 +472,9 @@ def blend_digits(
         sums, first_sum = (accumulators, begin * n_folds * length) if kind == OWN else (seen, 0)
         for line in range(0, n_categories * n_views, BLOCK):
             n_lines = min(BLOCK, n_categories * n_views - line)
-            begin_sum, places = first_sum + line * length, as_they_are[:n_lines]
+            begin_sum, own_lines = first_sum + line * length, as_they_are[:n_lines]
             moment_rows(sums, begin_sum, n_lines, shape, first, lam, lam != M_ESTIMATE, room, number, found)
-            given = begin * n_views + line, places, number, found, n_views, blend, around
+            given = begin * n_views + line, own_lines, number, found, n_views, blend, around
             encode_lines(*given, sums, begin_sum, shape, first, values, unseen)
 
 
@@ -511,12 +511,12 @@ def blend_others(
 def clear_without_rows(accumulators: Array, start: int, stop: int, values: Array) -> None:
     """Make the encodings zero where the cell of a category and class has no row: they are encodings of nobody."""
     width = len(accumulators) // len(values)
-    place = np.uint64(start * width)
+    at = np.uint64(start * width)
     for line in range(start, stop):
         any_row = np.int64(0)
         for _ in range(width):
-            any_row |= accumulators[place]
-            place += np.uint64(1)
+            any_row |= accumulators[at]
+            at += np.uint64(1)
         if any_row == 0:
             set_all(values[line], 0.0)
 

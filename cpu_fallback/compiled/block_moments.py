@@ -75,7 +75,7 @@ class BlockMoments(NamedTuple):
 
 
 class BlockSums(NamedTuple):
-    """Digits behind a block: what its rows see, from a place on; and lines of all that is seen, one named for each."""
+    """Digits behind a block: what its rows see, from an index on; and lines of all that is seen, one named for each."""
 
     seen: Array
     start: int
@@ -261,7 +261,7 @@ def settle_rows(
 def spread_rows(
     seen: Array, line: int, own: int, n: int, shape: Shape, room: Room, summed: Array, fraction: Array, exponent: Array
 ) -> None:
-    """Give N * Q - S**2 of one output of n rows, whose sums begin at `line` and S `own` places later."""
+    """Give N * Q - S**2 of one output of n rows, whose sums begin at `line` and S `own` numbers later."""
     length, n_width, held = cell_width(shape) * shape.n_classes, shape.n_width, room.summed
     q_own = own if shape.by_class else own + shape.s_width
     for i in range(n):

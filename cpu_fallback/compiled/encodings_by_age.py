@@ -172,7 +172,7 @@ def see_rows(digits: Array, begin: int, times: Array, columns: Array, n_classes:
 
 
 @kernel
-def merge_places(rows: Array, ties: Array, gone: Array, state: Array, numbers: Array, times: Array) -> int:
+def merge_rows(rows: Array, ties: Array, gone: Array, state: Array, numbers: Array, times: Array) -> int:
     """Write the next rows that come or leave, and numbers of their times; gives how many.
 
     Number 2 t is that of time t; with 2 t - 1, right before, rows leave in the order in which they came: `gone` of
@@ -254,8 +254,8 @@ def blend_by_age(
         prior_rows(whole, 0, end - begin, shape, first, rule, room, number, around)
         moment_rows(mine, 0, end - begin, shape, first, kind, kind != M_ESTIMATE, room, number, own)
         sums, here = BlockSums(mine, 0, whole, line, shape, first), tile.codes[begin:end]
-        places = tile.numbers[begin:end], begin, burned - begin
-        lost += write_rows(here, *places, number, own, around, sums, rule, values, counted, to)
+        ranks = tile.numbers[begin:end], begin, burned - begin
+        lost += write_rows(here, *ranks, number, own, around, sums, rule, values, counted, to)
     return lost
 
 
@@ -318,7 +318,7 @@ def encodings_by_age(
     burned = int(starts[first]) if first < len(starts) else len(order.rows)
     numbers, times = np.empty((2, min(tile_size(length), 2 * len(order.rows))), np.int64)
     tile, state, lost = tile_of(len(numbers), length, held.width), np.zeros(2, np.int64), 0
-    while n := merge_places(*given, gone, state, numbers, times):
+    while n := merge_rows(*given, gone, state, numbers, times):
         mine, when = freeze(numbers[:n], np.int64), freeze(times[:n], np.int64)
         here = rows.pick(mine)
         known = codes_of(here.codes), codes_of(here.classes), numbers_of(here), measures

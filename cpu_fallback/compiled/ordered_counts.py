@@ -278,7 +278,7 @@ def encode_from_counts(
     around: Array,
     to: Destination,
 ) -> int:
-    """Write the encodings of the places [start, stop), whose rows are `numbers`; gives how many are lost."""
+    """Write the encodings of the ranks [start, stop), whose rows are `numbers`; gives how many are lost."""
     block, lost, at = block_of(n_classes), 0, start
     pairs = n_classes == 2 and first == 1 and not len(walk.starts)
     while at < stop:

@@ -117,7 +117,7 @@ def hand_out(
     table: Table,
     tile: Tile,
 ) -> tuple[int, int]:
-    """Hand out sums to the places [start, stop) until priors run out; gives where, and how many priors there are."""
+    """Hand out sums to the ranks [start, stop) until priors run out; gives where, and how many priors there are."""
     width, at, segments, room, digits = cell_width(shape), start, 0, scratch(shape), digit_room()
     totals, ends, number = walk.totals, tile.ends, room_for_weights(1, shape.n_width)
     prior = room_for_moments(shape.n_classes - first, 1)
@@ -148,14 +148,14 @@ def hand_out(
 
 @stage
 def spread_priors(
-    ends: Array, place: int, segment: int, n: int, priors: BlockMoments, out: BlockMoments, line: Array
+    ends: Array, rank: int, segment: int, n: int, priors: BlockMoments, out: BlockMoments, line: Array
 ) -> int:
-    """Give each of n rows from `place` on the priors of its segment, and its number; gives the segment of the last."""
+    """Give each of n rows from `rank` on the priors of its segment, and its number; gives the segment of the last."""
     at = 0
     while at < n:
-        while ends[segment] <= place + at:
+        while ends[segment] <= rank + at:
             segment += 1
-        end = min(ends[segment] - place, n)
+        end = min(ends[segment] - rank, n)
         for output in range(len(out.mean)):
             set_all(out.mean[output, at:end], priors.mean[output, segment])
             set_all(out.fraction[output, at:end], priors.fraction[output, segment])
@@ -196,7 +196,7 @@ def write_rows(
 def blend_seen(
     codes: Array,
     numbers: Array,
-    place: int,
+    rank: int,
     burned: int,
     shape: Shape,
     first: int,
@@ -206,7 +206,7 @@ def blend_seen(
     stop: int,
     to: Destination,
 ) -> int:
-    """Write the encodings of the rows [start, stop) of a tile that begins at `place`; gives how many are lost."""
+    """Write the encodings of the rows [start, stop) of a tile that begins at `rank`; gives how many are lost."""
     room, length, n_outputs = scratch(shape), cell_width(shape) * shape.n_classes, shape.n_classes - first
     own, around, number = (
         room_for_moments(n_outputs, BLOCK),
@@ -216,7 +216,7 @@ def blend_seen(
     values, counted, line = np.empty(BLOCK, np.float64), np.empty(BLOCK, np.bool_), np.empty(BLOCK, np.int64)
     kind, lost, segment = rule.blend.shrinkage.kind, 0, 0
     for begin in range(start, stop, BLOCK):
-        n, at = min(BLOCK, stop - begin), place + begin
+        n, at = min(BLOCK, stop - begin), rank + begin
         segment = spread_priors(tile.ends, at, segment, n, tile.priors, around, line)
         moment_rows(tile.seen, begin * length, n, shape, first, kind, kind != M_ESTIMATE, room, number, own)
         sums = BlockSums(tile.seen, begin * length, tile.around, line, shape, first)
@@ -237,11 +237,11 @@ def tile_of(n_rows: int, length: int, n_outputs: int) -> Tile:
 
 
 def encode_from_digits(
-    rows: "Rows", numbers: Array, layout: "Layout", places: Sequence[int], tile: Tile, fixed: tuple[Any, ...]
+    rows: "Rows", numbers: Array, layout: "Layout", ranks: Sequence[int], tile: Tile, fixed: tuple[Any, ...]
 ) -> int:
-    """Write the encodings of the places of one tile; gives how many are lost."""
+    """Write the encodings of the ranks of one tile; gives how many are lost."""
     shape, first, rule, walk, _, to = fixed
-    at, stop = places
+    at, stop = ranks
     here = rows.pick(numbers) if len(numbers) else rows.block(at, stop)
     lost = 0
     while at < stop:

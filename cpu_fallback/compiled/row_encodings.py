@@ -1,4 +1,4 @@
-"""From what each row of a block sees to its encoding, written at the row's place in the output."""
+"""From what each row of a block sees to its encoding, written where the row stands in the output."""
 
 import math
 from typing import TYPE_CHECKING, NamedTuple
@@ -23,7 +23,7 @@ class CellRule(NamedTuple):
 
 
 class Destination(NamedTuple):
-    """Where encodings go: one of two flat outputs, the place at which each column begins, and flags of the unseen."""
+    """Where encodings go: one of two flat outputs, the index at which each column begins, and flags of the unseen."""
 
     wide: Array
     narrow: Array

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 
 # Places for the sums of all numbers of a range pay while they take less memory than a code for each row would.
-PLACES_PER_ROW = 0.5
+NUMBERS_PER_ROW = 0.5
 
 
 @stage
@@ -139,13 +139,13 @@ def take_occupied(accumulators: Array, length: int, lowest: np.uint64, kept: Arr
 
     There is room for one more of both.
     """
-    count, place = np.int64(0), np.uint64(0)
+    count, source = np.int64(0), np.uint64(0)
     for distance in range(len(accumulators) // length):
         target, any_row = np.uint64(count * length), np.int64(0)
         for _ in range(length):
-            any_row |= accumulators[place]
-            kept[target] = accumulators[place]
-            place += np.uint64(1)
+            any_row |= accumulators[source]
+            kept[target] = accumulators[source]
+            source += np.uint64(1)
             target += np.uint64(1)
         words[count] = lowest + np.uint64(distance)
         count += np.int64(any_row != 0)
@@ -206,7 +206,7 @@ def sums_by_distance(rows: "Rows", n_classes: int, layout: "Layout") -> SumsByNu
     """
     values, length = wide(rows.codes), n_classes * layout.width
     lowest, size = guess_range(values)
-    if size * length > PLACES_PER_ROW * len(values):
+    if size * length > NUMBERS_PER_ROW * len(values):
         return None
     fixed = (
         raw(values),

@@ -64,7 +64,7 @@ def test_any_number_of_tables_gives_the_same(ops, n_tables, monkeypatch):
 def test_numbers_are_summed_as_their_codes_are(ops, name, kind, monkeypatch):
     from cpu_fallback.compiled import sums
 
-    monkeypatch.setattr(sums, "PLACES_PER_ROW", 100.0)
+    monkeypatch.setattr(sums, "NUMBERS_PER_ROW", 100.0)
     drawn, choice = definitions.many(600, 5, kind), np.random.default_rng(5).choice
     numbers = choice(definitions.NUMBERS[name], 600)
     # One that is seldom, and not where a sample looks.
@@ -122,7 +122,7 @@ def test_views_with_strides_are_read_as_they_are(ops):
 
 
 def summed_ranges(factors):
-    """Places that a product may touch: those of its factors, added up."""
+    """Positions that a product may touch: those of its factors, added up."""
     ranges = [definitions.bit_range([factor]) for factor in factors]
     return sum(low for low, _ in ranges), sum(high for _, high in ranges)
 
