@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from cpu_fallback.compiled.border import REAL, Array, Numbers, counting, set_all, stage
+from cpu_fallback.compiled.border import REAL, Array, Numbers, RowParts, counting, set_all, stage
 from cpu_fallback.compiled.digits import (
     FIELD,
     FIELD_MASK,
@@ -84,11 +84,9 @@ def add_whole(
 
 @for_any_number
 @stage
-def add_rows(
-    numbers: Numbers, measures: Array, start: int, stop: int, flip: int, room: Room, slots: Array, accumulators: Array
-) -> None:
+def add_rows(rows: RowParts, start: int, stop: int, flip: int, room: Room, slots: Array, accumulators: Array) -> None:
     """Add what each row in [start, stop) weighs to the cell that begins at its slot; with `flip` -1, take it away."""
-    first = 0
+    first, numbers, measures = 0, rows.numbers, rows.measures
     for power in range(3):
         if not measures[power, 0]:
             continue

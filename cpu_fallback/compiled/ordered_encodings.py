@@ -12,9 +12,10 @@ from cpu_fallback.compiled.border import Array, codes_of, freeze
 from cpu_fallback.compiled.checkpoints import walk_of
 from cpu_fallback.compiled.folds import walk_share
 from cpu_fallback.compiled.moments import shape_of
-from cpu_fallback.compiled.ordered_counts import encode_from_counts, table_of
+from cpu_fallback.compiled.ordered import table_of
+from cpu_fallback.compiled.ordered_counts import encode_from_counts
 from cpu_fallback.compiled.ordered_digits import MOST_NUMBERS, encode_from_digits, tile_of
-from cpu_fallback.compiled.row_encodings import destination
+from cpu_fallback.compiled.row_encodings import CellRule, destination
 from cpu_fallback.fused_rules import FusedRule, RowEncodings, Written
 from cpu_fallback.row_numbers import Order, Permutation, TimeOrder
 from cpu_fallback.types import CARRY_AFTER, SumShape
@@ -90,7 +91,7 @@ def ordered_encodings(
     else:
         size = tile_size(length)
         parts = cut_order(order, n_rows, size)
-        fixed = shape_of(layout, n_classes), first_output, rule, walk, table, to
+        fixed = CellRule(shape_of(layout, n_classes), first_output, rule), walk, table, to
         tile = tile_of(min(size, n_rows), length, n_classes - first_output)
         found = [encode_from_digits(rows, numbers, layout, ranks, tile, fixed) for *ranks, numbers in parts]
     return Written(table.sums.reshape(n_categories + 2, n_classes, layout.width), sum(found))
