@@ -41,7 +41,7 @@ class KeySummary:
     def of(cls, model: Model, place: int, table: EncodingTable) -> Self:
         """Summarize a key by its place and its table of encodings."""
         key, sums = model.keys[place], model.statistics[place][0]
-        moments = Moments.of(host(len(sums.accumulators)), sums.accumulators, sums.spec, variances=False)
+        moments = Moments.of(host(len(sums.accumulators)), sums.accumulators, sums.spec)
         # The missing category is the last row, behind the unknown one.
         rows = [*range(key.n_categories), *([-1] if key.has_missing else [])]
         columns = (moments.n[rows, 0, 0], moments.mean[rows, 0, 0], table.values[rows, 0, 0])

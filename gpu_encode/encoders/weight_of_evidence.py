@@ -10,7 +10,7 @@ from cpu_fallback.types import Array
 from gpu_encode.encoders.base import read_schemes
 from gpu_encode.encoders.scheme import SchemeEncoder
 from gpu_encode.fitting.parameters import Parameters, read_each
-from gpu_encode.formulas.encoding_rule import split_infrequent, total_of_views
+from gpu_encode.formulas.encoding_rule import SeenSums
 from gpu_encode.formulas.evidence import Evidence
 from gpu_encode.schemes.folds import CrossFitting
 from gpu_encode.seam.ops import host
@@ -133,11 +133,10 @@ class WeightOfEvidenceEncoder(SchemeEncoder):
         per_output = []
         for per_target, rule in zip(model.statistics, model.rules, strict=True):
             for statistics in per_target:
-                ops = host(statistics.accumulators.size)
-                total = total_of_views(statistics, None, rule, ops)
-                seen = rule.moments_of_views(ops, statistics, None)
-                seen, counted, _ = split_infrequent(statistics, None, rule, ops, total, seen)
-                values = cast(Evidence, rule.statistic).information(seen, counted, total)
+                seen = SeenSums(statistics, None, rule, host(statistics.accumulators.size))
+                total = seen.total()
+                leaf, counted, _ = seen.split_infrequent(total, seen.moments())
+                values = cast(Evidence, rule.statistic).information(leaf, counted, total)
                 per_output.append(values.T.ravel())
         return np.concatenate(per_output)
 

@@ -9,7 +9,7 @@ import numpy as np
 from cpu_fallback.exact import Floats, Scaled, cube_parts
 from cpu_fallback.types import Array
 from gpu_encode.formulas.mergeable import MergeableStatistic, call_on_host
-from gpu_encode.formulas.statistic import Context, Needs, OrderStatistics, Statistic, side_by_side
+from gpu_encode.formulas.statistic import Context, OrderStatistics, Statistic, side_by_side
 from gpu_encode.formulas.statistic_names import (
     DATES_ALONE,
     OF_DATES,
@@ -25,7 +25,7 @@ from gpu_encode.formulas.statistic_names import (
     union_of,
 )
 from gpu_encode.seam.ops import Ops, holding
-from gpu_encode.sums.moments import Moments
+from gpu_encode.sums.moments import Moments, Needs
 from gpu_encode.sums.targets import LABELLED
 from gpu_encode.words.annotations import Column, Key
 from gpu_encode.words.errors.parameters import check_option

@@ -72,11 +72,9 @@ class CategorySums:
     distribution: "Distribution | None" = None
 
     @classmethod
-    def measure(
-        cls, ops: Ops, rows: Rows, n_categories: int, folds: Folds, n_folds: int, n_classes: int, spec: SumSpec
-    ) -> Self:
-        """Sum rows per (category, fold, class)."""
-        layout, n_rows = spec.layout, len(rows)
+    def measure(cls, ops: Ops, rows: Rows, shape: tuple[int, int, int], spec: SumSpec, folds: Folds = None) -> Self:
+        """Sum rows per category, fold and class; `shape` has the numbers of these."""
+        layout, n_rows, (n_categories, n_folds, n_classes) = spec.layout, len(rows), shape
         # The sums, and the encodings that are made of them.
         check_room(ops, n_classes, 16 * (n_categories + 2) * n_folds * n_classes * layout.width)
 

@@ -63,7 +63,7 @@ class PairSums:
         else:
             numbered, distinct = ops.factorize(cells)
             places = ops.to_host(distinct)
-        sums = CategorySums.measure(ops, Rows(numbered, weight=weight), len(places), None, 1, 1, spec).on_host(ops)
+        sums = CategorySums.measure(ops, Rows(numbered, weight=weight), (len(places), 1, 1), spec).on_host(ops)
         # Rows of weight zero make no pair.
         weighed = np.flatnonzero(sums.accumulators[:-2].any(axis=(1, 2, 3)))
         kept = replace(sums, accumulators=sums.accumulators[np.append(weighed, (-2, -1))])
@@ -130,7 +130,7 @@ def weights_of(sums: CategorySums) -> Floats:
         whole: Floats = sums.accumulators[:, 0].sum(axis=(1, 2)).astype(np.float64)
         return whole
     ops = host(len(sums.accumulators))
-    rounded: Floats = Moments.of(ops, sums.accumulators, sums.spec, variances=False).n[:, 0, 0]
+    rounded: Floats = Moments.of(ops, sums.accumulators, sums.spec).n[:, 0, 0]
     return rounded
 
 

@@ -168,9 +168,7 @@ def weights_of(statistics: CategorySums) -> tuple[Floats, float]:
     """Summed weight of each row of a table, unknown and missing last; and of all rows."""
     backend, accumulators = host(len(statistics.accumulators)), statistics.accumulators[:, 0]
     all_rows = statistics.totals(backend).accumulators[0, 0]
-    weights, total = (
-        Moments.of(backend, sums, statistics.spec, variances=False).n for sums in (accumulators, all_rows)
-    )
+    weights, total = (Moments.of(backend, sums, statistics.spec).n for sums in (accumulators, all_rows))
     return weights[:, 0], float(total[0])
 
 

@@ -233,7 +233,7 @@ def means_of(model: Model, per_target: Sequence[CategorySums]) -> dict[str, Floa
     """Give the mean of each target that has one, by category."""
     found: dict[str, Floats] = {}
     for number, (info, sums) in enumerate(zip(model.targets, per_target, strict=True)):
-        means = Moments.of(host(0), sums.accumulators, sums.spec, variances=False).mean
+        means = Moments.of(host(0), sums.accumulators, sums.spec).mean
         parts = target_parts(model, number, info) if info.kind in KINDS else []
         if means.shape[1:] == (1, len(parts)):
             found |= {f"mean{part}": means[:-2, 0, place] for place, part in enumerate(parts)}
