@@ -178,7 +178,8 @@ class Encoder(KnownKeywords, TransformerMixin, BaseEstimator, auto_wrap_output_k
         # Few processes show anything.
         from gpu_encode.encoders.notebook import describe
 
-        return diagram + describe(self)
+        named = {"scheme": "cv", "target": "target_type_", "target mean": "target_mean_"}
+        return diagram + describe(self._model, {fact: getattr(self, name, None) for fact, name in named.items()})
 
     def __dask_tokenize__(self) -> Any:
         # Of a dataclass Dask would look at the parameters alone, and take two fitted encoders for one.

@@ -59,7 +59,7 @@ class ImpactEncoder(SchemeEncoder):
         As in `TargetEncoder`.
     missing_target : {"error", "keep"}, default="error"
         Rows without a target (None, NaN).  "keep": their categories are known and they are encoded, and they count
-        nowhere: neither in n, in the prior, nor in `min_count`.  They have a fold, or a place in an order, as other
+        nowhere: neither in n, in the prior, nor in `min_count`.  They have a fold, or a rank in an order, as other
         rows do, and get what the rows that they see say.
     target_type : {"auto", "continuous", "binary", "multiclass"} or list, default="auto"
         As in `TargetEncoder`.

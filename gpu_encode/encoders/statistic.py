@@ -80,7 +80,7 @@ class StatisticEncoder(SchemeEncoder):
         As in `TargetEncoder`.
     missing_target : {"error", "keep"}, default="error"
         Rows without a target (None, NaN).  "keep": their categories are known and they are encoded, and they count
-        nowhere: neither in n, in the prior, nor in `min_count`.  They have a fold, or a place in an order, as other
+        nowhere: neither in n, in the prior, nor in `min_count`.  They have a fold, or a rank in an order, as other
         rows do, and get what the rows that they see say.  It plays no part beside `values`.
     values : list, optional
         Names (or positions) of columns of X: numbers, text or dates.  None: the values are y.  Columns of values are
@@ -101,7 +101,7 @@ class StatisticEncoder(SchemeEncoder):
     random_state : int, RandomState, Generator or None, default=0
         Seed of the folds of an integer `cv`.
     scale : {"identity", "log", "log1p", "sqrt", "logit"}, tuple or float, default="identity"
-        Scale of all statistics, as in `TargetEncoder`.  Fit refuses statistics that may have no place on it: of
+        Scale of all statistics, as in `TargetEncoder`.  Fit refuses statistics that it may not hold: of
         negative numbers, of functions of your own, and for "logit" all that are no shares of numbers between 0 and 1.
 
     Attributes

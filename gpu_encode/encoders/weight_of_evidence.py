@@ -60,7 +60,7 @@ class WeightOfEvidenceEncoder(SchemeEncoder):
         As in `TargetEncoder`.
     missing_target : {"error", "keep"}, default="error"
         Rows without a target (None, NaN).  "keep": their categories are known and they are encoded, and they count
-        nowhere: neither in n, in the prior, nor in `min_count`.  They have a fold, or a place in an order, as other
+        nowhere: neither in n, in the prior, nor in `min_count`.  They have a fold, or a rank in an order, as other
         rows do, and get what the rows that they see say.
     target_type : {"auto", "binary", "multiclass"} or list, default="auto"
         Of two labels the one that sorts last is positive.  Of more labels each is set against all others, in a column

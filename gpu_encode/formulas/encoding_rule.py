@@ -1,4 +1,4 @@
-"""From sums to encodings: the one place where sums, statistic, prior and policies meet.
+"""From sums to encodings: the one module in which sums, statistic, prior and policies meet.
 
 Two shapes share every step: tables per (category, view), and tiles of rows (leave-one-out and ordered), in which each
 row has sums of its own.  A view is what one fold sees.

@@ -21,7 +21,7 @@ SECONDS = {
     "d": Fraction(86_400),
     "h": Fraction(3600),
     "min": Fraction(60),
-    **{unit: Fraction(1, 10**places) for unit, places in UNITS.items()},
+    **{unit: Fraction(1, 10**power) for unit, power in UNITS.items()},
 }
 # Units for which NumPy has other names.
 OF_NUMPY = {"W": "w", "D": "d", "m": "min"}

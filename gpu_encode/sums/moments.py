@@ -320,13 +320,13 @@ class CategoryMoments:
         return self.number, self.first, self.second
 
     def running(self) -> "CategoryMoments":
-        """Sum what lies before each place along the first axis."""
+        """Sum what lies before each index of the first axis."""
         sums = (Limbs(np.cumsum(part.digits, axis=0) - part.digits, part.low) for part in self.parts)
         return CategoryMoments(*sums)
 
-    def at(self, places: Integers) -> "CategoryMoments":
-        """Pick places along the first axis."""
-        return CategoryMoments(*(Limbs(part.digits[places], part.low) for part in self.parts))
+    def at(self, indices: Integers) -> "CategoryMoments":
+        """Pick entries along the first axis."""
+        return CategoryMoments(*(Limbs(part.digits[indices], part.low) for part in self.parts))
 
     def changed(self, added: "CategoryMoments", removed: "CategoryMoments") -> "CategoryMoments":
         """Add some categories and remove others."""

@@ -27,11 +27,11 @@ class OrdinalInverse:
     codes : float64 array (n_categories,)
         Of the first output.
     taking_part : bool array (n_categories,)
-        Categories that have a place.
+        Categories that have a rank.
     rare : bool array (n_categories,)
         Infrequent ones.
     n_codes : int
-        Places that are taken: 0 to n_codes - 1.
+        Codes that categories have: 0 to n_codes - 1.
     n_columns : int
         Columns of the output.
     beyond : float64 array

@@ -281,7 +281,7 @@ def look_up(nodes: Nodes, tensor: str, keys: str, places: Mapping[Any, int]) -> 
 def write_row(nodes: Nodes, key: KeyTable, codes: Sequence[Codes], of_levels: Sequence[Sequence[Array]]) -> str:
     """Write the table's row of each row's category, or of its nearest known level above.
 
-    Columns are joined one by one, as `CategoryIndex.stages` does: numbers of what occurs times the codes of the next
+    Columns are joined one by one, as `CategoryIndex.prefixes` does: numbers of what occurs times the codes of the next
     column stay far inside int64.  Levels follow each other in the table from the top, so that the highest row is the
     nearest level's.
     """

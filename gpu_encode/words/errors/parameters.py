@@ -93,7 +93,7 @@ def scheme_without_held_out_rows(scheme: object) -> ValueError:
     why = {
         "Greedy": "in which every row sees itself",
         "LeaveOneOut": "in which every row sees sums of its own",
-        "Ordered": "in which rows see more or fewer others by their place",
+        "Ordered": "in which rows see more or fewer others by their rank in the order",
     }.get(name, "in which rows see themselves")
     return ValueError(
         f"tune compares schemes by the likelihood of folds that are held out, which {name}, {why}, has not. "
