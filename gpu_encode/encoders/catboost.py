@@ -5,10 +5,10 @@ from dataclasses import KW_ONLY, dataclass
 from typing import Any, Literal, Self
 
 from gpu_encode import schemes
-from gpu_encode.encoders.base import Encoder, read_schemes
+from gpu_encode.encoders.base import Encoder
 from gpu_encode.encoders.scheme import SchemeEncoder
 from gpu_encode.fitting.borders import Cut, list_borders
-from gpu_encode.fitting.parameters import Parameters, read_each
+from gpu_encode.fitting.parameters import Parameters, read_each, read_schemes
 from gpu_encode.formulas.catboost import OF_COUNTS, OF_TARGETS, CountRatios, TargetRatios
 from gpu_encode.schemes.folds import CrossFitting
 from gpu_encode.words.annotations import ByKey, Seed, TargetType

@@ -3,9 +3,8 @@
 from dataclasses import KW_ONLY, dataclass
 from typing import Literal
 
-from gpu_encode.encoders.base import read_schemes
 from gpu_encode.encoders.scheme import SchemeEncoder
-from gpu_encode.fitting.parameters import Parameters
+from gpu_encode.fitting.parameters import Parameters, read_schemes
 from gpu_encode.formulas.gradients import GradientRatios
 from gpu_encode.schemes.folds import CrossFitting
 from gpu_encode.words.annotations import ByKey, Seed

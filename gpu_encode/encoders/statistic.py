@@ -5,9 +5,8 @@ from dataclasses import KW_ONLY, dataclass
 from typing import Any, Literal, Self
 
 from gpu_encode import schemes
-from gpu_encode.encoders.base import read_schemes
 from gpu_encode.encoders.scheme import SchemeEncoder
-from gpu_encode.fitting.parameters import Parameters
+from gpu_encode.fitting.parameters import Parameters, read_schemes
 from gpu_encode.formulas.order_statistics import WITH_NUMBER
 from gpu_encode.formulas.statistic_names import union_of
 from gpu_encode.formulas.summaries import Statistics, Summaries
@@ -240,7 +239,10 @@ class StatisticSpec:
                 if not isinstance(statistics, (list, tuple)) or not statistics or alone or isinstance(value, tuple):
                     raise _no_statistics_of_key(key, by_value)
         summed = list(dict.fromkeys(value for by_value in by_key.values() for value in by_value))
-        lists = [[plain_list(by_value.get(value, ())) for value in summed] for by_value in by_key.values()]
+        lists = [
+            [[tuple(one) if isinstance(one, list) else one for one in by_value.get(value, ())] for value in summed]
+            for by_value in by_key.values()
+        ]
         every = union_of([statistics for per_value in lists for statistics in per_value])
         return cls(list(by_key), summed, every, lists)
 
@@ -257,11 +259,6 @@ def _no_statistics_of_key(key: Any, found: object) -> ValueError:
         f'{{"shop": {{"price": ["mean", "std"]}}, ("shop", "city"): {{"pieces": ["sum"]}}}}. Got {key!r}: {found!r}.'
         f"{hint}"
     )
-
-
-def plain_list(statistics: Any) -> list[Any]:
-    """Give statistics as a list, those with a number as tuples."""
-    return [tuple(name) if isinstance(name, list) else name for name in statistics]
 
 
 def check_value_columns(values: Any) -> None:

@@ -4,9 +4,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, Literal
 
-from gpu_encode.encoders.base import read_schemes
 from gpu_encode.encoders.scheme import SchemeEncoder
-from gpu_encode.fitting.parameters import Parameters, read_each
+from gpu_encode.fitting.parameters import Parameters, read_each, read_schemes
 from gpu_encode.formulas import smoothing
 from gpu_encode.formulas.smoothing import Smooth
 from gpu_encode.schemes.folds import CrossFitting

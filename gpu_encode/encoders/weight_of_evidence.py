@@ -7,9 +7,8 @@ from typing import Literal, cast
 import numpy as np
 
 from cpu_fallback.types import Array
-from gpu_encode.encoders.base import read_schemes
 from gpu_encode.encoders.scheme import SchemeEncoder
-from gpu_encode.fitting.parameters import Parameters, read_each
+from gpu_encode.fitting.parameters import Parameters, read_each, read_schemes
 from gpu_encode.formulas.encoding_rule import SeenSums
 from gpu_encode.formulas.evidence import Evidence
 from gpu_encode.schemes.folds import CrossFitting

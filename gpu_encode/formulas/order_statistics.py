@@ -75,12 +75,6 @@ class InOrder(ABC):
             between: Floats = np.where(part >= 0.5, above - step * (1.0 - part), below + step * part)
         return np.where(part == 0, below, between)
 
-    def share_above(self, threshold: Real) -> Floats:
-        """Share of the rows with values above a threshold."""
-        with np.errstate(divide="ignore", invalid="ignore"):
-            share: Floats = self.n_above(threshold) / self.number
-        return share
-
     def statistic(self, statistic: Any) -> Floats:
         """Give one statistic of each group; NaN of no rows, but nunique is then 0."""
         if statistic == "nunique":
@@ -93,7 +87,8 @@ class InOrder(ABC):
             values = self.quantile(QUANTILES[statistic])
         else:
             kind, number = statistic
-            values = self.quantile(float(number)) if kind == "quantile" else self.share_above(number)
+            with np.errstate(divide="ignore", invalid="ignore"):
+                values = self.quantile(float(number)) if kind == "quantile" else self.n_above(number) / self.number
         return np.where(self.number > 0, values, np.nan)
 
 

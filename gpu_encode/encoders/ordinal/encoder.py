@@ -9,11 +9,11 @@ import numpy as np
 from sklearn.utils import check_array
 
 from cpu_fallback.types import Array
-from gpu_encode.encoders.base import Encoder, read_scheme
+from gpu_encode.encoders.base import Encoder
 from gpu_encode.encoders.ordinal.inverse import inverses_of
 from gpu_encode.encoders.scheme import SchemeEncoder
 from gpu_encode.fitting.model import Model
-from gpu_encode.fitting.parameters import Parameters
+from gpu_encode.fitting.parameters import Parameters, read_scheme
 from gpu_encode.formulas.ranks import Ranks, check_dtype
 from gpu_encode.schemes.folds import CrossFitting
 from gpu_encode.tables.categories.keys import categories_as_numpy
@@ -159,7 +159,7 @@ class OrdinalEncoder(Encoder):
             min_frequency=None,
             max_categories=None,
             dtype=name if name in COMPUTED else "float64",
-            **(read_scheme(self, self.cv) if by_target else {}),
+            **(read_scheme(self) if by_target else {}),
         )
 
     def _check_codes(self) -> None:
