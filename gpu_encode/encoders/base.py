@@ -744,8 +744,7 @@ def accept_categories(tags: Tags) -> Tags:
 
 def wanted_container(encoder: Encoder) -> str:
     """Give the container that the user wants: "default", "pandas" or "polars"."""
-    wanted: str = _get_output_config("transform", encoder)["dense"]
-    return wanted
+    return _get_output_config("transform", encoder)["dense"]
 
 
 def has_names(frame: Frame | Pieces, wanted: str) -> bool:

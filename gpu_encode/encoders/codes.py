@@ -272,8 +272,7 @@ class CodesEncoder(Encoder):
 
     def _encoded_names(self, model: Model, names: Any) -> list[str]:
         assert isinstance(model, CodesModel)
-        named: list[str] = model.learned.names(model.selection.names(names))
-        return named
+        return model.learned.names(model.selection.names(names))
 
 
 def read_codes(context: FitContext) -> CodedRows:

@@ -115,5 +115,4 @@ class Impact(Statistic):
 
 def is_single(moments: Moments) -> NDArray[np.bool_]:
     """Tell what has at most one row's weight, and no difference between rows."""
-    single: NDArray[np.bool_] = (moments.less_one <= 0) & (moments.deviation.fraction == 0)
-    return single
+    return (moments.less_one <= 0) & (moments.deviation.fraction == 0)

@@ -145,8 +145,7 @@ class Sorted(InOrder):
 
     def between(self, running: Integers) -> Integers:
         """Sum what lies between the ends of each group."""
-        sums: Integers = running[self.starts[1:]] - running[self.starts[:-1]]
-        return sums
+        return running[self.starts[1:]] - running[self.starts[:-1]]
 
     def at_rank(self, ranks: Integers) -> Floats:
         """Value of the row with each rank, counted from zero in its group; ranks are (groups, views)."""
@@ -193,8 +192,7 @@ class OfViews:
 
     def of_everything(self, statistic: Any) -> Floats:
         """Give one statistic of all rows: (views,)."""
-        values: Floats = self.of_all.statistic(statistic)[0]
-        return values
+        return self.of_all.statistic(statistic)[0]
 
 
 @dataclass(frozen=True, eq=False)
@@ -291,15 +289,13 @@ class LeftOut(InOrder):
     @cached_property
     def number(self) -> Integers:
         """Rows that are left in each group."""
-        number: Integers = self.undivided.groups.number[self.group, 0] - self.copies
-        return number
+        return self.undivided.groups.number[self.group, 0] - self.copies
 
     @cached_property
     def n_distinct(self) -> Integers:
         """Distinct values of what is left."""
         gone = (self.copies > 0) & (self.copies == self.owned)
-        n_distinct: Integers = self.undivided.groups.n_distinct[self.group, 0] - gone
-        return n_distinct
+        return self.undivided.groups.n_distinct[self.group, 0] - gone
 
     def is_empty(self) -> bool:
         """Whether there are no values at all."""
@@ -405,8 +401,7 @@ def is_above(values: Array, threshold: Real) -> Mask:
     else:
         nearest = float(threshold)
         bound = np.nextafter(nearest, -np.inf) if nearest > threshold else nearest
-    above: Mask = values > bound
-    return above
+    return values > bound
 
 
 def running_sums(counts: Integers) -> Integers:

@@ -214,5 +214,4 @@ def not_held(encodings: Floats, dtype: np.dtype[Any]) -> Floats:
             held = encodings.astype(dtype) == encodings
     else:
         held = (encodings >= float(np.iinfo(dtype).min)) & (encodings < float(np.iinfo(dtype).max) + 1.0)
-    beyond: Floats = encodings[~(held | np.isnan(encodings))]
-    return beyond
+    return encodings[~(held | np.isnan(encodings))]

@@ -290,8 +290,7 @@ _WITH_SUBCLASSES = (tuple, dict, np.ndarray, np.dtype, np.generic, type)
 
 def encode_time(value: Any, _: Writer) -> str:
     """Give a time, a date or both as text."""
-    text: str = value.isoformat()
-    return text
+    return value.isoformat()
 
 
 # Type, tag, and how its content is written and read.

@@ -296,8 +296,7 @@ class DeferredSums(CategorySums):
     @cached_property
     def accumulators(self) -> Integers:
         """Digits on the host."""
-        found: Integers = self._copy.on_host
-        return found
+        return self._copy.on_host
 
     def to_device(self, ops: Ops) -> CategorySums:
         """Give the same sums where a backend computes, without a copy where they still are."""

@@ -127,11 +127,9 @@ def as_missing(codes: Array, size: int) -> Codes:
 def weights_of(sums: CategorySums) -> Floats:
     """Give the weight of each category, unknown and missing last, exact and rounded once: (categories + 2,)."""
     if sums.spec.layout == Layout():
-        whole: Floats = sums.accumulators[:, 0].sum(axis=(1, 2)).astype(np.float64)
-        return whole
+        return sums.accumulators[:, 0].sum(axis=(1, 2)).astype(np.float64)
     ops = host(len(sums.accumulators))
-    rounded: Floats = Moments.of(ops, sums.accumulators, sums.spec).n[:, 0, 0]
-    return rounded
+    return Moments.of(ops, sums.accumulators, sums.spec).n[:, 0, 0]
 
 
 def with_missing(of_categories: Array, key: CategoryIndex) -> Array:

@@ -74,5 +74,4 @@ class GLMM(Smoothing):
 
 def prior_of(ops: "Ops", common: Floats, total: Moments) -> Floats:
     """Give the model's own prior; where no category counts there is no model, but there may be rows."""
-    prior: Floats = ops.to_device(np.where(np.isnan(common), ops.to_host(total.mean), common))
-    return prior
+    return ops.to_device(np.where(np.isnan(common), ops.to_host(total.mean), common))

@@ -226,7 +226,7 @@ def _other_kind(column: str, fitted: str, given: str) -> TypeError:
 
 def is_number(kind: Any) -> bool:
     """Tell whether a type of Arrow is one of numbers that NumPy has, too."""
-    return pa.types.is_boolean(kind) or pa.types.is_integer(kind) or pa.types.is_floating(kind)  # type: ignore[no-any-return]
+    return pa.types.is_boolean(kind) or pa.types.is_integer(kind) or pa.types.is_floating(kind)
 
 
 def write_codes_of_floats(nodes: Nodes, column: InputColumn, numbers: Sequence[Any], missing: int) -> str:

@@ -114,7 +114,7 @@ def _library() -> Any:
 def _bytes(span: Any) -> Array:
     """Bytes of a buffer, without a copy."""
     if span is None or not span.size:
-        return _library().empty(0, np.uint8)  # type: ignore[no-any-return]
+        return _library().empty(0, np.uint8)
     return devices.cuda().adopt(_Seen(span))
 
 
@@ -137,7 +137,7 @@ def _nulls(held: Any) -> Array | None:
         return None
     start, stop = held.offset(), held.offset() + held.size()
     bits = _library().unpackbits(_bytes(held.null_mask())[start // 8 : -(-stop // 8)], bitorder="little")
-    return bits[start % 8 :][: held.size()] == 0  # type: ignore[no-any-return]
+    return bits[start % 8 :][: held.size()] == 0
 
 
 def _strings(held: Any) -> Any:

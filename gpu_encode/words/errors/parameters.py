@@ -29,8 +29,7 @@ class KnownKeywords:
         """Refuse unknown parameters before the constructor does, and name the one that was probably meant."""
         for name in named.keys() - {*inspect.signature(cls).parameters} if named else ():
             raise unknown_keyword(cls, name)
-        made: Self = super().__new__(cls)
-        return made
+        return super().__new__(cls)
 
 
 def check_number(
