@@ -157,8 +157,8 @@ class FusedOps(Protocol):
     expressions do what these do.
 
     Those between sums and encodings are for the rules that `formulas.smoothing` names.  Their definition is the array
-    expressions that stand in for them where a backend has none: `encoding_rule.table`, `leave_one_out.Evaluation` and
-    `training.scans.SequentialScan`.
+    expressions that stand in for them where a backend has none: `encoding_rule.SeenSums.table`,
+    `leave_one_out.Evaluation` and `fitting.scans.SequentialScan`.
     """
 
     def number_in_order(self, values: Array, /) -> tuple[Array, Array]:
