@@ -155,8 +155,8 @@ def slots(rows: "Rows", shape: SumShape, folds: NDArray[np.int32] | None) -> NDA
 
 def accumulate(rows: "Rows", shape: SumShape, folds: "Folds" = None, /) -> NDArray[np.int64]:
     """Add every row to its cell; gives (n_categories + 2, n_folds, n_classes, layout.width) digits."""
-    (n_lines, n_folds, n_classes, _), layout = shape.extents, shape.layout
-    n_cells = n_lines * n_folds * n_classes
+    n_categories, n_folds, n_classes, layout = shape
+    n_cells = (n_categories + 2) * n_folds * n_classes
     accumulators = np.zeros((layout.width, n_cells), np.int64)
     for start in range(0, len(rows.codes), BLOCK):
         block = rows.block(start, min(start + BLOCK, len(rows.codes)))
@@ -171,7 +171,7 @@ def accumulate(rows: "Rows", shape: SumShape, folds: "Folds" = None, /) -> NDArr
                 accumulators[columns.start] += exact_bincount(cell, whole_product(factors, len(cell)), n_cells)
             else:
                 accumulators[columns.start] += np.bincount(cell, minlength=n_cells)
-    return np.ascontiguousarray(accumulators.T).reshape(shape.extents)
+    return np.ascontiguousarray(accumulators.T).reshape(n_categories + 2, n_folds, n_classes, layout.width)
 
 
 def sum_digits(cell: NDArray[np.int64], digits: Floats, n_cells: int) -> "Iterable[NDArray[np.int64]]":

@@ -160,14 +160,15 @@ def add_range(accumulators: Array, other: Array, start: int, stop: int) -> None:
 
 def accumulate(rows: "Rows", shape: SumShape, folds: "Folds" = None, /) -> Array:
     """Add every row to its cell; gives (n_categories + 2, n_folds, n_classes, layout.width) digits."""
-    n_lines, n_folds, n_classes, width = shape.extents
+    n_categories, n_folds, n_classes, layout = shape
+    n_lines, width = n_categories + 2, layout.width
     steps = n_folds * n_classes * width, n_classes * width, width
-    fixed = parts_of(rows, shape.layout), fold_source(folds), steps, n_lines
+    fixed = parts_of(rows, layout), fold_source(folds), steps, n_lines
     size = n_lines * n_folds * n_classes * width
     parts = shares(len(rows.codes), tables(size, len(rows.codes)))
     accumulators = [empty(size, np.int64) for _ in parts]
     run(lambda share: accumulate_range(*fixed, *parts[share], accumulators[share]), len(parts))
-    return add_tables(accumulators).reshape(shape.extents)
+    return add_tables(accumulators).reshape(n_lines, n_folds, n_classes, width)
 
 
 def add_tables(accumulators: list[Array]) -> Array:

@@ -66,11 +66,11 @@ class Tile(NamedTuple):
 
 
 @device_function
-def encode_row(rank: int, code: int, tile: Tile, seen: "Array", rooms: Rooms, to: Destination, doubts: Doubts) -> None:
-    """Write the encodings of the row at a rank from what it sees."""
-    shape, first, rule = tile.cell_rule
+def encode_row(i: int, code: int, tile: Tile, seen: "Array", rooms: Rooms, to: Destination, doubts: Doubts) -> None:
+    """Write the encodings of the i-th row of a tile from what it sees."""
+    (shape, first, rule), rank = tile.cell_rule, tile.start + i
     n_outputs, segment, length = shape.n_classes - first, segment_of(rank), shape.n_classes * class_width(shape)
-    row = np.int64(tile.numbers[rank - tile.start]) if len(tile.numbers) else np.int64(rank)
+    row = np.int64(tile.numbers[i]) if len(tile.numbers) else np.int64(rank)
     count = count_pair(seen, 0, shape, 0)
     weight = scale(count[0], count[2])
     counts = has_category(code, rule) and weight > 0.0 and weight >= rule.blend.least
@@ -99,11 +99,10 @@ def encode_sorted(rows: Sorted, sums: "Array", tile: Tile, to: Destination, doub
     q_room = cuda.local.array(ROOM, types.int64)
     length = rows.extents.n_classes * rows.extents.width
     for at in range(cuda.grid(1), len(rows.order), cuda.gridsize(1)):
-        code = rows.codes[at]
+        i, code = np.int64(rows.order[at]), rows.codes[at]
         begin, source = first_equal(rows.codes, 0, at), line_of(code, rows.extents.n_lines) * length
         write_sums(rows, begin, at, sums, source, seen, 0)
-        rank = tile.start + np.int64(rows.order[at])
-        encode_row(rank, code, tile, seen, Rooms(n_room, s_room, q_room), to, doubts)
+        encode_row(i, code, tile, seen, Rooms(n_room, s_room, q_room), to, doubts)
 
 
 @device_function
