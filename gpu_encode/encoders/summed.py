@@ -105,8 +105,6 @@ class SummedEncoder(CodesEncoder):
     def __sklearn_is_fitted__(self) -> bool:
         return "_kept" in vars(self)
 
-    fit_transform = Encoder.fit_transform
-
     @dispatch
     def partial_fit(self, X: Table, y: Table | None = None, *, sample_weight: Vector | None = None) -> Self:
         """Add rows to what is known.
