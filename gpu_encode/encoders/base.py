@@ -349,9 +349,9 @@ class Encoder(KnownKeywords, TransformerMixin, BaseEstimator, auto_wrap_output_k
 
     @dispatch
     def forget(self, X: Table, y: Table | None = None, *, sample_weight: Vector | None = None) -> Self:
-        """Take rows out of what `transform` knows, to the bits of an encoder that has never seen them.
+        """Take rows out of what `transform` knows: the encoder is then, to the last bit, one that has never seen them.
 
-        Sums are exact, so that `partial_fit` has an inverse: yesterday in, the same day of last year out.
+        Sums are exact, so that `partial_fit` has an inverse: add yesterday, and take out the same day of last year.
 
         Parameters
         ----------
@@ -701,7 +701,7 @@ class Encoder(KnownKeywords, TransformerMixin, BaseEstimator, auto_wrap_output_k
             return frame.assemble([], arrays, passed, kind)
         called = output_names(frame, model)
         if frame.names is None:
-            # Names that are no strings would stand beside those of encodings, and scikit-learn refuses a mixture.
+            # scikit-learn refuses names of which some are strings and others are not.
             at_fit = {place: position for position, place in columns.places.items()}
             frame = replace(frame, labels=[called[at_fit[place]] for place in range(frame.n_columns)])
         return frame.assemble(self._encoded_names(model, called), arrays, passed, kind)

@@ -112,7 +112,7 @@ class CodesModel(Model):
             of_key = key.lookup(columns, ops, rule.missing == "category")
             self._refuse(of_key, number, columns)
             note_unseen(key, of_key)
-            # Few rows are looked up on the host, whatever computes.
+            # Few rows are looked up on the host, also where a GPU computes.
             codes.append(ops.to_device(number_missing(of_key, key)))
         return to_columns(self.learned.encode(CodedRows(ops, codes, sizes_of(self), [])), self.dtype), columns
 
@@ -161,7 +161,7 @@ class CodesEncoder(Encoder):
         return read_codes(context)
 
     def _learn(self, rows: CodedRows) -> Learned:
-        """Learn from rows; those of a fold's training part are handed over in the same way as all."""
+        """Learn from rows: all of them, or the training rows of one fold."""
         raise NotImplementedError
 
     def _encode_training(self, rows: CodedRows, plan: Plan, learned: Learned) -> Array:
@@ -209,7 +209,7 @@ class CodesEncoder(Encoder):
         self._store(context, self._with_learned(model, learned))
 
     def _with_learned(self, model: Model, learned: Learned) -> CodesModel:
-        """Give a model with what was learned beside it; ValueError where they do not fit together."""
+        """Put what was learned beside a model; ValueError where they do not fit together."""
         fitted = replace(CodesModel.of(model), learned=learned)
         learned.check(sizes_of(fitted))
         return fitted

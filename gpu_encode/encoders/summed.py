@@ -37,7 +37,7 @@ class LearnedTables(Learned):
     """What is learned as a table for each key, so that rows of each fold may have one of their own."""
 
     def tables(self) -> list[Floats]:
-        """Give the encodings of each key's categories, and last those of what is unseen: (categories + 1, outputs)."""
+        """Give the encodings of each key's categories, and last those of unseen values: (categories + 1, outputs)."""
         raise NotImplementedError
 
     def encode(self, rows: CodedRows) -> Array:

@@ -46,7 +46,7 @@ class WithPriors(Statistic):
             raise bad_option(OWNER, "priors", self.priors, ("a list of numbers such as [0.0, 0.5, 1.0]",))
         for prior in self.priors:
             check_number(OWNER, "priors", prior, low=-np.inf)
-        # As names show them: two columns of one name would be told apart by nobody.
+        # As names show them: nobody could tell two columns of one name apart.
         if len({f"{prior:g}" for prior in self.priors}) < len(self.priors):
             raise bad_option(OWNER, "priors", self.priors, ("a list of different numbers",))
         check_number(OWNER, "weight", self.weight, low=0.0)

@@ -21,8 +21,8 @@ Integers = NDArray[np.int64]
 class EarlierDates:
     """Dates of each category in order, and which of them each view sees; on the host.
 
-    A date is earlier than a row's if it is so by at least one tick: rows of one moment do not see each other, and no
-    row sees itself, whatever the scheme.
+    A date is earlier than a row's date if at least one tick lies between them: rows of one moment do not see each
+    other, and no row sees itself, whatever the scheme.
 
     Parameters
     ----------

@@ -65,5 +65,5 @@ class OneHot(Statistic):
 
 
 def list_dropped(drop: Any) -> Any:
-    """Categories to drop as a list, of whatever they come in; the name of a rule, None and a dict as they are."""
+    """Give the categories to drop as a list; the name of a rule, None and a dict stay as they are."""
     return list(drop) if hasattr(drop, "__len__") and not isinstance(drop, (str, Mapping)) else drop

@@ -10,7 +10,7 @@ from cpu_fallback.exact import Floats
 from gpu_encode.words.errors.parameters import check_number, check_option
 
 SCALES = ("identity", "log", "log1p", "sqrt", "logit")
-# How near to 0 and 1 a share may come before its logit is that of this distance: about 13.9 either way.
+# A share nearer to 0 or 1 than this counts as this far away: its logit is about -13.9 or 13.9.
 NEAREST = 2.0**-20
 
 

@@ -366,7 +366,7 @@ def by_time(codes: Array, starts: Array, firsts: Array | None = None) -> TimeOrd
 
 
 def starts_of(counts: Array) -> Array:
-    """Rank in time at which the rows of each of the sorted times begin, by their numbers."""
+    """Give the rank at which the rows of each time begin, by the number of rows of each of the sorted times."""
     return np.cumsum(counts) - counts
 
 

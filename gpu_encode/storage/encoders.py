@@ -54,7 +54,7 @@ def describe(encoder: Any, writer: Writer) -> dict[str, Any]:
 
 
 def describe_learned(encoder: Any, writer: Writer) -> dict[str, Any]:
-    """Give the attributes that an encoder of several keys together keeps beside its model."""
+    """Give what an encoder has learned of all keys together, beside its sums; an empty document for other encoders."""
     learned = getattr(encoder._model, "learned", None)
     if learned is None:
         return {}

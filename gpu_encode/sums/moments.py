@@ -188,8 +188,8 @@ class Moments:
     def sample_variance(self) -> Scaled:
         """Sample variance (N * Q - S**2) / (N * max(N - 1, N / 2)); zero where N is zero.
 
-        Whole weights are numbers of rows, of which one has no variance, and two have N - 1 = N / 2.  Of fractions that
-        sum to less, N - 1 says nothing, and near 1 would give anything.
+        Whole weights are numbers of rows: one row has no variance, and two rows have N - 1 = N / 2.  Where fractions
+        sum to less than 2, N - 1 has no meaning, and near N = 1 the quotient would be arbitrarily large.
         """
         with np.errstate(divide="ignore", invalid="ignore"):
             return self.deviation.over(self.n).over(np.maximum(self.less_one, self.n / 2.0)).where(self.n > 0)
@@ -254,7 +254,7 @@ def others_of(accumulators: Integers, spec: SumSpec) -> Limbs:
 
 
 def rests_of(*sums: Limbs) -> Floats:
-    """Give what rounding takes from sums, which are those of weights: (..., outputs of one sum after the other)."""
+    """Give what rounding takes from sums of weights: (..., outputs of one sum after the other)."""
     return np.concatenate([number.to_rests() for number in sums], axis=-1)
 
 

@@ -114,7 +114,7 @@ def refuse_missing(statistic: OneHot, key: CategoryIndex, codes: Array, at: Colu
 
 
 def unknown_values(key: CategoryIndex, at: ColumnMap, rows: Array, when: str, advice: str) -> ValueError:
-    """Error for rows whose values have no column; names those of the table that has the first of them."""
+    """Error for rows whose values have no column; it names the rows of the first table with such rows."""
     part, first = part_with(at.frame, int(rows[0]))
     in_part = rows - rows[0] + first
     in_part = in_part[in_part < part.n_rows]
