@@ -94,7 +94,6 @@ class CodesModel(Model):
 
     Parameters
     ----------
-    learned : Learned
     sums : Model, optional
         What was learned from, where that adds up.
     """
@@ -266,10 +265,8 @@ def cross_fit(rows: CodedRows, plan: Plan, learn: Callable[[CodedRows], Learned]
 
     Parameters
     ----------
-    rows : CodedRows
     plan : FoldPlan or SplitPlan
         Its folds lie where the rows do.
-    learn : callable
     of_all : Learned
         What was learned of all rows, for folds that see all.
     owner : str

@@ -28,7 +28,6 @@ class EarlierDates:
     ----------
     dates : Vocabulary
         Sorted distinct dates of all rows.
-    n_categories : int
     keys : int64 array (dates,)
         Row of a table by category times the number of dates, plus the date's index; ascending.
     latest : int64 array (dates, views)
@@ -77,7 +76,6 @@ class EarlierDates:
         views : int array (rows,) or int
         dates : int array (rows,)
             Index of each row's date among those compared, -1 where a row has none.
-        compared : Compared
 
         Returns
         -------

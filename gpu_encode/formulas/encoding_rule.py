@@ -192,8 +192,6 @@ class SeenSums(NamedTuple):
         By category and fold.
     visibility : int64 array (views, folds) or None
         1 where a view sees a fold; None: each fold is a view of its own.
-    rule : EncodingRule
-    ops : Ops
     """
 
     sums: CategorySums

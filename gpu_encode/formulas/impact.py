@@ -25,7 +25,6 @@ class Impact(Statistic):
 
     Parameters
     ----------
-    smoothing : Smoothing
     parts : sequence of str, default=("impact", "deviation", "prevalence")
     """
 

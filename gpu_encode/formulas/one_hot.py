@@ -21,8 +21,6 @@ class OneHot(Statistic):
     ----------
     drop : {"first", "if_binary"}, list or tuple, optional
         A list has one category for each key; a tuple holds the category of the one key that this is for.
-    min_frequency : int or float, optional
-    max_categories : int, optional
     handle_unknown : {"error", "ignore", "infrequent_if_exist", "warn"}, default="error"
     handle_missing : {"category", "zero", "error"}, default="category"
     """

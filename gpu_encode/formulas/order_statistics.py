@@ -260,7 +260,6 @@ class LeftOut(InOrder):
 
     Parameters
     ----------
-    undivided : Undivided
     group, index, copies : int64 arrays (kinds,)
         The group, the index of the value in `groups`, and how many rows with it are left out.
     owned : int64 array (kinds,)
@@ -355,7 +354,6 @@ class OtherRows:
     ----------
     distribution : Distribution
         Of all rows, one view.
-    n_categories : int
     """
 
     def __init__(self, distribution: Distribution, n_categories: int) -> None:

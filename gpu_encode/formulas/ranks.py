@@ -39,7 +39,6 @@ class Ranks(Statistic):
         if there may be infrequent ones; by the target, where the mean of all visible rows would.
     missing : float, default=nan
         Rank of missing values.
-    min_frequency : int or float, optional
     max_categories : int, optional
         As in `gpu_encode.formulas.infrequent`.
     listed : bool, default=False
@@ -145,7 +144,7 @@ class Ranks(Statistic):
         return self.unknown is None and self.order != "target"
 
     def rank_behind(self, number: int, ranks: Integers, infrequent: NDArray[np.bool_]) -> Integers:
-        """Rank `number` categories without weight, which change no other rank: as infrequent ones where there may be any."""
+        """Rank categories without weight, which change no other rank; where any may be infrequent, these are."""
         if not self.pools:
             return len(ranks) + np.arange(number)
         # The infrequent categories are one group, and the last.

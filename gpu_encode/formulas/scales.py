@@ -29,8 +29,6 @@ def check_ranges(owner: str, scale: Any, ranges: Sequence[tuple[str, float, floa
 
     Parameters
     ----------
-    owner : str
-    scale : str or float
     ranges : list of (str, float, float)
         What is computed, and between which numbers it lies, as `Statistic.ranges` gives it.
     values : str, optional

@@ -31,7 +31,7 @@ class Context:
 
 
 class OrderStatistics(Protocol):
-    """Statistics of sorted values, on the host: of those that each view sees in each category, or that each row sees."""
+    """Statistics of sorted values, on the host: those of the values that each view, or each row, sees in a category."""
 
     def of_category(self, statistic: Any) -> Floats:
         """Give one statistic of the category."""

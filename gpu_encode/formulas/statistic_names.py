@@ -122,7 +122,6 @@ def range_of(statistic: Any, least: float, largest: float) -> tuple[float, float
     ----------
     statistic : str, tuple or object
         As `StatisticEncoder` takes it; of the user's own nothing is known.
-    least, largest : float
 
     Returns
     -------

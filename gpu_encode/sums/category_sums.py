@@ -59,7 +59,6 @@ class CategorySums:
     ----------
     accumulators : int64 array (n_categories + 2, views, classes, spec.layout.width)
         Digits; the last two rows are unknown and missing.
-    spec : SumSpec
     added : int
         Rows added since the last carry.
     distribution : Distribution, optional
@@ -465,7 +464,6 @@ class DigitSpan:
 
     Parameters
     ----------
-    layout : Layout
     bounds : tuple of int
         For each sum, a number that it cannot exceed where it is one whole number.
     """

@@ -81,7 +81,6 @@ class PairSums:
 
         Parameters
         ----------
-        other : PairSums
         renamed : list of tuple of int32 array
             Of both keys, the new code of each category, of these sums and of the others.
         sizes : list of int

@@ -114,7 +114,6 @@ def read(
 
     Parameters
     ----------
-    ops : Ops
     named : list of (name, 1-D array)
     target_type : str or list of str
         "auto" or a kind, for all targets or one each.
@@ -506,10 +505,6 @@ class Termwise:
     The terms of a target stand where the classes of another do: accumulators are (categories, folds, terms, width), so
     that whatever adds, moves or keeps them need not know of terms.  Of the first term, the target itself, squares may
     be summed, too.
-
-    Parameters
-    ----------
-    ops : Ops
     """
 
     # Fused passes know rules of one sum alone.

@@ -54,13 +54,10 @@ def columns_of_ones(
 
     Parameters
     ----------
-    columns : OneHotColumns
-    keys : list of CategoryIndex
     codes : list of int32 arrays (rows,)
         Category of each row, per key, where `ops` computes.
     at : ColumnMap
         Where the rows come from.
-    ops : Ops
 
     Raises
     ------

@@ -22,8 +22,6 @@ class OrdinalInverse:
 
     Parameters
     ----------
-    key : CategoryIndex
-    statistic : Ranks
     codes : float64 array (n_categories,)
         Of the first output.
     taking_part : bool array (n_categories,)

@@ -137,8 +137,6 @@ class Profile:
 
     Parameters
     ----------
-    counts : Counts
-    points : int
     start : float
         Intercept without effects.
     """

@@ -69,7 +69,6 @@ class CategoryIndex:
 
     Parameters
     ----------
-    entry : KeySpec
     vocabularies : list of Vocabulary
         Distinct values of each column read.
     tuples : Tuples, optional

@@ -13,7 +13,6 @@ class RowError(ValueError):
     ----------
     before, after : str
         Text before and after the number of the row.
-    row : int
 
     Examples
     --------
