@@ -21,8 +21,8 @@ raw = import_module("gpu_encode.cuda.raw")
 
 SOURCES = sorted(path.name for path in (Path(gpu_encode.__file__).parent / "cuda" / "raw").glob("*.cu"))
 VARIANTS = [(source, variant) for source in SOURCES for variant in raw.VARIANTS.get(source, [{}])]
-# NVRTC takes seconds for each: `make ptx` has every variant for one architecture, and some of them for the others, and the
-# suite the first and the last of each source.
+# NVRTC takes seconds for each: `make ptx` has every variant for one architecture, and some of them for the others; the
+# suite has the first and the last of each source.
 ENDS = [(source, raw.VARIANTS.get(source, [{}])[end]) for source in SOURCES for end in (0, -1)]
 COMPILED = [
     (source, variant, architecture)
