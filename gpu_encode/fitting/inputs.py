@@ -1,4 +1,4 @@
-"""What a call was given: tables as one frame, the vectors beside its rows, and the targets that are summed."""
+"""What a call was given, read: the table, the vectors beside its rows, the targets that are summed, the categories."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -9,22 +9,27 @@ from typing import Any, Self
 
 import numpy as np
 
-from cpu_fallback.types import Array, Rows, written
-from gpu_encode.fitting.columns import locate
-from gpu_encode.fitting.model import TargetInfo
+from cpu_fallback.types import UNKNOWN, Array, Rows, UnwrittenCodes, written
+from gpu_encode.fitting.columns import ColumnMap, locate
+from gpu_encode.fitting.model import TargetInfo, refuse_missing
 from gpu_encode.fitting.parameters import Parameters
+from gpu_encode.formulas.encoding_rule import EncodingRule
 from gpu_encode.formulas.statistic import Statistic
 from gpu_encode.schemes import Scheme
 from gpu_encode.seam import devices, ops
-from gpu_encode.seam.ops import Ops
-from gpu_encode.sums import targets
-from gpu_encode.sums.targets import LABELLED, Target, as_doubles, side_by_side
+from gpu_encode.seam.ops import Ops, device_of
+from gpu_encode.sums import category_sums, targets
+from gpu_encode.sums.category_sums import CategorySums, SumSpec
+from gpu_encode.sums.targets import LABELLED, MANY_CLASSES, Target, as_doubles, backend_for, side_by_side
 from gpu_encode.tables import frames
+from gpu_encode.tables.categories.keys import CategoryIndex, KeySpec
+from gpu_encode.tables.categories.values import Values, number_storage
+from gpu_encode.tables.categories.vocabulary import Vocabulary
 from gpu_encode.tables.frames import Frame, Pieces, PieceVectors, with_piece
 from gpu_encode.tables.frames.columns import are_labels, is_temporal, plain
 from gpu_encode.words.errors.tables import NO_NUMBERS, no_value_columns, rows_have_changed
 from gpu_encode.words.errors.targets import no_target
-from gpu_encode.words.errors.values import RowError, infinite_value
+from gpu_encode.words.errors.values import RowError, infinite_value, unknown_categories
 from gpu_encode.words.notices import warn
 
 # Every whole number up to it is a float64.
@@ -476,3 +481,193 @@ def _spread(present: Array, nulls: Array, label: object) -> Array:
 def _text_as_value(column: object, found: object) -> TypeError:
     """Error for a column of values that are no numbers."""
     return TypeError(f"values: column {column!r} holds {found!r}, which is no number. {NO_NUMBERS}")
+
+
+@dataclass(frozen=True, eq=False)
+class RowCategories:
+    """Categories of one key, and which of them each training row has.
+
+    Parameters
+    ----------
+    key : CategoryIndex
+    found : int32 array (rows,) or UnwrittenCodes
+        Without rows where `sums` are all that is asked for.
+    sums : CategorySums, optional
+        Sums that were found together with the categories.
+    """
+
+    key: CategoryIndex
+    found: Array
+    sums: CategorySums | None = None
+
+    @property
+    def codes(self) -> Array:
+        """Category of each row, as an array."""
+        return written(self.found)
+
+
+def read_categories(
+    parameters: Parameters,
+    entries: Sequence[KeySpec],
+    rules: Sequence[EncodingRule],
+    columns: ColumnMap,
+    ops: Ops,
+    sums_alone: bool,
+    summed: Sequence[SummedColumn],
+    specs: Sequence[SumSpec],
+) -> list[RowCategories]:
+    """Find the categories of every key, or take those that the user gave.
+
+    Parameters
+    ----------
+    parameters : Parameters
+    entries : list of KeySpec
+    rules : list of EncodingRule
+        One an entry: what becomes of missing values, and of those that are not given.
+    columns : ColumnMap
+    ops : Ops
+    sums_alone : bool
+        Whether sums over all rows are all that is asked for, and no row's category.
+    summed : list of SummedColumn
+    specs : list of SumSpec
+
+    Raises
+    ------
+    ValueError, TypeError
+        For values that cannot be categories, or that the policies refuse.
+    """
+    statistic = parameters.statistic
+    # On a GPU, which keeps the codes unwritten, they may be asked for as well.
+    of_all = sums_alone or (device_of(ops) == "cuda" and parameters.leaves_one_out)
+    in_one_pass = of_all and sums_find_categories(statistic, summed)
+    by_type = sums_alone and not statistic.needs.sums and parameters.missing != "error"
+    no_sums = None if statistic.needs.sums else CategorySums.of_nothing()
+    columns = columns.remember(entries)
+    read = []
+    for entry, given, rule in zip(entries, given_categories(parameters.categories, entries), rules, strict=True):
+        categories, missing = None, rule.missing
+        if given is not None:
+            categories = RowCategories(*CategoryIndex.fit_given(entry, given, columns, ops, missing == "category"))
+            if rule.refuses_unknown:
+                refuse_unknown(categories.codes, entry.name, columns.frame)
+        elif in_one_pass:
+            categories = sum_whole_numbers(entry, columns, ops, summed[0], specs[0])
+        elif by_type and (key := CategoryIndex.by_type(entry, columns)) is not None:
+            categories = RowCategories(key, np.zeros(0, np.int32), no_sums)
+        if categories is None and device_of(ops) == "cuda":
+            categories = index_whole_numbers(entry, columns, ops, no_sums)
+        if categories is None:
+            key, codes = CategoryIndex.fit(entry, columns, ops, missing == "category", columns.joined)
+            categories = RowCategories(key, codes, no_sums)
+        # A hierarchy whose rule does not fit the values is refused here, before anything is kept.
+        _ = categories.key.levels
+        if missing == "error" and not isinstance(categories.found, UnwrittenCodes):
+            refuse_missing(categories.codes, missing, repr(entry.name), columns.frame)
+        read.append(categories)
+    return read
+
+
+def sums_find_categories(statistic: Statistic, summed: Sequence[SummedColumn]) -> bool:
+    """Whether categories may be found together with the sums over all rows, by which they are then encoded."""
+    # The values of a distribution are found by the codes of rows.
+    one_sum = len(summed) == 1 and not statistic.of_target(0).needs.distribution
+    # Of many classes the number of categories has to be known first: sums may not fit.
+    return statistic.needs.sums and one_sum and summed[0].target.n_classes <= MANY_CLASSES
+
+
+def look_up_categories(
+    parameters: Parameters, keys: Sequence[CategoryIndex], columns: ColumnMap, ops: Ops
+) -> list[RowCategories]:
+    """Look up each row's category of every key, where all rows have decided what categories there are."""
+    return [RowCategories(key, look_up_known(key, columns, ops, parameters.missing)) for key in keys]
+
+
+def look_up_known(key: CategoryIndex, columns: ColumnMap, ops: Ops, missing: str) -> Array:
+    """Look up the category of rows whose categories are all known."""
+    codes = key.lookup(columns, ops, missing == "category")
+    if not key.given and len(codes) and int(codes.min()) == UNKNOWN:
+        raise rows_have_changed(f"{key.entry.name!r} has values")
+    return codes
+
+
+def given_categories(categories: Any, entries: Sequence[KeySpec]) -> list[Any]:
+    """Categories that the user gave for each key, or None."""
+    if isinstance(categories, str):
+        return [None] * len(entries)
+    names = [given for given in categories if isinstance(given, str) and given != "auto"]
+    meant = f" If these are columns, pass columns={names!r}." if names else ""
+    if len(categories) != len(entries):
+        raise ValueError(
+            "Shape mismatch: if categories is an array, it has to be of shape (n_features,). categories has "
+            f"{len(categories)} lists for {len(entries)} columns. Give one per column.{meant}"
+        )
+    per_entry: list[Any] = []
+    for given, entry in zip(categories, entries, strict=True):
+        if given is None or (isinstance(given, str) and given == "auto"):
+            per_entry.append(None)
+            continue
+        if isinstance(given, (str, bytes)) or not hasattr(given, "__len__"):
+            raise ValueError(
+                f"categories of {entry.name!r} must be a list of values or 'auto'. Got {given!r} instead.{meant}"
+            )
+        if len(entry.columns) > 1 or entry.rule is not None:
+            raise ValueError(
+                f"categories of {entry.name!r} cannot be given: it is a joint key or has a hierarchy. Put 'auto' in "
+                "its place."
+            )
+        per_entry.append(given)
+    return per_entry
+
+
+def refuse_unknown(codes: Array, name: str, frame: Frame | Pieces) -> None:
+    """Raise ValueError for training rows outside of given categories."""
+    if bool((codes == UNKNOWN).any()):
+        advice = '. Add them to categories (None for missing values), or choose another handle_unknown than "error".'
+        raise with_piece(frame, unknown_categories(f"{name!r} during fit", np.flatnonzero(codes == UNKNOWN), advice))
+
+
+def sum_whole_numbers(
+    entry: KeySpec, columns: ColumnMap, ops: Ops, summed: SummedColumn, spec: SumSpec
+) -> RowCategories | None:
+    """Find the categories of a column of whole numbers, and their sums, in one pass; None for any other column.
+
+    A null would be a category, or an error: columns with any are left to codes.
+    """
+    whole_numbers = read_whole_numbers(entry, columns, ops)
+    if whole_numbers is None or category_sums.outgrow_digits(spec.layout, columns.n_rows):
+        return None
+    numbers, dtype = whole_numbers
+    rows = summed.rows(numbers)
+    backend = backend_for(ops, rows.target)
+    accumulators, distinct, codes = backend.accumulate_numbers(rows, summed.target.n_classes, spec.layout)
+    codes = np.zeros(0, np.int32) if codes is None else codes
+    return RowCategories(key_of(entry, distinct, dtype, ops), codes, CategorySums(accumulators, spec, len(numbers)))
+
+
+def index_whole_numbers(
+    entry: KeySpec, columns: ColumnMap, ops: Ops, no_sums: CategorySums | None
+) -> RowCategories | None:
+    """Find the categories of a column of whole numbers on a GPU, where codes may stay unwritten; None for any other."""
+    if columns.repeated.intersection(entry.columns):
+        return None
+    whole_numbers = read_whole_numbers(entry, columns, ops)
+    if whole_numbers is None:
+        return None
+    numbers, dtype = whole_numbers
+    codes, distinct = devices.cuda().index_numbers(numbers)
+    return RowCategories(key_of(entry, distinct, dtype, ops), codes, no_sums)
+
+
+def read_whole_numbers(entry: KeySpec, columns: ColumnMap, ops: Ops) -> tuple[Array, str] | None:
+    """Give the numbers of a column of whole numbers, where `ops` computes, and the name of their type."""
+    found = columns.whole_numbers(entry.columns[0]) if len(entry.columns) == 1 else None
+    if found is None or isinstance(found[0], np.ndarray) != (device_of(ops) == "cpu"):
+        return None
+    return found
+
+
+def key_of(entry: KeySpec, distinct: Array, dtype: str, ops: Ops) -> CategoryIndex:
+    """Make the key whose categories are some sorted distinct numbers."""
+    return CategoryIndex(
+        entry, [Vocabulary(Values("number", number_storage(ops.to_host(distinct), entry.name), dtype))]
+    )

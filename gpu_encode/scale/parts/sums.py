@@ -9,7 +9,7 @@ from gpu_encode.fitting.compatibility import check_mergeable_columns
 from gpu_encode.fitting.fit import FitContext, make_model, prepare
 from gpu_encode.fitting.inputs import TrainingRows
 from gpu_encode.fitting.model import Model
-from gpu_encode.fitting.scans import checkpoint_places, find_segments
+from gpu_encode.fitting.ordered import checkpoint_ranks, find_segments
 from gpu_encode.scale.parts.part import InFloats, Part
 from gpu_encode.scale.parts.plans import EncodingPlan
 from gpu_encode.schemes.plans import ByTime, Order, OrderedPlan, RowOrder
@@ -57,7 +57,7 @@ def segment_sums(
     """Sum the rows of a part by segment, per order."""
     per_order = []
     for order in orders_of(plan):
-        on_host = checkpoint_places(starts_in(order), encoding_plan.n_rows, host(encoding_plan.n_rows))
+        on_host = checkpoint_ranks(starts_in(order), encoding_plan.n_rows, host(encoding_plan.n_rows))
         checkpoints = context.rows.ops.to_device(on_host)
         segments = find_segments(checkpoints, begins_of(order, encoding_plan, context.rows, first_row))
         sums = []
