@@ -22,6 +22,7 @@ from gpu_encode.fitting.compatibility import (
     check_same_statistic,
 )
 from gpu_encode.fitting.inputs import (
+    Decided,
     Inputs,
     RowCategories,
     SummedColumn,
@@ -113,8 +114,7 @@ def prepare(
     parameters: Parameters,
     inputs: Inputs,
     known: Model | None = None,
-    fixed_targets: Sequence[TargetInfo] | None = None,
-    fixed_keys: Sequence[CategoryIndex] | None = None,
+    decided: Decided | None = None,
     sums_alone: bool = False,
     more_may_come: bool = False,
 ) -> FitContext:
@@ -126,10 +126,8 @@ def prepare(
     inputs : Inputs
     known : Model, optional
         What earlier calls of `partial_fit` have learned.
-    fixed_targets : list of TargetInfo, optional
-        Kinds and classes that all rows have decided, where these are some of them.
-    fixed_keys : list of CategoryIndex, optional
-        Categories of all rows, where these are some of them and all have been summed.
+    decided : Decided, optional
+        What all rows have decided, where these are some of them.
     sums_alone : bool, default=False
         Whether only sums over all rows are asked for, so that no row's category need be known.
     more_may_come : bool, default=False
@@ -140,10 +138,13 @@ def prepare(
     ValueError, TypeError
         For bad input, and for columns, targets or parameters that differ from those of earlier calls.
     """
-    rows = read_rows(parameters, inputs, all_rows=fixed_targets is None and not more_may_come)
+    rows = read_rows(parameters, inputs, decided, more_may_come)
     if known is not None:
         check_same_statistic(known, parameters)
-    summed = read_summed(parameters, rows, None if known is None else known.targets, fixed_targets, more_may_come)
+    fixed = None if decided is None else decided.targets
+    summed = read_summed(parameters, rows, None if known is None else known.targets, fixed, more_may_come)
+    # What y was read as need not lie beside what was made of it.
+    rows = replace(rows, targets=())
     if known is not None:
         check_columns(known, rows.frame, parameters.owner)
     selection = select_columns(parameters, rows.frame)
@@ -152,10 +153,11 @@ def prepare(
     rules = parameters.rules(selection, rows.frame)
     specs = specify_sums(parameters, rows.ops, summed)
     columns = map_columns(rows.frame)
-    if fixed_keys is not None:
-        categories = look_up_categories(parameters, fixed_keys, columns, rows.ops)
+    if decided is not None and decided.keys is not None:
+        categories = look_up_categories(parameters, decided.keys, columns, rows.ops)
     else:
-        categories = read_categories(parameters, selection.entries, rules, columns, rows.ops, sums_alone, summed, specs)
+        together = (summed[0], specs[0]) if len(summed) == 1 else None
+        categories = read_categories(parameters, rows, selection.entries, rules, sums_alone, together)
     context = FitContext(
         parameters,
         rows,

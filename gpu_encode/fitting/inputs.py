@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from numbers import Real
 from typing import Any, Self
@@ -10,7 +10,7 @@ from typing import Any, Self
 import numpy as np
 
 from cpu_fallback.types import UNKNOWN, Array, Rows, UnwrittenCodes, written
-from gpu_encode.fitting.columns import ColumnMap, locate
+from gpu_encode.fitting.columns import ColumnMap, locate, map_columns
 from gpu_encode.fitting.model import TargetInfo, refuse_missing
 from gpu_encode.fitting.parameters import Parameters
 from gpu_encode.formulas.encoding_rule import EncodingRule
@@ -25,7 +25,7 @@ from gpu_encode.tables import frames
 from gpu_encode.tables.categories.keys import CategoryIndex, KeySpec
 from gpu_encode.tables.categories.values import Values, number_storage
 from gpu_encode.tables.categories.vocabulary import Vocabulary
-from gpu_encode.tables.frames import Frame, Pieces, PieceVectors, with_piece
+from gpu_encode.tables.frames import Frame, Incomplete, Pieces, PieceVectors, with_piece
 from gpu_encode.tables.frames.columns import are_labels, is_temporal, plain
 from gpu_encode.words.errors.tables import NO_NUMBERS, no_value_columns, rows_have_changed
 from gpu_encode.words.errors.targets import no_target
@@ -154,6 +154,8 @@ class TrainingRows:
         Checked, where `ops` computes.
     groups : Frame or Pieces, optional
         A frame of one column.
+    targets : list of (str or None, array)
+        Name, if there is one, and values of each target, not yet checked; none where y is not read.
     """
 
     inputs: Inputs
@@ -162,22 +164,52 @@ class TrainingRows:
     ops: Ops
     weight: Array | None
     groups: Frame | Pieces | None
+    targets: Sequence[tuple[str | None, Any]] = ()
 
     @classmethod
-    def of(cls, inputs: Inputs, ops: Ops, weight: Array | None = None) -> Self:
+    def of(
+        cls, inputs: Inputs, ops: Ops, weight: Array | None = None, targets: Sequence[tuple[str | None, Any]] = ()
+    ) -> Self:
         """Give what a call was given, with the weights as `ops` has checked them."""
-        return cls(inputs, inputs.frame, inputs.frame.n_rows, ops, weight, inputs.groups())
+        return cls(inputs, inputs.frame, inputs.frame.n_rows, ops, weight, inputs.groups(), targets)
 
 
-def read_rows(parameters: Parameters, inputs: Inputs, all_rows: bool = True) -> TrainingRows:
-    """Choose the backend, and read the weights and groups.
+@dataclass(frozen=True, eq=False)
+class Decided:
+    """What all rows have decided, where those at hand are some of them.
+
+    Parameters
+    ----------
+    targets : list of TargetInfo
+        Kinds and classes.
+    floats : list of bool
+        Which targets are quantities that some rows hold as floats.
+    float_weight : bool
+        Whether some weights are floats.
+    keys : list of CategoryIndex, optional
+        Categories, once all rows have been summed.
+    """
+
+    targets: Sequence[TargetInfo]
+    floats: Sequence[bool]
+    float_weight: bool
+    keys: Sequence[CategoryIndex] | None = None
+
+
+def read_rows(
+    parameters: Parameters, inputs: Inputs, decided: Decided | None = None, more_may_come: bool = False
+) -> TrainingRows:
+    """Choose the backend, and read weights, groups and y.
 
     Parameters
     ----------
     parameters : Parameters
     inputs : Inputs
-    all_rows : bool, default=True
-        Whether these are all rows, so that some weight has to be above zero.
+    decided : Decided, optional
+        What all rows have decided, where these are some of them: their integers are floats where others hold floats, as
+        they would be in one array.
+    more_may_come : bool, default=False
+        Whether other rows may be added.  Of all rows, some weight has to be above zero.
 
     Raises
     ------
@@ -197,9 +229,26 @@ def read_rows(parameters: Parameters, inputs: Inputs, all_rows: bool = True) -> 
     with inputs.naming_piece("sample_weight"):
         weight = inputs.weight()
         if weight is not None:
+            weight = as_floats(weight) if decided is not None and decided.float_weight else weight
+            all_rows = decided is None and not more_may_come
             weight = targets.check_weight(backend, frames.move_to_reader(weight, backend), all_rows)
             weight = backend.to_device(weight)
-    return TrainingRows.of(inputs, backend, weight)
+    if parameters.target_type is None or parameters.values is not None:
+        return TrainingRows.of(inputs, backend, weight)
+    with inputs.naming_piece("y"):
+        named = inputs.targets(parameters.missing_target == "keep")
+        if decided is not None and len(named) == len(decided.floats):
+            pairs = zip(named, decided.floats, strict=True)
+            named = [(name, as_floats(values) if floats else values) for (name, values), floats in pairs]
+        named = [(name, frames.move_to_reader(values, backend)) for name, values in named]
+    return TrainingRows.of(inputs, backend, weight, named)
+
+
+def as_floats(values: Any) -> Any:
+    """Give integers as floats; other values stay as they are."""
+    if isinstance(values, Incomplete):
+        return replace(values, values=as_floats(values.values))
+    return values.astype(np.float64) if values.dtype.kind in "iub" else values
 
 
 @dataclass(frozen=True, eq=False)
@@ -266,8 +315,7 @@ def read_targets(
     more_may_come: bool,
 ) -> list[Target]:
     """Read the targets of y: as all rows have decided, as earlier calls have, or by what these rows hold."""
-    given = rows.inputs.targets(parameters.missing_target == "keep")
-    named = [(name, frames.move_to_reader(values, rows.ops)) for name, values in given]
+    named = rows.targets
     if parameters.cut is not None:
         if earlier is not None:
             parameters.cut.check_fixed()
@@ -508,50 +556,47 @@ class RowCategories:
 
 def read_categories(
     parameters: Parameters,
+    rows: TrainingRows,
     entries: Sequence[KeySpec],
     rules: Sequence[EncodingRule],
-    columns: ColumnMap,
-    ops: Ops,
     sums_alone: bool,
-    summed: Sequence[SummedColumn],
-    specs: Sequence[SumSpec],
+    together: tuple[SummedColumn, SumSpec] | None,
 ) -> list[RowCategories]:
     """Find the categories of every key, or take those that the user gave.
 
     Parameters
     ----------
     parameters : Parameters
+    rows : TrainingRows
     entries : list of KeySpec
     rules : list of EncodingRule
         One an entry: what becomes of missing values, and of those that are not given.
-    columns : ColumnMap
-    ops : Ops
     sums_alone : bool
         Whether sums over all rows are all that is asked for, and no row's category.
-    summed : list of SummedColumn
-    specs : list of SumSpec
+    together : tuple of SummedColumn and SumSpec, optional
+        All that is summed, where it is one column: categories may be found together with its sums.
 
     Raises
     ------
     ValueError, TypeError
         For values that cannot be categories, or that the policies refuse.
     """
-    statistic = parameters.statistic
+    statistic, ops = parameters.statistic, rows.ops
     # On a GPU, which keeps the codes unwritten, they may be asked for as well.
     of_all = sums_alone or (device_of(ops) == "cuda" and parameters.leaves_one_out)
-    in_one_pass = of_all and sums_find_categories(statistic, summed)
+    if not (of_all and together is not None and sums_find_categories(statistic, together[0])):
+        together = None
     by_type = sums_alone and not statistic.needs.sums and parameters.missing != "error"
     no_sums = None if statistic.needs.sums else CategorySums.of_nothing()
-    columns = columns.remember(entries)
-    read = []
+    columns, read = map_columns(rows.frame).remember(entries), []
     for entry, given, rule in zip(entries, given_categories(parameters.categories, entries), rules, strict=True):
         categories, missing = None, rule.missing
         if given is not None:
             categories = RowCategories(*CategoryIndex.fit_given(entry, given, columns, ops, missing == "category"))
             if rule.refuses_unknown:
                 refuse_unknown(categories.codes, entry.name, columns.frame)
-        elif in_one_pass:
-            categories = sum_whole_numbers(entry, columns, ops, summed[0], specs[0])
+        elif together is not None:
+            categories = sum_whole_numbers(entry, columns, ops, *together)
         elif by_type and (key := CategoryIndex.by_type(entry, columns)) is not None:
             categories = RowCategories(key, np.zeros(0, np.int32), no_sums)
         if categories is None and device_of(ops) == "cuda":
@@ -567,12 +612,12 @@ def read_categories(
     return read
 
 
-def sums_find_categories(statistic: Statistic, summed: Sequence[SummedColumn]) -> bool:
-    """Whether categories may be found together with the sums over all rows, by which they are then encoded."""
+def sums_find_categories(statistic: Statistic, summed: SummedColumn) -> bool:
+    """Whether categories may be found together with the sums of one column over all rows, by which they are encoded."""
     # The values of a distribution are found by the codes of rows.
-    one_sum = len(summed) == 1 and not statistic.of_target(0).needs.distribution
+    by_codes = statistic.of_target(0).needs.distribution
     # Of many classes the number of categories has to be known first: sums may not fit.
-    return statistic.needs.sums and one_sum and summed[0].target.n_classes <= MANY_CLASSES
+    return statistic.needs.sums and not by_codes and summed.target.n_classes <= MANY_CLASSES
 
 
 def look_up_categories(
