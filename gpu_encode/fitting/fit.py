@@ -49,7 +49,7 @@ from gpu_encode.fitting.tasks import (
     tables_by_fold,
     to_columns,
 )
-from gpu_encode.formulas.encoding_rule import EncodingRule, check_weights, table
+from gpu_encode.formulas.encoding_rule import EncodingRule, SeenSums, check_weights
 from gpu_encode.schemes import Ordered, Scheme, Splits
 from gpu_encode.schemes.plans import (
     FoldPlan,
@@ -519,7 +519,7 @@ def by_splits(task: EncodingTask, plan: SplitPlan, out: Array, want_unseen: bool
     if everything.distribution is not None:
         distributions = [split.distribution for split in splits]
         views = replace(views, distribution=Distribution.side_by_side(distributions))  # type: ignore[arg-type]
-    encodings = table(views, None, task.key, task.rule, task.ops)
+    encodings = SeenSums(views, None, task.rule, task.ops).table(task.key)
     unseen = look_up(task.ops, encodings, task.rows.codes, plan.folds, out, want_unseen)
     for elapsed in Elapsed.of(task, views.distribution, encodings):
         elapsed.write(DatedRows.of(task, plan.folds), out)

@@ -12,10 +12,10 @@ from gpu_encode.formulas.encoding_rule import (
     EncodingRule,
     EncodingTable,
     Mask,
+    SeenSums,
     VisibleMoments,
     apply_policies,
     encode_tile,
-    in_one_pass,
 )
 from gpu_encode.formulas.order_statistics import OtherRows
 from gpu_encode.seam.ops import tiles
@@ -81,7 +81,7 @@ def table_in_one_pass(task: EncodingTask, statistics: CategorySums, dtype: Any) 
     one_each = Rows(np.zeros(task.n_classes, np.int32), np.arange(task.n_classes, dtype=np.int32))
     others = backend.leave_one_out(everything.accumulators[:, 0], one_each, task.spec.layout)
     total = task.rule.moments(backend, others, task.spec)
-    return in_one_pass(statistics, None, task.rule, total, task.ops, dtype, less_one=True)
+    return SeenSums(statistics, None, task.rule, task.ops).table_in_one_pass(total, dtype, less_one=True)
 
 
 def table_by_cells(task: EncodingTask, statistics: CategorySums) -> EncodingTable:

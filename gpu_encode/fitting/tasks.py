@@ -13,7 +13,7 @@ from cpu_fallback.fused_rules import FusedRule
 from cpu_fallback.row_numbers import FoldPattern, fold_array
 from cpu_fallback.types import MISSING, UNKNOWN, Array, Codes, Folds, Layout, Rows, written
 from gpu_encode.formulas.earlier_dates import EarlierDates
-from gpu_encode.formulas.encoding_rule import EncodingRule, EncodingTable, Mask, table, total_and_leaf
+from gpu_encode.formulas.encoding_rule import EncodingRule, EncodingTable, Mask, SeenSums
 from gpu_encode.formulas.order_statistics import OtherRows
 from gpu_encode.formulas.statistic_names import SECONDS_SINCE_LAST
 from gpu_encode.schemes.plans import Ageing, FoldPlan
@@ -95,9 +95,8 @@ class EncodingTask:
         """Sum the rows per (category, fold, class)."""
         if self.sums is not None and folds is None:
             return self.sums
-        sums = CategorySums.measure(
-            self.ops, self.rows, self.key.n_categories, folds, n_folds, self.n_classes, self.spec
-        )
+        shape = self.key.n_categories, n_folds, self.n_classes
+        sums = CategorySums.measure(self.ops, self.rows, shape, self.spec, folds)
         if not self.rule.needs.distribution:
             return sums
         return replace(sums, distribution=Distribution.measure(self.ops, self.rows, folds, n_folds))
@@ -411,12 +410,13 @@ def tables_by_fold(
         sums, plan = as_views(sums, plan, plan.ageing, ops)
     if plan.blow_up:
         visible = sums.visible(ops, plan.new_rows)
-        return FoldTables(visible, flatten(table(visible, None, task.key, rule, ops)))
+        return FoldTables(visible, flatten(SeenSums(visible, None, rule, ops).table(task.key)))
+    seen = SeenSums(sums, plan.visibility, rule, ops)
     if total is None:
-        total, leaf = total_and_leaf(sums, plan.visibility, rule, ops)
+        total, leaf = seen.total_and_leaf()
     few, backend = sums.few_on_host(ops)
     visible = few.visible(backend, plan.new_rows)
-    encodings = table(sums, plan.visibility, task.key, rule, ops, total, leaf, dtype)
+    encodings = seen.table(task.key, total, leaf, dtype)
     for fold in plan.blind:
         encodings.values[:, fold] = np.nan
     if not rule.needs.dates or sums.distribution is None:
