@@ -473,7 +473,7 @@ def _read_value_column(frame: Frame | Pieces, position: int, weight: Array | Non
 
 
 def _read_labels(frame: Frame | Pieces, position: int, weight: Array | None, ops: Ops) -> SummedColumn:
-    """Read a column of text or dates as places among its sorted values."""
+    """Read a column of text or dates as indices among its sorted values."""
     column = frame.keys(position, ops)
     kind, label = column.vocabulary.kind, frame.label(position)
     if kind == "null":

@@ -47,7 +47,7 @@ FEWEST_ROWS = 20
 SAMPLE = 1 << 10
 PIECE = 1 << 20
 # Whole numbers up to it are float32.
-MOST_PLACES = 1 << 24
+MOST_INDICES = 1 << 24
 # Unseen rows by key, of a call over files, which says at its end what each of its chunks would say.
 _COUNTS: ContextVar[Counter[str] | None] = ContextVar("counts", default=None)
 
@@ -102,7 +102,7 @@ class Model:
         ("missing").
     dtype : str
     permutations : int
-        Columns per output that hold one and the same code: orders that are not averaged differ in training only.
+        Columns per output that hold one and the same encoding: orders that are not averaged differ in training only.
     pairs : list of PairSums
         Of those pairs of entries that the selection names; of a pair both ways round, one.
     """
@@ -155,17 +155,17 @@ class Model:
             self._names[tuple(names)] = [*encoded]
         return encoded
 
-    def check_places(self) -> None:
-        """Raise ValueError where the type of the encodings does not hold the places of all text or dates."""
+    def check_indices(self) -> None:
+        """Raise ValueError where the type of the encodings does not hold the indices of all text or dates."""
         for info in self.targets if self.dtype == "float32" else []:
-            if info.vocabulary is not None and len(info.vocabulary) > MOST_PLACES:
+            if info.vocabulary is not None and len(info.vocabulary) > MOST_INDICES:
                 raise ValueError(
                     f"The column {info.name!r} of values has {len(info.vocabulary):,} distinct ones, and "
-                    f"dtype='float32' tells {MOST_PLACES:,} apart. Choose dtype='float64'."
+                    f"dtype='float32' tells {MOST_INDICES:,} apart. Choose dtype='float64'."
                 )
 
     def values_of(self, entry: int) -> list[tuple[Vocabulary, str] | None]:
-        """Say of each encoding of an entry whether it is a place among a target's values, which, and of what column."""
+        """Say of each encoding of an entry whether it is an index of a target's values, which, and of what column."""
         return [
             (info.vocabulary, str(info.name)) if is_value and info.vocabulary is not None else None
             for number, info in enumerate(self.targets)
@@ -174,14 +174,14 @@ class Model:
         ]
 
     def with_values(self, arrays: Sequence[Array]) -> list[Any]:
-        """Give the columns of an output, those that are places among values as arrays of Arrow of these."""
+        """Give the columns of an output, those that are indices of values as arrays of Arrow of these."""
         if all(info.vocabulary is None for info in self.targets):
             return list(arrays)
         known = [value for entry in range(len(self.keys)) for value in self.values_of(entry)]
         held = [to_host(array) for array in arrays]
         return [
-            array if place is None else column_of(place[0], array, place[1])
-            for array, place in zip_longest(held, known[: len(held)])
+            array if value is None else column_of(value[0], array, value[1])
+            for array, value in zip_longest(held, known[: len(held)])
         ]
 
     def _tables_of(self, entry: int, ops: Ops) -> list[EncodingTable]:
@@ -224,7 +224,10 @@ class Model:
         self, entry: int, tables: Sequence[EncodingTable], seen: Sequence[Distribution | None], ops: Ops
     ) -> list[Elapsed]:
         """Give the columns of an entry that follow from a row's own date, by tables and values of what is seen."""
-        found, start = [], 0
+        found: list[Elapsed] = []
+        start = 0
+        if not self.selection.dates:
+            return found
         for target, (encodings, distribution) in enumerate(zip(tables, seen, strict=True)):
             found += Elapsed.of(self.task(entry, target, ops), distribution, encodings, (target, start))
             start += encodings.values.shape[2]
@@ -351,11 +354,11 @@ class Model:
     def join(self, other: "Model", in_place: bool = False) -> "Model":
         """Give the model of the rows of both; in place, this one is given up to hold the result."""
         targets = [join_targets(mine, theirs) for mine, theirs in zip(self.targets, other.targets, strict=True)]
-        keys, statistics, places = [], [], []
+        keys, statistics, codes = [], [], []
         for number, (my_key, their_key) in enumerate(zip(self.keys, other.keys, strict=True)):
             key, to_key, from_other = my_key.union(their_key)
             keys.append(key)
-            places.append((to_key, from_other))
+            codes.append((to_key, from_other))
             pairs = zip(*self._decided(other, number), targets, strict=True)
             statistics.append(
                 [
@@ -369,7 +372,7 @@ class Model:
                 # Of several keys, only one has its sums in memory twice.
                 self.statistics[number] = []
         pairs_of_both = [
-            mine.plus(theirs, [places[key] for key in mine.keys], [keys[key].n_categories for key in mine.keys])
+            mine.plus(theirs, [codes[key] for key in mine.keys], [keys[key].n_categories for key in mine.keys])
             for mine, theirs in zip(self.pairs, other.pairs, strict=True)
         ]
         return replace(self, targets=targets, keys=keys, statistics=statistics, pairs=pairs_of_both)
@@ -395,7 +398,7 @@ def refuse_values(codes: Array, key: CategoryIndex, missing: str, refuses_unknow
     if missing != "error" and not refuses_unknown:
         return
     frame = columns.frame
-    labels = [frame.label(columns.places[position]) for position in key.entry.members]
+    labels = [frame.label(columns.positions[position]) for position in key.entry.members]
     named = repr(labels[0]) if len(labels) == 1 else repr(tuple(labels))
     refuse_missing(codes, missing, named, frame)
     if refuses_unknown and len(codes):
@@ -405,7 +408,7 @@ def refuse_values(codes: Array, key: CategoryIndex, missing: str, refuses_unknow
         if not bool(known.all()):
             rows = np.flatnonzero(~known)
             part, row = part_with(frame, int(rows[0]))
-            values = [part.values(columns.places[position])[row] for position in key.entry.members]
+            values = [part.values(columns.positions[position])[row] for position in key.entry.members]
             shown = values[0] if len(values) == 1 else tuple(values)
             advice = f' ({shown!r}). Choose another handle_unknown than "error" to accept them.'
             raise with_piece(frame, unknown_categories(named, rows, advice))
@@ -451,11 +454,11 @@ def _several_kinds(column: object, one: str, other: str) -> ValueError:
 
 
 def widen_classes(statistics: CategorySums, before: TargetInfo, after: TargetInfo) -> CategorySums:
-    """Give the same sums under the class numbers, or places of values, of a wider target."""
+    """Give the same sums under the class numbers, or indices of values, of a wider target."""
     values = statistics.distribution
     if before.vocabulary is not None and after.vocabulary is not None and values is not None:
-        places = after.vocabulary.positions(before.vocabulary, after.name).astype(np.int64)
-        return replace(statistics, distribution=replace(values, values=places[values.values]))
+        indices = after.vocabulary.positions(before.vocabulary, after.name).astype(np.int64)
+        return replace(statistics, distribution=replace(values, values=indices[values.values]))
     if before.classes is None or after.classes is None or len(before.classes) == len(after.classes):
         return statistics
     position = np.searchsorted(after.classes, before.classes)
@@ -470,11 +473,11 @@ def target_parts(model: Model, number: int, info: TargetInfo) -> list[str]:
         return [target]
     first, left_out = model.statistics[0][number].spec.first_output, dropped_output(model, info)
     parts = enumerate(model.rules[0].statistic.label_parts(info.classes, first))
-    return [f"{target}{part}" for place, part in parts if place != left_out]
+    return [f"{target}{part}" for number, part in parts if number != left_out]
 
 
 def dropped_output(model: Model, info: TargetInfo) -> int | None:
-    """Give the place, among the classes of a target, of the one that has no column; None where all have one."""
+    """Give the number, among the classes of a target, of the one that has no column; None where all have one."""
     label = model.rules[0].drop
     if label is None or info.kind != "multiclass" or info.classes is None:
         return None
@@ -498,7 +501,7 @@ def kept_columns(model: Model, arrays: list[Array]) -> list[Array]:
     if model.rules[0].drop is None:
         return arrays
     kept = np.repeat(kept_outputs(model), len(columns_per_output(model)))
-    return [array for place, array in enumerate(arrays) if place >= len(kept) or kept[place]]
+    return [array for number, array in enumerate(arrays) if number >= len(kept) or kept[number]]
 
 
 def columns_per_output(model: Model) -> list[str]:

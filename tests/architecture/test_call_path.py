@@ -6,7 +6,7 @@ from tests.architecture.call_path import calls, file_of, functions_of
 
 # Files, and functions.
 LIMITS = {
-    "fit_transform": (34, 330),
+    "fit_transform": (32, 330),
     "transform": (15, 100),
     "OneHotEncoder": (36, 230),
     "encode_dataset": (58, 735),
