@@ -158,16 +158,8 @@ def prepare(
     else:
         together = (summed[0], specs[0]) if len(summed) == 1 else None
         categories = read_categories(parameters, rows, selection.entries, rules, sums_alone, together)
-    context = FitContext(
-        parameters,
-        rows,
-        selection,
-        [column.target for column in summed],
-        categories,
-        rules,
-        make_tasks(rows, summed, specs, categories, rules),
-        columns,
-    )
+    tasks, read_targets = make_tasks(rows, summed, specs, categories, rules), [column.target for column in summed]
+    context = FitContext(parameters, rows, selection, read_targets, categories, rules, tasks, columns)
     if known is not None:
         check_same_parameters(known, parameters, rules, specs, context.keys)
     return context
@@ -310,7 +302,9 @@ def plan_rows(scheme: Scheme, rows: TrainingRows, read_targets: Sequence[Target]
     class_counts = [count_classes(rows, target) for target in read_targets] if scheme.reads_classes else []
     if isinstance(scheme, Splits):
         X, y = rows.inputs.for_splitter()
-        given = {"X": X, "y": y, "groups": rows.groups, "lacking": rows_without_target(read_targets, ops)}
+        present = [ops.to_host(target.present) for target in read_targets if target.present is not None]
+        lacking = np.flatnonzero(~np.logical_and.reduce(present)) if present else None
+        given = {"X": X, "y": y, "groups": rows.groups, "lacking": lacking}
     with rows.inputs.naming_piece("y"):
         plan = plan_scheme(scheme, rows.n_rows, values, class_counts, **given)
     return assign(plan, RowsAtHand(ops, rows.n_rows, codes, read_targets[0].labels))
@@ -340,12 +334,6 @@ def plan_scheme(
     for role, counted in values.items():
         counts[role], vocabularies[role] = counted.counts, counted.vocabulary
     return scheme.plan(Request(n_rows, counts, class_counts, vocabularies, **given))
-
-
-def rows_without_target(read_targets: Sequence[Target], ops: Ops) -> Array | None:
-    """Find the rows that lack a target; None where none does."""
-    present = [ops.to_host(target.present) for target in read_targets if target.present is not None]
-    return np.flatnonzero(~np.logical_and.reduce(present)) if present else None
 
 
 def count_classes(rows: TrainingRows, target: Target) -> Array | None:
@@ -387,7 +375,10 @@ def encode_rows(context: FitContext, plans: Sequence[Plan]) -> tuple[list[Array]
                 blind.note(plan, rule, out)
             sums[-1].append(done.statistics)
             if first and parameters.indicators:
-                output.add_indicators(done.unseen, partial(find_missing, context, entry))
+                key, codes = context.categories[entry].key, context.categories[entry].codes
+                as_category = parameters.missing == "category"
+                missing = partial(missing_rows, key, codes, context.columns, ops, as_category)
+                output.add_indicators(done.unseen, missing)
     check_weights(parameters.owner, context.rules, sums, ops)
     schemes = parameters.scheme_of_each_key(context.selection, context.rows.frame)
     for scheme, of_key in dict(zip(map(id, schemes), zip(schemes, sums, strict=True), strict=True)).values():
@@ -524,12 +515,6 @@ def by_splits(task: EncodingTask, plan: SplitPlan, out: Array, want_unseen: bool
     for elapsed in Elapsed.of(task, views.distribution, encodings):
         elapsed.write(DatedRows.of(task, plan.folds), out)
     return Trained(everything, unseen)
-
-
-def find_missing(context: FitContext, entry: int) -> Array:
-    """Find the rows of one key that have no value."""
-    categories, as_category = context.categories[entry], context.parameters.missing == "category"
-    return missing_rows(categories.key, categories.codes, context.columns, context.rows.ops, as_category)
 
 
 def warn_of_rare_classes(context: FitContext, scheme: Scheme, sums: Sequence[CategorySums]) -> None:

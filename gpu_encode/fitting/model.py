@@ -210,7 +210,10 @@ class Model:
         tables, unseen = self._tables_of(entry, ops), None
         if "unseen" in self.indicators:
             unseen = np.all(tables[self.rules[entry].statistic.first_target].unseen, axis=1, keepdims=True)
-        encodings = in_type(self._side_by_side(tables), self.dtype, ops)
+        values = [flatten(encodings).values for encodings in tables]
+        if len(values) > 1 or self.permutations > 1:
+            values = [np.concatenate([np.repeat(array, self.permutations, axis=2) for array in values], axis=2)]
+        encodings = in_type(values[0], self.dtype, ops)
         seen = [sums.distribution for sums in self.statistics[entry]]
         return LookupTable(encodings, unseen, self.elapsed_of(entry, tables, seen, ops))
 
@@ -242,13 +245,6 @@ class Model:
             dates = columns.keys(position_of(name, self.feature_names), ops)
             each.write(DatedRows(ops, codes, folds, dates, name), out)
 
-    def _side_by_side(self, per_target: list[EncodingTable]) -> Floats:
-        """Encodings of all targets in one table, those of each for all permutations."""
-        values = [flatten(encodings).values for encodings in per_target]
-        if len(values) == self.permutations == 1:
-            return values[0]
-        return np.concatenate([np.repeat(array, self.permutations, axis=2) for array in values], axis=2)
-
     @cached_property
     def _tables(self) -> dict[int, list[EncodingTable]]:
         return {}
@@ -273,7 +269,8 @@ class Model:
 
     def means(self) -> list[Floats]:
         """Exact mean of each target over the rows that new rows see: (outputs,); of keys that see others, the most."""
-        moments = [[moments_of_all(sums) for sums in per_target] for per_target in self.statistics]
+        totals = [[sums.totals(host(len(sums.accumulators))) for sums in per_target] for per_target in self.statistics]
+        moments = [[Moments.of(host(0), sums.accumulators[0, 0], sums.spec) for sums in of_key] for of_key in totals]
         return [max(of_keys, key=lambda one: (one.n[0], *one.mean)).mean for of_keys in zip(*moments, strict=True)]
 
     def encode(self, frame: Frame | Pieces, ops: Ops, owner: str) -> tuple[list[Array], ColumnMap]:
@@ -529,12 +526,6 @@ def count_unseen(key: CategoryIndex, codes: Array) -> bool:
         return False
     counts[key.entry.name] += sum_in_pieces(codes, lambda some: some == UNKNOWN)
     return True
-
-
-def moments_of_all(sums: CategorySums) -> Moments:
-    """Count and mean of the rows that new rows see, whatever their category."""
-    total = sums.totals(host(len(sums.accumulators)))
-    return Moments.of(host(0), total.accumulators[0, 0], total.spec)
 
 
 def counts_of(sums: CategorySums) -> Floats:
