@@ -395,9 +395,9 @@ class BlindRows(NamedTuple):
     n_rows : int
         Number of all rows.
     known : dict of int to bool array (rows,)
-        By the identity of a plan, those whose encodings show it: the prior is a mean of what is seen, and NaN.
+        By the identity of a plan, the rows whose encodings are NaN, since their prior is a mean of no rows.
     unsure : set of int
-        Plans by which encodings may be NaN for reasons of their own.
+        Plans whose encodings may be NaN for other reasons, too.
     """
 
     n_rows: int
@@ -405,7 +405,7 @@ class BlindRows(NamedTuple):
     unsure: set[int]
 
     def note(self, plan: Plan, rule: EncodingRule, out: Array) -> None:
-        """Note which rows the encodings of a key and target, columns of a matrix, show to see no rows."""
+        """Note the rows that see no rows, by the encodings of one key and target: `out` has a column for each."""
         if rule.prior is None and rule.needs_rows:
             self.unsure.add(id(plan))
         if not isinstance(rule.prior, str) or (isinstance(plan, OrderedPlan) and plan.burn_in):
@@ -416,7 +416,7 @@ class BlindRows(NamedTuple):
                 self.known[id(plan)] = np.isnan(column) | self.known.get(id(plan), False)
 
     def of_plan(self, plan: Plan) -> Any:
-        """Count the rows of a plan that see none: "Some" where only the weights of folds would tell."""
+        """Count the rows under a plan that see no rows; "Some" where only the weights of folds would tell the number."""
         if id(plan) in self.known:
             return int(self.known[id(plan)].sum())
         if id(plan) not in self.unsure:

@@ -176,7 +176,7 @@ class TrainingRows:
 
 @dataclass(frozen=True, eq=False)
 class Decided:
-    """What all rows have decided, where those at hand are some of them.
+    """What all rows have decided, for a call that has only some of them at hand.
 
     Parameters
     ----------

@@ -366,7 +366,7 @@ def as_views(sums: CategorySums, plan: FoldPlan, ageing: Ageing, ops: Ops) -> tu
 
 @dataclass(frozen=True, eq=False)
 class FoldTables:
-    """What the sums of one key and one target by fold give, whether one process has summed all rows or several have.
+    """Tables made of the sums of one key and one target by fold, whether one process has summed the rows or several.
 
     Parameters
     ----------
