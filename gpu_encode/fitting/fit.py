@@ -405,7 +405,7 @@ class BlindRows(NamedTuple):
     unsure: set[int]
 
     def note(self, plan: Plan, rule: EncodingRule, out: Array) -> None:
-        """Note the rows that see no rows, by the encodings of one key and target: `out` has a column for each."""
+        """Note the rows that see no rows, by the encodings `out` of one key and target, column by column."""
         if rule.prior is None and rule.needs_rows:
             self.unsure.add(id(plan))
         if not isinstance(rule.prior, str) or (isinstance(plan, OrderedPlan) and plan.burn_in):
@@ -416,7 +416,7 @@ class BlindRows(NamedTuple):
                 self.known[id(plan)] = np.isnan(column) | self.known.get(id(plan), False)
 
     def of_plan(self, plan: Plan) -> Any:
-        """Count the rows under a plan that see no rows; "Some" where only the weights of folds would tell the number."""
+        """Count the rows under a plan that see no rows; "Some" where only weights of folds would tell how many."""
         if id(plan) in self.known:
             return int(self.known[id(plan)].sum())
         if id(plan) not in self.unsure:
