@@ -157,8 +157,8 @@ class FusedOps(Protocol):
     expressions do what these do.
 
     Those between sums and encodings are for the rules that `formulas.smoothing` names.  Their definition is the array
-    expressions that stand in for them where a backend has none: `encoding_rule.SeenSums.table`,
-    `leave_one_out.Evaluation` and `fitting.scans.SequentialScan`.
+        expressions that stand in for them where a backend has none: `encoding_rule.SeenSums.table`,
+    `leave_one_out.Evaluation` and `fitting.ordered.SequentialScan`.
     """
 
     def number_in_order(self, values: Array, /) -> tuple[Array, Array]:
@@ -298,7 +298,7 @@ class FusedOps(Protocol):
         """Write the encoding of every row from the rows before it by their age, with the prior of just these rows.
 
         Rows of an order with steps are weighted as `cpu_fallback.decay` has it.  At most 2**30 rows.  Otherwise as
-        `leave_one_out_encodings`; its definition is `fitting.ageing.AgeingScan`.
+        `leave_one_out_encodings`; its definition is `fitting.ordered.AgeingScan`.
         """
 
 
