@@ -8,9 +8,7 @@ from functools import partial
 from types import MappingProxyType
 from typing import Any, NoReturn
 
-from gpu_encode.cli import former
 from gpu_encode.cli.encoders import ENCODERS, Given, setting
-from gpu_encode.cli.export import DIALECTS, FORMATS
 from gpu_encode.cli.messages import close_match, say
 
 INPUT = (
@@ -168,11 +166,12 @@ LEAK_REPORT: dict[str, list[Option]] = {
     ],
     **{title: options for title, options in FIT_TRANSFORM.items() if title not in ("", "more than memory")},
 }  # fmt: skip
+DIALECTS = ["duckdb", "postgres", "bigquery", "snowflake", "spark", "sqlite"]
 EXPORT: dict[str, list[Option]] = {
     "": [
         ("model", "MODEL", "an encoder saved by fit-transform"),
         ("output", "OUTPUT", "the file to write, of Arrow the folder; appears whole or not at all"),
-        ("--to", list(FORMATS), "what to write", {"required": True}),
+        ("--to", ["arrow", "json", "onnx", "sql"], "what to write", {"required": True}),
         ("--min-count", "N", "leave out categories of fewer rows: their rows are encoded as those of unseen ones (0)",
          {"type": float, "default": 0.0}),
         ("--hash-key-file", "FILE", ("hashes stand in place of values, by the key that this file's bytes are: 16 of "
@@ -186,7 +185,7 @@ EXPORT: dict[str, list[Option]] = {
         ("--drop-passed", None, "leave columns that pass through out"),
     ],
     "sql": [
-        ("--dialect", list(DIALECTS), "whose SQL (duckdb)"),
+        ("--dialect", DIALECTS, "whose SQL (duckdb)"),
         ("--table", "TABLE", "the table that is encoded, as the dialect writes it: sales.orders"),
         ("--keep", "A,B", "columns that stand first in the result: an id, since SQL promises no order of rows", LIST),
         ("--category-tables", "NAME", ("create tables of categories, whose names begin so, before the query; otherwise "
@@ -250,7 +249,7 @@ class Parser(argparse.ArgumentParser):
 
     def options(self) -> list[str]:
         """Return every option of this parser, as it is written."""
-        return [word for one in self._actions if one.help != argparse.SUPPRESS for word in one.option_strings]
+        return [word for one in self._actions for word in one.option_strings]
 
 
 def parse(words: Sequence[str]) -> argparse.Namespace:
@@ -302,11 +301,6 @@ def build() -> tuple[Parser, dict[str, Parser]]:
             group: argparse._ActionsContainer = command.add_argument_group(title) if title else command
             for option in options:
                 add(group, *option)
-        for word in {*former.OPTIONS, *former.FLAGS} - {option[2:] for option in command.options()} if learns else ():
-            flag = {"action": "append_const", "const": Given(word, "cv", "")}
-            worded = {"action": "append", "type": partial(Given, word, "cv")}
-            settings = flag if word in former.FLAGS else worded
-            command.add_argument(f"--{word}", dest="former", default=[], help=argparse.SUPPRESS, **settings)
         command.set_defaults(module=module)
         commands[name] = command
     return parser, commands
