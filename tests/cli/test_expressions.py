@@ -171,4 +171,3 @@ def test_refusals(line: str, message: str) -> None:
 )  # fmt: skip
 def test_parameters(line: str, name: str, value: str) -> None:
     assert repr(parameters(line)[name]) == value
-

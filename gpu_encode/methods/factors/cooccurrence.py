@@ -40,9 +40,9 @@ class Neighbours(Learned):
     Parameters
     ----------
     encoded : list of int
-        Key of each table, by its place.
+        Key of each table, by its number.
     others : list of int or str
-        What it was counted against: a key by its place, or a name where new rows are not asked for that key.
+        What it was counted against: a key by its number, or a name where new rows are not asked for that key.
     tables : list of float64 array (categories, outputs)
     singular_values : list of float64 array (outputs,)
         Empty arrays where the tables are the counts themselves.
@@ -88,9 +88,9 @@ class Neighbours(Learned):
             raise ValueError(f"tables are of the keys {self.encoded}, of {len(sizes)} keys")
         if max(self.encoded) + 1 != len(sizes):
             raise ValueError(f"the last of {len(sizes)} keys has no table")
-        places = [other for other in self.others if not isinstance(other, str)]
-        if any(type(other) is not int or not 0 <= other < len(sizes) for other in places):
-            raise ValueError(f"tables are against the keys {places}, of {len(sizes)} keys")
+        keys = [other for other in self.others if not isinstance(other, str)]
+        if any(type(other) is not int or not 0 <= other < len(sizes) for other in keys):
+            raise ValueError(f"tables are against the keys {keys}, of {len(sizes)} keys")
         shapes = [table.shape for table in self.tables]
         if [shape[0] for shape in shapes if len(shape) == 2] != [sizes[key] for key in self.encoded]:
             raise ValueError(f"tables are of {shapes}, of {list(sizes)} categories")

@@ -9,7 +9,7 @@ from cpu_fallback.exact import Floats
 from cpu_fallback.types import Array
 from gpu_encode.encoders.codes import CodedRows
 from gpu_encode.methods.proximity.histogram import Histogram
-from gpu_encode.methods.proximity.measures import Measures, merge_rows, sum_by_place, to_floats
+from gpu_encode.methods.proximity.measures import Measures, merge_rows, sum_equal_rows, to_floats
 from gpu_encode.seam.ops import Ops
 
 FORMS = ("ratio", "difference")
@@ -62,15 +62,15 @@ class Electorate:
     ----------
     rows : CodedRows
     measures : Measures
-    places : int32 array (rows,)
-        Number of each row among the different ones.
+    merged : int32 array (rows,)
+        Number of the different row that each row is merged into.
     codes : int32 array (features, different rows)
     sums : int64 array (different rows, n)
     """
 
     rows: CodedRows
     measures: Measures
-    places: Array
+    merged: Array
     codes: Array
     sums: Array
 
@@ -78,14 +78,14 @@ class Electorate:
     def of(cls, rows: CodedRows) -> "Electorate":
         """Merge rows."""
         measures = Measures.of(rows)
-        places, codes = merge_rows(rows.ops, rows.codes, rows.sizes)
-        sums = sum_by_place(rows.ops, places, codes.shape[1], measures.values)
-        return cls(rows, measures, places, codes, sums)
+        merged, codes = merge_rows(rows.ops, rows.codes, rows.sizes)
+        sums = sum_equal_rows(rows.ops, merged, codes.shape[1], measures.values)
+        return cls(rows, measures, merged, codes, sums)
 
-    def leave_out(self, places: Array, own: Array) -> "Cases":
-        """Give cases, each by the number of its row and what it adds itself (n, cases), to be scored by all others."""
+    def leave_out(self, merged: Array, own: Array) -> "Cases":
+        """Give cases, each by the number of its merged row and its own sums (n, cases), to be scored by all others."""
         ops, exponents = self.rows.ops, self.measures.exponents
-        asked, distinct = ops.factorize(places)
+        asked, distinct = ops.factorize(merged)
         queries = self.codes if len(distinct) == self.codes.shape[1] else self.codes[:, ops.to_device(distinct)]
         histogram = Histogram.of(ops, queries, self.codes, self.sums, exponents, self.rows.sizes)
         full = to_floats(ops, histogram.full[:, asked] - own, exponents)
@@ -109,7 +109,7 @@ class Cases:
     ops : Ops
     histogram : Histogram
         Of all different rows.
-    places : int32 array (cases,)
+    asked : int32 array (cases,)
         Query of each case.
     full : float64 array (n, cases)
         Of rows that agree with the case in everything, but for itself.
@@ -121,7 +121,7 @@ class Cases:
 
     ops: Ops
     histogram: Histogram
-    places: Array
+    asked: Array
     full: Array
     everything: Array
     kind: str
@@ -137,6 +137,6 @@ class Cases:
         """
         scores = []
         for others, strength in zip(self.histogram.add_up(self.ops, strengths[:, :-1]), strengths[:, -1], strict=True):
-            votes = others[:, self.places] + self.full * float(strength)
+            votes = others[:, self.asked] + self.full * float(strength)
             scores.append(score(form, votes, self.everything, self.kind))
         return scores

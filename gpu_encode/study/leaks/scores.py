@@ -4,6 +4,7 @@ import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import product
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -50,6 +51,15 @@ class Interval:
         return cls(mean, low, high)
 
 
+class Predicted(NamedTuple):
+    """How well trees predict shuffled targets from a column: on training encodings, and on those of new rows."""
+
+    training: Interval | None = None
+    new: Interval | None = None
+    p_value: float = 1.0
+    significant: bool = False
+
+
 def read_by_tree(
     training: tuple[Array, Array], new: tuple[Array, Array], random: np.random.Generator
 ) -> tuple[float, float]:
@@ -92,8 +102,8 @@ def mean_auc(labels: Array, probabilities: Array, classes: Array) -> float:
     """Mean of the ROC AUC of each class against all others; of two classes there is one."""
     told = list(enumerate(classes))[-1:] if len(classes) == 2 else list(enumerate(classes))
     areas = [
-        float(roc_auc_score(labels == label, probabilities[:, place]))
-        for place, label in told
+        float(roc_auc_score(labels == label, probabilities[:, number]))
+        for number, label in told
         if 0 < (labels == label).sum() < len(labels)
     ]
     return float(np.mean(areas)) if areas else 0.5

@@ -58,7 +58,7 @@ def to_sql(
     category_tables : str, optional
         Beginning of the names of tables that `to_sql_tables` made; unless given, the statement holds all categories.
     hash_key : bytes, optional
-        The statement holds `hash_values` of the values by this key in their place, and the columns of keys are these
+        The statement holds `hash_values` by this key instead of values, and the columns of keys are these
         hashes, as text.  At least 16 bytes.
 
     Returns
@@ -138,9 +138,9 @@ def to_sql_tables(
     """
     tables, beginning = exportable(encoder, dialect, min_count, hash_key), named_table(name, dialect, "name")
     statements = []
-    for place, level in levels_of(tables):
-        target = level_table(beginning, place)
-        rows = LevelRows(level, tables.keys[place[0]].columns, dialect, target.name)
+    for index, level in levels_of(tables):
+        target = level_table(beginning, index)
+        rows = LevelRows(level, tables.keys[index[0]].columns, dialect, target.name)
         for start in range(0, len(level.values), INSERTED):
             some = rows.select(start, start + INSERTED)
             statements.append(
@@ -155,8 +155,8 @@ def check_names(tables: EncoderTables, keep: Sequence[str], at_fit: Sequence[str
     """Raise TypeError and ValueError of columns to keep that are none, and of names that are one to the dialect."""
     if wrong := [name for name in keep if not isinstance(name, str)]:
         raise TypeError(f"keep takes names of columns, as text. Got {wrong[0]!r} among them.")
-    for place, name in enumerate(keep):
-        if name in keep[:place] or name in tables.names:
+    for number, name in enumerate(keep):
+        if name in keep[:number] or name in tables.names:
             where = "is the name of an output" if name in tables.names else "stands there already"
             raise ValueError(f"keep names {name!r}, which {where}. Leave it out.")
     read = [*keep, *tables.passed, *(name for key in tables.keys for name in key.columns)]
