@@ -205,14 +205,14 @@ def test_steps_go_down_the_gradient_regularisation_and_all(penalties):
     cells = Cells(ops.load("cpu_fallback"), codes, SIZES, values, weight)
     made = descend_together([Mode.of(cells, d) for d in range(3)], factors, penalties, 1e-3)
     for d, table in enumerate(factors):
-        for place in np.ndindex(table.shape):
+        for index in np.ndindex(table.shape):
             losses = []
             for change in (1e-5, -1e-5):
                 moved = [other.copy() for other in factors]
-                moved[d][place] += change
+                moved[d][index] += change
                 losses.append(loss(moved, codes, values, weight, penalties))
             slope = (losses[0] - losses[1]) / 2e-5
-            assert (table - made[d])[place] / 1e-3 == pytest.approx(slope, rel=1e-6, abs=1e-6)
+            assert (table - made[d])[index] / 1e-3 == pytest.approx(slope, rel=1e-6, abs=1e-6)
 
 
 def test_sums_of_rounded_numbers_have_the_same_bits_in_any_order():
