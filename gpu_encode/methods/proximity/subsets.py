@@ -94,7 +94,7 @@ def measure_strengths(
     degree : float
     n_features : int
     any_scale : bool
-        Whether a common factor of all strengths plays no part, so that none need be too large.
+        Whether all strengths may be multiplied by one factor, so that none is too large.
     """
     agreed = add_subsets(patterns, masks, weights, n_features)
     if degree == 1.0:

@@ -24,7 +24,7 @@ def score_classes(form: str, totals: Array, everything: Array, first: int) -> Ar
     totals : float64 array (classes, queries)
         Strength of the votes for each class.
     everything : float64 array (classes, queries)
-        Weight of all rows of each class; or of one query, for all of them.
+        Weight of all rows of each class: for each query, or in one column for all queries.
     first : int
     """
     votes, weight = add_in_order(totals), add_in_order(everything)
@@ -43,7 +43,7 @@ def score_classes(form: str, totals: Array, everything: Array, first: int) -> Ar
 
 
 def score_means(totals: Array, everything: Array) -> Array:
-    """Give the weighted mean of the target: (1, queries); `totals` and `everything` are weights, and their targets."""
+    """Give the weighted mean of the target (1, queries), by sums of weights and sums of weighted targets."""
     return divide(totals[1], totals[0], divide(everything[1], everything[0], np.nan))[None]
 
 
@@ -112,9 +112,9 @@ class Cases:
     asked : int32 array (cases,)
         Query of each case.
     full : float64 array (n, cases)
-        Of rows that agree with the case in everything, but for itself.
+        Sums over the rows that agree with the case in every feature, without the case itself.
     everything : float64 array (n, cases)
-        Of all rows but itself.
+        Sums over all rows but the case itself.
     kind : str
         That of the target.
     """
@@ -133,7 +133,7 @@ class Cases:
         ----------
         form : {"ratio", "difference"}
         strengths : float64 array (candidates, patterns + 1)
-            Of each pattern and, last, of agreement in everything.
+            Strength of each pattern, and last of agreement in every feature.
         """
         scores = []
         for others, strength in zip(self.histogram.add_up(self.ops, strengths[:, :-1]), strengths[:, -1], strict=True):

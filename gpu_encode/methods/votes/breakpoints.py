@@ -1,4 +1,4 @@
-"""Where the order of a positive and a negative row turns as two vectors of scores are mixed."""
+"""Shares at which a positive and a negative row change their order, as two vectors of scores are mixed."""
 
 from typing import NamedTuple
 
@@ -9,7 +9,7 @@ from gpu_encode.seam.ops import tiles
 
 # Differences of so many pairs stay in the cache of a processor.
 PAIRS_AT_ONCE = 1 << 14
-# Pairs that turn at one share, such as those of scores with few decimals, are rounded apart by less.
+# Equal shares, as scores with few decimals have them, differ by less, and by rounding alone.
 NARROWEST = 2.0**-40
 
 
@@ -32,10 +32,10 @@ class Side(NamedTuple):
 def best_interval(positive: Side, negative: Side) -> Interval:
     """Give the interval of shares a in (0, 1) in which a * first + (1 - a) * second orders most pairs.
 
-    A pair that the vectors order differently turns at one share, so that the pairs in order, counted twice, change by
-    whole numbers at these breakpoints, and are the same between two of them.  At a breakpoint itself the pair is tied,
-    which is never better than both sides.  Neighbours of the same number are one interval; of equally good ones the
-    widest is given, and of these the lowest.  Intervals of at most 2**-40 are left out.
+    A pair that the vectors order differently changes its order at one share, a breakpoint.  So the number of pairs in
+    order, counted twice, is the same whole number between two breakpoints.  At a breakpoint itself the pair is tied,
+    which is never better than both sides.  Neighbouring intervals with the same number are one.  Of equally good ones
+    the widest is given, and of these the lowest.  Intervals of at most 2**-40 are left out.
 
     Parameters
     ----------

@@ -15,6 +15,7 @@ from gpu_encode.study.leaks.scores import Interval, Predicted, allowance, p_valu
 from gpu_encode.study.leaks.structure import UNREAD, Key, has_keys, read_keys, takes_groups
 from gpu_encode.study.leaks.trials import RowTargets, Trials, find_source, key_codes, same_bits
 from gpu_encode.study.leaks.verdicts import LEAKS, ColumnReport, advice, conclude
+from gpu_encode.study.text_tables import lay_out
 from gpu_encode.tables import frames
 from gpu_encode.tables.frames import Frame
 from gpu_encode.words.annotations import Estimator, Table, Vector
@@ -105,12 +106,10 @@ class LeakReport:
             ]
             moved = f"{column.own_moved} of {column.flips}" if column.flips else "-"
             rows.append((column.name, column.verdict, *scores, moved, column.sees))
-        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-        lines = ["  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)).rstrip() for row in rows]
         told = dict.fromkeys(f"{column.verdict}: {column.words}" for column in self.learned)
         risks = [*self.risks, *(f"{column.name}: {risk}" for column in self.columns for risk in column.risks)]
         others = [self.others] if self.others else []
-        return "\n".join([f"{self.encoder}: {self.advice}", *lines, *others, *told, *risks])
+        return "\n".join([f"{self.encoder}: {self.advice}", *lay_out(rows), *others, *told, *risks])
 
 
 def leak_report(

@@ -18,7 +18,7 @@ MOST_PATHS, ROOM_OF_NAME = 60, 0.035
 
 @dataclass(eq=False)
 class HierarchyDisplay(Display):
-    """The categories with the most rows, each by the encodings on its way down from the prior.
+    """The categories with the most rows, each as a path of encodings from the prior down to its own.
 
     Parameters
     ----------

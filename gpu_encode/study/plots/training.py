@@ -16,7 +16,7 @@ MOST_POINTS = 5000
 
 @dataclass(eq=False)
 class TrainingDisplay(Display):
-    """Each row by both of its encodings; on the diagonal both are the same.
+    """A point for each row, by both of its encodings; on the diagonal they are the same.
 
     Parameters
     ----------

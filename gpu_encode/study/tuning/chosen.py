@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from gpu_encode.encoders.target import TargetEncoder
+from gpu_encode.study.text_tables import lay_out
 
 LINES_SHOWN = 20
 
@@ -120,5 +121,4 @@ def table_of(path: Sequence[Step]) -> list[str]:
         row = step.as_dict()
         gain, error = ("" if math.isnan(row[name]) else f"{row[name]:.3g}" for name in ("gain", "standard_error"))
         rows.append((step.action, row["key"] or "", f"{step.score:.6g}", gain, error))
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    return ["  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)).rstrip() for row in rows]
+    return lay_out(rows)

@@ -19,13 +19,13 @@ from gpu_encode.study.tuning.working_response import HeldOut, WorkingResponse
 Key = tuple[int, ...]
 # Rounds over the keys that are in; few models take as many.
 MOST_SWEEPS = 6
-# A key that is in is moved again where held-out rows become likelier by this, per unit of weight.
+# A key moves rows again if held-out rows become likelier by this, per unit of weight.
 LEAST_RISE = 1e-5
 # What a sample says of a key may be off by so many standard errors before the key is ruled out wrongly.
 SAMPLING_ERRORS = 2.0
 # Categories of a key per row, at most.
 MOST_CATEGORIES = 0.99
-# Pairs of categories per row, at most, of which a table is cheaper than joining rows.
+# Up to so many pairs of categories per row, a table of all pairs is cheaper than joining rows.
 MOST_PAIRS = 16
 # Chances of a fitted estimator are kept so far from 0 and 1.
 LEAST_CHANCE = 1e-15
@@ -79,7 +79,7 @@ class State:
 
 
 class Scorer(Protocol):
-    """What a search asks."""
+    """What a search asks of a scorer."""
 
     keys: "Keys"
     sampled_rows: int
@@ -102,7 +102,7 @@ class Scorer(Protocol):
 
 
 class Keys:
-    """Codes of columns, and those of their conjunctions, joined where they are asked for.
+    """Codes of columns, and of conjunctions, which are joined when their codes are asked for.
 
     Parameters
     ----------
@@ -131,7 +131,7 @@ class Keys:
         return self._latest[1], self.sizes[key]
 
     def pair(self, key: Key) -> tuple[tuple[Codes, Codes], tuple[int, int], Sequence[Array]] | None:
-        """Give a key as two: codes and sizes, and the columns' categories of the first; None where it is joined."""
+        """Give a key as two that are not joined: codes, sizes, and the columns' categories of the first; or None."""
         if len(key) == 1 or key in self._kept or (self._latest is not None and self._latest[0] == key):
             return None
         (left, n_left), right, n_right = self.codes(key[:-1]), self.rows.codes[key[-1]], self.rows.sizes[key[-1]]
@@ -162,7 +162,7 @@ class Keys:
             joined, distinct = ops.factorize(np.where(present, keys, np.int64(-1)))
             if len(distinct) and int(distinct[0]) < 0:
                 joined, distinct = joined - np.int32(1), distinct[1:]
-        # A GPU may have told few values on the host.
+        # Few distinct values of a GPU may lie on the host.
         distinct = ops.to_device(distinct)
         self.sizes[key] = len(distinct)
         left = distinct // n_right
@@ -178,7 +178,8 @@ class Keys:
     def tells_nothing(self, key: Key) -> bool:
         """Whether a key has as many categories as one of its parts, or nearly as many as there are rows.
 
-        The first tells no more rows apart than its part does; of the second, hardly a row has others to learn from.
+        One of the first kind tells no more rows apart than its part does. In one of the second, hardly any row has
+        other rows to learn from.
         """
         size = self.sizes[key] if key in self.sizes else self.codes(key)[1]
         if size >= MOST_CATEGORIES * len(self.rows.codes[0]):
@@ -297,7 +298,7 @@ class SumsScorer:
         return shared
 
     def surprise(self, state: State, key: Key) -> float:
-        """Give by how many standard errors what all rows show of a key is above chance, for the outcome with most."""
+        """Give how far above chance all rows show a key, in standard errors; of several outcomes the largest."""
         return max(
             chance_of(working, shared) for working, shared in zip(state.responses, self.sums(state, key), strict=True)
         )

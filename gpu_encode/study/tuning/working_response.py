@@ -1,9 +1,10 @@
 """An additive model of keys, from sums alone: what a key adds to it, and how likely held-out rows are under it.
 
 The model has one number for each row, its offset: log-odds of a class, or the number that is expected.  Of each row two
-numbers are kept, as integers, so that sums are exact: the response z by which the row would have its offset moved, and
-the information h that this carries, its weight.  A category moves its rows by a step d that other folds decide; by the
-second-order expansion the likelihood of held-out rows, of sums W of h and S of h * z, rises by d * S - d * d * W / 2.
+numbers are kept, as integers, so that sums are exact.  The response z says how far the row's offset should move; the
+information h is its weight.  Both are those of iteratively reweighted least squares (IRLS) at this offset.  A category
+moves its rows by a step d that other folds decide.  Let W and S be the sums of h and of h * z over held-out rows: by
+the second-order expansion their likelihood rises by d * S - d * d * W / 2.
 """
 
 import math
@@ -99,7 +100,7 @@ class HeldOut:
 
 @dataclass(frozen=True, eq=False)
 class WorkingResponse:
-    """One outcome at the offsets that a model has for it: working responses z and weights h, as in reweighted squares.
+    """One outcome at the offsets that a model has for it: the working responses z of its rows, and their weights h.
 
     Parameters
     ----------
