@@ -42,11 +42,6 @@ def score_classes(form: str, totals: Array, everything: Array, first: int) -> Ar
     )
 
 
-def score_means(totals: Array, everything: Array) -> Array:
-    """Give the weighted mean of the target (1, queries), by sums of weights and sums of weighted targets."""
-    return divide(totals[1], totals[0], divide(everything[1], everything[0], np.nan))[None]
-
-
 def divide(dividend: Array, divisor: Array, otherwise: Array | float) -> Array:
     """Divide, but where the divisor is zero."""
     nothing = divisor == 0
@@ -96,7 +91,8 @@ class Electorate:
 def score(form: str, totals: Array, everything: Array, kind: str) -> Array:
     """Give scores (outputs, queries) for a kind of target: of two classes those of the second alone."""
     if kind == "continuous":
-        return score_means(totals, everything)
+        # The weighted mean, by sums of weights and sums of weighted targets.
+        return divide(totals[1], totals[0], divide(everything[1], everything[0], np.nan))[None]
     return score_classes(form, totals, everything, int(kind == "binary"))
 
 

@@ -128,22 +128,16 @@ def matrix_input(graph: Graph, labels: Sequence[str], types: Mapping[str, np.dty
     dtype, *others = dict.fromkeys(types.values())
     if others:
         words = {label: "str" if of_column.kind == "O" else of_column.name for label, of_column in types.items()}
-        raise _several_types(words)
+        raise ValueError(
+            f"matrix=True makes all columns one input of one type, and theirs are {words}. Leave it out, or give one "
+            "type that holds all of them, such as types='float64'."
+        )
     matrix = graph.input("X", dtype, len(labels))
     positions = {label: graph.constant(np.array(labels.index(label))) for label in types}
     return {
         label: InputColumn(label, graph.add("Gather", matrix, position, axis=1), dtype)
         for label, position in positions.items()
     }
-
-
-def _several_types(types: Mapping[str, str]) -> ValueError:
-    """Error for columns of several types that are to be one matrix."""
-    listed = ", ".join(f"{label!r}: {word!r}" for label, word in types.items())
-    return ValueError(
-        f"matrix=True makes all columns one input of one type, and theirs are {{{listed}}}. Leave it out, or give one "
-        "type that holds all of them, such as types='float64'."
-    )
 
 
 def read_types(

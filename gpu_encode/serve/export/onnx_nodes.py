@@ -200,7 +200,8 @@ def write_codes(nodes: Nodes, column: InputColumn, values: Any, missing_text: st
     if not (is_text or is_number(kind) or pa.types.is_null(kind)):
         raise messages.not_exact(f"Values of type {kind}", column.label, "ONNX")
     if not pa.types.is_null(kind) and is_text != (column.type.kind == "O"):
-        raise _other_kind(column.label, "text" if is_text else "numbers", column.type.name)
+        fitted, given = "text" if is_text else "numbers", "str" if column.type.kind == "O" else column.type.name
+        raise TypeError(f"Column {column.label!r} was fitted on {fitted}, and its input is to be of type {given!r}.")
     if column.type.kind == "O":
         codes = {text: code for code, text in enumerate(values.cast(pa.large_binary()).to_pylist(), 1)}
         if missing_text is not None and codes.setdefault(missing_text.encode(), missing) != missing:
@@ -216,12 +217,6 @@ def write_codes(nodes: Nodes, column: InputColumn, values: Any, missing_text: st
         tensor = cast(nodes, column.tensor, column.type, np.dtype(np.int64))
         return Codes(look_up(nodes, tensor, "keys_int64s", inside), missing, False)
     return Codes(write_codes_of_floats(nodes, column, numbers, missing), missing, True)
-
-
-def _other_kind(column: str, fitted: str, given: str) -> TypeError:
-    """Error for a type of an input that holds other values than the categories."""
-    given = "str" if given == "object" else given
-    return TypeError(f"Column {column!r} was fitted on {fitted}, and its input is to be of type {given!r}.")
 
 
 def is_number(kind: Any) -> bool:

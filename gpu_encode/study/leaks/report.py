@@ -203,6 +203,7 @@ def leak_report(
     known = [key.codes for key in keys.values() if key.codes is not None and key.sight != UNREAD]
     rows = choose_rows(targets, n_flips, known, random)
     moves, moved = flip_rows(trials, before, rows, {name: key.codes for name, key in keys.items()}, random)
+    order_matters = any(key.sight is None or key.sight.by_order for key in keys.values())
     return LeakReport(
         type(encoder).__name__,
         frame.n_rows,
@@ -210,7 +211,7 @@ def leak_report(
         len(rows),
         level,
         tuple(report_columns([*before], keys, judge(scores, targets, level, random), moves, targets, frame)),
-        (*risks_of_order(keys, targets), *risks_of_groups(groups, rows, moved)),
+        (*(risks_of_rows(targets) if order_matters else ()), *risks_of_groups(groups, rows, moved)),
     )
 
 
@@ -328,12 +329,6 @@ def report_columns(
             found.p_value,
             () if key.codes is None else tuple(risks_of_key(key.codes, targets, frame, key.members)),
         )
-
-
-def risks_of_order(keys: Mapping[str, Key], targets: RowTargets) -> list[str]:
-    """Tell whether rows are sorted by the target, unless it is known that their order plays no part."""
-    matters = any(key.sight is None or key.sight.by_order for key in keys.values())
-    return risks_of_rows(targets) if matters else []
 
 
 def risks_of_groups(groups: Any, rows: Array, moved: Sequence[Array]) -> list[str]:
