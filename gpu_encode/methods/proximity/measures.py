@@ -81,17 +81,17 @@ def merge_rows(ops: Ops, codes: Sequence[Array], sizes: Sequence[int]) -> tuple[
     Returns
     -------
     merged : int32 array (rows,)
-    distinct : int32 array (features, numbers)
+    distinct : int32 array (features, different rows)
     """
     merged, first = ops.factorize(codes[0])
     # Few different numbers lie on the host.
-    parts = [ops.to_device(first)]
+    columns = [ops.to_device(first)]
     for column, size in zip(codes[1:], sizes[1:], strict=True):
         merged, keys = ops.factorize(ops.combine(merged, column + 1, size + 1))
         keys = ops.to_device(keys)
         left = keys // (size + 1)
-        parts = [*(part[left] for part in parts), keys - left * (size + 1) - 1]
-    return merged, np.stack([part.astype(np.int32) for part in parts])
+        columns = [*(one[left] for one in columns), keys - left * (size + 1) - 1]
+    return merged, np.stack([one.astype(np.int32) for one in columns])
 
 
 def sum_equal_rows(ops: Ops, merged: Array, n_distinct: int, values: Array) -> Array:

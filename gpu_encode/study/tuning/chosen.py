@@ -59,7 +59,7 @@ class ChosenInteractions:
     tried : int
         Conjunctions that were looked at: the sum of the next four.
     ruled_out_by_counts : int
-        That have as many categories as a part of them, or nearly as many as there are rows.
+        That have as many categories as a key of some of their columns, or nearly as many as there are rows.
     ruled_out_by_sample : int
         That a sample of the rows said too little of, whenever they were looked at.
     ruled_out_by_chance : int

@@ -116,7 +116,7 @@ class Keys:
         self._kept: dict[Key, Codes] = {}
         self._latest: tuple[Key, Codes] | None = None
         # Of each joined key, the category of every column in each of its categories.
-        self._parts: dict[Key, list[Array]] = {}
+        self._members: dict[Key, list[Array]] = {}
         # Codes below 0 are values without a category.
         self._lacks = [bool(len(codes)) and int(codes.min()) < 0 for codes in rows.codes]
 
@@ -137,8 +137,8 @@ class Keys:
         (left, n_left), right, n_right = self.codes(key[:-1]), self.rows.codes[key[-1]], self.rows.sizes[key[-1]]
         if not 0 < n_left * n_right <= MOST_PAIRS * len(left):
             return None
-        parts = self.parts(key[:-1]) if len(key) > 2 else [np.arange(n_left)]
-        return (left, right), (n_left, n_right), parts
+        members = self.members(key[:-1]) if len(key) > 2 else [np.arange(n_left)]
+        return (left, right), (n_left, n_right), members
 
     def keep(self, key: Key) -> None:
         """Keep the codes of a key that is in."""
@@ -166,27 +166,27 @@ class Keys:
         distinct = ops.to_device(distinct)
         self.sizes[key] = len(distinct)
         left = distinct // n_right
-        parts = [left] if len(key) == 2 else [part[left] for part in self._parts[key[:-1]]]
-        self._parts = {known: kept for known, kept in self._parts.items() if known in self._kept}
-        self._parts[key] = [*parts, distinct % n_right]
+        members = [left] if len(key) == 2 else [member[left] for member in self._members[key[:-1]]]
+        self._members = {known: kept for known, kept in self._members.items() if known in self._kept}
+        self._members[key] = [*members, distinct % n_right]
         return joined
 
-    def parts(self, key: Key) -> list[Array]:
+    def members(self, key: Key) -> list[Array]:
         """Give the category of each column of a conjunction, for each of its categories."""
-        return self._parts[key]
+        return self._members[key]
 
     def tells_nothing(self, key: Key) -> bool:
-        """Whether a key has as many categories as one of its parts, or nearly as many as there are rows.
+        """Whether a key has as many categories as a key of some of its columns, or nearly as many as there are rows.
 
-        One of the first kind tells no more rows apart than its part does. In one of the second, hardly any row has
-        other rows to learn from.
+        A key of the first kind tells no more rows apart than the smaller one does. In one of the second kind, hardly
+        any row has other rows to learn from.
         """
         size = self.sizes[key] if key in self.sizes else self.codes(key)[1]
         if size >= MOST_CATEGORIES * len(self.rows.codes[0]):
             return True
-        parts: list[Key] = [(column,) for column in key]
-        parts += [part for part in self.sizes if len(part) < len(key) and set(part) < set(key)]
-        return any(size <= (self.rows.sizes[part[0]] if len(part) == 1 else self.sizes[part]) for part in parts)
+        smaller: list[Key] = [(column,) for column in key]
+        smaller += [other for other in self.sizes if set(other) < set(key)]
+        return any(size <= (self.rows.sizes[one[0]] if len(one) == 1 else self.sizes[one]) for one in smaller)
 
 
 class SumsScorer:
@@ -216,12 +216,12 @@ class SumsScorer:
     ) -> None:
         self.keys, self.held_out, self.outcomes, self.m = Keys(rows), held_out, outcomes, m
         self.n_outcomes = len(outcomes)
-        parts = 1 if sample is None else len(held_out.folds) // sample
+        n_samples = 1 if sample is None else len(held_out.folds) // sample
         self._sampled_state: tuple[State, list[WorkingResponse]] | None = None
         self._summed: tuple[State, Key, list[SharedSums]] | None = None
         self.sampled_rows = 0
-        if parts > 1:
-            numbers = rows.ops.fold_numbers(FoldPattern("random", parts, seed), 0, len(held_out.folds))
+        if n_samples > 1:
+            numbers = rows.ops.fold_numbers(FoldPattern("random", n_samples, seed), 0, len(held_out.folds))
             self._chosen = np.flatnonzero(numbers == 0)
             self.sample_keys = Keys(rows.take(self._chosen))
             self._sample_rows = sample_of(held_out, self._chosen)
@@ -277,8 +277,8 @@ class SumsScorer:
             self._sampled_state = state, taken
         codes, size = self.sample_keys.codes(key)
         times = len(self.held_out.folds) / self.sampled_rows
-        parts, responses = self.sample_keys.parts(key), self._sampled_state[1]
-        return mean([most_gain(working, codes, size, parts, times, SAMPLING_ERRORS) for working in responses])
+        members, responses = self.sample_keys.members(key), self._sampled_state[1]
+        return mean([most_gain(working, codes, size, members, times, SAMPLING_ERRORS) for working in responses])
 
     def sums(self, state: State, key: Key) -> list[SharedSums]:
         """Sum rows by category and fold for every outcome; those of the key that was asked for last are kept."""
@@ -292,7 +292,7 @@ class SumsScorer:
         pair = self.keys.pair(key) if fused_operation(working, "conjunction_sums") else None
         if pair is None:
             codes, size = self.keys.codes(key)
-            return SharedSums.of(working, codes, size, self.keys.parts(key))
+            return SharedSums.of(working, codes, size, self.keys.members(key))
         shared = SharedSums.of_pair(working, *pair)
         self.keys.sizes[key] = shared.n_categories
         return shared
@@ -313,7 +313,7 @@ class SumsScorer:
     def _steps(self, working: WorkingResponse, key: Key) -> Steps:
         """Give the steps of a conjunction, by what its columns leave over."""
         codes, size = self.keys.codes(key)
-        return Steps.of(working, SharedSums.of(working, codes, size, self.keys.parts(key)), self.m)
+        return Steps.of(working, SharedSums.of(working, codes, size, self.keys.members(key)), self.m)
 
     def add(self, state: State, key: Key) -> State:
         """Take a key in, and let all keys move rows again."""

@@ -40,18 +40,18 @@ class Seen:
     total: float
 
     @classmethod
-    def of(cls, working: WorkingResponse, weight: Floats, score: Floats, parts: Sequence[Array]) -> "Seen":
-        """Take W and S of categories; `parts` are, of a conjunction, the category of each column in each of these."""
+    def of(cls, working: WorkingResponse, weight: Floats, score: Floats, members: Sequence[Array]) -> "Seen":
+        """Take W and S of categories; of a conjunction, `members` hold for each column its category in each of them."""
         ops, unit, n_rows = working.rows.ops, working.units()[0], len(working.response)
         present = weight > 0
         freedom = int(present.sum())
-        if parts:
+        if members:
             # Of no rows NumPy counts in whole numbers, weights or none.
-            margins: list[Array] = [np.bincount(part, weight).astype(np.float64) for part in parts]
-            freedom -= sum(int((margin > 0).sum()) for margin in margins) - len(parts) + 1
-            bits = bits_of_score(n_rows, len(parts))
+            margins: list[Array] = [np.bincount(member, weight).astype(np.float64) for member in members]
+            freedom -= sum(int((margin > 0).sum()) for margin in margins) - len(members) + 1
+            bits = bits_of_score(n_rows, len(members))
             score = np.rint(score * 2.0**bits)
-            score = (score - explained_by(parts, margins, weight, score)) * 2.0**-bits
+            score = (score - explained_by(members, margins, weight, score)) * 2.0**-bits
         squares = score * score
         squares /= np.maximum(weight, unit)
         # No sum exceeds the largest mean times the sum of all |h * z|, which is below the number of rows.
@@ -76,27 +76,27 @@ class Seen:
         return np.clip(steps, -longest, longest, out=steps)
 
 
-def explained_by(parts: Sequence[Array], margins: Sequence[Array], weight: Floats, score: Floats) -> Array:
+def explained_by(members: Sequence[Array], margins: Sequence[Array], weight: Floats, score: Floats) -> Array:
     """Give what columns explain of S: the first, the next what that leaves over, and all but the last once more.
 
     What is summed is whole, so that the order is all the same.
     """
     means = [np.zeros_like(margin) for margin in margins]
     explained = np.zeros_like(score)
-    for number in [*range(len(parts)), *range(len(parts) - 1)]:
-        left = np.bincount(parts[number], score) - np.bincount(parts[number], explained)
+    for number in [*range(len(members)), *range(len(members) - 1)]:
+        left = np.bincount(members[number], score) - np.bincount(members[number], explained)
         means[number] += left / np.where(margins[number] > 0, margins[number], 1.0)
-        explained = means[0][parts[0]]
-        for part, mean in zip(parts[1:], means[1:], strict=True):
-            explained += mean[part]
+        explained = means[0][members[0]]
+        for member, mean in zip(members[1:], means[1:], strict=True):
+            explained += mean[member]
         explained *= weight
         np.rint(explained, out=explained)
     return explained
 
 
-def bits_of_score(n_rows: int, n_parts: int) -> int:
+def bits_of_score(n_rows: int, n_members: int) -> int:
     """Binary bits of S: no sum of |S| exceeds the number of rows, and no column more than doubles what is left."""
-    return finest(float(n_rows << (2 * n_parts)))
+    return finest(float(n_rows << (2 * n_members)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,18 +113,20 @@ class SharedSums:
         Which category each is; of two keys that are not joined, its category of the first.
     own : int64 array (folds, cells, 2)
         Sums of h and of h * z.
-    parts : list of int array (cells,)
+    members : list of int array (cells,)
         Of a conjunction, the category of each of its columns.
     """
 
     n_categories: int
     cells: Integers
     own: Array
-    parts: Sequence[Array]
+    members: Sequence[Array]
 
     @classmethod
-    def of(cls, working: WorkingResponse, codes: Codes, n_categories: int, parts: Sequence[Array] = ()) -> "SharedSums":
-        """Sum rows by category and fold; `parts` are of all categories."""
+    def of(
+        cls, working: WorkingResponse, codes: Codes, n_categories: int, members: Sequence[Array] = ()
+    ) -> "SharedSums":
+        """Sum rows by category and fold; `members` are of all categories."""
         fused = fused_operation(working, "conjunction_sums")
         if fused is None or not n_categories:
             sums = working.sums(codes, n_categories, working.rows.folds)
@@ -133,17 +135,17 @@ class SharedSums:
         else:
             _, (cells, _), own = fused((codes, None), (n_categories, 1), *cls._rows(working))
         if len(cells) < n_categories:
-            parts = [part[cells] for part in parts]
-        return cls(n_categories, cells, own, parts)
+            members = [member[cells] for member in members]
+        return cls(n_categories, cells, own, members)
 
     @classmethod
     def of_pair(
-        cls, working: WorkingResponse, codes: tuple[Codes, Codes], sizes: tuple[int, int], parts: Sequence[Array]
+        cls, working: WorkingResponse, codes: tuple[Codes, Codes], sizes: tuple[int, int], members: Sequence[Array]
     ) -> "SharedSums":
-        """Sum rows of two keys as if these were joined; `parts` are of the first."""
+        """Sum rows of two keys as if these were joined; `members` are of the first."""
         fused: Any = fused_operation(working, "conjunction_sums")
         n_categories, (left, right), own = fused(codes, sizes, *cls._rows(working))
-        return cls(n_categories, left, own, [*(part[left] for part in parts), right])
+        return cls(n_categories, left, own, [*(member[left] for member in members), right])
 
     @staticmethod
     def _rows(working: WorkingResponse) -> tuple[Any, ...]:
@@ -206,7 +208,7 @@ class Steps:
         for fold in range(len(steps)):
             weight = working.rows.seen(of_weight, everything[:, 0], fold) * unit
             score = working.rows.seen(of_score, everything[:, 1], fold) * unit_of_score
-            views.append(seen := Seen.of(working, weight, score, shared.parts))
+            views.append(seen := Seen.of(working, weight, score, shared.members))
             if ridge is not None or seen.variance:
                 steps[fold] = seen.steps(ridge, longest)
                 rises = steps[fold] * (of_weight[fold] * (-0.5 * unit))
@@ -241,7 +243,7 @@ def chance_of(working: WorkingResponse, shared: SharedSums) -> float:
     if found is not None:
         return surprise_of(found[:, 1].tolist(), found[:, 2].tolist())
     everything, (unit, unit_of_score) = shared.own.sum(axis=0), working.units()
-    seen = Seen.of(working, everything[:, 0] * unit, everything[:, 1] * unit_of_score, shared.parts)
+    seen = Seen.of(working, everything[:, 0] * unit, everything[:, 1] * unit_of_score, shared.members)
     return surprise_of([seen.spread], [seen.freedom])
 
 
@@ -254,9 +256,9 @@ def fused_gains(
         return None
     n_rows, longest = len(working.response), working.longest_step
     bounds = 8.0 * working.largest * n_rows, longest * longest * n_rows
-    grids = [2.0**bits for bits in (bits_of_score(n_rows, len(shared.parts)), *map(finest, bounds))]
+    grids = [2.0**bits for bits in (bits_of_score(n_rows, len(shared.members)), *map(finest, bounds))]
     ridge = -1.0 if m is None else m * working.mean_information()
-    found: Array = fused(shared.own, visibility, shared.parts, ridge, [*working.units(), *grids, longest], steps)
+    found: Array = fused(shared.own, visibility, shared.members, ridge, [*working.units(), *grids, longest], steps)
     return found
 
 
@@ -280,7 +282,7 @@ def surprise_of(spreads: Sequence[float], freedoms: Sequence[float]) -> float:
 
 
 def most_gain(
-    working: WorkingResponse, codes: Codes, n_categories: int, parts: Sequence[Array], times: float, errors: float
+    working: WorkingResponse, codes: Codes, n_categories: int, members: Sequence[Array], times: float, errors: float
 ) -> float:
     """Give the gain per unit of weight that all rows would show at most, by a sample of them.
 
@@ -289,7 +291,7 @@ def most_gain(
     """
     sums = working.sums(codes, n_categories, None)[:, 0]
     unit, unit_of_score = working.units()
-    seen = Seen.of(working, sums[:, 0] * unit, sums[:, 1] * unit_of_score, parts)
+    seen = Seen.of(working, sums[:, 0] * unit, sums[:, 1] * unit_of_score, members)
     if not seen.total:
         return 0.0
     weight = seen.weight

@@ -129,21 +129,21 @@ def test_the_kernel_of_gains_has_the_bits_of_their_definition(kind, sees, weight
         working = scorer.start(entries).responses[0]
         working = replace(working, rows=replace(working.rows, visibility=sees))
         for key in [(1, 2), (0, 2), (1, 2, 3), (0, 1, 2)]:
-            (codes, size), parts = scorer.keys.codes(key), scorer.keys.parts(key)
+            (codes, size), members = scorer.keys.codes(key), scorer.keys.members(key)
             by_arrays = replace(working, rows=replace(working.rows, ops=load(BACKENDS["numpy"])))
-            expected = SharedSums.of(by_arrays, codes, size, parts)
+            expected = SharedSums.of(by_arrays, codes, size, members)
             scorer.keys.forget()
             for shared in (
-                SharedSums.of(working, codes, size, parts),
+                SharedSums.of(working, codes, size, members),
                 SharedSums.of_pair(working, *scorer.keys.pair(key)),
             ):
                 assert shared.n_categories == size
                 has_rows = shared.own[:, :, 0].any(axis=0)
                 assert shared.own[:, has_rows].tobytes() == expected.own.tobytes()
-                for part, other in zip(shared.parts, expected.parts, strict=True):
-                    np.testing.assert_array_equal(part[has_rows], other)
-            for of_columns in (shared, replace(shared, parts=())):
-                of_rows = replace(expected, parts=expected.parts if of_columns.parts else ())
+                for member, other in zip(shared.members, expected.members, strict=True):
+                    np.testing.assert_array_equal(member[has_rows], other)
+            for of_columns in (shared, replace(shared, members=())):
+                of_rows = replace(expected, members=expected.members if of_columns.members else ())
                 steps = Steps.of(by_arrays, of_rows, scorer.m)
                 compiled = Steps.of(working, of_columns, scorer.m)
                 np.testing.assert_array_equal(compiled.steps[:, has_rows], steps.steps)
