@@ -225,8 +225,8 @@ class VoteClassifier(ScoringClassifier, Voter):
         """
         if self.rule != "linear":
             return super().predict(X)
-        codes = self.estimator_.predict(self._encode_new_rows(X).matrix(self.phi, self.clip))
-        labels: Array = self.classes_[codes]
+        votes = self._encode_new_rows(X)
+        labels: Array = self.classes_[self.estimator_.predict(votes.matrix(self.phi, self.clip))]
         return labels
 
     def _scores(self, votes: Votes) -> list[Floats]:
