@@ -221,7 +221,7 @@ def write_codes(nodes: Nodes, column: InputColumn, values: Any, missing_text: st
 
 def is_number(kind: Any) -> bool:
     """Tell whether a type of Arrow is one of numbers that NumPy has, too."""
-    return pa.types.is_boolean(kind) or pa.types.is_integer(kind) or pa.types.is_floating(kind)  # type: ignore[no-any-return]
+    return pa.types.is_boolean(kind) or pa.types.is_integer(kind) or pa.types.is_floating(kind)
 
 
 def write_codes_of_floats(nodes: Nodes, column: InputColumn, numbers: Sequence[Any], missing: int) -> str:
@@ -276,7 +276,7 @@ def look_up(nodes: Nodes, tensor: str, keys: str, codes: Mapping[Any, int]) -> s
 def write_row(nodes: Nodes, key: KeyTable, codes: Sequence[Codes], of_levels: Sequence[Sequence[Array]]) -> str:
     """Write the table's row of each row's category, or of its nearest known level above.
 
-    Columns are joined one by one, as `CategoryIndex.stages` does: numbers of what occurs times the codes of the next
+    Columns are joined one by one, as `CategoryIndex.prefixes` does: numbers of what occurs times the codes of the next
     column stay far inside int64.  Levels follow each other in the table from the top, so that the highest row is the
     nearest level's.
     """
