@@ -30,7 +30,6 @@ class Ones(NamedTuple):
     ----------
     columns : int array (rows, keys)
         Column of each one, negative where there is none.
-    n_columns : int
     ops : Ops
         What computes, where `columns` lie.
     """
@@ -148,8 +147,6 @@ def sparse_matrix(columns: Array, n_columns: int, dtype: Any, on_device: bool, o
     ----------
     columns : int array (rows, keys)
         Column of each one, negative where there is none.
-    n_columns : int
-    dtype : dtype
     on_device : bool
         Where the matrix is to lie, wherever `columns` lies.
     ops : Ops

@@ -54,13 +54,10 @@ def columns_of_ones(
 
     Parameters
     ----------
-    columns : OneHotColumns
-    keys : list of CategoryIndex
     codes : list of int32 arrays (rows,)
         Category of each row, per key, where `ops` computes.
     at : ColumnMap
         Where the rows come from.
-    ops : Ops
 
     Raises
     ------
@@ -114,7 +111,7 @@ def refuse_missing(statistic: OneHot, key: CategoryIndex, codes: Array, at: Colu
 
 
 def unknown_values(key: CategoryIndex, at: ColumnMap, rows: Array, when: str, advice: str) -> ValueError:
-    """Error for rows whose values have no column; names those of the table that has the first of them."""
+    """Error for rows whose values have no column; it names the rows of the first table with such rows."""
     part, first = part_with(at.frame, int(rows[0]))
     in_part = rows - rows[0] + first
     in_part = in_part[in_part < part.n_rows]
