@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from cpu_fallback.row_numbers import Permutation, key_of
+from cpu_fallback.row_numbers import Permutation
 from cpu_fallback.types import Array, Rows
 from gpu_encode.methods.factors.cells import Cells, Mode
 from gpu_encode.seam.ops import Ops
@@ -15,24 +15,23 @@ def descend_rows(
     factors: Sequence[Array],
     penalties: Sequence[float],
     learning_rate: float,
-    seed: int,
-    epoch: int,
+    order: Permutation,
     backend: Ops,
 ) -> list[Array]:
-    """Take a step for every row, in a random order of its own for each epoch; the rows lie on the host.
+    """Take a step for every row, in an order; the rows lie on the host.
 
     A step changes all factors that the row has, u(r) by ``-learning_rate * w * (e * h(r) + penalty * u(r))``, with e
     the prediction less the value, h(r) the product of the other columns' factors, and w the row's weight.
     """
-    order = backend.rows_at(Permutation(cells.n_rows, key_of(seed, epoch + 1)), 0, cells.n_rows)
+    rows = backend.rows_at(order, 0, cells.n_rows)
     ends = np.cumsum([len(table) for table in factors])
     lines = np.concatenate(factors)
     # Python's own loops give the same bits.
     descend = getattr(backend.fused, "descend_rows", descend_by_loops)
     weight = np.ones(cells.n_rows) if cells.weight is None else cells.weight
-    rows = Rows(np.stack(cells.codes, axis=1), None, cells.values, weight)
+    given = Rows(np.stack(cells.codes, axis=1), None, cells.values, weight)
     first = np.concatenate([[0], ends[:-1]])
-    descend(rows, order, first, np.asarray(penalties, np.float64), learning_rate, lines)
+    descend(given, rows, first, np.asarray(penalties, np.float64), learning_rate, lines)
     return np.split(lines, ends[:-1])
 
 
@@ -48,9 +47,9 @@ def descend_by_loops(
     assert rows.target is not None
     assert rows.weight is not None
     lines, targets, weights = factors.tolist(), rows.target.tolist(), rows.weight.tolist()
-    lines_of_row, steps, columns = (rows.codes + first).tolist(), penalties.tolist(), range(len(first))
+    numbers, steps, columns = (rows.codes + first).tolist(), penalties.tolist(), range(len(first))
     for row in order.tolist():
-        held = [lines[line] for line in lines_of_row[row]]
+        held = [lines[number] for number in numbers[row]]
         predicted = 0.0
         for component in range(factors.shape[1]):
             product = 1.0
