@@ -17,7 +17,8 @@ from gpu_encode.scale import parts
 from gpu_encode.scale.engines.orders import encode_in_time
 from gpu_encode.scale.engines.rows import Rows
 from gpu_encode.scale.files import shuffle
-from gpu_encode.scale.files.encoding import plain_output, require_columns
+from gpu_encode.scale.files.encoding import plain_output
+from gpu_encode.scale.files.new_rows import require_columns
 from gpu_encode.scale.files.shuffle import ShuffledSums
 from gpu_encode.scale.files.source import Reading, find_roles, with_columns
 from gpu_encode.scale.parts import EncodingPlan, EncodingTables, PartialSums, Profile
@@ -123,7 +124,7 @@ def plan_rows(encoder: Encoder, asked: Encoder, rows: Rows, reading: Reading) ->
     """
     roles, asked_parameters = reading.roles, asked._parameters()
     check_schemes(asked_parameters, rows.engine)
-    selected = roles.selected(encoder, rows.schema)
+    selected = roles.selected(encoder._parameters(), rows.schema)
     total = beside_keys(asked, rows, reading).add_up(
         profile_table, replace(reading, parameters=asked_parameters), Profile()
     )
@@ -138,7 +139,7 @@ def plan_rows(encoder: Encoder, asked: Encoder, rows: Rows, reading: Reading) ->
 
 def pick_measured(encoder: Encoder, rows: Rows, reading: Reading) -> Rows:
     """Give the columns that are read to sum rows."""
-    return rows.pick(reading.roles.measured(reading.roles.selected(encoder, rows.schema)))
+    return rows.pick(reading.roles.measured(reading.roles.selected(encoder._parameters(), rows.schema)))
 
 
 def survey(
@@ -185,14 +186,14 @@ def survey(
 def columns_of_keys(encoder: Any, rows: Rows, reading: Reading) -> list[list[str]]:
     """Give the columns of each key."""
     roles = reading.roles
-    entries = roles.selected(encoder, rows.schema).entries
+    entries = roles.selected(encoder._parameters(), rows.schema).entries
     return [[roles.features[position] for position in entry.columns] for entry in entries]
 
 
 def beside_keys(asked: Encoder, rows: Rows, reading: Reading) -> Rows:
     """Give the columns that are read of rows whatever their categories: those of the scheme, y, weights and groups."""
     roles = reading.roles
-    of_scheme = [roles.features[column] for column in roles.selected(asked, rows.schema).training_only]
+    of_scheme = [roles.features[column] for column in roles.selected(asked._parameters(), rows.schema).training_only]
     return rows.pick([*of_scheme, *roles.aside] or roles.features[:1])
 
 

@@ -329,7 +329,9 @@ def open_source(source: Any, missing_text: Sequence[str] = (), text: Sequence[st
 
 def find(source: Any) -> SourceFiles:
     """Find the files of a source, wherever they lie."""
-    return stores.find(source) if stores.names_store(source) else files.find(source)
+    if files.is_url(source) or (isinstance(source, (list, tuple)) and any(map(files.is_url, source))):
+        return stores.find(source)
+    return files.find(source)
 
 
 def of_stream(stream: Stream, missing_text: Sequence[str]) -> Source:
@@ -462,10 +464,10 @@ class Roles:
             return None
         return table.select(self.targets) if self.several else table.column(self.targets[0])
 
-    def selected(self, encoder: Any, schema: Any) -> Selection:
+    def selected(self, parameters: Parameters, schema: Any) -> Selection:
         """Find the encoded columns among the features, before there are any rows."""
         bare = pa.schema([schema.field(name) for name in self.features]).empty_table()
-        return select_columns(encoder._parameters(), frames.read(bare))
+        return select_columns(parameters, frames.read(bare))
 
     def chosen(self, encoder: Any, selected: Selection) -> list[Any] | None:
         """List the names of the encoded columns where the encoder chooses them, such as by type; else None."""

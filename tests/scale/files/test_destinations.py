@@ -11,7 +11,7 @@ import pyarrow.parquet
 import pytest
 
 from gpu_encode import TargetEncoder, encode_dataset, load, transform_dataset
-from gpu_encode.scale.files.encoding import run_transforming
+from gpu_encode.scale.files.new_rows import run_transforming
 from gpu_encode.scale.files.run import Options
 from gpu_encode.scale.files.source import open_source
 from gpu_encode.scale.files.writing import Destination, Output, OutputFiles, RowWriter, choose_destination
