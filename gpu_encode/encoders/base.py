@@ -53,8 +53,8 @@ ARRAYS = ("numpy", "cupy")
 # Each is a module, loaded by the first call on a table of its own.
 ENGINES = {
     "dask": "gpu_encode.scale.dask",
-    "spark": "gpu_encode.scale.engines.spark",
-    "ray": "gpu_encode.scale.engines.ray",
+    "spark": "gpu_encode.scale.engines.calls",
+    "ray": "gpu_encode.scale.engines.calls",
 }
 
 

@@ -99,15 +99,6 @@ class CategoriesError(ValueError):
         self.n_categories = n_categories
 
 
-def not_added(engine: str, call: str) -> TypeError:
-    """Error for a call that changes what is known by rows of an engine."""
-    instead = {
-        "partial_fit": "Fit another encoder of the same parameters and merge: encoder.merge(clone(encoder).fit(X, y)).",
-        "forget": "Fit it anew to the rows that stay.",
-    }
-    return TypeError(f"{call} does not take rows of {engine}. {instead[call]}")
-
-
 class NotShuffledError(ValueError):
     """Error for encodings that follow from more than the sums of single categories.
 

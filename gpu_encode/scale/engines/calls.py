@@ -6,6 +6,7 @@ number rows are refused before anything is read.
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
+from importlib import import_module
 from typing import Any, TypeVar
 
 from sklearn.utils.validation import check_is_fitted
@@ -24,6 +25,7 @@ from gpu_encode.scale.files.source import Reading, find_roles, with_columns
 from gpu_encode.scale.parts import EncodingPlan, EncodingTables, PartialSums, Profile
 from gpu_encode.scale.parts.plans import for_new_rows, unfitted
 from gpu_encode.scale.parts.profiles import profile_rows
+from gpu_encode.tables import frames
 from gpu_encode.words import notices
 from gpu_encode.words.errors.tables import rows_have_changed
 from gpu_encode.words.errors.targets import no_target
@@ -31,9 +33,35 @@ from gpu_encode.words.errors.values import RowError
 
 E = TypeVar("E", bound=Encoder)
 
+# By engine, the module that offers its rows, which the first call on a table of its own loads, and its class there.
+ROWS = {
+    "spark": ("gpu_encode.scale.engines.spark", "SparkRows"),
+    "ray": ("gpu_encode.scale.engines.ray", "RayRows"),
+}
 
-def fit(encoder: E, rows: Rows, y: Any, sample_weight: Any, groups: Any) -> E:
-    """Learn the encodings of new rows, in two passes, now."""
+
+def rows_of(X: Any) -> Rows:
+    """Give what the engine of a table offers of its rows; what is offered already comes back."""
+    name = frames.engine_holding(X)
+    if name is None:
+        return X  # type: ignore[no-any-return]
+    module, rows = ROWS[name]
+    return getattr(import_module(module), rows)(X)  # type: ignore[no-any-return]
+
+
+def fit(encoder: E, X: Any, y: Any = None, sample_weight: Any = None, groups: Any = None) -> E:
+    """Learn the encodings of new rows, in two passes, now.
+
+    Parameters
+    ----------
+    encoder : TargetEncoder
+    X : table of Spark or Ray, or Rows
+    y : str or list of str
+        Columns of X that are learned from: its rows have no order, so that nothing could be in line with them.
+    sample_weight, groups : str, optional
+        Columns of X.
+    """
+    rows = rows_of(X)
     reading = read_training(encoder, rows, y, sample_weight, groups)
     with notices.kept() as messages:
         learn(encoder, for_new_rows(encoder), rows, reading)
@@ -44,8 +72,13 @@ def fit(encoder: E, rows: Rows, y: Any, sample_weight: Any, groups: Any) -> E:
     return encoder
 
 
-def fit_transform(encoder: Encoder, rows: Rows, y: Any, sample_weight: Any, groups: Any) -> Any:
-    """Learn the encodings of new rows, now, and give the training encodings lazily."""
+def fit_transform(encoder: Encoder, X: Any, y: Any = None, sample_weight: Any = None, groups: Any = None) -> Any:
+    """Learn the encodings of new rows, now, and give the training encodings lazily; the parameters are those of `fit`.
+
+    Columns that are not encoded come out as they were, the target among them, since no other table could be put beside
+    the result.
+    """
+    rows = rows_of(X)
     reading = read_training(encoder, rows, y, sample_weight, groups)
     rows.check_repeatable()
     tables = learn(encoder, unfitted(encoder), rows, reading)
@@ -55,9 +88,10 @@ def fit_transform(encoder: Encoder, rows: Rows, y: Any, sample_weight: Any, grou
     return rows.map(encode_table, shared)
 
 
-def transform(encoder: Encoder, rows: Rows) -> Any:
-    """Give the encodings of new rows, lazily."""
+def transform(encoder: Encoder, X: Any) -> Any:
+    """Give the encodings of new rows, lazily; columns that fit has not seen come last."""
     check_is_fitted(encoder, "_model")
+    rows = rows_of(X)
     names = names_of(rows)
     if encoder._model.feature_names is not None:
         require_columns(encoder, names)
@@ -65,13 +99,27 @@ def transform(encoder: Encoder, rows: Rows) -> Any:
     return rows.map(transform_table, shared)
 
 
-def drift(encoder: Encoder, rows: Rows) -> list[dict[str, Any]]:
+def drift(encoder: Encoder, X: Any) -> list[dict[str, Any]]:
     """Compare new rows with those that the encoder has learned from, in one pass, now."""
-    model, names = encoder._counted(), names_of(rows)
+    model, rows = encoder._counted(), rows_of(X)
+    names = names_of(rows)
     if encoder._model.feature_names is not None:
         require_columns(encoder, names)
     features = [name for name in names if name in (encoder._model.feature_names or names)]
     return rows.pick(features).add_up(count_table, encoder, RowCounts()).beside(model)  # type: ignore[no-any-return]
+
+
+def partial_fit(_: Any, X: Any, *__: Any, **___: Any) -> None:
+    """Refuse: encoders of tables in partitions are fitted and merged."""
+    raise TypeError(
+        f"partial_fit does not take rows of {rows_of(X).engine}. Fit another encoder of the same parameters and merge: "
+        "encoder.merge(clone(encoder).fit(X, y))."
+    )
+
+
+def forget(_: Any, X: Any, *__: Any, **___: Any) -> None:
+    """Refuse: tables in partitions are not taken out."""
+    raise TypeError(f"forget does not take rows of {rows_of(X).engine}. Fit it anew to the rows that stay.")
 
 
 def read_training(encoder: Encoder, rows: Rows, y: Any, sample_weight: Any, groups: Any) -> Reading:

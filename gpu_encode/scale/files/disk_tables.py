@@ -270,11 +270,12 @@ def survey(run: Run, encoding_plan: EncodingPlan, reading: Reading, columns: Seq
     """
     shuffle.check_parameters(encoding_plan.encoder, True, Ordered)
     rules = shuffle.rules_of(reading, run.source.schema)
-    blind, total = shuffle.blind(encoding_plan), PartialSums()
-    with run.reading("profiling", columns, size) as chunks:
-        for chunk in chunks:
-            with run.timed("profiling"):
-                total += shuffle.total_part(blind, reading.roles.part(chunk))
+    blind = shuffle.blind(encoding_plan)
+
+    def total_of(chunk: Chunk) -> PartialSums:
+        return shuffle.total_part(blind, reading.roles.part(chunk))
+
+    total = sum(run.each("profiling", columns, size, total_of), PartialSums())
     return shuffle.settle(encoding_plan, reading, rules, total, training=True)
 
 

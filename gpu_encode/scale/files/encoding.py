@@ -205,7 +205,8 @@ def run_encoding(rows: Source, destination: Any, encoder: Any, choices: Choices,
         if choices.drop_missing_target:
             run.source = run.source.without_incomplete(roles.targets)
         encoding = Encoding(run, encoder, roles, choices.keep_target)
-        encoding.encode(run.begin(choices._asdict() | describe_parameters(encoder), encoding.plan_work))
+        run.begin(choices._asdict() | describe_parameters(encoder), encoding.plan_work)
+        encoding.encode()
         if encoding.model is not None and not encoding.on_disk:
             encoder.save(encoding.model)
         run.staging.publish(options.model)
@@ -252,16 +253,16 @@ class Encoding:
         """Say into how many rows work is cut; a later run that goes on cuts it in the same way."""
         return {"grid": self.grid.rows, "part_rows": self.grid.rows}
 
-    def encode(self, work: dict[str, Any]) -> None:
+    def encode(self) -> None:
         """Encode all rows: in several passes over chunks, or at once where that is asked for."""
         if needs_all_rows(self._parameters):
             if self._run.options.tables == "disk":
                 raise _not_on_disk("this scheme, or these borders, take all rows at once")
-            self._encode_at_once(work)
+            self._encode_at_once()
         else:
-            self._encode_chunks(work)
+            self._encode_chunks()
 
-    def _encode_at_once(self, work: dict[str, Any]) -> None:
+    def _encode_at_once(self) -> None:
         """Encode all rows as one table."""
         run, roles = self._run, self._roles
         run.keep_all_rows(self._n_keys)
@@ -279,9 +280,9 @@ class Encoding:
         def encode_rows(chunk: Chunk) -> Any:
             return table.slice(chunk.first_row, chunk.table.num_rows)
 
-        run.write(work["part_rows"], self._needed, table.slice(0, 0), encode_rows, size)
+        run.write(self._needed, table.slice(0, 0), encode_rows, size)
 
-    def _encode_chunks(self, work: dict[str, Any]) -> None:
+    def _encode_chunks(self) -> None:
         """Profile, measure and encode all rows chunk by chunk."""
         run, roles = self._run, self._roles
         run.keep_rows(self.grid)
@@ -289,15 +290,15 @@ class Encoding:
         if self._chosen is not None:
             # In a chunk, a column that is not read has no type by which it could be chosen.
             encoder.columns = self._chosen
-        encoding_plan = plan(encoder, self._profile(work))
+        encoding_plan = plan(encoder, self._profile())
         run.check_classes(roles.names, self._n_keys, most_classes(encoding_plan.targets))
         if self._run.options.tables == "disk":
-            self._encode_on_disk(encoding_plan, work, None)
+            self._encode_on_disk(encoding_plan, None)
             return
         sums: list[PartialSums] = []
         refused = None
         try:
-            sums.append(self._measure(encoding_plan, work))
+            sums.append(self._measure(encoding_plan))
         except messages.CategoriesError as error:
             if self._run.options.tables == "memory":
                 raise
@@ -305,11 +306,11 @@ class Encoding:
             refused = error.with_traceback(None)
         memory.release()
         if refused is None:
-            self._encode_in_memory(encoding_plan, work, sums)
+            self._encode_in_memory(encoding_plan, sums)
         else:
-            self._encode_on_disk(encoding_plan, work, refused)
+            self._encode_on_disk(encoding_plan, refused)
 
-    def _encode_in_memory(self, encoding_plan: EncodingPlan, work: dict[str, Any], sums: list[PartialSums]) -> None:
+    def _encode_in_memory(self, encoding_plan: EncodingPlan, sums: list[PartialSums]) -> None:
         """Make tables of the sums, taking them from their list, and encode all rows chunk by chunk."""
         run, roles = self._run, self._roles
         with run.timed("measuring"):
@@ -318,7 +319,7 @@ class Encoding:
         memory.release()
         tables = replace(tables, encoder=plain_output(tables.encoder))
         empty = self._add_aside(encode(tables, Part(self._no_rows.select(roles.features))), self._no_rows)
-        size = self._pass_size(roles.names, work, empty.num_columns)
+        size = self._pass_size(roles.names, empty.num_columns)
         placing: Placing = lambda _: None  # noqa: E731
         if encoding_plan.order is not None:
             tables, placing = Orders(run, tables, roles, roles.measured(self._selected), size).placing()
@@ -328,17 +329,15 @@ class Encoding:
             return self._add_aside(encode(tables, part, placing(part)), chunk.table)
 
         from_start = encoding_plan.order == "rows"
-        run.write(work["part_rows"], self._needed, empty, encode_rows, size, from_start=from_start)
+        run.write(self._needed, empty, encode_rows, size, from_start=from_start)
 
-    def _encode_on_disk(
-        self, encoding_plan: EncodingPlan, work: dict[str, Any], refused: messages.CategoriesError | None
-    ) -> None:
+    def _encode_on_disk(self, encoding_plan: EncodingPlan, refused: messages.CategoriesError | None) -> None:
         """Encode all rows chunk by chunk, with tables on disk; `refused` says why they are not in memory."""
         run, roles = self._run, self._roles
         reading, measured = Reading(roles, encoding_plan.parameters), roles.measured(self._selected)
         beside = self._beside_keys()
         try:
-            shared = survey(run, encoding_plan, reading, beside, self._pass_size(beside, work))
+            shared = survey(run, encoding_plan, reading, beside, self._pass_size(beside))
         except NotShuffledError as error:
             if refused is None:
                 raise _not_on_disk(error.reason) from None
@@ -346,54 +345,55 @@ class Encoding:
             raise refused from None
         if self.model is None and refused is not None:
             notices.warn(_not_fitted(), UserWarning)
-        size = self._pass_size(roles.names, work, self._n_keys)
+        size = self._pass_size(roles.names, self._n_keys)
         room = run.room(encoding_plan, measured, self._n_keys)
         counted = None if refused is None else refused.n_categories
         files = TrainingFiles(run, shared, room, measured, counted, size.rows)
-        files.spill(self._pass_size(measured, work))
+        files.spill(self._pass_size(measured))
         files.learn(self.model)
         aside = roles.aside if self._keep_target else []
 
         def encode_rows(chunk: Chunk) -> Any:
             return files.encode(chunk, aside)
 
-        run.write(work["part_rows"], self._needed, encode_rows(Chunk(self._no_rows, 0, 0)), encode_rows, size)
+        run.write(self._needed, encode_rows(Chunk(self._no_rows, 0, 0)), encode_rows, size)
         self.on_disk = True
 
     def _add_aside(self, encoded: Any, table: Any) -> Any:
         """Give the table that is written for a chunk."""
         return with_columns(encoded, table.select(self._roles.aside)) if self._keep_target else encoded
 
-    def _pass_size(self, columns: Sequence[str], work: dict[str, Any], n_outputs: int = 0) -> Size:
+    def _pass_size(self, columns: Sequence[str], n_outputs: int = 0) -> Size:
         """Size of the chunks of one pass; folds dealt out within classes need the same chunks in all passes."""
         size = self._run.size(columns, self._n_keys, n_outputs)
         if not self._parameters.reads_classes:
             return size
-        return Size(work["grid"], batch_rows=min(size.batch_rows, work["grid"]))
+        rows = self._run.work["grid"]
+        return Size(rows, batch_rows=min(size.batch_rows, rows))
 
     def _beside_keys(self) -> list[str]:
         """Columns that are read beside those of the categories."""
         used = [self._roles.features[column] for column in self._selected.training_only]
         return [*self._roles.aside, *used]
 
-    def _profile(self, work: dict[str, Any]) -> Profile:
+    def _profile(self) -> Profile:
         """Count the rows, and the values of y and of the scheme's columns."""
-        run, total = self._run, Profile()
         columns = self._beside_keys()
-        with run.reading("profiling", columns, self._pass_size(columns, work)) as chunks:
-            for chunk in chunks:
-                with run.timed("profiling"):
-                    total += profile_rows(self._parameters, self._roles.part(chunk))
-        return total
 
-    def _measure(self, encoding_plan: EncodingPlan, work: dict[str, Any]) -> PartialSums:
+        def profile_chunk(chunk: Chunk) -> Profile:
+            return profile_rows(self._parameters, self._roles.part(chunk))
+
+        size = self._pass_size(columns)
+        return sum(self._run.each("profiling", columns, size, profile_chunk), Profile())
+
+    def _measure(self, encoding_plan: EncodingPlan) -> PartialSums:
         """Sum the rows, from where an interrupted run left off."""
         run, saved = self._run, self._run.staging.sums
         total = read_sums(saved) if saved.exists() else PartialSums()
         if total.n_rows < run.source.n_rows:
             columns = self._roles.measured(self._selected)
             wait, last = SAVE_AFTER, time.perf_counter()
-            size = self._pass_size(columns, work)
+            size = self._pass_size(columns)
             room = run.room(encoding_plan, columns, self._n_keys)
             if not encoding_plan.needs_labels:
                 size = room.shorten(size)

@@ -106,8 +106,8 @@ def run_transforming(rows: Source, destination: Any, encoder: Any, options: Opti
     with Run.start(rows, output, options, describable) as run, unseen_counted() as unseen:
         size = run.size(rows.schema.names, len(model.keys), empty.num_columns)
         choices = describe_fitted(encoder) if describable else {}
-        work = run.begin(choices, lambda: {"part_rows": size.rows})
-        run.write(work["part_rows"], needed, empty, lambda chunk: encode_table(chunk.table), size)
+        run.begin(choices, lambda: {"part_rows": size.rows})
+        run.write(needed, empty, lambda chunk: encode_table(chunk.table), size)
         run.staging.publish()
     return summary_of(run, unseen)
 
@@ -165,13 +165,13 @@ def run_joining(rows: Source, destination: Any, saved: SavedEncodings, options: 
     output.check_types(empty.schema)
     with Run.start(rows, output, options, True) as run, unseen_counted() as unseen:
         size = run.size(names, len(joined.keys), empty.num_columns)
-        work = run.begin(saved.describe(), lambda: {"part_rows": size.rows})
+        run.begin(saved.describe(), lambda: {"part_rows": size.rows})
         files = look_up_rows(run, saved, size)
 
         def encode_rows(chunk: Chunk) -> Any:
             return with_columns(files.encodings_of(chunk.first_row, chunk.table.num_rows), chunk.table.select(others))
 
-        run.write(work["part_rows"], {name for key in joined.keys for name in key.columns}, empty, encode_rows, size)
+        run.write({name for key in joined.keys for name in key.columns}, empty, encode_rows, size)
         run.staging.publish()
     return summary_of(run, unseen)
 

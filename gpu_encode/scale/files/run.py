@@ -2,7 +2,7 @@
 
 import contextlib
 import time
-from collections import Counter, defaultdict
+from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
@@ -18,7 +18,7 @@ from gpu_encode.scale.files import memory
 from gpu_encode.scale.files.memory import Room
 from gpu_encode.scale.files.source import Chunk, Size, Source, open_source, without_columns
 from gpu_encode.scale.files.staging import Staging, describe_run, end_publication
-from gpu_encode.scale.files.writing import Destination, OutputFiles, RowWriter, choose_destination
+from gpu_encode.scale.files.writing import MOST_GROUP_ROWS, Destination, Output, RowWriter, choose_destination
 from gpu_encode.scale.parts import EncodingPlan
 from gpu_encode.storage.archive import explain_full_disk
 from gpu_encode.sums.targets import MANY_CLASSES
@@ -228,6 +228,79 @@ class Options:
     begun: float = field(default_factory=time.perf_counter)
 
 
+class OutputFiles:
+    """Writes rows, which come in order, to the files that are planned for them.
+
+    Parameters
+    ----------
+    outputs : sequence of Output
+        The files that are still to be written, in order.
+    schema : pyarrow.Schema
+    compression : str or None
+    staging : Staging
+        Has the folders of files that are being written, and of those that are finished.
+    group_rows : int, optional
+        As `RowWriter` takes it.
+    """
+
+    def __init__(
+        self,
+        outputs: Sequence[Output],
+        schema: Any,
+        compression: str | None,
+        staging: Staging,
+        group_rows: int = MOST_GROUP_ROWS,
+    ) -> None:
+        self.files = self.n_bytes = 0
+        self._left = deque(outputs)
+        self._schema, self._compression, self._group_rows = schema, compression, group_rows
+        self._staging = staging
+        self._row = outputs[0].first_row if outputs else 0
+        self._writer: RowWriter | None = None
+
+    def write(self, table: Any, stopped: Callable[[], bool] = lambda: False) -> None:
+        """Write the next rows, a row group at a time, until they are written or `stopped` says so."""
+        while table.num_rows and not stopped():
+            first = self._left[0].first_row
+            groups = (self._row - first) // self._group_rows
+            stop = min(self._left[0].stop, first + (groups + 1) * self._group_rows)
+            piece, table = table.slice(0, stop - self._row), table.slice(stop - self._row)
+            if piece.num_rows:
+                self._open().write(piece)
+                self._row += piece.num_rows
+            if self._row == self._left[0].stop:
+                self._close()
+
+    def end(self) -> None:
+        """Write what is left: files without rows."""
+        while self._left:
+            self._open()
+            self._close()
+
+    def abandon(self) -> None:
+        """Close a file that stays incomplete."""
+        if self._writer is not None:
+            self._writer.abandon()
+
+    def _open(self) -> RowWriter:
+        if self._writer is None:
+            path = self._partial()
+            self._writer = RowWriter(path, self._schema, self._compression, self._group_rows).__enter__()
+        return self._writer
+
+    def _close(self) -> None:
+        self._open()
+        assert self._writer is not None
+        writer, self._writer, path = self._writer, None, self._partial()
+        writer.__exit__(None, None, None)
+        self.files += 1
+        self.n_bytes += path.stat().st_size
+        self._staging.keep(path, self._staging.finished / self._left.popleft().relative)
+
+    def _partial(self) -> Path:
+        return self._staging.partial / Path(self._left[0].relative).name
+
+
 def hold_stream(source: Source, folder: Path, progress: Progress) -> Source:
     """Run the query of a source, and give its rows as a file in `folder`; other sources stay as they are."""
     if source.stream is None:
@@ -277,6 +350,7 @@ class Run:
         self.chunks = self.bytes_read = self.bytes_written = self.files = self.columns = self.encoded = 0
         self.bytes_spilled = 0
         self.missing: Counter[str] = Counter()
+        self.work: dict[str, Any] = {}
         self._begun = self._keeps_rows = False
 
     @classmethod
@@ -294,19 +368,20 @@ class Run:
         ):
             yield cls(hold_stream(source, staging.folder, progress), destination, staging, progress, options)
 
-    def begin(self, choices: Mapping[str, Any], plan_work: Callable[[], Mapping[str, Any]]) -> dict[str, Any]:
-        """Start afresh, or go on from an interrupted run; give the cut of the work.
+    def begin(self, choices: Mapping[str, Any], plan_work: Callable[[], Mapping[str, Any]]) -> None:
+        """Start afresh, or go on from an interrupted run.
 
         Parameters
         ----------
         choices : mapping of str to object
             Choices that decide the output, beside source and destination.
         plan_work : callable
-            Gives the cut of the work where it starts afresh.
+            Says into how many rows work is cut, where it starts afresh: in "part_rows" of each file, where the source
+            does not decide it.
         """
         self.seconds["opening"] = time.perf_counter() - self.options.begun
         description = describe_run(self.source, self.destination, choices)
-        return self.staging.begin(description, self.options.resume, plan_work)
+        self.work = self.staging.begin(description, self.options.resume, plan_work)
 
     @cached_property
     def _row_bytes(self) -> dict[str, float]:
@@ -383,6 +458,15 @@ class Run:
             self.source = self.source.load()
         yield from self.source.chunks(columns, size, start, lambda: thread.stopped)
 
+    def each(self, stage: str, columns: Sequence[str], size: Size, function: Callable[[Chunk], Item]) -> Iterator[Item]:
+        """Give what a function gives of each chunk of one pass."""
+        with self.reading(stage, columns, size) as chunks:
+            for chunk in chunks:
+                with self.timed(stage):
+                    made = function(chunk)
+                del chunk
+                yield made
+
     def _release_each(self, chunks: Iterator[Chunk]) -> Iterator[Chunk]:
         for chunk in chunks:
             n_rows = chunk.table.num_rows
@@ -393,7 +477,6 @@ class Run:
 
     def write(
         self,
-        part_rows: int,
         needed: Collection[str],
         empty: Any,
         encode: Callable[[Chunk], Any],
@@ -405,8 +488,6 @@ class Run:
 
         Parameters
         ----------
-        part_rows : int
-            Rows of each file, where the source does not decide it.
         needed : collection of str
             Columns that are encoded, and so are written even where a folder has a column of the same name.
         empty : pyarrow.Table
@@ -417,7 +498,7 @@ class Run:
         from_start : bool
             Whether finished rows have to be encoded again, before those that are still to be written.
         """
-        outputs = self.staging.left(self.destination.outputs(self.source, part_rows))
+        outputs = self.staging.left(self.destination.outputs(self.source, self.work["part_rows"]))
         left_out = [name for name in self.destination.left_out(self.source) if name not in needed]
         first_row = outputs[0].first_row if outputs else self.source.n_rows
         schema = without_columns(empty, left_out).schema
@@ -426,8 +507,7 @@ class Run:
             outputs,
             schema,
             self.destination.compression,
-            self.staging.partial_path,
-            self.staging.keep_output,
+            self.staging,
             memory.group_rows(self.bytes_of_row(self.source.schema.names)),
         )
         # Chunks begin where they would without an interruption: some schemes depend on that.

@@ -471,7 +471,8 @@ class Roles:
 
     def chosen(self, encoder: Any, selected: Selection) -> list[Any] | None:
         """List the names of the encoded columns where the encoder chooses them, such as by type; else None."""
-        if not is_choice(getattr(encoder, "columns", None)):
+        columns = getattr(encoder, "columns", None)
+        if isinstance(columns, list) or not is_choice(columns):
             return None
         encoded = selected.entries[: selected.n_encoded]
         named = [tuple(self.features[position] for position in entry.members) for entry in encoded]

@@ -183,14 +183,6 @@ class Staging:
         path.replace(final)
         sync_folder(final.parent)
 
-    def partial_path(self, output: Output) -> Path:
-        """Path at which an output is written."""
-        return self.partial / Path(output.relative).name
-
-    def keep_output(self, path: Path, output: Output) -> None:
-        """Move a finished output to its path among what is finished."""
-        self.keep(path, self.finished / output.relative)
-
     def left(self, outputs: Iterable[Output]) -> list[Output]:
         """Give the outputs that are still to be written."""
         return list(dropwhile(lambda output: (self.finished / output.relative).is_file(), outputs))

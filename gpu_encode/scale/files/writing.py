@@ -4,8 +4,7 @@ import contextlib
 import hashlib
 import os
 import tempfile
-from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePath, PurePosixPath
 from types import TracebackType
@@ -295,78 +294,3 @@ def refuse_overlap(source: Source, path: Path, text: str, store: Store | None = 
         raise ValueError(f"the destination {text!r} is, or holds, a file of the source. Name another.")
     if folder is not None and output.is_relative_to(folder):
         raise ValueError(f"the destination {text!r} is in the source folder {str(source.folder)!r}. Name another.")
-
-
-class OutputFiles:
-    """Writes rows, which come in order, to the files that are planned for them.
-
-    Parameters
-    ----------
-    outputs : sequence of Output
-        The files that are still to be written, in order.
-    schema : pyarrow.Schema
-    compression : str or None
-    partial : callable
-        Gives the path at which a file is written, by its number among `outputs`.
-    finish : callable
-        Called with a finished file's path and its Output.
-    group_rows : int, optional
-        As `RowWriter` takes it.
-    """
-
-    def __init__(
-        self,
-        outputs: Sequence[Output],
-        schema: Any,
-        compression: str | None,
-        partial: Callable[[Output], Path],
-        finish: Callable[[Path, Output], None],
-        group_rows: int = MOST_GROUP_ROWS,
-    ) -> None:
-        self.files = self.n_bytes = 0
-        self._left = deque(outputs)
-        self._schema, self._compression, self._group_rows = schema, compression, group_rows
-        self._partial, self._finish = partial, finish
-        self._row = outputs[0].first_row if outputs else 0
-        self._writer: RowWriter | None = None
-
-    def write(self, table: Any, stopped: Callable[[], bool] = lambda: False) -> None:
-        """Write the next rows, a row group at a time, until they are written or `stopped` says so."""
-        while table.num_rows and not stopped():
-            first = self._left[0].first_row
-            groups = (self._row - first) // self._group_rows
-            stop = min(self._left[0].stop, first + (groups + 1) * self._group_rows)
-            piece, table = table.slice(0, stop - self._row), table.slice(stop - self._row)
-            if piece.num_rows:
-                self._open().write(piece)
-                self._row += piece.num_rows
-            if self._row == self._left[0].stop:
-                self._close()
-
-    def end(self) -> None:
-        """Write what is left: files without rows."""
-        while self._left:
-            self._open()
-            self._close()
-
-    def abandon(self) -> None:
-        """Close a file that stays incomplete."""
-        if self._writer is not None:
-            self._writer.abandon()
-
-    def _open(self) -> RowWriter:
-        if self._writer is None:
-            path = self._partial(self._left[0])
-            self._writer = RowWriter(path, self._schema, self._compression, self._group_rows).__enter__()
-        return self._writer
-
-    def _close(self) -> None:
-        self._open()
-        assert self._writer is not None
-        writer, self._writer = self._writer, None
-        writer.__exit__(None, None, None)
-        output = self._left.popleft()
-        path = self._partial(output)
-        self.files += 1
-        self.n_bytes += path.stat().st_size
-        self._finish(path, output)
