@@ -292,7 +292,7 @@ class ColumnMap:
         if column in self.repeated:
             if ("keys", column) not in self._kept:
                 self._kept["keys", column] = self.frame.keys(self.places[column], ops)
-            return self._kept["keys", column]  # type: ignore[no-any-return]
+            return self._kept["keys", column]
         return self.frame.keys(self.places[column], ops)
 
     def lookup(self, column: int, vocabulary: Vocabulary, ops: Ops) -> Codes:
@@ -302,7 +302,7 @@ class ColumnMap:
             if known is not vocabulary:
                 codes = self.frame.lookup(self.places[column], vocabulary, ops)
                 self._kept["lookup", column] = vocabulary, codes
-            return codes  # type: ignore[no-any-return]
+            return codes
         return self.frame.lookup(self.places[column], vocabulary, ops)
 
     def numbers(self, column: int, vocabulary: Vocabulary) -> Array | None:

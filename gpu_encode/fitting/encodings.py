@@ -12,9 +12,8 @@ from gpu_encode.fitting.elapsed import Elapsed
 from gpu_encode.fitting.leave_one_out import leave_one_out
 from gpu_encode.fitting.ordered import ordered, ordered_by_age
 from gpu_encode.fitting.tasks import EncodingTask, look_up
-from gpu_encode.formulas.encoding_rule import EncodingRule, EncodingTable, table, total_and_leaf
+from gpu_encode.formulas.encoding_rule import EncodingTable, SeenSums
 from gpu_encode.schemes.plans import FoldPlan, OrderedPlan, Plan, SplitPlan
-from gpu_encode.seam.ops import Ops
 from gpu_encode.sums.category_sums import CategorySums
 from gpu_encode.sums.distributions import Distribution
 from gpu_encode.sums.moments import Moments
@@ -110,14 +109,14 @@ def write_elapsed(
 def by_folds(task: EncodingTask, plan: FoldPlan, out: Array, want_unseen: bool, total: Moments | None) -> Trained:
     """Sum by category and fold, make a table of encodings from the sums, and look up every row in it."""
     sums, plan = measure_folds(task, plan)
-    leaf = None
+    seen, leaf = SeenSums(sums, plan.visibility, task.rule, task.ops), None
     if total is None and not plan.blow_up:
-        total, leaf = total_and_leaf(sums, plan.visibility, task.rule, task.ops)
-    new, encodings = tables_by_fold(sums, plan, task.key, task.rule, task.ops, total, leaf, out.dtype)
+        total, leaf = seen.total_and_leaf()
+    new, encodings = tables_by_fold(seen, plan, task.key, total, leaf, out.dtype)
     folds, reads_dates = plan.lookup_folds, task.rule.needs.dates
     visible = seen_values(sums, plan) if reads_dates else None
     # What the tables were made of makes room for them in the type of the output.
-    del sums, leaf
+    del sums, seen, leaf
     unseen = look_up(task.ops, encodings, task.rows.codes, folds, out, want_unseen)
     if reads_dates:
         write_elapsed(task, visible, encodings, folds, out)
@@ -131,11 +130,9 @@ def seen_values(sums: CategorySums, plan: FoldPlan) -> Distribution | None:
 
 
 def tables_by_fold(
-    sums: CategorySums,
+    seen: SeenSums,
     plan: FoldPlan,
     key: CategoryIndex,
-    rule: EncodingRule,
-    ops: Ops,
     total: Moments | None,
     leaf: Moments | None,
     dtype: Any = np.float64,
@@ -144,12 +141,10 @@ def tables_by_fold(
 
     Parameters
     ----------
-    sums : CategorySums
-        By category and fold.
+    seen : SeenSums
+        Sums by category and fold, and which folds each fold sees.
     plan : FoldPlan
     key : CategoryIndex
-    rule : EncodingRule
-    ops : Ops
     total : Moments or None
         All rows that each fold sees; not needed for blow-up columns, whose encodings do not depend on the row's fold.
     leaf : Moments or None
@@ -158,11 +153,11 @@ def tables_by_fold(
         What the encodings will be rounded to.
     """
     if plan.blow_up:
-        new = sums.visible(ops, plan.new_rows)
-        return new, flatten(table(new, None, key, rule, ops))
-    few, backend = sums.few_on_host(ops)
+        new = seen.sums.visible(seen.ops, plan.new_rows)
+        return new, flatten(SeenSums(new, None, seen.rule, seen.ops).table(key))
+    few, backend = seen.sums.few_on_host(seen.ops)
     new = few.visible(backend, plan.new_rows)
-    encodings = table(sums, plan.visibility, key, rule, ops, total, leaf, dtype)
+    encodings = seen.table(key, total, leaf, dtype)
     for fold in plan.blind:
         encodings.values[:, fold] = np.nan
     return new, encodings
@@ -176,7 +171,7 @@ def by_splits(task: EncodingTask, plan: SplitPlan, out: Array, want_unseen: bool
     if everything.distribution is not None:
         distributions = [split.distribution for split in splits]
         views = replace(views, distribution=Distribution.side_by_side(distributions))  # type: ignore[arg-type]
-    encodings = table(views, None, task.key, task.rule, task.ops)
+    encodings = SeenSums(views, None, task.rule, task.ops).table(task.key)
     unseen = look_up(task.ops, encodings, task.rows.codes, plan.folds, out, want_unseen)
     if task.rule.needs.dates:
         write_elapsed(task, views.distribution, encodings, plan.folds, out)

@@ -9,7 +9,7 @@ from cpu_fallback.exact import Floats, Integers
 from cpu_fallback.types import Array, Rows
 from gpu_encode.fitting.row_encodings import VisibleMoments, apply_policies, encode_rows
 from gpu_encode.fitting.tasks import EncodingTask, LevelCodes, TiledOutput, look_up, without_key
-from gpu_encode.formulas.encoding_rule import EncodingRule, EncodingTable, Mask, in_one_pass
+from gpu_encode.formulas.encoding_rule import EncodingRule, EncodingTable, Mask, SeenSums
 from gpu_encode.formulas.order_statistics import OtherRows
 from gpu_encode.seam.ops import tiles
 from gpu_encode.sums.category_sums import CategorySums
@@ -78,7 +78,7 @@ def table_in_one_pass(task: EncodingTask, statistics: CategorySums, dtype: Any) 
     one_each = Rows(np.zeros(task.n_classes, np.int32), np.arange(task.n_classes, dtype=np.int32))
     others = backend.leave_one_out(everything.accumulators[:, 0], one_each, task.spec.layout)
     total = task.rule.moments(backend, others, task.spec)
-    return in_one_pass(statistics, None, task.rule, total, task.ops, dtype, less_one=True)
+    return SeenSums(statistics, None, task.rule, task.ops).table_in_one_pass(total, dtype, less_one=True)
 
 
 def table_by_cells(task: EncodingTask, statistics: CategorySums) -> EncodingTable:

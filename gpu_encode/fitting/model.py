@@ -17,7 +17,7 @@ from gpu_encode.fitting.columns import ColumnMap, Selection, locate_columns
 from gpu_encode.fitting.elapsed import Elapsed
 from gpu_encode.fitting.encodings import flatten
 from gpu_encode.fitting.tasks import OutputColumns, in_type, indicator, make_room, missing_rows
-from gpu_encode.formulas.encoding_rule import EncodingRule, EncodingTable, Mask, table
+from gpu_encode.formulas.encoding_rule import EncodingRule, EncodingTable, Mask, SeenSums
 from gpu_encode.seam.ops import Ops, device_of, host, memory_of
 from gpu_encode.sums.category_sums import CategorySums
 from gpu_encode.sums.moments import Moments
@@ -181,7 +181,7 @@ class Model:
             return tables[entry]
         key, rule = self.keys[entry], self.rules[entry]
         made = [
-            table(sums.to_device(ops), None, key, rule.of_target(number), ops)
+            SeenSums(sums.to_device(ops), None, rule.of_target(number), ops).table(key)
             for number, sums in enumerate(self.statistics[entry])
         ]
         if on_host:
@@ -516,14 +516,14 @@ def count_unseen(key: CategoryIndex, codes: Array) -> bool:
 def moments_of_all(sums: CategorySums) -> Moments:
     """Count and mean of the rows that new rows see, whatever their category."""
     total = sums.totals(host(len(sums.accumulators)))
-    return Moments.of(host(0), total.accumulators[0, 0], total.spec, variances=False)
+    return Moments.of(host(0), total.accumulators[0, 0], total.spec)
 
 
 def counts_of(sums: CategorySums) -> Floats:
     """Give the summed weight of each category, then of unknown and of missing values: (categories + 2,)."""
     # A blow-up column shows each row to all folds' encoders but one.
     n_views = max(sums.n_views - 1, 1)
-    weights = Moments.of(host(0), sums.accumulators, sums.spec, variances=False).n
+    weights = Moments.of(host(0), sums.accumulators, sums.spec).n
     counts: Floats = np.divide(weights.sum(axis=(1, 2)), n_views)
     return counts
 

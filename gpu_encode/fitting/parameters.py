@@ -18,6 +18,7 @@ from gpu_encode.formulas.infrequent import Infrequent, check_rule
 from gpu_encode.formulas.scales import check_ranges, check_scale
 from gpu_encode.formulas.statistic import Statistic
 from gpu_encode.schemes import Greedy, KFold, LeaveOneOut, Ordered, Scheme, naming
+from gpu_encode.schemes import resolve as resolve_scheme
 from gpu_encode.schemes.plans import FoldPlan, OrderedPlan, Plan, first_rows, leak_of
 from gpu_encode.seam import devices
 from gpu_encode.sums.targets import LABELLED, UNDECIDED, Target
@@ -527,6 +528,45 @@ def read_each(given: Any, others: Any, read: Callable[[Any, str], Any], name: st
     if not isinstance(given, Mapping):
         return read(given, name), {}
     return read(others, name), {key: read(value, f"{name}[{key!r}]") for key, value in given.items()}
+
+
+def read_scheme(encoder: Any) -> dict[str, Any]:
+    """Read the `cv` of an encoder, one for all keys, as fields of `Parameters`."""
+    scheme = resolve_scheme(encoder.cv, getattr(encoder, "shuffle", True), encoder.random_state, encoder._owner)
+    of_numbers = [scheme] if isinstance(scheme, KFold) and scheme is not encoder.cv else []
+    return {"scheme": scheme, "of_numbers": of_numbers}
+
+
+def read_schemes(encoder: Any, by_default: Any = 5, auto: Any = None) -> dict[str, Any]:
+    """Read the `cv` of an encoder whose keys may have schemes of their own, as fields of `Parameters`.
+
+    Parameters
+    ----------
+    encoder : Encoder
+    by_default : object
+        What keys get that a dict does not name.
+    auto : object, optional
+        What the word "auto" means, where `cv` may be that.
+    """
+    # What is given for several keys is one scheme, of one draw.
+    read: dict[int, tuple[Any, Scheme]] = {}
+    of_numbers: list[KFold] = []
+
+    def read_one(cv: Any, name: str) -> Scheme:
+        given = auto if auto is not None and isinstance(cv, str) and cv == "auto" else cv
+        if id(given) not in read:
+            scheme = resolve_scheme(given, encoder.shuffle, encoder.random_state, encoder._owner, name)
+            several = getattr(scheme, "blow_up", False) or not getattr(scheme, "average", True)
+            if several and isinstance(encoder.cv, Mapping):
+                law = "must give one column for each encoding: give columns of such a scheme an encoder of their own"
+                raise bad_parameter(encoder._owner, name, scheme, law)
+            read[id(given)] = given, scheme
+            if isinstance(scheme, KFold) and scheme is not given:
+                of_numbers.append(scheme)
+        return read[id(given)][1]
+
+    scheme, by_key = read_each(encoder.cv, by_default, read_one, "cv")
+    return {"scheme": scheme, "scheme_by_key": by_key, "of_numbers": of_numbers}
 
 
 def list_indicators(indicators: Any) -> Any:

@@ -84,9 +84,8 @@ class EncodingTask:
         """Sum the rows per (category, fold, class)."""
         if self.sums is not None and folds is None:
             return self.sums
-        sums = CategorySums.measure(
-            self.ops, self.rows, self.key.n_categories, folds, n_folds, self.n_classes, self.spec
-        )
+        shape = self.key.n_categories, n_folds, self.n_classes
+        sums = CategorySums.measure(self.ops, self.rows, shape, self.spec, folds)
         if not self.rule.needs.distribution:
             return sums
         return replace(sums, distribution=Distribution.measure(self.ops, self.rows, folds, n_folds))

@@ -13,7 +13,7 @@ from cpu_fallback.types import Rows
 from gpu_encode.fitting import encodings
 from gpu_encode.fitting.scans import checkpoint_places, find_segments
 from gpu_encode.fitting.tasks import EncodingTask
-from gpu_encode.formulas.encoding_rule import EncodingRule, table
+from gpu_encode.formulas.encoding_rule import EncodingRule, SeenSums
 from gpu_encode.schemes.plans import LeaveOneOutPlan, OrderedPlan, RowOrder, upload
 from gpu_encode.sums.category_sums import CategorySums
 from tests.bits import assert_same_bits
@@ -143,4 +143,4 @@ def test_tables(device, kind, visibility):
 def table_of(ops, kind, accumulators, visibility, formula):
     stated = tables.statistics_of(kind, accumulators)
     sums = CategorySums(ops.to_device(accumulators), stated.spec)
-    return table(sums, tables.VISIBILITIES[visibility], tables.key_of(len(accumulators)), formula, ops)
+    return SeenSums(sums, tables.VISIBILITIES[visibility], formula, ops).table(tables.key_of(len(accumulators)))

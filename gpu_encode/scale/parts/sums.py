@@ -63,7 +63,7 @@ def segment_sums(
         sums = []
         for task in context.tasks[0]:
             rows = task.rows.with_codes(segments)
-            by_segment = CategorySums.measure(task.ops, rows, len(checkpoints), None, 1, task.n_classes, task.spec)
+            by_segment = CategorySums.measure(task.ops, rows, (len(checkpoints), 1, task.n_classes), task.spec)
             sums.append(by_segment.on_host(context.rows.ops))
         per_order.append(SegmentSums(sums))
     return per_order

@@ -16,7 +16,7 @@ from gpu_encode.fitting.encodings import seen_values, tables_by_fold
 from gpu_encode.fitting.model import Model
 from gpu_encode.fitting.scans import CheckpointState, checkpoint_places
 from gpu_encode.fitting.tasks import in_type
-from gpu_encode.formulas.encoding_rule import EncodingRule, EncodingTable, total_and_leaf
+from gpu_encode.formulas.encoding_rule import EncodingRule, EncodingTable, SeenSums
 from gpu_encode.formulas.order_statistics import OtherRows
 from gpu_encode.scale.parts.plans import EncodingPlan
 from gpu_encode.scale.parts.sums import PartialSums, orders_of, starts_in
@@ -243,14 +243,15 @@ def train_key(number: int, model: Model, plan: Plan) -> TrainedKey:
     for target, sums in enumerate(per_target):
         backend, target_rule = host(sums.accumulators.size), rule.of_target(target)
         total = leaf = None
-        seen, seen_by = as_views(sums, plan, backend)
+        of_views, seen_by = as_views(sums, plan, backend)
+        seen = SeenSums(of_views, seen_by.visibility, target_rule, backend)
         if not plan.blow_up:
-            total, leaf = total_and_leaf(seen, seen_by.visibility, target_rule, backend)
-        lasting, encodings = tables_by_fold(seen, seen_by, key, target_rule, backend, total, leaf)
+            total, leaf = seen.total_and_leaf()
+        lasting, encodings = tables_by_fold(seen, seen_by, key, total, leaf)
         tables.append(encodings)
         new.append(lasting)
         dated = target_rule.statistic.needs.dates
-        values.append(replace(lasting, distribution=seen_values(seen, seen_by) if dated else None))
+        values.append(replace(lasting, distribution=seen_values(of_views, seen_by) if dated else None))
         if total is not None and rule.needs_rows:
             has_rows = sums.totals(backend).accumulators[0].any(axis=(1, 2))
             blind |= bool((has_rows & ~(total.n > 0).all(axis=-1)).any())
