@@ -44,9 +44,9 @@ def rows_of(X: Any) -> Rows:
     """Give what the engine of a table offers of its rows; what is offered already comes back."""
     name = frames.engine_holding(X)
     if name is None:
-        return X  # type: ignore[no-any-return]
+        return X
     module, rows = ROWS[name]
-    return getattr(import_module(module), rows)(X)  # type: ignore[no-any-return]
+    return getattr(import_module(module), rows)(X)
 
 
 def fit(encoder: E, X: Any, y: Any = None, sample_weight: Any = None, groups: Any = None) -> E:
