@@ -44,7 +44,7 @@ class RayRows:
         return schema.base_schema
 
     def check_repeatable(self) -> None:
-        """Nothing tells: a dataset does not say whether its functions draw numbers."""
+        """Do nothing: a dataset does not say whether its functions draw numbers."""
 
     def pick(self, names: Sequence[str]) -> Self:
         """Give the same rows with some of the columns, so that no others are read."""

@@ -344,7 +344,11 @@ class Encoding:
             refused.add_note(f"Tables on disk do not help: {error.reason}.")
             raise refused from None
         if self.model is None and refused is not None:
-            notices.warn(_not_fitted(), UserWarning)
+            notices.warn(
+                "The categories have no room in memory_limit, so that their tables are on disk and the encoder is not "
+                "fitted: give model= (--model) a path, for new rows.",
+                UserWarning,
+            )
         size = self._pass_size(roles.names, self._n_keys)
         room = run.room(encoding_plan, measured, self._n_keys)
         counted = None if refused is None else refused.n_categories
@@ -450,14 +454,6 @@ class Encoding:
 def _not_on_disk(reason: str) -> ValueError:
     """Error for encodings that tables on disk do not give."""
     return ValueError(f'tables="disk": {reason}. Or pass tables="memory".')
-
-
-def _not_fitted() -> str:
-    """Say that the encoder stays unfitted, since memory has no room for its categories."""
-    return (
-        "The categories have no room in memory_limit, so that their tables are on disk and the encoder is not fitted: "
-        "give model= (--model) a path, for new rows."
-    )
 
 
 def needs_all_rows(parameters: Parameters) -> bool:

@@ -55,15 +55,15 @@ UNITS |= {f"{letter}i": 1 << (10 * power) for power, letter in enumerate("kmgt",
 
 # Bytes of a category, beside its values, while two vocabularies are joined, and while values are looked up in one.
 JOINING, FINDING = 96, 48
-# Bytes of an encoding: of the table, of the look-up, and of its formula in one pass and in array expressions.
+# Bytes that an encoding takes: in its table and look-up, while one pass computes it, while array expressions do.
 TABLE, IN_ONE_PASS, IN_ARRAYS = 18, 8, 120
 # Digits of the sums of a target of quantities, before any have been seen.
 LIKELY_WIDTH = 20
 # Bytes that a row of a piece takes beside its own and its sums: codes, folds, ranks.
 WORK_OF_ROW = 100
-# Copies of its sums that exist at once: those of a thread, those of the piece, and room that is rounded up.
+# Copies of the sums of a row that exist at once: those of a thread, those of the piece, and room that is rounded up.
 SUMS_OF_ROW = 2.5
-# Copies of the lines of its sums: those that are made, those in their buckets, and those that are compressed.
+# Copies of the lines of a row: those that are made, those in their buckets, and those that are compressed.
 LINES_OF_ROW = 5
 # The share of free memory that a chunk takes if its rows are summed in pieces.
 CHUNK_SHARE = 16

@@ -98,7 +98,7 @@ def read_ahead(thread: Background, items: Iterator[Item]) -> Iterator[Item]:
         yield taken.pop()
 
 
-# As people say it: thread by thread.
+# In the order in which a summary lists them: those of the main thread first.
 STAGES = ("opening", "profiling", "measuring", "placing", "encoding", "waiting", "reading", "writing")
 
 

@@ -449,20 +449,16 @@ class Roles:
 
     def part(self, chunk: Chunk) -> Part:
         """Give a chunk as the encoder takes it."""
-        table = chunk.table
+        table, y = chunk.table, None
+        if self.targets:
+            y = table.select(self.targets) if self.several else table.column(self.targets[0])
         return Part(
             table.select(self.features),
-            self._target(table),
+            y,
             None if self.weight is None else table.column(self.weight),
             None if self.groups is None else table.column(self.groups),
             chunk.first_row,
         )
-
-    def _target(self, table: Any) -> Any:
-        """Give y of a chunk."""
-        if not self.targets:
-            return None
-        return table.select(self.targets) if self.several else table.column(self.targets[0])
 
     def selected(self, parameters: Parameters, schema: Any) -> Selection:
         """Find the encoded columns among the features, before there are any rows."""
