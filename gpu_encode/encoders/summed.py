@@ -37,7 +37,7 @@ class LearnedTables(Learned):
     """What is learned as a table for each key, so that rows of each fold may have one of their own."""
 
     def tables(self) -> list[Floats]:
-        """Give the encodings of each key's categories, and last those of what is unseen: (categories + 1, outputs)."""
+        """Give the encodings of each key's categories, and last those of unseen values: (categories + 1, outputs)."""
         raise NotImplementedError
 
     def encode(self, rows: CodedRows) -> Array:
@@ -104,8 +104,6 @@ class SummedEncoder(CodesEncoder):
 
     def __sklearn_is_fitted__(self) -> bool:
         return "_kept" in vars(self)
-
-    fit_transform = Encoder.fit_transform
 
     @dispatch
     def partial_fit(self, X: Table, y: Table | None = None, *, sample_weight: Vector | None = None) -> Self:
@@ -188,7 +186,7 @@ class SummedEncoder(CodesEncoder):
             return to_columns(self._model.learned.encode(rows), parameters.dtype)
         context.rows.inputs.warn_of_groups(parameters)
         plan = plan_rows(parameters.scheme, context.rows, context.targets)
-        parameters.warn_of_leak(plan)
+        parameters.warn_of_plans([plan])
         if not isinstance(plan, (FoldPlan, SplitPlan)):
             raise without_folds(self._owner)
         tables, fitted = self._learn_views(*sum_views(context, plan))
