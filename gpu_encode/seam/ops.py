@@ -185,7 +185,7 @@ class FusedOps(Protocol):
     ) -> tuple[Array, Array, Array]:
         """Give z and h of rows at their log-odds, as integers of so many `bits` (of h, of z), and the log-likelihood.
 
-        Its definition is `tuning.stages.at_log_odds`.
+        Its definition is `tuning.working_response.at_log_odds`.
         """
 
     def conjunction_sums(
