@@ -89,7 +89,7 @@ class Ranks(Statistic):
         check_count(owner, "random_state", self.seed, low=0)
         check_rule(owner, self.min_frequency, self.max_categories)
 
-    def of_entry(self, number: int) -> "Ranks":
+    def of_key(self, number: int) -> "Ranks":
         """Give the ranks of one column; all but random ones are the same for every column."""
         return Ranks(**self.get_params(deep=False) | {"place": number}) if self.order == "random" else self
 

@@ -79,7 +79,7 @@ class Summaries(Statistic):
         self.entry = entry
         self.summed = summed
 
-    def of_entry(self, number: int) -> "Summaries":
+    def of_key(self, number: int) -> "Summaries":
         """Give the statistics of one key."""
         return Summaries(**self.get_params(deep=False) | {"entry": number}) if self.pairs is not None else self
 

@@ -1,4 +1,4 @@
-"""Entries and their categories as JSON and arrays, and back."""
+"""Keys and their categories as JSON and arrays, and back."""
 
 from dataclasses import replace
 from typing import Any
@@ -20,8 +20,8 @@ STORED = (pa.bool_(), pa.int64(), pa.uint64(), pa.float64(), pa.large_string(), 
 OBJECT_BYTES = 100
 
 
-def describe_entry(entry: KeySpec, writer: Writer) -> dict[str, Any]:
-    """Give one thing to encode as JSON."""
+def describe_spec(entry: KeySpec, writer: Writer) -> dict[str, Any]:
+    """Give what a key is made of as JSON."""
     return {
         "name": entry.name,
         "members": list(entry.members),
@@ -31,7 +31,7 @@ def describe_entry(entry: KeySpec, writer: Writer) -> dict[str, Any]:
 
 
 def describe_key(key: CategoryIndex, writer: Writer) -> dict[str, Any]:
-    """Give the categories of an entry as JSON."""
+    """Give the categories of a key as JSON."""
     return {
         "vocabularies": [{"array": writer.add(values.to_arrow()), **values.metadata()} for values in key.vocabularies],
         "members": None if key.tuples is None else encode_array(key.tuples.members, writer),
@@ -40,8 +40,8 @@ def describe_key(key: CategoryIndex, writer: Writer) -> dict[str, Any]:
     }
 
 
-def read_entry(document: dict[str, Any], n_features: int, reader: Reader) -> KeySpec:
-    """Read one thing to encode."""
+def read_spec(document: dict[str, Any], n_features: int, reader: Reader) -> KeySpec:
+    """Read what a key is made of."""
     members, above = (tuple(read_counts(document, name, 0, n_features - 1)) for name in ("members", "above"))
     rule = decode(read_field(document, "rule", dict, None), reader)
     entry = KeySpec(read_field(document, "name", str), members, above, rule)
@@ -55,7 +55,7 @@ def read_entry(document: dict[str, Any], n_features: int, reader: Reader) -> Key
 
 
 def read_key(document: dict[str, Any], entry: KeySpec, reader: Reader) -> CategoryIndex:
-    """Read the categories of an entry."""
+    """Read the categories of a key."""
     per_column = pair(entry.columns, read_list(document, "vocabularies", dict))
     vocabularies = [read_vocabulary(described, reader) for _, described in per_column]
     described = read_field(document, "members", dict, None)

@@ -38,7 +38,7 @@ class Columns(Protocol):
 
 @dataclass(frozen=True)
 class KeySpec:
-    """One thing to encode, as the user asked for it.
+    """One key, as the user asked for it.
 
     Parameters
     ----------
@@ -97,10 +97,9 @@ class CategoryIndex:
         missing_is_category: bool,
         joined: "dict[tuple[Any, ...], Joined] | None" = None,
     ) -> "tuple[CategoryIndex, Codes]":
-        """Learn the categories of an entry; gives them and each row's code.
+        """Learn the categories of a key; gives them and each row's code.
 
-        `joined` keeps the first columns that several entries share, already joined; each entry then joins its last
-        column.
+        `joined` keeps the first columns that several keys share, already joined; each key then joins its last column.
         """
         if len(entry.columns) == 1:
             codes, vocabulary, complete = frame.keys(entry.members[0], ops)
@@ -248,7 +247,7 @@ class CategoryIndex:
         return resolved
 
     def union(self, other: "CategoryIndex") -> "tuple[CategoryIndex, Codes, Codes]":
-        """Join two keys of the same entry; also gives the new code of each category of either."""
+        """Join two indexes of one key; also gives the new code of each category of either."""
         if self.given:
             same = np.arange(self.n_categories, dtype=np.int32)
             return self, same, same
