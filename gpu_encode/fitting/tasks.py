@@ -16,8 +16,8 @@ from gpu_encode.seam.ops import Ops, device_of, put
 from gpu_encode.sums.category_sums import CategorySums, SumSpec, windows
 from gpu_encode.sums.distributions import Distribution
 from gpu_encode.sums.targets import MANY_CLASSES, backend_for, check_room
+from gpu_encode.tables.categories.hierarchy import Level
 from gpu_encode.tables.categories.keys import CategoryIndex, Columns, all_present
-from gpu_encode.tables.categories.levels import Level
 from gpu_encode.tables.categories.vocabulary import FactorizedColumn, Vocabulary
 from gpu_encode.words.notices import warn
 

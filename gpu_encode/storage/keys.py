@@ -11,8 +11,7 @@ from gpu_encode.storage.archive import Reader, Writer
 from gpu_encode.storage.json_fields import pair, read_counts, read_field, read_list
 from gpu_encode.storage.parameters import decode, decode_array, encode, encode_array
 from gpu_encode.tables.categories.hierarchy import Derived
-from gpu_encode.tables.categories.keys import CategoryIndex, KeySpec
-from gpu_encode.tables.categories.tuples import Tuples, code_missing
+from gpu_encode.tables.categories.keys import CategoryIndex, KeySpec, Tuples, code_missing
 from gpu_encode.tables.categories.vocabulary import Vocabulary
 
 STORED = (pa.bool_(), pa.int64(), pa.uint64(), pa.float64(), pa.large_string(), pa.large_binary())

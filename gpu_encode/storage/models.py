@@ -23,8 +23,7 @@ from gpu_encode.sums.category_sums import CategorySums, SumSpec
 from gpu_encode.sums.distributions import Distribution
 from gpu_encode.sums.pairs import PairSums
 from gpu_encode.sums.targets import KINDS, LABELLED, NO_TARGET, UNDECIDED, counted_classes
-from gpu_encode.tables.categories.keys import CategoryIndex
-from gpu_encode.tables.categories.tuples import code_missing
+from gpu_encode.tables.categories.keys import CategoryIndex, code_missing
 from gpu_encode.tables.categories.vocabulary import Vocabulary
 
 LARGEST = 1 << 31

@@ -8,8 +8,7 @@ import pytest
 from gpu_encode import KFold, TargetEncoder, load
 from gpu_encode.seam.ops import resolve
 from gpu_encode.tables.categories import tuples
-from gpu_encode.tables.categories.keys import CategoryIndex, KeySpec
-from gpu_encode.tables.categories.tuples import Tuples
+from gpu_encode.tables.categories.keys import CategoryIndex, KeySpec, Tuples
 from gpu_encode.tables.frames import read
 from tests.bits import assert_same_bits
 
