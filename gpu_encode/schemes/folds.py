@@ -475,11 +475,11 @@ class Holdout(Scheme):
         return folds
 
 
+@dataclass(eq=False, repr=False)
 class FoldNumbers(Scheme):
     """Fold numbers that the user brings: a column of X or an array."""
 
-    def __init__(self, folds: Any) -> None:
-        self.folds = folds
+    folds: Any
 
     def reads(self) -> list[tuple[Any, str]]:
         """Give the fold numbers."""
@@ -495,11 +495,11 @@ class FoldNumbers(Scheme):
         return all_but_own(ByValue(self.folds, "fold numbers", np.arange(n_folds, dtype=np.int32)), n_folds)
 
 
+@dataclass(eq=False, repr=False)
 class Splits(Scheme):
     """A scikit-learn splitter, or an iterable of (training rows, test rows)."""
 
-    def __init__(self, cv: Any) -> None:
-        self.cv = cv
+    cv: Any
 
     def by_row_number(self) -> Scheme | None:
         """Give a scheme with the same folds that needs only the number of rows; None if there is no such scheme."""
