@@ -701,7 +701,7 @@ class Encoder(KnownKeywords, TransformerMixin, BaseEstimator, auto_wrap_output_k
             return frame.assemble([], arrays, passed, kind)
         called = output_names(frame, model)
         if frame.names is None:
-            # scikit-learn refuses names of which some are strings and others are not.
+            # Names that are no strings would stand beside those of encodings, and scikit-learn refuses a mixture.
             at_fit = {place: position for position, place in columns.places.items()}
             frame = replace(frame, labels=[called[at_fit[place]] for place in range(frame.n_columns)])
         return frame.assemble(self._encoded_names(model, called), arrays, passed, kind)
