@@ -668,7 +668,7 @@ class Encoder(KnownKeywords, TransformerMixin, BaseEstimator, auto_wrap_output_k
 
     def _check_model(self, model: Model) -> None:
         """Raise ValueError if what was learned cannot be kept; nothing is changed yet."""
-        model.check_places()
+        model.check_indices()
         names = names_at_fit(model)
         check_unique([*self._encoded_names(model, names), *map(names.__getitem__, model.selection.passed)])
 
@@ -696,14 +696,14 @@ class Encoder(KnownKeywords, TransformerMixin, BaseEstimator, auto_wrap_output_k
         selection, arrays = model.selection, self._finish(model, arrays)
         wanted = wanted_container(self)
         kind = wanted if wanted in ("pandas", "polars") else None
-        passed = [columns.places[position] for position in selection.passed if position in columns.places]
+        passed = [columns.positions[position] for position in selection.passed if position in columns.positions]
         if not has_names(frame, wanted):
             return frame.assemble([], arrays, passed, kind)
         called = output_names(frame, model)
         if frame.names is None:
-            # Names that are no strings would stand beside those of encodings, and scikit-learn refuses a mixture.
-            at_fit = {place: position for position, place in columns.places.items()}
-            frame = replace(frame, labels=[called[at_fit[place]] for place in range(frame.n_columns)])
+            # scikit-learn refuses names of which some are strings and others are not.
+            at_fit = {column: position for position, column in columns.positions.items()}
+            frame = replace(frame, labels=[called[at_fit[column]] for column in range(frame.n_columns)])
         return frame.assemble(self._encoded_names(model, called), arrays, passed, kind)
 
     def _finish(self, model: Model, arrays: list[Array]) -> list[Any]:

@@ -176,7 +176,7 @@ class CodesEncoder(Encoder):
         if parameters.trains_apart:
             context.rows.inputs.warn_of_groups(parameters)
             plan = plan_rows(parameters.scheme, context.rows, context.targets)
-            parameters.warn_of_leak(plan)
+            parameters.warn_of_plans([plan])
             encodings = self._encode_training(rows, plan, learned)
         else:
             encodings = learned.encode(rows)

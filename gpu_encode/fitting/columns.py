@@ -1,23 +1,33 @@
-"""Which columns of X are encoded, alone or jointly, which pass through, and where they are in another frame."""
+"""Columns of X: which are encoded, alone or jointly, which pass through, which schemes read, and where they are."""
 
+import re
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import combinations
 from typing import Any, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from cpu_fallback.types import Array, Codes
+from gpu_encode.schemes.plans import ValueFolds
 from gpu_encode.seam.ops import Ops
+from gpu_encode.tables import frames
 from gpu_encode.tables.categories.hierarchy import Derived
-from gpu_encode.tables.categories.keys import Joined, KeySpec
+from gpu_encode.tables.categories.keys import CategoryIndex, Joined, KeySpec
+from gpu_encode.tables.categories.values import Values
 from gpu_encode.tables.categories.vocabulary import FactorizedColumn, Vocabulary
-from gpu_encode.tables.frames import Frame, Pieces
+from gpu_encode.tables.frames import Frame, Pieces, with_piece
 from gpu_encode.tables.frames.column_choice import is_choice, list_columns
 from gpu_encode.words.annotations import Column
 from gpu_encode.words.errors.parameters import check_count
-from gpu_encode.words.errors.tables import not_encoded, other_width, unknown_column
+from gpu_encode.words.errors.tables import inconsistent_lengths, not_encoded, other_width, unknown_column
+from gpu_encode.words.errors.values import RowError, missing_values
 from gpu_encode.words.notices import UnseenWarning, warn
+
+# Dates, weeks, ordinal days, and times of a day.  Months end at 12, so that days that stand before them are seen.
+DATE = r"-(0[1-9]|1[0-2])(-(0[1-9]|[12]\d|3[01])([T ][0-2]\d(:[0-5]\d(:[0-6]\d([.,]\d+)?)?)?Z?)?)?"
+ISO_8601 = re.compile(rf"\d{{4}}({DATE}|-W[0-5]\d(-[1-7])?|-[0-3]\d\d)?", re.ASCII)
 
 # A name of a column, or its position.
 Name = TypeVar("Name", bound=Column)
@@ -67,7 +77,7 @@ class Selection:
     everything : bool
         True where `columns` was None: all columns are encoded, by position.
     pairs : list of tuple of int
-        Entries, by their places, whose pairs of categories are counted.
+        Entries, by their numbers, whose pairs of categories are counted.
     others : int
         So many of the last entries get no encodings: they are what others are counted against.
     dates : list of int
@@ -255,7 +265,7 @@ class ColumnMap:
     Parameters
     ----------
     frame : Frame or Pieces
-    places : dict of int to int
+    positions : dict of int to int
         Position at fit -> position in this table.
     repeated : set of int
         Columns that more than one key reads, whose codes are kept.
@@ -264,7 +274,7 @@ class ColumnMap:
     """
 
     frame: Frame | Pieces
-    places: Mapping[int, int]
+    positions: Mapping[int, int]
     repeated: frozenset[int] = frozenset()
     joined: dict[tuple[Any, ...], Joined] | None = None
     _kept: dict[Any, Any] = field(default_factory=dict)
@@ -291,31 +301,31 @@ class ColumnMap:
         """Codes and the sorted distinct values of a column."""
         if column in self.repeated:
             if ("keys", column) not in self._kept:
-                self._kept["keys", column] = self.frame.keys(self.places[column], ops)
+                self._kept["keys", column] = self.frame.keys(self.positions[column], ops)
             return self._kept["keys", column]
-        return self.frame.keys(self.places[column], ops)
+        return self.frame.keys(self.positions[column], ops)
 
     def lookup(self, column: int, vocabulary: Vocabulary, ops: Ops) -> Codes:
         """Codes of a column in a known vocabulary."""
         if column in self.repeated:
             known, codes = self._kept.get(("lookup", column), (None, None))
             if known is not vocabulary:
-                codes = self.frame.lookup(self.places[column], vocabulary, ops)
+                codes = self.frame.lookup(self.positions[column], vocabulary, ops)
                 self._kept["lookup", column] = vocabulary, codes
             return codes
-        return self.frame.lookup(self.places[column], vocabulary, ops)
+        return self.frame.lookup(self.positions[column], vocabulary, ops)
 
     def numbers(self, column: int, vocabulary: Vocabulary) -> Array | None:
         """Whole numbers of a column that a known vocabulary can be compared with; None of any other."""
-        return self.frame.numbers(self.places[column], vocabulary)
+        return self.frame.numbers(self.positions[column], vocabulary)
 
     def whole_numbers(self, column: int) -> tuple[Array, str] | None:
         """Whole numbers of every row of a column, where they lie, and the name of their type; None of any other."""
-        return self.frame.whole_numbers(self.places[column])
+        return self.frame.whole_numbers(self.positions[column])
 
     def empty_vocabulary(self, column: int) -> Vocabulary | None:
         """Vocabulary of no rows of a column; None where its type does not say what kind its values are."""
-        return self.frame.empty_vocabulary(self.places[column])
+        return self.frame.empty_vocabulary(self.positions[column])
 
 
 def map_columns(frame: Frame | Pieces) -> ColumnMap:
@@ -367,3 +377,91 @@ def warn_of_others(present: Iterable[str], fitted_names: Sequence[str]) -> None:
             "them to fit, where columns that are not encoded pass through.",
             UnseenWarning,
         )
+
+
+def column_keys(frame: Frame | Pieces, column: Any, role: str, backend: Ops) -> FactorizedColumn:
+    """Codes and vocabulary of the values that a scheme reads: a column of X by name or position, or an array."""
+    if column is None:
+        raise ValueError(
+            "GroupKFold needs groups: name their column, GroupKFold(groups='...'), or pass fit_transform(X, y, "
+            "groups=...)."
+        )
+    if isinstance(column, ValueFolds):
+        return number_folds(frame, column, backend)
+    source: Frame | Pieces
+    if isinstance(column, (Frame, Pieces)):
+        source, position, named = column, 0, f"The array given as {role}"
+        if source.n_rows != frame.n_rows:
+            raise inconsistent_lengths(role, [frame.n_rows, source.n_rows])
+    elif isinstance(column, np.integer) or (isinstance(column, Hashable) and not hasattr(column, "__array__")):
+        source, position, named = frame, locate(frame, column, f"The {role} column"), f"The {role} column {column!r}"
+    else:
+        source, position = frames.read_grouping(column, role, frame.n_rows), 0
+        named = f"The array given as {role}"
+    keys = source.keys(position, backend)
+    if len(keys.codes) and int(keys.codes.min()) < 0:
+        raise with_piece(source, missing_values(named, np.flatnonzero(keys.codes < 0), ". Fill or drop them."))
+    if role == "fold numbers":
+        check_fold_numbers(keys, named, source, backend)
+    elif role == "mask":
+        check_mask(keys, named, source, backend)
+    elif role == "time" and keys.vocabulary.kind == "text":
+        check_times(keys, named, source, backend)
+    return keys
+
+
+def number_folds(frame: Frame | Pieces, folds: ValueFolds, backend: Ops) -> FactorizedColumn:
+    """Give the fold of each row by its values; a fold that no row has is among the values, too."""
+    positions = tuple(locate(frame, column, "The by column") for column in folds.columns)
+    key, codes = CategoryIndex.fit(KeySpec("by", positions), map_columns(frame), backend, missing_is_category=True)
+    of_rows: Array = backend.to_device(folds.of_categories(key))[codes]
+    return FactorizedColumn(of_rows, Vocabulary(Values("number", np.arange(folds.n_splits), "int64")), True)
+
+
+def check_times(keys: FactorizedColumn, named: str, source: Frame | Pieces, backend: Ops) -> None:
+    """Raise ValueError unless all texts are times as ISO 8601 writes them, in one form: only these sort as times do."""
+    texts = keys.vocabulary.to_numpy()
+    forms = [re.sub("[0-9]", "0", str(text)) for text in texts]
+    is_iso = np.array([ISO_8601.fullmatch(str(text)) is not None for text in texts], dtype=bool)
+    wrong = np.array([form != forms[0] for form in forms], dtype=bool) | ~is_iso
+    if wrong.any():
+        row, index = find_first(wrong, keys, backend)
+        raise with_piece(
+            source,
+            RowError(
+                f"{named} is text, which sorts as times do only where all are written one way, as ISO 8601 has it "
+                "(2024-01-31, 2024-01-31T23:59:59). Row ",
+                row,
+                f" has {texts[index]!r}. Parse it first: "
+                "pandas.to_datetime(column, format=...), or str.to_datetime(...) of polars.",
+            ),
+        )
+
+
+def check_mask(keys: FactorizedColumn, named: str, source: Frame | Pieces, backend: Ops) -> None:
+    """Raise ValueError unless all values are booleans, or 0 and 1, naming the first row of a wrong one."""
+    values = keys.vocabulary.to_numpy().tolist()
+    wrong = np.array([value not in (0, 1) for value in values], dtype=bool)
+    if wrong.any():
+        row, index = find_first(wrong, keys, backend)
+        law = "must be of booleans, or 0 and 1"
+        raise with_piece(source, RowError(f"{named} {law}. Row ", row, f" has {values[index]!r}."))
+
+
+def check_fold_numbers(keys: FactorizedColumn, named: str, source: Frame | Pieces, backend: Ops) -> None:
+    """Raise ValueError unless all values are integers of at least zero, naming the first row of a wrong one."""
+    values = keys.vocabulary.to_numpy()
+    if keys.vocabulary.kind == "text":
+        raise with_piece(source, RowError(f"{named} must be integers. Row ", 0, f" has {values[int(keys.codes[0])]}."))
+    if keys.vocabulary.kind != "number":
+        raise ValueError(f"{named} must be integers of at least 0. Got {keys.vocabulary.kind} values.")
+    for wrong, law in ((values != values // 1, "must be integers"), (values < 0, "must not be negative")):
+        if wrong.any():
+            row, index = find_first(wrong, keys, backend)
+            raise with_piece(source, RowError(f"{named} {law}. Row ", row, f" has {values[index]}."))
+
+
+def find_first(wrong: NDArray[np.bool_], keys: FactorizedColumn, backend: Ops) -> tuple[int, int]:
+    """Give the first row whose value is wrong, and the index of that value."""
+    row = int(backend.to_device(wrong)[keys.codes].argmax())
+    return row, int(keys.codes[row])

@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
-from cpu_fallback.types import Array
 from gpu_encode.fitting.borders import Cut
 from gpu_encode.fitting.columns import Selection, value_of_each_key
 from gpu_encode.formulas.encoding_rule import EncodingRule
@@ -19,7 +18,7 @@ from gpu_encode.formulas.scales import check_ranges, check_scale
 from gpu_encode.formulas.statistic import Statistic
 from gpu_encode.schemes import Greedy, KFold, LeaveOneOut, Ordered, Scheme, naming
 from gpu_encode.schemes import resolve as resolve_scheme
-from gpu_encode.schemes.plans import FoldPlan, OrderedPlan, Plan, first_rows, leak_of
+from gpu_encode.schemes.plans import FoldPlan, OrderedPlan, Plan, leak_of
 from gpu_encode.seam import devices
 from gpu_encode.sums.targets import LABELLED, UNDECIDED, Target
 from gpu_encode.tables.frames import Frame, Pieces
@@ -450,28 +449,16 @@ class Parameters:
         """What becomes of missing values, in the words of `EncodingRule`."""
         return "prior" if self.handle_missing == self.as_unseen else self.handle_missing
 
-    def warn_of_nothing_seen(self, columns: list[Array], plan: Plan) -> None:
-        """Warn once of rows that see no rows at all; `columns` are encodings whose prior is a mean of what is seen."""
-        if isinstance(plan, OrderedPlan) and plan.burn_in:
-            return
-        empty: Any = None
-        for column in columns:
-            # The smallest number is NaN where any is.
-            if len(column) and bool(np.isnan(column.min())):
-                empty = np.isnan(column) if empty is None else empty | np.isnan(column)
-        if empty is not None:
-            self.warn_of_blind_rows(int(empty.sum()), plan)
+    def warn_of_plans(self, plans: Sequence[Plan], count_blind: Callable[[Plan], Any] = lambda _: 0) -> None:
+        """Warn, once for each plan, if training encodings tell the target of their own row, or if rows see no rows.
 
-    def warn_of_leak(self, plan: Plan) -> None:
-        """Warn of training encodings off which the own target can be read."""
-        if self.reads_target and (leak := leak_of(plan)):
-            warn(leak, LeakWarning)
-
-    def warn_of_first_rows(self, plan: Plan, n_rows: int) -> None:
-        """Warn of rows that see no rows, of encodings that may be NaN for reasons of their own."""
-        in_folds = isinstance(plan, FoldPlan) and not plan.blow_up
-        if number := "Some" if in_folds else first_rows(plan, n_rows):
-            self.warn_of_blind_rows(number, plan)
+        `count_blind` gives the number of rows of a plan that see no rows at all, or "Some".
+        """
+        for plan in dict(zip(map(id, plans), plans, strict=True)).values():
+            if self.reads_target and (leak := leak_of(plan)):
+                warn(leak, LeakWarning)
+            if number := count_blind(plan):
+                self.warn_of_blind_rows(number, plan)
 
     def warn_of_blind_rows(self, number: object, plan: Plan) -> None:
         """Warn of so many rows that see no rows at all, unless encodings are NaN for other reasons, too."""

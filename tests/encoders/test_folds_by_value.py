@@ -12,7 +12,7 @@ import pytest
 from sklearn.base import clone
 
 import gpu_encode as ge
-from gpu_encode.fitting.categories import column_keys
+from gpu_encode.fitting.columns import column_keys
 from gpu_encode.schemes.plans import ValueFolds
 from gpu_encode.seam import ops
 from gpu_encode.tables import frames

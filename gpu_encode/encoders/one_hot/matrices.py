@@ -62,7 +62,9 @@ def _sparse_in_frame(wanted: str) -> ValueError:
 def check_passed(sparse_output: bool, at: ColumnMap, passed: Sequence[int]) -> None:
     """Raise ValueError for columns that pass through beside a sparse matrix."""
     if sparse_output and passed:
-        raise _sparse_beside_passed([at.frame.label(at.places[column]) for column in passed if column in at.places])
+        raise _sparse_beside_passed(
+            [at.frame.label(at.positions[column]) for column in passed if column in at.positions]
+        )
 
 
 def _sparse_beside_passed(names: Sequence[object]) -> ValueError:
