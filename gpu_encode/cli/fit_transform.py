@@ -61,7 +61,7 @@ def source_of(options: argparse.Namespace) -> str | list[str]:
 
 
 def model_path(options: argparse.Namespace) -> Path:
-    """Return where the model is written to; refuse a place where it cannot be."""
+    """Return where the model is written to; refuse a path that cannot be written."""
     try:
         return path_of_model(options.model, bool(options.overwrite), "give --overwrite to replace it at the end")
     except OSError as error:
@@ -87,7 +87,7 @@ def is_empty(path: Path) -> bool:
 
 
 def refuse_model_as_rows(options: argparse.Namespace) -> None:
-    """Refuse a model in place of what is read or written."""
+    """Refuse a model that is also read or written as rows."""
     if options.model is None:
         return
     model = Path(options.model)
