@@ -78,7 +78,7 @@ def in_options(message: str) -> str:
 
 def write_folder(files: dict[str, bytes], path: Path) -> None:
     """Write a folder of files, whole or not at all."""
-    from gpu_encode.scale.files.publishing import publish
+    from gpu_encode.scale.files.staging import publish
 
     with TemporaryDirectory(dir=path.parent, prefix=f".{path.name}.") as hidden:
         made = Path(hidden, "finished")
