@@ -410,7 +410,7 @@ class Parameters:
         each = zip(self.of_each_key(selection, frame), missing, strict=True)
         return [
             EncodingRule(
-                own.statistic.of_entry(entry),
+                own.statistic.of_key(entry),
                 own.prior,
                 own.encoding_of_unknown,
                 missing,
