@@ -178,5 +178,5 @@ def ordered_encodings(
         sums = ordered_sums.encode_sums(rows, n_lines, layout, given)
     else:
         sums = encode_digits_by_tile(rows, n_lines, layout, given)
-    lost = settle_rows(doubts, segments.cell_rule, layout, to, sums=segments.before)
+    lost = settle_rows(doubts, segments.cell_rule, layout, to, segments.before)
     return None if lost is None else Written(sums.reshape(n_lines, n_classes, width), lost)
