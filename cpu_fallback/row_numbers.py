@@ -308,6 +308,13 @@ def inverse_of(odd: NDArray[np.uint64]) -> NDArray[np.uint64]:
     return inverse
 
 
+def folds_of_block(folds: "Folds", start: int, stop: int) -> "Folds":
+    """Give the folds of rows [start, stop)."""
+    if folds is None:
+        return None
+    return folds.at(folds.first_row + start) if isinstance(folds, FoldPattern) else folds[start:stop]
+
+
 def fold_array(folds: "Folds", start: int, stop: int) -> NDArray[np.int32] | None:
     """Give the fold numbers of a block of rows as an array, in whichever form folds are given."""
     if folds is None:

@@ -6,7 +6,7 @@ from functools import wraps
 from importlib import import_module
 from operator import attrgetter
 from os import PathLike
-from typing import TYPE_CHECKING, Any, Literal, Protocol, Self, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -25,7 +25,7 @@ from gpu_encode.fitting.fit import FitContext, encode_rows, make_model, plan_key
 from gpu_encode.fitting.forgetting import forget
 from gpu_encode.fitting.inputs import Inputs
 from gpu_encode.fitting.model import Model, kept_columns, kept_outputs
-from gpu_encode.fitting.parameters import Parameters, read_each
+from gpu_encode.fitting.parameters import Parameters
 from gpu_encode.formulas.encoding_rule import check_weights
 from gpu_encode.seam import devices, ops
 from gpu_encode.seam.loading import LOADING
@@ -37,7 +37,7 @@ from gpu_encode.tables.categories.vocabulary import as_python
 from gpu_encode.tables.frames import Frame, Pieces
 from gpu_encode.tables.frames.labels import as_numpy
 from gpu_encode.words.annotations import ByKey, Categories, Columns, Device, FloatType, Table, Vector
-from gpu_encode.words.errors.parameters import KnownKeywords, bad_parameter, no_ages
+from gpu_encode.words.errors.parameters import KnownKeywords, no_ages
 
 if TYPE_CHECKING:
     from gpu_encode.encoders.row_encoder import RowEncoder
@@ -50,7 +50,8 @@ Method = TypeVar("Method", bound=Callable[..., Any])
 PAIRED = "_paired"
 # Kinds of tables whose columns have no names.
 ARRAYS = ("numpy", "cupy")
-# Each is a module, loaded by the first call on a table of its own.
+# Modules that take over the calls on tables of their own, loaded by the first of them.  Each has a function for every
+# method that `dispatch` wraps: it is given the encoder, and what the method was given.
 ENGINES = {
     "dask": "gpu_encode.scale.dask",
     "spark": "gpu_encode.scale.engines.spark",
@@ -58,44 +59,10 @@ ENGINES = {
 }
 
 
-class Engine(Protocol):
-    """The calls that an engine takes over from an encoder; each is given the encoder and what its method was given."""
-
-    def fit(
-        self,
-        encoder: Any,
-        X: Table,
-        y: Table | None = None,
-        *,
-        sample_weight: Vector | None = None,
-        groups: Vector | None = None,
-    ) -> Any:
-        """Fit the encoder to all partitions, and give it back."""
-
-    def fit_transform(
-        self, encoder: Any, X: Any, y: Any = None, *, sample_weight: Any = None, groups: Any = None
-    ) -> Any:
-        """Fit the encoder to all partitions, and give their training encodings."""
-
-    def transform(self, encoder: Any, X: Table) -> Any:
-        """Give the encodings of new rows."""
-
-    def partial_fit(
-        self, encoder: Any, X: Table, y: Table | None = None, *, sample_weight: Vector | None = None
-    ) -> Any:
-        """Add rows to what the encoder knows, or refuse to."""
-
-    def forget(self, encoder: Any, X: Table, y: Table | None = None, *, sample_weight: Vector | None = None) -> Any:
-        """Take rows out of what the encoder knows, or refuse to."""
-
-    def drift(self, encoder: Any, X: Table) -> list[dict[str, Any]]:
-        """Compare new rows with those that the encoder has learned from."""
-
-
-def engine_of(X: Any) -> Engine | None:
-    """Give the engine that holds a table; None if this process does."""
+def engine_of(X: Any) -> Any:
+    """Give the module of the engine that holds a table; None if this process does."""
     name = frames.engine_holding(X)
-    return None if name is None else cast(Engine, import_module(ENGINES[name]))
+    return None if name is None else import_module(ENGINES[name])
 
 
 def dispatch(method: Method) -> Method:
@@ -178,7 +145,8 @@ class Encoder(KnownKeywords, TransformerMixin, BaseEstimator, auto_wrap_output_k
         # Few processes show anything.
         from gpu_encode.encoders.notebook import describe
 
-        return diagram + describe(self)
+        named = {"scheme": "cv", "target": "target_type_", "target mean": "target_mean_"}
+        return diagram + describe(self._model, {fact: getattr(self, name, None) for fact, name in named.items()})
 
     def __dask_tokenize__(self) -> Any:
         # Of a dataclass Dask would look at the parameters alone, and take two fitted encoders for one.
@@ -187,7 +155,8 @@ class Encoder(KnownKeywords, TransformerMixin, BaseEstimator, auto_wrap_output_k
     def __getstate__(self) -> dict[str, Any]:
         # What walks through a state, as skops does, makes empty shells of Arrow's arrays and refuses keys of several.
         state: dict[str, Any] = super().__getstate__()
-        paired = {name: list(value.items()) for name, value in state.items() if has_joint_keys(value)}
+        dicts = {name: value for name, value in state.items() if isinstance(value, dict)}
+        paired = {name: list(value.items()) for name, value in dicts.items() if tuple in map(type, value)}
         listed = {"categories": as_python(state["categories"])} if "categories" in state else {}
         return state | listed | paired | ({PAIRED: list(paired)} if paired else {})
 
@@ -773,64 +742,14 @@ def accept_categories(tags: Tags) -> Tags:
     return tags
 
 
-def has_joint_keys(value: Any) -> bool:
-    """Tell whether a parameter is a dict, some of whose keys are tuples."""
-    return isinstance(value, dict) and any(isinstance(key, tuple) for key in value)
-
-
 def wanted_container(encoder: Encoder) -> str:
     """Give the container that the user wants: "default", "pandas" or "polars"."""
-    wanted: str = _get_output_config("transform", encoder)["dense"]
-    return wanted
+    return _get_output_config("transform", encoder)["dense"]
 
 
 def has_names(frame: Frame | Pieces, wanted: str) -> bool:
     """Whether any table of the output has names of columns."""
     return wanted != "default" or not {*map(attrgetter("kind"), frame.parts)} <= {*ARRAYS}
-
-
-def read_scheme(encoder: Any, cv: Any, shuffle: Any = True) -> dict[str, Any]:
-    """Read what the user of an encoder gave as `cv`, one for all keys, as fields of `Parameters`."""
-    scheme = schemes.resolve(cv, shuffle, encoder.random_state, encoder._owner)
-    of_numbers = [scheme] if isinstance(scheme, schemes.KFold) and scheme is not cv else []
-    return {"scheme": scheme, "of_numbers": of_numbers}
-
-
-def read_schemes(encoder: Any, by_default: Any = 5, auto: Any = None) -> dict[str, Any]:
-    """Read the `cv` of an encoder whose keys may have schemes of their own, as fields of `Parameters`.
-
-    Parameters
-    ----------
-    encoder : Encoder
-    by_default : object
-        What keys get that a dict does not name.
-    auto : object, optional
-        What the word "auto" means, where `cv` may be that.
-    """
-    # What is given for several keys is one scheme, of one draw.
-    read: dict[int, tuple[Any, schemes.Scheme]] = {}
-    of_numbers: list[schemes.KFold] = []
-
-    def read_one(cv: Any, name: str) -> schemes.Scheme:
-        given = auto if auto is not None and isinstance(cv, str) and cv == "auto" else cv
-        if id(given) not in read:
-            scheme = schemes.resolve(given, encoder.shuffle, encoder.random_state, encoder._owner, name)
-            if isinstance(encoder.cv, Mapping):
-                check_one_column(encoder._owner, name, scheme)
-            read[id(given)] = given, scheme
-            if isinstance(scheme, schemes.KFold) and scheme is not given:
-                of_numbers.append(scheme)
-        return read[id(given)][1]
-
-    scheme, by_key = read_each(encoder.cv, by_default, read_one, "cv")
-    return {"scheme": scheme, "scheme_by_key": by_key, "of_numbers": of_numbers}
-
-
-def check_one_column(owner: str, name: str, scheme: schemes.Scheme) -> None:
-    """Raise ValueError for a scheme with several columns for one encoding, which only one for all keys may have."""
-    if getattr(scheme, "blow_up", False) or not getattr(scheme, "average", True):
-        law = "must give one column for each encoding: give columns of such a scheme an encoder of their own"
-        raise bad_parameter(owner, name, scheme, law)
 
 
 def asks_for_groups(cv: Any) -> bool:

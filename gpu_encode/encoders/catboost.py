@@ -5,10 +5,10 @@ from dataclasses import KW_ONLY, dataclass
 from typing import Any, Literal, Self
 
 from gpu_encode import schemes
-from gpu_encode.encoders.base import Encoder, read_schemes
+from gpu_encode.encoders.base import Encoder
 from gpu_encode.encoders.scheme import SchemeEncoder
 from gpu_encode.fitting.borders import Cut, list_borders
-from gpu_encode.fitting.parameters import Parameters, read_each
+from gpu_encode.fitting.parameters import Parameters, read_each, read_schemes
 from gpu_encode.formulas.catboost import OF_COUNTS, OF_TARGETS, CountRatios, TargetRatios
 from gpu_encode.schemes.folds import CrossFitting
 from gpu_encode.words.annotations import ByKey, Seed, TargetType
@@ -68,7 +68,7 @@ class CatBoostEncoder(SchemeEncoder):
         As in `TargetEncoder`.
     missing_target : {"error", "keep"}, default="error"
         Rows without a target (None, NaN).  "keep": their categories are known and they are encoded, and they count
-        nowhere: neither in n, in the prior, nor in `min_count`.  They have a fold, or a place in an order, as other
+        nowhere: neither in n, in the prior, nor in `min_count`.  They have a fold, or a rank in an order, as other
         rows do, and get what the rows that they see say.
     cv : "auto", int, None, scheme, splitter, iterable, str, array or dict, default="auto"
         Who may look at whom in training, as in `TargetEncoder`.  "auto": `Ordered`, the rows before it in a random
@@ -81,7 +81,7 @@ class CatBoostEncoder(SchemeEncoder):
     random_state : int, RandomState, Generator or None, default=0
         Seed of the order for "auto", and of the folds of an integer `cv`.
     scale : {"identity", "log", "log1p", "sqrt", "logit"}, tuple or float, default="identity"
-        Scale of the encodings, as in `TargetEncoder`.  All priors, and the values of y, need a place on it.
+        Scale of the encodings, as in `TargetEncoder`.  It has to hold all priors, and the values of y.
 
     See Also
     --------

@@ -220,7 +220,7 @@ class CodesEncoder(Encoder):
         if parameters.trains_apart:
             context.rows.inputs.warn_of_groups(parameters)
             plan = plan_rows(parameters.scheme, context.rows, context.targets)
-            parameters.warn_of_leak(plan)
+            parameters.warn_of_plans([plan])
             encodings = self._encode_training(rows, plan, learned)
         else:
             encodings = learned.encode(rows)
@@ -272,8 +272,7 @@ class CodesEncoder(Encoder):
 
     def _encoded_names(self, model: Model, names: Any) -> list[str]:
         assert isinstance(model, CodesModel)
-        named: list[str] = model.learned.names(model.selection.names(names))
-        return named
+        return model.learned.names(model.selection.names(names))
 
 
 def read_codes(context: FitContext) -> CodedRows:
@@ -337,9 +336,9 @@ def cross_fit(rows: CodedRows, plan: Plan, learn: Callable[[CodedRows], Learned]
         if not bool(own.any()) or not bool(seen.any()) or (isinstance(plan, FoldPlan) and fold in plan.blind):
             continue
         learned = of_all if bool(seen.all()) else learn(rows.take(seen))
-        encoded, places = learned.encode(rows.take(own)), np.flatnonzero(own)
-        for number, column in enumerate(columns):
-            put(column, places, encoded[:, number])
+        encoded, numbers = learned.encode(rows.take(own)), np.flatnonzero(own)
+        for output, column in enumerate(columns):
+            put(column, numbers, encoded[:, output])
     return np.stack(columns, axis=1)
 
 

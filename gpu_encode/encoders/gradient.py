@@ -3,9 +3,8 @@
 from dataclasses import KW_ONLY, dataclass
 from typing import Literal
 
-from gpu_encode.encoders.base import read_schemes
 from gpu_encode.encoders.scheme import SchemeEncoder
-from gpu_encode.fitting.parameters import Parameters
+from gpu_encode.fitting.parameters import Parameters, read_schemes
 from gpu_encode.formulas.gradients import GradientRatios
 from gpu_encode.schemes.folds import CrossFitting
 from gpu_encode.words.annotations import ByKey, Seed
@@ -16,7 +15,7 @@ class GradientEncoder(SchemeEncoder):
     """Encode categories by their gradients and hessians, by which LightGBM orders them before it splits on them.
 
     A category whose visible rows have gradients that add up to G, and hessians that add up to H, gets
-    ``G / (H + regularization)``, or its place among the categories in the order of that number.  By this order a tree
+    ``G / (H + regularization)``, or its rank among the categories in the order of that number.  By this order a tree
     need only look at splits of neighbours to find the best subset of the categories.
 
     Parameters
@@ -35,7 +34,7 @@ class GradientEncoder(SchemeEncoder):
         Names (or positions) of the columns to encode; a tuple is a joint key.  Others pass through.  None: every
         column.
     handle_unknown : {"prior", "nan", "error"}, float or dict, default="prior"
-        Encoding of categories that no visible row has.  "prior": the ratio of all visible rows, and by order the place
+        Encoding of categories that no visible row has.  "prior": the ratio of all visible rows, and by order the rank
         that it would have.  "error" refuses values that fit did not see.
     handle_missing : {"category", "prior", "nan", "error"}, default="category"
         None, NaN, pandas.NA, NaT and Arrow null are one and the same missing value.
@@ -57,7 +56,7 @@ class GradientEncoder(SchemeEncoder):
         As in `TargetEncoder`.
     missing_target : {"error", "keep"}, default="error"
         Rows without a target (None, NaN).  "keep": their categories are known and they are encoded, and they count
-        nowhere: neither in n, in the prior, nor in `min_count`.  They have a fold, or a place in an order, as other
+        nowhere: neither in n, in the prior, nor in `min_count`.  They have a fold, or a rank in an order, as other
         rows do, and get what the rows that they see say; a row that lacks one of the two has neither.
     shuffle : bool, default=True
         False makes the folds of an integer `cv` contiguous.

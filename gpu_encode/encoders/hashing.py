@@ -176,5 +176,5 @@ def add(matrix: Array, components: Array, amounts: Array, codes: Array, ops: Ops
     components, amounts = ops.to_device(components), ops.to_device(amounts.astype(matrix.dtype))
     for start, stop in tiles(n_rows, ops.TILE):
         tile = codes[start:stop]
-        places = components[tile] * n_rows + ops.xp.arange(start, stop)
-        flat.put(places, flat.take(places) + amounts[tile])
+        indices = components[tile] * n_rows + ops.xp.arange(start, stop)
+        flat.put(indices, flat.take(indices) + amounts[tile])

@@ -4,9 +4,8 @@ from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
-from gpu_encode.encoders.base import read_schemes
 from gpu_encode.encoders.scheme import SchemeEncoder
-from gpu_encode.fitting.parameters import Parameters, read_each
+from gpu_encode.fitting.parameters import Parameters, read_each, read_schemes
 from gpu_encode.formulas import smoothing
 from gpu_encode.formulas.impact import Impact
 from gpu_encode.formulas.smoothing import Smooth
@@ -59,7 +58,7 @@ class ImpactEncoder(SchemeEncoder):
         As in `TargetEncoder`.
     missing_target : {"error", "keep"}, default="error"
         Rows without a target (None, NaN).  "keep": their categories are known and they are encoded, and they count
-        nowhere: neither in n, in the prior, nor in `min_count`.  They have a fold, or a place in an order, as other
+        nowhere: neither in n, in the prior, nor in `min_count`.  They have a fold, or a rank in an order, as other
         rows do, and get what the rows that they see say.
     target_type : {"auto", "continuous", "binary", "multiclass"} or list, default="auto"
         As in `TargetEncoder`.
@@ -111,10 +110,10 @@ class ImpactEncoder(SchemeEncoder):
     random_state: Seed = 0
 
     def _parameters(self) -> Parameters:
-        statistic, named = read_each(self.smooth, None, self._impact, "smooth")
-        return Parameters.of(self, statistic, by_key=named, **read_schemes(self))
+        def read(smooth: Any, name: str) -> Impact:
+            # As vtreat does it, unless the user asks for another.
+            pooling = smoothing.PartialPooling() if smooth is None else smoothing.resolve(smooth, name, self._owner)
+            return Impact(pooling, self.parts)
 
-    def _impact(self, smooth: Any, name: str) -> Impact:
-        """Give the parts of a key, by what the user gave as its smoothing."""
-        vtreat = smoothing.PartialPooling()
-        return Impact(vtreat if smooth is None else smoothing.resolve(smooth, name, "ImpactEncoder"), self.parts)
+        statistic, named = read_each(self.smooth, None, read, "smooth")
+        return Parameters.of(self, statistic, by_key=named, **read_schemes(self))

@@ -5,9 +5,9 @@ from typing import Any
 
 import numpy as np
 
-from gpu_encode.encoders.base import Encoder
-from gpu_encode.encoders.summaries import KeySummary
-from gpu_encode.encoders.target import TargetEncoder
+from gpu_encode.encoders.key_summary import KeySummary
+from gpu_encode.fitting.model import Model
+from gpu_encode.formulas.smoothing import Smoothing
 
 # Keys, and categories of each, that are shown.
 MOST_KEYS, MOST_MOVES = 20, 20
@@ -20,20 +20,17 @@ STYLE = """
 """.strip()
 
 
-def describe(encoder: Encoder) -> str:
-    """Give what a fitted encoder has learned as a part of a page, below scikit-learn's diagram."""
-    model = encoder._fitted()
+def describe(model: Model, facts: dict[str, Any]) -> str:
+    """Give what an encoder has learned as a part of a page, below scikit-learn's diagram; `facts` come first."""
     shown = range(min(len(model.keys), MOST_KEYS))
-    tables = model.tables if isinstance(encoder, TargetEncoder) else []
+    smooths = model.by_key and all(isinstance(rule.statistic, Smoothing) for rule in model.rules)
+    tables = model.tables if smooths else []
     keys = [
-        describe_means(KeySummary.of(model, place, tables[place][0])) if tables else count_categories(model.keys[place])
-        for place in shown
+        describe_means(KeySummary.of(model, number, tables[number][0]))
+        if tables
+        else count_categories(model.keys[number])
+        for number in shown
     ]
-    facts = {
-        "scheme": getattr(encoder, "cv", None),
-        "target": getattr(encoder, "target_type_", None),
-        "target mean": getattr(encoder, "target_mean_", None),
-    }
     told = "; ".join(f"{name} {escape(write(value))}" for name, value in facts.items() if value is not None)
     rest = len(model.keys) - len(keys)
     return "\n".join(
@@ -54,8 +51,8 @@ def describe_means(summary: KeySummary) -> str:
     order = np.argsort(-moves, kind="stable")[:MOST_MOVES]
     columns = (summary.weights, summary.means, summary.encodings, summary.moves)
     lines = [
-        cells("td", [shorten(category), *(write(float(column[place])) for column in columns)])
-        for place, category in zip(order, summary.categories(order), strict=True)
+        cells("td", [shorten(category), *(write(float(column[row])) for column in columns)])
+        for row, category in zip(order, summary.categories(order), strict=True)
     ]
     head = f"{escape(summary.name)}: {len(summary.weights):,} categories, prior {write(summary.prior)}"
     heads = cells("th", ["largest moves", "rows", "mean", "encoding", "moved by"])

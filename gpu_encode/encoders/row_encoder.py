@@ -176,7 +176,7 @@ def order_of(model: Model) -> Callable[[list[Any]], tuple[Any, ...]]:
     """Give what puts the indicators of all keys, each behind the key's own encodings, behind those of all."""
     is_flag: list[bool] = []
     for number in range(len(model.keys)):
-        is_flag += [False] * len(kept_places(model, number)) + [True] * len(model.indicators)
+        is_flag += [False] * len(kept_positions(model, number)) + [True] * len(model.indicators)
     return itemgetter(*np.argsort(is_flag, kind="stable").tolist())
 
 
@@ -194,8 +194,8 @@ def lookup_of(model: Model, number: int, answers: Answers) -> ColumnLookup | Joi
     return ColumnLookup(key.vocabularies[0], named[0], of_column)
 
 
-def kept_places(model: Model, number: int) -> list[int]:
-    """Give the places, among the encodings of a key, of those that have a column."""
+def kept_positions(model: Model, number: int) -> list[int]:
+    """Give the positions of those encodings of a key that have a column."""
     width = model.lookups(host(0))[number].encodings.shape[2]
     if model.rules[0].drop is None:
         return list(range(width))
@@ -209,8 +209,8 @@ def columns_of(model: Model, number: int, dtype: np.dtype[Any]) -> list[Any]:
     encodings = model.lookups(host(0))[number].encodings[:, 0, :]
     # Where targets have classes, none is of text or dates.
     labels, columns = dict(enumerate(model.values_of(number))), []
-    for place in kept_places(model, number):
-        values, named = encodings[:, place], labels.get(place)
+    for position in kept_positions(model, number):
+        values, named = encodings[:, position], labels.get(position)
         with np.errstate(invalid="ignore"):
             columns.append(values.astype(dtype) if named is None else column_of(named[0], values, named[1]))
     return columns

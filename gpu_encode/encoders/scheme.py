@@ -91,14 +91,9 @@ def check_same_rows(model: Model, sums: Sequence[Sequence[CategorySums]], ops: O
     """Raise ValueError unless rows have the sums of those that a model was fitted to."""
     for known, again in zip(model.statistics, sums, strict=True):
         for one, other in zip(known, again, strict=True):
-            if not same_sums(one, other.on_host(ops)):
+            at_fit, here = one.to_canonical(), other.on_host(ops).to_canonical()
+            if at_fit.spec != here.spec or not np.array_equal(at_fit.accumulators, here.accumulators):
                 raise ValueError(
                     "draw encodes the rows that the encoder was fitted to, and the sums of these are others. Pass X, y "
                     "and sample_weight as fit was given them, or fit the encoder anew."
                 )
-
-
-def same_sums(one: CategorySums, other: CategorySums) -> bool:
-    """Whether two sums are the same numbers, category by category."""
-    one, other = one.to_canonical(), other.to_canonical()
-    return one.spec == other.spec and np.array_equal(one.accumulators, other.accumulators)

@@ -5,9 +5,8 @@ from dataclasses import KW_ONLY, dataclass
 from typing import Any, Literal, Self
 
 from gpu_encode import schemes
-from gpu_encode.encoders.base import read_schemes
 from gpu_encode.encoders.scheme import SchemeEncoder
-from gpu_encode.fitting.parameters import Parameters
+from gpu_encode.fitting.parameters import Parameters, read_schemes
 from gpu_encode.formulas.order_statistics import WITH_NUMBER
 from gpu_encode.formulas.statistic_names import union_of
 from gpu_encode.formulas.summaries import Statistics, Summaries
@@ -80,7 +79,7 @@ class StatisticEncoder(SchemeEncoder):
         As in `TargetEncoder`.
     missing_target : {"error", "keep"}, default="error"
         Rows without a target (None, NaN).  "keep": their categories are known and they are encoded, and they count
-        nowhere: neither in n, in the prior, nor in `min_count`.  They have a fold, or a place in an order, as other
+        nowhere: neither in n, in the prior, nor in `min_count`.  They have a fold, or a rank in an order, as other
         rows do, and get what the rows that they see say.  It plays no part beside `values`.
     values : list, optional
         Names (or positions) of columns of X: numbers, text or dates.  None: the values are y.  Columns of values are
@@ -101,7 +100,7 @@ class StatisticEncoder(SchemeEncoder):
     random_state : int, RandomState, Generator or None, default=0
         Seed of the folds of an integer `cv`.
     scale : {"identity", "log", "log1p", "sqrt", "logit"}, tuple or float, default="identity"
-        Scale of all statistics, as in `TargetEncoder`.  Fit refuses statistics that may have no place on it: of
+        Scale of all statistics, as in `TargetEncoder`.  Fit refuses statistics that it may not hold: of
         negative numbers, of functions of your own, and for "logit" all that are no shares of numbers between 0 and 1.
 
     Attributes
@@ -240,7 +239,10 @@ class StatisticSpec:
                 if not isinstance(statistics, (list, tuple)) or not statistics or alone or isinstance(value, tuple):
                     raise _no_statistics_of_key(key, by_value)
         summed = list(dict.fromkeys(value for by_value in by_key.values() for value in by_value))
-        lists = [[plain_list(by_value.get(value, ())) for value in summed] for by_value in by_key.values()]
+        lists = [
+            [[tuple(one) if isinstance(one, list) else one for one in by_value.get(value, ())] for value in summed]
+            for by_value in by_key.values()
+        ]
         every = union_of([statistics for per_value in lists for statistics in per_value])
         return cls(list(by_key), summed, every, lists)
 
@@ -257,11 +259,6 @@ def _no_statistics_of_key(key: Any, found: object) -> ValueError:
         f'{{"shop": {{"price": ["mean", "std"]}}, ("shop", "city"): {{"pieces": ["sum"]}}}}. Got {key!r}: {found!r}.'
         f"{hint}"
     )
-
-
-def plain_list(statistics: Any) -> list[Any]:
-    """Give statistics as a list, those with a number as tuples."""
-    return [tuple(name) if isinstance(name, list) else name for name in statistics]
 
 
 def check_value_columns(values: Any) -> None:

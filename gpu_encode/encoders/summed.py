@@ -188,7 +188,7 @@ class SummedEncoder(CodesEncoder):
             return to_columns(self._model.learned.encode(rows), parameters.dtype)
         context.rows.inputs.warn_of_groups(parameters)
         plan = plan_rows(parameters.scheme, context.rows, context.targets)
-        parameters.warn_of_leak(plan)
+        parameters.warn_of_plans([plan])
         if not isinstance(plan, (FoldPlan, SplitPlan)):
             raise without_folds(self._owner)
         tables, fitted = self._learn_views(*sum_views(context, plan))

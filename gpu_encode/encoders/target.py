@@ -4,9 +4,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, Literal
 
-from gpu_encode.encoders.base import read_schemes
 from gpu_encode.encoders.scheme import SchemeEncoder
-from gpu_encode.fitting.parameters import Parameters, read_each
+from gpu_encode.fitting.parameters import Parameters, read_each, read_schemes
 from gpu_encode.formulas import smoothing
 from gpu_encode.formulas.smoothing import Smooth
 from gpu_encode.schemes.folds import CrossFitting
@@ -76,7 +75,7 @@ class TargetEncoder(SchemeEncoder):
         Encodings are computed in float64 and rounded once.
     missing_target : {"error", "keep"}, default="error"
         Rows without a target (None, NaN).  "keep": their categories are known and they are encoded, and they count
-        nowhere: neither in n, in the prior, nor in `min_count`.  They have a fold, or a place in an order, as other
+        nowhere: neither in n, in the prior, nor in `min_count`.  They have a fold, or a rank in an order, as other
         rows do, and get what the rows that they see say; of several targets each lacks its own rows.
     prior : "mean", "category_mean", float or dict, default="mean"
         mu: the mean of the visible rows, the mean of the category means, or a number.  A dict has one for each column

@@ -7,10 +7,9 @@ from typing import Literal, cast
 import numpy as np
 
 from cpu_fallback.types import Array
-from gpu_encode.encoders.base import read_schemes
 from gpu_encode.encoders.scheme import SchemeEncoder
-from gpu_encode.fitting.parameters import Parameters, read_each
-from gpu_encode.formulas.encoding_rule import split_infrequent, total_of_views
+from gpu_encode.fitting.parameters import Parameters, read_each, read_schemes
+from gpu_encode.formulas.encoding_rule import SeenSums
 from gpu_encode.formulas.evidence import Evidence
 from gpu_encode.schemes.folds import CrossFitting
 from gpu_encode.seam.ops import host
@@ -60,7 +59,7 @@ class WeightOfEvidenceEncoder(SchemeEncoder):
         As in `TargetEncoder`.
     missing_target : {"error", "keep"}, default="error"
         Rows without a target (None, NaN).  "keep": their categories are known and they are encoded, and they count
-        nowhere: neither in n, in the prior, nor in `min_count`.  They have a fold, or a place in an order, as other
+        nowhere: neither in n, in the prior, nor in `min_count`.  They have a fold, or a rank in an order, as other
         rows do, and get what the rows that they see say.
     target_type : {"auto", "binary", "multiclass"} or list, default="auto"
         Of two labels the one that sorts last is positive.  Of more labels each is set against all others, in a column
@@ -133,11 +132,10 @@ class WeightOfEvidenceEncoder(SchemeEncoder):
         per_output = []
         for per_target, rule in zip(model.statistics, model.rules, strict=True):
             for statistics in per_target:
-                ops = host(statistics.accumulators.size)
-                total = total_of_views(statistics, None, rule, ops)
-                seen = rule.moments_of_views(ops, statistics, None)
-                seen, counted, _ = split_infrequent(statistics, None, rule, ops, total, seen)
-                values = cast(Evidence, rule.statistic).information(seen, counted, total)
+                seen = SeenSums(statistics, None, rule, host(statistics.accumulators.size))
+                total = seen.total()
+                leaf, counted, _ = seen.split_infrequent(total, seen.moments())
+                values = cast(Evidence, rule.statistic).information(leaf, counted, total)
                 per_output.append(values.T.ravel())
         return np.concatenate(per_output)
 

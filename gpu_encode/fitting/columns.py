@@ -1,23 +1,33 @@
-"""Which columns of X are encoded, alone or jointly, which pass through, and where they are in another frame."""
+"""Columns of X: which are encoded, alone or jointly, which pass through, which schemes read, and where they are."""
 
+import re
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import combinations
 from typing import Any, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from cpu_fallback.types import Array, Codes
+from gpu_encode.schemes.plans import ValueFolds
 from gpu_encode.seam.ops import Ops
+from gpu_encode.tables import frames
 from gpu_encode.tables.categories.hierarchy import Derived
-from gpu_encode.tables.categories.keys import Joined, KeySpec
+from gpu_encode.tables.categories.keys import CategoryIndex, Joined, KeySpec
+from gpu_encode.tables.categories.values import Values
 from gpu_encode.tables.categories.vocabulary import FactorizedColumn, Vocabulary
-from gpu_encode.tables.frames import Frame, Pieces
+from gpu_encode.tables.frames import Frame, Pieces, with_piece
 from gpu_encode.tables.frames.column_choice import is_choice, list_columns
 from gpu_encode.words.annotations import Column
 from gpu_encode.words.errors.parameters import check_count
-from gpu_encode.words.errors.tables import not_encoded, other_width, unknown_column
+from gpu_encode.words.errors.tables import inconsistent_lengths, not_encoded, other_width, unknown_column
+from gpu_encode.words.errors.values import RowError, missing_values
 from gpu_encode.words.notices import UnseenWarning, warn
+
+# Dates, weeks, ordinal days, and times of a day.  Months end at 12, so that days that stand before them are seen.
+DATE = r"-(0[1-9]|1[0-2])(-(0[1-9]|[12]\d|3[01])([T ][0-2]\d(:[0-5]\d(:[0-6]\d([.,]\d+)?)?)?Z?)?)?"
+ISO_8601 = re.compile(rf"\d{{4}}({DATE}|-W[0-5]\d(-[1-7])?|-[0-3]\d\d)?", re.ASCII)
 
 # A name of a column, or its position.
 Name = TypeVar("Name", bound=Column)
@@ -292,7 +302,7 @@ class ColumnMap:
         if column in self.repeated:
             if ("keys", column) not in self._kept:
                 self._kept["keys", column] = self.frame.keys(self.places[column], ops)
-            return self._kept["keys", column]  # type: ignore[no-any-return]
+            return self._kept["keys", column]
         return self.frame.keys(self.places[column], ops)
 
     def lookup(self, column: int, vocabulary: Vocabulary, ops: Ops) -> Codes:
@@ -302,7 +312,7 @@ class ColumnMap:
             if known is not vocabulary:
                 codes = self.frame.lookup(self.places[column], vocabulary, ops)
                 self._kept["lookup", column] = vocabulary, codes
-            return codes  # type: ignore[no-any-return]
+            return codes
         return self.frame.lookup(self.places[column], vocabulary, ops)
 
     def numbers(self, column: int, vocabulary: Vocabulary) -> Array | None:
@@ -367,3 +377,91 @@ def warn_of_others(present: Iterable[str], fitted_names: Sequence[str]) -> None:
             "them to fit, where columns that are not encoded pass through.",
             UnseenWarning,
         )
+
+
+def column_keys(frame: Frame | Pieces, column: Any, role: str, backend: Ops) -> FactorizedColumn:
+    """Codes and vocabulary of the values that a scheme reads: a column of X by name or position, or an array."""
+    if column is None:
+        raise ValueError(
+            "GroupKFold needs groups: name their column, GroupKFold(groups='...'), or pass fit_transform(X, y, "
+            "groups=...)."
+        )
+    if isinstance(column, ValueFolds):
+        return number_folds(frame, column, backend)
+    source: Frame | Pieces
+    if isinstance(column, (Frame, Pieces)):
+        source, position, named = column, 0, f"The array given as {role}"
+        if source.n_rows != frame.n_rows:
+            raise inconsistent_lengths(role, [frame.n_rows, source.n_rows])
+    elif isinstance(column, np.integer) or (isinstance(column, Hashable) and not hasattr(column, "__array__")):
+        source, position, named = frame, locate(frame, column, f"The {role} column"), f"The {role} column {column!r}"
+    else:
+        source, position = frames.read_grouping(column, role, frame.n_rows), 0
+        named = f"The array given as {role}"
+    keys = source.keys(position, backend)
+    if len(keys.codes) and int(keys.codes.min()) < 0:
+        raise with_piece(source, missing_values(named, np.flatnonzero(keys.codes < 0), ". Fill or drop them."))
+    if role == "fold numbers":
+        check_fold_numbers(keys, named, source, backend)
+    elif role == "mask":
+        check_mask(keys, named, source, backend)
+    elif role == "time" and keys.vocabulary.kind == "text":
+        check_times(keys, named, source, backend)
+    return keys
+
+
+def number_folds(frame: Frame | Pieces, folds: ValueFolds, backend: Ops) -> FactorizedColumn:
+    """Give the fold of each row by its values; a fold that no row has is among the values, too."""
+    positions = tuple(locate(frame, column, "The by column") for column in folds.columns)
+    key, codes = CategoryIndex.fit(KeySpec("by", positions), map_columns(frame), backend, missing_is_category=True)
+    of_rows: Array = backend.to_device(folds.of_categories(key))[codes]
+    return FactorizedColumn(of_rows, Vocabulary(Values("number", np.arange(folds.n_splits), "int64")), True)
+
+
+def check_times(keys: FactorizedColumn, named: str, source: Frame | Pieces, backend: Ops) -> None:
+    """Raise ValueError unless all texts are times as ISO 8601 writes them, in one form: only these sort as times do."""
+    texts = keys.vocabulary.to_numpy()
+    forms = [re.sub("[0-9]", "0", str(text)) for text in texts]
+    is_iso = np.array([ISO_8601.fullmatch(str(text)) is not None for text in texts], dtype=bool)
+    wrong = np.array([form != forms[0] for form in forms], dtype=bool) | ~is_iso
+    if wrong.any():
+        row, place = find_first(wrong, keys, backend)
+        raise with_piece(
+            source,
+            RowError(
+                f"{named} is text, which sorts as times do only where all are written one way, as ISO 8601 has it "
+                "(2024-01-31, 2024-01-31T23:59:59). Row ",
+                row,
+                f" has {texts[place]!r}. Parse it first: "
+                "pandas.to_datetime(column, format=...), or str.to_datetime(...) of polars.",
+            ),
+        )
+
+
+def check_mask(keys: FactorizedColumn, named: str, source: Frame | Pieces, backend: Ops) -> None:
+    """Raise ValueError unless all values are booleans, or 0 and 1, naming the first row of a wrong one."""
+    values = keys.vocabulary.to_numpy().tolist()
+    wrong = np.array([value not in (0, 1) for value in values], dtype=bool)
+    if wrong.any():
+        row, place = find_first(wrong, keys, backend)
+        law = "must be of booleans, or 0 and 1"
+        raise with_piece(source, RowError(f"{named} {law}. Row ", row, f" has {values[place]!r}."))
+
+
+def check_fold_numbers(keys: FactorizedColumn, named: str, source: Frame | Pieces, backend: Ops) -> None:
+    """Raise ValueError unless all values are integers of at least zero, naming the first row of a wrong one."""
+    values = keys.vocabulary.to_numpy()
+    if keys.vocabulary.kind == "text":
+        raise with_piece(source, RowError(f"{named} must be integers. Row ", 0, f" has {values[int(keys.codes[0])]}."))
+    if keys.vocabulary.kind != "number":
+        raise ValueError(f"{named} must be integers of at least 0. Got {keys.vocabulary.kind} values.")
+    for wrong, law in ((values != values // 1, "must be integers"), (values < 0, "must not be negative")):
+        if wrong.any():
+            row, place = find_first(wrong, keys, backend)
+            raise with_piece(source, RowError(f"{named} {law}. Row ", row, f" has {values[place]}."))
+
+
+def find_first(wrong: NDArray[np.bool_], keys: FactorizedColumn, backend: Ops) -> tuple[int, int]:
+    """Give the first row whose value is wrong, and the place of that value."""
+    row = int(backend.to_device(wrong)[keys.codes].argmax())
+    return row, int(keys.codes[row])

@@ -4,37 +4,73 @@
 rows see, and `encode_rows` the training encodings as well; `make_model` puts together what the encoder keeps.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
+from cpu_fallback.row_numbers import Permutation
 from cpu_fallback.types import Array, Layout, Rows
-from gpu_encode.fitting import encodings
-from gpu_encode.fitting.categories import RowCategories, column_keys, look_up_categories, read_categories
-from gpu_encode.fitting.columns import ColumnMap, Selection, locate, locate_columns, map_columns, select
+from gpu_encode.fitting.columns import ColumnMap, Selection, column_keys, locate, locate_columns, map_columns, select
 from gpu_encode.fitting.compatibility import (
     check_columns,
     check_same_columns,
     check_same_parameters,
     check_same_statistic,
 )
-from gpu_encode.fitting.inputs import Inputs, SummedColumn, TrainingRows, read_rows, read_summed
+from gpu_encode.fitting.inputs import (
+    Decided,
+    Inputs,
+    RowCategories,
+    SummedColumn,
+    TrainingRows,
+    look_up_categories,
+    read_categories,
+    read_rows,
+    read_summed,
+)
+from gpu_encode.fitting.leave_one_out import leave_one_out
 from gpu_encode.fitting.model import Model, TargetInfo
+from gpu_encode.fitting.ordered import ordered, ordered_by_age
 from gpu_encode.fitting.parameters import Parameters
-from gpu_encode.fitting.tasks import EncodingTask, OutputColumns, make_room, missing_rows, to_columns
-from gpu_encode.formulas.encoding_rule import EncodingRule, check_weights
+from gpu_encode.fitting.tasks import (
+    DatedRows,
+    Elapsed,
+    EncodingTask,
+    OutputColumns,
+    look_up,
+    make_room,
+    missing_rows,
+    see_new_rows,
+    sum_by_fold,
+    tables_by_fold,
+    to_columns,
+)
+from gpu_encode.formulas.encoding_rule import EncodingRule, SeenSums, check_weights
 from gpu_encode.schemes import Ordered, Scheme, Splits
-from gpu_encode.schemes.plans import Plan, Request, RowsAtHand, all_rows, assign
+from gpu_encode.schemes.plans import (
+    FoldPlan,
+    OrderedPlan,
+    Plan,
+    Request,
+    RowsAtHand,
+    SplitPlan,
+    all_rows,
+    assign,
+    first_rows,
+)
 from gpu_encode.seam.ops import Ops
 from gpu_encode.sums import category_sums, targets
 from gpu_encode.sums.category_sums import CategorySums, SumSpec
+from gpu_encode.sums.distributions import Distribution
 from gpu_encode.sums.moments import Moments
 from gpu_encode.sums.pairs import PairSums
 from gpu_encode.sums.targets import Target
 from gpu_encode.tables.categories.keys import CategoryIndex
+from gpu_encode.tables.categories.vocabulary import Vocabulary
 from gpu_encode.tables.frames import Frame, Pieces
 
 
@@ -78,8 +114,7 @@ def prepare(
     parameters: Parameters,
     inputs: Inputs,
     known: Model | None = None,
-    fixed_targets: Sequence[TargetInfo] | None = None,
-    fixed_keys: Sequence[CategoryIndex] | None = None,
+    decided: Decided | None = None,
     sums_alone: bool = False,
     more_may_come: bool = False,
 ) -> FitContext:
@@ -91,10 +126,8 @@ def prepare(
     inputs : Inputs
     known : Model, optional
         What earlier calls of `partial_fit` have learned.
-    fixed_targets : list of TargetInfo, optional
-        Kinds and classes that all rows have decided, where these are some of them.
-    fixed_keys : list of CategoryIndex, optional
-        Categories of all rows, where these are some of them and all have been summed.
+    decided : Decided, optional
+        What all rows have decided, where these are some of them.
     sums_alone : bool, default=False
         Whether only sums over all rows are asked for, so that no row's category need be known.
     more_may_come : bool, default=False
@@ -105,10 +138,13 @@ def prepare(
     ValueError, TypeError
         For bad input, and for columns, targets or parameters that differ from those of earlier calls.
     """
-    rows = read_rows(parameters, inputs, all_rows=fixed_targets is None and not more_may_come)
+    rows = read_rows(parameters, inputs, decided, more_may_come)
     if known is not None:
         check_same_statistic(known, parameters)
-    summed = read_summed(parameters, rows, None if known is None else known.targets, fixed_targets, more_may_come)
+    fixed = None if decided is None else decided.targets
+    summed = read_summed(parameters, rows, None if known is None else known.targets, fixed, more_may_come)
+    # What y was read as need not lie beside what was made of it.
+    rows = replace(rows, targets=())
     if known is not None:
         check_columns(known, rows.frame, parameters.owner)
     selection = select_columns(parameters, rows.frame)
@@ -117,10 +153,11 @@ def prepare(
     rules = parameters.rules(selection, rows.frame)
     specs = specify_sums(parameters, rows.ops, summed)
     columns = map_columns(rows.frame)
-    if fixed_keys is not None:
-        categories = look_up_categories(parameters, fixed_keys, columns, rows.ops)
+    if decided is not None and decided.keys is not None:
+        categories = look_up_categories(parameters, decided.keys, columns, rows.ops)
     else:
-        categories = read_categories(parameters, selection.entries, rules, columns, rows.ops, sums_alone, summed, specs)
+        together = (summed[0], specs[0]) if len(summed) == 1 else None
+        categories = read_categories(parameters, rows, selection.entries, rules, sums_alone, together)
     context = FitContext(
         parameters,
         rows,
@@ -230,19 +267,79 @@ def plan_keys(context: FitContext, for_new_rows: bool = False) -> list[Plan]:
     return plans
 
 
+@dataclass(frozen=True, eq=False)
+class ValueCounts:
+    """Sorted distinct values of a column that a scheme reads, and the number of rows of each.
+
+    Parameters
+    ----------
+    role : str
+        What the scheme reads the column for.
+    vocabulary : Vocabulary
+    counts : int64 array
+    codes : int32 array (rows,), optional
+        Index of each row's value, where all rows are at hand.
+    """
+
+    role: str
+    vocabulary: Vocabulary
+    counts: NDArray[np.int64]
+    codes: Array | None = None
+
+    @classmethod
+    def of(cls, frame: Frame | Pieces, column: Any, role: str, ops: Ops) -> Self:
+        """Count the rows of each value of a column that the scheme reads: a column of X, or an array."""
+        codes, vocabulary, _ = column_keys(frame, column, role, ops)
+        return cls(role, vocabulary, ops.to_host(np.bincount(codes, minlength=len(vocabulary))), codes)
+
+    def __add__(self, other: "ValueCounts") -> "ValueCounts":
+        vocabulary, mine, theirs = self.vocabulary.union(other.vocabulary, self.role)
+        counts = np.zeros(len(vocabulary), np.int64)
+        counts[mine] += self.counts
+        counts[theirs] += other.counts
+        return ValueCounts(self.role, vocabulary, counts)
+
+
 def plan_rows(scheme: Scheme, rows: TrainingRows, read_targets: Sequence[Target]) -> Plan:
-    """Let a scheme decide who may look at whom, and give every row its fold or its place in the order."""
-    ops = rows.ops
-    codes, counts, values = {}, {}, {}
+    """Let a scheme decide who may look at whom, and give every row its fold or its rank in the order."""
+    ops, values, given = rows.ops, {}, {}
+    codes: dict[str, Any] = {}
     for column, role in scheme.reads():
-        codes[role], values[role], _ = column_keys(rows.frame, rows.groups if column is None else column, role, ops)
-        counts[role] = ops.to_host(np.bincount(codes[role], minlength=len(values[role])))
+        values[role] = ValueCounts.of(rows.frame, rows.groups if column is None else column, role, ops)
+        codes[role] = values[role].codes
     class_counts = [count_classes(rows, target) for target in read_targets] if scheme.reads_classes else []
-    X, y = rows.inputs.for_splitter() if isinstance(scheme, Splits) else (None, None)
-    lacking = rows_without_target(read_targets, ops) if isinstance(scheme, Splits) else None
+    if isinstance(scheme, Splits):
+        X, y = rows.inputs.for_splitter()
+        given = {"X": X, "y": y, "groups": rows.groups, "lacking": rows_without_target(read_targets, ops)}
     with rows.inputs.naming_piece("y"):
-        plan = scheme.plan(Request(rows.n_rows, counts, class_counts, values, X, y, rows.groups, lacking))
+        plan = plan_scheme(scheme, rows.n_rows, values, class_counts, **given)
     return assign(plan, RowsAtHand(ops, rows.n_rows, codes, read_targets[0].labels))
+
+
+def plan_scheme(
+    scheme: Scheme,
+    n_rows: int,
+    values: Mapping[str, ValueCounts],
+    class_counts: Sequence[Array | None],
+    **given: Any,
+) -> Plan:
+    """Let a scheme decide who may look at whom, by what is known of all rows.
+
+    Parameters
+    ----------
+    scheme : Scheme
+    n_rows : int
+    values : dict of str to ValueCounts
+        By the role of each column that the scheme reads.
+    class_counts : list of int64 array or None
+        Rows of each class of each target, those without a value last; None of a target without classes.
+    **given
+        What a splitter of scikit-learn takes, as `Request` has it.
+    """
+    counts, vocabularies = {}, {}
+    for role, counted in values.items():
+        counts[role], vocabularies[role] = counted.counts, counted.vocabulary
+    return scheme.plan(Request(n_rows, counts, class_counts, vocabularies, **given))
 
 
 def rows_without_target(read_targets: Sequence[Target], ops: Ops) -> Array | None:
@@ -262,10 +359,7 @@ def count_classes(rows: TrainingRows, target: Target) -> Array | None:
 def sum_rows(context: FitContext, plans: Sequence[Plan] | None = None) -> list[list[CategorySums]]:
     """Sum the rows that new rows see, by the plan of each key: sums[key][target]; without plans all rows."""
     plans = [all_rows()] * len(context.tasks) if plans is None else plans
-    return [
-        [encodings.sum_for_new_rows(task, plan) for task in tasks]
-        for tasks, plan in zip(context.tasks, plans, strict=True)
-    ]
+    return [[sum_for_new_rows(task, plan) for task in tasks] for tasks, plan in zip(context.tasks, plans, strict=True)]
 
 
 def encode_rows(context: FitContext, plans: Sequence[Plan]) -> tuple[list[Array], list[list[CategorySums]]]:
@@ -273,81 +367,169 @@ def encode_rows(context: FitContext, plans: Sequence[Plan]) -> tuple[list[Array]
     parameters, ops, n_outputs = context.parameters, context.rows.ops, 0
     for tasks, plan in zip(context.tasks, plans, strict=True):
         for task in tasks:
-            n_outputs += task.n_outputs * encodings.n_columns(plan)
+            n_outputs += task.n_outputs * n_columns(plan)
     matrix = make_room(ops, context.rows.n_rows, n_outputs, parameters.dtype, context.targets)
     output = OutputColumns(matrix, parameters.indicators)
     totals: dict[Any, Moments | None] = {}
     sums: list[list[CategorySums]] = []
-    unseen = UnseenRows({}, set())
+    blind = BlindRows(context.rows.n_rows, {}, set())
     for entry, (tasks, plan) in enumerate(zip(context.tasks, plans, strict=True)):
         sums.append([])
         for number, task in enumerate(tasks):
             rule, first = task.rule, number == context.rules[entry].statistic.first_target
-            out = output.next(task.n_outputs * encodings.n_columns(plan))
+            out = output.next(task.n_outputs * n_columns(plan))
             # Of keys that need the same, moments of all rows are those of the first.
             alike = id(plan), number, rule.needs, ops.fused is None or rule.describe_fused() is None
             want_unseen = first and "unseen" in parameters.indicators
-            done = encodings.train(task, plan, out, want_unseen, totals.get(alike))
+            done = train(task, plan, out, want_unseen, totals.get(alike))
             totals[alike] = done.total
             if not done.all_see:
-                unseen.note(plan, rule, out)
+                blind.note(plan, rule, out)
             sums[-1].append(done.statistics)
             if first and parameters.indicators:
                 output.add_indicators(done.unseen, partial(find_missing, context, entry))
     check_weights(parameters.owner, context.rules, sums, ops)
-    warn_of_plans(context, plans, sums, unseen)
+    schemes = parameters.scheme_of_each_key(context.selection, context.rows.frame)
+    for scheme, of_key in dict(zip(map(id, schemes), zip(schemes, sums, strict=True), strict=True)).values():
+        warn_of_rare_classes(context, scheme, of_key)
+    parameters.warn_of_plans(plans, blind.of_plan)
     return output.to_list(), sums
 
 
-class UnseenRows(NamedTuple):
-    """What may show that rows see no rows.
+class BlindRows(NamedTuple):
+    """Rows that see no rows at all.
 
     Parameters
     ----------
-    columns : dict of int to list of array
-        Encodings whose prior is a mean of what is seen, by the identity of their plan.
+    n_rows : int
+        Number of all rows.
+    known : dict of int to bool array (rows,)
+        By the identity of a plan, those whose encodings show it: the prior is a mean of what is seen, and NaN.
     unsure : set of int
         Plans by which encodings may be NaN for reasons of their own.
     """
 
-    columns: dict[int, list[Array]]
+    n_rows: int
+    known: dict[int, Array]
     unsure: set[int]
 
     def note(self, plan: Plan, rule: EncodingRule, out: Array) -> None:
-        """Note the encodings of a key and target, in columns of a matrix."""
-        if isinstance(rule.prior, str):
-            self.columns.setdefault(id(plan), []).extend(to_columns(out))
-        elif rule.prior is None and rule.needs_rows:
+        """Note which rows the encodings of a key and target, columns of a matrix, show to see no rows."""
+        if rule.prior is None and rule.needs_rows:
             self.unsure.add(id(plan))
+        if not isinstance(rule.prior, str) or (isinstance(plan, OrderedPlan) and plan.burn_in):
+            return
+        for column in to_columns(out):
+            # The smallest number is NaN where any is.
+            if len(column) and bool(np.isnan(column.min())):
+                self.known[id(plan)] = np.isnan(column) | self.known.get(id(plan), False)
+
+    def of_plan(self, plan: Plan) -> Any:
+        """Count the rows of a plan that see none: "Some" where only the weights of folds would tell."""
+        if id(plan) in self.known:
+            return int(self.known[id(plan)].sum())
+        if id(plan) not in self.unsure:
+            return 0
+        return "Some" if isinstance(plan, FoldPlan) and not plan.blow_up else first_rows(plan, self.n_rows)
+
+
+def n_columns(plan: Plan) -> int:
+    """Columns of encodings per output: one for each fold's encoder or each order, where these stay separate."""
+    if isinstance(plan, FoldPlan) and plan.blow_up:
+        return len(plan.new_rows)
+    return len(plan.orders) if isinstance(plan, OrderedPlan) and not plan.average else 1
+
+
+def sum_for_new_rows(task: EncodingTask, plan: Plan) -> CategorySums:
+    """Sums that new rows see: those of all rows, except for holdout, blow-up columns, and rows by their age."""
+    if isinstance(plan, OrderedPlan) and plan.new_rows is not None:
+        plan = plan.new_rows
+    if isinstance(plan, FoldPlan) and (plan.blow_up or not plan.new_rows.all() or plan.ageing is not None):
+        return see_new_rows(sum_by_fold(task, plan), plan, task.ops)
+    return task.measure(None, 1)
+
+
+@dataclass(frozen=True)
+class Trained:
+    """What training gives beside the encodings of the rows.
+
+    Parameters
+    ----------
+    statistics : CategorySums
+        What new rows see.
+    unseen : bool array (rows,) or None
+        Rows that see no row of their category; None unless asked for.
+    all_see : bool
+        Whether it is known that every row sees some rows.
+    total : Moments, optional
+        All rows that each fold sees, for the next key of the same target; None where the plan has no folds.
+    """
+
+    statistics: CategorySums
+    unseen: Array | None
+    all_see: bool = False
+    total: Moments | None = None
+
+
+def train(task: EncodingTask, plan: Plan, out: Array, want_unseen: bool, total: Moments | None = None) -> Trained:
+    """Write the training encodings of every row to `out` (rows, outputs * columns).
+
+    `total` is that of another key of the same target, where there is one: it is the same under every key.
+    """
+    if not task.n_outputs:
+        return Trained(sum_for_new_rows(task, plan), None, True, total)
+    if isinstance(plan, FoldPlan):
+        return by_folds(task, plan, out, want_unseen, total)
+    if isinstance(plan, SplitPlan):
+        return by_splits(task, plan, out, want_unseen)
+    if isinstance(plan, OrderedPlan) and plan.new_rows is not None:
+        return Trained(sum_for_new_rows(task, plan), ordered_by_age(task, plan, out, want_unseen))
+    others = task.rows.weight is None and len(task.rows) > 1
+    want_unseen = want_unseen or task.rule.needs.dates
+    if isinstance(plan, OrderedPlan):
+        # The first row of a random order sees all others.
+        shuffled = all(isinstance(order, Permutation) for order in plan.orders)
+        trained = Trained(*ordered(task, plan, out, want_unseen), others and shuffled)
+    else:
+        statistics = task.measure(None, 1)
+        trained = Trained(statistics, leave_one_out(task, statistics, out, want_unseen), others)
+    if task.rule.needs.dates:
+        # Earlier dates are those that these rows see in any case: neither a row's own, nor any that come after it.
+        for elapsed in Elapsed.of(task, trained.statistics.distribution):
+            elapsed.write(DatedRows.of(task), out, trained.unseen)
+    return trained
+
+
+def by_folds(task: EncodingTask, plan: FoldPlan, out: Array, want_unseen: bool, total: Moments | None) -> Trained:
+    """Sum by category and fold, make a table of encodings from the sums, and look up every row in it."""
+    # What the table was made of is gone by the time that rows are looked up: it makes room for their encodings.
+    made = tables_by_fold(task, sum_by_fold(task, plan), plan, out.dtype, total)
+    unseen = look_up(task.ops, made.encodings, task.rows.codes, plan.lookup_folds, out, want_unseen)
+    if made.seen is not None:
+        for elapsed in Elapsed.of(task, made.seen, made.encodings):
+            elapsed.write(DatedRows.of(task, plan.lookup_folds), out)
+    return Trained(made.visible, unseen, made.total is not None and bool((made.total.n > 0).all()), made.total)
+
+
+def by_splits(task: EncodingTask, plan: SplitPlan, out: Array, want_unseen: bool) -> Trained:
+    """Sum the training rows of each split separately, and look up every row by the split that tests it."""
+    splits = [replace(task, rows=task.rows.pick(rows)).measure(None, 1) for rows in plan.training]
+    everything = task.measure(None, 1)
+    views = replace(everything, accumulators=np.concatenate([split.accumulators for split in splits], axis=1))
+    if everything.distribution is not None:
+        distributions = [split.distribution for split in splits]
+        views = replace(views, distribution=Distribution.side_by_side(distributions))  # type: ignore[arg-type]
+    encodings = SeenSums(views, None, task.rule, task.ops).table(task.key)
+    unseen = look_up(task.ops, encodings, task.rows.codes, plan.folds, out, want_unseen)
+    for elapsed in Elapsed.of(task, views.distribution, encodings):
+        elapsed.write(DatedRows.of(task, plan.folds), out)
+    return Trained(everything, unseen)
 
 
 def find_missing(context: FitContext, entry: int) -> Array:
     """Find the rows of one key that have no value."""
     categories, as_category = context.categories[entry], context.parameters.missing == "category"
     return missing_rows(categories.key, categories.codes, context.columns, context.rows.ops, as_category)
-
-
-def warn_of_plans(
-    context: FitContext,
-    plans: Sequence[Plan],
-    sums: Sequence[Sequence[CategorySums]],
-    unseen: UnseenRows,
-) -> None:
-    """Warn, once for each plan, of encodings that leak, and of rows that see none.
-
-    `plans` has one for each key, and `sums` what new rows see, sums[key][target].
-    """
-    parameters, warned = context.parameters, set()
-    schemes = parameters.scheme_of_each_key(context.selection, context.rows.frame)
-    for plan, scheme, of_key in zip(plans, schemes, sums, strict=True):
-        if id(plan) in warned:
-            continue
-        warned.add(id(plan))
-        parameters.warn_of_leak(plan)
-        warn_of_rare_classes(context, scheme, of_key)
-        parameters.warn_of_nothing_seen(unseen.columns.get(id(plan), []), plan)
-        if id(plan) in unseen.unsure:
-            parameters.warn_of_first_rows(plan, context.rows.n_rows)
 
 
 def warn_of_rare_classes(context: FitContext, scheme: Scheme, sums: Sequence[CategorySums]) -> None:
@@ -374,7 +556,7 @@ def sum_pairs(context: FitContext, most: float = np.inf) -> list[PairSums]:
     asked = [pair for number, pair in enumerate(pairs) if pair[::-1] not in pairs[:number]]
     spec = category_sums.choose_spec(ops, targets.no_target(context.rows.n_rows), weight, squares=False, drop=None)
     for pair in asked:
-        found = [context.categories[place] for place in pair]
+        found = [context.categories[entry] for entry in pair]
         sizes = [of_key.key.n_categories for of_key in found]
         counted.append(PairSums.measure(ops, pair, [of_key.codes for of_key in found], sizes, weight, spec))
         n_pairs += len(counted[-1].first)

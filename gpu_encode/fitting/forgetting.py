@@ -129,7 +129,7 @@ def cannot_be(sums: CategorySums) -> NDArray[np.bool_]:
             bad |= measure[..., -1] < 0
     if len(measures) > 2 and n_classes == 1:
         bad |= host(n_lines).moments(sums.accumulators[:, 0], sums.spec.layout, 0, True).fraction < 0
-    return np.logical_or.reduce(bad, axis=1)  # type: ignore[no-any-return]
+    return np.logical_or.reduce(bad, axis=1)
 
 
 def without_unused(

@@ -1,30 +1,35 @@
-"""What a call was given: tables as one frame, the vectors beside its rows, and the targets that are summed."""
+"""What a call was given, read: the table, the vectors beside its rows, the targets that are summed, the categories."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from numbers import Real
 from typing import Any, Self
 
 import numpy as np
 
-from cpu_fallback.types import Array, Rows, written
-from gpu_encode.fitting.columns import locate
-from gpu_encode.fitting.model import TargetInfo
+from cpu_fallback.types import UNKNOWN, Array, Rows, UnwrittenCodes, written
+from gpu_encode.fitting.columns import ColumnMap, locate, map_columns
+from gpu_encode.fitting.model import TargetInfo, refuse_missing
 from gpu_encode.fitting.parameters import Parameters
+from gpu_encode.formulas.encoding_rule import EncodingRule
 from gpu_encode.formulas.statistic import Statistic
 from gpu_encode.schemes import Scheme
 from gpu_encode.seam import devices, ops
-from gpu_encode.seam.ops import Ops
-from gpu_encode.sums import targets
-from gpu_encode.sums.targets import LABELLED, Target, as_doubles, side_by_side
+from gpu_encode.seam.ops import Ops, device_of
+from gpu_encode.sums import category_sums, targets
+from gpu_encode.sums.category_sums import CategorySums, SumSpec
+from gpu_encode.sums.targets import LABELLED, MANY_CLASSES, Target, as_doubles, backend_for, side_by_side
 from gpu_encode.tables import frames
-from gpu_encode.tables.frames import Frame, Pieces, PieceVectors, with_piece
+from gpu_encode.tables.categories.keys import CategoryIndex, KeySpec
+from gpu_encode.tables.categories.values import Values, number_storage
+from gpu_encode.tables.categories.vocabulary import Vocabulary
+from gpu_encode.tables.frames import Frame, Incomplete, Pieces, PieceVectors, with_piece
 from gpu_encode.tables.frames.columns import are_labels, is_temporal, plain
 from gpu_encode.words.errors.tables import NO_NUMBERS, no_value_columns, rows_have_changed
 from gpu_encode.words.errors.targets import no_target
-from gpu_encode.words.errors.values import RowError, infinite_value
+from gpu_encode.words.errors.values import RowError, infinite_value, unknown_categories
 from gpu_encode.words.notices import warn
 
 # Every whole number up to it is a float64.
@@ -149,6 +154,8 @@ class TrainingRows:
         Checked, where `ops` computes.
     groups : Frame or Pieces, optional
         A frame of one column.
+    targets : list of (str or None, array)
+        Name, if there is one, and values of each target, not yet checked; none where y is not read.
     """
 
     inputs: Inputs
@@ -157,22 +164,52 @@ class TrainingRows:
     ops: Ops
     weight: Array | None
     groups: Frame | Pieces | None
+    targets: Sequence[tuple[str | None, Any]] = ()
 
     @classmethod
-    def of(cls, inputs: Inputs, ops: Ops, weight: Array | None = None) -> Self:
+    def of(
+        cls, inputs: Inputs, ops: Ops, weight: Array | None = None, targets: Sequence[tuple[str | None, Any]] = ()
+    ) -> Self:
         """Give what a call was given, with the weights as `ops` has checked them."""
-        return cls(inputs, inputs.frame, inputs.frame.n_rows, ops, weight, inputs.groups())
+        return cls(inputs, inputs.frame, inputs.frame.n_rows, ops, weight, inputs.groups(), targets)
 
 
-def read_rows(parameters: Parameters, inputs: Inputs, all_rows: bool = True) -> TrainingRows:
-    """Choose the backend, and read the weights and groups.
+@dataclass(frozen=True, eq=False)
+class Decided:
+    """What all rows have decided, where those at hand are some of them.
+
+    Parameters
+    ----------
+    targets : list of TargetInfo
+        Kinds and classes.
+    floats : list of bool
+        Which targets are quantities that some rows hold as floats.
+    float_weight : bool
+        Whether some weights are floats.
+    keys : list of CategoryIndex, optional
+        Categories, once all rows have been summed.
+    """
+
+    targets: Sequence[TargetInfo]
+    floats: Sequence[bool]
+    float_weight: bool
+    keys: Sequence[CategoryIndex] | None = None
+
+
+def read_rows(
+    parameters: Parameters, inputs: Inputs, decided: Decided | None = None, more_may_come: bool = False
+) -> TrainingRows:
+    """Choose the backend, and read weights, groups and y.
 
     Parameters
     ----------
     parameters : Parameters
     inputs : Inputs
-    all_rows : bool, default=True
-        Whether these are all rows, so that some weight has to be above zero.
+    decided : Decided, optional
+        What all rows have decided, where these are some of them: their integers are floats where others hold floats, as
+        they would be in one array.
+    more_may_come : bool, default=False
+        Whether other rows may be added.  Of all rows, some weight has to be above zero.
 
     Raises
     ------
@@ -192,9 +229,26 @@ def read_rows(parameters: Parameters, inputs: Inputs, all_rows: bool = True) -> 
     with inputs.naming_piece("sample_weight"):
         weight = inputs.weight()
         if weight is not None:
+            weight = as_floats(weight) if decided is not None and decided.float_weight else weight
+            all_rows = decided is None and not more_may_come
             weight = targets.check_weight(backend, frames.move_to_reader(weight, backend), all_rows)
             weight = backend.to_device(weight)
-    return TrainingRows.of(inputs, backend, weight)
+    if parameters.target_type is None or parameters.values is not None:
+        return TrainingRows.of(inputs, backend, weight)
+    with inputs.naming_piece("y"):
+        named = inputs.targets(parameters.missing_target == "keep")
+        if decided is not None and len(named) == len(decided.floats):
+            pairs = zip(named, decided.floats, strict=True)
+            named = [(name, as_floats(values) if floats else values) for (name, values), floats in pairs]
+        named = [(name, frames.move_to_reader(values, backend)) for name, values in named]
+    return TrainingRows.of(inputs, backend, weight, named)
+
+
+def as_floats(values: Any) -> Any:
+    """Give integers as floats; other values stay as they are."""
+    if isinstance(values, Incomplete):
+        return replace(values, values=as_floats(values.values))
+    return values.astype(np.float64) if values.dtype.kind in "iub" else values
 
 
 @dataclass(frozen=True, eq=False)
@@ -261,8 +315,7 @@ def read_targets(
     more_may_come: bool,
 ) -> list[Target]:
     """Read the targets of y: as all rows have decided, as earlier calls have, or by what these rows hold."""
-    given = rows.inputs.targets(parameters.missing_target == "keep")
-    named = [(name, frames.move_to_reader(values, rows.ops)) for name, values in given]
+    named = rows.targets
     if parameters.cut is not None:
         if earlier is not None:
             parameters.cut.check_fixed()
@@ -476,3 +529,190 @@ def _spread(present: Array, nulls: Array, label: object) -> Array:
 def _text_as_value(column: object, found: object) -> TypeError:
     """Error for a column of values that are no numbers."""
     return TypeError(f"values: column {column!r} holds {found!r}, which is no number. {NO_NUMBERS}")
+
+
+@dataclass(frozen=True, eq=False)
+class RowCategories:
+    """Categories of one key, and which of them each training row has.
+
+    Parameters
+    ----------
+    key : CategoryIndex
+    found : int32 array (rows,) or UnwrittenCodes
+        Without rows where `sums` are all that is asked for.
+    sums : CategorySums, optional
+        Sums that were found together with the categories.
+    """
+
+    key: CategoryIndex
+    found: Array
+    sums: CategorySums | None = None
+
+    @property
+    def codes(self) -> Array:
+        """Category of each row, as an array."""
+        return written(self.found)
+
+
+def read_categories(
+    parameters: Parameters,
+    rows: TrainingRows,
+    entries: Sequence[KeySpec],
+    rules: Sequence[EncodingRule],
+    sums_alone: bool,
+    together: tuple[SummedColumn, SumSpec] | None,
+) -> list[RowCategories]:
+    """Find the categories of every key, or take those that the user gave.
+
+    Parameters
+    ----------
+    parameters : Parameters
+    rows : TrainingRows
+    entries : list of KeySpec
+    rules : list of EncodingRule
+        One an entry: what becomes of missing values, and of those that are not given.
+    sums_alone : bool
+        Whether sums over all rows are all that is asked for, and no row's category.
+    together : tuple of SummedColumn and SumSpec, optional
+        All that is summed, where it is one column: categories may be found together with its sums.
+
+    Raises
+    ------
+    ValueError, TypeError
+        For values that cannot be categories, or that the policies refuse.
+    """
+    statistic, ops = parameters.statistic, rows.ops
+    # On a GPU, which keeps the codes unwritten, they may be asked for as well.
+    of_all = sums_alone or (device_of(ops) == "cuda" and parameters.leaves_one_out)
+    if not (of_all and together is not None and sums_find_categories(statistic, together[0])):
+        together = None
+    by_type = sums_alone and not statistic.needs.sums and parameters.missing != "error"
+    no_sums = None if statistic.needs.sums else CategorySums.of_nothing()
+    columns, read = map_columns(rows.frame).remember(entries), []
+    for entry, given, rule in zip(entries, given_categories(parameters.categories, entries), rules, strict=True):
+        categories, missing = None, rule.missing
+        if given is not None:
+            categories = RowCategories(*CategoryIndex.fit_given(entry, given, columns, ops, missing == "category"))
+            if rule.refuses_unknown:
+                refuse_unknown(categories.codes, entry.name, columns.frame)
+        elif together is not None:
+            categories = sum_whole_numbers(entry, columns, ops, *together)
+        elif by_type and (key := CategoryIndex.by_type(entry, columns)) is not None:
+            categories = RowCategories(key, np.zeros(0, np.int32), no_sums)
+        if categories is None and device_of(ops) == "cuda":
+            categories = index_whole_numbers(entry, columns, ops, no_sums)
+        if categories is None:
+            key, codes = CategoryIndex.fit(entry, columns, ops, missing == "category", columns.joined)
+            categories = RowCategories(key, codes, no_sums)
+        # A hierarchy whose rule does not fit the values is refused here, before anything is kept.
+        _ = categories.key.levels
+        if missing == "error" and not isinstance(categories.found, UnwrittenCodes):
+            refuse_missing(categories.codes, missing, repr(entry.name), columns.frame)
+        read.append(categories)
+    return read
+
+
+def sums_find_categories(statistic: Statistic, summed: SummedColumn) -> bool:
+    """Whether categories may be found together with the sums of one column over all rows, by which they are encoded."""
+    # The values of a distribution are found by the codes of rows.
+    by_codes = statistic.of_target(0).needs.distribution
+    # Of many classes the number of categories has to be known first: sums may not fit.
+    return statistic.needs.sums and not by_codes and summed.target.n_classes <= MANY_CLASSES
+
+
+def look_up_categories(
+    parameters: Parameters, keys: Sequence[CategoryIndex], columns: ColumnMap, ops: Ops
+) -> list[RowCategories]:
+    """Look up each row's category of every key, where all rows have decided what categories there are."""
+    return [RowCategories(key, look_up_known(key, columns, ops, parameters.missing)) for key in keys]
+
+
+def look_up_known(key: CategoryIndex, columns: ColumnMap, ops: Ops, missing: str) -> Array:
+    """Look up the category of rows whose categories are all known."""
+    codes = key.lookup(columns, ops, missing == "category")
+    if not key.given and len(codes) and int(codes.min()) == UNKNOWN:
+        raise rows_have_changed(f"{key.entry.name!r} has values")
+    return codes
+
+
+def given_categories(categories: Any, entries: Sequence[KeySpec]) -> list[Any]:
+    """Categories that the user gave for each key, or None."""
+    if isinstance(categories, str):
+        return [None] * len(entries)
+    names = [given for given in categories if isinstance(given, str) and given != "auto"]
+    meant = f" If these are columns, pass columns={names!r}." if names else ""
+    if len(categories) != len(entries):
+        raise ValueError(
+            "Shape mismatch: if categories is an array, it has to be of shape (n_features,). categories has "
+            f"{len(categories)} lists for {len(entries)} columns. Give one per column.{meant}"
+        )
+    per_entry: list[Any] = []
+    for given, entry in zip(categories, entries, strict=True):
+        if given is None or (isinstance(given, str) and given == "auto"):
+            per_entry.append(None)
+            continue
+        if isinstance(given, (str, bytes)) or not hasattr(given, "__len__"):
+            raise ValueError(
+                f"categories of {entry.name!r} must be a list of values or 'auto'. Got {given!r} instead.{meant}"
+            )
+        if len(entry.columns) > 1 or entry.rule is not None:
+            raise ValueError(
+                f"categories of {entry.name!r} cannot be given: it is a joint key or has a hierarchy. Put 'auto' in "
+                "its place."
+            )
+        per_entry.append(given)
+    return per_entry
+
+
+def refuse_unknown(codes: Array, name: str, frame: Frame | Pieces) -> None:
+    """Raise ValueError for training rows outside of given categories."""
+    if bool((codes == UNKNOWN).any()):
+        advice = '. Add them to categories (None for missing values), or choose another handle_unknown than "error".'
+        raise with_piece(frame, unknown_categories(f"{name!r} during fit", np.flatnonzero(codes == UNKNOWN), advice))
+
+
+def sum_whole_numbers(
+    entry: KeySpec, columns: ColumnMap, ops: Ops, summed: SummedColumn, spec: SumSpec
+) -> RowCategories | None:
+    """Find the categories of a column of whole numbers, and their sums, in one pass; None for any other column.
+
+    A null would be a category, or an error: columns with any are left to codes.
+    """
+    whole_numbers = read_whole_numbers(entry, columns, ops)
+    if whole_numbers is None or category_sums.outgrow_digits(spec.layout, columns.n_rows):
+        return None
+    numbers, dtype = whole_numbers
+    rows = summed.rows(numbers)
+    backend = backend_for(ops, rows.target)
+    accumulators, distinct, codes = backend.accumulate_numbers(rows, summed.target.n_classes, spec.layout)
+    codes = np.zeros(0, np.int32) if codes is None else codes
+    return RowCategories(key_of(entry, distinct, dtype, ops), codes, CategorySums(accumulators, spec, len(numbers)))
+
+
+def index_whole_numbers(
+    entry: KeySpec, columns: ColumnMap, ops: Ops, no_sums: CategorySums | None
+) -> RowCategories | None:
+    """Find the categories of a column of whole numbers on a GPU, where codes may stay unwritten; None for any other."""
+    if columns.repeated.intersection(entry.columns):
+        return None
+    whole_numbers = read_whole_numbers(entry, columns, ops)
+    if whole_numbers is None:
+        return None
+    numbers, dtype = whole_numbers
+    codes, distinct = devices.cuda().index_numbers(numbers)
+    return RowCategories(key_of(entry, distinct, dtype, ops), codes, no_sums)
+
+
+def read_whole_numbers(entry: KeySpec, columns: ColumnMap, ops: Ops) -> tuple[Array, str] | None:
+    """Give the numbers of a column of whole numbers, where `ops` computes, and the name of their type."""
+    found = columns.whole_numbers(entry.columns[0]) if len(entry.columns) == 1 else None
+    if found is None or isinstance(found[0], np.ndarray) != (device_of(ops) == "cpu"):
+        return None
+    return found
+
+
+def key_of(entry: KeySpec, distinct: Array, dtype: str, ops: Ops) -> CategoryIndex:
+    """Make the key whose categories are some sorted distinct numbers."""
+    return CategoryIndex(
+        entry, [Vocabulary(Values("number", number_storage(ops.to_host(distinct), entry.name), dtype))]
+    )

@@ -7,18 +7,23 @@ import numpy as np
 
 from cpu_fallback.exact import Floats, Integers
 from cpu_fallback.types import Array, Rows
-from gpu_encode.fitting.row_encodings import VisibleMoments, apply_policies, encode_rows
 from gpu_encode.fitting.tasks import EncodingTask, LevelCodes, TiledOutput, look_up, without_key
-from gpu_encode.formulas.encoding_rule import EncodingRule, EncodingTable, Mask, in_one_pass
+from gpu_encode.formulas.encoding_rule import (
+    EncodingRule,
+    EncodingTable,
+    Mask,
+    SeenSums,
+    VisibleMoments,
+    apply_policies,
+    encode_tile,
+)
 from gpu_encode.formulas.order_statistics import OtherRows
 from gpu_encode.seam.ops import tiles
 from gpu_encode.sums.category_sums import CategorySums
 from gpu_encode.sums.moments import CategoryMoments, Moments
 
 
-def leave_one_out(
-    task: EncodingTask, statistics: CategorySums, out: Array, want_unseen: bool, others: OtherRows | None = None
-) -> Mask | None:
+def leave_one_out(task: EncodingTask, statistics: CategorySums, out: Array, want_unseen: bool) -> Mask | None:
     """Encode each row from all other rows.
 
     Parameters
@@ -28,8 +33,6 @@ def leave_one_out(
         Sums of all rows, one view.
     out : array (rows, outputs)
     want_unseen : bool
-    others : OtherRows, optional
-        The values of `statistics` in order, where they are asked for and have been sorted already.
 
     Returns
     -------
@@ -44,7 +47,7 @@ def leave_one_out(
         output.count(lost)
         output.close()
         return unseen
-    evaluate = Evaluation(task, statistics, others)
+    evaluate = Evaluation(task, statistics)
     for start, stop in tiles(len(rows), task.tile):
         values, missing = evaluate(rows.block(start, stop))
         output.write(start, stop, values)
@@ -78,7 +81,7 @@ def table_in_one_pass(task: EncodingTask, statistics: CategorySums, dtype: Any) 
     one_each = Rows(np.zeros(task.n_classes, np.int32), np.arange(task.n_classes, dtype=np.int32))
     others = backend.leave_one_out(everything.accumulators[:, 0], one_each, task.spec.layout)
     total = task.rule.moments(backend, others, task.spec)
-    return in_one_pass(statistics, None, task.rule, total, task.ops, dtype, less_one=True)
+    return SeenSums(statistics, None, task.rule, task.ops).table_in_one_pass(total, dtype, less_one=True)
 
 
 def table_by_cells(task: EncodingTask, statistics: CategorySums) -> EncodingTable:
@@ -111,9 +114,9 @@ class TotalSums:
 class Evaluation:
     """Encodes tiles of rows, each row left out of what it sees."""
 
-    def __init__(self, task: EncodingTask, statistics: CategorySums, others: OtherRows | None = None) -> None:
+    def __init__(self, task: EncodingTask, statistics: CategorySums) -> None:
         self.task = task
-        self.others = OtherRows.of(statistics) if others is None else others
+        self.others = OtherRows.of(statistics) if task.in_order is None else task.in_order
         self.totals = statistics.totals(task.ops).accumulators[:, 0]
         self.levels = [self._total(level_codes, statistics) for level_codes in task.level_codes()]
 
@@ -134,7 +137,7 @@ class Evaluation:
         seen = [self._seen(level, rows, total) for level in self.levels]
         if self.others is not None:
             return self._in_order(self.others, rows, seen[-1], total)
-        return encode_rows(seen, rows.codes, task.rule.find_prior(total, seen[-1].context.categories), task.rule)
+        return encode_tile(seen, rows.codes, task.rule.find_prior(total, seen[-1].context.categories), task.rule)
 
     def _in_order(self, others: OtherRows, rows: Rows, leaf: VisibleMoments, total: Moments) -> tuple[Floats, Mask]:
         """Encode a tile from the values of other rows in order, and say which rows' categories are unseen."""

@@ -12,14 +12,23 @@ import numpy as np
 
 from cpu_fallback.cached import cached_property
 from cpu_fallback.exact import Floats
-from cpu_fallback.types import MISSING, UNKNOWN, Array, Folds
+from cpu_fallback.types import MISSING, UNKNOWN, Array, Folds, Rows
 from gpu_encode.fitting.columns import ColumnMap, Selection, locate_columns
-from gpu_encode.fitting.elapsed import Elapsed
-from gpu_encode.fitting.encodings import flatten
-from gpu_encode.fitting.tasks import OutputColumns, in_type, indicator, make_room, missing_rows
-from gpu_encode.formulas.encoding_rule import EncodingRule, EncodingTable, Mask, table
+from gpu_encode.fitting.tasks import (
+    DatedRows,
+    Elapsed,
+    EncodingTask,
+    OutputColumns,
+    flatten,
+    in_type,
+    indicator,
+    make_room,
+    missing_rows,
+)
+from gpu_encode.formulas.encoding_rule import EncodingRule, EncodingTable, Mask, SeenSums
 from gpu_encode.seam.ops import Ops, device_of, host, memory_of
 from gpu_encode.sums.category_sums import CategorySums
+from gpu_encode.sums.distributions import Distribution
 from gpu_encode.sums.moments import Moments
 from gpu_encode.sums.pairs import PairSums
 from gpu_encode.sums.targets import LABELLED, UNDECIDED, counted_classes, join_labels
@@ -31,6 +40,7 @@ from gpu_encode.words.errors.targets import first_labels
 from gpu_encode.words.errors.values import missing_values, unknown_categories
 from gpu_encode.words.notices import UnseenWarning, warn
 
+NO_ROWS = Rows(np.zeros(0, np.int32))
 # Fewer rows tell nothing of what new rows are like.
 FEWEST_ROWS = 20
 # Rows that are looked at first, and then at a time: what is marked of them is small beside their codes.
@@ -181,7 +191,7 @@ class Model:
             return tables[entry]
         key, rule = self.keys[entry], self.rules[entry]
         made = [
-            table(sums.to_device(ops), None, key, rule.of_target(number), ops)
+            SeenSums(sums.to_device(ops), None, rule.of_target(number), ops).table(key)
             for number, sums in enumerate(self.statistics[entry])
         ]
         if on_host:
@@ -201,17 +211,22 @@ class Model:
         if "unseen" in self.indicators:
             unseen = np.all(tables[self.rules[entry].statistic.first_target].unseen, axis=1, keepdims=True)
         encodings = in_type(self._side_by_side(tables), self.dtype, ops)
-        return LookupTable(encodings, unseen, self.elapsed_of(entry, tables, self.statistics[entry], ops))
+        seen = [sums.distribution for sums in self.statistics[entry]]
+        return LookupTable(encodings, unseen, self.elapsed_of(entry, tables, seen, ops))
+
+    def task(self, entry: int, target: int, ops: Ops, rows: Rows = NO_ROWS) -> EncodingTask:
+        """Give the task of an entry and a target for rows whose categories are known."""
+        sums, rule = self.statistics[entry][target], self.rules[entry].of_target(target)
+        n_classes, vocabulary = sums.accumulators.shape[2], self.targets[target].vocabulary
+        return EncodingTask(ops, rows, self.keys[entry], n_classes, sums.spec, rule, vocabulary=vocabulary)
 
     def elapsed_of(
-        self, entry: int, tables: Sequence[EncodingTable], seen: Sequence[CategorySums], ops: Ops
+        self, entry: int, tables: Sequence[EncodingTable], seen: Sequence[Distribution | None], ops: Ops
     ) -> list[Elapsed]:
-        """Give the columns of an entry that follow from a row's own date, by tables of what is seen."""
+        """Give the columns of an entry that follow from a row's own date, by tables and values of what is seen."""
         found, start = [], 0
-        for target, (encodings, sums) in enumerate(zip(tables, seen, strict=True)):
-            rule, dates = self.rules[entry].of_target(target), self.targets[target].vocabulary
-            if rule.needs.dates:
-                found += Elapsed.of(sums.distribution, dates, rule, encodings, (target, start), sums.n_categories, ops)
+        for target, (encodings, distribution) in enumerate(zip(tables, seen, strict=True)):
+            found += Elapsed.of(self.task(entry, target, ops), distribution, encodings, (target, start))
             start += encodings.values.shape[2]
         return found
 
@@ -222,7 +237,7 @@ class Model:
         for each in elapsed:
             name = self.targets[each.target].name
             dates = columns.keys(position_of(name, self.feature_names), ops)
-            each.write(ops, codes, folds, dates, out, name)
+            each.write(DatedRows(ops, codes, folds, dates, name), out)
 
     def _side_by_side(self, per_target: list[EncodingTable]) -> Floats:
         """Encodings of all targets in one table, those of each for all permutations."""
@@ -516,14 +531,14 @@ def count_unseen(key: CategoryIndex, codes: Array) -> bool:
 def moments_of_all(sums: CategorySums) -> Moments:
     """Count and mean of the rows that new rows see, whatever their category."""
     total = sums.totals(host(len(sums.accumulators)))
-    return Moments.of(host(0), total.accumulators[0, 0], total.spec, variances=False)
+    return Moments.of(host(0), total.accumulators[0, 0], total.spec)
 
 
 def counts_of(sums: CategorySums) -> Floats:
     """Give the summed weight of each category, then of unknown and of missing values: (categories + 2,)."""
     # A blow-up column shows each row to all folds' encoders but one.
     n_views = max(sums.n_views - 1, 1)
-    weights = Moments.of(host(0), sums.accumulators, sums.spec, variances=False).n
+    weights = Moments.of(host(0), sums.accumulators, sums.spec).n
     counts: Floats = np.divide(weights.sum(axis=(1, 2)), n_views)
     return counts
 

@@ -1,28 +1,31 @@
-"""Ordered target statistics in memory: every row is encoded from the rows before it, in random orders or in time."""
+"""Ordered target statistics: every row is encoded from the rows before it, in random orders, as rows stand, or in time.
 
-from collections.abc import Iterator
-from dataclasses import replace
+The prior of the order so far is taken at checkpoints: a row's rank with all but its top nine bits cleared.  That makes
+a table of a few thousand priors, at most 1/256 stale, instead of one prior for each row.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
+from typing import Any, NamedTuple, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
-from cpu_fallback.exact import Floats, Integers
+from cpu_fallback.decay import blocks_of, room_for_two_blocks
+from cpu_fallback.exact import Floats, Integers, Limbs, stack
+from cpu_fallback.fused_rules import CHECKPOINT_BITS
 from cpu_fallback.row_numbers import Permutation
-from cpu_fallback.types import CARRY_AFTER, MISSING, Array, Rows, carry
-from gpu_encode.fitting.ageing import AgeingScan, signed
-from gpu_encode.fitting.scans import (
-    CheckpointState,
-    SegmentMeanDeltas,
-    SequentialScan,
-    Tile,
-    checkpoint_places,
-    find_segments,
-    root_of_others,
-)
-from gpu_encode.fitting.tasks import EncodingTask, TiledOutput
-from gpu_encode.formulas.encoding_rule import Mask
+from cpu_fallback.types import CARRY_AFTER, MISSING, Array, Carry, Layout, Rows, Window, carry, digit_window
+from gpu_encode.fitting.tasks import EncodingTask, LevelCodes, TiledOutput, without_key
+from gpu_encode.formulas.encoding_rule import EncodingRule, Mask, VisibleMoments, encode_tile
 from gpu_encode.schemes.plans import Order, OrderedPlan, RowOrder, TimeOrder
-from gpu_encode.seam.ops import host, tiles
-from gpu_encode.sums.category_sums import CategorySums
+from gpu_encode.seam.ops import Ops, host, tiles
+from gpu_encode.sums.category_sums import CategorySums, SumSpec
+from gpu_encode.sums.decay import one_block_later, seen_from
+from gpu_encode.sums.moments import CategoryMoments, Moments
+
+EXACT_RANKS = 1 << CHECKPOINT_BITS
 
 
 def ordered(task: EncodingTask, plan: OrderedPlan, out: Array, want_unseen: bool) -> tuple[CategorySums, Mask | None]:
@@ -168,20 +171,40 @@ def average(columns: Floats) -> Floats:
     return mean
 
 
+class Tile(NamedTuple):
+    """Rows of neighbouring ranks in an order, at least one.
+
+    Parameters
+    ----------
+    numbers : int64 array, or slice
+        Where the results of these rows go.
+    rows : Rows
+    begins : int64 array (rows,)
+        Rank of each row; of rows of equal time the first rank of them all.
+    ties : int64 array or None
+        Number of each row's time, in an order in time.
+    """
+
+    numbers: Any
+    rows: Rows
+    begins: Integers
+    ties: Array | None
+
+
 def tiles_in_order(task: EncodingTask, order: Order, size: int) -> Iterator[Tile]:
     """Give the rows in an order, tile by tile."""
     windowed = isinstance(order, TimeOrder) and order.firsts is not None
     order = with_leaving(order) if isinstance(order, TimeOrder) else order
     n_rows = len(order.rows) if isinstance(order, TimeOrder) else len(task.rows)
     for start, stop in tiles(n_rows, size):
-        places = task.ops.xp.arange(start, stop)
+        ranks = task.ops.xp.arange(start, stop)
         if isinstance(order, TimeOrder):
             numbers, ties = order.rows[start:stop], order.ties[start:stop]
             rows = task.rows.pick(numbers)
             yield Tile(numbers, signed(rows, ties) if windowed else rows, order.starts[ties], ties)
         else:
-            numbers = places if isinstance(order, RowOrder) else task.ops.rows_at(order, start, stop)
-            yield Tile(numbers, task.rows.pick(numbers), places, None)
+            numbers = ranks if isinstance(order, RowOrder) else task.ops.rows_at(order, start, stop)
+            yield Tile(numbers, task.rows.pick(numbers), ranks, None)
 
 
 def with_leaving(order: TimeOrder) -> TimeOrder:
@@ -195,19 +218,91 @@ def with_leaving(order: TimeOrder) -> TimeOrder:
     # Rows leave in the order in which they came.
     n_leaving, leaves = int(starts[firsts[-1]]), np.cumsum(np.bincount(firsts, minlength=len(firsts)))
     ties = np.concatenate([2 * ties, 2 * leaves[ties[:n_leaving]] - 1])
-    places = np.argsort(ties, kind="stable")
-    return TimeOrder(np.concatenate([rows, rows[:n_leaving]])[places], ties[places], np.repeat(starts, 2))
+    by_tie = np.argsort(ties, kind="stable")
+    return TimeOrder(np.concatenate([rows, rows[:n_leaving]])[by_tie], ties[by_tie], np.repeat(starts, 2))
+
+
+def signed(rows: Rows, ties: Array) -> Rows:
+    """Give rows of a window, of which those of odd ties are taken away."""
+    sign = 1 - 2 * (ties & 1)
+    return replace(rows, weight=sign if rows.weight is None else rows.weight * sign)
+
+
+@dataclass(frozen=True)
+class CheckpointState:
+    """Sums of the rows before each checkpoint, a rank in an order at which priors are taken.
+
+    Parameters
+    ----------
+    ranks : int64 array (checkpoints,)
+    starts : int64 array or None
+        Ranks at which ties begin, in an order in time.
+    everything : int64 array (classes, width)
+        Digits of all rows.
+    total : Moments
+        Moments of the rows before each checkpoint.
+    categories : list of CategoryMoments or None
+        Per level from the top, sums over the categories before each checkpoint; where a formula asks for them.
+    """
+
+    ranks: Integers
+    starts: Array | None
+    everything: Integers
+    total: Moments
+    categories: list[CategoryMoments | None] = field(default_factory=list)
+
+    @classmethod
+    def of(
+        cls, ranks: Integers, starts: Array | None, sums: Integers, rule: EncodingRule, spec: SumSpec, ops: Ops
+    ) -> Self:
+        """Add up carried sums of the rows between the checkpoints (checkpoints, classes, width)."""
+        before = np.cumsum(sums, axis=0) - sums
+        return cls(ranks, starts, sums.sum(axis=0), rule.moments(ops, before, spec))
+
+
+def floor_ranks(ranks: Integers) -> Integers:
+    """Ranks with all but their top nine bits cleared."""
+    extra = np.maximum(np.frexp(ranks.astype(np.float64))[1].astype(np.int64) - CHECKPOINT_BITS, 0)
+    return (ranks >> extra) << extra
+
+
+def prior_ranks(starts: Array | None, begins: Integers) -> Integers:
+    """Rank up to which a row's prior is taken: at most 1/256 before what it sees, and never inside a tie.
+
+    `starts` are the ranks at which ties begin, in an order in time.
+    """
+    floored = floor_ranks(begins)
+    if starts is None:
+        return floored
+    back = starts[np.searchsorted(starts, floored, side="right") - 1]
+    return np.where((back == 0) & (begins > 0), begins, back)
+
+
+def checkpoint_ranks(starts: Array | None, n_rows: int, ops: Ops) -> Integers:
+    """Sorted ranks at which priors are taken, 0 among them."""
+    if starts is not None:
+        return np.unique(np.append(prior_ranks(starts, starts), 0))
+    ranks = [np.arange(min(EXACT_RANKS, max(n_rows, 1)))]
+    for bits in range(CHECKPOINT_BITS, max(n_rows, 1).bit_length()):
+        step = 1 << (bits + 1 - CHECKPOINT_BITS)
+        ranks.append(np.arange(1 << bits, min(2 << bits, n_rows), step))
+    return ops.to_device(np.concatenate(ranks))
+
+
+def find_segments(checkpoints: Integers, ranks: Integers) -> NDArray[np.int32]:
+    """Give the segment of each rank: the number of the last checkpoint at or before it."""
+    return (np.searchsorted(checkpoints, ranks, side="right") - 1).astype(np.int32)
 
 
 def state_at_checkpoints(task: EncodingTask, order: Order) -> CheckpointState:
     """Sum the rows before each checkpoint of an order."""
     starts = order.starts if isinstance(order, TimeOrder) else None
-    places = checkpoint_places(starts, len(task.rows), task.ops)
-    sums = sums_by_segment(task, order, places)
-    state = CheckpointState.of(places, starts, sums, task.rule, task.spec, task.ops)
+    ranks = checkpoint_ranks(starts, len(task.rows), task.ops)
+    sums = sums_by_segment(task, order, ranks)
+    state = CheckpointState.of(ranks, starts, sums, task.rule, task.spec, task.ops)
     if not task.rule.needs_categories:
         return state
-    deltas = SegmentMeanDeltas(task, places)
+    deltas = SegmentMeanDeltas(task, ranks)
     deltas.add(tiles_in_order(task, order, task.tile))
     return replace(state, categories=[sums.running() for sums in deltas.sums])
 
@@ -225,3 +320,280 @@ def sums_by_segment(task: EncodingTask, order: Order, checkpoints: Integers) -> 
             carry(sums, layout)
     carry(sums, layout)
     return sums
+
+
+class SequentialScan:
+    """Encodes rows in their order.
+
+    Parameters
+    ----------
+    task : EncodingTask
+        Its rows do not matter.
+    before : CheckpointState
+    shuffled : bool
+        Whether the order is a random one, whose first row gets the mean of all others.
+    burn_in : int
+        Rows at the first `burn_in` ranks get NaN.
+    earlier : CategorySums, optional
+        Sums of all rows before the first.
+    """
+
+    def __init__(
+        self,
+        task: EncodingTask,
+        before: CheckpointState,
+        shuffled: bool,
+        burn_in: int,
+        earlier: CategorySums | None = None,
+    ) -> None:
+        self.task, self.before, self.shuffled, self.burn_in = task, before, shuffled, burn_in
+        self.levels = task.level_codes()
+        self.carries = [carry_of(task, level, before.starts is not None, earlier) for level in self.levels]
+        self.n_encoded, self.at_start = 0, earlier is None
+
+    def encode(self, tile: Tile) -> tuple[Floats, Mask]:
+        """Encode the next rows, and say which rows' categories are unseen."""
+        task, rows, begins = self.task, tile.rows, tile.begins
+        checkpoints = np.searchsorted(self.before.ranks, prior_ranks(self.before.starts, begins))
+        total = self.before.total.at(checkpoints)
+        visible = self._visible_moments(tile, checkpoints, total)
+        root = task.rule.find_prior(total, visible[-1].context.categories)
+        if self.at_start and self.shuffled and task.rule.needs_rows:
+            root[0] = root_of_others(task, self.before.everything, rows)
+        self.at_start = False
+        values, unseen = encode_tile(visible, rows.codes, root, task.rule)
+        if self.burn_in and int(begins[0]) < self.burn_in:
+            values = np.where((begins < self.burn_in)[:, None], np.nan, values)
+        return values, unseen
+
+    def _visible_moments(self, tile: Tile, checkpoints: Integers, total: Moments) -> list[VisibleMoments]:
+        """Give what each row sees at each level, and add the rows to the sums that later rows see."""
+        task, layout = self.task, self.task.spec.layout
+        start, stop = self.n_encoded, self.n_encoded + len(tile.rows)
+        visible: list[VisibleMoments] = []
+        categories = self.before.categories or [None] * len(self.levels)
+        for level, sums, of_level in zip(self.levels, self.carries, categories, strict=True):
+            codes = level.codes(tile.rows)
+            accumulators = task.ops.ordered(tile.rows.with_codes(codes), tile.ties, layout, sums)
+            carry_sums(sums, start, stop, layout)
+            moments = task.rule.moments(task.ops, accumulators, task.spec)
+            of_categories = None if of_level is None else of_level.at(checkpoints)
+            context = task.rule.context(task.ops, total, of_categories, not visible)
+            visible.append(VisibleMoments(moments, context, level.has(codes, task.rule)))
+        self.n_encoded = stop
+        return visible
+
+
+def root_of_others(task: EncodingTask, everything: Integers, rows: Rows) -> Floats:
+    """Prior of the first row of a random order: that of all other rows; `everything` are the sums of all rows."""
+    accumulators = task.ops.zeros((3, *everything.shape), np.int64)
+    accumulators[0] = everything
+    others = task.ops.leave_one_out(accumulators, without_key(rows.block(0, 1)), task.spec.layout)
+    visible = task.rule.moments(task.ops, others, task.spec)
+    root: Floats = task.rule.statistic.find_prior(visible)[0] if task.rule.prior is None else visible.mean[0]
+    return root
+
+
+class AgeingScan:
+    """Encodes rows in order of time, each from the rows before it by their age; otherwise as `SequentialScan`.
+
+    Parameters
+    ----------
+    task : EncodingTask
+        Weights are those on the scale of a row's block; its rows do not matter.
+    plan : OrderedPlan
+    earlier : dict of int to CategorySums
+        Sums of rows before the first to come, by block; those of a window have one.
+    """
+
+    def __init__(self, task: EncodingTask, plan: OrderedPlan, earlier: Mapping[int, CategorySums]) -> None:
+        self.task, self.burn_in, self.steps, self.spec = task, plan.burn_in, plan.steps, task.spec
+        if self.steps is not None:
+            self.spec = replace(task.spec, layout=room_for_two_blocks(task.spec.layout))
+        everything = LevelCodes(1, None, task.ops.zeros(task.key.n_categories + 2, np.int32))
+        self.levels = [everything, *task.level_codes()]
+        roomy = replace(task, spec=self.spec)
+        self.carries = [carry_of(roomy, level, True, None) for level in self.levels]
+        # What the block before gives to these.
+        self.earlier = [carry_of(roomy, level, False, None) for level in self.levels]
+        self.block, self.n_encoded = min(earlier, default=None), 0
+        for block, sums in sorted(earlier.items()):
+            self._go_to(block)
+            for level, running in zip(self.levels, self.carries, strict=True):
+                whole = sums.totals(task.ops) if level is everything else sums
+                running.sums += sums_of_level(roomy, level, whole)
+
+    def which_stay(self, tile: Tile) -> Any:
+        """Say which rows of a tile are encoded: all that are not taken away."""
+        if self.steps is not None or tile.ties is None:
+            return slice(None)
+        return (tile.ties & 1) == 0
+
+    def encode(self, tile: Tile) -> tuple[Floats, Mask]:
+        """Encode the next rows, and say which rows' categories are unseen; of those that stay."""
+        if self.steps is None or tile.ties is None:
+            return self._encode(tile, None)
+        done = []
+        ties = self.task.ops.to_host(tile.ties)
+        blocks = blocks_of(self.steps[ties])
+        cuts = [0, *(np.flatnonzero(np.diff(blocks)) + 1).tolist(), len(ties)]
+        for start, stop in pairwise(cuts):
+            self._go_to(int(blocks[start]))
+            here = slice(start, stop)
+            piece = Tile(None, tile.rows.block(start, stop), tile.begins[here], tile.ties[here])
+            done.append(self._encode(piece, self.steps[ties[here]]))
+        values, unseen = zip(*done, strict=True)
+        return np.concatenate(values), np.concatenate(unseen)
+
+    def _go_to(self, block: int) -> None:
+        """Let sums be on the scale of a block, and rows of blocks before the one before go."""
+        if self.block is not None and block != self.block:
+            for running, earlier in zip(self.carries, self.earlier, strict=True):
+                own = running.sums - earlier.sums
+                earlier.sums[...] = one_block_later(own, self.spec.layout) if block == self.block + 1 else 0
+                running.sums[...] = earlier.sums
+        self.block = block
+
+    def _encode(self, tile: Tile, steps: Integers | None) -> tuple[Floats, Mask]:
+        """Encode rows of one block."""
+        task, stays = self.task, self.which_stay(tile)
+        seen = [self._moments(number, tile, stays, steps) for number in range(len(self.levels))]
+        self.n_encoded += len(tile.rows)
+        total, codes = seen[0], tile.rows.codes[stays]
+        visible = [
+            VisibleMoments(
+                moments,
+                task.rule.context(task.ops, total, None, not number),
+                level.has(level.of_codes(codes), task.rule),
+            )
+            for number, (level, moments) in enumerate(zip(self.levels[1:], seen[1:], strict=True))
+        ]
+        values, unseen = encode_tile(visible, codes, task.rule.find_prior(total, None), task.rule)
+        begins = tile.begins[stays]
+        if self.burn_in and len(begins) and int(begins[0]) < self.burn_in:
+            values = np.where((begins < self.burn_in)[:, None], np.nan, values)
+        return values, unseen
+
+    def _moments(self, number: int, tile: Tile, stays: Any, steps: Integers | None) -> Moments:
+        """Give what each row that stays sees at a level, by its number, and add the rows to what later rows see."""
+        task, layout, running = self.task, self.spec.layout, self.carries[number]
+        rows = tile.rows.with_codes(self.levels[number].codes(tile.rows))
+        sums = task.ops.ordered(rows, tile.ties, layout, running)
+        for digits in (running, self.earlier[number]):
+            carry_sums(digits, self.n_encoded, self.n_encoded + len(rows), layout)
+        assert tile.ties is not None
+        sums, ties = sums[stays], tile.ties[stays]
+        if number:
+            return self._as_seen(sums, steps)
+        # All rows of one time see the same of all categories together.
+        begins = task.ops.xp.ones(len(ties), np.bool_)
+        begins[1:] = ties[1:] != ties[:-1]
+        first = np.flatnonzero(begins)
+        seen = self._as_seen(sums[first], None if steps is None else steps[task.ops.to_host(first)])
+        return seen.at(np.cumsum(begins) - 1)
+
+    def _as_seen(self, sums: Integers, steps: Integers | None) -> Moments:
+        """Give the moments of sums, by the steps of the rows that see them."""
+        task, layout = self.task, self.spec.layout
+        if steps is not None:
+            sums, layout = seen_from(task.ops, sums, layout, steps)
+        return task.rule.moments(task.ops, sums, replace(self.spec, layout=layout))
+
+
+class SegmentMeanDeltas:
+    """Changes of the sums over categories within each segment: each row changes the mean, or other number, of its own.
+
+    Parameters
+    ----------
+    task : EncodingTask
+        Its rows do not matter.
+    checkpoints : int64 array
+    earlier : CategorySums, optional
+        Sums of all rows before the first.
+
+    Attributes
+    ----------
+    sums : list of CategoryMoments
+        Per level from the top, the changes within each segment.
+    """
+
+    def __init__(self, task: EncodingTask, checkpoints: Integers, earlier: CategorySums | None = None) -> None:
+        self.task, self.checkpoints, self.levels = task, checkpoints, task.level_codes()
+        self.carries = [carry_of(task, level, False, earlier) for level in self.levels]
+        nobody = task.ops.zeros((1, task.n_classes, task.spec.layout.width), np.int64)
+        nothing = task.rule.moments(task.ops, nobody, task.spec)
+        shape = (len(checkpoints), task.rule.statistic.of_each_category(nothing).shape[-1])
+        self.sums = [CategoryMoments.none(task.ops, shape) for _ in self.levels]
+        self.n_added = 0
+
+    def add(self, tiles: Iterable[Tile]) -> None:
+        """Add the next rows in the order."""
+        for tile in tiles:
+            segments = find_segments(self.checkpoints, tile.begins)
+            pairs = zip(self.levels, self.carries, self.sums, strict=True)
+            self.sums = [self._add_level(level, running, sums, tile, segments) for level, running, sums in pairs]
+            self.n_added += len(tile.rows)
+
+    def _add_level(
+        self, level: LevelCodes, running: Carry, sums: CategoryMoments, tile: Tile, segments: NDArray[np.int32]
+    ) -> CategoryMoments:
+        """Give the changes at one level with those of the next rows."""
+        task, layout = self.task, self.task.spec.layout
+        rows = tile.rows.with_codes(level.codes(tile.rows))
+        nobody = task.ops.zeros((3, task.n_classes, layout.width), np.int64)
+        before = task.ops.ordered(rows, None, layout, running)
+        carry_sums(running, self.n_added, self.n_added + len(rows), layout)
+        after = before - task.ops.leave_one_out(nobody, without_key(rows), layout)
+        has = level.has(rows.codes, task.rule)
+        gained, lost = (
+            self._by_segment(task.rule.moments(task.ops, accumulators, task.spec), has, segments)
+            for accumulators in (after, before)
+        )
+        return sums.changed(gained, lost)
+
+    def _by_segment(self, moments: Moments, has: Mask, segments: NDArray[np.int32]) -> CategoryMoments:
+        """Sum the numbers of the rows' categories that count, and their squares, per segment and number."""
+        ops, statistic, n_segments = self.task.ops, self.task.rule.statistic, len(self.checkpoints)
+        numbers, weights = statistic.of_each_category(moments), statistic.category_weights(moments)
+        counted = (self.task.rule.which_count(moments) & has[:, None]) & np.isfinite(numbers)
+        by_number = []
+        for number, (column, valid) in enumerate(zip(numbers.T, counted.T, strict=True)):
+            values = np.where(valid, column, 0.0)
+            weight = None if weights is None else np.where(valid, weights[:, number], 0.0)
+            codes = np.where(valid, segments, -1).astype(np.int32)
+            powers = (1, 2) if weight is None else (0, 1, 2)
+            extents = [digit_window(extent) for extent in ops.extents(values, weight, powers)]
+            layout = Layout(*extents) if weight is not None else Layout(Window(), *extents)
+            rows = Rows(codes, target=values, weight=weight)
+            accumulators = ops.accumulate(rows, n_segments, None, 1, 1, layout)[:-2, 0]
+            by_number.append(
+                [Limbs(accumulators[..., columns], window.low) for window, _, columns in layout.measures()]
+            )
+        return CategoryMoments(*(stack(column, axis=1) for column in zip(*by_number, strict=True)))
+
+
+def carry_of(task: EncodingTask, level: LevelCodes, ties: bool, earlier: CategorySums | None) -> Carry:
+    """Sums of one level before the first row to come."""
+    layout = task.spec.layout
+    start = Carry.empty(level.n, task.n_classes, layout.width, ties, task.ops.xp)
+    if earlier is None:
+        return start
+    start.sums[...] = sums_of_level(task, level, earlier)
+    return start
+
+
+def sums_of_level(task: EncodingTask, level: LevelCodes, sums: CategorySums) -> Integers:
+    """Give the digits of one level, in the task's layout, of sums of the categories."""
+    whole = sums.to_device(task.ops)
+    if level.level is not None:
+        whole = whole.sum_by_parent(task.ops, level.level.of_leaf, level.n)
+    digits: Integers = whole.in_layout(task.spec.layout)[:, 0]
+    return digits
+
+
+def carry_sums(sums: Carry, start: int, stop: int, layout: Layout) -> None:
+    """Carry the digits of the sums so far wherever rows [start, stop) go past the room that an int64 has for them."""
+    if start // CARRY_AFTER < stop // CARRY_AFTER:
+        carry(sums.sums, layout)
+        if sums.at_tie.size:
+            carry(sums.at_tie, layout)

@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
-from cpu_fallback.types import Array
 from gpu_encode.fitting.borders import Cut
 from gpu_encode.fitting.columns import Selection, value_of_each_key
 from gpu_encode.formulas.encoding_rule import EncodingRule
@@ -18,7 +17,8 @@ from gpu_encode.formulas.infrequent import Infrequent, check_rule
 from gpu_encode.formulas.scales import check_ranges, check_scale
 from gpu_encode.formulas.statistic import Statistic
 from gpu_encode.schemes import Greedy, KFold, LeaveOneOut, Ordered, Scheme, naming
-from gpu_encode.schemes.plans import FoldPlan, OrderedPlan, Plan, first_rows, leak_of
+from gpu_encode.schemes import resolve as resolve_scheme
+from gpu_encode.schemes.plans import FoldPlan, OrderedPlan, Plan, leak_of
 from gpu_encode.seam import devices
 from gpu_encode.sums.targets import LABELLED, UNDECIDED, Target
 from gpu_encode.tables.frames import Frame, Pieces
@@ -449,28 +449,16 @@ class Parameters:
         """What becomes of missing values, in the words of `EncodingRule`."""
         return "prior" if self.handle_missing == self.as_unseen else self.handle_missing
 
-    def warn_of_nothing_seen(self, columns: list[Array], plan: Plan) -> None:
-        """Warn once of rows that see no rows at all; `columns` are encodings whose prior is a mean of what is seen."""
-        if isinstance(plan, OrderedPlan) and plan.burn_in:
-            return
-        empty: Any = None
-        for column in columns:
-            # The smallest number is NaN where any is.
-            if len(column) and bool(np.isnan(column.min())):
-                empty = np.isnan(column) if empty is None else empty | np.isnan(column)
-        if empty is not None:
-            self.warn_of_blind_rows(int(empty.sum()), plan)
+    def warn_of_plans(self, plans: Sequence[Plan], count_blind: Callable[[Plan], Any] = lambda _: 0) -> None:
+        """Warn, once for each plan, of training encodings off which the own target can be read, and of blind rows.
 
-    def warn_of_leak(self, plan: Plan) -> None:
-        """Warn of training encodings off which the own target can be read."""
-        if self.reads_target and (leak := leak_of(plan)):
-            warn(leak, LeakWarning)
-
-    def warn_of_first_rows(self, plan: Plan, n_rows: int) -> None:
-        """Warn of rows that see no rows, of encodings that may be NaN for reasons of their own."""
-        in_folds = isinstance(plan, FoldPlan) and not plan.blow_up
-        if number := "Some" if in_folds else first_rows(plan, n_rows):
-            self.warn_of_blind_rows(number, plan)
+        `count_blind` gives the number of rows of a plan that see no rows at all, or "Some".
+        """
+        for plan in dict(zip(map(id, plans), plans, strict=True)).values():
+            if self.reads_target and (leak := leak_of(plan)):
+                warn(leak, LeakWarning)
+            if number := count_blind(plan):
+                self.warn_of_blind_rows(number, plan)
 
     def warn_of_blind_rows(self, number: object, plan: Plan) -> None:
         """Warn of so many rows that see no rows at all, unless encodings are NaN for other reasons, too."""
@@ -527,6 +515,45 @@ def read_each(given: Any, others: Any, read: Callable[[Any, str], Any], name: st
     if not isinstance(given, Mapping):
         return read(given, name), {}
     return read(others, name), {key: read(value, f"{name}[{key!r}]") for key, value in given.items()}
+
+
+def read_scheme(encoder: Any) -> dict[str, Any]:
+    """Read the `cv` of an encoder, one for all keys, as fields of `Parameters`."""
+    scheme = resolve_scheme(encoder.cv, getattr(encoder, "shuffle", True), encoder.random_state, encoder._owner)
+    of_numbers = [scheme] if isinstance(scheme, KFold) and scheme is not encoder.cv else []
+    return {"scheme": scheme, "of_numbers": of_numbers}
+
+
+def read_schemes(encoder: Any, by_default: Any = 5, auto: Any = None) -> dict[str, Any]:
+    """Read the `cv` of an encoder whose keys may have schemes of their own, as fields of `Parameters`.
+
+    Parameters
+    ----------
+    encoder : Encoder
+    by_default : object
+        What keys get that a dict does not name.
+    auto : object, optional
+        What the word "auto" means, where `cv` may be that.
+    """
+    # What is given for several keys is one scheme, of one draw.
+    read: dict[int, tuple[Any, Scheme]] = {}
+    of_numbers: list[KFold] = []
+
+    def read_one(cv: Any, name: str) -> Scheme:
+        given = auto if auto is not None and isinstance(cv, str) and cv == "auto" else cv
+        if id(given) not in read:
+            scheme = resolve_scheme(given, encoder.shuffle, encoder.random_state, encoder._owner, name)
+            several = getattr(scheme, "blow_up", False) or not getattr(scheme, "average", True)
+            if several and isinstance(encoder.cv, Mapping):
+                law = "must give one column for each encoding: give columns of such a scheme an encoder of their own"
+                raise bad_parameter(encoder._owner, name, scheme, law)
+            read[id(given)] = given, scheme
+            if isinstance(scheme, KFold) and scheme is not given:
+                of_numbers.append(scheme)
+        return read[id(given)][1]
+
+    scheme, by_key = read_each(encoder.cv, by_default, read_one, "cv")
+    return {"scheme": scheme, "scheme_by_key": by_key, "of_numbers": of_numbers}
 
 
 def list_indicators(indicators: Any) -> Any:

@@ -1,20 +1,28 @@
-"""What every scheme works on, one entry and one target of the rows at hand; and the columns that it fills."""
+"""What every scheme works on, one key and one target of the rows at hand: sums, tables made of them, and columns."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from cpu_fallback.decay import blocks_of, room_for_two_blocks
 from cpu_fallback.exact import Floats
 from cpu_fallback.fused_rules import FusedRule
-from cpu_fallback.types import MISSING, UNKNOWN, Array, Codes, Folds, Layout, Rows
-from gpu_encode.formulas.encoding_rule import EncodingRule, EncodingTable, Mask
+from cpu_fallback.row_numbers import FoldPattern, fold_array
+from cpu_fallback.types import MISSING, UNKNOWN, Array, Codes, Folds, Layout, Rows, written
+from gpu_encode.formulas.earlier_dates import EarlierDates
+from gpu_encode.formulas.encoding_rule import EncodingRule, EncodingTable, Mask, SeenSums
+from gpu_encode.formulas.order_statistics import OtherRows
+from gpu_encode.formulas.statistic_names import SECONDS_SINCE_LAST
+from gpu_encode.schemes.plans import Ageing, FoldPlan
 from gpu_encode.seam import devices
-from gpu_encode.seam.ops import Ops, device_of, put
+from gpu_encode.seam.ops import Ops, device_of, put, tiles
 from gpu_encode.sums.category_sums import CategorySums, SumSpec, windows
+from gpu_encode.sums.decay import add_earlier_block, seen_from
 from gpu_encode.sums.distributions import Distribution
+from gpu_encode.sums.moments import Moments
 from gpu_encode.sums.targets import MANY_CLASSES, backend_for, check_room
 from gpu_encode.tables.categories.keys import CategoryIndex, Columns, all_present
 from gpu_encode.tables.categories.levels import Level
@@ -27,7 +35,7 @@ LEAST_ROWS = 1 << 10
 
 @dataclass(frozen=True)
 class EncodingTask:
-    """One entry and one target of the rows at hand.
+    """One key and one target of the rows at hand.
 
     Parameters
     ----------
@@ -42,6 +50,8 @@ class EncodingTask:
         Sums over all rows, where they are known already; the rows may then have no codes.
     vocabulary : Vocabulary, optional
         What the numbers of the rows' values stand for, where these are text or dates.
+    in_order : OtherRows, optional
+        The values behind `sums`, where they have been sorted already.
     """
 
     ops: Ops
@@ -52,6 +62,7 @@ class EncodingTask:
     rule: EncodingRule
     sums: CategorySums | None = None
     vocabulary: Vocabulary | None = None
+    in_order: OtherRows | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "ops", backend_for(self.ops, self.rows.target))
@@ -64,7 +75,7 @@ class EncodingTask:
 
     @property
     def dates(self) -> FactorizedColumn:
-        """The rows' own values as places among the labels, -1 where a row has none."""
+        """The rows' own values as indices among the labels, -1 where a row has none."""
         assert self.rows.target is not None
         assert self.vocabulary is not None
         return FactorizedColumn(self.rows.target, self.vocabulary)
@@ -84,9 +95,8 @@ class EncodingTask:
         """Sum the rows per (category, fold, class)."""
         if self.sums is not None and folds is None:
             return self.sums
-        sums = CategorySums.measure(
-            self.ops, self.rows, self.key.n_categories, folds, n_folds, self.n_classes, self.spec
-        )
+        shape = self.key.n_categories, n_folds, self.n_classes
+        sums = CategorySums.measure(self.ops, self.rows, shape, self.spec, folds)
         if not self.rule.needs.distribution:
             return sums
         return replace(sums, distribution=Distribution.measure(self.ops, self.rows, folds, n_folds))
@@ -325,3 +335,191 @@ def indicator(ops: Ops, unseen: NDArray[np.bool_], codes: Codes, folds: Folds) -
     ops.gather(unseen[..., None].astype(np.float64), codes, folds, flags)
     unseen_rows: NDArray[np.bool_] = flags[:, 0] != 0
     return unseen_rows
+
+
+def sum_by_fold(task: EncodingTask, plan: FoldPlan) -> CategorySums:
+    """Sum rows by category and fold, with their weights by age where they lose weight."""
+    return task.weighed(plan.weights).measure(plan.folds, plan.n_folds)
+
+
+def see_new_rows(sums: CategorySums, plan: FoldPlan, ops: Ops) -> CategorySums:
+    """Give the sums that new rows see, of sums by fold."""
+    if plan.ageing is not None:
+        sums, plan = as_views(sums, plan, plan.ageing, ops)
+    return sums.visible(ops, plan.new_rows)
+
+
+def as_views(sums: CategorySums, plan: FoldPlan, ageing: Ageing, ops: Ops) -> tuple[CategorySums, FoldPlan]:
+    """Give sums by view for sums by fold of rows that lose weight, and the plan by which each view sees its own.
+
+    The last view is that of new rows.
+    """
+    blocks, steps = ageing.by_fold.T
+    steps = np.append(steps, ageing.steps[-1])
+    visibility, lag = np.concatenate([plan.visibility, plan.new_rows]), blocks_of(steps)[:, None] - blocks
+    seen, layout = ops.visible(sums.accumulators, visibility * (lag == 0)), sums.spec.layout
+    if (before := visibility * (lag == 1)).any():
+        earlier, layout = ops.visible(sums.accumulators, before), room_for_two_blocks(layout)
+        seen = add_earlier_block(seen, earlier, sums.spec.layout)
+    seen, layout = seen_from(ops, seen, layout, steps)
+    views = np.eye(len(steps), dtype=np.int64)
+    spec = replace(sums.spec, layout=layout)
+    return CategorySums(seen, spec, 1), replace(plan, visibility=views[:-1], new_rows=views[-1:], ageing=None)
+
+
+@dataclass(frozen=True, eq=False)
+class FoldTables:
+    """What the sums of one key and one target by fold give, whether one process has summed all rows or several have.
+
+    Parameters
+    ----------
+    visible : CategorySums
+        What new rows see.
+    encodings : EncodingTable
+        Of training rows, by category and fold.
+    total : Moments, optional
+        All rows that each fold sees; None of blow-up columns, whose encodings do not depend on the row's fold.
+    seen : Distribution, optional
+        The dates that each fold sees, where encodings follow from them; a fold whose rows get NaN sees none.
+    """
+
+    visible: CategorySums
+    encodings: EncodingTable
+    total: Moments | None = None
+    seen: Distribution | None = None
+
+
+def tables_by_fold(
+    task: EncodingTask, sums: CategorySums, plan: FoldPlan, dtype: Any = np.float64, total: Moments | None = None
+) -> FoldTables:
+    """Make the encodings of training rows, and the sums that new rows see, from sums by category and fold.
+
+    Parameters
+    ----------
+    task : EncodingTask
+        Its rows do not matter.
+    sums : CategorySums
+    plan : FoldPlan
+    dtype : dtype, default=float64
+        What the encodings will be rounded to.
+    total : Moments, optional
+        All rows that each fold sees, where another key of the same target has found them already.
+    """
+    ops, rule, leaf = task.ops, task.rule, None
+    if plan.ageing is not None:
+        sums, plan = as_views(sums, plan, plan.ageing, ops)
+    if plan.blow_up:
+        visible = sums.visible(ops, plan.new_rows)
+        return FoldTables(visible, flatten(SeenSums(visible, None, rule, ops).table(task.key)))
+    seen = SeenSums(sums, plan.visibility, rule, ops)
+    if total is None:
+        total, leaf = seen.total_and_leaf()
+    few, backend = sums.few_on_host(ops)
+    visible = few.visible(backend, plan.new_rows)
+    encodings = seen.table(task.key, total, leaf, dtype)
+    for fold in plan.blind:
+        encodings.values[:, fold] = np.nan
+    if not rule.needs.dates or sums.distribution is None:
+        return FoldTables(visible, encodings, total)
+    sighted = np.array([line * (fold not in plan.blind) for fold, line in enumerate(plan.visibility)])
+    return FoldTables(visible, encodings, total, sums.distribution.visible(sighted))
+
+
+def flatten(encodings: EncodingTable) -> EncodingTable:
+    """Give a table with one view, in which the views of this one stand side by side: output by output."""
+    values = np.moveaxis(encodings.values, 1, 2).reshape(len(encodings.values), 1, -1)
+    whole = values if values.flags.c_contiguous else values.copy()
+    return EncodingTable(whole, np.all(encodings.unseen, axis=1, keepdims=True))
+
+
+class DatedRows(NamedTuple):
+    """Rows with a date of their own.
+
+    Parameters
+    ----------
+    ops : Ops
+    codes : int32 array (rows,)
+        Category of each row.
+    folds : Folds
+        View of each row; None: all rows have one view.
+    dates : FactorizedColumn
+    name : object
+        Name of the column of dates, for messages.
+    """
+
+    ops: Ops
+    codes: Codes
+    folds: Folds
+    dates: FactorizedColumn
+    name: object
+
+    @classmethod
+    def of(cls, task: EncodingTask, folds: Folds = None) -> "DatedRows":
+        """Give the rows of a task."""
+        return cls(task.ops, task.rows.codes, folds, task.dates, task.key.entry.name)
+
+
+@dataclass(frozen=True, eq=False)
+class Elapsed:
+    """The encoding that no row looks up by its category alone: seconds since the last date.
+
+    Parameters
+    ----------
+    target : int
+        Number of the column of dates among the targets.
+    column : int
+        Position among the encodings of the key.
+    earlier : EarlierDates
+    """
+
+    target: int
+    column: int
+    earlier: EarlierDates
+
+    @classmethod
+    def of(
+        cls,
+        task: EncodingTask,
+        distribution: Distribution | None,
+        encodings: EncodingTable | None = None,
+        before: tuple[int, int] = (0, 0),
+    ) -> "list[Elapsed]":
+        """Give the column of a task that has it.
+
+        Parameters
+        ----------
+        task : EncodingTask
+            Its rows do not matter.
+        distribution : Distribution, optional
+            The dates that each view sees.
+        encodings : EncodingTable, optional
+            By category and view: which of them count as unseen; None where rows tell.
+        before : tuple of int
+            Targets of the key before this one, and their encodings.
+        """
+        if not task.rule.needs.dates or distribution is None or task.vocabulary is None:
+            return []
+        statistic: Any = task.rule.statistic
+        unseen = None if encodings is None else task.ops.to_host(encodings.unseen)
+        earlier = EarlierDates.of(distribution, task.vocabulary, task.key.n_categories, unseen)
+        return [cls(before[0], before[1] + statistic.statistics.index(SECONDS_SINCE_LAST), earlier)]
+
+    def write(self, rows: DatedRows, out: Array, unseen: Mask | None = None) -> None:
+        """Write the seconds of the rows that see an earlier date to their column of `out` (rows, outputs).
+
+        Others keep what stands there, as do rows that are `unseen`.  The host computes, so that every backend has the
+        same bits.
+        """
+        ops, fetch = rows.ops, rows.ops.to_host
+        categories, indices = fetch(written(rows.codes)), fetch(written(rows.dates.codes))
+        by_row = rows.folds if rows.folds is None or isinstance(rows.folds, FoldPattern) else fetch(rows.folds)
+        hidden = None if unseen is None else fetch(unseen)
+        compared = self.earlier.compare(rows.dates.vocabulary, rows.name)
+        for start, stop in tiles(len(categories), ops.TILE):
+            tile = slice(start, stop)
+            views = fold_array(by_row, start, stop)
+            seconds = self.earlier.seconds(categories[tile], 0 if views is None else views, indices[tile], compared)
+            if hidden is not None:
+                seconds[hidden[tile]] = np.nan
+            kept = fetch(out[tile, self.column])
+            out[tile, self.column] = ops.to_device(np.where(np.isnan(seconds), kept, seconds).astype(kept.dtype))

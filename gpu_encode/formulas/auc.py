@@ -64,7 +64,8 @@ def roc_auc_score(y_true: Vector, y_score: Table, *, sample_weight: Vector | Non
     with devices.explain_memory():
         counter, scores = read("roc_auc_score", y_true, y_score, sample_weight)
         areas = [counter.area(column) for column in scores]
-    return areas[0] if n_dimensions(y_score) == 1 else np.array(areas)
+    shape = np.shape(y_score) if isinstance(y_score, (list, tuple)) else getattr(y_score, "shape", (0,))
+    return areas[0] if len(shape) == 1 else np.array(areas)
 
 
 class RocCurve(NamedTuple):
@@ -173,9 +174,3 @@ def read_scores(owner: str, columns: Sequence[Any], backend: Ops, role: str) -> 
             raise ValueError(f"{owner} needs a score for every row. Column {number} of {role} holds NaN.")
         scores.append(column)
     return scores
-
-
-def n_dimensions(data: Any) -> int:
-    """Give the dimensions of an array, a series, a table or a list."""
-    shape = getattr(data, "shape", None)
-    return np.ndim(data) if isinstance(data, (list, tuple)) else 1 if shape is None else len(shape)

@@ -8,9 +8,9 @@ from numpy.typing import NDArray
 
 from cpu_fallback.exact import Floats
 from cpu_fallback.types import Array
-from gpu_encode.formulas.statistic import Context, Needs, Statistic, side_by_side
+from gpu_encode.formulas.statistic import Context, Statistic, side_by_side
 from gpu_encode.seam.ops import Ops
-from gpu_encode.sums.moments import Moments
+from gpu_encode.sums.moments import Moments, Needs
 from gpu_encode.words.errors.parameters import bad_option, check_number, check_option
 
 OWNER = "CatBoostEncoder"

@@ -29,10 +29,10 @@ class EarlierDates:
     dates : Vocabulary
         Sorted distinct dates of all rows.
     n_categories : int
-    keys : int64 array (places,)
-        Row of a table by category times the number of dates, plus the date's place; ascending.
-    latest : int64 array (places, views)
-        The last place, up to each one, that a view sees; -1 where there is none.
+    keys : int64 array (dates,)
+        Row of a table by category times the number of dates, plus the date's index; ascending.
+    latest : int64 array (dates, views)
+        The index of the last date, up to each one, that a view sees; -1 where there is none.
     """
 
     dates: Vocabulary
@@ -76,7 +76,7 @@ class EarlierDates:
             Categories; -1 is missing, -2 unknown.
         views : int array (rows,) or int
         dates : int array (rows,)
-            Place of each row's date among those compared, -1 where it has none.
+            Index of each row's date among those compared, -1 where a row has none.
         compared : Compared
 
         Returns
@@ -87,8 +87,8 @@ class EarlierDates:
         if not len(self.keys):
             return np.full(len(codes), np.nan)
         group = table_rows(codes, self.n_categories) * len(compared.known)
-        place = np.searchsorted(self.keys, group + compared.earlier[dates]) - 1
-        latest = np.where(place >= 0, self.latest[place, views], -1)
+        index = np.searchsorted(self.keys, group + compared.earlier[dates]) - 1
+        latest = np.where(index >= 0, self.latest[index, views], -1)
         found = (dates >= 0) & (latest >= 0) & (self.keys[latest] >= group)
         before = compared.known[np.where(found, self.keys[latest] - group, 0)]
         # Two dates may lie further apart than an int64 says, not than an uint64 does.

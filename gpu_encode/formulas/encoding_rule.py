@@ -1,4 +1,4 @@
-"""From sums to encodings: the one place where sums, statistic, prior and policies meet.
+"""From sums to encodings: the one module in which sums, statistic, prior and policies meet.
 
 Two shapes share every step: tables per (category, view), and tiles of rows (leave-one-out and ordered), in which each
 row has sums of its own.  A view is what one fold sees.
@@ -6,7 +6,7 @@ row has sums of its own.  A view is what one fold sees.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,14 +14,15 @@ from numpy.typing import NDArray
 from cpu_fallback.cached import cached_property
 from cpu_fallback.exact import Floats, Integers, Scaled
 from cpu_fallback.fused_rules import AS_CATEGORY, AS_NAN, AS_PRIOR, Blend, PopulationMoments
+from cpu_fallback.types import MISSING, UNKNOWN
 from gpu_encode.formulas.infrequent import Infrequent
 from gpu_encode.formulas.order_statistics import OfViews
 from gpu_encode.formulas.scales import on_scale
 from gpu_encode.formulas.smoothing import describe_shrinkage, exact_prior
-from gpu_encode.formulas.statistic import Context, Needs, Statistic
+from gpu_encode.formulas.statistic import Context, Statistic
 from gpu_encode.seam.ops import Ops, device_of
 from gpu_encode.sums.category_sums import CategorySums, SumSpec
-from gpu_encode.sums.moments import CategoryMoments, Moments
+from gpu_encode.sums.moments import CategoryMoments, Moments, Needs
 from gpu_encode.tables.categories.keys import CategoryIndex
 
 Mask = NDArray[np.bool_]
@@ -102,30 +103,7 @@ class EncodingRule:
 
     def moments(self, ops: Ops, accumulators: Integers, spec: SumSpec) -> Moments:
         """Round the sums in accumulators to the moments that the statistic needs."""
-        needs = self.needs
-        return Moments.of(
-            ops,
-            accumulators,
-            spec,
-            variances=needs.squares,
-            totals=needs.totals,
-            from_above=needs.totals_from_above,
-            others=needs.others,
-            cubes=needs.cubes,
-            sums=needs.digits,
-        )
-
-    def moments_of_views(self, ops: Ops, sums: CategorySums, visibility: Visibility) -> Moments:
-        """Round the sums of every category and view."""
-        n_rows, views = len(sums.accumulators), sums.n_views if visibility is None else len(visibility)
-        views = max(views, sums.n_views)
-        # Sums of several views take several times the memory, so they exist for a tile of categories at a time.
-        size = max(ops.TILE // max(views * sums.accumulators.shape[2], 1), 1) if views > 1 else LARGE_TILE
-        if n_rows <= size:
-            seen = sums.part(0, n_rows).visible(ops, visibility)
-            return self.moments(ops, seen.accumulators, seen.spec)
-        tiles = (sums.part(start, start + size).visible(ops, visibility) for start in range(0, n_rows, size))
-        return Moments.concatenate(self.moments(ops, tile.accumulators, tile.spec) for tile in tiles)
+        return Moments.of(ops, accumulators, spec, self.needs)
 
     @property
     def needs_rows(self) -> bool:
@@ -206,132 +184,169 @@ class EncodingTable:
     lost: int | None = None
 
 
-def total_of_views(sums: CategorySums, visibility: Visibility, rule: EncodingRule, ops: Ops) -> Moments:
-    """Give the moments of all rows that each view sees, whatever their category.
+class SeenSums(NamedTuple):
+    """Sums of one key and one target, which views see them, and the rule that makes encodings of them.
 
-    They lie on the host where the backend makes tables in one pass.
+    Parameters
+    ----------
+    sums : CategorySums
+        By category and fold.
+    visibility : int64 array (views, folds) or None
+        1 where a view sees a fold; None: each fold is a view of its own.
+    rule : EncodingRule
+    ops : Ops
     """
-    if ops.fused is not None and rule.describe_fused() is not None:
-        totals, backend = sums.totals_on_host(ops)
-        return rule.moments_of_views(backend, totals, visibility).at(0)
-    return rule.moments_of_views(ops, sums.totals(ops), visibility).at(0)
 
+    sums: CategorySums
+    visibility: Visibility
+    rule: EncodingRule
+    ops: Ops
 
-def total_and_leaf(
-    sums: CategorySums, visibility: Visibility, rule: EncodingRule, ops: Ops
-) -> tuple[Moments, Moments | None]:
-    """Give `total_of_views`; and in the same step, which costs no more, what each view sees of each of few categories.
+    def moments(self) -> Moments:
+        """Round what each view sees of each category."""
+        rule, ops, sums, visibility = self.rule, self.ops, self.sums, self.visibility
+        n_rows, views = len(sums.accumulators), sums.n_views if visibility is None else len(visibility)
+        views = max(views, sums.n_views)
+        # Sums of several views take several times the memory, so they exist for a tile of categories at a time.
+        size = max(ops.TILE // max(views * sums.accumulators.shape[2], 1), 1) if views > 1 else LARGE_TILE
+        if n_rows <= size:
+            seen = sums.part(0, n_rows).visible(ops, visibility)
+            return rule.moments(ops, seen.accumulators, seen.spec)
+        tiles = (sums.part(start, start + size).visible(ops, visibility) for start in range(0, n_rows, size))
+        return Moments.concatenate(rule.moments(ops, tile.accumulators, tile.spec) for tile in tiles)
 
-    None of many categories, which would be copied, and where the backend may do without.
-    """
-    if ops.fused is not None or sums.accumulators.size > ops.TILE:
-        return total_of_views(sums, visibility, rule, ops), None
-    everything = sums.totals(ops).part(0, 1)
-    accumulators = np.concatenate([everything.accumulators, sums.accumulators])
-    both = rule.moments_of_views(ops, replace(everything, accumulators=accumulators), visibility)
-    return both.at(0), both.at(slice(1, None))
+    def total(self) -> Moments:
+        """Round what each view sees of all rows, whatever their category.
 
+        The moments lie on the host where the backend makes tables in one pass.
+        """
+        if self.ops.fused is not None and self.rule.describe_fused() is not None:
+            totals, backend = self.sums.totals_on_host(self.ops)
+            return self._replace(sums=totals, ops=backend).moments().at(0)
+        return self._replace(sums=self.sums.totals(self.ops)).moments().at(0)
 
-def table(
-    sums: CategorySums,
-    visibility: Visibility,
-    key: CategoryIndex,
-    rule: EncodingRule,
-    ops: Ops,
-    total: Moments | None = None,
-    leaf: Moments | None = None,
-    dtype: Any = np.float64,
-) -> EncodingTable:
-    """Encode every category for every view; without a visibility matrix each fold is a view of its own.
+    def total_and_leaf(self) -> tuple[Moments, Moments | None]:
+        """Give `total`; and, of few categories, what each view sees of each: to round both at once costs no more.
 
-    `total` is `total_of_views`, and `leaf` what each view sees of each category, where the caller has them already.
-    Encodings are float64, or `dtype` where that costs nothing.
-    """
-    if total is None:
-        total = total_of_views(sums, visibility, rule, ops)
-    if leaf is None:
-        if not key.levels and (fused := in_one_pass(sums, visibility, rule, total, ops, dtype)) is not None:
-            return fused
-        if device_of(ops) != "cpu":
-            # That on the host is of no use to array expressions on a device.
-            total = rule.moments_of_views(ops, sums.totals(ops), visibility).at(0)
-        leaf = rule.moments_of_views(ops, sums, visibility)
-    leaf, counted, infrequent = split_infrequent(sums, visibility, rule, ops, total, leaf)
-    blocks: list[Floats] = []
-    if rule.needs.table:
-        if sums.distribution is None:
-            values, prior = rule.statistic.encode_table(ops, leaf, counted, total, sums.spec.classification)
+        None of many categories, which would be copied, and where the backend may do without.
+        """
+        sums = self.sums
+        if self.ops.fused is not None or sums.accumulators.size > self.ops.TILE:
+            return self.total(), None
+        everything = sums.totals(self.ops).part(0, 1)
+        accumulators = np.concatenate([everything.accumulators, sums.accumulators])
+        both = self._replace(sums=replace(everything, accumulators=accumulators)).moments()
+        return both.at(0), both.at(slice(1, None))
+
+    def table(
+        self, key: CategoryIndex, total: Moments | None = None, leaf: Moments | None = None, dtype: Any = np.float64
+    ) -> EncodingTable:
+        """Encode every category for every view.
+
+        `total` is `self.total()`, and `leaf` is `self.moments()`, where the caller has them already.  Encodings are
+        float64, or `dtype` where that costs nothing.
+        """
+        sums, rule, ops = self.sums, self.rule, self.ops
+        if total is None:
+            total = self.total()
+        if leaf is None:
+            if not key.levels and (fused := self.table_in_one_pass(total, dtype)) is not None:
+                return fused
+            if device_of(ops) != "cpu":
+                # That on the host is of no use to array expressions on a device.
+                total = self._replace(sums=sums.totals(ops)).moments().at(0)
+            leaf = self.moments()
+        leaf, counted, infrequent = self.split_infrequent(total, leaf)
+        blocks: list[Floats] = []
+        if rule.needs.table:
+            if sums.distribution is None:
+                values, prior = rule.statistic.encode_table(ops, leaf, counted, total, sums.spec.classification)
+            else:
+                in_order = OfViews.of(sums.distribution.visible(self.visibility), sums.n_categories)
+                values, prior = rule.statistic.encode_in_order(ops, leaf, total, in_order)
+            prior = np.broadcast_to(prior, values.shape)
         else:
-            in_order = OfViews.of(sums.distribution.visible(visibility), sums.n_categories)
-            values, prior = rule.statistic.encode_in_order(ops, leaf, total, in_order)
-        prior = np.broadcast_to(prior, values.shape)
-    else:
-        categories = rule.categories_of(leaf, counted)
-        prior = rule.find_prior(total, categories)
-        prior = np.broadcast_to(prior, (len(leaf.n), *prior.shape))
-        if key.levels:
-            blocks, prior = encode_levels(sums, visibility, key, rule, ops, total, prior)
-        values = rule.statistic.encode(leaf, rule.context(ops, total, categories, not key.levels), prior)
-    if infrequent is not None and rule.pools_infrequent:
-        # The last row is that of all infrequent categories together.
-        values, counted, prior = np.where(infrequent, values[-1], values[:-1]), counted[:-1] | infrequent, prior[:-1]
-    return assemble(values, prior, counted, blocks, rule)
+            categories = rule.categories_of(leaf, counted)
+            prior = rule.find_prior(total, categories)
+            prior = np.broadcast_to(prior, (len(leaf.n), *prior.shape))
+            if key.levels:
+                blocks, prior = self._encode_levels(key, total, prior)
+            values = rule.statistic.encode(leaf, rule.context(ops, total, categories, not key.levels), prior)
+        if infrequent is not None and rule.pools_infrequent:
+            # The last row is that of all infrequent categories together.
+            values, counted, prior = (
+                np.where(infrequent, values[-1], values[:-1]),
+                counted[:-1] | infrequent,
+                prior[:-1],
+            )
+        return assemble(values, prior, counted, blocks, rule)
 
+    def table_in_one_pass(self, total: Moments, dtype: Any, less_one: bool = False) -> EncodingTable | None:
+        """Give the table from one pass of the backend over the accumulators; None where it has no such pass.
 
-def encode_levels(
-    sums: CategorySums,
-    visibility: Visibility,
-    key: CategoryIndex,
-    rule: EncodingRule,
-    ops: Ops,
-    total: Moments,
-    prior: Floats,
-) -> tuple[list[Floats], Floats]:
-    """Encode the levels above the categories, from the top; and give the encoding right above each category.
+        The bits are those of `table`, which takes several passes.  It serves keys without levels, and rules by which no
+        category depends on another; `total` is what each view sees in all.
+        """
+        rule, ops, spec = self.rule, self.ops, self.sums.spec
+        if ops.fused is None or (blend := rule.describe_fused()) is None:
+            return None
+        prior = rule.find_prior(total, None)
+        variance = total.variance if rule.needs.squares else Scaled(prior[:0], np.zeros_like(prior[:0], np.int64))
+        population = PopulationMoments(prior, variance.fraction, variance.exponent)
+        exact = exact_prior(rule.context(ops, total), prior) if rule.needs.digits else None
+        given = blend, rule.describe_missing(), population, exact, less_one, dtype
+        encoded = ops.fused.encode_categories(
+            self.sums.accumulators, spec.layout, spec.first_output, self.visibility, *given
+        )
+        return None if encoded is None else EncodingTable(*encoded)
 
-    `prior` is that of all rows, for each category.
-    """
-    blocks: list[Floats] = []
-    root = prior[-1]
-    for level in key.levels:
-        above = rule.moments_of_views(ops, sums.sum_by_parent(ops, level.of_leaf, level.n).part(0, level.n), visibility)
-        counted = rule.which_count(above)
-        parent = blocks[-1][ops.to_device(level.parent)] if blocks else np.broadcast_to(root, (level.n, *root.shape))
-        context = rule.context(ops, total, rule.categories_of(above, counted), not blocks)
-        blocks.append(np.where(counted, rule.statistic.encode(above, context, parent), parent))
-        of_row = ops.to_device(np.append(level.of_leaf, [-1, -1]))
-        reached = blocks[-1][np.maximum(of_row, 0)] if level.n else prior
-        prior = np.where((of_row >= 0)[:, None, None], reached, prior)
-    return blocks, prior
+    def split_infrequent(self, total: Moments, leaf: Moments) -> tuple[Moments, Mask, Mask | None]:
+        """Give what is seen of each category, which of them count, and which are infrequent, if any may be.
 
+        Where the infrequent ones are one category together, it stands behind all others.
+        """
+        rule, ops = self.rule, self.ops
+        counted = rule.which_leaves_count(leaf)
+        if rule.infrequent is None:
+            return leaf, counted, None
+        infrequent = rule.infrequent.among(ops, leaf.n, counted, total.n)
+        counted &= ~infrequent
+        if not rule.infrequent.pooled:
+            return leaf, counted, infrequent
+        pool = rule.moments(ops, self._pool(infrequent)[None], self.sums.spec)
+        counted = np.concatenate([counted, infrequent.any(axis=0, keepdims=True)])
+        return Moments.concatenate([leaf, pool]), counted, infrequent
 
-def split_infrequent(
-    sums: CategorySums, visibility: Visibility, rule: EncodingRule, ops: Ops, total: Moments, leaf: Moments
-) -> tuple[Moments, Mask, Mask | None]:
-    """Give what is seen of each category, which of them count, and which are infrequent, if any may be.
+    def _pool(self, infrequent: Mask) -> Integers:
+        """Sum the infrequent categories of each view (views, classes, width)."""
+        ops, sums, views = self.ops, self.sums, infrequent.shape[1]
+        size = max(ops.TILE // max(views * sums.accumulators.shape[2], 1), 1)
+        pool = ops.zeros((views, *sums.accumulators.shape[2:]), np.int64)
+        for start in range(0, len(sums.accumulators), size):
+            accumulators = sums.part(start, start + size).visible(ops, self.visibility).accumulators
+            pool += np.where(infrequent[start : start + size, ..., None], accumulators, 0).sum(axis=0)
+        return pool
 
-    Where the infrequent ones are one category together, it stands behind all others.
-    """
-    counted = rule.which_leaves_count(leaf)
-    if rule.infrequent is None:
-        return leaf, counted, None
-    infrequent = rule.infrequent.among(ops, leaf.n, counted, total.n)
-    counted &= ~infrequent
-    if not rule.infrequent.pooled:
-        return leaf, counted, infrequent
-    pool = rule.moments(ops, pool_infrequent(ops, sums, visibility, infrequent)[None], sums.spec)
-    counted = np.concatenate([counted, infrequent.any(axis=0, keepdims=True)])
-    return Moments.concatenate([leaf, pool]), counted, infrequent
+    def _encode_levels(self, key: CategoryIndex, total: Moments, prior: Floats) -> tuple[list[Floats], Floats]:
+        """Encode the levels above the categories, from the top; and give the encoding right above each category.
 
-
-def pool_infrequent(ops: Ops, sums: CategorySums, visibility: Visibility, infrequent: Mask) -> Integers:
-    """Sum the infrequent categories of each view (views, classes, width)."""
-    views, size = infrequent.shape[1], max(ops.TILE // max(infrequent.shape[1] * sums.accumulators.shape[2], 1), 1)
-    pool = ops.zeros((views, *sums.accumulators.shape[2:]), np.int64)
-    for start in range(0, len(sums.accumulators), size):
-        accumulators = sums.part(start, start + size).visible(ops, visibility).accumulators
-        pool += np.where(infrequent[start : start + size, ..., None], accumulators, 0).sum(axis=0)
-    return pool
+        `prior` is that of all rows, for each category.
+        """
+        rule, ops, root = self.rule, self.ops, prior[-1]
+        blocks: list[Floats] = []
+        for level in key.levels:
+            of_level = self.sums.sum_by_parent(ops, level.of_leaf, level.n).part(0, level.n)
+            above = self._replace(sums=of_level).moments()
+            counted = rule.which_count(above)
+            parent = (
+                blocks[-1][ops.to_device(level.parent)] if blocks else np.broadcast_to(root, (level.n, *root.shape))
+            )
+            context = rule.context(ops, total, rule.categories_of(above, counted), not blocks)
+            blocks.append(np.where(counted, rule.statistic.encode(above, context, parent), parent))
+            of_row = ops.to_device(np.append(level.of_leaf, [-1, -1]))
+            reached = blocks[-1][np.maximum(of_row, 0)] if level.n else prior
+            prior = np.where((of_row >= 0)[:, None, None], reached, prior)
+        return blocks, prior
 
 
 def assemble(values: Floats, prior: Floats, counted: Mask, blocks: list[Floats], rule: EncodingRule) -> EncodingTable:
@@ -352,29 +367,37 @@ def assemble(values: Floats, prior: Floats, counted: Mask, blocks: list[Floats],
     )
 
 
-def in_one_pass(
-    sums: CategorySums,
-    visibility: Visibility,
-    rule: EncodingRule,
-    total: Moments,
-    ops: Ops,
-    dtype: Any,
-    less_one: bool = False,
-) -> EncodingTable | None:
-    """Give the table from one pass of the backend over the accumulators; None where it has no such pass.
+@dataclass(frozen=True)
+class VisibleMoments:
+    """What each row of a tile sees at one level: moments, their context, and whether the row has that level at all."""
 
-    The bits are those of `table`, which takes several passes.  It serves keys without levels, and rules by which no
-    category depends on another; `total` is what each view sees in all.
-    """
-    if ops.fused is None or (blend := rule.describe_fused()) is None:
-        return None
-    prior = rule.find_prior(total, None)
-    variance = total.variance if rule.needs.squares else Scaled(prior[:0], np.zeros_like(prior[:0], np.int64))
-    spec, population = sums.spec, PopulationMoments(prior, variance.fraction, variance.exponent)
-    exact = exact_prior(rule.context(ops, total), prior) if rule.needs.digits else None
-    given = blend, rule.describe_missing(), population, exact, less_one, dtype
-    encoded = ops.fused.encode_categories(sums.accumulators, spec.layout, spec.first_output, visibility, *given)
-    return None if encoded is None else EncodingTable(*encoded)
+    moments: Moments
+    context: Context
+    has: Mask
+
+
+def encode_tile(
+    levels: Sequence[VisibleMoments], codes: NDArray[np.int32], root: Floats, rule: EncodingRule
+) -> tuple[Floats, Mask]:
+    """Encode the rows of a tile, and say whose category is unseen; `levels` come from the top, the category last."""
+    mu = root
+    for level in levels[:-1]:
+        use = rule.which_count(level.moments) & level.has[:, None]
+        mu = np.where(use, rule.statistic.encode(level.moments, level.context, mu), mu)
+    leaf = levels[-1]
+    return apply_policies(rule.statistic.encode(leaf.moments, leaf.context, mu), mu, root, leaf, codes, rule)
+
+
+def apply_policies(
+    values: Floats, mu: Floats, root: Floats, leaf: VisibleMoments, codes: NDArray[np.int32], rule: EncodingRule
+) -> tuple[Floats, Mask]:
+    """Apply the policies for unseen, unknown and missing categories; `mu` is the encoding of an unseen one."""
+    counted = rule.which_count(leaf.moments) & leaf.has[:, None]
+    values = np.where(counted, rule.scaled(values), rule.encode_unseen(mu))
+    values = np.where((codes == UNKNOWN)[:, None], rule.encode_unseen(root), values)
+    if rule.missing != "category":
+        values = np.where((codes == MISSING)[:, None], rule.encode_missing(root), values)
+    return values, ~counted[:, 0]
 
 
 def check_weights(owner: str, rules: Sequence[EncodingRule], sums: Sequence[Sequence[CategorySums]], ops: Ops) -> None:
@@ -386,7 +409,7 @@ def check_weights(owner: str, rules: Sequence[EncodingRule], sums: Sequence[Sequ
         for number, seen in enumerate(per_target):
             # Digits after the point are kept where some weight has them.
             if rule.of_target(number).needs.sample_variances and seen.spec.layout.count.low < 0:
-                total = Moments.of(ops, seen.totals(ops).accumulators[0], seen.spec, variances=True)
+                total = Moments.of(ops, seen.totals(ops).accumulators[0], seen.spec, Needs(squares=True))
                 # Of rows that do not differ, one among them, no variance is taken wrongly.
                 if float(total.n.max()) <= LARGEST_SHARE and bool((total.deviation.fraction > 0).any()):
                     raise ValueError(

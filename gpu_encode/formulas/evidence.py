@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 from cpu_fallback.elementary import log_of_quotient
 from cpu_fallback.exact import Floats, Integers, Limbs, residual, shift
-from gpu_encode.formulas.statistic import Context, Needs, Statistic
-from gpu_encode.sums.moments import Moments
+from gpu_encode.formulas.statistic import Context, Statistic
+from gpu_encode.sums.moments import Moments, Needs
 from gpu_encode.words.errors.parameters import check_number
 
 # Products of whole numbers below it are exact, and a regularization in such parts of a row is as good as whole.

@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 from cpu_fallback.exact import Floats
 from cpu_fallback.types import Array
 from gpu_encode.formulas.ranks import ranks_by_value
-from gpu_encode.formulas.statistic import Context, Needs, Statistic
-from gpu_encode.sums.moments import Moments
+from gpu_encode.formulas.statistic import Context, Statistic
+from gpu_encode.sums.moments import Moments, Needs
 from gpu_encode.words.errors.parameters import check_number, check_option
 from gpu_encode.words.errors.values import RowError
 

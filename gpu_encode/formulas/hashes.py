@@ -3,8 +3,8 @@
 import numpy as np
 
 from cpu_fallback.exact import Floats
-from gpu_encode.formulas.statistic import Context, Needs, Statistic
-from gpu_encode.sums.moments import Moments
+from gpu_encode.formulas.statistic import Context, Statistic
+from gpu_encode.sums.moments import Moments, Needs
 from gpu_encode.words.errors.parameters import check_count, check_option
 
 LARGEST_SEED = (1 << 32) - 1

@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 from cpu_fallback.exact import Floats, Scaled
 from gpu_encode.formulas.scales import on_scale
 from gpu_encode.formulas.smoothing import Smoothing
-from gpu_encode.formulas.statistic import Context, Needs, Statistic, side_by_side
+from gpu_encode.formulas.statistic import Context, Statistic, side_by_side
 from gpu_encode.formulas.summaries import as_floats, square_root
-from gpu_encode.sums.moments import Moments
+from gpu_encode.sums.moments import Moments, Needs
 from gpu_encode.words.errors.parameters import bad_option, check_option
 
 PARTS = ("impact", "logit", "deviation", "prevalence")
@@ -115,5 +115,4 @@ class Impact(Statistic):
 
 def is_single(moments: Moments) -> NDArray[np.bool_]:
     """Tell what has at most one row's weight, and no difference between rows."""
-    single: NDArray[np.bool_] = (moments.less_one <= 0) & (moments.deviation.fraction == 0)
-    return single
+    return (moments.less_one <= 0) & (moments.deviation.fraction == 0)

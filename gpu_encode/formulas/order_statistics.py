@@ -75,12 +75,6 @@ class InOrder(ABC):
             between: Floats = np.where(part >= 0.5, above - step * (1.0 - part), below + step * part)
         return np.where(part == 0, below, between)
 
-    def share_above(self, threshold: Real) -> Floats:
-        """Share of the rows with values above a threshold."""
-        with np.errstate(divide="ignore", invalid="ignore"):
-            share: Floats = self.n_above(threshold) / self.number
-        return share
-
     def statistic(self, statistic: Any) -> Floats:
         """Give one statistic of each group; NaN of no rows, but nunique is then 0."""
         if statistic == "nunique":
@@ -93,7 +87,8 @@ class InOrder(ABC):
             values = self.quantile(QUANTILES[statistic])
         else:
             kind, number = statistic
-            values = self.quantile(float(number)) if kind == "quantile" else self.share_above(number)
+            with np.errstate(divide="ignore", invalid="ignore"):
+                values = self.quantile(float(number)) if kind == "quantile" else self.n_above(number) / self.number
         return np.where(self.number > 0, values, np.nan)
 
 
@@ -104,9 +99,9 @@ class Sorted(InOrder):
     Parameters
     ----------
     starts : int64 array (groups + 1,)
-        Place of each group's first value; and their number.
-    values : float64 or int64 array (places,)
-    counts : int64 array (places, views)
+        Index of each group's first value; and the number of values.
+    values : float64 or int64 array (values,)
+    counts : int64 array (values, views)
     """
 
     starts: Integers
@@ -131,7 +126,7 @@ class Sorted(InOrder):
 
     @cached_property
     def running(self) -> Integers:
-        """Rows at the places before each one, and all of them at the end: (places + 1, views)."""
+        """Rows with the values before each one, and all rows at the end: (values + 1, views)."""
         return running_sums(self.counts)
 
     @cached_property
@@ -150,20 +145,19 @@ class Sorted(InOrder):
 
     def between(self, running: Integers) -> Integers:
         """Sum what lies between the ends of each group."""
-        sums: Integers = running[self.starts[1:]] - running[self.starts[:-1]]
-        return sums
+        return running[self.starts[1:]] - running[self.starts[:-1]]
 
     def at_rank(self, ranks: Integers) -> Floats:
         """Value of the row with each rank, counted from zero in its group; ranks are (groups, views)."""
         before = self.running[self.starts[:-1]]
         values = np.empty(ranks.shape)
         for view in range(ranks.shape[1]):
-            place = np.searchsorted(self.running[1:, view], before[:, view] + ranks[:, view], side="right")
-            values[:, view] = self.values[np.minimum(place, len(self.values) - 1)]
+            index = np.searchsorted(self.running[1:, view], before[:, view] + ranks[:, view], side="right")
+            values[:, view] = self.values[np.minimum(index, len(self.values) - 1)]
         return values
 
     def by_frequency(self, view: int) -> Integers:
-        """Order the places of each group by how often their values occur: frequent ones first, then small ones."""
+        """Order the values of each group by how often they occur: frequent ones first, then small ones."""
         group = np.repeat(np.arange(len(self.starts) - 1), np.diff(self.starts))
         return np.lexsort((np.arange(len(group)), -self.counts[:, view], group))
 
@@ -198,8 +192,7 @@ class OfViews:
 
     def of_everything(self, statistic: Any) -> Floats:
         """Give one statistic of all rows: (views,)."""
-        values: Floats = self.of_all.statistic(statistic)[0]
-        return values
+        return self.of_all.statistic(statistic)[0]
 
 
 @dataclass(frozen=True, eq=False)
@@ -210,8 +203,8 @@ class Undivided:
     ----------
     groups : Sorted
         One view.
-    keys : int64 array (places,)
-        Group * n_values + value of each place, ascending.
+    keys : int64 array (values,)
+        Group * n_values + value, ascending.
     """
 
     groups: Sorted
@@ -224,7 +217,7 @@ class Undivided:
 
     @cached_property
     def most_frequent(self) -> tuple[Integers, Integers]:
-        """Places of the most frequent value of each group, and of the next one; where there is none, of any."""
+        """Indices of the most frequent value of each group, and of the next one; of any value where there is none."""
         order, starts = self.groups.by_frequency(0), self.groups.starts[:-1]
         last = len(order) - 1
         return order[np.minimum(starts, last)], order[np.minimum(starts + 1, last)]
@@ -244,14 +237,14 @@ class Undivided:
         ValueError
             If there are fewer of such rows than are taken out.
         """
-        n_places = len(self.keys)
-        place = np.minimum(np.searchsorted(self.keys, group * n_values + value), max(n_places - 1, 0))
-        present = (value >= 0) & (self.keys[place] == group * n_values + value) if n_places else value < -1
+        n_keys = len(self.keys)
+        index = np.minimum(np.searchsorted(self.keys, group * n_values + value), max(n_keys - 1, 0))
+        present = (value >= 0) & (self.keys[index] == group * n_values + value) if n_keys else value < -1
         sizes, number = np.ones(1, np.int64), np.zeros(len(group), np.int64)
         if copies is not None:
             number, sizes = host(len(copies)).factorize(copies)
         # Rows that weigh nothing may have any value: what they see is the whole group.
-        source = np.where(present & (sizes[number] > 0), place, n_places + group)
+        source = np.where(present & (sizes[number] > 0), index, n_keys + group)
         kinds = source * len(sizes) + number
         of_row, distinct = host(len(kinds)).factorize(kinds)
         source, number = np.divmod(distinct, len(sizes))
@@ -267,71 +260,69 @@ class LeftOut(InOrder):
 
     Parameters
     ----------
-    whole : Undivided
-    group, place, copies : int64 arrays (kinds,)
-        The group, the place of the value, and how many of them are left out.
+    undivided : Undivided
+    group, index, copies : int64 arrays (kinds,)
+        The group, the index of the value in `groups`, and how many rows with it are left out.
     owned : int64 array (kinds,)
         How many of the value there are in all.
     of_row : int32 array (rows,)
         Kind of each row.
     """
 
-    whole: Undivided
+    undivided: Undivided
     group: Integers
-    place: Integers
+    index: Integers
     copies: Integers
     owned: Integers
     of_row: Array
 
     @classmethod
-    def of(cls, whole: Undivided, source: Integers, copies: Integers, of_row: Array) -> Self:
-        """Leave rows out, by the place of each kind, or the number of places plus the group where it has none."""
-        groups, n_places = whole.groups, len(whole.keys)
-        has_place = source < n_places
-        place = np.where(has_place, source, 0)
-        group = np.where(has_place, np.searchsorted(groups.starts, place, side="right") - 1, source - n_places)
-        owned = np.where(has_place, groups.counts[place, 0], 0) if n_places else np.zeros_like(copies)
-        return cls(whole, group, place, copies, owned, of_row)
+    def of(cls, undivided: Undivided, source: Integers, copies: Integers, of_row: Array) -> Self:
+        """Leave rows out: `source` is the index of their value or, without one, the number of values plus the group."""
+        groups, n_keys = undivided.groups, len(undivided.keys)
+        has_value = source < n_keys
+        index = np.where(has_value, source, 0)
+        group = np.where(has_value, np.searchsorted(groups.starts, index, side="right") - 1, source - n_keys)
+        owned = np.where(has_value, groups.counts[index, 0], 0) if n_keys else np.zeros_like(copies)
+        return cls(undivided, group, index, copies, owned, of_row)
 
     @cached_property
     def number(self) -> Integers:
         """Rows that are left in each group."""
-        number: Integers = self.whole.groups.number[self.group, 0] - self.copies
-        return number
+        return self.undivided.groups.number[self.group, 0] - self.copies
 
     @cached_property
     def n_distinct(self) -> Integers:
         """Distinct values of what is left."""
         gone = (self.copies > 0) & (self.copies == self.owned)
-        n_distinct: Integers = self.whole.groups.n_distinct[self.group, 0] - gone
-        return n_distinct
+        return self.undivided.groups.n_distinct[self.group, 0] - gone
 
     def is_empty(self) -> bool:
         """Whether there are no values at all."""
-        return self.whole.groups.is_empty()
+        return self.undivided.groups.is_empty()
 
     def at_rank(self, ranks: Integers) -> Floats:
         """Value of the row with each rank in what is left: from the value left out on, ranks were higher before."""
-        groups = self.whole.groups
+        groups = self.undivided.groups
         running = groups.running[:, 0]
         rank = running[groups.starts[self.group]] + ranks
-        rank = np.where((self.copies > 0) & (rank >= running[self.place]), rank + self.copies, rank)
-        place = np.searchsorted(running[1:], rank, side="right")
-        return groups.values[np.minimum(place, len(groups.values) - 1)].astype(np.float64)
+        rank = np.where((self.copies > 0) & (rank >= running[self.index]), rank + self.copies, rank)
+        index = np.searchsorted(running[1:], rank, side="right")
+        return groups.values[np.minimum(index, len(groups.values) - 1)].astype(np.float64)
 
     def mode(self) -> Floats:
         """Most frequent value of what is left; of equally frequent ones the smallest."""
-        groups, (first, second) = self.whole.groups, self.whole.most_frequent
+        groups, (first, second) = self.undivided.groups, self.undivided.most_frequent
         first, second = first[self.group], second[self.group]
         left = groups.counts[first, 0] - self.copies
         rival = np.where(groups.n_distinct[self.group, 0] > 1, groups.counts[second, 0], 0)
-        loses = (self.copies > 0) & (first == self.place) & ((rival > left) | ((rival == left) & (second < first)))
+        loses = (self.copies > 0) & (first == self.index) & ((rival > left) | ((rival == left) & (second < first)))
         return groups.values[np.where(loses, second, first)].astype(np.float64)
 
     def n_above(self, threshold: Real) -> Integers:
         """Rows of what is left with values above a threshold."""
-        lost = np.where(is_above(self.whole.groups.values[self.place], threshold), self.copies, 0)
-        return self.whole.n_above(threshold)[self.group] - lost
+        lost = np.where(is_above(self.undivided.groups.values[self.index], threshold), self.copies, 0)
+        return self.undivided.n_above(threshold)[self.group] - lost
 
     def statistic(self, statistic: Any) -> Floats:
         """Give one statistic of what each row sees."""
@@ -410,12 +401,11 @@ def is_above(values: Array, threshold: Real) -> Mask:
     else:
         nearest = float(threshold)
         bound = np.nextafter(nearest, -np.inf) if nearest > threshold else nearest
-    above: Mask = values > bound
-    return above
+    return values > bound
 
 
 def running_sums(counts: Integers) -> Integers:
-    """Sum what lies before each place, and all of it at the end: (places + 1, views), each view in one piece."""
+    """Sum what lies before each value, and all of it at the end: (values + 1, views), each view in one piece."""
     running = np.zeros((counts.shape[1], len(counts) + 1), np.int64)
     np.cumsum(counts.T, axis=1, out=running[:, 1:])
     return running.T

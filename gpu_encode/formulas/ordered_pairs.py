@@ -73,8 +73,8 @@ class PairCounter:
         above, weights = above[order], [column[order] for column in self._of_positives]
         twice = 0
         for side in SIDES:
-            places = np.searchsorted(below, above, side)
-            twice += sum_of_products(weights, [column[places] for column in running])
+            ranks = np.searchsorted(below, above, side)
+            twice += sum_of_products(weights, [column[ranks] for column in running])
         return twice
 
     def area(self, scores: Array) -> float:
@@ -90,11 +90,11 @@ class PairCounter:
 
     def _reached(self, scores: Array, digits: list[Array] | None, every: int, thresholds: Array) -> list[int]:
         if digits is None:
-            places = np.searchsorted(np.sort(scores), thresholds, "left")
-            return [every - below for below in self.ops.to_host(places).tolist()]
+            ranks = np.searchsorted(np.sort(scores), thresholds, "left")
+            return [every - below for below in self.ops.to_host(ranks).tolist()]
         scores, running = in_order(scores, digits)
-        places = np.searchsorted(scores, thresholds, "left")
-        columns = [self.ops.to_host(column[places]).tolist() for column in running]
+        ranks = np.searchsorted(scores, thresholds, "left")
+        columns = [self.ops.to_host(column[ranks]).tolist() for column in running]
         return [every - join(below) for below in zip(*columns, strict=True)]
 
 
@@ -109,7 +109,7 @@ def split(ops: Ops, weight: Array) -> list[Array]:
 
 
 def in_order(scores: Array, digits: Sequence[Array]) -> tuple[Array, list[Array]]:
-    """Sort scores, and give the sums of weights before each place, as digits with one more for what is carried."""
+    """Sort scores, and give the sums of weights before each rank, as digits with one more for what is carried."""
     order = np.argsort(scores)
     running: list[Array] = []
     above: Any = 0
@@ -137,5 +137,5 @@ def total(digits: Sequence[Array]) -> int:
 
 
 def join(digits: Sequence[int]) -> int:
-    """Give the whole number that digits of 32 bits make, which may be larger than their place has room for."""
-    return sum(digit << (DIGIT_BITS * place) for place, digit in enumerate(digits))
+    """Give the whole number that digits of 32 bits make; a digit that was not carried may be larger than 32 bits."""
+    return sum(digit << (DIGIT_BITS * position) for position, digit in enumerate(digits))

@@ -8,8 +8,8 @@ from numpy.typing import NDArray
 from cpu_fallback.exact import Floats, Integers, Limbs, quotient
 from cpu_fallback.row_numbers import Permutation, key_of, ranks_of
 from gpu_encode.formulas.infrequent import check_rule, find_infrequent
-from gpu_encode.formulas.statistic import Needs, Statistic
-from gpu_encode.sums.moments import Moments
+from gpu_encode.formulas.statistic import Statistic
+from gpu_encode.sums.moments import Moments, Needs
 from gpu_encode.words.errors.parameters import bad_option, check_count, check_option
 
 if TYPE_CHECKING:
@@ -214,5 +214,4 @@ def not_held(encodings: Floats, dtype: np.dtype[Any]) -> Floats:
             held = encodings.astype(dtype) == encodings
     else:
         held = (encodings >= float(np.iinfo(dtype).min)) & (encodings < float(np.iinfo(dtype).max) + 1.0)
-    beyond: Floats = encodings[~(held | np.isnan(encodings))]
-    return beyond
+    return encodings[~(held | np.isnan(encodings))]

@@ -42,7 +42,7 @@ def check_ranges(owner: str, scale: Any, ranges: Sequence[tuple[str, float, floa
 
 
 def _beyond_scale(owner: str, scale: object, computed: str, values: str, least: float, largest: float) -> ValueError:
-    """Error for encodings that may have no place on their scale."""
+    """Error for encodings that their scale may not hold."""
     wanted = "shares between 0 and 1" if scale == "logit" else "numbers of at least 0"
     return ValueError(
         f"scale={scale!r} of {owner} is for {wanted}, but {computed} of {values} may be anything from {least:g} to "

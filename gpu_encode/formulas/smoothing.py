@@ -18,9 +18,9 @@ import numpy as np
 from cpu_fallback.elementary import exp
 from cpu_fallback.exact import Floats, Limbs, Ratio, Scaled
 from cpu_fallback.fused_rules import EMPIRICAL_BAYES, M_ESTIMATE, PLAIN, SIGMOID, Shrinkage
-from gpu_encode.formulas.statistic import Context, Needs, Statistic
+from gpu_encode.formulas.statistic import Context, Statistic
 from gpu_encode.formulas.variance_components import VarianceComponents
-from gpu_encode.sums.moments import Moments
+from gpu_encode.sums.moments import Moments, Needs
 from gpu_encode.words.errors.parameters import KnownKeywords, bad_option, check_number, check_option
 
 # What empirical Bayes asks for: the variance of all targets, or of the means of categories as well.

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,7 +11,7 @@ from sklearn.base import BaseEstimator
 
 from cpu_fallback.exact import Floats
 from cpu_fallback.types import Array
-from gpu_encode.sums.moments import CategoryMoments, Moments
+from gpu_encode.sums.moments import CategoryMoments, Moments, Needs
 
 if TYPE_CHECKING:
     from gpu_encode.seam.ops import Ops
@@ -38,61 +38,6 @@ class OrderStatistics(Protocol):
 
     def of_everything(self, statistic: Any) -> Floats:
         """Give one statistic of all visible rows, whatever their category."""
-
-
-class Needs(NamedTuple):
-    """What a statistic needs of the sums and of the target.
-
-    Parameters
-    ----------
-    sums : bool
-        Whether any sums; if not, neither sums nor categories are kept.
-    squares, cubes : bool
-        Sums of squares; of cubes, which takes squares as well, and whose parts are terms 1 to 4 of each row.
-    sample_variances : bool
-        Variances with N - 1 in their denominator, of weights that must be numbers of rows.
-    totals : bool
-        The sum of the target of a category, beside its mean.
-    totals_from_above : bool
-        Whether the total of a class is that of all classes from it on, as sorted.
-    digits : bool
-        The exact sums themselves, beside their rounded moments.
-    others : bool
-        The weight of the rows with any other label, beside that of each label.
-    categories : bool
-        Sums over all categories, of their means or of other numbers (`Statistic.of_each_category`).
-    table : bool
-        All categories at once.  Such a statistic has no leave-one-out and no order, where each row sees its own sums.
-    distribution : bool
-        How often each value occurs; unless it is for dates, such a statistic needs a table, too.
-    dates : bool
-        Whether the encoding of a row follows from its own date as well, which new rows have to have.
-    rows : bool
-        Whether there is no encoding of what no visible row has, where there is no visible row.
-    terms : int
-        Numbers of each row that are summed, the target itself among them.
-    joined_targets : bool
-        Whether all targets together are the terms of one.
-    target_kinds : tuple of str
-        Kinds of targets that it can be computed of.
-    """
-
-    sums: bool = True
-    squares: bool = False
-    cubes: bool = False
-    sample_variances: bool = False
-    totals: bool = False
-    totals_from_above: bool = False
-    digits: bool = False
-    others: bool = False
-    categories: bool = False
-    table: bool = False
-    distribution: bool = False
-    dates: bool = False
-    rows: bool = False
-    terms: int = 1
-    joined_targets: bool = False
-    target_kinds: tuple[str, ...] = ("none", "binary", "continuous", "multiclass")
 
 
 class Statistic(BaseEstimator):

@@ -25,7 +25,7 @@ AMID_VALUES = ("mean", "min", "max", "median", "quantile", "mode")
 VALUES = ("mode", "min", "max", "first", "last")
 OF_TEXT = ("count", "nunique", "mode")
 OF_DATES = (*OF_TEXT, "min", "max", "first", "last", SECONDS_SINCE_LAST)
-# What there is of dates alone, and what to take of numbers in their place.
+# What there is of dates alone, and what to take of numbers instead.
 DATES_ALONE = {"first": "min", "last": "max", SECONDS_SINCE_LAST: None}
 NEVER_NEGATIVE = ("count", "var", "std", "sem", "nunique")
 

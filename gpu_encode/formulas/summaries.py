@@ -9,7 +9,7 @@ import numpy as np
 from cpu_fallback.exact import Floats, Scaled, cube_parts
 from cpu_fallback.types import Array
 from gpu_encode.formulas.mergeable import MergeableStatistic, call_on_host
-from gpu_encode.formulas.statistic import Context, Needs, OrderStatistics, Statistic, side_by_side
+from gpu_encode.formulas.statistic import Context, OrderStatistics, Statistic, side_by_side
 from gpu_encode.formulas.statistic_names import (
     DATES_ALONE,
     OF_DATES,
@@ -25,7 +25,7 @@ from gpu_encode.formulas.statistic_names import (
     union_of,
 )
 from gpu_encode.seam.ops import Ops, holding
-from gpu_encode.sums.moments import Moments
+from gpu_encode.sums.moments import Moments, Needs
 from gpu_encode.sums.targets import LABELLED
 from gpu_encode.words.annotations import Column, Key
 from gpu_encode.words.errors.parameters import check_option
@@ -233,7 +233,8 @@ class Summaries(Statistic):
         """Compute one statistic from moments: (..., targets)."""
         count = np.broadcast_to(visible.n, visible.mean.shape)
         if isinstance(statistic, MergeableStatistic):
-            return statistic.of_sums(visible, self._first_term(statistic))
+            before = count_terms(takewhile(lambda summed: summed != statistic, self._sums))
+            return statistic.of_sums(visible, 4 * self.needs.cubes + before)
         if callable(statistic):
             variance = as_floats(self._variance(visible), self._enough(visible))
             values = call_on_host(statistic, statistic.__name__, (count, visible.mean, variance))
@@ -254,11 +255,6 @@ class Summaries(Statistic):
         deviation = as_floats(square_root(self._variance(visible)), self._enough(visible))
         with np.errstate(divide="ignore", invalid="ignore"):
             return deviation if statistic == "std" else deviation / np.sqrt(count)
-
-    def _first_term(self, statistic: MergeableStatistic) -> int:
-        """Give the number of the first term of a statistic among those beside the value itself."""
-        before = takewhile(lambda summed: summed != statistic, self._sums)
-        return 4 * self.needs.cubes + count_terms(before)
 
     def _variance(self, visible: Moments) -> Scaled:
         return visible.sample_variance if self.ddof else visible.variance

@@ -21,7 +21,7 @@ SECONDS = {
     "d": Fraction(86_400),
     "h": Fraction(3600),
     "min": Fraction(60),
-    **{unit: Fraction(1, 10**places) for unit, places in UNITS.items()},
+    **{unit: Fraction(1, 10**power) for unit, power in UNITS.items()},
 }
 # Units for which NumPy has other names.
 OF_NUMPY = {"W": "w", "D": "d", "m": "min"}
@@ -112,10 +112,8 @@ def numbers_of(times: Vocabulary) -> NDArray[Any]:
     """Give times as int64, or as float64 where they are no whole numbers."""
     array = times.values.array
     if array.dtype.kind in "biu" and (array.dtype.kind != "u" or not len(array) or int(array[-1]) < 1 << 63):
-        whole: NDArray[Any] = array.astype(np.int64)
-        return whole
-    floats: NDArray[Any] = array.astype(np.float64)
-    return floats
+        return array.astype(np.int64)
+    return array.astype(np.float64)
 
 
 def steps_of(owner: str, half_life: Any, times: Vocabulary) -> NDArray[np.int64]:
@@ -140,8 +138,7 @@ def steps_of(owner: str, half_life: Any, times: Vocabulary) -> NDArray[np.int64]
         raise ValueError(
             f"half_life={half_life!r} of {owner} is too small beside the times, which end at {numbers[-1]}."
         )
-    whole: NDArray[np.int64] = steps.astype(np.int64)
-    return whole
+    return steps.astype(np.int64)
 
 
 def firsts_within(owner: str, window: Any, times: Vocabulary) -> NDArray[np.int64]:
@@ -154,8 +151,7 @@ def firsts_within(owner: str, window: Any, times: Vocabulary) -> NDArray[np.int6
         starts = np.maximum(numbers, np.iinfo(np.int64).min + ticks) - ticks
     # Both are sorted: to merge them takes less time than to search for each.
     merged = np.argsort(np.concatenate([starts, numbers]), kind="stable")
-    firsts: NDArray[np.int64] = np.flatnonzero(merged < len(starts)) - np.arange(len(starts))
-    return firsts
+    return np.flatnonzero(merged < len(starts)) - np.arange(len(starts))
 
 
 def times_seen(
@@ -210,5 +206,4 @@ def folds_by_age(
 
 def first_of_blocks(steps: NDArray[np.int64], blocks: NDArray[np.int64]) -> NDArray[np.int64]:
     """Give the number of the first time in each block, or after it."""
-    firsts: NDArray[np.int64] = np.searchsorted(steps, blocks * STEPS_OF_BLOCK)
-    return firsts
+    return np.searchsorted(steps, blocks * STEPS_OF_BLOCK)

@@ -180,7 +180,7 @@ class KFold(Scheme):
         if self.order != "random" or self.stratify:
             raise _by_beside(self.by, "stratify=True" if self.stratify else f"order={self.order!r}")
         if not isinstance(self.random_state, Integral):
-            raise _by_beside(self.by, f"random_state={self.random_state!r}", "take an integer in its place")
+            raise _by_beside(self.by, f"random_state={self.random_state!r}", "take an integer instead")
 
     def reads(self) -> list[tuple[Any, str]]:
         """Give the fold numbers that follow from columns, where there are any."""
@@ -311,7 +311,7 @@ class TimeFolds(Scheme):
     Notes
     -----
     An age is a number of whole eighths of a half-life: the difference of the steps floor(8 t / half_life) of two times
-    t, of dates since 1970.  At k steps a row weighs 2**(-k / 8), from constants that are rounded to 31 binary places. A
+    t, of dates since 1970.  At k steps a row weighs 2**(-k / 8), from constants that are rounded to 31 binary digits. A
     row sees rows of its own 512 steps (64 half-lives) and of the 512 steps before, counted from step 0; older rows
     count nothing.  Sums of these weights are exact, so that all backends and parts of rows give the same bits. With
     these weights, counts are sums of weights, and `smooth`, `min_count` and other limits are compared with these sums.

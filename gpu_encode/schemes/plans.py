@@ -179,8 +179,7 @@ class ValueFolds:
 
     def of_categories(self, key: CategoryIndex) -> NDArray[np.int32]:
         """Give the fold of each category of a key of these columns; the last fold is that of a missing value."""
-        folds: NDArray[np.int32] = (hash_categories(key, self.seed).view(np.int64) % self.n_splits).astype(np.int32)
-        return folds
+        return (hash_categories(key, self.seed).view(np.int64) % self.n_splits).astype(np.int32)
 
 
 # The ways in which a row finds its fold.
@@ -332,8 +331,7 @@ class OrderedPlan:
         """Number of the time from which rows of each time are seen no more, where there is a window."""
         if self.firsts is None or self.steps is not None:
             return None
-        leaves: NDArray[np.int64] = np.cumsum(np.bincount(self.firsts, minlength=len(self.firsts)))
-        return leaves
+        return np.cumsum(np.bincount(self.firsts, minlength=len(self.firsts)))
 
 
 Plan = FoldPlan | SplitPlan | LeaveOneOutPlan | OrderedPlan
@@ -369,8 +367,7 @@ def by_time(codes: Array, starts: Array, firsts: Array | None = None) -> TimeOrd
 
 def starts_of(counts: Array) -> Array:
     """Rank in time at which the rows of each of the sorted times begin, by their numbers."""
-    starts: Array = np.cumsum(counts) - counts
-    return starts
+    return np.cumsum(counts) - counts
 
 
 def leak_of(plan: Plan) -> str | None:
@@ -546,8 +543,7 @@ def upload(plan: Plan, ops: Ops) -> Plan:
 
 def find_weights(ageing: Ageing, rows: RowsAtHand) -> Array:
     """Give the weight of each row on the scale of its block."""
-    weights: Array = rows.ops.to_device(weights_of(ageing.steps))[rows.codes[ageing.role]]
-    return weights
+    return rows.ops.to_device(weights_of(ageing.steps))[rows.codes[ageing.role]]
 
 
 def find_folds(rule: FoldRule, rows: RowsAtHand) -> Array:
@@ -556,8 +552,7 @@ def find_folds(rule: FoldRule, rows: RowsAtHand) -> Array:
         return folds_within_classes(rule.patterns, rows)
     fold_of: Array = rows.ops.to_device(rule.fold_of)
     if isinstance(rule, ByValue):
-        by_value: Array = fold_of[rows.codes[rule.role]]
-        return by_value
+        return fold_of[rows.codes[rule.role]]
     pattern = rule.pattern.at(rows.first_row)
     folds: Array = rows.ops.empty((rows.n_rows,), fold_of.dtype)
     for start, stop in tiles(rows.n_rows, rows.ops.TILE):

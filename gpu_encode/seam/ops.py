@@ -159,7 +159,7 @@ class FusedOps(Protocol):
 
     Those between sums and encodings are for the rules that `formulas.smoothing` names.  Their definition is the array
     expressions that stand in for them where a backend has none: `encoding_rule.table`, `leave_one_out.Evaluation` and
-    `training.scans.SequentialScan`.
+    `fitting.ordered.SequentialScan`.
     """
 
     def number_in_order(self, values: Array, /) -> tuple[Array, Array]:

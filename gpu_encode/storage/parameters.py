@@ -201,7 +201,7 @@ def encode_scalar(value: Any, writer: Writer) -> list[Any]:
 
 
 def encode_array(array: Array, writer: Writer) -> dict[str, Any]:
-    """Give a NumPy array as its dtype, its shape and its values: numbers in an Arrow array, others in place."""
+    """Give a NumPy array as its dtype, its shape and its values: numbers in an Arrow array, others as JSON."""
     if not _DTYPE.fullmatch(array.dtype.str):
         raise UnwritableError(f"an array of {array.dtype}")
     document: dict[str, Any] = {"dtype": array.dtype.str, "shape": list(array.shape)}
@@ -290,8 +290,7 @@ _WITH_SUBCLASSES = (tuple, dict, np.ndarray, np.dtype, np.generic, type)
 
 def encode_time(value: Any, _: Writer) -> str:
     """Give a time, a date or both as text."""
-    text: str = value.isoformat()
-    return text
+    return value.isoformat()
 
 
 # Type, tag, and how its content is written and read.

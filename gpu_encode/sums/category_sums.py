@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from cpu_fallback.cached import cached_property
 from cpu_fallback.exact import Integers, Limbs, peak, widen
-from cpu_fallback.row_numbers import FoldPattern
+from cpu_fallback.row_numbers import folds_of_block
 from cpu_fallback.types import CARRY_AFTER, Array, Folds, Layout, Rows, Window, carry, digit_window
 from gpu_encode.seam import devices
 from gpu_encode.seam.ops import Ops, device_of, host
@@ -72,11 +72,9 @@ class CategorySums:
     distribution: "Distribution | None" = None
 
     @classmethod
-    def measure(
-        cls, ops: Ops, rows: Rows, n_categories: int, folds: Folds, n_folds: int, n_classes: int, spec: SumSpec
-    ) -> Self:
-        """Sum rows per (category, fold, class)."""
-        layout, n_rows = spec.layout, len(rows)
+    def measure(cls, ops: Ops, rows: Rows, shape: tuple[int, int, int], spec: SumSpec, folds: Folds = None) -> Self:
+        """Sum rows per category, fold and class; `shape` has the numbers of these."""
+        layout, n_rows, (n_categories, n_folds, n_classes) = spec.layout, len(rows), shape
         # The sums, and the encodings that are made of them.
         check_room(ops, n_classes, 16 * (n_categories + 2) * n_folds * n_classes * layout.width)
 
@@ -86,7 +84,7 @@ class CategorySums:
         accumulators: Any = None
         for start in range(0, n_rows, CARRY_AFTER):
             stop = min(start + CARRY_AFTER, n_rows)
-            block, block_folds = rows.block(start, stop), folds_of(folds, start, stop)
+            block, block_folds = rows.block(start, stop), folds_of_block(folds, start, stop)
             added = ops.accumulate(block, n_categories, block_folds, n_folds, n_classes, layout)
             if accumulators is None:
                 accumulators = added
@@ -204,10 +202,10 @@ class CategorySums:
         else:
             shape = (n_categories + 2, *self.accumulators.shape[1:3], layout.width)
             accumulators = np.zeros(shape, np.int64)
-            for tile, places in self.tiles_at(mine, layout):
-                accumulators[places] = tile
-        for tile, places in other.tiles_at(theirs, layout):
-            accumulators[places] += tile
+            for tile, rows in self.tiles_at(mine, layout):
+                accumulators[rows] = tile
+        for tile, rows in other.tiles_at(theirs, layout):
+            accumulators[rows] += tile
         values = self.distribution
         if values is not None and other.distribution is not None:
             values = values.plus(other.distribution, mine, theirs)
@@ -229,11 +227,11 @@ class CategorySums:
             sums = self.accumulators[..., mine], other.accumulators[..., theirs]
             yield a.whole and b.whole and sum(map(magnitude, sums)) < 1 << 62
 
-    def tiles_at(self, places: NDArray[np.int32], layout: Layout) -> Iterator[tuple[Integers, Array]]:
-        """Give the accumulators in a wider layout, a tile at a time, and the place of each of their rows."""
+    def tiles_at(self, codes: NDArray[np.int32], layout: Layout) -> Iterator[tuple[Integers, Array]]:
+        """Give the accumulators in a wider layout, a tile at a time, and the row that each of theirs goes to."""
         for start in range(0, len(self.accumulators), CANONICAL_ROWS):
             stop = start + CANONICAL_ROWS
-            rows = np.append(places, (-2, -1))[start:stop] if stop > len(places) else places[start:stop]
+            rows = np.append(codes, (-2, -1))[start:stop] if stop > len(codes) else codes[start:stop]
             yield self.part(start, stop).in_layout(layout), rows
 
     def in_layout(self, layout: Layout) -> Integers:
@@ -298,8 +296,7 @@ class DeferredSums(CategorySums):
     @cached_property
     def accumulators(self) -> Integers:
         """Digits on the host."""
-        found: Integers = self._copy.on_host
-        return found
+        return self._copy.on_host
 
     def to_device(self, ops: Ops) -> CategorySums:
         """Give the same sums where a backend computes, without a copy where they still are."""
@@ -366,13 +363,6 @@ def spread(number: Limbs, low: int, out: Integers) -> None:
     for column in range(first + width, out.shape[-1]):
         out[..., column] = out[..., column - 1] >> 32
         out[..., column - 1] &= 0xFFFFFFFF
-
-
-def folds_of(folds: Folds, start: int, stop: int) -> Folds:
-    """Give the folds of rows [start, stop)."""
-    if folds is None:
-        return None
-    return folds.at(folds.first_row + start) if isinstance(folds, FoldPattern) else folds[start:stop]
 
 
 def outgrow_digits(layout: Layout, n_rows: int) -> bool:

@@ -44,7 +44,7 @@ def multiply_sums(sums: Array, spans: NDArray[np.int64], factors: Array, /) -> A
     factor, power = factors[:, 0, None], factors[:, 1, None]
     bits, digits = power & 31, power >> 5
     out = np.empty_like(sums, shape=(*sums.shape[:-1], int((spans[:, 3] - spans[:, 2]).sum())))
-    place = 0
+    position = 0
     for begin, stop, first, end in spans.tolist():
         columns = shift_columns(multiply(sums[..., begin:stop], factor), bits)
         moved = [move(columns, digits, column) for column in range(max(end, len(columns) + 2))]
@@ -53,15 +53,15 @@ def multiply_sums(sums: Array, spans: NDArray[np.int64], factors: Array, /) -> A
             above = (above << 32) + column
         moved[end - 1] = moved[end - 1] + (above << 32)
         for column in moved[first:end]:
-            out[..., place] = column
-            place += 1
+            out[..., position] = column
+            position += 1
     return out
 
 
-def move(columns: list[Array], digits: Array, place: int) -> Array:
-    """Give the column at a place of numbers that are moved up by 0, 1 or 2 digits."""
+def move(columns: list[Array], digits: Array, position: int) -> Array:
+    """Give the column at a position, after numbers were moved up by 0, 1 or 2 digits."""
     none = np.zeros_like(columns[0])
-    by_digits = [columns[place - by] if 0 <= place - by < len(columns) else none for by in range(3)]
+    by_digits = [columns[position - by] if 0 <= position - by < len(columns) else none for by in range(3)]
     return np.where(digits == 0, by_digits[0], np.where(digits == 1, by_digits[1], by_digits[2]))
 
 

@@ -7,9 +7,9 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
+from cpu_fallback.row_numbers import folds_of_block
 from cpu_fallback.types import CARRY_AFTER, Array, Folds, Layout, Rows, written
 from gpu_encode.seam.ops import Ops
-from gpu_encode.sums.category_sums import folds_of
 from gpu_encode.sums.targets import as_doubles
 
 Integers = NDArray[np.int64]
@@ -28,7 +28,7 @@ class Distribution:
     category : int32 array (pairs,)
         Pairs are sorted by category, then by value; unknown is -2, missing -1.
     value : int64 array (pairs,)
-        Place of each pair's value among the values.
+        Index of each pair's value among the values.
     counts : int64 array (pairs, views)
         Rows (summed weights) of each pair and view, or fold.
     """
@@ -58,7 +58,7 @@ class Distribution:
         whole, counts = Rows(pairs, weight=rows.weight), np.zeros((len(keys), n_folds), np.int64)
         for start in range(0, len(rows), CARRY_AFTER):
             stop = min(start + CARRY_AFTER, len(rows))
-            block_folds = folds_of(folds, start, stop)
+            block_folds = folds_of_block(folds, start, stop)
             accumulators = ops.accumulate(whole.block(start, stop), len(keys), block_folds, n_folds, 1, Layout())
             counts += ops.to_host(accumulators)[:-2, :, 0, 0]
         return cls.of_pairs(ops.to_host(values), ops.to_host(keys), counts)
@@ -70,7 +70,7 @@ class Distribution:
         if not kept.all():
             keys, counts = keys[kept], counts[kept]
         n_values = max(len(values), 1)
-        # Sorted keys of a category lie together: a search for each, in place of a division for each pair.
+        # Sorted keys of a category lie together: a search for each category costs less than a division for each pair.
         first = np.arange(int(keys[-1]) // n_values + 2 if len(keys) else 1) * n_values
         category = np.repeat(np.arange(len(first) - 1), np.diff(np.searchsorted(keys, first)))
         value = keys - category * n_values
@@ -107,8 +107,8 @@ class Distribution:
         """Add the counts of both; category i becomes mine[i], of the other theirs[i]."""
         values = np.unique(np.concatenate([self.values, other.values]))
         keys = np.concatenate([self.renumber(values, mine).keys, other.renumber(values, theirs).keys])
-        both, place = np.unique(keys, return_inverse=True)
-        counts = add_counts(place.reshape(-1), np.concatenate([self.counts, other.counts]), len(both))
+        both, index = np.unique(keys, return_inverse=True)
+        counts = add_counts(index.reshape(-1), np.concatenate([self.counts, other.counts]), len(both))
         return Distribution.of_pairs(values, both, counts)
 
     def renumber(self, values: Array, codes: NDArray[np.int32] | None) -> "Distribution":
@@ -127,10 +127,10 @@ def numbers_of(ops: Ops, rows: Rows) -> Array:
     return first + 0.0 if first.dtype.kind == "f" else first
 
 
-def add_counts(places: Integers, counts: Integers, n: int) -> Integers:
-    """Add up counts (rows, views) that have one place: (n, views)."""
+def add_counts(indices: Integers, counts: Integers, n: int) -> Integers:
+    """Add up counts (rows, views) of each index: (n, views)."""
     totals = np.zeros((counts.shape[1], n), np.int64)
     for view, of_view in enumerate(totals):
         # NumPy is quick at this along one axis alone.
-        np.add.at(of_view, places, np.ascontiguousarray(counts[:, view]))
+        np.add.at(of_view, indices, np.ascontiguousarray(counts[:, view]))
     return totals.T

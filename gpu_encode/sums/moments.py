@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields, replace
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +12,65 @@ from cpu_fallback.exact import Floats, Integers, Limbs, Ratio, Scaled, deviation
 from cpu_fallback.types import Array
 from gpu_encode.seam.ops import Ops
 from gpu_encode.sums.category_sums import SumSpec
+
+
+class Needs(NamedTuple):
+    """What a statistic needs of the sums and of the target.
+
+    Parameters
+    ----------
+    sums : bool
+        Whether any sums; if not, neither sums nor categories are kept.
+    squares, cubes : bool
+        Sums of squares; of cubes, which takes squares as well, and whose parts are terms 1 to 4 of each row.
+    sample_variances : bool
+        Variances with N - 1 in their denominator, of weights that must be numbers of rows.
+    totals : bool
+        The sum of the target of a category, beside its mean.
+    totals_from_above : bool
+        Whether the total of a class is that of all classes from it on, as sorted.
+    digits : bool
+        The exact sums themselves, beside their rounded moments.
+    others : bool
+        The weight of the rows with any other label, beside that of each label.
+    categories : bool
+        Sums over all categories, of their means or of other numbers (`Statistic.of_each_category`).
+    table : bool
+        All categories at once.  Such a statistic has no leave-one-out and no order, where each row sees its own sums.
+    distribution : bool
+        How often each value occurs; unless it is for dates, such a statistic needs a table, too.
+    dates : bool
+        Whether the encoding of a row follows from its own date as well, which new rows have to have.
+    rows : bool
+        Whether there is no encoding of what no visible row has, where there is no visible row.
+    terms : int
+        Numbers of each row that are summed, the target itself among them.
+    joined_targets : bool
+        Whether all targets together are the terms of one.
+    target_kinds : tuple of str
+        Kinds of targets that it can be computed of.
+    """
+
+    sums: bool = True
+    squares: bool = False
+    cubes: bool = False
+    sample_variances: bool = False
+    totals: bool = False
+    totals_from_above: bool = False
+    digits: bool = False
+    others: bool = False
+    categories: bool = False
+    table: bool = False
+    distribution: bool = False
+    dates: bool = False
+    rows: bool = False
+    terms: int = 1
+    joined_targets: bool = False
+    target_kinds: tuple[str, ...] = ("none", "binary", "continuous", "multiclass")
+
+
+# What every statistic of sums takes.
+COUNTS_AND_MEANS = Needs()
 
 
 @dataclass(frozen=True)
@@ -95,40 +154,28 @@ class Moments:
     sums: ExactSums | None = None
 
     @classmethod
-    def of(
-        cls,
-        ops: Ops,
-        accumulators: Integers,
-        spec: SumSpec,
-        *,
-        variances: bool,
-        totals: bool = False,
-        from_above: bool = False,
-        others: bool = False,
-        cubes: bool = False,
-        sums: bool = False,
-    ) -> Self:
-        """Round sums (..., classes, width); from above, S of a class is that of all classes from it on.
+    def of(cls, ops: Ops, accumulators: Integers, spec: SumSpec, needs: Needs = COUNTS_AND_MEANS) -> Self:
+        """Round sums (..., classes, width): counts and means, and what else is needed.
 
         Of a target of several terms (..., terms, width), the moments are those of the first.
         """
         first = accumulators if spec.classification else accumulators[..., :1, :]
-        rounded = ops.moments(first, spec.layout, spec.first_output, variances)
+        rounded = ops.moments(first, spec.layout, spec.first_output, needs.squares)
         none = rounded.n[..., :0]
-        rest = others_of(first, spec) if others else None
+        rest = others_of(first, spec) if needs.others else None
         has_terms = not spec.classification and accumulators.shape[-2] > 1
         return cls(
             rounded.n,
             rounded.mean,
             rounded.less_one,
             Scaled(rounded.fraction, rounded.exponent),
-            total=round_totals(first, spec, from_above) if totals else none,
+            total=round_totals(first, spec, needs.totals_from_above) if needs.totals else none,
             others=rest.to_floats() if rest is not None else none,
             rests=none if rest is None else rests_of(totals_of(first, spec), rest),
             further=round_totals(accumulators[..., 1:, :], spec) if has_terms else none,
-            third=third_deviation(accumulators, spec) if cubes else Scaled(none, none.astype(np.int64)),
-            less_two=round_less_two(accumulators, spec) if cubes else none,
-            sums=ExactSums(first, spec) if sums else None,
+            third=third_deviation(accumulators, spec) if needs.cubes else Scaled(none, none.astype(np.int64)),
+            less_two=round_less_two(accumulators, spec) if needs.cubes else none,
+            sums=ExactSums(first, spec) if needs.digits else None,
         )
 
     @cached_property
@@ -273,13 +320,13 @@ class CategoryMoments:
         return self.number, self.first, self.second
 
     def running(self) -> "CategoryMoments":
-        """Sum what lies before each place along the first axis."""
+        """Sum what lies before each index of the first axis."""
         sums = (Limbs(np.cumsum(part.digits, axis=0) - part.digits, part.low) for part in self.parts)
         return CategoryMoments(*sums)
 
-    def at(self, places: Integers) -> "CategoryMoments":
-        """Pick places along the first axis."""
-        return CategoryMoments(*(Limbs(part.digits[places], part.low) for part in self.parts))
+    def at(self, indices: Integers) -> "CategoryMoments":
+        """Pick entries along the first axis."""
+        return CategoryMoments(*(Limbs(part.digits[indices], part.low) for part in self.parts))
 
     def changed(self, added: "CategoryMoments", removed: "CategoryMoments") -> "CategoryMoments":
         """Add some categories and remove others."""

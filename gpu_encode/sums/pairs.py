@@ -28,7 +28,7 @@ class PairSums:
     Parameters
     ----------
     keys : tuple of int
-        Places of the two keys; of one key twice, pairs are its categories.
+        Positions of the two keys; if both are one key, pairs are its categories.
     first, second : int32 array (pairs,)
         Codes of the two keys; a missing value is MISSING, and comes last.
     sums : CategorySums
@@ -59,16 +59,16 @@ class PairSums:
         n_cells = sizes[0] + 1 if keys[0] == keys[1] else (sizes[0] + 1) * width
         cells = first if keys[0] == keys[1] else ops.combine(first, second, width)
         if n_cells <= min(max(n_rows, FEW_CELLS), MOST_CELLS):
-            numbered, places = cells.astype(np.int32), np.arange(n_cells)
+            numbered, occurring = cells.astype(np.int32), np.arange(n_cells)
         else:
             numbered, distinct = ops.factorize(cells)
-            places = ops.to_host(distinct)
-        sums = CategorySums.measure(ops, Rows(numbered, weight=weight), len(places), None, 1, 1, spec).on_host(ops)
+            occurring = ops.to_host(distinct)
+        sums = CategorySums.measure(ops, Rows(numbered, weight=weight), (len(occurring), 1, 1), spec).on_host(ops)
         # Rows of weight zero make no pair.
         weighed = np.flatnonzero(sums.accumulators[:-2].any(axis=(1, 2, 3)))
         kept = replace(sums, accumulators=sums.accumulators[np.append(weighed, (-2, -1))])
-        places = places[weighed]
-        pair = (places, places) if keys[0] == keys[1] else (places // width, places % width)
+        occurring = occurring[weighed]
+        pair = (occurring, occurring) if keys[0] == keys[1] else (occurring // width, occurring % width)
         return cls(keys, as_missing(pair[0], sizes[0]), as_missing(pair[1], sizes[1]), kept, n_rows)
 
     @property
@@ -76,13 +76,13 @@ class PairSums:
         """Bytes that the sums take."""
         return int(self.first.nbytes + self.second.nbytes + self.sums.accumulators.nbytes)
 
-    def plus(self, other: "PairSums", places: Sequence[tuple[Codes, Codes]], sizes: Sequence[int]) -> "PairSums":
+    def plus(self, other: "PairSums", renamed: Sequence[tuple[Codes, Codes]], sizes: Sequence[int]) -> "PairSums":
         """Add up both under other codes.
 
         Parameters
         ----------
         other : PairSums
-        places : list of tuple of int32 array
+        renamed : list of tuple of int32 array
             Of both keys, the new code of each category, of these sums and of the others.
         sizes : list of int
             Of both keys, the new number of categories.
@@ -90,8 +90,8 @@ class PairSums:
         cells = []
         for number, pairs in enumerate((self, other)):
             one, two = (
-                code_missing(np.append(renamed[number], np.int32(MISSING))[codes], size).astype(np.int64)
-                for renamed, codes, size in zip(places, (pairs.first, pairs.second), sizes, strict=True)
+                code_missing(np.append(new_codes[number], np.int32(MISSING))[codes], size).astype(np.int64)
+                for new_codes, codes, size in zip(renamed, (pairs.first, pairs.second), sizes, strict=True)
             )
             cells.append(one * (sizes[1] + 1) + two)
         distinct, inverse = np.unique(np.concatenate(cells), return_inverse=True)
@@ -127,11 +127,9 @@ def as_missing(codes: Array, size: int) -> Codes:
 def weights_of(sums: CategorySums) -> Floats:
     """Give the weight of each category, unknown and missing last, exact and rounded once: (categories + 2,)."""
     if sums.spec.layout == Layout():
-        whole: Floats = sums.accumulators[:, 0].sum(axis=(1, 2)).astype(np.float64)
-        return whole
+        return sums.accumulators[:, 0].sum(axis=(1, 2)).astype(np.float64)
     ops = host(len(sums.accumulators))
-    rounded: Floats = Moments.of(ops, sums.accumulators, sums.spec, variances=False).n[:, 0, 0]
-    return rounded
+    return Moments.of(ops, sums.accumulators, sums.spec).n[:, 0, 0]
 
 
 def with_missing(of_categories: Array, key: CategoryIndex) -> Array:

@@ -63,7 +63,7 @@ class Target:
     values : array
         float64 or int64 numbers of a continuous target, (rows, terms) of one of several terms; int32 class numbers
         otherwise; where the backend computes.  On a GPU float32 numbers stay what they are.
-        Of no target, zeros that take no memory.  Of text and dates int64 places among the labels, -1 of none.
+        Of no target, zeros that take no memory.  Of text and dates int64 indices of labels, -1 of none.
     classes : array or None
         Sorted class labels.
     present : bool array (rows,), optional
@@ -523,7 +523,7 @@ class Termwise:
         return getattr(self._ops, name)
 
     def extents(self, target: Array | None, weight: Array | None, powers: tuple[int, ...]) -> list[tuple[int, int]]:
-        """Find the binary places that the terms touch in any row; of squares those of the first term."""
+        """Find the binary digits that the terms touch in any row; squares are those of the first term."""
         if target is None or target.ndim == 1:
             return self._ops.extents(target, weight, powers)
         extents = self._ops.extents(in_one_piece(target[:, 0]), weight, powers)
@@ -590,7 +590,7 @@ def columns_of(layout: Layout, column: int) -> Layout:
 
 
 def join_extents(one: tuple[int, int], other: tuple[int, int]) -> tuple[int, int]:
-    """Join the binary places that two extents touch; an empty one is (0, 0)."""
+    """Join the binary digits that two extents touch; an empty one is (0, 0)."""
     if one == (0, 0) or other == (0, 0):
         return other if one == (0, 0) else one
     return min(one[0], other[0]), max(one[1], other[1])

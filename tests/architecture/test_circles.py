@@ -6,19 +6,10 @@ from tests.architecture.imports import imports_of, modules, within
 REASONS = {
     ("cpu_fallback.row_numbers", "cpu_fallback.types"): "rows are numbered by folds, whose numbers are arrays of rows",
     ("gpu_encode.seam.devices", "gpu_encode.seam.ops"): "a device is that of a backend, and a backend is chosen by it",
-    ("gpu_encode.tables.frames.cudf", "gpu_encode.tables.frames.frame"): "cuDF's part of a frame says which frame",
-    (
-        "gpu_encode.sums.category_sums",
-        "gpu_encode.sums.distributions",
-    ): "distributions are sums, and sums may hold some",
     (
         "gpu_encode.encoders.base",
-        "gpu_encode.encoders.notebook",
         "gpu_encode.encoders.row_encoder",
-        "gpu_encode.encoders.scheme",
-        "gpu_encode.encoders.summaries",
-        "gpu_encode.encoders.target",
-    ): "methods of every encoder show it in a notebook, and make the encoder of single rows",
+    ): "a method of every encoder makes the encoder of single rows, which needs one",
     ("gpu_encode.encoders.one_hot.encoder", "gpu_encode.encoders.one_hot.row_encoder"): "the same of one-hot columns",
     (
         "gpu_encode.scale.files.files",

@@ -6,7 +6,7 @@ from itertools import product
 
 from gpu_encode.encoders.base import ENGINES, Encoder
 
-CALLS = ("fit", "fit_transform", "transform", "partial_fit", "forget")
+CALLS = ("fit", "fit_transform", "transform", "partial_fit", "forget", "drift")
 
 
 def test_engines_take_what_encoders_take():

@@ -9,8 +9,7 @@ from cpu_fallback.fused_rules import PopulationMoments
 from cpu_fallback.types import Layout, Rows, Window
 from gpu_encode.fitting.leave_one_out import table_by_cells, table_in_one_pass
 from gpu_encode.fitting.tasks import EncodingTask
-from gpu_encode.formulas import encoding_rule as formulas
-from gpu_encode.formulas.encoding_rule import EncodingRule, table
+from gpu_encode.formulas.encoding_rule import EncodingRule, SeenSums
 from gpu_encode.formulas.smoothing import EmpiricalBayes, JamesStein, MEstimate, NoSmoothing, PartialPooling, Sigmoid
 from gpu_encode.sums.category_sums import CategorySums, SumSpec
 from gpu_encode.tables.categories.keys import CategoryIndex, KeySpec
@@ -94,11 +93,13 @@ def same(encodings, expected):
     np.testing.assert_array_equal(encodings.unseen, expected.unseen)
 
 
-def by_arrays(monkeypatch, *arguments):
-    """Table of the array expressions."""
+def check_one_pass(monkeypatch, seen):
+    """Compare the table from one pass with that of the array expressions."""
+    key = key_of(len(seen.sums.accumulators))
+    encodings = seen.table(key)
     with monkeypatch.context() as patch:
-        patch.setattr(formulas, "in_one_pass", lambda *_: None)
-        return table(*arguments)
+        patch.setattr(SeenSums, "table_in_one_pass", lambda *_: None)
+        same(encodings, seen.table(key))
 
 
 @pytest.mark.parametrize("smoothing", SMOOTHINGS, ids=repr)
@@ -107,8 +108,7 @@ def by_arrays(monkeypatch, *arguments):
 def test_tables_are_those_of_the_array_expressions(kind, visibility, smoothing, monkeypatch):
     for seed, options in enumerate(OPTIONS):
         statistics, formula = statistics_of(kind, cells_of(kind, 40, seed)), EncodingRule(smoothing, **options)
-        arguments = statistics, VISIBILITIES[visibility], key_of(40), formula, compiled
-        same(table(*arguments), by_arrays(monkeypatch, *arguments))
+        check_one_pass(monkeypatch, SeenSums(statistics, VISIBILITIES[visibility], formula, compiled))
 
 
 @pytest.mark.parametrize("smoothing", M_ESTIMATES, ids=repr)
@@ -118,16 +118,14 @@ def test_estimates_of_many_rows(kind, largest, smoothing, monkeypatch):
     # Products of the counts of a category and of all are on both sides of what floats hold.
     for visibility in (VISIBILITIES["others"], None):
         statistics = statistics_of(kind, cells_of(kind, 40, 3, largest))
-        arguments = statistics, visibility, key_of(40), EncodingRule(smoothing), compiled
-        same(table(*arguments), by_arrays(monkeypatch, *arguments))
+        check_one_pass(monkeypatch, SeenSums(statistics, visibility, EncodingRule(smoothing), compiled))
 
 
 @pytest.mark.parametrize("prior", [4294967291.0, -4294967291.0, -1.0])
 def test_estimates_beside_a_prior_that_no_mean_of_labels_is(prior, monkeypatch):
     # Of which products with m do not fit a float.
     statistics = statistics_of("binary", cells_of("binary", 200, 4, 100))
-    arguments = statistics, None, key_of(200), EncodingRule(MEstimate(10 + 2**-20), prior=prior), compiled
-    same(table(*arguments), by_arrays(monkeypatch, *arguments))
+    check_one_pass(monkeypatch, SeenSums(statistics, None, EncodingRule(MEstimate(10 + 2**-20), prior=prior), compiled))
 
 
 @pytest.mark.parametrize("smoothing", [*M_ESTIMATES, Sigmoid(3.0, 0.7), EmpiricalBayes()], ids=repr)
@@ -136,8 +134,9 @@ def test_estimates_beside_a_prior_that_no_mean_of_labels_is(prior, monkeypatch):
 def test_blocks_end_anywhere(n_lines, views, kind, smoothing, monkeypatch):
     accumulators = np.tile(cells_of(kind, n_lines, 5), (1, views, 1, 1))
     for others in (None, 1 - np.eye(accumulators.shape[1], dtype=np.int64)):
-        arguments = statistics_of(kind, accumulators), others, key_of(n_lines), EncodingRule(smoothing), compiled
-        same(table(*arguments), by_arrays(monkeypatch, *arguments))
+        check_one_pass(
+            monkeypatch, SeenSums(statistics_of(kind, accumulators), others, EncodingRule(smoothing), compiled)
+        )
 
 
 @pytest.mark.parametrize("smoothing", SMOOTHINGS, ids=repr)
@@ -147,14 +146,8 @@ def test_counts_from_two_to_the_31_on_are_exact_too(smoothing, monkeypatch):
     accumulators[4, :, 0] = 1 << 31
     accumulators[5, :, 1] = (1 << 31) - 1
     accumulators[6] = 1 << 30
-    arguments = (
-        statistics_of("binary", accumulators),
-        VISIBILITIES["others"],
-        key_of(12),
-        EncodingRule(smoothing),
-        compiled,
-    )
-    same(table(*arguments), by_arrays(monkeypatch, *arguments))
+    statistics = statistics_of("binary", accumulators)
+    check_one_pass(monkeypatch, SeenSums(statistics, VISIBILITIES["others"], EncodingRule(smoothing), compiled))
 
 
 def test_the_pass_is_taken_for_the_formulas_that_it_knows(monkeypatch):
@@ -163,7 +156,7 @@ def test_the_pass_is_taken_for_the_formulas_that_it_knows(monkeypatch):
     monkeypatch.setattr(compiled.fused, "encode_categories", lambda *given: taken.append(given) or pass_of(*given))
     others = [*map(EncodingRule, (EmpiricalBayes("between"), JamesStein(), PartialPooling()))]
     for formula in (*map(EncodingRule, SMOOTHINGS), *others, EncodingRule(MEstimate(), "category_mean")):
-        table(statistics_of("binary", cells_of("binary", 9, 1)), None, key_of(9), formula, compiled)
+        SeenSums(statistics_of("binary", cells_of("binary", 9, 1)), None, formula, compiled).table(key_of(9))
     assert len(taken) == len(SMOOTHINGS)
     assert all(isinstance(given[6], PopulationMoments) for given in taken)
 

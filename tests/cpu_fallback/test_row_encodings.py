@@ -12,7 +12,7 @@ import cpu_fallback
 from cpu_fallback.row_numbers import Permutation
 from cpu_fallback.types import Layout, Rows
 from gpu_encode import EmpiricalBayes, MEstimate, Sigmoid
-from gpu_encode.fitting import encodings
+from gpu_encode.fitting import fit
 from gpu_encode.fitting.tasks import EncodingTask
 from gpu_encode.formulas.encoding_rule import EncodingRule
 from gpu_encode.formulas.smoothing import JamesStein, NoSmoothing
@@ -104,9 +104,9 @@ def window_of(window, size, burn_in):
 
 def train_rows(ops, plan, *description, dtype="float64"):
     task = task_of(ops, *description)
-    wide = encodings.n_columns(plan)
+    wide = fit.n_columns(plan)
     out = np.full((len(task.rows), task.n_outputs * wide), 9.0, dtype, order="F")
-    result = encodings.train(task, upload(plan, ops), out, want_unseen=True)
+    result = fit.train(task, upload(plan, ops), out, want_unseen=True)
     return out, result
 
 

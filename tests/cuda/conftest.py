@@ -51,9 +51,9 @@ def few_checkpoints(monkeypatch: pytest.MonkeyPatch) -> None:
     if not devices.simulated():
         return
     monkeypatch.setattr(import_module("gpu_encode.cuda.order_segments"), "CHECKPOINT_BITS", 4)
-    scans = import_module("gpu_encode.fitting.scans")
+    scans = import_module("gpu_encode.fitting.ordered")
     monkeypatch.setattr(scans, "CHECKPOINT_BITS", 4)
-    monkeypatch.setattr(scans, "EXACT_PLACES", 16)
+    monkeypatch.setattr(scans, "EXACT_RANKS", 16)
 
 
 @pytest.fixture

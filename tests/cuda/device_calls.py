@@ -94,14 +94,14 @@ CASES |= {
 def in_tiles(n_rows: int) -> Iterator[None]:
     """Let tiles have so many rows, and what has a fixed size for many rows one that these few already have."""
     load_backend()
-    small = {"TILE": n_rows, "MOST_ROWS": n_rows, "CHECKPOINT_BITS": 1, "EXACT_PLACES": 2}
+    small = {"TILE": n_rows, "MOST_ROWS": n_rows, "CHECKPOINT_BITS": 1, "EXACT_RANKS": 2}
     small |= dict.fromkeys(("FEW_ROWS", "GUESSED_FROM", "SAMPLE"), 16)
     # Orders of 1e8 rows, whose cells are counted, are one tile, and of sums one slab (really three); no others have
     # fewer rows for their many digits.
     small |= {"PLACES": 1 << 27, "BYTES_A_ROW": 1 << 20}
     owners = {"TILE": "gpu_encode.cuda", "MOST_ROWS": "gpu_encode.cuda.ordered", "SAMPLE": "gpu_encode.fitting.model"}
     owners["FEW_ROWS"] = "gpu_encode.sums.targets"
-    import_module("gpu_encode.fitting.scans")
+    import_module("gpu_encode.fitting.ordered")
     with pytest.MonkeyPatch.context() as patch:
         for module in [module for name, module in sys.modules.items() if name.startswith("gpu_encode.")]:
             for name in small.keys() & vars(module).keys():

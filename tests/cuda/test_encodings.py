@@ -10,10 +10,10 @@ import pytest
 import cpu_fallback
 from cpu_fallback.row_numbers import Permutation
 from cpu_fallback.types import Rows
-from gpu_encode.fitting import encodings
-from gpu_encode.fitting.scans import checkpoint_places, find_segments
+from gpu_encode.fitting import fit
+from gpu_encode.fitting.ordered import checkpoint_ranks, find_segments
 from gpu_encode.fitting.tasks import EncodingTask
-from gpu_encode.formulas.encoding_rule import EncodingRule, table
+from gpu_encode.formulas.encoding_rule import EncodingRule, SeenSums
 from gpu_encode.schemes.plans import LeaveOneOutPlan, OrderedPlan, RowOrder, upload
 from gpu_encode.sums.category_sums import CategorySums
 from tests.bits import assert_same_bits
@@ -31,8 +31,8 @@ def train_rows(ops, plan, *description, dtype="float64"):
     task = by_row.task_of(cpu_fallback, *description)
     rows = Rows(*(on(ops, part) for part in (task.rows.codes, task.rows.classes, task.rows.target, task.rows.weight)))
     moved = EncodingTask(ops, rows, task.key, task.n_classes, task.spec, task.rule)
-    out = ops.empty((len(rows), task.n_outputs * encodings.n_columns(plan)), dtype, "F")
-    result = encodings.train(moved, upload(plan, ops), out, want_unseen=True)
+    out = ops.empty((len(rows), task.n_outputs * fit.n_columns(plan)), dtype, "F")
+    result = fit.train(moved, upload(plan, ops), out, want_unseen=True)
     return ops.to_host(out), ops.to_host(result.unseen), result.statistics
 
 
@@ -83,7 +83,7 @@ def test_segments_are_those_of_the_definition(device, runtime):
         pytest.skip("only the simulator calls functions of a device by themselves")
     segments = import_module("gpu_encode.cuda.order_segments")
     for n_rows in (1, 2, 511, 512, 513, 1023, 1024, 5000, 70_000):
-        checkpoints = checkpoint_places(None, n_rows, cpu_fallback)
+        checkpoints = checkpoint_ranks(None, n_rows, cpu_fallback)
         places = np.arange(n_rows)
         expected = find_segments(checkpoints, places)
         assert segments.count_segments(n_rows) == len(checkpoints)
@@ -143,4 +143,4 @@ def test_tables(device, kind, visibility):
 def table_of(ops, kind, accumulators, visibility, formula):
     stated = tables.statistics_of(kind, accumulators)
     sums = CategorySums(ops.to_device(accumulators), stated.spec)
-    return table(sums, tables.VISIBILITIES[visibility], tables.key_of(len(accumulators)), formula, ops)
+    return SeenSums(sums, tables.VISIBILITIES[visibility], formula, ops).table(tables.key_of(len(accumulators)))

@@ -11,7 +11,7 @@ import cpu_fallback
 from cpu_fallback.compiled.moments import shape_of
 from cpu_fallback.fused_rules import FusedRule
 from cpu_fallback.types import Layout, Rows
-from gpu_encode.fitting import encodings
+from gpu_encode.fitting import fit
 from gpu_encode.fitting.tasks import EncodingTask
 from gpu_encode.formulas.encoding_rule import EncodingRule
 from gpu_encode.schemes.plans import LeaveOneOutPlan, upload
@@ -85,7 +85,7 @@ class Data:
         """Encode rows, which may lie on a device, and give the flags of the unseen."""
         wide = self.rows.target.astype(np.float64) if self.rows.target.dtype == np.float32 else self.rows.target
         task = EncodingTask(ops, rows, OnlyKey(N_CATEGORIES), 1, self.spec(cpu_fallback, wide), self.rule)
-        return encodings.train(task, upload(LeaveOneOutPlan(), ops), out, want_unseen=True).unseen
+        return fit.train(task, upload(LeaveOneOutPlan(), ops), out, want_unseen=True).unseen
 
     def expected(self, dtype):
         out = np.full((len(self.rows), 1), 9.0, dtype, order="F")

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from gpu_encode import TargetEncoder
-from gpu_encode.fitting import encodings
+from gpu_encode.fitting import fit
 from gpu_encode.seam import devices
 
 pytest.importorskip("cupy", reason="the CUDA wheels are not installed")
@@ -168,7 +168,7 @@ def test_memory_that_runs_out_in_the_middle_is_explained(monkeypatch, failure, w
     def train(*_):
         raise failure
 
-    monkeypatch.setattr(encodings, "train", train)
+    monkeypatch.setattr(fit, "train", train)
     monkeypatch.setattr(import_module("gpu_encode.cuda"), "free_bytes", lambda: (7, 9))
     with pytest.raises(MemoryError, match=rf"^{words}.* needed on the GPU, of whose 9 bytes 7 are free"):
         TargetEncoder(cv=2).fit_transform([["a"], ["b"]] * 4, [0, 1] * 4)

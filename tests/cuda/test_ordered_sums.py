@@ -11,7 +11,7 @@ import cpu_fallback
 from cpu_fallback.row_numbers import Permutation
 from cpu_fallback.types import Layout, Rows
 from gpu_encode import MEstimate
-from gpu_encode.fitting import encodings
+from gpu_encode.fitting import fit
 from gpu_encode.fitting.tasks import EncodingTask
 from gpu_encode.formulas.encoding_rule import EncodingRule
 from gpu_encode.schemes.plans import OrderedPlan, RowOrder, upload
@@ -73,9 +73,9 @@ def task_on(ops, codes, target, smoothing, rule):
 
 def train(ops, plan, dtype, *description):
     task = task_on(ops, *description)
-    shape = len(task.rows), encodings.n_columns(plan)
+    shape = len(task.rows), fit.n_columns(plan)
     out = np.empty(shape, dtype, "F") if ops is cpu_fallback else ops.empty(shape, dtype, "F")
-    learned = encodings.train(task, upload(plan, ops), out, want_unseen=True)
+    learned = fit.train(task, upload(plan, ops), out, want_unseen=True)
     sums = learned.statistics
     held = ops.to_host(sums.accumulators)
     canonical = type(sums)(held, sums.spec, sums.added).to_canonical().accumulators

@@ -170,9 +170,9 @@ def count(monkeypatch):
         monkeypatch.setattr(import_module(f"gpu_encode.cuda.{name}"), "PLACES", TILE)
     segments = import_module("gpu_encode.cuda.order_segments")
     monkeypatch.setattr(segments, "CHECKPOINT_BITS", 1)
-    scans = import_module("gpu_encode.fitting.scans")
+    scans = import_module("gpu_encode.fitting.ordered")
     monkeypatch.setattr(scans, "CHECKPOINT_BITS", 1)
-    monkeypatch.setattr(scans, "EXACT_PLACES", 2)
+    monkeypatch.setattr(scans, "EXACT_RANKS", 2)
     return counted
 
 

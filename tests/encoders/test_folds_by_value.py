@@ -12,7 +12,7 @@ import pytest
 from sklearn.base import clone
 
 import gpu_encode as ge
-from gpu_encode.fitting.categories import column_keys
+from gpu_encode.fitting.columns import column_keys
 from gpu_encode.schemes.plans import ValueFolds
 from gpu_encode.seam import ops
 from gpu_encode.tables import frames
@@ -280,7 +280,7 @@ REFUSED = {
         r"by='order'\) finds folds by values alone, .* order='contiguous'",
     ),
     "stratify": ({"by": "order", "stratify": True}, "takes no stratify=True: leave one of them out"),
-    "state": ({"by": "order", "random_state": None}, "takes no random_state=None: take an integer in its place"),
+    "state": ({"by": "order", "random_state": None}, "takes no random_state=None: take an integer instead"),
     "twice": ({"by": ["order", "order"]}, "'by' parameter of KFold must be a column of X or a list of several, each"),
     "none": ({"by": []}, "must be a column of X or a list of several"),
     "true": ({"by": True}, "must be a column of X or a list of several"),

@@ -6,7 +6,7 @@ import pyarrow as pa
 import pytest
 
 from gpu_encode import Bits, CountEncoder, Holdout, OneHotEncoder, StatisticEncoder, TargetEncoder
-from gpu_encode.fitting import categories
+from gpu_encode.fitting import inputs
 from gpu_encode.tables.frames.frame import Frame
 
 pytestmark = pytest.mark.host
@@ -27,8 +27,8 @@ TARGETS = {"three classes": RNG.integers(0, 3, N), "a quantity": RNG.random(N), 
 @pytest.fixture
 def summed(monkeypatch):
     """Give the sums that were made together with categories, call by call."""
-    calls, original = [], categories.sum_whole_numbers
-    monkeypatch.setattr(categories, "sum_whole_numbers", lambda *given: calls.append(original(*given)) or calls[-1])
+    calls, original = [], inputs.sum_whole_numbers
+    monkeypatch.setattr(inputs, "sum_whole_numbers", lambda *given: calls.append(original(*given)) or calls[-1])
     return calls
 
 

@@ -65,10 +65,10 @@ def test_combinations_are_those_of_the_rows(n_columns):
 def test_numbers_and_keys_are_made_of_each_other(n_columns, missing_is_category):
     found = key_of(n_columns, missing_is_category)[0].tuples
     again = Tuples(found.sizes, found.members)
-    for stage, expected in zip(found.stages, again.stages, strict=True):
-        assert stage.dtype == expected.dtype == np.int64
-        assert stage.tolist() == expected.tolist()
-    back = Tuples(found.sizes, stages=again.stages)
+    for prefix, expected in zip(found.prefixes, again.prefixes, strict=True):
+        assert prefix.dtype == expected.dtype == np.int64
+        assert prefix.tolist() == expected.tolist()
+    back = Tuples(found.sizes, prefixes=again.prefixes)
     assert back.members.dtype == np.int32
     assert back.members.tolist() == found.members.tolist()
 
@@ -76,16 +76,16 @@ def test_numbers_and_keys_are_made_of_each_other(n_columns, missing_is_category)
 def test_no_combination_at_all():
     for n_columns in (2, 3):
         nothing = Tuples([0] * n_columns, np.zeros((0, n_columns), np.int32))
-        assert [len(stage) for stage in nothing.stages] == [0] * (n_columns - 1)
-        assert Tuples(nothing.sizes, stages=nothing.stages).members.shape == (0, n_columns)
+        assert [len(prefix) for prefix in nothing.prefixes] == [0] * (n_columns - 1)
+        assert Tuples(nothing.sizes, prefixes=nothing.prefixes).members.shape == (0, n_columns)
 
 
 def test_bytes_that_leave_the_process_are_those_of_the_combinations():
     found = key_of(3)[0].tuples
-    others = [Tuples(found.sizes, found.members), Tuples(found.sizes, stages=found.stages), key_of(3)[0].tuples]
+    others = [Tuples(found.sizes, found.members), Tuples(found.sizes, prefixes=found.prefixes), key_of(3)[0].tuples]
     assert {pickle.dumps(each) for each in others} == {pickle.dumps(found)}
     copy = pickle.loads(pickle.dumps(others[1]))
-    assert copy.stages[-1].tolist() == found.stages[-1].tolist()
+    assert copy.prefixes[-1].tolist() == found.prefixes[-1].tolist()
 
 
 @pytest.mark.parametrize("cv", [None, KFold(3)])

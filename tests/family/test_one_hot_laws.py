@@ -14,7 +14,7 @@ from scipy import sparse
 from sklearn import clone
 
 from gpu_encode import OneHotEncoder, load
-from gpu_encode.encoders.one_hot.rows import places_of
+from gpu_encode.encoders.one_hot.rows import columns_of_ones
 from gpu_encode.fitting.columns import locate_columns
 from gpu_encode.fitting.inputs import Inputs
 from gpu_encode.seam import ops
@@ -152,7 +152,7 @@ def test_the_three_arrays_of_the_backend(frame, name):
         backend = ops.resolve(len(frame))
         at = locate_columns(Inputs(frame).frame, encoder._model.selection, encoder._model.feature_names, 2, "")
         codes = [key.lookup(at, backend, True) for key in encoder._model.keys]
-        columns = places_of(encoder._columns, encoder._model.keys, codes, at, backend)
+        columns = columns_of_ones(encoder._columns, encoder._model.keys, codes, at, backend)
         assert isinstance(columns, type(backend.empty((1,), np.int32)))
         columns = backend.to_host(columns)
     assert columns[columns >= 0].tolist() == expected.indices.tolist()

@@ -19,7 +19,7 @@ from gpu_encode.tables.categories.keys import CategoryIndex, categories_as_numpy
 from gpu_encode.tables.categories.objects import is_null
 from gpu_encode.tables.categories.vocabulary import Vocabulary
 
-# Place of a row that has no column on purpose; UNKNOWN is that of a row whose value is no category.
+# Column of a row that has no one, on purpose; UNKNOWN is that of a row whose value is no category.
 ZERO = -1
 INFREQUENT = "infrequent_sklearn"
 
@@ -140,7 +140,7 @@ class OneHotColumns:
             table[MISSING] = ZERO
         return table
 
-    def place_of_unknown(self, number: int) -> int:
+    def column_of_unknown(self, number: int) -> int:
         """Give the column of a value that is no category; `ZERO` where it has none."""
         entry = self.entries[number]
         if not (self.statistic.unknown_is_infrequent and entry.has_rare):
@@ -168,9 +168,7 @@ def weights_of(statistics: CategorySums) -> tuple[Floats, float]:
     """Summed weight of each row of a table, unknown and missing last; and of all rows."""
     backend, accumulators = host(len(statistics.accumulators)), statistics.accumulators[:, 0]
     all_rows = statistics.totals(backend).accumulators[0, 0]
-    weights, total = (
-        Moments.of(backend, sums, statistics.spec, variances=False).n for sums in (accumulators, all_rows)
-    )
+    weights, total = (Moments.of(backend, sums, statistics.spec).n for sums in (accumulators, all_rows))
     return weights[:, 0], float(total[0])
 
 

@@ -71,8 +71,8 @@ class OneHotEncoder(Encoder):
         None, NaN, pandas.NA, NaT and Arrow null are one and the same missing value: a category of its own, the last
         one; a row of zeros; or refused.
     columns : list, "categorical", selector, pattern or function, optional
-        Names (or positions) of the columns to encode; a tuple is a joint key.  Others pass through, which only tables
-        have a place for: sparse_output=False.  None: every column.
+        Names (or positions) of the columns to encode; a tuple is a joint key.  Others pass through, into
+        tables alone (sparse_output=False).  None: every column.
     device : {"auto", "cpu", "cuda"}, default="auto"
         As in `TargetEncoder`.
 

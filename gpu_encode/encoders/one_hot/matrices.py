@@ -24,18 +24,18 @@ ON_DEVICE = ("bool", "float32", "float64")
 
 
 class Ones(NamedTuple):
-    """Where the ones of each row stand.
+    """In which columns each row has a one.
 
     Parameters
     ----------
-    places : int array (rows, entries)
+    columns : int array (rows, keys)
         Column of each one, negative where there is none.
     n_columns : int
     ops : Ops
-        What computes, where `places` lie.
+        What computes, where `columns` lie.
     """
 
-    places: Array
+    columns: Array
     n_columns: int
     ops: Ops
 
@@ -70,7 +70,7 @@ def _sparse_beside_passed(names: Sequence[object]) -> ValueError:
     """Error for columns that pass through beside a sparse matrix."""
     shown = ", ".join(map(repr, names[:5])) + (", ..." if len(names) > 5 else "")
     return ValueError(
-        f"Columns that are not encoded ({shown}) pass through, for which a sparse matrix has no place. "
+        f"Columns that are not encoded ({shown}) pass through, and a sparse matrix cannot hold them. "
         "Set sparse_output=False, or leave them out of X."
     )
 
@@ -96,12 +96,13 @@ def checked_type(dtype: Any) -> np.dtype[Any]:
 
 def sparse_tables(frame: Frame | Pieces, ones: Ones, dtype: Any) -> Any:
     """Give a CSR matrix where each table lies; a list of them for several tables."""
-    places, n_columns, ops = ones
+    columns, n_columns, ops = ones
     if isinstance(frame, Pieces):
         return [
-            sparse_matrix(places[rows], n_columns, dtype, part.is_on_device, ops) for _, part, rows in frame.stretches()
+            sparse_matrix(columns[rows], n_columns, dtype, part.is_on_device, ops)
+            for _, part, rows in frame.stretches()
         ]
-    return sparse_matrix(places, n_columns, dtype, frame.is_on_device, ops)
+    return sparse_matrix(columns, n_columns, dtype, frame.is_on_device, ops)
 
 
 def cut(frame: Frame | Pieces, matrix: Array) -> Any:
@@ -114,10 +115,10 @@ def number_type(largest: int) -> Any:
     return np.int32 if largest <= MOST_SMALL else np.int64
 
 
-def compressed(places: Array, ops: Ops) -> tuple[Array, Array]:
+def compressed(columns: Array, ops: Ops) -> tuple[Array, Array]:
     """Column of each one, row by row, and where each row begins: `indices` and `indptr` of a CSR matrix.
 
-    A negative place is no one.  Entries stand in the order of their columns, so columns rise within a row.
+    A negative column is no one.  Keys stand in the order of their columns, so columns rise within a row.
 
     Examples
     --------
@@ -127,35 +128,35 @@ def compressed(places: Array, ops: Ops) -> tuple[Array, Array]:
     >>> indices.tolist(), indptr.tolist()
     ([0, 3, 2, 1], [0, 2, 3, 4])
     """
-    n_rows, n_entries = places.shape
-    flat = places.reshape(-1)
+    n_rows, n_keys = columns.shape
+    flat = columns.reshape(-1)
     starts = ops.zeros(n_rows + 1, np.int64)
     if not flat.size or int(flat.min()) >= 0:
-        starts[:] = ops.xp.arange(n_rows + 1) * n_entries
+        starts[:] = ops.xp.arange(n_rows + 1) * n_keys
     else:
-        present = places >= 0
+        present = columns >= 0
         starts[1:] = np.cumsum(present.sum(axis=1))
         flat = flat[present.reshape(-1)]
-    dtype = number_type(max(flat.size, MOST_SMALL + 1 if places.dtype == np.int64 else 0))
+    dtype = number_type(max(flat.size, MOST_SMALL + 1 if columns.dtype == np.int64 else 0))
     return flat.astype(dtype, copy=False), starts.astype(dtype)
 
 
-def sparse_matrix(places: Array, n_columns: int, dtype: Any, on_device: bool, ops: Ops) -> Any:
-    """CSR matrix with a one at each place: of SciPy on the host, of CuPy in a GPU's memory.
+def sparse_matrix(columns: Array, n_columns: int, dtype: Any, on_device: bool, ops: Ops) -> Any:
+    """CSR matrix of ones: of SciPy on the host, of CuPy in a GPU's memory.
 
     Parameters
     ----------
-    places : int array (rows, entries)
+    columns : int array (rows, keys)
         Column of each one, negative where there is none.
     n_columns : int
     dtype : dtype
     on_device : bool
-        Where the matrix is to lie, whatever the places lie in.
+        Where the matrix is to lie, wherever `columns` lies.
     ops : Ops
         What computes.
     """
-    indices, indptr = compressed(places, ops)
-    shape = (len(places), n_columns)
+    indices, indptr = compressed(columns, ops)
+    shape = (len(columns), n_columns)
     if on_device:
         if np.dtype(dtype).name not in ON_DEVICE:
             raise ValueError(
@@ -175,13 +176,13 @@ def sparse_matrix(places: Array, n_columns: int, dtype: Any, on_device: bool, op
 
 
 def dense(ones: Ones, dtype: Any) -> Array:
-    """Matrix (rows, columns) of zeros, with a one at each place; a negative place is no one."""
-    places, n_columns, ops = ones
-    n_rows, n_entries = places.shape
+    """Matrix (rows, columns) of zeros and ones; a negative column is no one."""
+    columns, n_columns, ops = ones
+    n_rows, n_keys = columns.shape
     matrix = ops.zeros((n_rows, n_columns), dtype)
-    for entry in range(n_entries):
-        rows = np.flatnonzero(places[:, entry] >= 0)
+    for key in range(n_keys):
+        rows = np.flatnonzero(columns[:, key] >= 0)
         values = ops.empty((rows.size,), dtype)
         values[...] = 1
-        put(matrix, rows * n_columns + places[:, entry][rows], values)
+        put(matrix, rows * n_columns + columns[:, key][rows], values)
     return matrix

@@ -14,7 +14,7 @@ from gpu_encode.fitting.model import Model
 
 
 class OneHotRowEncoder(RowEncoder):
-    """A row encoder that knows, of each category, where its one stands.
+    """A row encoder that knows the column of the one of each category.
 
     Parameters
     ----------
@@ -31,31 +31,31 @@ class OneHotRowEncoder(RowEncoder):
         self._one: Any = np.ones(1, dtype).tolist()[0]
         # Unknown values are refused, or warned of.
         told = columns.statistic.handle_unknown in ("error", "warn") or columns.drops
-        return [(places, places) for places in (places_of(columns, model, n, told) for n in range(len(model.keys)))]
+        return [(ones, ones) for ones in (columns_by_code(columns, model, n, told) for n in range(len(model.keys)))]
 
     def _look_up(self, row: Mapping[str, Any]) -> list[Any]:
         values = self._zeros.copy()
         for label, types, known, lookup in self._lookups:
             value = row[label]
-            place = known.get(value) if type(value) in types else None
-            if place is None:
-                place = lookup.of(row)
-            if place >= 0:
-                values[place] = self._one
+            column = known.get(value) if type(value) in types else None
+            if column is None:
+                column = lookup.of(row)
+            if column >= 0:
+                values[column] = self._one
         return values
 
     def _finish(self, arrays: Any) -> list[Any]:
         return list(dense(arrays, checked_type(self._encoder.dtype)).T)
 
 
-def places_of(columns: OneHotColumns, model: Model, number: int, unknown_is_told: bool) -> list[Any]:
-    """Give the column of a one by the code of one key, negative where there is none, and None where policies speak."""
+def columns_by_code(columns: OneHotColumns, model: Model, number: int, unknown_is_told: bool) -> list[Any]:
+    """Give the column of the one of each code: negative without a one, None where a policy refuses or warns."""
     key, statistic = model.keys[number], columns.statistic
-    places: list[Any] = columns.table(number, key.n_categories, np.int64).tolist()
+    ones: list[Any] = columns.table(number, key.n_categories, np.int64).tolist()
     if key.missing_is_unknown and model.rules[number].missing == "category":
-        places[MISSING] = places[UNKNOWN]
-    of_unknown = None if unknown_is_told else columns.place_of_unknown(number)
-    places = [of_unknown if place == UNKNOWN else place for place in places]
+        ones[MISSING] = ones[UNKNOWN]
+    of_unknown = None if unknown_is_told else columns.column_of_unknown(number)
+    ones = [of_unknown if column == UNKNOWN else column for column in ones]
     if statistic.handle_missing == "error":
-        places[MISSING] = None
-    return places
+        ones[MISSING] = None
+    return ones

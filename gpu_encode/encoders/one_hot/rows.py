@@ -24,13 +24,13 @@ LATER = '. Choose handle_unknown="ignore", "infrequent_if_exist" or "warn" to ac
 
 
 class OneHotModel(Model):
-    """A model whose rows get ones in columns, in place of encodings from a table."""
+    """A model whose rows get ones in columns, rather than encodings from a table."""
 
     by_key = False
 
     @cached_property
     def columns(self) -> OneHotColumns:
-        """Columns of all entries."""
+        """Columns of all keys."""
         return OneHotColumns.of(self)
 
     def encode(self, frame: Frame | Pieces, ops: Ops, owner: str) -> tuple[Any, ColumnMap]:
@@ -43,21 +43,21 @@ class OneHotModel(Model):
         return self.ones(codes, at, ops), at
 
     def ones(self, codes: Sequence[Array], at: ColumnMap, ops: Ops) -> Ones:
-        """Find the ones of rows by their category of every entry."""
-        return Ones(places_of(self.columns, self.keys, codes, at, ops), self.columns.n_columns, ops)
+        """Find the ones of rows by their category of every key."""
+        return Ones(columns_of_ones(self.columns, self.keys, codes, at, ops), self.columns.n_columns, ops)
 
 
-def places_of(
+def columns_of_ones(
     columns: OneHotColumns, keys: Sequence[CategoryIndex], codes: Sequence[Array], at: ColumnMap, ops: Ops
 ) -> Array:
-    """Column of each row in each entry, side by side: (rows, entries); negative where it has none.
+    """Give the column of the one that each row has for each key: (rows, keys); negative where it has none.
 
     Parameters
     ----------
     columns : OneHotColumns
     keys : list of CategoryIndex
     codes : list of int32 arrays (rows,)
-        Category of each row, per entry, where `ops` computes.
+        Category of each row, per key, where `ops` computes.
     at : ColumnMap
         Where the rows come from.
     ops : Ops
@@ -73,21 +73,21 @@ def places_of(
         Of unknown values, where the policy says so.
     """
     statistic, odd = columns.statistic, []
-    places = ops.empty((at.n_rows, len(keys)), number_type(columns.n_columns))
+    ones = ops.empty((at.n_rows, len(keys)), number_type(columns.n_columns))
     for number, (key, key_codes) in enumerate(zip(keys, codes, strict=True)):
         refuse_missing(statistic, key, key_codes, at)
         # A table has two rows more than there are categories, so that a negative code counts from the end.
-        column = ops.to_device(columns.table(number, key.n_categories, places.dtype))[key_codes]
+        column = ops.to_device(columns.table(number, key.n_categories, ones.dtype))[key_codes]
         if len(key_codes) and int(column.min()) == UNKNOWN:
             unknown = column == UNKNOWN
             if statistic.handle_unknown == "error":
                 raise unknown_values(key, at, np.flatnonzero(ops.to_host(unknown)), "transform", LATER)
             odd.append(label_of(key, at))
-            column = np.where(unknown, places.dtype.type(columns.place_of_unknown(number)), column)
-        places[:, number] = column
+            column = np.where(unknown, ones.dtype.type(columns.column_of_unknown(number)), column)
+        ones[:, number] = column
     if odd and (statistic.handle_unknown == "warn" or columns.drops):
         warn_of_unknown(odd, statistic)
-    return places
+    return ones
 
 
 def refuse_at_fit(statistic: OneHot, keyed: Sequence[tuple[CategoryIndex, Array]], at: ColumnMap, ops: Ops) -> None:
@@ -142,6 +142,6 @@ def warn_of_unknown(labels: Sequence[object], statistic: OneHot) -> None:
 
 
 def label_of(key: CategoryIndex, at: ColumnMap) -> object:
-    """Column of an entry in messages; a tuple of a joint key."""
+    """Column of a key in messages; a tuple of a joint key."""
     labels = [at.frame.label(at.places[position]) for position in key.entry.members]
     return labels[0] if len(labels) == 1 else tuple(labels)

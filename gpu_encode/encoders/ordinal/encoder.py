@@ -9,11 +9,11 @@ import numpy as np
 from sklearn.utils import check_array
 
 from cpu_fallback.types import Array
-from gpu_encode.encoders.base import Encoder, read_scheme
+from gpu_encode.encoders.base import Encoder
 from gpu_encode.encoders.ordinal.inverse import inverses_of
 from gpu_encode.encoders.scheme import SchemeEncoder
 from gpu_encode.fitting.model import Model
-from gpu_encode.fitting.parameters import Parameters
+from gpu_encode.fitting.parameters import Parameters, read_scheme
 from gpu_encode.formulas.ranks import Ranks, check_dtype
 from gpu_encode.schemes.folds import CrossFitting
 from gpu_encode.tables.categories.keys import categories_as_numpy
@@ -30,7 +30,7 @@ LARGEST = 1 << 53
 class OrdinalEncoder(Encoder):
     """Encode categories as the integers 0 to K - 1, by value, frequency, mean of the target, or at random.
 
-    By the target, `fit_transform` gives training codes by the scheme `cv`: the place of a row's category among those
+    By the target, `fit_transform` gives training codes by the scheme `cv`: the rank of a row's category among those
     that the rows it may look at have, by their means there.  In every other order the target plays no part, and
     `fit_transform` gives what `transform` gives.
 
@@ -54,7 +54,7 @@ class OrdinalEncoder(Encoder):
     max_categories : int, optional
         Most codes, that of the infrequent categories among them.
     order : {"value", "frequency", "target", "random"}, default="value"
-        What codes rise with.  "value": the values, or their places in `categories`; infrequent ones are last.
+        What codes rise with.  "value": the values, or their order in `categories`; infrequent ones are last.
         "frequency": from the most frequent category, 0, to the rarest.  "target": the mean of the target.  "random":
         drawn.  Ties are in the order of the values.
     n_draws : int, default=1
@@ -66,10 +66,10 @@ class OrdinalEncoder(Encoder):
         one whose rows weigh nothing.
     cv : int, scheme, splitter, iterable, str or array, default=5
         For order="target": who may look at whom in training, as in `TargetEncoder`, but for the schemes in which each
-        row has sums of its own.  A category that no visible row has gets `unknown_value`, or the place where the mean
-        of all visible rows would stand.
+        row has sums of its own.  A category that no visible row has gets `unknown_value`, or the rank that the mean
+        of all visible rows would have.
     random_state : int, default=0
-        Of the folds of an integer `cv`, and of draws, which differ by the column's place and number of categories.
+        Of the folds of an integer `cv`, and of draws, which differ by the column's position and number of categories.
     columns : list, "categorical", selector, pattern or function, optional
         Names (or positions) of the columns to encode; a tuple is a joint key.  Others pass through.  None: every
         column.
@@ -159,7 +159,7 @@ class OrdinalEncoder(Encoder):
             min_frequency=None,
             max_categories=None,
             dtype=name if name in COMPUTED else "float64",
-            **(read_scheme(self, self.cv) if by_target else {}),
+            **(read_scheme(self) if by_target else {}),
         )
 
     def _check_codes(self) -> None:

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from cpu_fallback.exact import Floats
 from cpu_fallback.types import Array
 from gpu_encode.fitting.model import Model
-from gpu_encode.formulas.encoding_rule import EncodingRule, EncodingTable, total_of_views
+from gpu_encode.formulas.encoding_rule import EncodingRule, EncodingTable, SeenSums
 from gpu_encode.formulas.ranks import Ranks, not_held
 from gpu_encode.seam.ops import host
 from gpu_encode.sums.category_sums import CategorySums
@@ -27,11 +27,11 @@ class OrdinalInverse:
     codes : float64 array (n_categories,)
         Of the first output.
     taking_part : bool array (n_categories,)
-        Categories that have a place.
+        Categories that have a rank.
     rare : bool array (n_categories,)
         Infrequent ones.
     n_codes : int
-        Places that are taken: 0 to n_codes - 1.
+        Codes that categories have: 0 to n_codes - 1.
     n_columns : int
         Columns of the output.
     beyond : float64 array
@@ -52,10 +52,10 @@ class OrdinalInverse:
         cls, key: CategoryIndex, statistics: CategorySums, rule: EncodingRule, tables: list[EncodingTable]
     ) -> "OrdinalInverse":
         """Compute a key's encodings of its sums; of blow-up columns those of the first fold's encoder."""
-        statistic, backend, number = rule.statistic, host(statistics.accumulators.size), key.n_categories
+        statistic, number = rule.statistic, key.n_categories
         assert isinstance(statistic, Ranks)
-        weights = rule.moments_of_views(backend, statistics, None).n[:, 0, 0]
-        total = float(total_of_views(statistics, None, rule, backend).n[0, 0])
+        seen = SeenSums(statistics, None, rule, host(statistics.accumulators.size))
+        weights, total = seen.moments().n[:, 0, 0], float(seen.total().n[0, 0])
         part = statistic.take_part(weights[:number] > 0)
         rare = np.zeros(number, np.bool_)
         group, rare[part] = statistic.group_infrequent(weights[:number][part], total)

@@ -1,8 +1,8 @@
 """The likelihood of counts of ones, given the intercept b and the variance v of the categories' effects.
 
 For a category of n rows with the share p of ones, h(u) = n * (p * (b + u) - log(1 + exp(b + u))) - u**2 / (2 * v).  Its
-highest place u and its curvature there, (1 + v * n * P * (1 - P)) / v, give Laplace's approximation of log of the
-integral of exp(h), and the place and width of the adaptive Gauss-Hermite rule, of which Laplace's is that with one
+highest point u and its curvature there, (1 + v * n * P * (1 - P)) / v, give Laplace's approximation of log of the
+integral of exp(h), and the position and width of the adaptive Gauss-Hermite rule, of which Laplace's is that with one
 point.  Derivatives are those of the approximation itself, u's and the width's own changes included.
 """
 

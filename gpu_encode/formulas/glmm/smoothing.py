@@ -9,8 +9,7 @@ from cpu_fallback.exact import Floats, Scaled
 from gpu_encode.formulas.glmm.binomial import binomial
 from gpu_encode.formulas.glmm.gaussian import gaussian
 from gpu_encode.formulas.smoothing import Smoothing
-from gpu_encode.formulas.statistic import Needs
-from gpu_encode.sums.moments import Moments
+from gpu_encode.sums.moments import Moments, Needs
 from gpu_encode.words.errors.parameters import check_count
 
 if TYPE_CHECKING:
@@ -75,5 +74,4 @@ class GLMM(Smoothing):
 
 def prior_of(ops: "Ops", common: Floats, total: Moments) -> Floats:
     """Give the model's own prior; where no category counts there is no model, but there may be rows."""
-    prior: Floats = ops.to_device(np.where(np.isnan(common), ops.to_host(total.mean), common))
-    return prior
+    return ops.to_device(np.where(np.isnan(common), ops.to_host(total.mean), common))

@@ -9,13 +9,12 @@ from typing import Any, Literal
 import numpy as np
 
 from cpu_fallback.types import Array
-from gpu_encode.encoders.base import read_scheme
 from gpu_encode.encoders.codes import CodedRows
 from gpu_encode.encoders.statistic import check_value_columns
 from gpu_encode.encoders.summed import LearnedTables, SummedEncoder, check_scheme
 from gpu_encode.fitting.columns import Selection, locate, select
 from gpu_encode.fitting.model import Model
-from gpu_encode.fitting.parameters import Parameters
+from gpu_encode.fitting.parameters import Parameters, read_scheme
 from gpu_encode.formulas import smoothing
 from gpu_encode.formulas.counts import Counts
 from gpu_encode.formulas.smoothing import Smooth
@@ -268,7 +267,7 @@ class ClusterEncoder(SummedEncoder):
 
     def _read_scheme(self) -> dict[str, Any]:
         """Give the scheme as fields of `Parameters`; each of its folds has clusters of its own."""
-        scheme = read_scheme(self, self.cv, self.shuffle)
+        scheme = read_scheme(self)
         check_scheme(scheme["scheme"], self._owner)
         return scheme | {"together": True}
 

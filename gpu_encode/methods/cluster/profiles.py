@@ -5,7 +5,7 @@ import numpy as np
 from cpu_fallback.exact import Floats, Integers
 from gpu_encode.encoders.codes import n_codes
 from gpu_encode.fitting.model import Model
-from gpu_encode.formulas.encoding_rule import table
+from gpu_encode.formulas.encoding_rule import SeenSums
 from gpu_encode.methods.cluster.partition import partition
 from gpu_encode.methods.cluster.ward import merge_by_ward
 from gpu_encode.seam import devices
@@ -59,7 +59,8 @@ def statistics_of_categories(model: Model, number: int) -> Floats:
     made = []
     for target, sums in enumerate(model.statistics[number]):
         backend = host(sums.accumulators.size)
-        made.append(with_missing(table(sums, None, key, rule.of_target(target), backend).values[:, 0], key))
+        table = SeenSums(sums, None, rule.of_target(target), backend).table(key)
+        made.append(with_missing(table.values[:, 0], key))
     return np.concatenate(made, axis=1)
 
 

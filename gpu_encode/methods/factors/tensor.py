@@ -7,9 +7,8 @@ from typing import Any, Literal
 import numpy as np
 
 from cpu_fallback.types import Array
-from gpu_encode.encoders.base import read_scheme
 from gpu_encode.encoders.codes import UNSEEN, CodedRows, CodesEncoder, Learned
-from gpu_encode.fitting.parameters import Parameters
+from gpu_encode.fitting.parameters import Parameters, read_scheme
 from gpu_encode.formulas.counts import Counts
 from gpu_encode.methods.factors.cells import Cells, predict
 from gpu_encode.methods.factors.iterations import OWNER, Settings, fit_factors
@@ -236,7 +235,7 @@ class FactorizationEncoder(CodesEncoder):
         return learned.iterations
 
     def _rows_parameters(self) -> Parameters:
-        scheme = read_scheme(self, self.cv, self.shuffle)
+        scheme = read_scheme(self)
         return Parameters.of(self, Counts(), as_unseen="mean", **scheme)
 
     def _check_learner(self) -> None:

@@ -8,10 +8,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from cpu_fallback.types import Array
-from gpu_encode.encoders.base import read_scheme
 from gpu_encode.encoders.codes import CodedRows, CodesEncoder, Learned
 from gpu_encode.fitting.inputs import Inputs
-from gpu_encode.fitting.parameters import Parameters
+from gpu_encode.fitting.parameters import Parameters, read_scheme
 from gpu_encode.formulas.counts import Counts
 from gpu_encode.methods.proximity.learned import LearnedVotes, learn_votes
 from gpu_encode.methods.proximity.subsets import MOST_FEATURES, list_subsets, masks_of, read_weights
@@ -147,9 +146,7 @@ class ProximityEncoder(CodesEncoder):
         return isinstance(self.weights, str) and self.weights == "tune"
 
     def _rows_parameters(self) -> Parameters:
-        return Parameters.of(
-            self, Counts(), as_unseen="never", handle_unknown="never", **read_scheme(self, self.cv, self.shuffle)
-        )
+        return Parameters.of(self, Counts(), as_unseen="never", handle_unknown="never", **read_scheme(self))
 
     def _check_learner(self) -> None:
         owner = self._owner

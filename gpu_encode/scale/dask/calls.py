@@ -135,7 +135,7 @@ def transform(encoder: Encoder, X: Any) -> Any:
 def drift(encoder: Encoder, X: Any) -> list[dict[str, Any]]:
     """Compare new rows with those that the encoder has learned from, now: a partition is counted where it lies."""
     model = encoder._counted()
-    return read(X).add_up(tasks.count_partition, copy(encoder)).beside(model)  # type: ignore[no-any-return]
+    return read(X).add_up(tasks.count_partition, copy(encoder)).beside(model)
 
 
 def partial_fit(*_: Any, **__: Any) -> None:

@@ -70,7 +70,7 @@ def drift(encoder: Encoder, rows: Rows) -> list[dict[str, Any]]:
     if encoder._model.feature_names is not None:
         require_columns(encoder, names)
     features = [name for name in names if name in (encoder._model.feature_names or names)]
-    return rows.pick(features).add_up(count_table, encoder, RowCounts()).beside(model)  # type: ignore[no-any-return]
+    return rows.pick(features).add_up(count_table, encoder, RowCounts()).beside(model)
 
 
 def read_training(encoder: Encoder, rows: Rows, y: Any, sample_weight: Any, groups: Any) -> Reading:

@@ -7,6 +7,7 @@ encodings from it as from a table of all categories, priors included.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import accumulate, repeat
 from typing import Any, NamedTuple
 
@@ -23,14 +24,13 @@ from gpu_encode.fitting.fit import select_columns
 from gpu_encode.fitting.inputs import TrainingRows, read_fixed_targets
 from gpu_encode.fitting.leave_one_out import leave_one_out
 from gpu_encode.fitting.model import Model
-from gpu_encode.fitting.tasks import EncodingTask
 from gpu_encode.formulas.encoding_rule import EncodingRule, check_weights
 from gpu_encode.scale.files.source import Reading
 from gpu_encode.scale.messages import NotShuffledError
 from gpu_encode.scale.parts import EncodingPlan, Part, PartialSums
 from gpu_encode.scale.parts.encoding import labels_of
 from gpu_encode.scale.parts.sums import prepare_part, sum_prepared
-from gpu_encode.scale.parts.tables import TrainedKey, train_key, warn_of_plans, widen
+from gpu_encode.scale.parts.tables import TrainedKey, count_blind, train_key, widen
 from gpu_encode.schemes import GroupKFold, Ordered
 from gpu_encode.schemes.plans import LeaveOneOutPlan
 from gpu_encode.seam import ops
@@ -129,11 +129,11 @@ def beside_others(categories: Integers, total: Integers, spec: SumSpec, rule: En
 
 def by_class(model: Model) -> Array:
     """Encode the rows of each category and class, leaving each row out (n_categories + 2, classes, outputs)."""
-    [key], [[sums]], [rule] = model.keys, model.statistics, model.rules
+    [key], [[sums]] = model.keys, model.statistics
     n_classes, backend = sums.accumulators.shape[2], host(sums.accumulators.size)
     codes = np.append(np.arange(key.n_categories, dtype=np.int32), np.array([-2, -1], np.int32))
     rows = CodedRows(np.repeat(codes, n_classes), np.tile(np.arange(n_classes, dtype=np.int32), len(codes)))
-    task = EncodingTask(backend, rows, key, n_classes, sums.spec, rule.of_target(0))
+    task = model.task(0, 0, backend, rows)
     out = np.empty((len(rows), task.n_outputs), model.dtype, "F")
     leave_one_out(task, sums, out, False)
     return out.reshape(len(codes), n_classes, task.n_outputs)
@@ -209,7 +209,9 @@ def learn_of_none(shared: ShuffledSums) -> ShuffledSums:
     encoding_plan, model = shared.encoding_plan, shared.model
     trained = [shared.trained(entry, no_categories(shared))[1] for entry in range(len(model.rules))]
     if shared.training:
-        warn_of_plans(encoding_plan, [encoding_plan.plan], trained, model)
+        plans = [encoding_plan.plan] * len(trained)
+        blind = partial(count_blind, encoding_plan.n_rows, plans, model, trained)
+        encoding_plan.parameters.warn_of_plans(plans, blind)
     model = replace(model, statistics=[of_key.visible for of_key in trained])
     check_weights(encoding_plan.parameters.owner, model.rules, model.statistics, host(0))
     encoding_plan.encoder._check_model(model)

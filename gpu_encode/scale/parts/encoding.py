@@ -3,18 +3,15 @@
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from cpu_fallback.types import Array
-from gpu_encode.fitting.categories import look_up_known
 from gpu_encode.fitting.columns import ColumnMap, map_columns
 from gpu_encode.fitting.compatibility import check_columns
-from gpu_encode.fitting.encodings import write_elapsed
-from gpu_encode.fitting.fit import FitContext, find_missing
-from gpu_encode.fitting.inputs import Inputs, TrainingRows, read_fixed_targets
-from gpu_encode.fitting.leave_one_out import leave_one_out
+from gpu_encode.fitting.fit import train
+from gpu_encode.fitting.inputs import Inputs, TrainingRows, look_up_known, read_fixed_targets
 from gpu_encode.fitting.ordered import average
 from gpu_encode.fitting.tasks import EncodingTask, OutputColumns, in_type, look_up, make_room, missing_rows
 from gpu_encode.formulas.encoding_rule import EncodingTable
@@ -23,7 +20,7 @@ from gpu_encode.scale.parts.part import Part
 from gpu_encode.scale.parts.plans import EncodingPlan
 from gpu_encode.scale.parts.sums import prepare_part
 from gpu_encode.scale.parts.tables import EncodingTables
-from gpu_encode.schemes.plans import FoldPlan, OrderedPlan
+from gpu_encode.schemes.plans import FoldPlan, LeaveOneOutPlan, OrderedPlan
 from gpu_encode.seam import ops
 from gpu_encode.seam.ops import Ops
 from gpu_encode.sums.category_sums import CategorySums
@@ -74,8 +71,6 @@ def encode(tables: EncodingTables, part: Part, placed: Sequence[Sequence[RowEnco
         if not tables.encoding_plan.parameters.trains_apart:
             check_columns(tables.model, given.frame)
             return tables.encoder.transform(part.X)
-        if tables.encoding_plan.by_folds:
-            return by_folds(tables, part, given)
         if isinstance(plan, OrderedPlan):
             if placed is None:
                 raise ValueError(
@@ -83,48 +78,91 @@ def encode(tables: EncodingTables, part: Part, placed: Sequence[Sequence[RowEnco
                     "their groups, encode(tables, part, placed)."
                 )
             return by_rank(tables, part, given, plan, placed)
-        context = prepare_part(tables.encoding_plan, part, tables.model.keys)
+        coded = code_rows(tables, part, given)
+        return tables.encoder._assemble(given.frame, encode_rows(tables, coded, part.first_row), coded.columns)
+
+
+class CodedRows(NamedTuple):
+    """The rows of a part by their categories.
+
+    Parameters
+    ----------
+    rows : TrainingRows
+    columns : ColumnMap
+    codes : list of int32 array
+        Category of each row, per key.
+    labels : array
+        Class of each row, where folds follow from it.
+    tasks : list of list of EncodingTask
+        Per key and target; none where every key has a table by folds.
+    """
+
+    rows: TrainingRows
+    columns: ColumnMap
+    codes: list[Array]
+    labels: Array
+    tasks: list[list[EncodingTask]]
+
+
+def code_rows(tables: EncodingTables, part: Part, given: Inputs) -> CodedRows:
+    """Look up the categories of a part; its target is read only where encodings follow from a row's own."""
+    encoding_plan, model = tables.encoding_plan, tables.model
+    check_columns(model, given.frame)
+    if not encoding_plan.by_folds:
+        context = prepare_part(encoding_plan, part, model.keys)
         assert context is not None
-        return by_row(tables, context, part.first_row)
+        codes = [categories.codes for categories in context.categories]
+        return CodedRows(context.rows, context.columns, codes, context.targets[0].labels, context.tasks)
+    rows = TrainingRows.of(given, ops.resolve(given.frame.n_rows, given.device(encoding_plan.parameters.device)))
+    columns, pairs = map_columns(rows.frame), zip(model.keys, model.rules, strict=True)
+    codes = [look_up_known(key, columns, rows.ops, rule.missing) for key, rule in pairs]
+    return CodedRows(rows, columns, codes, labels_of(encoding_plan, given, rows), [[] for _ in codes])
 
 
-def by_folds(tables: EncodingTables, part: Part, given: Inputs) -> Any:
-    """Look every row up by its category and fold."""
-    model = tables.model
-    backend = ops.resolve(given.frame.n_rows, given.device(tables.encoding_plan.parameters.device))
-    # Weights are not read any more, nor, as a rule, the target.
-    rows = TrainingRows.of(given, backend)
-    check_columns(model, rows.frame)
-    labels = labels_of(tables.encoding_plan, given, rows)
-    plans = tables.encoding_plan.fold_plans(model.selection, rows, labels, part.first_row)
-    columns = map_columns(rows.frame)
-    width = sum(encodings.values.shape[2] for encodings in tables.encodings if encodings is not None)
-    matrix = make_room(rows.ops, rows.n_rows, width, model.dtype, model.targets)
-    output = OutputColumns(matrix, model.indicators)
-    for entry, (key, rule, plan) in enumerate(zip(model.keys, model.rules, plans, strict=True)):
-        codes = look_up_known(key, columns, rows.ops, rule.missing)
-        unseen = look_up_key(tables, entry, codes, plan, output, rows.ops, columns)
-        as_category = rule.missing == "category"
-        output.add_indicators(unseen, partial(missing_rows, key, codes, columns, rows.ops, as_category))
-    return tables.encoder._assemble(rows.frame, output.to_list(), columns)
+def encode_rows(tables: EncodingTables, coded: CodedRows, first_row: int) -> list[Array]:
+    """Look rows up by category and fold, or take each out of the sums of all rows; columns, then indicators."""
+    model, backend = tables.model, coded.rows.ops
+    plans = tables.encoding_plan.fold_plans(model.selection, coded.rows, coded.labels, first_row)
+    width = sum(
+        task.n_outputs
+        for tasks, table in zip(coded.tasks, tables.encodings, strict=True)
+        if table is None
+        for task in tasks
+    )
+    width += sum(table.values.shape[2] for table in tables.encodings if table is not None)
+    output = OutputColumns(make_room(backend, coded.rows.n_rows, width, model.dtype, model.targets), model.indicators)
+    for entry, (codes, plan) in enumerate(zip(coded.codes, plans, strict=True)):
+        if tables.encodings[entry] is None:
+            unseen = leave_out(tables, entry, coded.tasks[entry], output)
+        else:
+            unseen = look_up_key(tables, entry, coded, plan, output)
+        as_category = model.rules[entry].missing == "category"
+        missing = partial(missing_rows, model.keys[entry], codes, coded.columns, backend, as_category)
+        output.add_indicators(unseen, missing)
+    return output.to_list()
 
 
 def look_up_key(
-    tables: EncodingTables,
-    entry: int,
-    codes: Array,
-    plan: FoldPlan,
-    output: OutputColumns,
-    backend: Ops,
-    columns: ColumnMap,
+    tables: EncodingTables, entry: int, coded: CodedRows, plan: FoldPlan, output: OutputColumns
 ) -> Array | None:
     """Look rows up in the table of one key, by their categories and folds; also says which are unseen, if asked."""
-    encodings = tables.encodings[entry]
+    backend, codes, encodings = coded.rows.ops, coded.codes[entry], tables.encodings[entry]
     assert encodings is not None
     table = EncodingTable(backend.to_device(encodings.values), backend.to_device(encodings.unseen))
     out = output.next(encodings.values.shape[2])
     unseen = look_up(backend, table, codes, plan.lookup_folds, out, "unseen" in tables.model.indicators)
-    tables.model.write_elapsed(tables.elapsed[entry], backend, codes, plan.lookup_folds, columns, out)
+    tables.model.write_elapsed(tables.elapsed[entry], backend, codes, plan.lookup_folds, coded.columns, out)
+    return unseen
+
+
+def leave_out(tables: EncodingTables, entry: int, tasks: Sequence[EncodingTask], output: OutputColumns) -> Array | None:
+    """Take each row out of the sums of all rows under one key; also says which are unseen, if asked."""
+    model, unseen = tables.model, None
+    for target, (task, sums, in_order) in enumerate(zip(tasks, tables.sums[entry], tables.others[entry], strict=True)):
+        first = target == model.rules[entry].statistic.first_target
+        known = replace(align(task, sums, model.targets[target].vocabulary), in_order=in_order)
+        done = train(known, LeaveOneOutPlan(), output.next(task.n_outputs), first and "unseen" in model.indicators)
+        unseen = done.unseen if first else unseen
     return unseen
 
 
@@ -140,41 +178,14 @@ def labels_of(encoding_plan: EncodingPlan, given: Inputs, rows: TrainingRows) ->
     return read_fixed_targets(rows.ops, named, encoding_plan.targets)[0].labels
 
 
-def by_row(tables: EncodingTables, context: FitContext, first_row: int) -> Any:
-    """Take every row out of the sums of all rows; look rows up for keys under a scheme of folds."""
-    model, rows = tables.model, context.rows
-    check_columns(model, rows.frame)
-    n_outputs = sum(task.n_outputs for tasks in context.tasks for task in tasks)
-    matrix = make_room(rows.ops, rows.n_rows, n_outputs, model.dtype, model.targets)
-    output = OutputColumns(matrix, model.indicators)
-    plans = tables.encoding_plan.fold_plans(model.selection, rows, context.targets[0].labels, first_row)
-    for entry, (tasks, sums, in_order) in enumerate(zip(context.tasks, tables.sums, tables.others, strict=True)):
-        if tables.encodings[entry] is not None:
-            unseen = look_up_key(tables, entry, tasks[0].rows.codes, plans[entry], output, rows.ops, context.columns)
-            output.add_indicators(unseen, partial(find_missing, context, entry))
-        for target, (task, whole, others) in enumerate(zip(tasks, sums, in_order, strict=False)):
-            if not task.n_outputs:
-                continue
-            first = target == context.rules[entry].statistic.first_target
-            aligned = align(task, whole, model.targets[target].vocabulary)
-            want, out = first and "unseen" in model.indicators, output.next(task.n_outputs)
-            want_all = want or task.rule.needs.dates
-            unseen = leave_one_out(aligned, whole.to_device(task.ops), out, want_all, others)
-            if task.rule.needs.dates:
-                write_elapsed(aligned, whole.distribution, None, None, out, unseen)
-            if first:
-                output.add_indicators(unseen, partial(find_missing, context, entry))
-    return tables.encoder._assemble(rows.frame, output.to_list(), context.columns)
-
-
 def align(task: EncodingTask, whole: CategorySums, vocabulary: Vocabulary | None) -> EncodingTask:
-    """Give the task of a part in the layout of the sums of all rows, and its values by their indices among all."""
+    """Give the task of a part with the sums of all rows, in their layout, and its values by their indices among all."""
     rows = task.rows
     if task.vocabulary is not None and vocabulary is not None:
         # A row without a value has the index -1, behind those of all values.
         indices = np.append(vocabulary.positions(task.vocabulary, task.key.entry.name), np.int32(-1)).astype(np.int64)
         rows = replace(rows, target=task.ops.to_device(indices)[rows.target])
-    return replace(task, spec=whole.spec, rows=rows, vocabulary=vocabulary)
+    return replace(task, spec=whole.spec, rows=rows, sums=whole.to_device(task.ops), vocabulary=vocabulary)
 
 
 def by_rank(

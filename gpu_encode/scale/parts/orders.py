@@ -10,9 +10,8 @@ from cpu_fallback.decay import blocks_of, weights_of
 from cpu_fallback.exact import Floats
 from cpu_fallback.row_numbers import Permutation
 from cpu_fallback.types import Array, Rows
-from gpu_encode.fitting.ageing import AgeingScan
 from gpu_encode.fitting.fit import FitContext
-from gpu_encode.fitting.scans import SegmentMeanDeltas, SequentialScan, Tile
+from gpu_encode.fitting.ordered import AgeingScan, SegmentMeanDeltas, SequentialScan, Tile
 from gpu_encode.fitting.tasks import EncodingTask, OutputColumns, make_room
 from gpu_encode.scale.parts.part import Part
 from gpu_encode.scale.parts.sums import begins_of, orders_of, prepare_part
@@ -81,19 +80,15 @@ class OrderedRows:
     def tasks(self, tables: EncodingTables) -> list[list[EncodingTask]]:
         """Give the tasks of these rows, per key and target."""
         backend = ops.resolve(len(self), tables.device)
-        model, upload = tables.model, backend.to_device
-        weights = [None if weight is None else upload(weight) for weight in self.weights]
-        per_key = []
-        for key, rule, codes, sums in zip(model.keys, model.rules, self.codes, tables.sums, strict=True):
-            tasks = []
-            for number, (target, info, whole) in enumerate(zip(self.targets, model.targets, sums, strict=True)):
-                classes, values = (upload(target), None) if info.classes is not None else (None, upload(target))
-                rows = Rows(upload(codes), classes, values, weights[number])
-                tasks.append(
-                    EncodingTask(backend, rows, key, whole.accumulators.shape[2], whole.spec, rule.of_target(number))
-                )
-            per_key.append(tasks)
-        return per_key
+        model, upload = replace(tables.model, statistics=tables.sums), backend.to_device
+        of_targets = []
+        for target, info, weight in zip(self.targets, model.targets, self.weights, strict=True):
+            classes, values = (upload(target), None) if info.classes is not None else (None, upload(target))
+            of_targets.append(Rows(np.zeros(0, np.int32), classes, values, None if weight is None else upload(weight)))
+        return [
+            [model.task(key, target, backend, rows.with_codes(of_key)) for target, rows in enumerate(of_targets)]
+            for key, of_key in enumerate(map(upload, self.codes))
+        ]
 
     def tiles(self, task: EncodingTask) -> Iterator[Tile]:
         """Give the rows of one of these tasks, tile by tile."""
@@ -378,7 +373,7 @@ class CategoryMeanScan:
     def _deltas_of(self, key: int, target: int, task: EncodingTask) -> SegmentMeanDeltas:
         """Give the deltas of a key and a target, to which more rows are added."""
         if (key, target) not in self._deltas:
-            ranks = task.ops.to_device(self.tables.before[self.order][key][target].places)
+            ranks = task.ops.to_device(self.tables.before[self.order][key][target].ranks)
             earlier = None if self.earlier is None else self.earlier.of_task(key, target)[0]
             self._deltas[key, target] = SegmentMeanDeltas(task, ranks, earlier)
         return self._deltas[key, target]

@@ -1,15 +1,11 @@
 """Some of the rows, as a caller hands them over; errors name a row by its number among all rows."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
-from cpu_fallback.types import Array
 from gpu_encode.fitting.inputs import Inputs
-from gpu_encode.tables.frames import Incomplete
 from gpu_encode.words.errors.values import RowError
 
 
@@ -61,42 +57,3 @@ class Part:
             if self.name is None or type(error) not in (ValueError, TypeError):
                 raise
             raise type(error)(f"{self.name}: {error}") from error
-
-
-class InFloats(Inputs):
-    """The vectors of a part; integers become floats where other parts hold floats, as they would in one array.
-
-    Parameters
-    ----------
-    part : Part
-    targets : list of bool
-        Which targets are floats.
-    weight : bool
-        Whether the weights are.
-    """
-
-    def __init__(self, part: Part, targets: Sequence[bool], weight: bool) -> None:
-        super().__init__(part.X, part.y, part.sample_weight, part.groups)
-        self._floats, self._float_weight = targets, weight
-
-    def weight(self) -> Array | None:
-        """Weight of each row, not yet checked."""
-        found = super().weight()
-        return as_floats(found) if self._float_weight and found is not None else found
-
-    def targets(self, keep_missing: bool = False) -> list[tuple[str | None, Any]]:
-        """Name, if there is one, and values of each target."""
-        found = super().targets(keep_missing)
-        if len(found) != len(self._floats):
-            return found
-        return [
-            (name, as_floats(values) if floats else values)
-            for (name, values), floats in zip(found, self._floats, strict=True)
-        ]
-
-
-def as_floats(values: Any) -> Any:
-    """Give integers as floats; other values stay as they are."""
-    if isinstance(values, Incomplete):
-        return replace(values, values=as_floats(values.values))
-    return values.astype(np.float64) if values.dtype.kind in "iub" else values

@@ -9,19 +9,18 @@ from numpy.typing import NDArray
 
 from cpu_fallback.types import UNKNOWN, Array
 from gpu_encode.encoders.base import Encoder
-from gpu_encode.fitting.categories import column_keys
-from gpu_encode.fitting.columns import Selection
+from gpu_encode.fitting.columns import Selection, column_keys
+from gpu_encode.fitting.fit import ValueCounts, plan_scheme
 from gpu_encode.fitting.inputs import TrainingRows
 from gpu_encode.fitting.model import Model, TargetInfo
 from gpu_encode.fitting.parameters import Parameters
-from gpu_encode.scale.parts.profiles import Profile, TargetProfile, ValueCounts
+from gpu_encode.scale.parts.profiles import Profile, TargetProfile
 from gpu_encode.schemes import LeaveOneOut, Ordered, Scheme, Splits
 from gpu_encode.schemes.plans import (
     ByValue,
     FoldPlan,
     OrderedPlan,
     Plan,
-    Request,
     RowOrder,
     RowsAtHand,
     SplitPlan,
@@ -191,7 +190,7 @@ def plan(encoder: Encoder, profile: Profile) -> EncodingPlan:
     plans = []
     for scheme in parameters.every_scheme:
         with parameters.naming_scheme(scheme):
-            plans.append(plan_scheme(scheme, profile, counts))
+            plans.append(plan_parts(scheme, profile, counts))
         folds = parameters.folds_given_for(scheme)
         for target, info in known:
             if info.classes is not None and folds is not None:
@@ -208,31 +207,28 @@ def carried(scheme: Scheme) -> Scheme | None:
     return scheme.by_row_number() if isinstance(scheme, Splits) else scheme
 
 
-def plan_scheme(scheme: Scheme, profile: Profile, counts: Sequence[NDArray[np.int64] | None]) -> Plan:
+def plan_parts(scheme: Scheme, profile: Profile, class_counts: Sequence[NDArray[np.int64] | None]) -> Plan:
     """Let a scheme decide who may look at whom; if its arrays are given for all rows, folds are found here."""
     n_rows, scheme = profile.n_rows, carried(scheme) or scheme
     values = {role: profile.values[column, role] for column, role in scheme.reads_of_rows()}
-    value_counts = {role: of_role.counts for role, of_role in values.items()}
-    distinct = {role: of_role.vocabulary for role, of_role in values.items()}
-    arrays = {}
     for column, role in scheme.reads():
         if isinstance(column, (Frame, Pieces)):
             if column.n_rows != n_rows:
                 raise inconsistent_lengths(role, [n_rows, column.n_rows])
             backend = ops.resolve(n_rows, devices.choose("auto", *(part.native for part in column.parts), n_rows=0))
-            codes, distinct[role], _ = column_keys(column, column, role, backend)
-            arrays[role] = frames.to_host(codes)
-            value_counts[role] = np.bincount(arrays[role], minlength=len(distinct[role]))
-    X = np.empty((n_rows, 0)) if isinstance(scheme, Splits) else None
-    plan = scheme.plan(Request(n_rows, value_counts, counts, distinct, X))
+            values[role] = ValueCounts.of(column, column, role, backend)
+    given = {"X": np.empty((n_rows, 0))} if isinstance(scheme, Splits) else {}
+    plan = plan_scheme(scheme, n_rows, values, class_counts, **given)
     if isinstance(plan, SplitPlan):
         raise ValueError(
             "cv has splits that train on some validation rows of another split and not on the others, which takes all "
             "rows at once, and these come in parts. Train on whole folds, such as all other rows; or pass one table."
         )
-    if isinstance(plan, FoldPlan) and isinstance(plan.fold_rule, ByValue) and plan.fold_rule.role in arrays:
+    if isinstance(plan, FoldPlan) and isinstance(plan.fold_rule, ByValue):
         rule = plan.fold_rule
-        return replace(plan, folds=rule.fold_of[arrays[rule.role]], fold_rule=None)
+        codes = values[rule.role].codes
+        if codes is not None:
+            return replace(plan, folds=rule.fold_of[frames.to_host(codes)], fold_rule=None)
     return plan
 
 

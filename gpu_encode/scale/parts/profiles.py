@@ -10,14 +10,12 @@ from sklearn.utils.multiclass import type_of_target
 
 from cpu_fallback.types import Array
 from gpu_encode.encoders.base import Encoder
-from gpu_encode.fitting.categories import column_keys
-from gpu_encode.fitting.inputs import Inputs
+from gpu_encode.fitting.fit import ValueCounts
 from gpu_encode.fitting.parameters import Parameters
 from gpu_encode.scale.parts.part import Part
 from gpu_encode.seam import ops
 from gpu_encode.seam.ops import Ops
 from gpu_encode.sums import targets
-from gpu_encode.tables.categories.vocabulary import Vocabulary
 from gpu_encode.tables.frames import Incomplete, NumberedLabels
 from gpu_encode.words.errors.targets import merge_of_other_targets, no_target, nothing_to_stratify, unknown_target_type
 
@@ -79,22 +77,6 @@ class TargetProfile:
         if self.labels.dtype.kind in "iuf":
             targets.warn_of_many_classes(len(self.labels))
         return "binary" if len(self.labels) <= 2 else "multiclass"
-
-
-@dataclass(frozen=True, eq=False)
-class ValueCounts:
-    """Sorted distinct values of a column that a scheme reads, and the number of rows of each."""
-
-    column: str
-    vocabulary: Vocabulary
-    counts: NDArray[np.int64]
-
-    def __add__(self, other: "ValueCounts") -> "ValueCounts":
-        vocabulary, mine, theirs = self.vocabulary.union(other.vocabulary, self.column)
-        counts = np.zeros(len(vocabulary), np.int64)
-        counts[mine] += self.counts
-        counts[theirs] += other.counts
-        return ValueCounts(self.column, vocabulary, counts)
 
 
 @dataclass(frozen=True, eq=False)
@@ -216,8 +198,9 @@ def profile_rows(parameters: Parameters, part: Part) -> Profile:
         for scheme in parameters.every_scheme:
             with parameters.naming_scheme(scheme):
                 for column, role in scheme.reads_of_rows():
+                    source = given.groups() if column is None else column
                     if (column, role) not in values:
-                        values[column, role] = value_counts(given, column, role, backend)
+                        values[column, role] = replace(ValueCounts.of(given.frame, source, role, backend), codes=None)
     if parameters.reads_classes and not profiles:
         raise nothing_to_stratify()
     within = {part.first_row: profiles[0]} if parameters.reads_classes else {}
@@ -244,13 +227,6 @@ def profile_target(backend: Ops, name: str | None, values: Any, asked: Any) -> T
     labels, codes = targets.distinct(backend, values)
     counts = backend.to_host(np.bincount(backend.to_device(codes), minlength=len(labels)))
     return TargetProfile(name, labels, counts, values.dtype.kind == "f")
-
-
-def value_counts(given: Inputs, column: Any, role: str, backend: Ops) -> ValueCounts:
-    """Count the rows of each value of a column that the scheme reads."""
-    source = given.groups() if column is None else column
-    codes, vocabulary, _ = column_keys(given.frame, source, role, backend)
-    return ValueCounts(role, vocabulary, backend.to_host(np.bincount(codes, minlength=len(vocabulary))))
 
 
 def together(profiles: "list[Profile]") -> Profile:

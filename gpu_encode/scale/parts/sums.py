@@ -7,10 +7,10 @@ from cpu_fallback.row_numbers import Permutation
 from cpu_fallback.types import Array
 from gpu_encode.fitting.compatibility import check_mergeable_columns
 from gpu_encode.fitting.fit import FitContext, make_model, prepare
-from gpu_encode.fitting.inputs import TrainingRows
+from gpu_encode.fitting.inputs import Decided, TrainingRows
 from gpu_encode.fitting.model import Model
-from gpu_encode.fitting.scans import checkpoint_places, find_segments
-from gpu_encode.scale.parts.part import InFloats, Part
+from gpu_encode.fitting.ordered import checkpoint_ranks, find_segments
+from gpu_encode.scale.parts.part import Part
 from gpu_encode.scale.parts.plans import EncodingPlan
 from gpu_encode.schemes.plans import ByTime, Order, OrderedPlan, RowOrder
 from gpu_encode.seam.ops import host
@@ -57,13 +57,13 @@ def segment_sums(
     """Sum the rows of a part by segment, per order."""
     per_order = []
     for order in orders_of(plan):
-        on_host = checkpoint_places(starts_in(order), encoding_plan.n_rows, host(encoding_plan.n_rows))
+        on_host = checkpoint_ranks(starts_in(order), encoding_plan.n_rows, host(encoding_plan.n_rows))
         checkpoints = context.rows.ops.to_device(on_host)
         segments = find_segments(checkpoints, begins_of(order, encoding_plan, context.rows, first_row))
         sums = []
         for task in context.tasks[0]:
             rows = task.rows.with_codes(segments)
-            by_segment = CategorySums.measure(task.ops, rows, len(checkpoints), None, 1, task.n_classes, task.spec)
+            by_segment = CategorySums.measure(task.ops, rows, (len(checkpoints), 1, task.n_classes), task.spec)
             sums.append(by_segment.on_host(context.rows.ops))
         per_order.append(SegmentSums(sums))
     return per_order
@@ -175,7 +175,8 @@ def prepare_part(
     encoding_plan: EncodingPlan, part: Part, keys: Sequence[CategoryIndex] | None = None
 ) -> FitContext | None:
     """Read a part, with known categories or its own; None where it has no rows."""
-    inputs = InFloats(part, encoding_plan.floats, encoding_plan.float_weight)
+    inputs = part.given()
     if not inputs.frame.n_rows:
         return None
-    return prepare(encoding_plan.parameters, inputs, fixed_targets=encoding_plan.targets, fixed_keys=keys)
+    decided = Decided(encoding_plan.targets, encoding_plan.floats, encoding_plan.float_weight, keys)
+    return prepare(encoding_plan.parameters, inputs, decided=decided)

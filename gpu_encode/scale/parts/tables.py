@@ -1,6 +1,8 @@
 """From the sums of all parts to the tables in which training encodings are looked up."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, fields, replace
+from functools import partial
 from itertools import repeat
 from typing import Any
 
@@ -10,13 +12,10 @@ from cpu_fallback.cached import cached_property
 from cpu_fallback.types import Array, Layout
 from gpu_encode.encoders.base import Encoder
 from gpu_encode.encoders.summed import SummedEncoder, share_out
-from gpu_encode.fitting.ageing import as_views
-from gpu_encode.fitting.elapsed import Elapsed
-from gpu_encode.fitting.encodings import seen_values, tables_by_fold
 from gpu_encode.fitting.model import Model
-from gpu_encode.fitting.scans import CheckpointState, checkpoint_places
-from gpu_encode.fitting.tasks import in_type
-from gpu_encode.formulas.encoding_rule import EncodingRule, EncodingTable, total_and_leaf
+from gpu_encode.fitting.ordered import CheckpointState, checkpoint_ranks
+from gpu_encode.fitting.tasks import Elapsed, in_type, see_new_rows, tables_by_fold
+from gpu_encode.formulas.encoding_rule import EncodingRule, EncodingTable
 from gpu_encode.formulas.order_statistics import OtherRows
 from gpu_encode.scale.parts.plans import EncodingPlan
 from gpu_encode.scale.parts.sums import PartialSums, orders_of, starts_in
@@ -146,23 +145,9 @@ def fit(encoder: Encoder, encoding_plan: EncodingPlan, sums: PartialSums) -> Enc
         ]
     trained = [train_key(key, model, plan) for key, plan in enumerate(plans)]
     encoder._adopt(replace(model, statistics=[of_key.visible for of_key in trained]), device_of(encoding_plan))
-    warn_of_plans(encoding_plan, plans, trained, model)
+    encoding_plan.parameters.warn_of_plans(plans, partial(count_blind, encoding_plan.n_rows, plans, model, trained))
     encodings, elapsed = [of_key.encodings for of_key in trained], [of_key.elapsed for of_key in trained]
     return EncodingTables(encoding_plan, encoder, encodings, elapsed, kept, before)
-
-
-def warn_of_plans(encoding_plan: EncodingPlan, plans: list[Plan], trained: "list[TrainedKey]", model: Model) -> None:
-    """Warn, once for each plan, of encodings that leak, and of rows that see none."""
-    parameters = encoding_plan.parameters
-    for plan in {id(plan): plan for plan in plans}.values():
-        keys = [key for key, other in enumerate(plans) if other is plan]
-        parameters.warn_of_leak(plan)
-        if isinstance(plan, FoldPlan):
-            blind: Any = "Some" if any(trained[key].blind for key in keys) else 0
-        else:
-            blind = first_rows(plan, encoding_plan.n_rows) if any(model.rules[key].needs_rows for key in keys) else 0
-        if blind:
-            parameters.warn_of_blind_rows(blind, plan)
 
 
 def device_of(encoding_plan: EncodingPlan) -> str:
@@ -187,7 +172,7 @@ def states_at_checkpoints(
 ) -> list[list[CheckpointState]]:
     """Sum the rows before each checkpoint of one order, per key and target."""
     backend = host(encoding_plan.n_rows)
-    ranks = checkpoint_places(starts, encoding_plan.n_rows, backend)
+    ranks = checkpoint_ranks(starts, encoding_plan.n_rows, backend)
     per_key = []
     for per_target, rule in zip(kept, rules, strict=True):
         states = []
@@ -203,7 +188,7 @@ def fit_views(encoder: SummedEncoder, encoding_plan: EncodingPlan, plan: FoldPla
     """Learn the sums that each fold sees, for all keys together."""
     tables, fitted = encoder._learn_views(*share_out(model, plan))
     encoder._adopt(fitted, device_of(encoding_plan))
-    encoding_plan.parameters.warn_of_leak(plan)
+    encoding_plan.parameters.warn_of_plans([plan])
     rounded: list[EncodingTable | None] = [round_table(table, model.dtype) for table in tables]
     return EncodingTables(encoding_plan, encoder, rounded, [[] for _ in rounded])
 
@@ -232,30 +217,33 @@ class TrainedKey:
 
 def train_key(number: int, model: Model, plan: Plan) -> TrainedKey:
     """Make the table of encodings by category and fold of one key, and let new rows see what the plan says."""
-    key, rule, per_target = model.keys[number], model.rules[number], model.statistics[number]
+    rule, per_target = model.rules[number], model.statistics[number]
     if isinstance(plan, OrderedPlan) and plan.new_rows is not None:
         backend = host(per_target[0].accumulators.size)
-        views = [as_views(sums, plan.new_rows, backend) for sums in per_target]
-        return TrainedKey([sums.visible(backend, view.new_rows) for sums, view in views])
+        return TrainedKey([see_new_rows(sums, plan.new_rows, backend) for sums in per_target])
     if not isinstance(plan, FoldPlan):
         return TrainedKey(per_target)
-    tables, new, values, blind = [], [], [], False
+    made, blind = [], False
     for target, sums in enumerate(per_target):
-        backend, target_rule = host(sums.accumulators.size), rule.of_target(target)
-        total = leaf = None
-        seen, seen_by = as_views(sums, plan, backend)
-        if not plan.blow_up:
-            total, leaf = total_and_leaf(seen, seen_by.visibility, target_rule, backend)
-        lasting, encodings = tables_by_fold(seen, seen_by, key, target_rule, backend, total, leaf)
-        tables.append(encodings)
-        new.append(lasting)
-        dated = target_rule.statistic.needs.dates
-        values.append(replace(lasting, distribution=seen_values(seen, seen_by) if dated else None))
-        if total is not None and rule.needs_rows:
+        backend = host(sums.accumulators.size)
+        made.append(tables_by_fold(model.task(number, target, backend), sums, plan))
+        total = made[-1].total
+        if rule.needs_rows and total is not None:
             has_rows = sums.totals(backend).accumulators[0].any(axis=(1, 2))
             blind |= bool((has_rows & ~(total.n > 0).all(axis=-1)).any())
-    elapsed = model.elapsed_of(number, tables, values, host(0))
-    return TrainedKey(new, side_by_side(tables, rule, model.dtype), blind, elapsed)
+    tables = [of_target.encodings for of_target in made]
+    elapsed = model.elapsed_of(number, tables, [of_target.seen for of_target in made], host(0))
+    return TrainedKey(
+        [of_target.visible for of_target in made], side_by_side(tables, rule, model.dtype), blind, elapsed
+    )
+
+
+def count_blind(n_rows: int, plans: Sequence[Plan], model: Model, trained: Sequence[TrainedKey], plan: Plan) -> Any:
+    """Count the rows under a plan that see no rows at all: "Some" where only sums tell."""
+    keys = [key for key, other in enumerate(plans) if other is plan]
+    if isinstance(plan, FoldPlan):
+        return "Some" if any(trained[key].blind for key in keys) else 0
+    return first_rows(plan, n_rows) if any(model.rules[key].needs_rows for key in keys) else 0
 
 
 def side_by_side(tables: list[EncodingTable], rule: EncodingRule, dtype: str) -> EncodingTable:

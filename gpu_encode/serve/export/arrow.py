@@ -11,7 +11,7 @@ import pyarrow as pa
 import gpu_encode
 from cpu_fallback.exact import Floats
 from gpu_encode.encoders.base import Encoder, check_unique, names_at_fit
-from gpu_encode.encoders.row_encoder import kept_places
+from gpu_encode.encoders.row_encoder import kept_positions
 from gpu_encode.fitting.model import Model, target_parts
 from gpu_encode.seam.ops import host
 from gpu_encode.serve.export.tables import Answer, EncoderTables, KeyTable, LevelTable, tables_to_leave
@@ -167,11 +167,11 @@ def describe_key(encoder: Encoder, tables: EncoderTables, number: int) -> dict[s
 def outputs_of(encoder: Encoder, tables: EncoderTables, number: int) -> list[Output]:
     """Give the outputs of a key: its encodings, then its indicators."""
     model = encoder._model
-    widths = [len(kept_places(model, key)) + len(model.indicators) for key in range(len(model.keys))]
+    widths = [len(kept_positions(model, key)) + len(model.indicators) for key in range(len(model.keys))]
     start = sum(widths[:number])
     name_of = dict(zip(tables.order, tables.names, strict=False))
     number_type, labels = pa.from_numpy_dtype(encoder._output_type), dict(enumerate(model.values_of(number)))
-    known = [labels.get(place) for place in kept_places(model, number)]
+    known = [labels.get(position) for position in kept_positions(model, number)]
     types = [number_type if label is None else in_arrow(*label).type for label in known]
     encoded = [(f"{name_of[start + place]}_encoding", type_) for place, type_ in enumerate(types)]
     flags = [(name_of[start + len(types) + place], number_type) for place in range(len(model.indicators))]
@@ -233,7 +233,7 @@ def means_of(model: Model, per_target: Sequence[CategorySums]) -> dict[str, Floa
     """Give the mean of each target that has one, by category."""
     found: dict[str, Floats] = {}
     for number, (info, sums) in enumerate(zip(model.targets, per_target, strict=True)):
-        means = Moments.of(host(0), sums.accumulators, sums.spec, variances=False).mean
+        means = Moments.of(host(0), sums.accumulators, sums.spec).mean
         parts = target_parts(model, number, info) if info.kind in KINDS else []
         if means.shape[1:] == (1, len(parts)):
             found |= {f"mean{part}": means[:-2, 0, place] for place, part in enumerate(parts)}

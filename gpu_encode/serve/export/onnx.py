@@ -185,7 +185,7 @@ def type_at_fit(label: str, values: Any, lacks: bool) -> np.dtype[Any]:
         return np.dtype(np.float64)
     if not is_number(kind) or pa.types.is_uint64(kind):
         raise messages.not_exact(f"Values of type {kind}", label, "ONNX")
-    return np.dtype(kind.to_pandas_dtype())  # type: ignore[no-any-return]
+    return np.dtype(kind.to_pandas_dtype())
 
 
 def are_doubles(values: Any) -> bool:

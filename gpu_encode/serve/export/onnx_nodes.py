@@ -226,7 +226,7 @@ def _other_kind(column: str, fitted: str, given: str) -> TypeError:
 
 def is_number(kind: Any) -> bool:
     """Tell whether a type of Arrow is one of numbers that NumPy has, too."""
-    return pa.types.is_boolean(kind) or pa.types.is_integer(kind) or pa.types.is_floating(kind)  # type: ignore[no-any-return]
+    return pa.types.is_boolean(kind) or pa.types.is_integer(kind) or pa.types.is_floating(kind)
 
 
 def write_codes_of_floats(nodes: Nodes, column: InputColumn, numbers: Sequence[Any], missing: int) -> str:
@@ -281,7 +281,7 @@ def look_up(nodes: Nodes, tensor: str, keys: str, places: Mapping[Any, int]) -> 
 def write_row(nodes: Nodes, key: KeyTable, codes: Sequence[Codes], of_levels: Sequence[Sequence[Array]]) -> str:
     """Write the table's row of each row's category, or of its nearest known level above.
 
-    Columns are joined one by one, as `CategoryIndex.stages` does: numbers of what occurs times the codes of the next
+    Columns are joined one by one, as `CategoryIndex.prefixes` does: numbers of what occurs times the codes of the next
     column stay far inside int64.  Levels follow each other in the table from the top, so that the highest row is the
     nearest level's.
     """

@@ -21,7 +21,7 @@ from sklearn.utils.validation import check_is_fitted
 from cpu_fallback.exact import Floats
 from cpu_fallback.types import MISSING, UNKNOWN, Array
 from gpu_encode.encoders.base import Encoder, check_unique, names_at_fit
-from gpu_encode.encoders.one_hot.row_encoder import places_of
+from gpu_encode.encoders.one_hot.row_encoder import columns_by_code
 from gpu_encode.encoders.one_hot.rows import OneHotModel
 from gpu_encode.encoders.row_encoder import Answers, answers_of, order_of
 from gpu_encode.fitting.model import Model, weights_of
@@ -286,7 +286,7 @@ def key_table(model: Model, number: int, answers: Answers) -> KeyTable:
 def one_hot_table(model: OneHotModel, number: int) -> KeyTable:
     """Give which of its columns of zeros and ones rows get of one key."""
     columns = model.columns
-    places = places_of(columns, model, number, columns.statistic.handle_unknown == "error")
+    places = columns_by_code(columns, model, number, columns.statistic.handle_unknown == "error")
     start, stop = columns.starts[number : number + 2]
     answers = [None if place is None else (place - start if place >= 0 else -1,) for place in places]
     return key_table(model, number, (answers, answers))._replace(width=stop - start)

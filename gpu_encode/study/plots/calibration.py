@@ -6,7 +6,7 @@ from typing import Any, Self, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from gpu_encode.encoders.summaries import key_names, summarize
+from gpu_encode.encoders.key_summary import key_names, summarize
 from gpu_encode.encoders.target import TargetEncoder
 from gpu_encode.study.plots.display import BLUE, Display, shorten
 from gpu_encode.study.plots.shrinkage import check_means
@@ -78,9 +78,11 @@ class CalibrationDisplay(Display):
         kind, classes = estimator.target_type_, cast(Any, estimator.classes_)
         if kind not in ("binary", "continuous"):
             raise ValueError(f"The picture is of one target of numbers or two classes. Got {kind!r}.")
-        name = summarize(estimator, column).name
+        name = summarize(estimator._fitted(), column).name
         encoded = (
-            frames.read(cast(Any, estimator.transform(X))).values(key_names(estimator).index(name)).astype(np.float64)
+            frames.read(cast(Any, estimator.transform(X)))
+            .values(key_names(estimator._fitted()).index(name))
+            .astype(np.float64)
         )
         target = frames.on_host(frames.read_targets(y, len(encoded)))
         if len(missing := np.flatnonzero([value != value for value in target.tolist()])):  # noqa: PLR0124

@@ -6,7 +6,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from gpu_encode.encoders.summaries import key_names, summarize
+from gpu_encode.encoders.key_summary import key_names, summarize
 from gpu_encode.encoders.target import TargetEncoder
 from gpu_encode.study.plots.display import BLUE, GREY, ORANGE, Display, shorten
 from gpu_encode.study.plots.shrinkage import check_means
@@ -65,8 +65,8 @@ class HierarchyDisplay(Display):
             Drawn where axes are given; else `plot` draws it.
         """
         check_means(estimator)
-        summary = summarize(estimator, column)
-        place = key_names(estimator).index(summary.name)
+        summary = summarize(estimator._fitted(), column)
+        place = key_names(estimator._fitted()).index(summary.name)
         key, table = estimator._model.keys[place], estimator._model.tables[place][0].values[:, 0, 0]
         if not key.levels:
             raise ValueError(f"{summary.name!r} has no hierarchy: give one to the encoder, hierarchy={{...}}.")

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpu_encode.encoders.base import Encoder
-from gpu_encode.encoders.summaries import summarize
+from gpu_encode.encoders.key_summary import summarize
 from gpu_encode.study.plots.display import Display, shorten
 from gpu_encode.words.annotations import Column
 
@@ -63,7 +63,7 @@ class JointKeyDisplay(Display):
         """
         if not isinstance(column, tuple) or len(column) != 2:
             raise ValueError(f"column must be a joint key of two columns, such as ('city', 'day'). Got {column!r}.")
-        summary = summarize(estimator, column)
+        summary = summarize(estimator._fitted(), column)
         categories = summary.categories()
         values = tuple(most_frequent([key[side] for key in categories], summary.weights) for side in range(2))
         encodings = np.full((len(values[0]), len(values[1])), np.nan)

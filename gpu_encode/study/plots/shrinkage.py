@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from gpu_encode.encoders.summaries import summarize
+from gpu_encode.encoders.key_summary import summarize
 from gpu_encode.encoders.target import TargetEncoder
 from gpu_encode.study.plots.display import BLUE, GREY, ORANGE, Display, shorten
 from gpu_encode.words.annotations import Key
@@ -66,7 +66,7 @@ class ShrinkageDisplay(Display):
             Drawn where axes are given; else `plot` draws it.
         """
         check_means(estimator)
-        summary = summarize(estimator, column)
+        summary = summarize(estimator._fitted(), column)
         display = cls(summary.name, summary.weights, summary.means, summary.encodings, summary.prior)
         return display if ax is None else display.plot(ax)
 

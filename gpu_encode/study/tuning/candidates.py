@@ -13,9 +13,10 @@ from gpu_encode.encoders.weight_of_evidence import WeightOfEvidenceEncoder
 from gpu_encode.fitting.parameters import Parameters
 from gpu_encode.formulas.impact import Impact
 from gpu_encode.formulas.smoothing import MEstimate, PartialPooling, Sigmoid, Smoothing
-from gpu_encode.formulas.statistic import Needs, Statistic
+from gpu_encode.formulas.statistic import Statistic
 from gpu_encode.schemes import Greedy, KFold, LeaveOneOut, Ordered, Scheme
 from gpu_encode.schemes import folds as given_schemes
+from gpu_encode.sums.moments import Needs
 from gpu_encode.words.errors.parameters import (
     no_ages,
     no_cv_by_column,

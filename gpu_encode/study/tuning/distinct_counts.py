@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from cpu_fallback.exact import Floats, Integers
-from gpu_encode.formulas.encoding_rule import EncodingRule, table
+from gpu_encode.formulas.encoding_rule import EncodingRule, SeenSums
 from gpu_encode.seam.ops import Ops
 from gpu_encode.study.tuning.views import Views
 from gpu_encode.sums.category_sums import CategorySums
@@ -72,7 +72,8 @@ class DistinctCounts:
             encodings: Floats = views.encode(rule)[self.first, self.folds]
             return encodings
         # The encoding of a category does not depend on others, and so not on how many are alike.
-        return table(self.seen, None, views.task.key, rule, views.task.ops, views.total, self.leaf).values
+        task = views.task
+        return SeenSums(self.seen, None, rule, task.ops).table(task.key, views.total, self.leaf).values
 
 
 def number_groups(ops: Ops, counts: Integers) -> tuple[Integers, int]:

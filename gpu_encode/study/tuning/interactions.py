@@ -15,7 +15,7 @@ from gpu_encode.encoders.codes import number_folds, read_codes, seen_rows
 from gpu_encode.encoders.target import TargetEncoder
 from gpu_encode.fitting.columns import Selection
 from gpu_encode.fitting.fit import FitContext, plan_rows, prepare, select_columns
-from gpu_encode.fitting.inputs import Inputs, read_rows
+from gpu_encode.fitting.inputs import Inputs
 from gpu_encode.fitting.parameters import Parameters
 from gpu_encode.formulas.smoothing import MEstimate
 from gpu_encode.schemes import KFold, Scheme
@@ -243,7 +243,7 @@ def choose_scheme(encoder: TargetEncoder, parameters: Parameters, folds: Any, se
 def read_columns(parameters: Parameters, scheme: Scheme, inputs: Inputs) -> tuple[list[Key], FitContext]:
     """Read every column that the encoder's keys are made of, alone; gives the keys by the places of these, too."""
     asked = replace(parameters, scheme=scheme)
-    selection: Selection = select_columns(asked, read_rows(asked, inputs).frame)
+    selection: Selection = select_columns(asked, inputs.frame)
     positions = sorted({position for entry in selection.entries for position in entry.members})
     place = {position: number for number, position in enumerate(positions)}
     plain = replace(

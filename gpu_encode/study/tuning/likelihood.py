@@ -13,7 +13,7 @@ import numpy as np
 
 from cpu_fallback.elementary import add_in_order, log
 from cpu_fallback.exact import Floats, Scaled
-from gpu_encode.formulas.encoding_rule import EncodingRule
+from gpu_encode.formulas.encoding_rule import EncodingRule, SeenSums
 from gpu_encode.seam.ops import Ops
 from gpu_encode.study.tuning.distinct_counts import DistinctCounts
 from gpu_encode.study.tuning.predictions import predictions_of
@@ -134,9 +134,10 @@ class OfNumbers:
     def of(cls, views: Views, rule: EncodingRule) -> "OfNumbers":
         """Take means and deviations from sums; any rule says where there are encodings."""
         ops, wide, held_out = views.task.ops, views.task.rule, views.held_out
-        moments = wide.moments_of_views(ops, held_out, None)
+        moments = SeenSums(held_out, None, wide, ops).moments()
         everything = np.ones((1, held_out.n_views), np.int64)
-        exponent = exponent_of(wide.moments_of_views(ops, held_out.totals(ops), everything).at(0).variance, ops)
+        of_all = SeenSums(held_out.totals(ops), everything, wide, ops).moments()
+        exponent = exponent_of(of_all.at(0).variance, ops)
         weight = at_most_one(moments.n[..., 0])
         scored = ~np.isnan(views.encode(rule)[..., 0]) & (weight > 0)
         variance = moments.variance

@@ -8,7 +8,7 @@ import numpy as np
 from cpu_fallback.cached import cached_property
 from cpu_fallback.exact import Floats
 from gpu_encode.fitting.tasks import EncodingTask
-from gpu_encode.formulas.encoding_rule import EncodingRule, Visibility, table, total_of_views
+from gpu_encode.formulas.encoding_rule import EncodingRule, SeenSums, Visibility
 from gpu_encode.schemes.plans import FoldPlan, Plan, SplitPlan
 from gpu_encode.sums.category_sums import CategorySums
 from gpu_encode.sums.moments import Moments
@@ -42,7 +42,7 @@ class Views:
         """Sum the rows; ValueError where a fold sees rows of its own."""
         if isinstance(plan, FoldPlan) and not plan.visibility.diagonal().any():
             sums = task.measure(plan.folds, plan.n_folds)
-            return cls(task, sums, plan.visibility, sums, total_of_views(sums, plan.visibility, task.rule, task.ops))
+            return cls(task, sums, plan.visibility, sums, SeenSums(sums, plan.visibility, task.rule, task.ops).total())
         if not isinstance(plan, SplitPlan):
             raise scheme_without_held_out_rows(scheme)
         held_out = task.measure(plan.folds, len(plan.training))
@@ -52,18 +52,18 @@ class Views:
                 raise scheme_without_held_out_rows(scheme)
             parts.append(replace(task, rows=task.rows.pick(rows)).measure(None, 1).accumulators)
         seen = replace(held_out, accumulators=np.concatenate(parts, axis=1))
-        return cls(task, seen, None, held_out, total_of_views(seen, None, task.rule, task.ops))
+        return cls(task, seen, None, held_out, SeenSums(seen, None, task.rule, task.ops).total())
 
     @cached_property
     def leaf(self) -> Moments:
         """What each fold sees of each category: rounded once for all rules."""
-        return self.task.rule.moments_of_views(self.task.ops, self.seen, self.visibility)
+        return SeenSums(self.seen, self.visibility, self.task.rule, self.task.ops).moments()
 
     def encode(self, rule: EncodingRule) -> Floats:
         """Encode what the folds hold out, from what they see: (categories + 2, folds, outputs)."""
         task = self.task
         # Infrequent categories together are summed as this rule needs, which need not be what all rules need.
         leaf = None if rule.pools_infrequent else self.leaf
-        values = table(self.seen, self.visibility, task.key, rule, task.ops, self.total, leaf).values
+        values = SeenSums(self.seen, self.visibility, rule, task.ops).table(task.key, self.total, leaf).values
         # Between the categories and the unknown stand the levels above, which rows reach through their categories.
         return values if not task.key.levels else np.concatenate([values[: task.key.n_categories], values[-2:]])

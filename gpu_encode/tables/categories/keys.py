@@ -110,12 +110,12 @@ class CategoryIndex:
         factorized = [frame.keys(column, ops) for column in entry.columns]
         vocabularies = [column.vocabulary for column in factorized]
         columns = [column.codes for column in factorized]
-        whole = None if missing_is_category else all_present(columns[len(entry.above) :])
-        if whole is not None and not bool(whole.all()):
-            dense, tuples = join_columns(entry.columns, [codes[whole] for codes in columns], vocabularies, ops, {})
+        present = None if missing_is_category else all_present(columns[len(entry.above) :])
+        if present is not None and not bool(present.all()):
+            dense, tuples = join_columns(entry.columns, [codes[present] for codes in columns], vocabularies, ops, {})
             codes = ops.empty((frame.n_rows,), np.int32)
             codes[...] = MISSING
-            put(codes, np.flatnonzero(whole), dense)
+            put(codes, np.flatnonzero(present), dense)
         else:
             codes, tuples = join_columns(entry.columns, columns, vocabularies, ops, {} if joined is None else joined)
         return cls(entry, vocabularies, tuples), codes
@@ -166,9 +166,9 @@ class CategoryIndex:
         return len(self.vocabularies[0]) if self.tuples is None else len(self.tuples)
 
     @property
-    def stages(self) -> list[NDArray[np.int64]]:
+    def prefixes(self) -> list[NDArray[np.int64]]:
         """Sorted joint keys of the first 2, 3, ... columns; a joint code is an index in the last."""
-        return [] if self.tuples is None else self.tuples.stages
+        return [] if self.tuples is None else self.tuples.prefixes
 
     @cached_property
     def levels(self) -> list[Level]:
@@ -179,11 +179,11 @@ class CategoryIndex:
             return levels_by_rule(self.entry.rule, self.vocabularies[0], self.entry.name)
         if not self.entry.above:
             return []
-        sizes = [len(self.vocabularies[0]) + 1, *(len(stage) for stage in self.stages)]
+        sizes = [len(self.vocabularies[0]) + 1, *(len(prefix) for prefix in self.prefixes)]
         # ancestors[i]: code of each category among the first i + 1 columns.
         ancestors = [np.arange(self.n_categories, dtype=np.int64)]
-        for number in range(len(self.stages), 0, -1):
-            below = self.stages[number - 1][ancestors[0]]
+        for number in range(len(self.prefixes), 0, -1):
+            below = self.prefixes[number - 1][ancestors[0]]
             ancestors.insert(0, below // (len(self.vocabularies[number]) + 1))
         levels: list[Level] = []
         for depth in range(len(self.entry.above)):
@@ -240,7 +240,7 @@ class CategoryIndex:
                 right = code_missing(columns[number], sizes[number])
                 keys = ops.combine(np.maximum(codes, 0), np.maximum(right, 0), sizes[number] + 1)
                 keys = np.where((codes < 0) | (right < 0), -1, keys)
-                codes = ops.lookup(keys, ops.to_device(self.stages[number - 1]))
+                codes = ops.lookup(keys, ops.to_device(self.prefixes[number - 1]))
             if number < n_above:
                 resolved = np.where(codes >= 0, self.starts[number + 1] + codes, resolved).astype(np.int32)
         resolved = np.where(codes >= 0, codes, resolved).astype(np.int32)
@@ -273,10 +273,10 @@ class CategoryIndex:
 
 def all_present(columns: Sequence[Codes]) -> NDArray[np.bool_]:
     """Rows in which no column is missing."""
-    whole: NDArray[np.bool_] = columns[0] != MISSING
+    present: NDArray[np.bool_] = columns[0] != MISSING
     for codes in columns[1:]:
-        whole = whole & (codes != MISSING)
-    return whole
+        present = present & (codes != MISSING)
+    return present
 
 
 def renumber(members: Codes, numbers: Sequence[Codes]) -> Codes:
@@ -304,15 +304,15 @@ def join_columns(
 ) -> tuple[Codes, Tuples]:
     """Give dense codes of the combinations that occur, in lexicographic order; and these, in the memory of `ops`."""
     codes: Array = code_missing(columns[0], len(vocabularies[0]))
-    stages: list[Array] = []
+    prefixes: list[Array] = []
     for number in range(1, len(columns)):
         first = names[: number + 1]
         if first not in joined:
             size = len(vocabularies[number])
             codes, distinct = ops.factorize(ops.combine(codes, code_missing(columns[number], size), size + 1))
-            joined[first] = codes, [*stages, distinct]
-        codes, stages = joined[first]
-    return codes, Tuples([len(words) for words in vocabularies], stages=stages)
+            joined[first] = codes, [*prefixes, distinct]
+        codes, prefixes = joined[first]
+    return codes, Tuples([len(words) for words in vocabularies], prefixes=prefixes)
 
 
 def categories_as_numpy(key: CategoryIndex) -> Array:

@@ -13,8 +13,8 @@ from gpu_encode.seam import devices
 class Tuples:
     """Combinations of values, in lexicographic order, a missing value after the others.
 
-    They are held as value numbers (`members`) or as sorted joint keys (`stages`); each form is made from the other when
-    it is first asked for.  Joint keys may lie on a GPU until then, and lie on the host afterwards.
+    They are held as value numbers (`members`) or as sorted joint keys (`prefixes`); each form is made from the other
+    when it is first asked for.  Joint keys may lie on a GPU until then, and lie on the host afterwards.
 
     Parameters
     ----------
@@ -22,36 +22,36 @@ class Tuples:
         Number of values of each column.
     members : int32 array (combinations, columns), optional
         Number of each value, -1 for a missing one.
-    stages : list of int64 array, optional
+    prefixes : list of int64 array, optional
         Sorted joint keys of the first 2, 3, ... columns: a joint code is an index in the last of them.
     """
 
     def __init__(
-        self, sizes: Sequence[int], members: Codes | None = None, stages: Sequence[Array] | None = None
+        self, sizes: Sequence[int], members: Codes | None = None, prefixes: Sequence[Array] | None = None
     ) -> None:
-        self.sizes, self._members, self._stages = [*sizes], members, stages
+        self.sizes, self._members, self._prefixes = [*sizes], members, prefixes
 
     def __len__(self) -> int:
         """Number of combinations."""
-        return len(self._stages[-1] if self._members is None else self._members)  # type: ignore[index]
+        return len(self._prefixes[-1] if self._members is None else self._members)  # type: ignore[index]
 
     def __getstate__(self) -> dict[str, Any]:
         # Always as members, whichever form is known: equal combinations leave the process as equal bytes.
-        return {"sizes": self.sizes, "_members": self.members, "_stages": None}
+        return {"sizes": self.sizes, "_members": self.members, "_prefixes": None}
 
     @property
     def members(self) -> Codes:
         """Value numbers that make up each combination (combinations, columns), -1 for missing."""
         if self._members is None:
-            self._members = split_keys(self.stages, self.sizes)
+            self._members = split_keys(self.prefixes, self.sizes)
         return self._members
 
     @property
-    def stages(self) -> list[NDArray[np.int64]]:
+    def prefixes(self) -> list[NDArray[np.int64]]:
         """Sorted joint keys of the first 2, 3, ... columns, on the host."""
-        known = self._stages
-        self._stages = join_values(self.members, self.sizes) if known is None else [on_host(keys) for keys in known]
-        return self._stages
+        known = self._prefixes
+        self._prefixes = join_values(self.members, self.sizes) if known is None else [on_host(keys) for keys in known]
+        return self._prefixes
 
 
 def on_host(keys: Array) -> NDArray[np.int64]:
@@ -66,22 +66,22 @@ def code_missing(codes: Codes, size: int) -> Codes:
 
 def join_values(members: Codes, sizes: Sequence[int]) -> list[NDArray[np.int64]]:
     """Give the sorted joint keys of the first 2, 3, ... columns of some combinations."""
-    stages: list[NDArray[np.int64]] = []
+    prefixes: list[NDArray[np.int64]] = []
     codes = code_missing(members[:, 0], sizes[0])
     for number in range(1, len(sizes)):
         keys = codes.astype(np.int64) * (sizes[number] + 1) + code_missing(members[:, number], sizes[number])
-        stage, codes = np.unique(keys, return_inverse=True)
-        stages.append(stage)
-    return stages
+        prefix, codes = np.unique(keys, return_inverse=True)
+        prefixes.append(prefix)
+    return prefixes
 
 
-def split_keys(stages: Sequence[NDArray[np.int64]], sizes: Sequence[int]) -> Codes:
+def split_keys(prefixes: Sequence[NDArray[np.int64]], sizes: Sequence[int]) -> Codes:
     """Give the value numbers behind sorted joint keys."""
-    members = np.empty((len(stages[-1]), len(sizes)), np.int32)
-    keys = stages[-1]
-    for number in range(len(stages), 0, -1):
+    members = np.empty((len(prefixes[-1]), len(sizes)), np.int32)
+    keys = prefixes[-1]
+    for number in range(len(prefixes), 0, -1):
         codes, values = np.divmod(keys, sizes[number] + 1)
         members[:, number] = np.where(values == sizes[number], MISSING, values)
-        keys = stages[number - 2][codes] if number > 1 else codes
+        keys = prefixes[number - 2][codes] if number > 1 else codes
     members[:, 0] = np.where(keys == sizes[0], MISSING, keys)
     return members

@@ -137,14 +137,14 @@ class Values:
 
 def as_bytes(array: Any) -> list[bytes]:
     """Give text or bytes of an Arrow array as bytes, by which text is sorted; text of a file may be no UTF-8."""
-    return array.view(pa.large_binary()).to_pylist()  # type: ignore[no-any-return]
+    return array.view(pa.large_binary()).to_pylist()
 
 
 def _times_of_day(values: Values) -> Array:
     """Objects of datetime.time, or timedelta64 since midnight where datetime.time is too coarse."""
     microseconds, exact = rescale(values.array, values.unit or "us", "us")
     if not exact.all():
-        return values.array.view(f"timedelta64[{values.unit}]")  # type: ignore[no-any-return]
+        return values.array.view(f"timedelta64[{values.unit}]")
     array = np.empty(len(values), object)
     array[:] = pa.array(microseconds).cast(pa.time64("us")).to_pylist()
     return array

@@ -195,7 +195,7 @@ class Vocabulary:
         if len(wanted) <= _FEW:
             return self._indices_one_by_one(values.as_bytes(wanted))
         if len(wanted) > len(array) // 4:
-            return pc.index_in(wanted, value_set=array).fill_null(UNKNOWN).to_numpy()  # type: ignore[no-any-return]
+            return pc.index_in(wanted, value_set=array).fill_null(UNKNOWN).to_numpy()
         # A hash of the few and a pass over the many costs far less than a hash of the many.
         repeated = wanted.dictionary_encode()
         hit = pc.index_in(array, value_set=repeated.dictionary)

@@ -128,7 +128,7 @@ def dictionary_parts(encoded: Any) -> tuple[Array, Any]:
 
 def _codes(indices: Any) -> Array:
     whole = indices.cast(pa.int32())
-    return (whole.fill_null(-1) if whole.null_count else whole).to_numpy()  # type: ignore[no-any-return]
+    return (whole.fill_null(-1) if whole.null_count else whole).to_numpy()
 
 
 def from_pandas(series: Any) -> Column:
@@ -209,7 +209,7 @@ def to_numpy(array: Any) -> Array:
     """NumPy array of an Arrow array without null, chunked or not; the same memory where it can be."""
     if isinstance(array, pa.ChunkedArray):
         array = array.chunk(0) if array.num_chunks == 1 else array.combine_chunks()
-    return array.to_numpy(zero_copy_only=False)  # type: ignore[no-any-return]
+    return array.to_numpy(zero_copy_only=False)
 
 
 def is_temporal(column: Column) -> bool:
@@ -315,8 +315,7 @@ def matrix_of(arrays: list[Array]) -> Array | None:
             return None
         if address(array) != start + position * across:
             return None
-    found: Array = matrix
-    return found
+    return matrix
 
 
 def address(array: Any) -> int:

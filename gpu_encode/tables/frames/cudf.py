@@ -5,7 +5,7 @@ for null), and `from_pylibcudf` makes a frame of buffers; neither copies.
 """
 
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -15,9 +15,6 @@ from gpu_encode.seam import devices
 from gpu_encode.tables.frames import device_columns
 from gpu_encode.tables.frames.device_columns import DeviceColumn
 from gpu_encode.words.errors.values import unsupported_type
-
-if TYPE_CHECKING:
-    from gpu_encode.tables.frames.frame import Frame
 
 # By pylibcudf's names of types: how a value is held, and what it stands for.
 NUMBERS = {
@@ -117,7 +114,7 @@ def _library() -> Any:
 def _bytes(span: Any) -> Array:
     """Bytes of a buffer, without a copy."""
     if span is None or not span.size:
-        return _library().empty(0, np.uint8)  # type: ignore[no-any-return]
+        return _library().empty(0, np.uint8)
     return devices.cuda().adopt(_Seen(span))
 
 
@@ -140,7 +137,7 @@ def _nulls(held: Any) -> Array | None:
         return None
     start, stop = held.offset(), held.offset() + held.size()
     bits = _library().unpackbits(_bytes(held.null_mask())[start // 8 : -(-stop // 8)], bitorder="little")
-    return bits[start % 8 :][: held.size()] == 0  # type: ignore[no-any-return]
+    return bits[start % 8 :][: held.size()] == 0
 
 
 def _strings(held: Any) -> Any:
@@ -158,26 +155,25 @@ def _strings_of(offsets: Array, characters: Any) -> Any:
     return strings.Strings(offsets[:-1], offsets[1:], held)
 
 
-def assemble(frame: "Frame", names: list[str], arrays: list[Array], passed: list[int]) -> Any:
-    """Give a cuDF frame of encoded columns, then columns of `frame`, under its index."""
+def assemble(frame: Any, names: list[str], arrays: list[Array], passed: dict[int, Any]) -> Any:
+    """Give a frame of encoded columns, then those of `frame` that pass through: their positions and names."""
     cudf = import_module("cudf")
-    rest = _chosen(frame, passed)
+    rest = pick(frame, passed)
     if not names:
         return rest
     pylibcudf = import_module("pylibcudf")
     table = pylibcudf.Table([_column_of(array, pylibcudf) for array in device_columns.there(arrays)])
     devices.cuda().default_stream_waits()
-    encoded = cudf.DataFrame.from_pylibcudf(table, {"columns": names, "index": frame.native.index})
+    encoded = cudf.DataFrame.from_pylibcudf(table, {"columns": names, "index": frame.index})
     return cudf.concat([encoded, rest], axis=1) if passed else encoded
 
 
-def _chosen(frame: "Frame", passed: list[int]) -> Any:
-    """Columns of a frame under the names that the output has for them, in the same memory."""
-    labels = [frame.native.columns[position] for position in passed]
-    named = [frame.label(position) for position in passed]
+def pick(frame: Any, passed: dict[int, Any]) -> Any:
+    """Give some columns of a frame, by position, under the names that the output has for them, in the same memory."""
+    labels, named = [frame.columns[position] for position in passed], [*passed.values()]
     # cuDF takes booleans for a choice of rows.
     by_position = any(isinstance(label, bool) for label in labels)
-    chosen = frame.native.iloc[:, passed] if by_position else frame.native[labels]
+    chosen = frame.iloc[:, [*passed]] if by_position else frame[labels]
     return chosen if named == labels else chosen.rename(columns=dict(zip(labels, named, strict=True)))
 
 
@@ -186,9 +182,3 @@ def _column_of(array: Array, pylibcudf: Any) -> Any:
     whole = array if array.flags.c_contiguous else array.copy()
     type_ = pylibcudf.DataType(pylibcudf.TypeId[OUTPUTS[array.dtype.name]])
     return pylibcudf.Column(type_, len(whole), pylibcudf.gpumemoryview(whole.view(np.uint8)), None, 0, 0, [])
-
-
-def on_host(frame: "Frame", passed: list[int], wanted: str) -> tuple[Any, str]:
-    """Copy the columns that pass through, and for pandas the index, to the host; give the table and its kind."""
-    rest = _chosen(frame, passed)
-    return (rest.to_pandas(), "pandas") if wanted == "pandas" else (rest.to_arrow(preserve_index=False), "pyarrow")

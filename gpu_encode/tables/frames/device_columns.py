@@ -123,8 +123,7 @@ def lookup(column: DeviceColumn, name: object, vocabulary: Vocabulary, ops: Ops)
         return lookup_numbers(column, name, vocabulary, ops)
     if column.holds_strings and vocabulary.kind == "text" and values.is_text(column.type):
         known = upload_strings(vocabulary, ops)
-        indices: Array = devices.cuda().strings.lookup_strings(column.rows, known, column.nulls)
-        return indices
+        return devices.cuda().strings.lookup_strings(column.rows, known, column.nulls)
     codes, entries = number_rows(column, ops)
     return through(factorizing.lookup(entries, name, vocabulary, host(len(entries))), codes, ops)
 

@@ -48,8 +48,7 @@ class NumberedLabels:
 
     def fetch(self) -> Array:
         """Label of every row, on the host; None for null."""
-        labels: Array = np.append(self.labels.astype(object), [None])[device_columns.to_host(self.codes)]
-        return labels
+        return np.append(self.labels.astype(object), [None])[device_columns.to_host(self.codes)]
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,8 +81,7 @@ class Incomplete:
     @property
     def dtype(self) -> "np.dtype[Any]":
         """Type of the values."""
-        dtype: np.dtype[Any] = self.values.dtype
-        return dtype
+        return self.values.dtype
 
     @contextmanager
     def naming_rows(self) -> Iterator[None]:

@@ -459,7 +459,7 @@ def assemble(frame: Frame, names: list[str], arrays: list[Array], passed: list[i
     if kind == "pandas" and frame.wrap is devices.accelerate:
         # The user already sees pandas, so the table stays where it is.
         kind = None
-    labelled = any(isinstance(array, pa.Array) for array in arrays)
+    labelled, named = any(isinstance(array, pa.Array) for array in arrays), {at: frame.label(at) for at in passed}
     is_own_kind = kind is None or kind == frame.kind
     wanted = frame.kind if kind is None else kind
     if labelled and wanted in ("cupy", "cudf"):
@@ -470,14 +470,16 @@ def assemble(frame: Frame, names: list[str], arrays: list[Array], passed: list[i
     if wanted == "cupy":
         return device_columns.assemble_matrix(arrays, frame.native, passed)
     if wanted == "cudf":
-        table: Any = cudf.assemble(frame, names, arrays, passed)
+        table: Any = cudf.assemble(frame.native, names, arrays, named)
         return frame.wrap(table) if frame.wrap is not None and is_own_kind else table
     if arrays and not labelled and not isinstance(arrays[0], np.ndarray):
         arrays = device_columns.here(arrays)
     if frame.kind == "cupy":
         frame = replace(frame, native=device_columns.to_host(frame.native), kind="numpy")
     if frame.kind == "cudf":
-        native, kind = cudf.on_host(frame, passed, wanted)
+        rest, kind = cudf.pick(frame.native, named), "pandas" if wanted == "pandas" else "pyarrow"
+        # For pandas the index is copied, too.
+        native = rest.to_pandas() if kind == "pandas" else rest.to_arrow(preserve_index=False)
         frame, passed = replace(frame, native=native, kind=kind), list(range(len(passed)))
     if wanted == "numpy":
         table = _numpy(frame, arrays, passed)

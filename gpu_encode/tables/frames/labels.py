@@ -81,10 +81,9 @@ def as_numpy(column: Any) -> Array:
     if isinstance(column, np.ndarray):
         return column
     if pa.types.is_large_string(column.type):
-        objects: Array = np.array([*column.to_pylist(), None], object)[:-1]
-        return objects
+        return np.array([*column.to_pylist(), None], object)[:-1]
     unit = column.type.unit if pa.types.is_timestamp(column.type) else "D"
     whole = column.cast(pa.int32() if unit == "D" else pa.int64())
     moments = whole.fill_null(0).to_numpy().astype(f"datetime64[{unit}]")
     moments[column.is_null().to_numpy(zero_copy_only=False)] = np.datetime64("NaT")
-    return moments  # type: ignore[no-any-return]
+    return moments

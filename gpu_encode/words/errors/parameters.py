@@ -29,8 +29,7 @@ class KnownKeywords:
         """Refuse unknown parameters before the constructor does, and name the one that was probably meant."""
         for name in named.keys() - {*inspect.signature(cls).parameters} if named else ():
             raise unknown_keyword(cls, name)
-        made: Self = super().__new__(cls)
-        return made
+        return super().__new__(cls)
 
 
 def check_number(
@@ -93,7 +92,7 @@ def scheme_without_held_out_rows(scheme: object) -> ValueError:
     why = {
         "Greedy": "in which every row sees itself",
         "LeaveOneOut": "in which every row sees sums of its own",
-        "Ordered": "in which rows see more or fewer others by their place",
+        "Ordered": "in which rows see more or fewer others by their rank in the order",
     }.get(name, "in which rows see themselves")
     return ValueError(
         f"tune compares schemes by the likelihood of folds that are held out, which {name}, {why}, has not. "

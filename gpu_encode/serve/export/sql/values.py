@@ -204,7 +204,7 @@ def as_text(array: Any, type_: str) -> Written:
 
 def spelled(array: Any) -> list[str | None]:
     """Give values as Arrow spells them."""
-    return array.cast(pa.large_string()).to_pylist()  # type: ignore[no-any-return]
+    return array.cast(pa.large_string()).to_pylist()
 
 
 def or_null(literals: list[Any]) -> list[Any]:

@@ -6,7 +6,6 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from gpu_encode.encoders.base import Encoder
 from gpu_encode.fitting.model import Model
 from gpu_encode.formulas.encoding_rule import EncodingTable
 from gpu_encode.seam.ops import host
@@ -38,10 +37,10 @@ class KeySummary:
     prior: float
 
     @classmethod
-    def of(cls, model: Model, place: int, table: EncodingTable) -> Self:
-        """Summarize a key by its place and its table of encodings."""
-        key, sums = model.keys[place], model.statistics[place][0]
-        moments = Moments.of(host(len(sums.accumulators)), sums.accumulators, sums.spec, variances=False)
+    def of(cls, model: Model, number: int, table: EncodingTable) -> Self:
+        """Summarize a key by its number and its table of encodings."""
+        key, sums = model.keys[number], model.statistics[number][0]
+        moments = Moments.of(host(len(sums.accumulators)), sums.accumulators, sums.spec)
         # The missing category is the last row, behind the unknown one.
         rows = [*range(key.n_categories), *([-1] if key.has_missing else [])]
         columns = (moments.n[rows, 0, 0], moments.mean[rows, 0, 0], table.values[rows, 0, 0])
@@ -59,19 +58,19 @@ class KeySummary:
 
     def categories(self, rows: ArrayLike | None = None) -> list[Any]:
         """Give the values of some categories, or of all: None for the missing one, tuples of a joint key."""
-        places = np.arange(len(self.weights)) if rows is None else np.asarray(rows)
-        present = np.unique(places[places < self.key.n_categories])
+        indices = np.arange(len(self.weights)) if rows is None else np.asarray(rows)
+        present = np.unique(indices[indices < self.key.n_categories])
         values = categories_as_numpy(replace(self.key.pick(present), has_missing=False)).tolist()
-        by_place = dict(zip(present.tolist(), values, strict=True))
-        return [by_place.get(place) for place in places.tolist()]
+        by_index = dict(zip(present.tolist(), values, strict=True))
+        return [by_index.get(index) for index in indices.tolist()]
 
 
-def key_names(encoder: Encoder) -> list[str]:
-    """Name the keys of a fitted encoder."""
-    return [str(key.entry.name) for key in encoder._fitted().keys]
+def key_names(model: Model) -> list[str]:
+    """Name the keys of a model."""
+    return [str(key.entry.name) for key in model.keys]
 
 
-def summarize(encoder: Encoder, column: Any = None) -> KeySummary:
+def summarize(model: Model, column: Any = None) -> KeySummary:
     """Summarize one key, by its name, or by the tuple of its columns; the first unless given.
 
     Raises
@@ -83,13 +82,13 @@ def summarize(encoder: Encoder, column: Any = None) -> KeySummary:
     --------
     >>> from gpu_encode import TargetEncoder
     >>> encoder = TargetEncoder(smooth=1.0).fit([["a"], ["a"], ["b"], [None]], [0, 1, 1, 0])
-    >>> summary = summarize(encoder)
+    >>> summary = summarize(encoder._model)
     >>> summary.categories(), summary.weights.tolist(), summary.means.tolist(), summary.encodings.tolist()
     (['a', 'b', None], [2.0, 1.0, 1.0], [0.5, 1.0, 0.0], [0.5, 0.75, 0.25])
     """
-    model, names = encoder._fitted(), key_names(encoder)
+    names = key_names(model)
     name = names[0] if column is None else "_x_".join(map(str, column)) if isinstance(column, tuple) else str(column)
     if name not in names:
         raise not_encoded("column", column, [])
-    place = names.index(name)
-    return KeySummary.of(model, place, model.tables[place][0])
+    number = names.index(name)
+    return KeySummary.of(model, number, model.tables[number][0])
