@@ -4,8 +4,9 @@ The cell of a row is the mixed-radix number of its codes in the key's columns, s
 that no row has are left out once the rows are counted.
 """
 
-from itertools import accumulate
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Sequence
+from itertools import accumulate, pairwise
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -14,22 +15,32 @@ from cpu_fallback.compiled.border import Array, counting, freeze, kernel, set_al
 from cpu_fallback.compiled.folds import fold_numbers
 from cpu_fallback.compiled.threads import run, threads
 from cpu_fallback.compiled.views import CHOSEN, Views, views_of
-from cpu_fallback.fused_rules import AS_CATEGORY, AS_NAN, M_ESTIMATE, Blend
+from cpu_fallback.fused_rules import (
+    AS_CATEGORY,
+    AS_NAN,
+    AS_PRIOR,
+    M_ESTIMATE,
+    Blend,
+    FusedRule,
+    PopulationMoments,
+)
+from cpu_fallback.types import KeyCounts, KeyEncodings
 
 if TYPE_CHECKING:
     from cpu_fallback.exact import Ratio
-    from cpu_fallback.fused_rules import PopulationMoments
-    from cpu_fallback.types import Folds, KeyColumns
+    from cpu_fallback.types import FoldedClasses, KeyColumns
 
 # Rows whose cells are found, and categories that are encoded, at a time.
 ROWS, CATEGORIES = 1024, 512
+# A row of a key costs as much as so many numbers of its tables.
+ROW_COST = 2
 
 
 class Keys(NamedTuple):
     """Codes, column after column, and the number of codes that each column has; columns of all keys, key after key.
 
     Those of key k are members[ends[k]:ends[k + 1]].  `missing` is the key's last cell where that is of missing values
-    which are no category, else -1.
+    which are no category, else -1; `first` is the line of its first encodings in the output.
     """
 
     codes: Array
@@ -38,6 +49,7 @@ class Keys(NamedTuple):
     ends: Array
     missing: Array
     n_cells: Array
+    first: Array
 
 
 class Cells(NamedTuple):
@@ -241,38 +253,82 @@ def encode_range(
         set_all(found.counts[unknown], 0)
         at = unknown + 2
         found.ends[key] = at
-        look_up(keys, key, rows.folds, shape, cells, encodings, out[key * shape[1] : (key + 1) * shape[1]])
+        look_up(keys, key, rows.folds, shape, cells, encodings, out[keys.first[key] : keys.first[key] + shape[1]])
     return lost
 
 
-def encode_keys_by_fold(keys, classes, folds, plan, first_output, blend, missing, population, exact, out):
-    """PROTOTYPE."""
-    n_folds, visibility, new_rows = plan
-    n_classes = classes[1]
-    numbers = folds if isinstance(folds, np.ndarray) else (np.zeros(len(classes[0]), np.int32) if folds is None else fold_numbers(folds, 0, len(classes[0])))
-    within = (numbers * n_classes + classes[0]).astype(np.uint16)
-    views = views_of(visibility, n_folds)
-    hidden = np.zeros(0) if missing == AS_CATEGORY else (np.full(population.prior.size, np.nan) if missing == AS_NAN else population.prior.reshape(-1))
-    rows = Cells(within, numbers.astype(np.uint16), n_classes, np.ascontiguousarray(new_rows, np.int64))
-    formula = Formula(first_output, views, blend, around_of(population, exact, blend.shrinkage), hidden)
-    radix = np.asarray(keys.radix, np.int64)
-    n_cells = np.array([int(np.prod(radix[list(m)])) for m in keys.members])
-    ends = np.array([0, *accumulate(map(len, keys.members))])
-    n_rows = len(within)
-    single_missing = np.array([radix[m[0]] - 1 if len(m) == 1 else -1 for m in keys.members])
-    given = Keys(keys.columns.reshape(-1), radix, np.array([c for m in keys.members for c in m]), ends, single_missing, n_cells)
-    cost = np.cumsum(n_cells * n_folds * 2 + n_rows * 4)
-    n_shares = max(1, min(threads(), len(n_cells)))
-    edges = [0, *np.searchsorted(cost, cost[-1] * np.arange(1, n_shares) / n_shares).tolist(), len(n_cells)]
-    length, width = n_folds * n_classes, views.n_views * (n_classes - first_output)
-    founds = [None] * n_shares
-    def work(share):
-        start, stop = edges[share], edges[share + 1]
-        most = int(n_cells[start:stop].max(initial=0))
-        lines = int(np.minimum(n_cells[start:stop], n_rows).sum()) + 2 * (stop - start)
-        found = Found(np.empty(lines, np.uint32), np.empty((lines, n_classes), np.int32), np.empty(len(n_cells), np.int64))
-        tables = np.empty(most * length, np.int32), np.empty(most * width, out.dtype)
-        encode_range(given, rows, formula, start, stop, tables, found, out)
-        founds[share] = (start, stop, found)
-    run(work, n_shares)
-    return founds
+def encode_keys_by_fold(
+    keys: "KeyColumns",
+    rows: "FoldedClasses",
+    rule: FusedRule,
+    population: PopulationMoments,
+    exact: "Ratio | None",
+    out: KeyEncodings,
+    /,
+) -> tuple[list[KeyCounts], int]:
+    """Write the training encodings of many keys; see `gpu_encode.seam.ops.FusedOps`."""
+    n_rows, n_keys, n_views = len(rows.classes), len(keys.members), len(population.prior)
+    given, cells, prior = keys_of(keys, out.first), cells_of(rows), population.prior
+    of_missing = {AS_CATEGORY: np.zeros(0), AS_PRIOR: prior.reshape(-1), AS_NAN: np.full(prior.size, np.nan)}
+    blend, around = rule.blend, around_of(population, exact, rule.blend.shrinkage)
+    views = views_of(rows.visibility, len(rows.new_rows))
+    formula = Formula(rows.n_classes - prior.shape[1], views, blend, around, of_missing[rule.missing])
+    length, width = len(rows.new_rows) * rows.n_classes, prior.size
+    parts = shares_of(given.n_cells * (length + width) + ROW_COST * n_rows)
+    found: list[tuple[Found, int]] = [None] * len(parts)  # type: ignore[list-item]
+
+    def work(number: int) -> None:
+        start, stop = parts[number]
+        n_cells = given.n_cells[start:stop]
+        lines, most = int(np.minimum(n_cells, n_rows).sum()) + 2 * len(n_cells), int(n_cells.max())
+        cells_found, counts = np.empty(lines, np.uint32), np.empty((lines, rows.n_classes), np.int32)
+        of_share = Found(cells_found, counts, np.empty(n_keys, np.int64))
+        tables = np.empty(most * length, np.int32), np.empty(most * width, out.values.dtype)
+        found[number] = of_share, encode_range(given, cells, formula, start, stop, tables, of_share, out.values)
+
+    run(work, len(parts))
+    counted: list[KeyCounts] = []
+    for (start, stop), (of_share, _) in zip(parts, found, strict=True):
+        ends = [0, *of_share.ends[start:stop].tolist()]
+        for begin, end in pairwise(ends):
+            counted.append(KeyCounts(of_share.cells[begin : end - 2], of_share.counts[begin:end]))
+    return counted, sum(lost for _, lost in found)
+
+
+def keys_of(keys: "KeyColumns", first: Sequence[int]) -> Keys:
+    """Describe keys to the kernels."""
+    members = np.array([column for of_key in keys.members for column in of_key], np.int64)
+    ends = np.array([0, *accumulate(map(len, keys.members))], np.int64)
+    # Missing values of a single column have a line of their own; of joint keys they are one more value.
+    missing = [
+        n_cells - 1 if len(of_key) == 1 else -1 for n_cells, of_key in zip(keys.n_cells, keys.members, strict=True)
+    ]
+    codes, n_cells = freeze(keys.codes, keys.codes.dtype).reshape(-1), np.array(keys.n_cells, np.int64)
+    return Keys(
+        codes,
+        np.array(keys.sizes, np.int64),
+        members,
+        ends,
+        np.array(missing, np.int64),
+        n_cells,
+        np.array(first, np.int64),
+    )
+
+
+def cells_of(rows: "FoldedClasses") -> Cells:
+    """Number the fold and class of each row, and its fold."""
+    n_rows, folds = len(rows.classes), rows.folds
+    if folds is None:
+        folds = np.zeros(n_rows, np.int32)
+    elif not isinstance(folds, np.ndarray):
+        folds = fold_numbers(folds, 0, n_rows)
+    within = (folds * rows.n_classes + rows.classes).astype(np.uint16)
+    return Cells(within, folds.astype(np.uint16), rows.n_classes, np.array(rows.new_rows, np.int64))
+
+
+def shares_of(costs: Array) -> list[tuple[int, int]]:
+    """Split keys into ranges of about equal cost, one for each thread."""
+    total = np.cumsum(costs)
+    number = min(threads(), len(costs))
+    edges = np.searchsorted(total, total[-1] * np.arange(1, number) / number, side="right") if number > 1 else []
+    return [(start, stop) for start, stop in pairwise([0, *map(int, edges), len(costs)]) if start < stop]

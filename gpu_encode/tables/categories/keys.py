@@ -8,11 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cpu_fallback.cached import cached_property
-from cpu_fallback.types import MISSING, UNKNOWN, Array, Codes
+from cpu_fallback.types import MISSING, UNKNOWN, Array, Codes, UnwrittenCodes
 from gpu_encode.seam.ops import Ops, put, through
 from gpu_encode.tables.categories.hierarchy import Derived
 from gpu_encode.tables.categories.levels import Level, level_of_labels, levels_by_rule, link, positions_of_labels
-from gpu_encode.tables.categories.tuples import Tuples, code_missing
+from gpu_encode.tables.categories.tuples import LaterTuples, Tuples, code_missing
 from gpu_encode.tables.categories.vocabulary import FactorizedColumn, Vocabulary
 
 
@@ -97,11 +97,12 @@ class CategoryIndex:
         ops: Ops,
         missing_is_category: bool,
         joined: "dict[tuple[Any, ...], Joined] | None" = None,
+        later: bool = False,
     ) -> "tuple[CategoryIndex, Codes]":
         """Learn the categories of an entry; gives them and each row's code.
 
         `joined` keeps the first columns that several entries share, already joined; each entry then joins its last
-        column.
+        column.  With `later` the columns of a joint key are joined when somebody asks for its codes or categories.
         """
         if len(entry.columns) == 1:
             codes, vocabulary, complete = frame.keys(entry.members[0], ops)
@@ -116,6 +117,9 @@ class CategoryIndex:
             codes = ops.empty((frame.n_rows,), np.int32)
             codes[...] = MISSING
             put(codes, np.flatnonzero(present), dense)
+        elif later and not entry.above:
+            codes = JointCodes(entry.columns, columns, vocabularies, ops, joined)
+            tuples = LaterTuples([len(words) for words in vocabularies], codes.find)
         else:
             codes, tuples = join_columns(entry.columns, columns, vocabularies, ops, {} if joined is None else joined)
         return cls(entry, vocabularies, tuples), codes
@@ -313,6 +317,47 @@ def join_columns(
             joined[first] = codes, [*prefixes, distinct]
         codes, prefixes = joined[first]
     return codes, Tuples([len(words) for words in vocabularies], prefixes=prefixes)
+
+
+class JointCodes(UnwrittenCodes):
+    """Codes of a joint key whose columns are joined when somebody asks for them.
+
+    Parameters
+    ----------
+    names : tuple
+        Columns of the key.
+    columns : list of int32 array (rows,)
+        Codes of each column, -1 for a missing value.
+    vocabularies : list of Vocabulary
+    ops : Ops
+    joined : dict, optional
+        First columns that several keys share, already joined.
+    """
+
+    def __init__(
+        self,
+        names: tuple[Any, ...],
+        columns: list[Codes],
+        vocabularies: list[Vocabulary],
+        ops: Ops,
+        joined: dict[tuple[Any, ...], Joined] | None,
+    ) -> None:
+        super().__init__(len(columns[0]))
+        self.columns = columns
+        self._given = names, columns, vocabularies, ops, {} if joined is None else joined
+
+    @cached_property
+    def _joined(self) -> tuple[Codes, Tuples]:
+        return join_columns(*self._given)
+
+    @property
+    def written(self) -> Codes:
+        """The codes as an array."""
+        return self._joined[0]
+
+    def find(self) -> list[NDArray[np.int64]]:
+        """Give the sorted joint keys of the first two, three ... columns."""
+        return self._joined[1].prefixes
 
 
 def categories_as_numpy(key: CategoryIndex) -> Array:

@@ -1,6 +1,6 @@
 """The categories of a joint key: combinations of the values of several columns."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -52,6 +52,58 @@ class Tuples:
         known = self._prefixes
         self._prefixes = join_values(self.members, self.sizes) if known is None else [on_host(keys) for keys in known]
         return self._prefixes
+
+
+class LaterTuples(Tuples):
+    """Combinations that are found when somebody asks for them, unless a pass over the rows has told them by then.
+
+    Parameters
+    ----------
+    sizes : list of int
+        Number of values of each column.
+    find : callable
+        Gives the sorted joint keys of the first 2, 3, ... columns.
+    """
+
+    def __init__(self, sizes: Sequence[int], find: Callable[[], Sequence[Array]]) -> None:
+        super().__init__(sizes)
+        self._find: Callable[[], Sequence[Array]] | None = find
+        self._cells: Array | None = None
+
+    def __len__(self) -> int:
+        """Number of combinations."""
+        return len(self.prefixes[-1] if self._cells is None else self._cells)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Tuples, (self.sizes, self.members)
+
+    def tell(self, cells: Array) -> None:
+        """Take the combinations from who has found them: sorted mixed-radix numbers of their values."""
+        # What would have found them holds the rows.
+        self._cells, self._find = cells, None
+
+    @property
+    def members(self) -> Codes:
+        """Value numbers that make up each combination (combinations, columns), -1 for missing."""
+        if self._members is None and self._cells is not None:
+            self._members = split_cells(self._cells, self.sizes)
+        return super().members
+
+    @property
+    def prefixes(self) -> list[NDArray[np.int64]]:
+        """Sorted joint keys of the first 2, 3, ... columns, on the host."""
+        if self._find is not None:
+            self._prefixes, self._find = self._find(), None
+        return super().prefixes
+
+
+def split_cells(cells: Array, sizes: Sequence[int]) -> Codes:
+    """Give the value numbers behind mixed-radix numbers of values, a missing one after the others."""
+    members, rest = np.empty((len(cells), len(sizes)), np.int32), cells.astype(np.int64)
+    for number in reversed(range(len(sizes))):
+        rest, values = np.divmod(rest, sizes[number] + 1)
+        members[:, number] = np.where(values == sizes[number], MISSING, values)
+    return members
 
 
 def on_host(keys: Array) -> NDArray[np.int64]:
