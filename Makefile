@@ -5,6 +5,8 @@ PYTEST_ARGS ?= -n auto
 EXTRAS ?= test,lint,docs
 # INSTALL_ARGS=--dry-run finds what would be installed in a new environment, and downloads none of it.
 INSTALL_ARGS ?=
+# INSTALLER="uv pip install --python .venv" is quicker.
+INSTALLER ?= $(BIN)/python -m pip install --quiet --disable-pip-version-check
 # The tests whose compiled kernels also run as plain Python, for `make coverage`.
 KERNEL_TESTS ?= tests/cpu_fallback
 # GPU_ARGS="--only bits,kernels --time-limit 540" narrows `make gpu`; --help says more.
@@ -47,7 +49,7 @@ install: $(INSTALLED)  ## make the virtual environment and install the checkout 
 $(INSTALLED): pyproject.toml
 	@test -x $(BIN)/python || test -n "$(PYTHON)" || { echo "gpu-encode needs Python 3.11, 3.12 or 3.13" >&2; exit 1; }
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check $(INSTALL_ARGS) --editable '.[$(EXTRAS)]'
+	$(INSTALLER) $(INSTALL_ARGS) --editable '.[$(EXTRAS)]'
 	@touch $@
 
 demo: $(INSTALLED)  ## the main job on rows that it makes: before and after, and a leak check of the schemes
@@ -109,6 +111,7 @@ rapids:  ## cuDF's own frames, on the host's memory in the simulator, in an envi
 
 ptx: $(INSTALLED)  ## every CUDA kernel compiled without a GPU; what it takes, in build/kernels.md; EVERY_COMBINATION=1 for every architecture
 	PTX=1 $(BIN)/python -m pytest -p no:xdist tests/ptx
+	PTX=1 $(BIN)/python -m pytest $(PYTEST_ARGS) tests/cuda/test_raw_kernels.py -k test_sources_compile
 
 # Installs nothing: a machine with a GPU often has no network.
 gpu:  ## on a machine with a GPU: the suites on it, then every kernel measured, into benchmarks/results

@@ -16,6 +16,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from tests.backends import LAUNCHED, ON_CUDA, record_launches
+from tests.cases import EVERY_COMBINATION
 
 # Whoever needs a kernel compiles it: no test waits for another process, or runs beside one.
 os.environ["GPU_ENCODE_COMPILE"] = "now"
@@ -48,10 +49,14 @@ def pytest_sessionfinish() -> None:
 
 
 def left_out() -> tuple[str, ...]:
-    """Give the marks of tests that are left out: a GPU runs all, its simulator not those that tell it nothing."""
+    """Give the marks of tests that are left out: what takes long and guards what is rare waits for the night.
+
+    A GPU runs all others, its simulator not those that tell it nothing.
+    """
+    rare = () if EVERY_COMBINATION else ("nightly",)
     if not ON_CUDA:
-        return ("cuda",)
-    return ("long", "host") if "cuda-simulator" in ON_CUDA and not SIMULATE_ALL else ()
+        return ("cuda", *rare)
+    return ("long", "host", *rare) if "cuda-simulator" in ON_CUDA and not SIMULATE_ALL else rare
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

@@ -103,6 +103,10 @@ class Encoder(KnownKeywords, TransformerMixin, BaseEstimator, auto_wrap_output_k
     def _parameters(self) -> Parameters:
         raise NotImplementedError
 
+    def _checked_parameters(self) -> Parameters:
+        """Give the parameters of a call on rows in memory."""
+        return self._parameters()
+
     @property
     def _owner(self) -> str:
         """What messages call it."""
@@ -206,13 +210,17 @@ class Encoder(KnownKeywords, TransformerMixin, BaseEstimator, auto_wrap_output_k
         >>> encoder.fit(pieces, [[0, 1], [1]], sample_weight=[1, 3, 1]).encodings_
         [array([0.75, 1.  ])]
         """
+        self._learn_from(Inputs(X, y, sample_weight, groups))
+        return self
+
+    def _learn_from(self, inputs: Inputs) -> None:
+        """Keep what rows teach new ones."""
         parameters = self._parameters()
         sums_alone = not parameters.new_rows_see_folds
-        context = prepare(parameters, Inputs(X, y, sample_weight, groups), sums_alone=sums_alone)
+        context = prepare(parameters, inputs, sums_alone=sums_alone)
         sums = sum_rows(context, None if sums_alone else plan_keys(context, for_new_rows=True))
         check_weights(parameters.owner, context.rules, sums, context.rows.ops)
         self._keep(context, sums)
-        return self
 
     @dispatch
     def fit_transform(
@@ -256,7 +264,7 @@ class Encoder(KnownKeywords, TransformerMixin, BaseEstimator, auto_wrap_output_k
         [3.25, 2.75, 1.5, 2.5]
         """
         self._check_container(X)
-        context = prepare(self._parameters(), Inputs(X, y, sample_weight, groups))
+        context = prepare(self._checked_parameters(), Inputs(X, y, sample_weight, groups))
         return self._assemble(context.rows.frame, self._fit_encodings(context), context.columns)
 
     def _fit_encodings(self, context: FitContext) -> Any:
@@ -341,9 +349,9 @@ class Encoder(KnownKeywords, TransformerMixin, BaseEstimator, auto_wrap_output_k
 
     @dispatch
     def forget(self, X: Table, y: Table | None = None, *, sample_weight: Vector | None = None) -> Self:
-        """Take rows out of what `transform` knows, to the bits of an encoder that has never seen them.
+        """Take rows out of what `transform` knows: the encoder is then, to the last bit, one that has never seen them.
 
-        Sums are exact, so that `partial_fit` has an inverse: yesterday in, the same day of last year out.
+        Sums are exact, so that `partial_fit` has an inverse: add yesterday, and take out the same day of last year.
 
         Parameters
         ----------
@@ -660,7 +668,7 @@ class Encoder(KnownKeywords, TransformerMixin, BaseEstimator, auto_wrap_output_k
 
     def _check_model(self, model: Model) -> None:
         """Raise ValueError if what was learned cannot be kept; nothing is changed yet."""
-        model.check_places()
+        model.check_indices()
         names = names_at_fit(model)
         check_unique([*self._encoded_names(model, names), *map(names.__getitem__, model.selection.passed)])
 
@@ -688,14 +696,14 @@ class Encoder(KnownKeywords, TransformerMixin, BaseEstimator, auto_wrap_output_k
         selection, arrays = model.selection, self._finish(model, arrays)
         wanted = wanted_container(self)
         kind = wanted if wanted in ("pandas", "polars") else None
-        passed = [columns.places[position] for position in selection.passed if position in columns.places]
+        passed = [columns.positions[position] for position in selection.passed if position in columns.positions]
         if not has_names(frame, wanted):
             return frame.assemble([], arrays, passed, kind)
         called = output_names(frame, model)
         if frame.names is None:
-            # Names that are no strings would stand beside those of encodings, and scikit-learn refuses a mixture.
-            at_fit = {place: position for position, place in columns.places.items()}
-            frame = replace(frame, labels=[called[at_fit[place]] for place in range(frame.n_columns)])
+            # scikit-learn refuses names of which some are strings and others are not.
+            at_fit = {column: position for position, column in columns.positions.items()}
+            frame = replace(frame, labels=[called[at_fit[column]] for column in range(frame.n_columns)])
         return frame.assemble(self._encoded_names(model, called), arrays, passed, kind)
 
     def _finish(self, model: Model, arrays: list[Array]) -> list[Any]:

@@ -8,7 +8,7 @@ import numpy as np
 
 from cpu_fallback.row_numbers import FoldPattern
 from cpu_fallback.types import MISSING, UNKNOWN, Array, Codes
-from gpu_encode.encoders.base import Encoder, dispatch
+from gpu_encode.encoders.base import Encoder
 from gpu_encode.fitting.columns import ColumnMap, locate_columns
 from gpu_encode.fitting.fit import FitContext, make_model, plan_rows, prepare, sum_rows
 from gpu_encode.fitting.inputs import Inputs
@@ -18,7 +18,6 @@ from gpu_encode.schemes.plans import FoldPlan, Plan, SplitPlan
 from gpu_encode.seam.ops import Ops, put
 from gpu_encode.sums.targets import Target, as_doubles
 from gpu_encode.tables.frames import Frame, Pieces
-from gpu_encode.words.annotations import Table, Vector
 from gpu_encode.words.errors.parameters import no_ages
 
 # The code of a value that fit did not see, and of a missing one where no row of fit lacks a value.
@@ -95,7 +94,6 @@ class CodesModel(Model):
 
     Parameters
     ----------
-    learned : Learned
     sums : Model, optional
         What was learned from, where that adds up.
     """
@@ -113,7 +111,7 @@ class CodesModel(Model):
             of_key = key.lookup(columns, ops, rule.missing == "category")
             self._refuse(of_key, number, columns)
             note_unseen(key, of_key)
-            # Few rows are looked up on the host, whatever computes.
+            # Few rows are looked up on the host, also where a GPU computes.
             codes.append(ops.to_device(number_missing(of_key, key)))
         return to_columns(self.learned.encode(CodedRows(ops, codes, sizes_of(self), [])), self.dtype), columns
 
@@ -162,59 +160,17 @@ class CodesEncoder(Encoder):
         return read_codes(context)
 
     def _learn(self, rows: CodedRows) -> Learned:
-        """Learn from rows; those of a fold's training part are handed over in the same way as all."""
+        """Learn from rows: all of them, or the training rows of one fold."""
         raise NotImplementedError
 
     def _encode_training(self, rows: CodedRows, plan: Plan, learned: Learned) -> Array:
         """Encode training rows by a plan; `learned` is what all rows teach."""
         return cross_fit(rows, plan, self._learn, learned, self._owner)
 
-    @dispatch
-    def fit(
-        self, X: Table, y: Table | None = None, *, sample_weight: Vector | None = None, groups: Vector | None = None
-    ) -> Self:
-        """Learn from rows what new rows are looked up in.
+    def _learn_from(self, inputs: Inputs) -> None:
+        self._fit_rows(prepare(self._checked_parameters(), inputs))
 
-        Parameters
-        ----------
-        X, y, sample_weight, groups
-            As in `TargetEncoder.fit`.
-
-        Returns
-        -------
-        self
-
-        Raises
-        ------
-        ValueError, TypeError
-            For bad input; the encoder is then as it was.
-        """
-        self._fit_rows(self._read(Inputs(X, y, sample_weight, groups)))
-        return self
-
-    @dispatch
-    def fit_transform(
-        self, X: Table, y: Table | None = None, *, sample_weight: Vector | None = None, groups: Vector | None = None
-    ) -> Any:
-        """Learn what new rows are looked up in, and encode these rows: by the scheme, where the target is read.
-
-        Parameters
-        ----------
-        X, y, sample_weight, groups
-            As in `TargetEncoder.fit`.
-
-        Returns
-        -------
-        table of shape (n_rows, n_outputs), or list of tables
-            Of X's kind: encodings, then columns that pass through.
-
-        Raises
-        ------
-        ValueError, TypeError
-            For bad input; the encoder is then as it was.
-        """
-        self._check_container(X)
-        context = self._read(Inputs(X, y, sample_weight, groups))
+    def _fit_encodings(self, context: FitContext) -> list[Array]:
         rows, parameters = self._read_rows(context), context.parameters
         learned = self._learn(rows)
         if parameters.trains_apart:
@@ -225,16 +181,12 @@ class CodesEncoder(Encoder):
         else:
             encodings = learned.encode(rows)
         self._keep_learned(context, learned)
-        return self._assemble(context.rows.frame, to_columns(encodings, parameters.dtype), context.columns)
+        return to_columns(encodings, parameters.dtype)
 
     def merge(self, *others: Encoder) -> Self:  # noqa: ARG002
         """Refuse: what was learned of some rows and of others does not add up."""
         self._parameters()
         return self
-
-    def _read(self, inputs: Inputs) -> FitContext:
-        """Read the rows of a call, after its parameters."""
-        return prepare(self._checked_parameters(), inputs)
 
     def _checked_parameters(self) -> Parameters:
         """Give the parameters of a call, after those that only the learner knows."""
@@ -256,7 +208,7 @@ class CodesEncoder(Encoder):
         self._store(context, self._with_learned(model, learned))
 
     def _with_learned(self, model: Model, learned: Learned) -> CodesModel:
-        """Give a model with what was learned beside it; ValueError where they do not fit together."""
+        """Put what was learned beside a model; ValueError where they do not fit together."""
         fitted = replace(CodesModel.of(model), learned=learned)
         learned.check(sizes_of(fitted))
         return fitted
@@ -313,10 +265,8 @@ def cross_fit(rows: CodedRows, plan: Plan, learn: Callable[[CodedRows], Learned]
 
     Parameters
     ----------
-    rows : CodedRows
     plan : FoldPlan or SplitPlan
         Its folds lie where the rows do.
-    learn : callable
     of_all : Learned
         What was learned of all rows, for folds that see all.
     owner : str

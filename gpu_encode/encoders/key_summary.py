@@ -20,7 +20,6 @@ class KeySummary:
 
     Parameters
     ----------
-    key : CategoryIndex
     weights : float64 array (categories,)
         Rows, or their weight.
     means : float64 array (categories,)

@@ -173,7 +173,7 @@ def answers_of(model: Model, number: int, dtype: np.dtype[Any]) -> Answers:
 
 
 def order_of(model: Model) -> Callable[[list[Any]], tuple[Any, ...]]:
-    """Give what puts the indicators of all keys, each behind the key's own encodings, behind those of all."""
+    """Give a function that moves the indicators, which stand behind each key's encodings, behind all encodings."""
     is_flag: list[bool] = []
     for number in range(len(model.keys)):
         is_flag += [False] * len(kept_positions(model, number)) + [True] * len(model.indicators)
@@ -205,7 +205,7 @@ def kept_positions(model: Model, number: int) -> list[int]:
 
 
 def columns_of(model: Model, number: int, dtype: np.dtype[Any]) -> list[Any]:
-    """Give the columns of one key that an output has, by code: arrays, those of text or dates of Arrow."""
+    """Give the output columns of one key, by code, as arrays; text and dates are arrays of Arrow."""
     encodings = model.lookups(host(0))[number].encodings[:, 0, :]
     # Where targets have classes, none is of text or dates.
     labels, columns = dict(enumerate(model.values_of(number))), []

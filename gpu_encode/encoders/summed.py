@@ -37,7 +37,7 @@ class LearnedTables(Learned):
     """What is learned as a table for each key, so that rows of each fold may have one of their own."""
 
     def tables(self) -> list[Floats]:
-        """Give the encodings of each key's categories, and last those of what is unseen: (categories + 1, outputs)."""
+        """Give the encodings of each key's categories, and last those of unseen values: (categories + 1, outputs)."""
         raise NotImplementedError
 
     def encode(self, rows: CodedRows) -> Array:
@@ -104,8 +104,6 @@ class SummedEncoder(CodesEncoder):
 
     def __sklearn_is_fitted__(self) -> bool:
         return "_kept" in vars(self)
-
-    fit_transform = Encoder.fit_transform
 
     @dispatch
     def partial_fit(self, X: Table, y: Table | None = None, *, sample_weight: Vector | None = None) -> Self:

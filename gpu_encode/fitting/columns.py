@@ -77,7 +77,7 @@ class Selection:
     everything : bool
         True where `columns` was None: all columns are encoded, by position.
     pairs : list of tuple of int
-        Entries, by their places, whose pairs of categories are counted.
+        Entries, by their numbers, whose pairs of categories are counted.
     others : int
         So many of the last entries get no encodings: they are what others are counted against.
     dates : list of int
@@ -265,7 +265,7 @@ class ColumnMap:
     Parameters
     ----------
     frame : Frame or Pieces
-    places : dict of int to int
+    positions : dict of int to int
         Position at fit -> position in this table.
     repeated : set of int
         Columns that more than one key reads, whose codes are kept.
@@ -274,7 +274,7 @@ class ColumnMap:
     """
 
     frame: Frame | Pieces
-    places: Mapping[int, int]
+    positions: Mapping[int, int]
     repeated: frozenset[int] = frozenset()
     joined: dict[tuple[Any, ...], Joined] | None = None
     _kept: dict[Any, Any] = field(default_factory=dict)
@@ -301,31 +301,31 @@ class ColumnMap:
         """Codes and the sorted distinct values of a column."""
         if column in self.repeated:
             if ("keys", column) not in self._kept:
-                self._kept["keys", column] = self.frame.keys(self.places[column], ops)
+                self._kept["keys", column] = self.frame.keys(self.positions[column], ops)
             return self._kept["keys", column]
-        return self.frame.keys(self.places[column], ops)
+        return self.frame.keys(self.positions[column], ops)
 
     def lookup(self, column: int, vocabulary: Vocabulary, ops: Ops) -> Codes:
         """Codes of a column in a known vocabulary."""
         if column in self.repeated:
             known, codes = self._kept.get(("lookup", column), (None, None))
             if known is not vocabulary:
-                codes = self.frame.lookup(self.places[column], vocabulary, ops)
+                codes = self.frame.lookup(self.positions[column], vocabulary, ops)
                 self._kept["lookup", column] = vocabulary, codes
             return codes
-        return self.frame.lookup(self.places[column], vocabulary, ops)
+        return self.frame.lookup(self.positions[column], vocabulary, ops)
 
     def numbers(self, column: int, vocabulary: Vocabulary) -> Array | None:
         """Whole numbers of a column that a known vocabulary can be compared with; None of any other."""
-        return self.frame.numbers(self.places[column], vocabulary)
+        return self.frame.numbers(self.positions[column], vocabulary)
 
     def whole_numbers(self, column: int) -> tuple[Array, str] | None:
         """Whole numbers of every row of a column, where they lie, and the name of their type; None of any other."""
-        return self.frame.whole_numbers(self.places[column])
+        return self.frame.whole_numbers(self.positions[column])
 
     def empty_vocabulary(self, column: int) -> Vocabulary | None:
         """Vocabulary of no rows of a column; None where its type does not say what kind its values are."""
-        return self.frame.empty_vocabulary(self.places[column])
+        return self.frame.empty_vocabulary(self.positions[column])
 
 
 def map_columns(frame: Frame | Pieces) -> ColumnMap:
@@ -425,14 +425,14 @@ def check_times(keys: FactorizedColumn, named: str, source: Frame | Pieces, back
     is_iso = np.array([ISO_8601.fullmatch(str(text)) is not None for text in texts], dtype=bool)
     wrong = np.array([form != forms[0] for form in forms], dtype=bool) | ~is_iso
     if wrong.any():
-        row, place = find_first(wrong, keys, backend)
+        row, index = find_first(wrong, keys, backend)
         raise with_piece(
             source,
             RowError(
                 f"{named} is text, which sorts as times do only where all are written one way, as ISO 8601 has it "
                 "(2024-01-31, 2024-01-31T23:59:59). Row ",
                 row,
-                f" has {texts[place]!r}. Parse it first: "
+                f" has {texts[index]!r}. Parse it first: "
                 "pandas.to_datetime(column, format=...), or str.to_datetime(...) of polars.",
             ),
         )
@@ -443,9 +443,9 @@ def check_mask(keys: FactorizedColumn, named: str, source: Frame | Pieces, backe
     values = keys.vocabulary.to_numpy().tolist()
     wrong = np.array([value not in (0, 1) for value in values], dtype=bool)
     if wrong.any():
-        row, place = find_first(wrong, keys, backend)
+        row, index = find_first(wrong, keys, backend)
         law = "must be of booleans, or 0 and 1"
-        raise with_piece(source, RowError(f"{named} {law}. Row ", row, f" has {values[place]!r}."))
+        raise with_piece(source, RowError(f"{named} {law}. Row ", row, f" has {values[index]!r}."))
 
 
 def check_fold_numbers(keys: FactorizedColumn, named: str, source: Frame | Pieces, backend: Ops) -> None:
@@ -457,11 +457,11 @@ def check_fold_numbers(keys: FactorizedColumn, named: str, source: Frame | Piece
         raise ValueError(f"{named} must be integers of at least 0. Got {keys.vocabulary.kind} values.")
     for wrong, law in ((values != values // 1, "must be integers"), (values < 0, "must not be negative")):
         if wrong.any():
-            row, place = find_first(wrong, keys, backend)
-            raise with_piece(source, RowError(f"{named} {law}. Row ", row, f" has {values[place]}."))
+            row, index = find_first(wrong, keys, backend)
+            raise with_piece(source, RowError(f"{named} {law}. Row ", row, f" has {values[index]}."))
 
 
 def find_first(wrong: NDArray[np.bool_], keys: FactorizedColumn, backend: Ops) -> tuple[int, int]:
-    """Give the first row whose value is wrong, and the place of that value."""
+    """Give the first row whose value is wrong, and the index of that value."""
     row = int(backend.to_device(wrong)[keys.codes].argmax())
     return row, int(keys.codes[row])

@@ -87,15 +87,13 @@ def _other_columns(before: object, now: object) -> ValueError:
 
 
 def first_other(earlier: dict[str, Any], later: dict[str, Any]) -> str | None:
-    """Name of the first parameter that is another than it was."""
-    others = (name for name in later if name in earlier and not say_the_same(earlier[name], later[name]))
-    return next(others, None)
-
-
-def say_the_same(one: Any, other: Any) -> bool:
-    """Tell whether two values of a parameter mean the same: equal numbers do, of whatever type."""
-    equal = isinstance(one, Real) and isinstance(other, Real) and bool(one == other)
-    return equal or repr(one) == repr(other)
+    """Name of the first parameter that is another than it was; equal numbers are the same, of whatever type."""
+    for name, other in later.items():
+        one = earlier.get(name, other)
+        equal = isinstance(one, Real) and isinstance(other, Real) and bool(one == other)
+        if not equal and repr(one) != repr(other):
+            return name
+    return None
 
 
 def as_user_gave(statistic: Summaries, keys: Any, values: Any) -> dict[str, Any]:

@@ -21,14 +21,14 @@ class RowCounts:
     Parameters
     ----------
     n_rows : int
-    places : list of int64 array (categories + 2,)
+    counts : list of int64 array (categories + 2,)
         Of each key: rows of each category, of unknown, and of missing values.
     lacking : list of int
         Of each key: rows without a value, also where that is a category.
     """
 
     n_rows: int = 0
-    places: list[Array] = field(default_factory=list)
+    counts: list[Array] = field(default_factory=list)
     lacking: list[int] = field(default_factory=list)
 
     @classmethod
@@ -36,7 +36,7 @@ class RowCounts:
         """Count the rows of a table."""
         columns = locate_columns(frame, model.selection, model.feature_names, model.n_features, owner)
         columns = columns.remember([key.entry for key in model.keys])
-        places, lacking = [], []
+        counts, lacking = [], []
         for key, rule in zip(model.keys, model.rules, strict=True):
             as_category = rule.missing == "category"
             codes = key.lookup(columns, ops, as_category)
@@ -45,28 +45,28 @@ class RowCounts:
             # A row below a known level has no category of its own.
             known = (codes < key.n_categories) & (codes != UNKNOWN)
             codes = np.where(codes == MISSING, key.n_categories + 1, np.where(known, codes, key.n_categories))
-            places.append(np.bincount(codes, minlength=key.n_categories + 2))
-        return cls(frame.n_rows, places, lacking)
+            counts.append(np.bincount(codes, minlength=key.n_categories + 2))
+        return cls(frame.n_rows, counts, lacking)
 
     def __add__(self, other: Self) -> Self:
-        if not self.places or not other.places:
-            return self if self.places else other
-        places = [one + two for one, two in zip(self.places, other.places, strict=True)]
+        if not self.counts or not other.counts:
+            return self if self.counts else other
+        counts = [one + two for one, two in zip(self.counts, other.counts, strict=True)]
         lacking = [one + two for one, two in zip(self.lacking, other.lacking, strict=True)]
-        return type(self)(self.n_rows + other.n_rows, places, lacking)
+        return type(self)(self.n_rows + other.n_rows, counts, lacking)
 
     def beside(self, model: Model) -> list[dict[str, Any]]:
         """Compare them with the rows that a model has learned from: a row for each key."""
         if not self.n_rows:
             raise ValueError("drift compares rows with those of training, and was given none.")
         names, rows = model.selection.names(model.feature_names or [f"x{i}" for i in range(model.n_features)]), []
-        for number, (name, places, lacking) in enumerate(zip(names, self.places, self.lacking, strict=True)):
-            expected, found = weights_of(model, number), places.astype(np.float64)
+        for number, (name, counts, lacking) in enumerate(zip(names, self.counts, self.lacking, strict=True)):
+            expected, found = weights_of(model, number), counts.astype(np.float64)
             rows.append(
                 {
                     "key": name,
                     "rows": self.n_rows,
-                    "unknown": int(places[UNKNOWN]) / self.n_rows,
+                    "unknown": int(counts[UNKNOWN]) / self.n_rows,
                     "missing": lacking / self.n_rows,
                     "psi": stability_index(expected, found),
                     "psi_by_chance": index_by_chance(expected, found),

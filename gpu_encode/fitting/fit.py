@@ -166,16 +166,8 @@ def prepare(
     else:
         together = (summed[0], specs[0]) if len(summed) == 1 else None
         categories = read_categories(parameters, rows, selection.entries, rules, sums_alone, together)
-    context = FitContext(
-        parameters,
-        rows,
-        selection,
-        [column.target for column in summed],
-        categories,
-        rules,
-        make_tasks(rows, summed, specs, categories, rules),
-        columns,
-    )
+    tasks, read_targets = make_tasks(rows, summed, specs, categories, rules), [column.target for column in summed]
+    context = FitContext(parameters, rows, selection, read_targets, categories, rules, tasks, columns)
     if known is not None:
         check_same_parameters(known, parameters, rules, specs, context.keys)
     return context
@@ -318,7 +310,9 @@ def plan_rows(scheme: Scheme, rows: TrainingRows, read_targets: Sequence[Target]
     class_counts = [count_classes(rows, target) for target in read_targets] if scheme.reads_classes else []
     if isinstance(scheme, Splits):
         X, y = rows.inputs.for_splitter()
-        given = {"X": X, "y": y, "groups": rows.groups, "lacking": rows_without_target(read_targets, ops)}
+        present = [ops.to_host(target.present) for target in read_targets if target.present is not None]
+        lacking = np.flatnonzero(~np.logical_and.reduce(present)) if present else None
+        given = {"X": X, "y": y, "groups": rows.groups, "lacking": lacking}
     with rows.inputs.naming_piece("y"):
         plan = plan_scheme(scheme, rows.n_rows, values, class_counts, **given)
     return assign(plan, RowsAtHand(ops, rows.n_rows, codes, read_targets[0].labels))
@@ -348,12 +342,6 @@ def plan_scheme(
     for role, counted in values.items():
         counts[role], vocabularies[role] = counted.counts, counted.vocabulary
     return scheme.plan(Request(n_rows, counts, class_counts, vocabularies, **given))
-
-
-def rows_without_target(read_targets: Sequence[Target], ops: Ops) -> Array | None:
-    """Find the rows that lack a target; None where none does."""
-    present = [ops.to_host(target.present) for target in read_targets if target.present is not None]
-    return np.flatnonzero(~np.logical_and.reduce(present)) if present else None
 
 
 def count_classes(rows: TrainingRows, target: Target) -> Array | None:
@@ -402,7 +390,10 @@ def encode_rows(context: FitContext, plans: Sequence[Plan]) -> tuple[list[Array]
                 blind.note(plan, rule, out)
             sums[-1].append(done.statistics)
             if is_first and parameters.indicators:
-                output.add_indicators(done.unseen, partial(find_missing, context, entry))
+                key, codes = context.categories[entry].key, context.categories[entry].codes
+                as_category = parameters.missing == "category"
+                missing = partial(missing_rows, key, codes, context.columns, ops, as_category)
+                output.add_indicators(done.unseen, missing)
     check_weights(parameters.owner, context.rules, sums, ops)
     schemes = parameters.scheme_of_each_key(context.selection, context.rows.frame)
     for scheme, of_key in dict(zip(map(id, schemes), zip(schemes, sums, strict=True), strict=True)).values():
@@ -419,9 +410,9 @@ class BlindRows(NamedTuple):
     n_rows : int
         Number of all rows.
     known : dict of int to bool array (rows,)
-        By the identity of a plan, those whose encodings show it: the prior is a mean of what is seen, and NaN.
+        By the identity of a plan, the rows whose encodings are NaN, since their prior is a mean of no rows.
     unsure : set of int
-        Plans by which encodings may be NaN for reasons of their own.
+        Plans whose encodings may be NaN for other reasons, too.
     """
 
     n_rows: int
@@ -429,7 +420,7 @@ class BlindRows(NamedTuple):
     unsure: set[int]
 
     def note(self, plan: Plan, rule: EncodingRule, out: Array) -> None:
-        """Note which rows the encodings of a key and target, columns of a matrix, show to see no rows."""
+        """Note the rows that see no rows, by the encodings `out` of one key and target, column by column."""
         if rule.prior is None and rule.needs_rows:
             self.unsure.add(id(plan))
         if not isinstance(rule.prior, str) or (isinstance(plan, OrderedPlan) and plan.burn_in):
@@ -440,7 +431,7 @@ class BlindRows(NamedTuple):
                 self.known[id(plan)] = np.isnan(column) | self.known.get(id(plan), False)
 
     def of_plan(self, plan: Plan) -> Any:
-        """Count the rows of a plan that see none: "Some" where only the weights of folds would tell."""
+        """Count the rows under a plan that see no rows; "Some" where only weights of folds would tell how many."""
         if id(plan) in self.known:
             return int(self.known[id(plan)].sum())
         if id(plan) not in self.unsure:
@@ -517,12 +508,6 @@ def by_splits(task: EncodingTask, plan: SplitPlan, out: Array, want_unseen: bool
     for elapsed in Elapsed.of(task, views.distribution, encodings):
         elapsed.write(DatedRows.of(task, plan.folds), out)
     return Trained(everything, unseen)
-
-
-def find_missing(context: FitContext, entry: int) -> Array:
-    """Find the rows of one key that have no value."""
-    categories, as_category = context.categories[entry], context.parameters.missing == "category"
-    return missing_rows(categories.key, categories.codes, context.columns, context.rows.ops, as_category)
 
 
 def warn_of_rare_classes(context: FitContext, scheme: Scheme, sums: Sequence[CategorySums]) -> None:

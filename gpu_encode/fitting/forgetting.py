@@ -27,12 +27,12 @@ def forget(known: Model, gone: Model) -> Model:
     targets = [check_labels(mine, theirs) for mine, theirs in zip(known.targets, gone.targets, strict=True)]
     keys, statistics = [], []
     for number, (mine, theirs) in enumerate(zip(known.keys, gone.keys, strict=True)):
-        places, left = places_in(mine, theirs), []
+        codes, left = codes_in(mine, theirs), []
         triples = zip(known.statistics[number], gone.statistics[number], targets, strict=True)
         for target, (sums, lost, info) in enumerate(triples):
-            left.append(take_out(sums, widen_classes(lost, gone.targets[target], info), places))
+            left.append(take_out(sums, widen_classes(lost, gone.targets[target], info), codes))
         check_left(mine, left)
-        key, kept = without_unused(mine, theirs, places, left)
+        key, kept = without_unused(mine, theirs, codes, left)
         keys.append(key)
         statistics.append([pick(sums, kept) for sums in left])
     if known.rules[0].statistic.needs.sums and not any(sums.accumulators.any() for sums in statistics[0]):
@@ -76,24 +76,24 @@ def _never_learned_label(label: object) -> ValueError:
     )
 
 
-def places_in(mine: CategoryIndex, theirs: CategoryIndex) -> NDArray[np.int32]:
-    """Place of each category among those of another index; raise ValueError for one that is not there."""
-    joined, own, places = mine.union(theirs)
+def codes_in(mine: CategoryIndex, theirs: CategoryIndex) -> NDArray[np.int32]:
+    """Code of each category among those of another index; raise ValueError for one that is not there."""
+    joined, own, codes = mine.union(theirs)
     if joined.n_categories > mine.n_categories:
         new = np.setdiff1d(np.arange(joined.n_categories), own)[0]
         raise _never_learned(mine.entry.name, categories_as_numpy(joined)[new])
     if theirs.has_missing and not mine.has_missing:
         raise _never_learned(mine.entry.name, None)
-    return places
+    return codes
 
 
-def take_out(sums: CategorySums, gone: CategorySums, places: NDArray[np.int32]) -> CategorySums:
-    """Subtract sums, digit by digit; `places` are those of the categories that lose rows."""
+def take_out(sums: CategorySums, gone: CategorySums, codes: NDArray[np.int32]) -> CategorySums:
+    """Subtract sums, digit by digit; `codes` are those of the categories that lose rows."""
     values = gone.distribution
     values = None if values is None else replace(values, counts=-values.counts)
     lost = replace(gone, accumulators=-gone.accumulators, distribution=values)
     same = np.arange(sums.n_categories, dtype=np.int32)
-    return sums.plus(lost, same, places, sums.n_categories).to_canonical()
+    return sums.plus(lost, same, codes, sums.n_categories).to_canonical()
 
 
 def check_left(key: CategoryIndex, left: Sequence[CategorySums]) -> None:
@@ -133,14 +133,14 @@ def cannot_be(sums: CategorySums) -> NDArray[np.bool_]:
 
 
 def without_unused(
-    key: CategoryIndex, gone: CategoryIndex, places: NDArray[np.int32], left: Sequence[CategorySums]
+    key: CategoryIndex, gone: CategoryIndex, codes: NDArray[np.int32], left: Sequence[CategorySums]
 ) -> tuple[CategoryIndex, NDArray[np.int64]]:
     """Give a key without the categories that have lost all their weight, and the codes of those that stay."""
     used = np.zeros(key.n_categories + 2, np.bool_)
     for sums in left:
         used |= np.logical_or.reduce(sums.accumulators, axis=(1, 2, 3))
     stays = np.ones(key.n_categories, np.bool_)
-    stays[places] = used[places] | key.given
+    stays[codes] = used[codes] | key.given
     kept = np.flatnonzero(stays)
     has_missing = key.has_missing and (key.given or not gone.has_missing or bool(used[MISSING]))
     left_over = key if len(kept) == key.n_categories else key.pick(kept)
@@ -187,7 +187,7 @@ def used_labels(info: TargetInfo, gone: TargetInfo, sums: CategorySums) -> NDArr
 
 
 def pick_labels(sums: CategorySums, info: TargetInfo, labels: NDArray[np.int64] | None) -> CategorySums:
-    """Give the sums of some labels; of a binary target the first label has the first of two places."""
+    """Give the sums of some labels; of a binary target the first label has the first of two numbers."""
     if labels is None or info.classes is None or len(labels) == len(info.classes):
         return sums
     picked = sums.accumulators[:, :, labels]

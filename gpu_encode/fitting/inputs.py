@@ -178,7 +178,7 @@ class TrainingRows:
 
 @dataclass(frozen=True, eq=False)
 class Decided:
-    """What all rows have decided, where those at hand are some of them.
+    """What all rows have decided, for a call that has only some of them at hand.
 
     Parameters
     ----------
@@ -475,7 +475,7 @@ def _read_value_column(frame: Frame | Pieces, position: int, weight: Array | Non
 
 
 def _read_labels(frame: Frame | Pieces, position: int, weight: Array | None, ops: Ops) -> SummedColumn:
-    """Read a column of text or dates as places among its sorted values."""
+    """Read a column of text or dates as indices among its sorted values."""
     column = frame.keys(position, ops)
     kind, label = column.vocabulary.kind, frame.label(position)
     if kind == "null":
@@ -586,7 +586,9 @@ def read_categories(
     statistic, ops = parameters.statistic, rows.ops
     # On a GPU, which keeps the codes unwritten, they may be asked for as well.
     of_all = sums_alone or (device_of(ops) == "cuda" and parameters.leaves_one_out)
-    if not (of_all and together is not None and sums_find_categories(statistic, together[0])):
+    # The values of a distribution are found by the codes of rows; of many classes sums may not fit.
+    may = statistic.needs.sums and of_all and not statistic.of_target(0).needs.distribution
+    if not (may and together is not None and together[0].target.n_classes <= MANY_CLASSES):
         together = None
     by_type = sums_alone and not statistic.needs.sums and parameters.missing != "error"
     no_sums = None if statistic.needs.sums else CategorySums.of_nothing()
@@ -614,14 +616,6 @@ def read_categories(
             refuse_missing(categories.codes, missing, repr(entry.name), columns.frame)
         read.append(categories)
     return read
-
-
-def sums_find_categories(statistic: Statistic, summed: SummedColumn) -> bool:
-    """Whether categories may be found together with the sums of one column over all rows, by which they are encoded."""
-    # The values of a distribution are found by the codes of rows.
-    by_codes = statistic.of_target(0).needs.distribution
-    # Of many classes the number of categories has to be known first: sums may not fit.
-    return statistic.needs.sums and not by_codes and summed.target.n_classes <= MANY_CLASSES
 
 
 def look_up_categories(

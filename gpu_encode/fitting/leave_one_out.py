@@ -41,7 +41,9 @@ def leave_one_out(task: EncodingTask, statistics: CategorySums, out: Array, want
     """
     rows = task.rows
     if task.spec.classification and rows.weight is None and rows.classes is not None:
-        return by_own_class(task, statistics, out, want_unseen)
+        # Without weights an encoding depends on nothing but category and class.
+        encodings = table_in_one_pass(task, statistics, out.dtype) or table_by_cells(task, statistics)
+        return look_up(task.ops, encodings, rows.codes, rows.classes, out, want_unseen)
     output, unseen = TiledOutput(out, task.ops), task.ops.xp.ones(len(rows), np.bool_) if want_unseen else None
     if (lost := rows_in_one_pass(task, statistics, out, unseen)) is not None:
         output.count(lost)
@@ -65,12 +67,6 @@ def rows_in_one_pass(task: EncodingTask, statistics: CategorySums, out: Array, u
     accumulators, total = statistics.accumulators[:, 0], task.ops.totals(statistics.accumulators)[0]
     layout, first = task.spec.layout, task.spec.first_output
     return fused.leave_one_out_encodings(accumulators, total, task.rows, layout, first, fused_rule, out, unseen)
-
-
-def by_own_class(task: EncodingTask, statistics: CategorySums, out: Array, want_unseen: bool) -> Mask | None:
-    """Look rows up by category and class: without weights an encoding depends on nothing else."""
-    encodings = table_in_one_pass(task, statistics, out.dtype) or table_by_cells(task, statistics)
-    return look_up(task.ops, encodings, task.rows.codes, task.rows.classes, out, want_unseen)
 
 
 def table_in_one_pass(task: EncodingTask, statistics: CategorySums, dtype: Any) -> EncodingTable | None:

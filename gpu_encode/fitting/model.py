@@ -47,7 +47,7 @@ FEWEST_ROWS = 20
 SAMPLE = 1 << 10
 PIECE = 1 << 20
 # Whole numbers up to it are float32.
-MOST_PLACES = 1 << 24
+MOST_INDICES = 1 << 24
 # Unseen rows by key, of a call over files, which says at its end what each of its chunks would say.
 _COUNTS: ContextVar[Counter[str] | None] = ContextVar("counts", default=None)
 
@@ -102,7 +102,7 @@ class Model:
         ("missing").
     dtype : str
     permutations : int
-        Columns per output that hold one and the same code: orders that are not averaged differ in training only.
+        Columns per output that hold one and the same encoding: orders that are not averaged differ in training only.
     pairs : list of PairSums
         Of those pairs of entries that the selection names; of a pair both ways round, one.
     """
@@ -155,17 +155,17 @@ class Model:
             self._names[tuple(names)] = [*encoded]
         return encoded
 
-    def check_places(self) -> None:
-        """Raise ValueError where the type of the encodings does not hold the places of all text or dates."""
+    def check_indices(self) -> None:
+        """Raise ValueError where the type of the encodings does not hold the indices of all text or dates."""
         for info in self.targets if self.dtype == "float32" else []:
-            if info.vocabulary is not None and len(info.vocabulary) > MOST_PLACES:
+            if info.vocabulary is not None and len(info.vocabulary) > MOST_INDICES:
                 raise ValueError(
                     f"The column {info.name!r} of values has {len(info.vocabulary):,} distinct ones, and "
-                    f"dtype='float32' tells {MOST_PLACES:,} apart. Choose dtype='float64'."
+                    f"dtype='float32' tells {MOST_INDICES:,} apart. Choose dtype='float64'."
                 )
 
     def values_of(self, entry: int) -> list[tuple[Vocabulary, str] | None]:
-        """Say of each encoding of an entry whether it is a place among a target's values, which, and of what column."""
+        """Say of each encoding of an entry whether it is an index of a target's values, which, and of what column."""
         return [
             (info.vocabulary, str(info.name)) if is_value and info.vocabulary is not None else None
             for number, info in enumerate(self.targets)
@@ -174,14 +174,14 @@ class Model:
         ]
 
     def with_values(self, arrays: Sequence[Array]) -> list[Any]:
-        """Give the columns of an output, those that are places among values as arrays of Arrow of these."""
+        """Give the columns of an output, those that are indices of values as arrays of Arrow of these."""
         if all(info.vocabulary is None for info in self.targets):
             return list(arrays)
         known = [value for entry in range(len(self.keys)) for value in self.values_of(entry)]
         held = [to_host(array) for array in arrays]
         return [
-            array if place is None else column_of(place[0], array, place[1])
-            for array, place in zip_longest(held, known[: len(held)])
+            array if value is None else column_of(value[0], array, value[1])
+            for array, value in zip_longest(held, known[: len(held)])
         ]
 
     def _tables_of(self, entry: int, ops: Ops) -> list[EncodingTable]:
@@ -210,7 +210,10 @@ class Model:
         tables, unseen = self._tables_of(entry, ops), None
         if "unseen" in self.indicators:
             unseen = np.all(tables[self.rules[entry].statistic.first_target].unseen, axis=1, keepdims=True)
-        encodings = in_type(self._side_by_side(tables), self.dtype, ops)
+        values = [flatten(encodings).values for encodings in tables]
+        if len(values) > 1 or self.permutations > 1:
+            values = [np.concatenate([np.repeat(array, self.permutations, axis=2) for array in values], axis=2)]
+        encodings = in_type(values[0], self.dtype, ops)
         seen = [sums.distribution for sums in self.statistics[entry]]
         return LookupTable(encodings, unseen, self.elapsed_of(entry, tables, seen, ops))
 
@@ -224,7 +227,10 @@ class Model:
         self, entry: int, tables: Sequence[EncodingTable], seen: Sequence[Distribution | None], ops: Ops
     ) -> list[Elapsed]:
         """Give the columns of an entry that follow from a row's own date, by tables and values of what is seen."""
-        found, start = [], 0
+        found: list[Elapsed] = []
+        start = 0
+        if not self.selection.dates:
+            return found
         for target, (encodings, distribution) in enumerate(zip(tables, seen, strict=True)):
             found += Elapsed.of(self.task(entry, target, ops), distribution, encodings, (target, start))
             start += encodings.values.shape[2]
@@ -238,13 +244,6 @@ class Model:
             name = self.targets[each.target].name
             dates = columns.keys(position_of(name, self.feature_names), ops)
             each.write(DatedRows(ops, codes, folds, dates, name), out)
-
-    def _side_by_side(self, per_target: list[EncodingTable]) -> Floats:
-        """Encodings of all targets in one table, those of each for all permutations."""
-        values = [flatten(encodings).values for encodings in per_target]
-        if len(values) == self.permutations == 1:
-            return values[0]
-        return np.concatenate([np.repeat(array, self.permutations, axis=2) for array in values], axis=2)
 
     @cached_property
     def _tables(self) -> dict[int, list[EncodingTable]]:
@@ -270,7 +269,8 @@ class Model:
 
     def means(self) -> list[Floats]:
         """Exact mean of each target over the rows that new rows see: (outputs,); of keys that see others, the most."""
-        moments = [[moments_of_all(sums) for sums in per_target] for per_target in self.statistics]
+        totals = [[sums.totals(host(len(sums.accumulators))) for sums in per_target] for per_target in self.statistics]
+        moments = [[Moments.of(host(0), sums.accumulators[0, 0], sums.spec) for sums in of_key] for of_key in totals]
         return [max(of_keys, key=lambda one: (one.n[0], *one.mean)).mean for of_keys in zip(*moments, strict=True)]
 
     def encode(self, frame: Frame | Pieces, ops: Ops, owner: str) -> tuple[list[Array], ColumnMap]:
@@ -351,11 +351,11 @@ class Model:
     def join(self, other: "Model", in_place: bool = False) -> "Model":
         """Give the model of the rows of both; in place, this one is given up to hold the result."""
         targets = [join_targets(mine, theirs) for mine, theirs in zip(self.targets, other.targets, strict=True)]
-        keys, statistics, places = [], [], []
+        keys, statistics, codes = [], [], []
         for number, (my_key, their_key) in enumerate(zip(self.keys, other.keys, strict=True)):
             key, to_key, from_other = my_key.union(their_key)
             keys.append(key)
-            places.append((to_key, from_other))
+            codes.append((to_key, from_other))
             pairs = zip(*self._decided(other, number), targets, strict=True)
             statistics.append(
                 [
@@ -369,7 +369,7 @@ class Model:
                 # Of several keys, only one has its sums in memory twice.
                 self.statistics[number] = []
         pairs_of_both = [
-            mine.plus(theirs, [places[key] for key in mine.keys], [keys[key].n_categories for key in mine.keys])
+            mine.plus(theirs, [codes[key] for key in mine.keys], [keys[key].n_categories for key in mine.keys])
             for mine, theirs in zip(self.pairs, other.pairs, strict=True)
         ]
         return replace(self, targets=targets, keys=keys, statistics=statistics, pairs=pairs_of_both)
@@ -395,7 +395,7 @@ def refuse_values(codes: Array, key: CategoryIndex, missing: str, refuses_unknow
     if missing != "error" and not refuses_unknown:
         return
     frame = columns.frame
-    labels = [frame.label(columns.places[position]) for position in key.entry.members]
+    labels = [frame.label(columns.positions[position]) for position in key.entry.members]
     named = repr(labels[0]) if len(labels) == 1 else repr(tuple(labels))
     refuse_missing(codes, missing, named, frame)
     if refuses_unknown and len(codes):
@@ -405,7 +405,7 @@ def refuse_values(codes: Array, key: CategoryIndex, missing: str, refuses_unknow
         if not bool(known.all()):
             rows = np.flatnonzero(~known)
             part, row = part_with(frame, int(rows[0]))
-            values = [part.values(columns.places[position])[row] for position in key.entry.members]
+            values = [part.values(columns.positions[position])[row] for position in key.entry.members]
             shown = values[0] if len(values) == 1 else tuple(values)
             advice = f' ({shown!r}). Choose another handle_unknown than "error" to accept them.'
             raise with_piece(frame, unknown_categories(named, rows, advice))
@@ -451,11 +451,11 @@ def _several_kinds(column: object, one: str, other: str) -> ValueError:
 
 
 def widen_classes(statistics: CategorySums, before: TargetInfo, after: TargetInfo) -> CategorySums:
-    """Give the same sums under the class numbers, or places of values, of a wider target."""
+    """Give the same sums under the class numbers, or indices of values, of a wider target."""
     values = statistics.distribution
     if before.vocabulary is not None and after.vocabulary is not None and values is not None:
-        places = after.vocabulary.positions(before.vocabulary, after.name).astype(np.int64)
-        return replace(statistics, distribution=replace(values, values=places[values.values]))
+        indices = after.vocabulary.positions(before.vocabulary, after.name).astype(np.int64)
+        return replace(statistics, distribution=replace(values, values=indices[values.values]))
     if before.classes is None or after.classes is None or len(before.classes) == len(after.classes):
         return statistics
     position = np.searchsorted(after.classes, before.classes)
@@ -470,11 +470,11 @@ def target_parts(model: Model, number: int, info: TargetInfo) -> list[str]:
         return [target]
     first, left_out = model.statistics[0][number].spec.first_output, dropped_output(model, info)
     parts = enumerate(model.rules[0].statistic.label_parts(info.classes, first))
-    return [f"{target}{part}" for place, part in parts if place != left_out]
+    return [f"{target}{part}" for number, part in parts if number != left_out]
 
 
 def dropped_output(model: Model, info: TargetInfo) -> int | None:
-    """Give the place, among the classes of a target, of the one that has no column; None where all have one."""
+    """Give the number, among the classes of a target, of the one that has no column; None where all have one."""
     label = model.rules[0].drop
     if label is None or info.kind != "multiclass" or info.classes is None:
         return None
@@ -498,7 +498,7 @@ def kept_columns(model: Model, arrays: list[Array]) -> list[Array]:
     if model.rules[0].drop is None:
         return arrays
     kept = np.repeat(kept_outputs(model), len(columns_per_output(model)))
-    return [array for place, array in enumerate(arrays) if place >= len(kept) or kept[place]]
+    return [array for number, array in enumerate(arrays) if number >= len(kept) or kept[number]]
 
 
 def columns_per_output(model: Model) -> list[str]:
@@ -526,12 +526,6 @@ def count_unseen(key: CategoryIndex, codes: Array) -> bool:
         return False
     counts[key.entry.name] += sum_in_pieces(codes, lambda some: some == UNKNOWN)
     return True
-
-
-def moments_of_all(sums: CategorySums) -> Moments:
-    """Count and mean of the rows that new rows see, whatever their category."""
-    total = sums.totals(host(len(sums.accumulators)))
-    return Moments.of(host(0), total.accumulators[0, 0], total.spec)
 
 
 def counts_of(sums: CategorySums) -> Floats:

@@ -455,7 +455,7 @@ class Parameters:
         return "prior" if self.handle_missing == self.as_unseen else self.handle_missing
 
     def warn_of_plans(self, plans: Sequence[Plan], count_blind: Callable[[Plan], Any] = lambda _: 0) -> None:
-        """Warn, once for each plan, of training encodings off which the own target can be read, and of blind rows.
+        """Warn, once for each plan, if training encodings tell the target of their own row, or if rows see no rows.
 
         `count_blind` gives the number of rows of a plan that see no rows at all, or "Some".
         """

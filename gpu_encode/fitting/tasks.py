@@ -124,9 +124,11 @@ class EncodingTask:
 
     def level_codes(self) -> "list[LevelCodes]":
         """Give the levels above the categories from the top, and the categories themselves last."""
-        levels = [
-            LevelCodes(level.n, level, self.ops.to_device(with_policies(level.of_leaf))) for level in self.key.levels
-        ]
+        levels = []
+        for level in self.key.levels:
+            # The codes of unknown and missing stay what they are.
+            of_row = np.append(level.of_leaf, [UNKNOWN, MISSING]).astype(np.int32)
+            levels.append(LevelCodes(level.n, level, self.ops.to_device(of_row)))
         return [*levels, LevelCodes(self.key.n_categories)]
 
 
@@ -182,11 +184,6 @@ class LevelCodes:
         """Say which rows have a category at this level; the missing one is a category by policy."""
         present: Mask = codes >= 0
         return present | (codes == MISSING) if self.level is None and rule.missing == "category" else present
-
-
-def with_policies(of_leaf: NDArray[np.int32]) -> Codes:
-    """Append the codes of unknown and missing, which stay what they are."""
-    return np.append(of_leaf, [UNKNOWN, MISSING]).astype(np.int32)
 
 
 def without_key(rows: Rows) -> Rows:
@@ -396,7 +393,7 @@ def as_views(sums: CategorySums, plan: FoldPlan, ageing: Ageing, ops: Ops) -> tu
 
 @dataclass(frozen=True, eq=False)
 class FoldTables:
-    """What the sums of one key and one target by fold give, whether one process has summed all rows or several have.
+    """Tables made of the sums of one key and one target by fold, whether one process has summed the rows or several.
 
     Parameters
     ----------

@@ -24,7 +24,6 @@ class WithPriors(Statistic):
 
     Parameters
     ----------
-    priors : sequence of float
     weight : float, default=1.0
         Weight a of each prior, in rows.
     """
@@ -46,7 +45,7 @@ class WithPriors(Statistic):
             raise bad_option(OWNER, "priors", self.priors, ("a list of numbers such as [0.0, 0.5, 1.0]",))
         for prior in self.priors:
             check_number(OWNER, "priors", prior, low=-np.inf)
-        # As names show them: two columns of one name would be told apart by nobody.
+        # As names show them: nobody could tell two columns of one name apart.
         if len({f"{prior:g}" for prior in self.priors}) < len(self.priors):
             raise bad_option(OWNER, "priors", self.priors, ("a list of different numbers",))
         check_number(OWNER, "weight", self.weight, low=0.0)
@@ -64,7 +63,6 @@ class TargetRatios(WithPriors):
     statistic : {"mean", "borders", "buckets"}, default="mean"
         S is the sum of y, or of each label's 0/1 column; the weight of the rows with a label above each but the last;
         or that of the rows with each label.
-    priors : sequence of float
     weight : float, default=1.0
     borders : int, list of float or None
         What the target is cut at; labels are then the largest numbers that buckets hold.
@@ -127,7 +125,6 @@ class CountRatios(WithPriors):
     Parameters
     ----------
     statistic : {"counter", "frequency"}, default="counter"
-    priors : sequence of float
     weight : float, default=1.0
     """
 

@@ -32,7 +32,7 @@ class Counts(Statistic):
 
     def encode(self, visible: Moments, context: Context, prior: Floats) -> Floats:
         """Give n, n / N or log(1 + n)."""
-        # By the library's own logarithm: those of NumPy and CuPy differ in last bits.
+        # By the library's own logarithm: the logarithms of NumPy and CuPy differ in their last bits.
         if self.kind == "log":
             return log(1.0 + visible.n)
         if self.kind == "frequency":

@@ -21,14 +21,13 @@ Integers = NDArray[np.int64]
 class EarlierDates:
     """Dates of each category in order, and which of them each view sees; on the host.
 
-    A date is earlier than a row's if it is so by at least one tick: rows of one moment do not see each other, and no
-    row sees itself, whatever the scheme.
+    A date is earlier than a row's date if at least one tick lies between them: rows of one moment do not see each
+    other, and no row sees itself, whatever the scheme.
 
     Parameters
     ----------
     dates : Vocabulary
         Sorted distinct dates of all rows.
-    n_categories : int
     keys : int64 array (dates,)
         Row of a table by category times the number of dates, plus the date's index; ascending.
     latest : int64 array (dates, views)
@@ -77,7 +76,6 @@ class EarlierDates:
         views : int array (rows,) or int
         dates : int array (rows,)
             Index of each row's date among those compared, -1 where a row has none.
-        compared : Compared
 
         Returns
         -------

@@ -146,7 +146,7 @@ class EncodingRule:
     def context(
         self, ops: Ops, total: Moments, categories: CategoryMoments | None = None, under_root: bool = True
     ) -> Context:
-        """Give what is known beside a category; `under_root` says whether nothing lies between it and all rows."""
+        """Give what is known beside a category; `under_root`: no level lies between it and all rows."""
         return Context(total, categories, of_mean=under_root and self.prior == "mean", ops=ops)
 
     def categories_of(self, moments: Moments, counted: Mask) -> CategoryMoments | None:
@@ -193,8 +193,6 @@ class SeenSums(NamedTuple):
         By category and fold.
     visibility : int64 array (views, folds) or None
         1 where a view sees a fold; None: each fold is a view of its own.
-    rule : EncodingRule
-    ops : Ops
     """
 
     sums: CategorySums

@@ -92,7 +92,7 @@ class Evidence(Statistic):
 
 
 class Comparison(NamedTuple):
-    """Two shares p and q beside each other: what is exact of them where they are nearly the same.
+    """Two shares p and q, with numbers that stay exact where p and q are nearly the same.
 
     Parameters
     ----------

@@ -69,7 +69,7 @@ class GradientRatios(Statistic):
         return values
 
     def check_targets(self, owner: str, kinds: Sequence[str]) -> None:
-        """Raise ValueError for anything else than two quantities."""
+        """Raise ValueError unless there are two quantities: gradient and hessian."""
         if len(kinds) != 2:
             raise _not_gradients_and_hessians(len(kinds))
         super().check_targets(owner, kinds)

@@ -25,7 +25,6 @@ class Impact(Statistic):
 
     Parameters
     ----------
-    smoothing : Smoothing
     parts : sequence of str, default=("impact", "deviation", "prevalence")
     """
 
@@ -83,7 +82,7 @@ class Impact(Statistic):
         return side_by_side([zero] * len(self.parts))
 
     def encode(self, visible: Moments, context: Context, prior: Floats) -> Floats:
-        """Give the parts, by the smoothed mean of what is visible."""
+        """Give the parts, from the smoothed mean of the visible rows."""
         total, sums = context.total, context.categories
         deviations = total.mean.shape[-1] if "deviation" in self.parts else 0
         of_means = None if sums is None else sums.of_numbers(slice(sums.number.digits.shape[-2] - deviations))
@@ -102,7 +101,7 @@ class Impact(Statistic):
             return np.broadcast_to(visible.n / total.n, mean.shape)
 
     def _deviation(self, visible: Moments, context: Context) -> Floats:
-        """Give the deviation of the rows; of a single row that of the other categories, by their mean variance."""
+        """Give the deviation of the rows; a single row has that of the other categories, from their mean variance."""
         assert context.categories is not None
         own, others = visible.sample_variance, context.categories.of_numbers(slice(-visible.mean.shape[-1], None))
         alone, average = is_single(visible), others.mean_square

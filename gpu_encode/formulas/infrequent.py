@@ -35,7 +35,6 @@ class Infrequent:
 
         Parameters
         ----------
-        ops : Ops
         n : float64 array (rows, views, 1)
         counted : bool array (rows, views, 1)
         total : float64 array (views, 1)

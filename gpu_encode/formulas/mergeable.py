@@ -79,7 +79,7 @@ class MergeableStatistic(BaseEstimator):
     def of_values(self, ops: Ops, values: Array, present: "Array | None") -> list[Array]:
         """Compute the terms of each row, where `ops` computes; 0 where `present` says that the row has no value."""
         terms = []
-        # As floats, whatever type these rows have: integers would wrap around, and rows elsewhere may be floats.
+        # As floats: integers would wrap around, and other rows may hold floats.
         numbers = ops.to_host(ops.cast(values, np.float64))
         for number, function in enumerate(self.terms):
             with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
@@ -143,7 +143,7 @@ def _misshapen_statistic(name: str, expected: tuple[int, ...], found: object) ->
 
 
 def takes(function: Callable[..., Any], number: int) -> bool:
-    """Whether a function can be called with so many arrays, as far as its signature is to be had."""
+    """Whether a function can be called with `number` arrays, as far as its signature can be read."""
     try:
         signature = inspect.signature(function)
     except (TypeError, ValueError):

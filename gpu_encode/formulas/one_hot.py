@@ -21,8 +21,6 @@ class OneHot(Statistic):
     ----------
     drop : {"first", "if_binary"}, list or tuple, optional
         A list has one category for each key; a tuple holds the category of the one key that this is for.
-    min_frequency : int or float, optional
-    max_categories : int, optional
     handle_unknown : {"error", "ignore", "infrequent_if_exist", "warn"}, default="error"
     handle_missing : {"category", "zero", "error"}, default="category"
     """
@@ -65,5 +63,5 @@ class OneHot(Statistic):
 
 
 def list_dropped(drop: Any) -> Any:
-    """Categories to drop as a list, of whatever they come in; the name of a rule, None and a dict as they are."""
+    """Give the categories to drop as a list; the name of a rule, None and a dict stay as they are."""
     return list(drop) if hasattr(drop, "__len__") and not isinstance(drop, (str, Mapping)) else drop

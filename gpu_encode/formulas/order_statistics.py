@@ -1,8 +1,8 @@
 """Statistics that follow from how often each value occurs: quantiles, extremes, distinct values, shares, modes.
 
-`OfViews` gives them for what each view sees, `OtherRows` for what rows see that are left out: their category, and all
-rows, less themselves.  What such a row sees follows from its category, its value and its weight alone, so it is
-computed once for all rows of a tile that have the same three.
+`OfViews` gives them for the rows that each view sees.  `OtherRows` gives them for each row left out in turn: for the
+other rows of its category, and for all other rows.  They follow from the row's category, value and weight alone, so
+they are computed once for all rows of a tile that have the same three.
 """
 
 from abc import ABC, abstractmethod
@@ -197,7 +197,7 @@ class OfViews:
 
 @dataclass(frozen=True, eq=False)
 class Undivided:
-    """Groups of sorted values with all their rows, of which rows are left out; computed once for all tiles of rows.
+    """Groups of sorted values with all their rows, before any row is left out; computed once for all tiles of rows.
 
     Parameters
     ----------
@@ -260,7 +260,6 @@ class LeftOut(InOrder):
 
     Parameters
     ----------
-    undivided : Undivided
     group, index, copies : int64 arrays (kinds,)
         The group, the index of the value in `groups`, and how many rows with it are left out.
     owned : int64 array (kinds,)
@@ -355,7 +354,6 @@ class OtherRows:
     ----------
     distribution : Distribution
         Of all rows, one view.
-    n_categories : int
     """
 
     def __init__(self, distribution: Distribution, n_categories: int) -> None:

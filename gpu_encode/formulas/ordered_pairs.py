@@ -20,7 +20,6 @@ class PairCounter:
 
     Parameters
     ----------
-    ops : Ops
     positive : bool array (rows,)
         Where `ops` computes, as all arrays.
     weight : float64 or int64 array (rows,), optional

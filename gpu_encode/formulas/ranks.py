@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from gpu_encode.seam.ops import Ops
 
 ORDERS = ("value", "frequency", "target", "random")
-# Beside those of the schemes: draws of one seed have nothing to do with its folds.
+# A purpose beside those of the schemes, so that draws and folds of one seed are independent.
 PURPOSE = 5
 NAN = float("nan")
 
@@ -39,7 +39,6 @@ class Ranks(Statistic):
         if there may be infrequent ones; by the target, where the mean of all visible rows would.
     missing : float, default=nan
         Rank of missing values.
-    min_frequency : int or float, optional
     max_categories : int, optional
         As in `gpu_encode.formulas.infrequent`.
     listed : bool, default=False
@@ -145,7 +144,7 @@ class Ranks(Statistic):
         return self.unknown is None and self.order != "target"
 
     def rank_behind(self, number: int, ranks: Integers, infrequent: NDArray[np.bool_]) -> Integers:
-        """Rank so many categories without weight, which change no other's rank: infrequent ones where there may be."""
+        """Rank categories without weight, which change no other rank; where any may be infrequent, these are."""
         if not self.pools:
             return len(ranks) + np.arange(number)
         # The infrequent categories are one group, and the last.

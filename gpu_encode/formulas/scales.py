@@ -10,7 +10,7 @@ from cpu_fallback.exact import Floats
 from gpu_encode.words.errors.parameters import check_number, check_option
 
 SCALES = ("identity", "log", "log1p", "sqrt", "logit")
-# How near to 0 and 1 a share may come before its logit is that of this distance: about 13.9 either way.
+# A share nearer to 0 or 1 than this counts as this far away: its logit is about -13.9 or 13.9.
 NEAREST = 2.0**-20
 
 
@@ -29,8 +29,6 @@ def check_ranges(owner: str, scale: Any, ranges: Sequence[tuple[str, float, floa
 
     Parameters
     ----------
-    owner : str
-    scale : str or float
     ranges : list of (str, float, float)
         What is computed, and between which numbers it lies, as `Statistic.ranges` gives it.
     values : str, optional

@@ -36,7 +36,7 @@ class Smoothing(KnownKeywords, Statistic):
         """Give the mean where the prior weighs nothing, else what lies between mean and prior."""
         with np.errstate(invalid="ignore", divide="ignore", over="ignore", under="ignore"):
             own, other = self.weights(visible, context)
-            # From the end that weighs more, beside which the other may be large and is not subtracted again.
+            # From the end that weighs more: a large number at the other end is then not subtracted again.
             part = np.where(own >= other, other, own) / (own + other)
             start = np.where(own >= other, visible.mean, prior)
             end = np.where(own >= other, prior, visible.mean)

@@ -1,4 +1,4 @@
-"""What a statistic is: numbers computed from the sums of a category, whoever sees which rows."""
+"""What a statistic is: numbers computed from the sums of a category, whichever rows are visible."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -31,7 +31,7 @@ class Context:
 
 
 class OrderStatistics(Protocol):
-    """Statistics of sorted values, on the host: of what each view sees of each category, or of what each row sees."""
+    """Statistics of sorted values, on the host: those of the values that each view, or each row, sees in a category."""
 
     def of_category(self, statistic: Any) -> Floats:
         """Give one statistic of the category."""
@@ -47,7 +47,7 @@ class Statistic(BaseEstimator):
     and orders, in memory and in parts.
     """
 
-    # Whether the encoding of what no visible row has is a mean, or a number that the user gives.
+    # Whether the encoding of a category without visible rows is a mean, or a number that the user gives.
     takes_prior: ClassVar[bool] = False
     # What those had that were saved before a parameter was added.
     parameters_before: ClassVar[Mapping[str, Any]] = MappingProxyType({})
@@ -91,7 +91,7 @@ class Statistic(BaseEstimator):
     def terms(self, ops: "Ops", values: list[Array], present: Array | None) -> list[Array]:
         """Give the numbers of each row that are summed, `needs.terms` of them, the target itself first.
 
-        `values` are those of the target; of all targets where these are terms of one.  Rows of which `present` is zero
+        `values` are those of the target; of all targets where these are terms of one.  Rows where `present` is zero
         have no value, and may have any terms.
         """
         return values
@@ -122,7 +122,7 @@ class Statistic(BaseEstimator):
         return [f"_{label}" for label in labels[first:]]
 
     def n_outputs(self, n_targets: int) -> int:
-        """Give the number of columns, of so many targets or classes with an output."""
+        """Give the number of columns for `n_targets` targets, or classes with an output."""
         return n_targets * len(self.suffixes())
 
     def of_each_category(self, visible: Moments) -> Floats:

@@ -50,7 +50,7 @@ def name_of(statistic: Any) -> str:
         return statistic
     kind, number = statistic
     short = f"{float(number):g}"
-    # Six digits, unless they are those of another number.
+    # Six digits, unless another number has the same six.
     shown = short if float(short) == number else str(number)
     return f"{kind}_{shown}" if kind == "quantile" else f"{kind}_above_{shown}"
 
@@ -122,7 +122,6 @@ def range_of(statistic: Any, least: float, largest: float) -> tuple[float, float
     ----------
     statistic : str, tuple or object
         As `StatisticEncoder` takes it; of the user's own nothing is known.
-    least, largest : float
 
     Returns
     -------

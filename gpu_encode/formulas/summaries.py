@@ -84,7 +84,7 @@ class Summaries(Statistic):
         return Summaries(**self.get_params(deep=False) | {"entry": number}) if self.pairs is not None else self
 
     def of_target(self, number: int) -> "Summaries":
-        """Give the statistics of one column of values: those of the key, or all that some key asks for."""
+        """Give the statistics of one column of values: those of the key or, without one, of any key."""
         if self.pairs is None:
             return self
         summed = union_of([per_target[number] for per_target in self.pairs])
@@ -212,7 +212,7 @@ class Summaries(Statistic):
     def encode_in_order(
         self, ops: Ops, visible: Moments, total: Moments, values: OrderStatistics
     ) -> tuple[Floats, Floats]:
-        """Give the statistics of what is visible, and of what nobody sees."""
+        """Give the statistics of the visible rows, and those of a category without visible rows."""
         columns, priors = [], []
         for statistic in self.statistics:
             if is_ordered(statistic):

@@ -51,7 +51,7 @@ FOLD_COLUMN_OF_KNOWN = """
     for number, (_, rows) in enumerate(cv.split(X.iloc[known], numpy.asarray(y)[known]), 1):
         fold[known[rows]] = number
     X["fold"] = fold"""
-# An empty fold counts as unlikely if one table in so many has one.
+# An empty fold counts as unlikely if at most one table in this many has one.
 UNLIKELY = 1_000_000
 
 FINEST_FRACTION = 100

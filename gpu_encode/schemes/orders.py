@@ -27,7 +27,7 @@ from gpu_encode.tables.categories.vocabulary import Vocabulary
 from gpu_encode.words.annotations import Column, Seed
 from gpu_encode.words.errors.parameters import bad_parameter, check_count, check_number, check_option
 
-# An "auto" block has one row more for each so many rows, up to the longest block.
+# An "auto" block has one row more for each of these many rows, up to the longest block.
 ROWS_OF_BLOCK, MOST_IN_BLOCK = 1000, 256
 # Cycle walking goes through the ranks of a whole block until one lies in the last block, which may have one row.
 LONGEST_BLOCK = 4096
@@ -209,7 +209,7 @@ class Ordered(Scheme):
         return int(self.burn_in) if isinstance(self.burn_in, Integral) else int(self.burn_in * n_rows)
 
     def order(self, number: int, n_rows: int) -> Permutation:
-        """Give one of the random orders of so many rows; numbers count from 0, and may be n_permutations or more."""
+        """Give one of the random orders of `n_rows` rows; `number` counts from 0, and may be n_permutations or more."""
         block = block_of(n_rows) if self.block == "auto" else max(1, min(int(self.block), n_rows))
         return Permutation(n_rows, seed_of(self.random_state, "Ordered", number), block)
 
@@ -236,5 +236,5 @@ class Ordered(Scheme):
 
 
 def block_of(n_rows: int) -> int:
-    """Rows that stay together in a random order of so many: as CatBoost chooses them, down to a power of two."""
+    """Give the number of rows that a random order keeps together: CatBoost's choice, rounded down to a power of two."""
     return 1 << min(MOST_IN_BLOCK, 1 + n_rows // ROWS_OF_BLOCK).bit_length() - 1

@@ -122,7 +122,6 @@ class Request:
 
     Parameters
     ----------
-    n_rows : int
     counts : dict of str to int64 array
         By the role of a column: the number of rows of each distinct value, in sorted order of the values.
     class_counts : list of int64 array
@@ -212,7 +211,6 @@ class FoldPlan:
     Parameters
     ----------
     folds : FoldPattern or int32 array or None
-    n_folds : int
     visibility : int64 array (n_folds, n_folds)
         visibility[f, g] = 1 where rows of fold f see rows of fold g.
     new_rows : int64 array (views, n_folds)
@@ -366,7 +364,7 @@ def by_time(codes: Array, starts: Array, firsts: Array | None = None) -> TimeOrd
 
 
 def starts_of(counts: Array) -> Array:
-    """Rank in time at which the rows of each of the sorted times begin, by their numbers."""
+    """Give the rank at which the rows of each time begin, by the number of rows of each of the sorted times."""
     return np.cumsum(counts) - counts
 
 
@@ -466,8 +464,6 @@ class RowsAtHand:
 
     Parameters
     ----------
-    ops : Ops
-    n_rows : int
     codes : dict of str to int32 array (rows,)
         By the role of a column: the index of each row's value among the sorted values of all rows, where the backend
         computes.
@@ -504,7 +500,9 @@ def assign(plan: Plan, rows: RowsAtHand) -> Plan:
 def find_rows(plan: Plan, rows: RowsAtHand) -> Plan:
     """Give the plan with the fold numbers, or the order in time, of the rows at hand."""
     if isinstance(plan, FoldPlan) and plan.fold_rule is not None:
-        weights = None if plan.ageing is None else find_weights(plan.ageing, rows)
+        weights, ageing = None, plan.ageing
+        if ageing is not None:
+            weights = rows.ops.to_device(weights_of(ageing.steps))[rows.codes[ageing.role]]
         return replace(plan, folds=find_folds(plan.fold_rule, rows), fold_rule=None, weights=weights)
     if isinstance(plan, FoldPlan) and not (plan.folds is None or isinstance(plan.folds, FoldPattern)):
         # The fold numbers are those of all rows.
@@ -539,11 +537,6 @@ def upload(plan: Plan, ops: Ops) -> Plan:
         ]
         return replace(plan, orders=orders)
     return plan
-
-
-def find_weights(ageing: Ageing, rows: RowsAtHand) -> Array:
-    """Give the weight of each row on the scale of its block."""
-    return rows.ops.to_device(weights_of(ageing.steps))[rows.codes[ageing.role]]
 
 
 def find_folds(rule: FoldRule, rows: RowsAtHand) -> Array:

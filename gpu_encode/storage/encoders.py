@@ -42,7 +42,7 @@ def describe(encoder: Any, writer: Writer) -> dict[str, Any]:
             f"The loaded encoder has {parameter}={defaults[parameter]!r}."
         )
     names = getattr(encoder, "feature_names_in_", None)
-    return {
+    document = {
         "library": gpu_encode.__version__,
         "estimator": name,
         "parameters": described,
@@ -50,15 +50,11 @@ def describe(encoder: Any, writer: Writer) -> dict[str, Any]:
         "output": getattr(encoder, "_sklearn_output_config", {}).get("transform"),
         "feature_names_in": None if names is None else [str(name) for name in names],
         "model": models.describe(getattr(encoder._model, "sums", None) or encoder._model, writer),
-    } | describe_learned(encoder, writer)
-
-
-def describe_learned(encoder: Any, writer: Writer) -> dict[str, Any]:
-    """Give the attributes that an encoder of several keys together keeps beside its model."""
-    learned = getattr(encoder._model, "learned", None)
-    if learned is None:
-        return {}
-    return {"learned": {name: encode(value, writer) for name, value in learned.to_fields().items()}}
+    }
+    # What is learned of all keys together, beside the sums.
+    if (learned := getattr(encoder._model, "learned", None)) is not None:
+        document["learned"] = {name: encode(value, writer) for name, value in learned.to_fields().items()}
+    return document
 
 
 def rebuild(reader: Reader) -> Any:

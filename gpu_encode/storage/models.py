@@ -49,7 +49,7 @@ FIRST_OUTPUTS = {"binary": (1, 1), "continuous": (0, 0), "multiclass": (0, 1), N
 
 def describe(model: Model, writer: Writer) -> dict[str, Any]:
     """Give a model as JSON; its arrays go to the writer."""
-    selection = model.selection
+    selection, refused = model.selection, [rule.refuses_unknown for rule in model.rules]
     return {
         "n_features": model.n_features,
         "feature_names": model.feature_names,
@@ -61,7 +61,8 @@ def describe(model: Model, writer: Writer) -> dict[str, Any]:
         "keys": [describe_key(key, writer) for key in model.keys],
         "statistics": [[describe_sums(sums, writer) for sums in per_target] for per_target in model.statistics],
         "formulas": [describe_rule(rule, writer) for rule in model.rules],
-        "unknown_is_error": describe_refusals([rule.refuses_unknown for rule in model.rules]),
+        # One value where it is the same for all keys.
+        "unknown_is_error": refused if len(set(refused)) > 1 else refused[0],
         "indicators": list(model.indicators),
         "dtype": model.dtype,
         "permutations": model.permutations,
@@ -88,11 +89,6 @@ def describe_pairs(model: Model, writer: Writer) -> dict[str, Any]:
         "others": model.selection.others,
         "pair_sums": sums,
     }
-
-
-def describe_refusals(refused: list[bool]) -> bool | list[bool]:
-    """Give as JSON whether unknown values are refused: one value if it is the same for all keys."""
-    return refused if len(set(refused)) > 1 else refused[0]
 
 
 def read_refusals(document: dict[str, Any], n_keys: int) -> list[bool]:
@@ -125,15 +121,14 @@ def describe_target(info: TargetInfo, writer: Writer) -> dict[str, Any]:
 def describe_sums(statistics: CategorySums, writer: Writer) -> dict[str, Any]:
     """Give sums as JSON."""
     statistics = statistics.to_canonical()
-    spec = statistics.spec
+    spec, counted = statistics.spec, statistics.distribution
+    values = {field.name: getattr(counted, field.name) for field in fields(Distribution)} if counted else {}
     return {
         "cells": encode_array(statistics.accumulators, writer),
         "windows": describe_layout(spec.layout),
         "first_output": spec.first_output,
         "added": statistics.added,
-        "distribution": None
-        if statistics.distribution is None
-        else describe_distribution(statistics.distribution, writer),
+        "distribution": counted and {name: encode_array(array, writer) for name, array in values.items()},
     }
 
 
@@ -141,11 +136,6 @@ def describe_layout(layout: Layout) -> list[Any]:
     """Give the digit positions of sums as JSON."""
     windows = (layout.count, layout.total, layout.square)
     return [None if window is None else [window.low, window.width, window.whole] for window in windows]
-
-
-def describe_distribution(distribution: Distribution, writer: Writer) -> dict[str, Any]:
-    """Give the counts of values as JSON."""
-    return {field.name: encode_array(getattr(distribution, field.name), writer) for field in fields(distribution)}
 
 
 def rebuild(document: dict[str, Any], reader: Reader) -> Model:

@@ -62,7 +62,6 @@ def describe(given: dict[str, Any], writer: Writer, owner: str = "") -> tuple[di
 
     Parameters
     ----------
-    given : dict of str to object
     writer : Writer
         Where arrays go.
     owner : str, default=""

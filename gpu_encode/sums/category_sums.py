@@ -59,7 +59,6 @@ class CategorySums:
     ----------
     accumulators : int64 array (n_categories + 2, views, classes, spec.layout.width)
         Digits; the last two rows are unknown and missing.
-    spec : SumSpec
     added : int
         Rows added since the last carry.
     distribution : Distribution, optional
@@ -131,7 +130,7 @@ class CategorySums:
         """Sum per parent category; categories without one (-1) are left out, unknown and missing keep their rows."""
         order = np.argsort(parent_of, kind="stable")
         ends = np.searchsorted(parent_of[order], np.arange(n_parents + 1))
-        # Differences of running sums: integers wrap around, so that these are exact whatever lies before.
+        # Integers wrap around, so differences of running sums are exact, however large the running sums are.
         running = np.zeros_like(self.accumulators, shape=(len(order) + 1, *self.accumulators.shape[1:]))
         running[1:] = self.accumulators[ops.to_device(order)]
         running = np.cumsum(running, axis=0)[ops.to_device(ends)]
@@ -159,7 +158,7 @@ class CategorySums:
         return replace(self, accumulators=ops.to_device(self.accumulators))
 
     def totals(self, ops: Ops) -> "CategorySums":
-        """Sum over all rows whatever their category: one category."""
+        """Sum over all rows, as if they had one category."""
         accumulators = np.zeros_like(self.accumulators, shape=(3, *self.accumulators.shape[1:]))
         accumulators[0] = ops.totals(self.accumulators)
         return replace(self, accumulators=accumulators, distribution=None)
@@ -213,7 +212,7 @@ class CategorySums:
         return total.to_canonical() if total.added >= CARRY_AFTER else total
 
     def of_no_rows(self, n_categories: int) -> "CategorySums":
-        """Give sums of this form of so many categories that no row has."""
+        """Give sums of this form for categories that no row has; `n_categories` is their number."""
         values = self.distribution
         if values is not None:
             values = replace(values, category=values.category[:0], value=values.value[:0], counts=values.counts[:0])
@@ -247,7 +246,7 @@ class CategorySums:
         return np.concatenate(parts, axis=-1)
 
     def to_canonical(self) -> "CategorySums":
-        """Give the canonical form: the same for the same sums, whatever way they were added up."""
+        """Give the canonical form: equal sums have equal digits, in whatever order they were added up."""
         parts: list[Any] = []
         windows = []
         for window, _, columns in self.spec.layout.measures():
@@ -277,7 +276,7 @@ class DeferredSums(CategorySums):
     _copy: "DeferredCopy"
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Any:
-        """Give plain sums: whatever is made of these, as by `replace`, is not deferred."""
+        """Give plain sums: a copy of deferred sums, as `replace` makes one, is not deferred."""
         return CategorySums(*args, **kwargs)
 
     @classmethod
@@ -345,7 +344,7 @@ class NarrowCounts:
 
 @dataclass(frozen=True)
 class CanonicalDigits:
-    """Exact numbers in their one form, in tiles of categories that are given up one by one as they are written.
+    """Exact numbers in canonical form, in tiles of categories; the memory of a tile is given up once it is written.
 
     Parameters
     ----------
@@ -400,7 +399,7 @@ def spread(number: Limbs, low: int, out: Integers) -> None:
 
 
 def outgrow_digits(layout: Layout, n_rows: int) -> bool:
-    """Say whether digits of so many rows have to be carried on the way; sums in one whole number never are."""
+    """Say whether the digits of `n_rows` rows have to be carried on the way; sums kept as one integer never are."""
     return n_rows > CARRY_AFTER and not layout.is_whole
 
 
@@ -499,7 +498,6 @@ class DigitSpan:
 
     Parameters
     ----------
-    layout : Layout
     bounds : tuple of int
         For each sum, a number that it cannot exceed where it is one whole number.
     """

@@ -121,7 +121,7 @@ class Distribution:
 
 
 def numbers_of(ops: Ops, rows: Rows) -> Array:
-    """Give the values of rows, as they are counted: of several terms the first, and one zero for both of a float."""
+    """Give the values of rows as they are counted: the first of several terms; 0.0 and -0.0 are one value."""
     target: Array = rows.target  # type: ignore[assignment]
     first = as_doubles(ops, target if target.ndim == 1 else target[:, 0])
     return first + 0.0 if first.dtype.kind == "f" else first

@@ -80,7 +80,6 @@ class ExactSums:
     Parameters
     ----------
     accumulators : int64 array (..., classes, width)
-    spec : SumSpec
     """
 
     accumulators: Integers
@@ -169,10 +168,12 @@ class Moments:
             rounded.mean,
             rounded.less_one,
             Scaled(rounded.fraction, rounded.exponent),
-            total=round_totals(first, spec, needs.totals_from_above) if needs.totals else none,
+            total=totals_of(first, spec, needs.totals_from_above).to_floats() if needs.totals else none,
             others=rest.to_floats() if rest is not None else none,
-            rests=none if rest is None else rests_of(totals_of(first, spec), rest),
-            further=round_totals(accumulators[..., 1:, :], spec) if has_terms else none,
+            rests=none
+            if rest is None
+            else np.concatenate([totals_of(first, spec).to_rests(), rest.to_rests()], axis=-1),
+            further=totals_of(accumulators[..., 1:, :], spec).to_floats() if has_terms else none,
             third=third_deviation(accumulators, spec) if needs.cubes else Scaled(none, none.astype(np.int64)),
             less_two=round_less_two(accumulators, spec) if needs.cubes else none,
             sums=ExactSums(first, spec) if needs.digits else None,
@@ -188,8 +189,8 @@ class Moments:
     def sample_variance(self) -> Scaled:
         """Sample variance (N * Q - S**2) / (N * max(N - 1, N / 2)); zero where N is zero.
 
-        Whole weights are numbers of rows, of which one has no variance, and two have N - 1 = N / 2.  Of fractions that
-        sum to less, N - 1 says nothing, and near 1 would give anything.
+        Whole weights are numbers of rows: one row has no variance, and two rows have N - 1 = N / 2.  Where fractions
+        sum to less than 2, N - 1 has no meaning, and near N = 1 the quotient would be arbitrarily large.
         """
         with np.errstate(divide="ignore", invalid="ignore"):
             return self.deviation.over(self.n).over(np.maximum(self.less_one, self.n / 2.0)).where(self.n > 0)
@@ -228,11 +229,6 @@ def pick(numbers: Any, rows: "Array | slice | int") -> Any:
     return None if numbers is None else numbers[rows]
 
 
-def round_totals(accumulators: Integers, spec: SumSpec, from_above: bool = False) -> Floats:
-    """Give S of each class, or of each class and all after it, correctly rounded: (..., outputs)."""
-    return totals_of(accumulators, spec, from_above).to_floats()
-
-
 def totals_of(accumulators: Integers, spec: SumSpec, from_above: bool = False) -> Limbs:
     """Give S of each class, or of each class and all after it: (..., outputs)."""
     if spec.layout.total is None:
@@ -251,11 +247,6 @@ def others_of(accumulators: Integers, spec: SumSpec) -> Limbs:
     digits = accumulators[..., columns]
     rest = digits.sum(axis=-2)[..., None, :] - digits[..., spec.first_output :, :]
     return Limbs(rest, window.low)
-
-
-def rests_of(*sums: Limbs) -> Floats:
-    """Give what rounding takes from sums, which are those of weights: (..., outputs of one sum after the other)."""
-    return np.concatenate([number.to_rests() for number in sums], axis=-1)
 
 
 def round_less_two(accumulators: Integers, spec: SumSpec) -> Floats:

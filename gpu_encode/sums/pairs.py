@@ -81,7 +81,6 @@ class PairSums:
 
         Parameters
         ----------
-        other : PairSums
         renamed : list of tuple of int32 array
             Of both keys, the new code of each category, of these sums and of the others.
         sizes : list of int
@@ -133,6 +132,6 @@ def weights_of(sums: CategorySums) -> Floats:
 
 
 def with_missing(of_categories: Array, key: CategoryIndex) -> Array:
-    """Leave out the lines of what is unknown, and of missing values where these are no category."""
+    """Leave out the lines of unknown values, and of missing values where they are no category."""
     of_missing = of_categories[-1:] if key.has_missing else of_categories[:0]
     return np.concatenate([of_categories[: key.n_categories], of_missing])

@@ -114,7 +114,6 @@ def read(
 
     Parameters
     ----------
-    ops : Ops
     named : list of (name, 1-D array)
     target_type : str or list of str
         "auto" or a kind, for all targets or one each.
@@ -193,7 +192,7 @@ def kinds_of(
 
 
 def _one_type_for_several(n_targets: int, target_type: str, inferred: str | None) -> ValueError:
-    """Error for several targets of which not every one has its kind said; `inferred` is scikit-learn's word for all."""
+    """Error for several targets without a kind for each; `inferred` is scikit-learn's word for all of them."""
     asked = "" if target_type == "auto" else f", and target_type={target_type!r} is for one"
     found = "" if inferred is None else f" Unknown label type: Target type was inferred to be {inferred!r}."
     return ValueError(
@@ -415,7 +414,7 @@ def distinct(ops: Ops, values: Array) -> tuple[Array, Array]:
 
 
 def as_numbers(ops: Ops, values: Array) -> Array:
-    """float64 or int64 numbers of a continuous target; float32 ones of a GPU as they are."""
+    """Give the numbers of a continuous target as float64 or int64; float32 numbers on a GPU stay float32."""
     if values.dtype.kind in "mM":
         return values.astype(np.int64)
     if values.dtype.kind == "b" or (values.dtype.kind in "iu" and values.dtype != np.uint64):
@@ -506,10 +505,6 @@ class Termwise:
     The terms of a target stand where the classes of another do: accumulators are (categories, folds, terms, width), so
     that whatever adds, moves or keeps them need not know of terms.  Of the first term, the target itself, squares may
     be summed, too.
-
-    Parameters
-    ----------
-    ops : Ops
     """
 
     # Fused passes know rules of one sum alone.

@@ -6,10 +6,10 @@ from tests.architecture.call_path import calls, file_of, functions_of
 
 # Files, and functions.
 LIMITS = {
-    "fit_transform": (34, 330),
+    "fit_transform": (32, 330),
     "transform": (15, 100),
-    "OneHotEncoder": (36, 230),
-    "encode_dataset": (58, 735),
+    "OneHotEncoder": (34, 230),
+    "encode_dataset": (55, 735),
 }
 
 

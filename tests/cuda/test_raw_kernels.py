@@ -1,5 +1,6 @@
 """Kernels in CUDA C++ on a machine without a GPU: compiled by NVRTC.  Tests beside this one run them all."""
 
+import os
 import re
 from importlib import import_module
 from pathlib import Path
@@ -20,11 +21,14 @@ raw = import_module("gpu_encode.cuda.raw")
 
 SOURCES = sorted(path.name for path in (Path(gpu_encode.__file__).parent / "cuda" / "raw").glob("*.cu"))
 VARIANTS = [(source, variant) for source in SOURCES for variant in raw.VARIANTS.get(source, [{}])]
-# Every variant for one architecture, and some of them for the others.
+# NVRTC takes seconds for each: `make ptx` has every variant for one architecture, and some of them for the others; the
+# suite has the first and the last of each source.
+ENDS = [(source, raw.VARIANTS.get(source, [{}])[end]) for source in SOURCES for end in (0, -1)]
 COMPILED = [
     (source, variant, architecture)
     for architecture in ("sm_80", "sm_90", "sm_100")
     for source, variant in VARIANTS[:: 1 if EVERY_COMBINATION or architecture == "sm_90" else 5]
+    if EVERY_COMBINATION or os.environ.get("PTX") or (architecture == "sm_90" and (source, variant) in ENDS)
 ]
 # Registers are chosen for one architecture: the compiler of another may put a word or two of a thread aside, or some
 # more where sums of squares have nine words: 28 bytes of `walk_pieces` by a newer NVRTC than that of these tests.

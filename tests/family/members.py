@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import pytest
 
 import gpu_encode as ge
 
@@ -268,6 +269,20 @@ MEMBERS: dict[str, tuple[Any, Any]] = {
 }
 NOT_OF_ALL_ROWS = ("dropped", "halving", "window", "blow-up", "calibration")
 MERGEABLE = {name: entry for name, entry in MEMBERS.items() if not any(word in name for word in NOT_OF_ALL_ROWS)}
+
+
+def kind_of(make: Any) -> tuple[type, type]:
+    """Tell members apart by their encoder and by the kind of their scheme."""
+    encoder = make()
+    return type(encoder), type(getattr(encoder, "cv", None))
+
+
+# Laws that ask for the same sums in another container take the first of each kind, and at night all.
+KINDS = {kind_of(make): name for name, (make, _) in reversed(MEMBERS.items())}
+OF_EACH_KIND = [
+    pytest.param(*entry, id=name, marks=() if name in KINDS.values() else pytest.mark.nightly)
+    for name, entry in MEMBERS.items()
+]
 
 
 def same(table: Any, expected: Any) -> None:

@@ -18,7 +18,7 @@ from tests.backends import ON_CUDA
 from tests.cases import some_of
 from tests.encoders.pieces import saved
 from tests.family.drawn import ORDERS, ROW_BY_ROW, SEEN, STATISTICS, check_rows_in_sight
-from tests.family.members import MEMBERS, MERGEABLE, RNG, ROWS, WEIGHTS, N, same
+from tests.family.members import MEMBERS, MERGEABLE, OF_EACH_KIND, RNG, ROWS, WEIGHTS, N, same
 from tests.scale.parts.in_parts import encoded_in_parts, parts_of
 from tests.scale.parts.test_orders import encoded
 
@@ -115,7 +115,7 @@ def test_saved_and_pickled(make, y, tmp_path):
 
 
 @pytest.mark.host
-@pytest.mark.parametrize(("make", "y"), MEMBERS.values(), ids=MEMBERS)
+@pytest.mark.parametrize(("make", "y"), OF_EACH_KIND)
 def test_libraries(make, y):
     one, expected = train(make, y)
     for table in (pl.from_pandas(ROWS), pa.Table.from_pandas(ROWS)):
@@ -151,7 +151,7 @@ def test_whole_weights_repeat_rows(make, y):
 
 
 @pytest.mark.skipif(bool(ON_CUDA), reason="files know nothing of the backend")
-@pytest.mark.parametrize(("make", "y"), MEMBERS.values(), ids=MEMBERS)
+@pytest.mark.parametrize(("make", "y"), OF_EACH_KIND)
 def test_files(make, y, tmp_path):
     one, expected = train(make, y)
     targets = columns_of(y)
@@ -165,7 +165,7 @@ def test_files(make, y, tmp_path):
 
 
 @pytest.mark.skipif(bool(ON_CUDA), reason="tasks know nothing of the backend")
-@pytest.mark.parametrize(("make", "y"), MEMBERS.values(), ids=MEMBERS)
+@pytest.mark.parametrize(("make", "y"), OF_EACH_KIND)
 def test_dask(make, y):
     dd = pytest.importorskip("dask.dataframe")
     one, expected = train(make, y)
@@ -210,7 +210,9 @@ def is_refused(name, scheme):
     return any(word in name for word in words + READ_DISTRIBUTIONS * (scheme == "ordered"))
 
 
-@pytest.mark.parametrize(("name", "scheme"), [names for names in some_of(CROSS_FITTED, SEEN) if not is_refused(*names)])
+@pytest.mark.parametrize(
+    ("name", "scheme"), [names for names in some_of(CROSS_FITTED, SEEN, 3) if not is_refused(*names)]
+)
 @pytest.mark.host
 def test_training_encodings_are_those_of_a_fit_on_the_rows_in_sight(name, scheme):
     check_rows_in_sight(*CROSS_FITTED[name], ROWS, scheme, WEIGHTS)

@@ -295,7 +295,7 @@ def test_small_floats(monkeypatch):
     asked, names = {"shop": {"when": ["last", "count"]}}, ["shop_when_last", "shop_when_count"]
     small = encoder("fold", asked, dtype="float32").fit_transform(X)[names]
     same(small.astype({"shop_when_count": float}), encoder("fold", asked).fit_transform(X)[names])
-    monkeypatch.setattr(model, "MOST_PLACES", 3)
+    monkeypatch.setattr(model, "MOST_INDICES", 3)
     with pytest.raises(ValueError, match=r"'when' of values has .* and dtype='float32' tells 3 apart"):
         encoder("fold", asked, dtype="float32").fit(X)
 

@@ -98,7 +98,7 @@ def test_dask_has_no_polars(run):
         run("dask_cudf_partitions", "polars")
 
 
-@pytest.mark.parametrize("frames", [name for name in FRAMES if name != "cudf"])
+@pytest.mark.parametrize("frames", ["pandas", pytest.param("polars", marks=pytest.mark.nightly)])
 def test_a_cluster_makes_and_encodes_partitions(frames, tmp_path):
     command = [sys.executable, str(FOLDER / "dask_cluster.py"), "--rows", "2000", "--frames", frames, "--device", "cpu"]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True, env=os.environ)

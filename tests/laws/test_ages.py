@@ -17,6 +17,7 @@ from gpu_encode.seam.ops import resolve, use_backend
 from gpu_encode.sums.decay import seen_from
 from tests.backends import ON_CUDA
 from tests.bits import assert_same_bits
+from tests.cases import some_of
 from tests.encoders.pieces import saved
 from tests.naive import Sums
 from tests.scale.parts.in_parts import encoded_in_parts, parts_of
@@ -101,19 +102,19 @@ AGES = {
     "window, gap": {"window": 90, "gap": 1},
     "longer than all": {"window": 10**6},
 }
-CASES = [
-    pytest.param(kind, ages, id=f"{kind}, {name}")
+CASES = {
+    f"{kind}, {name}": (kind, ages)
     for kind in ("folds", "ordered")
     for name, ages in AGES.items()
     if kind == "folds" or "gap" not in ages
-]
+}
 KINDS = pytest.mark.parametrize("kind", ["folds", "ordered"])
 
 
 @pytest.mark.filterwarnings("ignore::UserWarning")
-@pytest.mark.parametrize("y", Y.values(), ids=Y)
-@pytest.mark.parametrize(("kind", "ages"), CASES)
-def test_sums_are_those_of_the_definition(kind, ages, y):
+@pytest.mark.parametrize(("case", "target"), some_of(CASES, Y))
+def test_sums_are_those_of_the_definition(case, target):
+    (kind, ages), y = CASES[case], Y[target]
     # In an order rows of each time are a fold of their own.
     n_splits = 4 if kind == "folds" else N
     for weights in (None, RNG.integers(1, 9, N) / 8):

@@ -13,6 +13,7 @@ import gpu_encode
 from gpu_encode.schemes.orders import block_of
 from tests import naive, strategies
 from tests.bits import assert_same_bits
+from tests.cases import some_of
 from tests.laws import encoding
 from tests.strategies import examples
 
@@ -80,8 +81,7 @@ def check_long(expected_of, frame, scheme, smoothing):
     )
 
 
-@pytest.mark.parametrize("smoothing", SMOOTHINGS)
-@pytest.mark.parametrize("block", [1, 16])
+@pytest.mark.parametrize(("smoothing", "block"), some_of(SMOOTHINGS, [1, 16]))
 def test_a_long_random_order_reads_the_prior_at_its_checkpoints(smoothing, block):
     (order,) = place_orders(1, 800, 3, block)
     frame, scheme = pd.DataFrame(index=range(800)), gpu_encode.Ordered(random_state=3, block=block)
@@ -114,8 +114,7 @@ def test_the_number_of_rows_chooses_the_block():
     assert not np.array_equal(auto, one)
 
 
-@pytest.mark.parametrize("smoothing", SMOOTHINGS)
-@pytest.mark.parametrize("tie", [1, 7, 201])
+@pytest.mark.parametrize(("smoothing", "tie"), some_of(SMOOTHINGS, [1, 7, 201]))
 def test_a_long_time_order_reads_the_prior_at_the_start_of_a_tie(smoothing, tie):
     times = (np.arange(800) * 389 % 800) // tie
     frame = pd.DataFrame({"time": times})
@@ -135,8 +134,7 @@ def test_a_first_tie_that_nine_bits_cannot_count_is_all_that_the_second_tie_sees
     encoding.check_encodings(expected, frame, drawn, gpu_encode.Ordered(time="time"), smoothing, columns=["key"])
 
 
-@pytest.mark.parametrize("smoothing", encoding.SMOOTHINGS)
-@pytest.mark.parametrize("kind", strategies.KINDS)
+@pytest.mark.parametrize(("smoothing", "kind"), some_of(encoding.SMOOTHINGS, strategies.KINDS))
 def test_rows_as_they_stand_are_rows_whose_time_is_their_number(kind, smoothing):
     drawn, smooth = long_rows(), encoding.SMOOTHINGS[smoothing]
     target = drawn.target if kind == "continuous" else drawn.target % (2 if kind == "binary" else 3)

@@ -96,7 +96,6 @@ class OneHotColumns:
 
     Parameters
     ----------
-    entries : list of EntryColumns
     statistic : OneHot
         What the user asked for at fit.
     drops : bool

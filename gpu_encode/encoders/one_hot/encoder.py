@@ -85,7 +85,7 @@ class OneHotEncoder(Encoder):
     infrequent_categories_ : list of ndarray
         Infrequent categories of each encoded column, None where there are none.
     encodings_ : list of int64 ndarray of shape (n_categories,)
-        Column of each category among those of its column of X, -1 where it is dropped.
+        Number of each category's column, counted within its column of X; -1 where it is dropped.
     device_ : {"cpu", "cuda"}
         Where the last fit ran.
     n_features_in_ : int
@@ -212,7 +212,7 @@ class OneHotEncoder(Encoder):
 
     @property
     def encodings_(self) -> list[Array]:
-        """Column of each category among those of its column of X, -1 where it is dropped."""
+        """Number of each category's column, counted within its column of X; -1 where it is dropped."""
         return [entry.columns for entry in self._columns.entries]
 
     @property

@@ -18,7 +18,6 @@ def original(columns: OneHotColumns, X: Any) -> Array:
 
     Parameters
     ----------
-    columns : OneHotColumns
     X : array, frame or sparse matrix (rows, columns)
 
     Raises

@@ -30,7 +30,6 @@ class Ones(NamedTuple):
     ----------
     columns : int array (rows, keys)
         Column of each one, negative where there is none.
-    n_columns : int
     ops : Ops
         What computes, where `columns` lie.
     """
@@ -63,7 +62,9 @@ def _sparse_in_frame(wanted: str) -> ValueError:
 def check_passed(sparse_output: bool, at: ColumnMap, passed: Sequence[int]) -> None:
     """Raise ValueError for columns that pass through beside a sparse matrix."""
     if sparse_output and passed:
-        raise _sparse_beside_passed([at.frame.label(at.places[column]) for column in passed if column in at.places])
+        raise _sparse_beside_passed(
+            [at.frame.label(at.positions[column]) for column in passed if column in at.positions]
+        )
 
 
 def _sparse_beside_passed(names: Sequence[object]) -> ValueError:
@@ -148,8 +149,6 @@ def sparse_matrix(columns: Array, n_columns: int, dtype: Any, on_device: bool, o
     ----------
     columns : int array (rows, keys)
         Column of each one, negative where there is none.
-    n_columns : int
-    dtype : dtype
     on_device : bool
         Where the matrix is to lie, wherever `columns` lies.
     ops : Ops

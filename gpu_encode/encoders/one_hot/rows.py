@@ -54,13 +54,10 @@ def columns_of_ones(
 
     Parameters
     ----------
-    columns : OneHotColumns
-    keys : list of CategoryIndex
     codes : list of int32 arrays (rows,)
         Category of each row, per key, where `ops` computes.
     at : ColumnMap
         Where the rows come from.
-    ops : Ops
 
     Raises
     ------
@@ -114,11 +111,11 @@ def refuse_missing(statistic: OneHot, key: CategoryIndex, codes: Array, at: Colu
 
 
 def unknown_values(key: CategoryIndex, at: ColumnMap, rows: Array, when: str, advice: str) -> ValueError:
-    """Error for rows whose values have no column; names those of the table that has the first of them."""
+    """Error for rows whose values have no column; it names the rows of the first table with such rows."""
     part, first = part_with(at.frame, int(rows[0]))
     in_part = rows - rows[0] + first
     in_part = in_part[in_part < part.n_rows]
-    columns = [part.values(at.places[position])[in_part].tolist() for position in key.entry.members]
+    columns = [part.values(at.positions[position])[in_part].tolist() for position in key.entry.members]
     values: list[Any] = columns[0] if len(columns) == 1 else list(zip(*columns, strict=True))
     distinct = list(dict.fromkeys(values))
     return with_piece(at.frame, _category_without_column(distinct, label_of(key, at), when, rows, advice))
@@ -143,5 +140,5 @@ def warn_of_unknown(labels: Sequence[object], statistic: OneHot) -> None:
 
 def label_of(key: CategoryIndex, at: ColumnMap) -> object:
     """Column of a key in messages; a tuple of a joint key."""
-    labels = [at.frame.label(at.places[position]) for position in key.entry.members]
+    labels = [at.frame.label(at.positions[position]) for position in key.entry.members]
     return labels[0] if len(labels) == 1 else tuple(labels)

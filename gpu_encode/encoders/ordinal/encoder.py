@@ -311,7 +311,7 @@ def with_nan(values: Array) -> Array:
 
 
 def in_number_type(arrays: list[Array], dtype: np.dtype[Any]) -> list[Array]:
-    """Give codes in a type that nothing is computed in, where that is asked for; ValueError for what it has not."""
+    """Give codes in the type asked for, where nothing is computed in it; ValueError for NaN that it cannot hold."""
     if dtype.name in COMPUTED:
         return arrays
     if dtype.kind != "f" and (blind := sum(int(np.isnan(array).sum()) for array in arrays)):

@@ -22,8 +22,6 @@ class OrdinalInverse:
 
     Parameters
     ----------
-    key : CategoryIndex
-    statistic : Ranks
     codes : float64 array (n_categories,)
         Of the first output.
     taking_part : bool array (n_categories,)
@@ -51,7 +49,7 @@ class OrdinalInverse:
     def of(
         cls, key: CategoryIndex, statistics: CategorySums, rule: EncodingRule, tables: list[EncodingTable]
     ) -> "OrdinalInverse":
-        """Compute a key's encodings of its sums; of blow-up columns those of the first fold's encoder."""
+        """Compute the encodings of a key from its sums; with blow-up columns, those of the first fold's encoder."""
         statistic, number = rule.statistic, key.n_categories
         assert isinstance(statistic, Ranks)
         seen = SeenSums(statistics, None, rule, host(statistics.accumulators.size))

@@ -17,7 +17,7 @@ from gpu_encode.formulas.glmm.search import FAINT, MOST_STEPS, lowest, total
 
 # Largest variance looked at.  With a standard deviation of 64 on the scale of logits, nothing is pulled any more.
 LARGEST_VARIANCE = 2.0**12
-# A step of so many logits ends a search; the next would be lost in rounding errors.
+# A step of fewer logits ends a search: the next step would be lost in rounding errors.
 SMALL_STEP = 2.0**-36
 # Below it, steps that no longer halve are rounding errors.
 SMALL_ENOUGH = 2.0**-20
@@ -137,8 +137,6 @@ class Profile:
 
     Parameters
     ----------
-    counts : Counts
-    points : int
     start : float
         Intercept without effects.
     """

@@ -96,11 +96,8 @@ class Likelihood:
 
     Parameters
     ----------
-    counts : Counts
-    intercept, variance : float
     logits : float64 array (different counts,)
         b + u, u the likeliest effect.
-    points : int
     """
 
     counts: Counts

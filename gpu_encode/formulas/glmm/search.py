@@ -10,7 +10,7 @@ from cpu_fallback.exact import Floats
 Curve = Callable[[float], float]
 Ends = tuple[float, float]
 
-# Two ends that are so near each other, beside their size, end a search: the last step was as much better again.
+# A search ends when its two ends are this near each other, relative to their size: the last step was as good again.
 NARROW = 2.0**-36
 # Far more than any search takes, so that rounding errors cannot make one endless.
 MOST_STEPS = 100

@@ -12,6 +12,7 @@ from gpu_encode.encoders.base import engine_of
 from gpu_encode.encoders.codes import CodedRows, Learned, to_columns
 from gpu_encode.encoders.summed import SummedEncoder
 from gpu_encode.fitting.columns import map_columns
+from gpu_encode.fitting.fit import prepare
 from gpu_encode.fitting.inputs import Inputs
 from gpu_encode.fitting.model import Model
 from gpu_encode.fitting.parameters import Parameters
@@ -287,7 +288,8 @@ class CooccurrenceEncoder(SummedEncoder):
             )
         with devices.explain_memory():
             inputs = Inputs(X, y, sample_weight, groups)
-            return inputs, self._fit_rows(self._read(with_unlabelled(inputs, unlabelled)))
+            context = prepare(self._checked_parameters(), with_unlabelled(inputs, unlabelled))
+            return inputs, self._fit_rows(context)
 
     def _rows_parameters(self) -> Parameters:
         given: dict[str, Any] = {

@@ -30,7 +30,7 @@ from gpu_encode.words import notices
 from gpu_encode.words.errors.targets import no_target
 
 
-def encode(tables: EncodingTables, part: Part, placed: Sequence[Sequence[RowEncodings]] | None = None) -> Any:
+def encode(tables: EncodingTables, part: Part, by_order: Sequence[Sequence[RowEncodings]] | None = None) -> Any:
     """Give the training encodings of a part.
 
     Parameters
@@ -38,7 +38,7 @@ def encode(tables: EncodingTables, part: Part, placed: Sequence[Sequence[RowEnco
     tables : EncodingTables
     part : Part
         The same rows that were measured; y only for schemes in which the encoding of a row depends on its own y.
-    placed : list of list of RowEncodings, optional
+    by_order : list of list of RowEncodings, optional
         For an ordered scheme: per order, the encodings that one or more calls of `OrderedScan` gave for these rows.
 
     Returns
@@ -72,12 +72,12 @@ def encode(tables: EncodingTables, part: Part, placed: Sequence[Sequence[RowEnco
             check_columns(tables.model, given.frame)
             return tables.encoder.transform(part.X)
         if isinstance(plan, OrderedPlan):
-            if placed is None:
+            if by_order is None:
                 raise ValueError(
                     "Rows of an ordered scheme are encoded from those before them: pass what OrderedScan gave for "
-                    "their groups, encode(tables, part, placed)."
+                    "their groups, encode(tables, part, by_order)."
                 )
-            return by_rank(tables, part, given, plan, placed)
+            return by_rank(tables, part, given, plan, by_order)
         coded = code_rows(tables, part, given)
         return tables.encoder._assemble(given.frame, encode_rows(tables, coded, part.first_row), coded.columns)
 
@@ -189,12 +189,12 @@ def align(task: EncodingTask, whole: CategorySums, vocabulary: Vocabulary | None
 
 
 def by_rank(
-    tables: EncodingTables, part: Part, given: Inputs, plan: OrderedPlan, placed: Sequence[Sequence[RowEncodings]]
+    tables: EncodingTables, part: Part, given: Inputs, plan: OrderedPlan, by_order: Sequence[Sequence[RowEncodings]]
 ) -> Any:
     """Sort the encodings of every order by row; average over the orders where that is asked for."""
     model, n_rows = tables.model, given.frame.n_rows
     backend = ops.resolve(n_rows, given.device(tables.encoding_plan.parameters.device))
-    orders = [sort_by_row(pieces, part.first_row, n_rows) for pieces in placed]
+    orders = [sort_by_row(pieces, part.first_row, n_rows) for pieces in by_order]
     width = orders[0].values.shape[1]
     if plan.average or len(orders) == 1:
         values = np.empty((n_rows, width), np.float64, "F")
@@ -226,7 +226,7 @@ def sort_by_row(pieces: Sequence[RowEncodings], first_row: int, n_rows: int) -> 
         position[rows] = np.arange(n_rows)
     if not inside or (position < 0).any():
         raise ValueError(
-            f"The placed encodings are not those of rows {first_row} to {first_row + n_rows - 1}, each once per order. "
+            f"The encodings are not those of rows {first_row} to {first_row + n_rows - 1}, each once per order. "
             "Pass what OrderedScan gave for the groups of this part, RowEncodings.between(first, last + 1) of each."
         )
     values, unseen = (np.concatenate([getattr(piece, name) for piece in pieces]) for name in ("values", "unseen"))

@@ -396,15 +396,15 @@ class CategoryMeanDeltas:
             return self if self.sums else other
         return CategoryMeanDeltas(
             {
-                key: [mine.changed(more, none_of(mine)) for mine, more in zip(levels, other.sums[key], strict=True)]
+                key: [add_moments(mine, more) for mine, more in zip(levels, other.sums[key], strict=True)]
                 for key, levels in self.sums.items()
             }
         )
 
 
-def none_of(sums: CategoryMoments) -> CategoryMoments:
-    """Sums over no category, in the shape of given ones."""
-    return CategoryMoments.none(host(0), sums.number.digits.shape[:-1])
+def add_moments(mine: CategoryMoments, more: CategoryMoments) -> CategoryMoments:
+    """Add up sums over categories."""
+    return mine.changed(more, CategoryMoments.none(host(0), mine.number.digits.shape[:-1]))
 
 
 def with_categories(tables: EncodingTables, deltas: Sequence[CategoryMeanDeltas]) -> EncodingTables:

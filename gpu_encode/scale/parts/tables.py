@@ -223,19 +223,19 @@ def train_key(number: int, model: Model, plan: Plan) -> TrainedKey:
         return TrainedKey([see_new_rows(sums, plan.new_rows, backend) for sums in per_target])
     if not isinstance(plan, FoldPlan):
         return TrainedKey(per_target)
-    made, blind = [], False
+    visible, tables, seen, blind = [], [], [], False
     for target, sums in enumerate(per_target):
         backend = host(sums.accumulators.size)
-        made.append(tables_by_fold(model.task(number, target, backend), sums, plan))
-        total = made[-1].total
-        if rule.needs_rows and total is not None:
+        made = tables_by_fold(model.task(number, target, backend), sums, plan)
+        visible.append(made.visible)
+        tables.append(made.encodings)
+        seen.append(made.seen)
+        if rule.needs_rows and made.total is not None:
             has_rows = sums.totals(backend).accumulators[0].any(axis=(1, 2))
-            blind |= bool((has_rows & ~(total.n > 0).all(axis=-1)).any())
-    tables = [of_target.encodings for of_target in made]
-    elapsed = model.elapsed_of(number, tables, [of_target.seen for of_target in made], host(0))
-    return TrainedKey(
-        [of_target.visible for of_target in made], side_by_side(tables, rule, model.dtype), blind, elapsed
-    )
+            blind |= bool((has_rows & ~(made.total.n > 0).all(axis=-1)).any())
+    values = np.concatenate([table.values for table in tables], axis=2)
+    table = EncodingTable(values, tables[rule.statistic.first_target].unseen)
+    return TrainedKey(visible, round_table(table, model.dtype), blind, model.elapsed_of(number, tables, seen, host(0)))
 
 
 def count_blind(n_rows: int, plans: Sequence[Plan], model: Model, trained: Sequence[TrainedKey], plan: Plan) -> Any:
@@ -244,12 +244,6 @@ def count_blind(n_rows: int, plans: Sequence[Plan], model: Model, trained: Seque
     if isinstance(plan, FoldPlan):
         return "Some" if any(trained[key].blind for key in keys) else 0
     return first_rows(plan, n_rows) if any(model.rules[key].needs_rows for key in keys) else 0
-
-
-def side_by_side(tables: list[EncodingTable], rule: EncodingRule, dtype: str) -> EncodingTable:
-    """Give one table of the encodings of all targets of a key, in the type of the output."""
-    values = np.concatenate([table.values for table in tables], axis=2)
-    return round_table(EncodingTable(values, tables[rule.statistic.first_target].unseen), dtype)
 
 
 def round_table(table: EncodingTable, dtype: str) -> EncodingTable:

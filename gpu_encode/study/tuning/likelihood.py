@@ -19,7 +19,7 @@ from gpu_encode.study.tuning.distinct_counts import DistinctCounts
 from gpu_encode.study.tuning.predictions import predictions_of
 from gpu_encode.study.tuning.sums import Mask, sums_by_fold
 from gpu_encode.study.tuning.views import Views
-from gpu_encode.sums.moments import round_totals
+from gpu_encode.sums.moments import totals_of
 
 # A plain mean of one row is 0 or 1: a single surprise would be infinitely unlikely, and outweigh all other rows.
 LEAST = 1e-15
@@ -74,7 +74,7 @@ class OfClasses:
         """Take weights from sums; any rule says where there are encodings."""
         ops, alike = views.task.ops, DistinctCounts.of(views)
         held_out = views.held_out if alike is None else alike.held_out
-        weight = at_most_one(round_totals(held_out.accumulators, replace(held_out.spec, first_output=0)))
+        weight = at_most_one(totals_of(held_out.accumulators, replace(held_out.spec, first_output=0)).to_floats())
         encodings = views.encode(rule) if alike is None else alike.encode(views, rule)
         scored = ~np.isnan(encodings[..., 0]) & (weight > 0).any(axis=-1)
         weights = [Fraction(0)] * weight.shape[1]

@@ -1,6 +1,6 @@
 """Values as bytes to be hashed: equal values have the same bytes, whatever library they come from."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from decimal import Decimal
 
 from cpu_fallback.types import MISSING
@@ -30,9 +30,11 @@ def spell_categories(key: CategoryIndex) -> list[bytes]:
     if key.tuples is None:
         return words[0]
     assert MISSING == -1  # the index of a missing value among the words
-    rows = key.tuples.members.tolist()
-    spelled = [spell_side_by_side([column[code] for column, code in zip(words, row, strict=True)]) for row in rows]
-    return [*spelled, MISSING_VALUE]
+    sized = [[len(word).to_bytes(8, "little") + word for word in column] for column in words]
+    columns = [
+        [column[code] for code in codes] for column, codes in zip(sized, key.tuples.members.T.tolist(), strict=True)
+    ]
+    return [*(APART + JOINT + b"".join(row) for row in zip(*columns, strict=True)), MISSING_VALUE]
 
 
 def spell(values: Values) -> list[bytes]:
@@ -80,8 +82,3 @@ def digits(text: str, power: int) -> bytes:
     """Spell an integer, given by its digits, times a power of ten."""
     short = text.rstrip("0")
     return f"{short}e{power + len(text) - len(short)}".encode() if short.lstrip("-") else b"0e0"
-
-
-def spell_side_by_side(words: Sequence[bytes]) -> bytes:
-    """Spell values side by side, each after its length."""
-    return APART + JOINT + b"".join(len(word).to_bytes(8, "little") + word for word in words)

@@ -172,7 +172,7 @@ class Bits(Derived):
             raise ValueError(f"Bits{tuple(self.lengths)} must lie below width={self.width}, which is at most {WIDEST}.")
 
     def admits(self, values: Array) -> NDArray[np.bool_]:
-        """Say which values are integers in [0, 2**width), or bytes or addresses of so many bits."""
+        """Say which values are integers in [0, 2**width), or bytes or addresses of `width` bits."""
         return np.array([number is not None for number in self._read(values)], dtype=bool)
 
     def paths(self, values: Array) -> list[list[Any]]:
@@ -204,7 +204,7 @@ class Bits(Derived):
 
 
 def read_address(text: str, width: int) -> int | None:
-    """Give the number of an IP address in text, if it is one of so many bits."""
+    """Give the number of an IP address in text, if it has this many bits."""
     try:
         address = ip_address(text)
     except ValueError:

@@ -69,7 +69,6 @@ class CategoryIndex:
 
     Parameters
     ----------
-    entry : KeySpec
     vocabularies : list of Vocabulary
         Distinct values of each column read.
     tuples : Tuples, optional
@@ -306,7 +305,7 @@ def join_columns(
     ops: Ops,
     joined: dict[tuple[Any, ...], Joined],
 ) -> tuple[Codes, Tuples]:
-    """Give dense codes of the combinations that occur, in lexicographic order; and these, in the memory of `ops`."""
+    """Give dense codes of the combinations that occur, in lexicographic order, and the combinations themselves."""
     codes: Array = code_missing(columns[0], len(vocabularies[0]))
     prefixes: list[Array] = []
     for number in range(1, len(columns)):

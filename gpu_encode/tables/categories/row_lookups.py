@@ -32,7 +32,6 @@ class ColumnLookup:
 
     Parameters
     ----------
-    vocabulary : Vocabulary
     label : str
         Name of the column in rows.
     answers : list
@@ -74,7 +73,6 @@ class JointLookup:
 
     Parameters
     ----------
-    key : CategoryIndex
     labels : list of str
         Names of its columns in rows, the top level first.
     answers : tuple of list

@@ -314,7 +314,7 @@ def union_of(parts: list[Values]) -> Values:
     numbers = [part for part in parts if part.kind == "number"]
     array = union.array
     if array.dtype.kind in "iu" and any(part.array.dtype.kind == "f" for part in numbers):
-        # A part that holds only NaN still counts when the type is chosen, as it would in a single column.
+        # A part that holds only NaN still counts when the type is chosen, as NaN does in a single column.
         floats, exact = values.as_dtype(array, np.dtype(np.float64))
         array = floats if exact.all() else array
     names = {part.dtype for part in numbers}

@@ -1,4 +1,4 @@
-"""The parameter `columns` where it is no list: by type, by a selector, by a pattern, by a function of the table."""
+"""The parameter `columns` where it is no list: a type, a selector, a pattern or a function of the table."""
 
 import re
 from collections.abc import Mapping, Set

@@ -121,7 +121,7 @@ def dictionary_parts(encoded: Any) -> tuple[Array, Any]:
     if not parts:
         return np.zeros(0, np.int32), pa.array([], encoded.type.value_type)
     codes = [_codes(part.indices) for part in parts]
-    # A chunk without rows may bring a shorter dictionary: the longest is that of all.
+    # A chunk without rows may bring a shorter dictionary: the longest one serves all chunks.
     entries = max((part.dictionary for part in parts), key=len)
     return codes[0] if len(codes) == 1 else np.concatenate(codes), entries
 
@@ -184,7 +184,7 @@ def is_number(data: Any) -> bool:
 
 
 def learn_types_of_pandas(schema: Any) -> bool:
-    """Make Arrow know the intervals and periods that pandas wrote; True where a schema was read without."""
+    """Make Arrow know the intervals and periods that pandas wrote; True if it did not know those of this schema."""
     names = {(one.metadata or {}).get(b"ARROW:extension:name") for one in schema}
     if names.isdisjoint({name.encode() for name in OF_PANDAS}):
         return False
@@ -220,7 +220,7 @@ def is_temporal(column: Column) -> bool:
 
 
 def are_labels(column: Column) -> bool:
-    """Whether a column of values holds text or dates, or objects that are such, rather than numbers."""
+    """Whether a column of values holds text or dates, also as Python objects, rather than numbers."""
     if is_temporal(column):
         return True
     if not isinstance(column.data, np.ndarray):
@@ -239,7 +239,7 @@ def drop_nulls(array: Any) -> tuple[Any, Array | None]:
 
 
 def spread(present: Array, nulls: Array | None, blank: float) -> Array:
-    """Values of the rows that are not null, put in their rows, and `blank` in all others."""
+    """Give one value a row: `present` in the rows that are not null, and `blank` in all others."""
     if nulls is None:
         return present
     every = np.full(len(nulls), blank, present.dtype)

@@ -1,4 +1,4 @@
-"""cuDF's frames: their columns read where they lie, by pylibcudf's view of them, and encoded ones put beside them.
+"""Frames of cuDF: columns are read where they lie, through pylibcudf, and encoded columns are put beside them.
 
 Nothing here computes.  A column of pylibcudf shows its buffers (Arrow's: values or offsets and characters, a bit a row
 for null), and `from_pylibcudf` makes a frame of buffers; neither copies.

@@ -189,7 +189,7 @@ def upload_strings(vocabulary: Vocabulary, ops: Ops) -> Any:
 
 
 def present_numbers(column: DeviceColumn, name: object) -> tuple[Array, Array | None]:
-    """Numbers that are neither null nor NaN, and which rows are not (None: all are); infinity is an error."""
+    """Give the numbers that are neither null nor NaN, and which rows have them (None: all); infinity is an error."""
     present, nulls = column.present(), column.nulls
     # The smallest and the largest show NaN and infinity without a temporary array.
     if present.dtype.kind != "f" or not len(present) or bool(np.isfinite(present.min()) & np.isfinite(present.max())):

@@ -17,7 +17,8 @@ class Signature:
         if owner.__init__ is object.__init__:  # type: ignore[misc]
             return inspect.Signature()
         whole = inspect.signature(owner.__init__)  # type: ignore[misc]
-        return whole.replace(parameters=[one for name, one in whole.parameters.items() if name != "self"])
+        _, *parameters = whole.parameters.values()
+        return whole.replace(parameters=parameters)
 
 
 class KnownKeywords:
@@ -67,7 +68,8 @@ def check_n_splits(owner: str, n_splits: object) -> None:
 
 def check_option(owner: str, name: str, value: object, allowed: tuple[object, ...], *others: str) -> None:
     """Raise ValueError unless `value` is an allowed option; `others` names options that the caller checked before."""
-    if not any(type(value) is type(option) and value == option for option in allowed):
+    # True is no 1.
+    if (type(value), value) not in zip(map(type, allowed), allowed, strict=True):
         raise bad_option(owner, name, value, (*(repr(option) for option in allowed), *others))
 
 

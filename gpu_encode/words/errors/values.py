@@ -13,7 +13,6 @@ class RowError(ValueError):
     ----------
     before, after : str
         Text before and after the number of the row.
-    row : int
 
     Examples
     --------
@@ -30,7 +29,7 @@ class RowError(ValueError):
         return f"{self.before}{self.row}{self.after}"
 
     def below(self, n_rows: int) -> Self:
-        """Give the error for a row that has so many more rows before it."""
+        """Give the same error for a row with `n_rows` more rows before it."""
         return type(self)(self.before, n_rows + self.row, self.after)
 
     def in_pieces(self, role: str, lengths: Sequence[int]) -> Self:

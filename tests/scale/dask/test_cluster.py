@@ -70,11 +70,11 @@ def test_futures_are_taken(client):
 @pytest.mark.parametrize(
     ("scheme", "visit"),
     [
-        pytest.param(KFold(4), 1, id="profile"),
+        pytest.param(KFold(4), 1, id="profile", marks=pytest.mark.nightly),
         pytest.param(KFold(4), 2, id="measure"),
-        pytest.param(KFold(4), 3, id="encode"),
-        pytest.param(LeaveOneOut(), 3, id="encode, leave one out"),
-        pytest.param(Ordered(2), 3, id="shuffle"),
+        pytest.param(KFold(4), 3, id="encode", marks=pytest.mark.nightly),
+        pytest.param(LeaveOneOut(), 3, id="encode, leave one out", marks=pytest.mark.nightly),
+        pytest.param(Ordered(2), 3, id="shuffle", marks=pytest.mark.nightly),
         pytest.param(Ordered(2), 4, id="encode, shuffled"),
     ],
 )
@@ -92,7 +92,7 @@ def test_a_worker_is_killed(client, tmp_path, visit, scheme):
 @pytest.mark.parametrize(
     "visit",
     [
-        pytest.param(visit, id=name, marks=() if name == "sum" else pytest.mark.long)
+        pytest.param(visit, id=name, marks=() if name == "sum" else (pytest.mark.long, pytest.mark.nightly))
         for visit, name in enumerate(["count", "profile", "total", "sum", "deal", "put together"], start=1)
     ],
 )
@@ -106,7 +106,13 @@ def test_a_worker_is_killed_while_tables_stay_there(client, tmp_path, visit):
     assert len(before.items() & client.run(os.getpid).items()) == 1
 
 
-@pytest.mark.parametrize("make", [TargetEncoder, lambda cv: DistributedEncoder(TargetEncoder(cv=cv), "shuffle")])
+@pytest.mark.parametrize(
+    "make",
+    [
+        pytest.param(TargetEncoder, marks=pytest.mark.nightly),
+        lambda cv: DistributedEncoder(TargetEncoder(cv=cv), "shuffle"),
+    ],
+)
 def test_the_workers_that_hold_the_tables_are_killed(client, make):
     """What the lazy encodings are made of is lost, and is made again."""
     _, encodings = wanted(KFold(4))

@@ -8,6 +8,7 @@ import pytest
 
 from gpu_encode import KFold, LeaveOneOut, Ordered, TargetEncoder
 from tests.bits import assert_same_encoder
+from tests.cases import some_of
 from tests.scale.dask.cases import assert_same, rows
 
 WHOLE = rows(150)
@@ -19,7 +20,10 @@ pytestmark = [
 ]
 
 
-@pytest.fixture(params=[{}, {"split_row_groups": 1}, {"filesystem": "arrow"}], ids=str)
+WAYS_OF_READING = [{}, {"split_row_groups": 1}, {"filesystem": "arrow"}]
+
+
+@pytest.fixture(params=WAYS_OF_READING, ids=str)
 def cut(request, tmp_path):
     """Give a frame of five files, or of ten row groups: fewer partitions, if they were left to Dask."""
     for number, start in enumerate(range(0, 150, 30)):
@@ -30,7 +34,10 @@ def cut(request, tmp_path):
 
 
 @pytest.mark.parametrize(
-    "scheme", [KFold(3, stratify=True), LeaveOneOut(), Ordered(2), Ordered(shuffle=False)], ids=str
+    ("cut", "scheme"),
+    some_of(WAYS_OF_READING, [KFold(3, stratify=True), LeaveOneOut(), Ordered(2), Ordered(shuffle=False)]),
+    indirect=["cut"],
+    ids=str,
 )
 def test_partitions_stay_those_of_the_frame(cut, scheme):
     whole, encoder = (TargetEncoder(cv=scheme, columns=["shop"]) for _ in range(2))

@@ -9,6 +9,7 @@ from sklearn.model_selection import KFold as SplitterOfAllRows
 from gpu_encode import GroupKFold, JamesStein, KFold, TargetEncoder
 from gpu_encode.scale.dask import calls, tasks, trees
 from tests.bits import assert_same_encoder
+from tests.cases import pairs, some_of
 from tests.scale.dask.cases import (
     ENCODERS,
     KEYS,
@@ -44,8 +45,7 @@ def both(parameters, targets, number, weighted=False, frame=WHOLE):
     return results
 
 
-@pytest.mark.parametrize("number", [1, 2, 7])
-@pytest.mark.parametrize("name", ENCODERS)
+@pytest.mark.parametrize(("name", "number"), some_of(ENCODERS, [1, 2, 7]))
 def test_training_encodings_are_those_of_the_whole_frame(name, number):
     target = "quantity" if name != "stratified" else "binary"
     (whole, wanted), (encoder, encodings) = both(ENCODERS[name], target, number)
@@ -54,9 +54,10 @@ def test_training_encodings_are_those_of_the_whole_frame(name, number):
     assert_same_encoder(encoder, whole)
 
 
-@pytest.mark.parametrize("weighted", [False, True])
-@pytest.mark.parametrize("targets", TARGETS)
-@pytest.mark.parametrize("name", ["folds", "leave one out", "ordered-rows", "ordered", "ordered-time"])
+@pytest.mark.parametrize(
+    ("name", "targets", "weighted"),
+    pairs(["folds", "leave one out", "ordered-rows", "ordered", "ordered-time"], TARGETS, [False, True]),
+)
 def test_every_target_with_and_without_weights(name, targets, weighted):
     parameters = ENCODERS[name] | ({"target_type": "continuous"} if targets == "two quantities" else {})
     (whole, wanted), (encoder, encodings) = both(parameters, targets, 5, weighted)

@@ -10,6 +10,7 @@ import pytest
 from dask import delayed
 
 from gpu_encode import KFold, LeaveOneOut, Ordered, TargetEncoder
+from tests.cases import some_of
 from tests.scale.dask.cases import KEYS, assert_same, partitioned, pieces, rows
 
 WHOLE = rows()
@@ -31,8 +32,9 @@ def vectors(name, number=5):
     return [delayed(part[name].to_numpy()) for part in pieces(WHOLE, number)]
 
 
-@pytest.mark.parametrize("scheme", [KFold(4), LeaveOneOut(), Ordered(2), Ordered(shuffle=False)], ids=str)
-@pytest.mark.parametrize("kind", MADE)
+@pytest.mark.parametrize(
+    ("kind", "scheme"), some_of(MADE, [KFold(4), LeaveOneOut(), Ordered(2), Ordered(shuffle=False)]), ids=str
+)
 def test_tables_of_a_library_come_back_as_such(kind, scheme):
     names, columns = (NAMES, ["shop", ("city", "share")]) if kind != "numpy" else (["shop", "city"], None)
     encoder, whole = (TargetEncoder(cv=scheme, columns=columns) for _ in range(2))

@@ -13,6 +13,7 @@ from gpu_encode.scale.dask import tasks
 from gpu_encode.scale.dask.partitions import Partition
 from gpu_encode.scale.parts import plan
 from tests.bits import assert_same_encoder
+from tests.cases import some_of
 from tests.scale.dask.cases import KEYS, assert_same, rows
 from tests.scale.dask.loading import lazy, visits
 
@@ -41,9 +42,12 @@ def check(scheme, **how):
         assert_same_encoder(encoder, whole)
 
 
-@pytest.mark.parametrize("scheme", SCHEMES, ids=NAMES)
-@pytest.mark.parametrize("how", [{}, {"scheduler": "threads", "num_workers": 4}, {"scheduler": None}], ids=str)
-def test_in_one_process(how, scheme):
+@pytest.mark.parametrize(
+    ("scheme", "how"),
+    some_of(SCHEMES, [{}, {"scheduler": "threads", "num_workers": 4}, {"scheduler": None}]),
+    ids=str,
+)
+def test_in_one_process(scheme, how):
     check(scheme, **how)
 
 

@@ -28,6 +28,7 @@ from gpu_encode import (
 from gpu_encode.scale.dask import exchange, shuffle
 from gpu_encode.scale.engines import DistributedEncoder, buckets
 from gpu_encode.scale.files import shuffle as sums
+from tests.cases import some_of
 from tests.scale.dask.cases import KEYS, assert_same, partitioned, pieces, rows
 
 pytestmark = [
@@ -80,14 +81,12 @@ def check(number, cv=5, y="sold", weight=None, frame=WHOLE, columns=COLUMNS, **p
     return there
 
 
-@pytest.mark.parametrize("number", [1, 3, 8])
-@pytest.mark.parametrize("name", SCHEMES)
+@pytest.mark.parametrize(("name", "number"), some_of(SCHEMES, [1, 3, 8], 3))
 def test_schemes(name, number):
     assert check(number, SCHEMES[name]).encodings_.buckets.numbers == [2, 2, 2]
 
 
-@pytest.mark.parametrize("y", ["grade", "amount", ["amount", "price"]], ids=str)
-@pytest.mark.parametrize("weight", [None, "weight"])
+@pytest.mark.parametrize(("y", "weight"), some_of(["grade", "amount", ["amount", "price"]], [None, "weight"]), ids=str)
 def test_targets_and_weights(y, weight):
     check(3, y=y, weight=weight, target_type="auto" if isinstance(y, str) else "continuous")
 
@@ -100,8 +99,7 @@ RULES = {
 }
 
 
-@pytest.mark.parametrize("name", RULES)
-@pytest.mark.parametrize("cv", [3, LeaveOneOut()], ids=["folds", "others"])
+@pytest.mark.parametrize(("name", "cv"), some_of(RULES, [3, LeaveOneOut()]), ids=str)
 def test_rules(name, cv):
     check(3, cv, **RULES[name])
 

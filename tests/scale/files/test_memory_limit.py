@@ -107,6 +107,7 @@ def hold_limits(folder: Path, n_categories: int, scheme: str, small: int) -> Non
         assert output.read_bytes() == (folder / "whole.parquet").read_bytes()
 
 
+@pytest.mark.nightly
 @pytest.mark.long
 @pytest.mark.parametrize("scheme", ["folds"])
 def test_a_limit_holds_or_is_refused_with_one_that_does(tmp_path: Path, scheme: str) -> None:

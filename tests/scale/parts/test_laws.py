@@ -7,7 +7,7 @@ import pytest
 from gpu_encode import GroupKFold, LeaveOneOut, Prefixes
 from gpu_encode.scale.parts import PartialSums, Profile, fit, measure, plan, profile
 from tests.bits import assert_same_encoder
-from tests.cases import STRATIFIED, fold_schemes, named, pairs, some
+from tests.cases import STRATIFIED, fold_schemes, named, pairs, some_of
 from tests.encoders.pieces import TARGETS, WEIGHTS, WHOLE, encoder, saved
 from tests.scale.parts.in_parts import encoded_in_parts, parts_of
 
@@ -55,23 +55,25 @@ def test_folds_within_classes(cv, target, cuts):
 
 
 @pytest.mark.long
+@pytest.mark.parametrize("cuts", CUTS)
 @pytest.mark.parametrize(
-    "parameters",
-    [
-        {"handle_missing": "prior"},
-        {"handle_missing": "nan", "handle_unknown": -1.0},
-        {"min_count": 4, "dtype": "float32"},
-        {"hierarchy": {"city": Prefixes(1)}},
-        {"columns": ["city"], "hierarchy": {"city": ["zip", "shop"]}, "indicators": False},
-        {"columns": ["city", "zip"], "categories": [["b", "a", None], [1, 2, 3]], "indicators": False},
-        {"prior": {"city": 0.25}},
-    ],
+    ("parameters", "cv"),
+    some_of(
+        [
+            {"handle_missing": "prior"},
+            {"handle_missing": "nan", "handle_unknown": -1.0},
+            {"min_count": 4, "dtype": "float32"},
+            {"hierarchy": {"city": Prefixes(1)}},
+            {"columns": ["city"], "hierarchy": {"city": ["zip", "shop"]}, "indicators": False},
+            {"columns": ["city", "zip"], "categories": [["b", "a", None], [1, 2, 3]], "indicators": False},
+            {"prior": {"city": 0.25}},
+        ],
+        ["k-fold", "leave-one-out"],
+    ),
     ids=str,
 )
-@pytest.mark.parametrize("cv", named(some(SCHEMES, "k-fold", "leave-one-out")))
-def test_parameters(cv, parameters):
-    for cuts in CUTS:
-        assert_alike(cuts=cuts, cv=cv, **parameters)
+def test_parameters(cv, parameters, cuts):
+    assert_alike(cuts=cuts, cv=SCHEMES[cv], **parameters)
 
 
 @pytest.mark.host

@@ -140,8 +140,9 @@ PARAMETERS = [
 
 
 @pytest.mark.long
+@pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize(
-    ("parameters", "cv", "way"), pairs(PARAMETERS, ["ordered-rows", "averaged", "ordered-time"], WAYS), ids=str
+    ("parameters", "cv"), some_of(PARAMETERS, ["ordered-rows", "averaged", "ordered-time"], 3), ids=str
 )
 def test_parameters(cv, parameters, way):
     assert_alike(TARGETS["quantity" if way == "side by side" else "binary"], way=way, cv=SCHEMES[cv], **parameters)

@@ -1,0 +1,16 @@
+"""scikit-learn's checks of any estimator, as one test of each estimator."""
+
+from typing import Any
+
+from sklearn.utils.estimator_checks import check_estimator
+
+
+def unexpected(estimator: Any, expected_to_fail: dict[str, str] | None = None) -> dict[str, Any]:
+    """Name the checks that end otherwise than expected: those that fail, and those expected to fail that pass."""
+    results = check_estimator(estimator, expected_failed_checks=expected_to_fail, on_skip=None, on_fail=None)
+    assert len(results) > 40
+    return {
+        each["check_name"]: each["exception"] or "passed"
+        for each in results
+        if each["status"] == "failed" or (each["status"] == "passed" and each["expected_to_fail"])
+    }
