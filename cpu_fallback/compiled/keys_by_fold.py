@@ -1,7 +1,7 @@
 """Training encodings of many keys by fold, key after key: each thread counts, encodes and looks up keys of its own.
 
-The cell of a row is the mixed-radix number of its codes in the key's columns, so that no row is sorted or hashed.  Cells
-that no row has are left out once the rows are counted.
+The cell of a row is the mixed-radix number of its codes in the key's columns, so that no row is sorted or hashed.
+Cells that no row has are left out once the rows are counted.
 """
 
 from collections.abc import Sequence
@@ -267,7 +267,7 @@ def encode_keys_by_fold(
     /,
 ) -> tuple[list[KeyCounts], int]:
     """Write the training encodings of many keys; see `gpu_encode.seam.ops.FusedOps`."""
-    n_rows, n_keys, n_views = len(rows.classes), len(keys.members), len(population.prior)
+    n_rows, n_keys = len(rows.classes), len(keys.members)
     given, cells, prior = keys_of(keys, out.first), cells_of(rows), population.prior
     of_missing = {AS_CATEGORY: np.zeros(0), AS_PRIOR: prior.reshape(-1), AS_NAN: np.full(prior.size, np.nan)}
     blend, around = rule.blend, around_of(population, exact, rule.blend.shrinkage)

@@ -1,7 +1,7 @@
 """Columns become one code a row: single columns, joint keys of several columns, and hierarchies above them."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any, Protocol
 
 import numpy as np
@@ -87,6 +87,10 @@ class CategoryIndex:
     has_missing: bool = False
     given: bool = False
     labels: list[Vocabulary] | None = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        # Without what was computed of them when somebody asked: equal categories leave the process as equal bytes.
+        return {field.name: getattr(self, field.name) for field in fields(self)}
 
     @classmethod
     def fit(

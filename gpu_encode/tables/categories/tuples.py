@@ -35,9 +35,9 @@ class Tuples:
         """Number of combinations."""
         return len(self._prefixes[-1] if self._members is None else self._members)  # type: ignore[index]
 
-    def __getstate__(self) -> dict[str, Any]:
+    def __reduce__(self) -> tuple[Any, ...]:
         # Always as members, whichever form is known: equal combinations leave the process as equal bytes.
-        return {"sizes": self.sizes, "_members": self.members, "_prefixes": None}
+        return Tuples, (self.sizes, self.members)
 
     @property
     def members(self) -> Codes:
@@ -73,9 +73,6 @@ class LaterTuples(Tuples):
     def __len__(self) -> int:
         """Number of combinations."""
         return len(self.prefixes[-1] if self._cells is None else self._cells)
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return Tuples, (self.sizes, self.members)
 
     def tell(self, cells: Array) -> None:
         """Take the combinations from who has found them: sorted mixed-radix numbers of their values."""
