@@ -36,7 +36,7 @@ def main() -> None:
     options = arguments(__doc__.splitlines()[0])
     if options.frames == "polars":
         raise SystemExit("dask has no frames of polars: examples/dask_cluster.py has lists of them; or --frames pandas")
-    # With several GPUs, a `Client` of dask-cuda's cluster, one worker for each, takes the place of this line.
+    # With several GPUs, a `Client` of dask-cuda's cluster, one worker for each, replaces this line.
     with dask.config.set(scheduler="synchronous"):
         compare(options)
 

@@ -98,8 +98,8 @@ if TYPE_CHECKING:
     from gpu_encode.methods.votes.blends import ConvexBlend
     from gpu_encode.methods.votes.classifier import VoteClassifier
     from gpu_encode.methods.votes.regressor import VoteRegressor
-    from gpu_encode.scale.files.drift import drift_dataset
-    from gpu_encode.scale.files.encoding import encode_dataset, transform_dataset
+    from gpu_encode.scale.files.encoding import encode_dataset
+    from gpu_encode.scale.files.new_rows import drift_dataset, transform_dataset
     from gpu_encode.schemes import Greedy, GroupKFold, Holdout, KFold, LeaveOneOut, Ordered, TimeFolds
     from gpu_encode.storage import load
     from gpu_encode.study.leaks import leak_report
@@ -133,9 +133,9 @@ _HOME = {
     **dict.fromkeys(("Greedy", "GroupKFold", "Holdout", "KFold", "LeaveOneOut", "Ordered", "TimeFolds"), "schemes"),
     "GLMM": "formulas.glmm.smoothing",
     "MergeableStatistic": "formulas.mergeable",
-    "drift_dataset": "scale.files.drift",
+    "drift_dataset": "scale.files.new_rows",
     "encode_dataset": "scale.files.encoding",
-    "transform_dataset": "scale.files.encoding",
+    "transform_dataset": "scale.files.new_rows",
     "interactions": "fitting.columns",
     **dict.fromkeys(("EmpiricalBayes", "JamesStein", "MEstimate", "PartialPooling", "Sigmoid"), "formulas.smoothing"),
     **dict.fromkeys(("LeakWarning", "UnseenWarning"), "words.notices"),

@@ -180,11 +180,11 @@ def speed(n_rows: int, turns: int = 3) -> Iterator[str]:
         for name, y in targets.items():
             least = [np.inf] * len(ages)
             for _ in range(turns):
-                for place, given in enumerate(ages):
+                for number, given in enumerate(ages):
                     encoder = TargetEncoder(columns=[0], cv=scheme(time=1, **given), smooth=20.0)
                     start = process_time()
                     encoder.fit_transform(table, y)
-                    least[place] = min(least[place], process_time() - start)
+                    least[number] = min(least[number], process_time() - start)
             cells = [f"{1e9 * time / n_rows:.0f} ({time / least[0]:.1f}x)" for time in least]
             yield f"| {scheme.__name__} | {name} | {' | '.join(cells)} |"
 

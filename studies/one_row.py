@@ -50,16 +50,16 @@ def contenders(X: pd.DataFrame, y: np.ndarray) -> Callable[[int], Calls]:
     more = of_feature_engine(X, y)
     graphs = [session_of(to_onnx(encoder, matrix=matrix)) for encoder, matrix in ((ours, False), (bare, True))]
     learned = zip(NAMES, ours.categories_, ours.encodings_, strict=True)
-    places = [(name, dict(zip(values, codes.tolist(), strict=True))) for name, values, codes in learned]
+    tables = [(name, dict(zip(values, codes.tolist(), strict=True))) for name, values, codes in learned]
 
     def by_hand(row: dict[str, Any]) -> list[float]:
-        return [table.get(row[name], 0.5) for name, table in places]
+        return [table.get(row[name], 0.5) for name, table in tables]
 
     def calls(n_rows: int) -> Calls:
         frame = X[:n_rows].copy()
         text, array, in_polars = frame.astype("str"), frame.to_numpy(), pl.from_pandas(frame)
         records = frame.to_dict("records")
-        in_tuples, by_name = [*map(tuple, array)], {name: array[:, [place]] for place, name in enumerate(NAMES)}
+        in_tuples, by_name = [*map(tuple, array)], {name: array[:, [number]] for number, name in enumerate(NAMES)}
         given = records if n_rows > 1 else records[0]
         return {
             "a dict by hand": lambda: [by_hand(row) for row in records],
@@ -128,7 +128,7 @@ def weigh() -> list[str]:
     whole = np.arange(number)
     for named, X in {
         "whole numbers": whole[:, None],
-        "text of ten characters": np.array([f"value {place:04x}" for place in whole])[:, None],
+        "text of ten characters": np.array([f"value {number:04x}" for number in whole])[:, None],
         "pairs of whole numbers, as a joint key": np.column_stack([whole // 300, whole % 300]),
     }.items():
         columns = [(0, 1)] if X.shape[1] == 2 else None

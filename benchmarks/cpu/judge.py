@@ -12,8 +12,8 @@ from benchmarks.harness.rows import N_CLASSES, Array, Rows
 
 Blend = Callable[[Array, Array, Array | float], Array]
 SCHEMES = {"ordered": "ordered", "leave-one-out": "others"}
-# An order's prior is taken at its places of nine binary digits and zeros.
-DIGITS_OF_PLACE = 9
+# An order's prior is taken at its ranks of nine binary digits and zeros.
+DIGITS_OF_RANK = 9
 
 
 def m_estimate(counts: Array, sums: Array, prior: Array | float, smooth: float = SMOOTH) -> Array:
@@ -24,10 +24,10 @@ def m_estimate(counts: Array, sums: Array, prior: Array | float, smooth: float =
     )
 
 
-def floor_places(places: Array) -> Array:
+def floor_ranks(ranks: Array) -> Array:
     """Places with all but their highest binary digits cleared."""
-    spare = np.maximum(np.frexp(places.astype(np.float64))[1] - DIGITS_OF_PLACE, 0)
-    return places >> spare << spare
+    spare = np.maximum(np.frexp(ranks.astype(np.float64))[1] - DIGITS_OF_RANK, 0)
+    return ranks >> spare << spare
 
 
 @dataclass(frozen=True)
@@ -74,7 +74,7 @@ class Rule:
     visible_prior : bool
         Whether the prior is the mean of the rows that a row may see, or that of all rows.
     order : array, optional
-        Row at each place of an order; that of the rows unless given.
+        Row of each rank in an order; that of the rows unless given.
     """
 
     scheme: str
@@ -101,8 +101,8 @@ class Rule:
         target = target[order]
         prior: Array | float = float(target.mean())
         if self.visible_prior:
-            places = floor_places(np.arange(len(target)))
-            prior = (np.cumsum(target) - target)[places] / np.maximum(places, 1)
+            ranks = floor_ranks(np.arange(len(target)))
+            prior = (np.cumsum(target) - target)[ranks] / np.maximum(ranks, 1)
             # As the rows stand, the first sees nothing; in a random order it gets the mean of the others.
             prior[0] = np.nan if self.order is None else target[1:].mean()
         encodings = np.empty(len(codes))

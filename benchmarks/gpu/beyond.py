@@ -129,7 +129,7 @@ def factorize(ops: Ops, _: Ops, size: Size) -> str:
 
 
 def permute(ops: Ops, cpu: Ops, size: Size) -> str:
-    """The rows at the last places, as the CPU finds them."""
+    """The rows of the last ranks, as the CPU finds them."""
     last = (Permutation(size.rows, seed=5), max(size.rows - 1000, 0), size.rows)
     return difference(ops.rows_at(*last), cpu.rows_at(*last))
 

@@ -64,7 +64,7 @@ def run(step: Run) -> None:
     compare(step, {"kind": "row numbers"}, OF_ROW_NUMBERS, both)
 
 
-def data_of(places: list[tuple[Ops, Columns]], codes: Any, n_categories: int) -> tuple[Data, Data]:
+def data_of(backends: list[tuple[Ops, Columns]], codes: Any, n_categories: int) -> tuple[Data, Data]:
     """Give the same rows on the device and on the host."""
-    (ours, columns), (theirs, others) = places
+    (ours, columns), (theirs, others) = backends
     return Data(ours, columns, codes, n_categories), Data(theirs, others, np.asarray(to_host(codes)), n_categories)

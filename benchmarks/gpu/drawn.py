@@ -88,7 +88,7 @@ def labels(n_rows: int, n_classes: int, seed: int = 2) -> Array:
 
 
 def reals(n_rows: int, seed: int = 3) -> Array:
-    """Real targets: 53 bits each, over as many binary places as normal numbers have."""
+    """Real targets: 53 bits each, over as many binary positions as normal numbers have."""
 
     def part(start: int, stop: int) -> Array:
         return (units(words(start, stop, seed)) - 0.5) / (units(words(start, stop, seed + 100)) + 0.25)

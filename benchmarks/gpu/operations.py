@@ -175,7 +175,7 @@ def ordered(data: Data, name: str, tied: bool = False, stops: int = 1) -> Work:
 
 
 def extents(data: Data, name: str) -> Work:
-    """Binary places of a target and of weights."""
+    """Bits behind the binary point of a target and of weights."""
     rows = data.rows(KINDS[name])[0]
     moved = {key: size for key, size in KINDS[name].row_bytes.items() if key != "codes"}
     return Work(lambda: data.ops.extents(rows.target, rows.weight, (0, 1, 2)), len(data), moved)
@@ -220,7 +220,7 @@ def fold_numbers(data: Data, order: str, n_splits: int = N_FOLDS) -> Work:
 
 
 def permute(data: Data, name: str) -> Work:
-    """Rows of places, or places of rows, in a random order."""
+    """Rows of ranks, or ranks of rows, in a random order."""
     order = Permutation(len(data), seed=5)
     return Work(lambda: getattr(data.ops, name)(order, 0, len(data)), len(data), {"out": 8})
 

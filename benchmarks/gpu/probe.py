@@ -98,9 +98,9 @@ def arithmetic() -> None:
     """CuPy's arithmetic of float64 has NumPy's bits."""
     random, n = np.random.default_rng(1), 1 << 20
     x, y = (random.normal(size=n) * 10.0 ** random.integers(-300, 300, n) for _ in range(2))
-    places = random.integers(-1100, 1100, n).astype(np.int32)
+    exponents = random.integers(-1100, 1100, n).astype(np.int32)
     given = dict.fromkeys(BINARY, (x, y)) | {name: (np.abs(x),) for name in OF_POSITIVE}
-    given |= {"ldexp": (np.frexp(x)[0], places)}
+    given |= {"ldexp": (np.frexp(x)[0], exponents)}
     with np.errstate(all="ignore"):
         for name, arrays in given.items():
             same(getattr(xp, name)(*map(xp.asarray, arrays)), getattr(np, name)(*arrays), name)

@@ -10,7 +10,7 @@ from typing import Any
 from benchmarks.harness.grid import Cell, name_of
 from benchmarks.harness.turns import TIME_WAS_UP
 from benchmarks.harness.worker import Record
-from gpu_encode.scale.files.publishing import publish
+from gpu_encode.scale.files.staging import publish
 
 Document = dict[str, Any]
 # What has to be the same for two runs to be one.

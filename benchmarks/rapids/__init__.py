@@ -6,5 +6,5 @@
 
 What a contender gives is checked before its time counts.  rapids.json and rapids.md are on disk after every cell of the
 grid.  Finished cells are never overwritten: `--resume` goes on with them.  Without a GPU, `--quick` runs every line
-with pandas in cuDF's place, and measures nothing.
+with pandas for cuDF, and measures nothing.
 """

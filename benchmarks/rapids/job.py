@@ -116,7 +116,7 @@ class Job:
 
     @cached_property
     def order(self) -> Array:
-        """Row at each place of the order that our encoder walks."""
+        """Row of each rank in the order that our encoder walks."""
         ops = resolve(self.n_rows, self.library.device)
         order = Permutation(self.n_rows, seed_of(0, "Ordered"))
         return self.library.hold(ops.rows_at(order, 0, self.n_rows))

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.cpu.judge import floor_places
+from benchmarks.cpu.judge import floor_ranks
 from benchmarks.rapids.job import N_FOLDS, SMOOTH, Job
 from cpu_fallback.types import Array
 
@@ -78,51 +78,51 @@ class Judge:
     def by_definition(self, encodings: Array) -> str:
         """Compare the encodings of some rows with what they should be."""
         n_rows, is_ordered = self.job.n_rows, self.job.name == "ordered"
-        for place in sorted({0, n_rows - 1, *(turn * STEP % n_rows for turn in range(BY_DEFINITION))}):
-            row = int(self.job.order[place]) if is_ordered else place
-            encoded, expected = to_numpy(encodings[row]), np.array(self.expect(place))
+        for rank in sorted({0, n_rows - 1, *(turn * STEP % n_rows for turn in range(BY_DEFINITION))}):
+            row = int(self.job.order[rank]) if is_ordered else rank
+            encoded, expected = to_numpy(encodings[row]), np.array(self.expect(rank))
             if not np.all(np.abs(encoded - expected) <= TOLERANCE * expected):
                 return f"row {row:,} has {encoded.tolist()}, not {expected.tolist()}"
         return ""
 
-    def expect(self, place: int) -> list[float]:
-        """Encodings of the row at a place, in the order in which rows are walked, from the rows that it may see."""
+    def expect(self, rank: int) -> list[float]:
+        """Encodings of the row of a rank, in the order in which rows are walked, from the rows that it may see."""
         job = self.job
         order = job.order if job.name == "ordered" else slice(None)
         target = job.target[order]
         categories = {name: codes[order] for name, codes in zip(job.work.names, job.categories, strict=True)}
         n_classes = job.work.n_classes
-        priors = self.own_priors(target, place) if self.name == "own prior" else [job.prior] * n_classes
+        priors = self.own_priors(target, rank) if self.name == "own prior" else [job.prior] * n_classes
         encodings = []
         for key in job.work.groups:
             alike = target >= 0
             for name in key:
-                alike &= categories[name] == categories[name][place]
-            seen = target[self.visible(alike, place)]
+                alike &= categories[name] == categories[name][rank]
+            seen = target[self.visible(alike, rank)]
             counts = [int(count) for count in to_numpy(np.bincount(seen, minlength=n_classes))]
             kept = range(1, 2) if n_classes == 2 else range(n_classes)
             encodings += [(counts[label] + SMOOTH * priors[label]) / (sum(counts) + SMOOTH) for label in kept]
         return encodings
 
-    def visible(self, alike: Array, place: int) -> Array:
-        """Which of some rows the row at a place may see."""
+    def visible(self, alike: Array, rank: int) -> Array:
+        """Which of some rows the row of a rank may see."""
         if self.job.name == "leave-one-out":
-            alike[place] = False
+            alike[rank] = False
         elif self.job.name == "ordered":
-            alike[place:] = False
+            alike[rank:] = False
         elif self.job.name != "mean":
-            alike[place % N_FOLDS :: N_FOLDS] = False
+            alike[rank % N_FOLDS :: N_FOLDS] = False
         return alike
 
-    def own_priors(self, target: Array, place: int) -> list[float]:
-        """Share of each class in all rows that the row at a place may see, or in an order most of them."""
+    def own_priors(self, target: Array, rank: int) -> list[float]:
+        """Share of each class in all rows that the row of a rank may see, or in an order most of them."""
         seen = target >= 0
-        if self.job.name == "ordered" and place > 0:
-            seen[int(floor_places(np.array(place))) :] = False
+        if self.job.name == "ordered" and rank > 0:
+            seen[int(floor_ranks(np.array(rank))) :] = False
         elif self.job.name == "ordered":
             # It sees nobody: its prior is that of all others.
             seen[0] = False
         else:
-            seen = self.visible(seen, place)
+            seen = self.visible(seen, rank)
         counts = [int(((target == label) & seen).sum()) for label in range(self.job.work.n_classes)]
         return [count / sum(counts) for count in counts]

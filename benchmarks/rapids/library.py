@@ -21,7 +21,7 @@ USABLE = 0.9
 
 
 class Pandas:
-    """Pandas in cuDF's place: every line runs, and nothing is measured."""
+    """Pandas for cuDF: every line runs, and nothing is measured."""
 
     name, stand_in = "pandas", True
 

@@ -1,4 +1,4 @@
-"""Tables in Markdown, printed or put in the place that a page keeps for them."""
+"""Tables in Markdown, printed or put where a page keeps them."""
 
 import argparse
 from pathlib import Path
@@ -13,14 +13,14 @@ def table(rows: list[dict[str, str]]) -> str:
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
-def place(name: str) -> tuple[str, str]:
+def marks(name: str) -> tuple[str, str]:
     """Give the lines around a table of that name in a page."""
     return f"<!-- {name}: begin -->\n", f"\n<!-- {name}: end -->"
 
 
 def kept(page: Path, name: str) -> str:
     """Give the table of that name in a page."""
-    begin, end = place(name)
+    begin, end = marks(name)
     return page.read_text().split(begin)[1].split(end)[0]
 
 
@@ -29,7 +29,7 @@ def shown(text: str, name: str, page: Path | None) -> None:
     if page is None:
         print(text, end="\n\n")
         return
-    begin, end = place(name)
+    begin, end = marks(name)
     before, rest = page.read_text().split(begin)
     page.write_text(before + begin + text + end + rest.split(end, 1)[1])
 

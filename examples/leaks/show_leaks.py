@@ -70,7 +70,7 @@ def scores(column: str, scheme: Any, learner: Any, data: tuple[Any, ...]) -> tup
 def line(column: str, title: str, what: str, scheme: tuple[str, Any], data: tuple[Any, ...]) -> dict[str, str]:
     """Give a row of the table: both scores of both learners."""
     name, policy = scheme
-    cells = {"column": column or "-", "which has": title, "scheme": f"`{name}`" if name else "-", "which": what}
+    cells = {"column": column or "-", "values": title, "scheme": f"`{name}`" if name else "-", "effect": what}
     for learner, model in LEARNERS.items():
         train, test = scores(column, policy, model, data)
         cells |= {f"{learner}, training": f"{train:.3f}", f"{learner}, new rows": f"{test:.3f}"}

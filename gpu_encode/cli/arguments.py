@@ -8,9 +8,7 @@ from functools import partial
 from types import MappingProxyType
 from typing import Any, NoReturn
 
-from gpu_encode.cli import former
 from gpu_encode.cli.encoders import ENCODERS, Given, setting
-from gpu_encode.cli.export import DIALECTS, FORMATS
 from gpu_encode.cli.messages import close_match, say
 
 INPUT = (
@@ -68,7 +66,7 @@ FIT_TRANSFORM: dict[str, list[Option]] = {
         *FILES,
         ("--target", "COL", "column to learn from, for encoders that learn from one; several: a,b"),
         ("--model", "MODEL", "save the fitted encoder here, for transform and inspect"),
-        ("--keep-target", None, "pass the target and weight columns through, last (as is usual)", {"default": True}),
+        ("--keep-target", None, "pass the target and weight columns through, last (the default)", {"default": True}),
         ("--drop-target", None, "leave the target and weight columns out of the output",
          {"dest": "keep_target", "const": False}),
     ],
@@ -83,7 +81,7 @@ FIT_TRANSFORM: dict[str, list[Option]] = {
         ("--statistics", "A,B", ("statistic: count, sum, mean, var, std, sem, skew, min, max, median, mode, "
          "nunique, or '[\"mean\", (\"quantile\", 0.9), (\"share\", 10)]'; of text count, nunique, mode; of dates "
          "these, min, max, first, last, seconds_since_last (mean)"), PARAMETER),
-        ("--values", "A,B", "statistic: columns of numbers, text or dates that it is of, in place of the target",
+        ("--values", "A,B", "statistic: compute those of these columns (numbers, text or dates), not of the target",
          PARAMETER),
         ("--parts", "A,B", "impact: impact, logit, deviation, prevalence (all but logit)", PARAMETER),
         ("--statistic", "HOW", "catboost: mean, borders, buckets, counter or frequency (mean)", PARAMETER),
@@ -124,7 +122,7 @@ FIT_TRANSFORM: dict[str, list[Option]] = {
         ("--handle-unknown", "HOW", ("prior (or zero), nan, error or a number; ordinal: error or use_encoded_value; "
          "one-hot: error, ignore, infrequent_if_exist or warn (the first)"), PARAMETER),
         ("--handle-missing", "HOW", "category, prior (or zero), nan or error (category)", PARAMETER),
-        ("--indicators", None, ("add a 0/1 column per encoded column: category unseen (missing: "
+        ("--indicators", None, ("add a 0/1 column per encoded column: whether its category is unseen (missing: "
          "--set 'indicators=[\"missing\"]' instead)"),
          {"dest": "given", "action": "append_const", "const": Given("--indicators", "indicators", "True")}),
         ("--drop", "WHAT", ("target: first, or the label of a class, of several classes; one-hot: first (category), "
@@ -135,7 +133,7 @@ FIT_TRANSFORM: dict[str, list[Option]] = {
         ("--device", "WHERE", "where to compute: auto, cpu or cuda (auto)", PARAMETER),
     ],
 }  # fmt: skip
-# What takes one value for all columns takes a dict of one for each as well.
+# Options that take one value for all columns take a dict with one for each as well.
 BY_COLUMN = """one value for all columns, or one for each (cv, smooth, prior, regularization, priors, handle-unknown):
   --smooth '{"shop": 20, ("shop", "city"): Sigmoid(20, 10)}'
 Any parameter takes an expression in the words of Python: numbers, text in quotes, lists, tuples, dicts, calls of the
@@ -164,29 +162,30 @@ LEAK_REPORT: dict[str, list[Option]] = {
          "(20000)"), {"type": natural_number, "default": 20_000}),
         ("--shuffles", "N", "fits to shuffled targets (10)", {"type": natural_number, "default": 10}),
         ("--groups", "COL", "say as well whether folds split these groups, whatever the scheme"),
-        ("--flips", "N", "fits with the target of one row another (20)", {"type": natural_number, "default": 20}),
+        ("--flips", "N", "fits with the target of one row changed (20)", {"type": natural_number, "default": 20}),
     ],
     **{title: options for title, options in FIT_TRANSFORM.items() if title not in ("", "more than memory")},
 }  # fmt: skip
+DIALECTS = ["duckdb", "postgres", "bigquery", "snowflake", "spark", "sqlite"]
 EXPORT: dict[str, list[Option]] = {
     "": [
         ("model", "MODEL", "an encoder saved by fit-transform"),
         ("output", "OUTPUT", "the file to write, of Arrow the folder; appears whole or not at all"),
-        ("--to", list(FORMATS), "what to write", {"required": True}),
+        ("--to", ["arrow", "json", "onnx", "sql"], "what to write", {"required": True}),
         ("--min-count", "N", "leave out categories of fewer rows: their rows are encoded as those of unseen ones (0)",
          {"type": float, "default": 0.0}),
-        ("--hash-key-file", "FILE", ("hashes stand in place of values, by the key that this file's bytes are: 16 of "
-         "them or more; new rows have to hold the same hashes (gpu_encode.serve.export.hash_values)")),
+        ("--hash-key-file", "FILE", ("replace values by hashes, whose key is the bytes of this file, 16 or more; "
+         "new rows have to hold the same hashes (gpu_encode.serve.export.hash_values)")),
         ("--overwrite", None, "replace the output that is there already"),
     ],
     "onnx": [
-        ("--types", "A=float64,B=str", "types of inputs, where they are to be others than those of fit", LIST),
+        ("--types", "A=float64,B=str", "types of inputs that are not to be those of fit", LIST),
         ("--matrix", None, "one input of all columns, instead of one for each"),
-        ("--missing-text", "TEXT", "the text that stands for a missing value; otherwise none does"),
+        ("--missing-text", "TEXT", "the text that stands for a missing value; unless given, none does"),
         ("--drop-passed", None, "leave columns that pass through out"),
     ],
     "sql": [
-        ("--dialect", list(DIALECTS), "whose SQL (duckdb)"),
+        ("--dialect", DIALECTS, "whose SQL (duckdb)"),
         ("--table", "TABLE", "the table that is encoded, as the dialect writes it: sales.orders"),
         ("--keep", "A,B", "columns that stand first in the result: an id, since SQL promises no order of rows", LIST),
         ("--category-tables", "NAME", ("create tables of categories, whose names begin so, before the query; otherwise "
@@ -250,7 +249,7 @@ class Parser(argparse.ArgumentParser):
 
     def options(self) -> list[str]:
         """Return every option of this parser, as it is written."""
-        return [word for one in self._actions if one.help != argparse.SUPPRESS for word in one.option_strings]
+        return [word for one in self._actions for word in one.option_strings]
 
 
 def parse(words: Sequence[str]) -> argparse.Namespace:
@@ -302,11 +301,6 @@ def build() -> tuple[Parser, dict[str, Parser]]:
             group: argparse._ActionsContainer = command.add_argument_group(title) if title else command
             for option in options:
                 add(group, *option)
-        for word in {*former.OPTIONS, *former.FLAGS} - {option[2:] for option in command.options()} if learns else ():
-            flag = {"action": "append_const", "const": Given(word, "cv", "")}
-            worded = {"action": "append", "type": partial(Given, word, "cv")}
-            settings = flag if word in former.FLAGS else worded
-            command.add_argument(f"--{word}", dest="former", default=[], help=argparse.SUPPRESS, **settings)
         command.set_defaults(module=module)
         commands[name] = command
     return parser, commands

@@ -179,12 +179,8 @@ def default_columns(schema: pa.Schema, taken: Sequence[str | None]) -> list[Key]
     >>> default_columns(pa.schema({"city": pa.string(), "price": pa.float64()}), [])
     ['city']
     """
-    return [field.name for field in schema if field.name not in taken and (is_text(field.type) or is_label(field.type))]
-
-
-def is_label(kind: pa.DataType) -> bool:
-    """Tell whether this type, other than text, is made for categories."""
-    return bool(pa.types.is_dictionary(kind) or pa.types.is_boolean(kind))
+    kinds = (is_text, pa.types.is_dictionary, pa.types.is_boolean)
+    return [field.name for field in schema if field.name not in taken and any(kind(field.type) for kind in kinds)]
 
 
 def key_name(key: Key) -> str:

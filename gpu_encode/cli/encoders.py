@@ -3,12 +3,10 @@
 import argparse
 import inspect
 import re
-import shlex
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import gpu_encode
-from gpu_encode.cli import former
 from gpu_encode.cli.expressions import CALLED, MARKS, class_named, read
 from gpu_encode.cli.messages import UsageError, close_match, refuse
 
@@ -59,7 +57,6 @@ def parameters_of(encoder: str) -> dict[str, Any]:
 def encoder_parameters(options: argparse.Namespace) -> dict[str, Any]:
     """Return the parameters that were given but for the columns."""
     takes = parameters_of(options.encoder)
-    refuse_former_schemes(options, takes)
     given: dict[str, Any] = {}
     for one in options.given:
         if one.name in ELSEWHERE:
@@ -67,10 +64,6 @@ def encoder_parameters(options: argparse.Namespace) -> dict[str, Any]:
         if one.name not in takes:
             raise for_others(one.option, one.name, options.encoder, takes)
         same = [other for other in options.given if other.name == one.name]
-        if former_words(one, options.encoder):
-            said = former.expression(one.name, [other.text for other in same])
-            said = shlex.quote(f"{one.name}={said}" if one.option == "--set" else said)
-            refuse(f"{one.option} {one.text!r} is not written so any more: write {one.option} {said}")
         if len(same) > 1:
             refuse(f"{same[1].option}: {one.name} is given already by {same[0].option}; give it once")
         given[one.name] = value(one, takes[one.name], options.seed)
@@ -86,6 +79,8 @@ def value(one: Given, default: Any, seed: int | None) -> Any:
     """Read the value of a parameter, whose default tells whether it is a list."""
     if one.name in ("drop", "values") and one.text[:1] not in ("[", "{"):
         return one.text if one.name == "drop" else [one.text]  # a label, or a column, may be called anything
+    if re.search("[:=]", one.text) and not MARKS.search(one.text):
+        refuse(f"{one.option}: {one.text!r} is no expression, such as '{{\"shop\": 20}}' or 'Sigmoid(k=20, f=10)'")
     said = read(one.text, one.option, seed)
     if one.name == "statistics" and isinstance(said, dict):
         refuse(f"{one.option}: a dict of keys is for Python only; use --columns, --values and --statistics")
@@ -96,7 +91,7 @@ def value(one: Given, default: Any, seed: int | None) -> Any:
 
 def named_rule(word: str, one: Given, default: Any, seed: int | None) -> Any:
     """Give the scheme, or the smoothing, that one word names; another word is a column of fold numbers."""
-    kind = former.KINDS[one.name]
+    kind = {"cv": "schemes", "smooth": "smoothing"}[one.name]
     if (name := class_named(word, kind)) is not None:
         return read(f"{name}()", one.option, seed)
     if one.name == "smooth" and word == "none":
@@ -105,26 +100,6 @@ def named_rule(word: str, one: Given, default: Any, seed: int | None) -> Any:
         known = [called for called, of in CALLED.items() if of == kind]
         refuse(f"{one.option} {word!r} is unknown{close_match(word, known)} (a number, auto, none, {', '.join(known)})")
     return word
-
-
-def former_words(one: Given, encoder: str) -> bool:
-    """Whether the text is of the language that expressions have replaced."""
-    if one.name in ("drop", "values"):
-        return one.name == "drop" and encoder == "one-hot" and "=" in one.text and one.text[:1] not in ("[", "{")
-    return re.search("[:=]", one.text) is not None and MARKS.search(one.text) is None
-
-
-def refuse_former_schemes(options: argparse.Namespace, takes: Mapping[str, Any]) -> None:
-    """Refuse options of schemes, in place of which there are expressions."""
-    words = [(one.option, one.text) for one in options.former]
-    if "order" not in takes:
-        orders = ("random", "contiguous", "interleaved")
-        words += [("order", one.text) for one in options.given if one.name == "order" and one.text in orders]
-    if words and "cv" not in takes:
-        raise for_others(f"--{words[0][0]}", "cv", options.encoder, takes)
-    if words:
-        said = former.scheme(words, "ordered" if options.encoder == "catboost" else "kfold")
-        refuse(f"--{words[0][0]} is no option any more: write --cv {shlex.quote(said)}")
 
 
 def for_others(option: str, parameter: str, encoder: str, takes: Mapping[str, Any]) -> UsageError:

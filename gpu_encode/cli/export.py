@@ -7,9 +7,9 @@ from tempfile import TemporaryDirectory
 from typing import Any
 from urllib.parse import quote
 
+from gpu_encode.cli.arguments import EXPORT
 from gpu_encode.cli.messages import one_line, refuse
 
-DIALECTS = ("duckdb", "postgres", "bigquery", "snowflake", "spark", "sqlite")
 # What errors call parameters of the exports, and what the command line calls them.
 OPTIONS = {
     "matrix=True": "--matrix",
@@ -51,8 +51,6 @@ def run(options: argparse.Namespace) -> int:
 
 def refuse_options_of_others(options: argparse.Namespace) -> None:
     """Refuse options that are for another format than the one asked for."""
-    from gpu_encode.cli.arguments import EXPORT
-
     for title, group in EXPORT.items():
         for option, *_ in group:
             given = getattr(options, option.removeprefix("--").replace("-", "_"))
@@ -80,7 +78,7 @@ def in_options(message: str) -> str:
 
 def write_folder(files: dict[str, bytes], path: Path) -> None:
     """Write a folder of files, whole or not at all."""
-    from gpu_encode.scale.files.publishing import publish
+    from gpu_encode.scale.files.staging import publish
 
     with TemporaryDirectory(dir=path.parent, prefix=f".{path.name}.") as hidden:
         made = Path(hidden, "finished")

@@ -9,11 +9,10 @@ from gpu_encode.cli.columns import Roles, key_name, roles, text_columns
 from gpu_encode.cli.encoders import ENCODERS, check_parameters, encoder_parameters
 from gpu_encode.cli.messages import on_terminal, refuse, say
 from gpu_encode.scale.files import memory
-from gpu_encode.scale.files.encoding import run_encoding
-from gpu_encode.scale.files.publishing import path_of_model
+from gpu_encode.scale.files.encoding import Choices, run_encoding
 from gpu_encode.scale.files.run import Options
 from gpu_encode.scale.files.source import find, open_source
-from gpu_encode.scale.files.staging import end_publication, is_begun, path_of
+from gpu_encode.scale.files.staging import end_publication, is_begun, path_of, path_of_model
 
 
 def run(options: argparse.Namespace) -> int:
@@ -33,17 +32,16 @@ def run(options: argparse.Namespace) -> int:
     refuse_model_as_rows(options)
     model = None if options.model is None else model_path(options)
     target = plan.targets if len(plan.targets) > 1 else next(iter(plan.targets), None)
-    choices = {"target": target, "weight": plan.weight, "groups": None, "keep_target": options.keep_target}
+    choices = Choices(target, plan.weight, None, options.keep_target, options.drop_missing_target)
     chosen = Options(
         memory.limit_of(options.memory_limit),
         overwrite=bool(options.overwrite),
         resume=options.resume,
         progress=on_terminal(),
         tables=options.tables or "auto",
+        model=model,
     )
-    summary = run_encoding(
-        rows, options.output, encoder, choices, chosen, drop_missing_target=options.drop_missing_target, model=model
-    )
+    summary = run_encoding(rows, options.output, encoder, choices, chosen)
     for line in repr(summary).splitlines():
         say(line)
     return 0
@@ -61,7 +59,7 @@ def source_of(options: argparse.Namespace) -> str | list[str]:
 
 
 def model_path(options: argparse.Namespace) -> Path:
-    """Return where the model is written to; refuse a place where it cannot be."""
+    """Return where the model is written to; refuse a path that cannot be written."""
     try:
         return path_of_model(options.model, bool(options.overwrite), "give --overwrite to replace it at the end")
     except OSError as error:
@@ -87,7 +85,7 @@ def is_empty(path: Path) -> bool:
 
 
 def refuse_model_as_rows(options: argparse.Namespace) -> None:
-    """Refuse a model in place of what is read or written."""
+    """Refuse a model that is also read or written as rows."""
     if options.model is None:
         return
     model = Path(options.model)

@@ -48,7 +48,7 @@ def describe(encoder: Any, chosen: list[int], top: int) -> dict[str, Any]:
     encoder : Encoder
         Fitted.
     chosen : list of int
-        The places of the columns to describe.
+        Numbers of the columns to describe.
     top : int
         How many categories of each.
     """

@@ -23,15 +23,15 @@ CHUNK_ROWS = 1 << 16
 
 def run(options: argparse.Namespace) -> int:
     """Run the command."""
-    place = None if options.html is None else Path(options.html)
-    if place is not None and place.exists() and not options.overwrite:
+    path = None if options.html is None else Path(options.html)
+    if path is not None and path.exists() and not options.overwrite:
         refuse(f"{options.html!r} is there already: give --overwrite to replace it")
     groups = options.groups
     parameters = encoder_parameters(options)
     check_parameters(options, encoder_of(options, parameters))
     rows = open_source(source_of(options), options.missing_text, text_columns(options, parameters))
-    if place is not None:
-        refuse_overlap(rows, place.resolve(), options.html)
+    if path is not None:
+        refuse_overlap(rows, path.resolve(), options.html)
     plan = roles(rows.schema, options, parameters)
     if len(plan.targets) != 1:
         refuse(f"--target: the report looks at one column, not {len(plan.targets)}")
@@ -53,8 +53,8 @@ def run(options: argparse.Namespace) -> int:
         n_flips=options.flips,
         random_state=options.seed or 0,
     )
-    if place is not None:
-        with whole_file(place) as file:
+    if path is not None:
+        with whole_file(path) as file:
             file.write(report.to_html().encode())
         say(f"{options.html}: the report as a page")
     told = json.dumps(report.to_dict(), indent=2, allow_nan=False) if options.json else repr(report)
@@ -68,6 +68,6 @@ def sample(rows: Source, number: int, seed: int) -> pa.Table:
     drawn = np.sort(np.random.default_rng(seed).choice(rows.n_rows, number, replace=False, shuffle=False))
     pieces = [rows.schema.empty_table()]
     for chunk in rows.chunks(rows.schema.names, Size(CHUNK_ROWS)):
-        places = drawn - chunk.first_row
-        pieces.append(chunk.table.take(places[(places >= 0) & (places < chunk.table.num_rows)]))
+        offsets = drawn - chunk.first_row
+        pieces.append(chunk.table.take(offsets[(offsets >= 0) & (offsets < chunk.table.num_rows)]))
     return pa.concat_tables(pieces)

@@ -7,7 +7,7 @@ from typing import Any
 import gpu_encode
 from gpu_encode.cli.fit_transform import nothing_to_do, refuse_model_as_rows, source_of
 from gpu_encode.cli.messages import on_terminal, refuse, say
-from gpu_encode.scale.files.disk_tables import is_table
+from gpu_encode.scale.files.new_rows import is_table
 from gpu_encode.scale.files.staging import end_publication
 
 

@@ -54,8 +54,8 @@ ARRAYS = ("numpy", "cupy")
 # method that `dispatch` wraps: it is given the encoder, and what the method was given.
 ENGINES = {
     "dask": "gpu_encode.scale.dask",
-    "spark": "gpu_encode.scale.engines.spark",
-    "ray": "gpu_encode.scale.engines.ray",
+    "spark": "gpu_encode.scale.engines.calls",
+    "ray": "gpu_encode.scale.engines.calls",
 }
 
 

@@ -7,10 +7,6 @@ from typing import NamedTuple
 
 from gpu_encode.words.errors.values import RowError
 
-KEPT = (
-    "What is finished ({megabytes:,.1f} MB) is kept in {folder}: the same call with resume=True (--resume) goes on "
-    "from it. Delete the folder if you do not want that."
-)
 LEAVE_OUT = (
     '. Leave such rows out by drop_missing_target=True (--drop-missing-target), or pass missing_target="keep" '
     "(--missing-target keep): most encoders then encode them, and learn nothing of them but their categories."
@@ -40,27 +36,6 @@ def unknown_format(path: str, suffixes: Sequence[str]) -> ValueError:
     """Error for a file whose suffix says nothing."""
     hint = did_you_mean(PurePath(path).suffix, suffixes)
     return ValueError(f"{path!r}: no known format has this suffix.{hint} Choose from {', '.join(suffixes)}.")
-
-
-def other_kind(text: str, is_folder: bool) -> FileExistsError:
-    """Error for a destination that is to be a folder and is a file, or the other way round."""
-    kinds = ("folder", "file") if is_folder else ("file", "folder")
-    return FileExistsError(f"the destination {text!r} is to be a {kinds[0]}, and is a {kinds[1]}. Name another.")
-
-
-def already_there(text: str) -> FileExistsError:
-    """Error for a destination that is there."""
-    return FileExistsError(
-        f"the destination {text!r} is there already. Give overwrite=True (--overwrite) to replace it at the end."
-    )
-
-
-def holds_others(text: str, other: str) -> FileExistsError:
-    """Error for a destination folder with something else than rows."""
-    return FileExistsError(
-        f"the destination {text!r} holds {other!r}, which is no file of rows, and would go away with the folder. "
-        "Remove it, or name another."
-    )
 
 
 class SourceChangedError(ValueError):
@@ -122,15 +97,6 @@ class CategoriesError(ValueError):
             "or encode fewer columns at a time."
         )
         self.n_categories = n_categories
-
-
-def not_added(engine: str, call: str) -> TypeError:
-    """Error for a call that changes what is known by rows of an engine."""
-    instead = {
-        "partial_fit": "Fit another encoder of the same parameters and merge: encoder.merge(clone(encoder).fit(X, y)).",
-        "forget": "Fit it anew to the rows that stay.",
-    }
-    return TypeError(f"{call} does not take rows of {engine}. {instead[call]}")
 
 
 class NotShuffledError(ValueError):

@@ -60,7 +60,7 @@ class Files(NamedTuple):
 
 
 def files_of(options: argparse.Namespace) -> Files:
-    """Give the places in the folder that is asked for."""
+    """Give the paths in the folder that is asked for."""
     folder: Path = options.folder.resolve()
     return Files(folder / "rows", folder / "encodings", folder / "encoder.model")
 

@@ -32,7 +32,7 @@ SINGLE_CUSTOMERS = 1 << 41
 
 
 def zipf(random: np.random.Generator, most: int, size: int) -> Whole:
-    """Draw ranks 1 to `most` with shares of 1/rank, exactly: an octave, a place in it, and rejection.
+    """Draw ranks 1 to `most` with shares of 1/rank, exactly: an octave, a number in it, and rejection.
 
     No logarithm decides, which other processors would round otherwise.
     """

@@ -27,10 +27,10 @@ class Sample:
     values: Any
     counts: Whole
 
-    def places(self, table: Any) -> Whole:
+    def indices(self, table: Any) -> Whole:
         """Place of each row's category among those chosen; -1 of others."""
-        places = pc.fill_null(pc.index_in(table[self.name], value_set=self.values), -1)
-        return np.asarray(places.to_numpy(zero_copy_only=False))
+        indices = pc.fill_null(pc.index_in(table[self.name], value_set=self.values), -1)
+        return np.asarray(indices.to_numpy(zero_copy_only=False))
 
     def expect(self, everything: Whole, dtype: str) -> tuple[Whole, Whole]:
         """Encodings by category and fold, and of new rows, from counts of all rows, in whole numbers of Python."""
@@ -89,8 +89,8 @@ def count(rows: Rows, source: list[Path], samples: list[Sample]) -> Whole:
         cell = 2 * file.folds.astype(np.int64) + file.table[TARGET].to_numpy()
         everything += np.bincount(cell, minlength=2 * N_FOLDS).reshape(N_FOLDS, 2)
         for sample in samples:
-            places = sample.places(file.table)
-            cells = (places * np.int64(2 * N_FOLDS) + cell)[places >= 0]
+            indices = sample.indices(file.table)
+            cells = (indices * np.int64(2 * N_FOLDS) + cell)[indices >= 0]
             sample.counts += np.bincount(cells, minlength=sample.counts.size).reshape(sample.counts.shape)
     return everything
 
@@ -101,9 +101,9 @@ def compare(file: File, given: Any, samples: list[Sample], tables: tuple[Whole, 
     if not given[TARGET].combine_chunks().equals(file.table[TARGET].combine_chunks()):
         wrong.append(f"rows from {file.first} on: {TARGET} is not that of the source")
     for sample, training in zip(samples, tables, strict=True):
-        places = sample.places(file.table)
-        chosen = np.flatnonzero(places >= 0)
-        encodings, expected = given[sample.name].to_numpy()[chosen], training[places[chosen], file.folds[chosen]]
+        indices = sample.indices(file.table)
+        chosen = np.flatnonzero(indices >= 0)
+        encodings, expected = given[sample.name].to_numpy()[chosen], training[indices[chosen], file.folds[chosen]]
         words = f"u{training.itemsize}"
         differ = chosen[encodings.view(words) != expected.view(words)]
         n_compared += len(chosen)

@@ -42,9 +42,9 @@ class Dataset:
     time: str | None = None
     said: str = ""
 
-    def rows(self, places: np.ndarray) -> tuple[pd.DataFrame, np.ndarray]:
+    def rows(self, numbers: np.ndarray) -> tuple[pd.DataFrame, np.ndarray]:
         """Give some rows and their targets."""
-        return self.X.iloc[places].reset_index(drop=True), self.y[places]
+        return self.X.iloc[numbers].reset_index(drop=True), self.y[numbers]
 
 
 def adult(table: pd.DataFrame) -> Dataset:

@@ -35,14 +35,14 @@ class Indicators:
     def __array__(self, dtype: Any = None, copy: Any = None) -> Array:
         """Column of the one in each row; -1 where a row has no one or several, or anything else."""
         if hasattr(self.matrix, "indptr"):
-            return sparse_places(self.matrix)
+            return sparse_positions(self.matrix)
         dense = np.asarray(self.matrix)
         ones = dense == 1
         right = (np.count_nonzero(ones, axis=1) == 1) & (np.count_nonzero(dense, axis=1) == 1)
         return np.where(right, ones.argmax(axis=1), -1)
 
 
-def sparse_places(matrix: Any) -> Array:
+def sparse_positions(matrix: Any) -> Array:
     """Column of the one in each row of a CSR matrix."""
     n_rows = matrix.shape[0]
     if not np.array_equal(matrix.indptr, np.arange(n_rows + 1)) or not np.all(matrix.data == 1):

@@ -28,17 +28,17 @@ def by_value(rows: Rows) -> list[Array]:
 def by_appearance(rows: Rows, first: int = 0) -> list[Array]:
     """Place of each row's value among the values in the order in which they come."""
     values, begun = np.unique(rows.codes, return_index=True)
-    places = np.zeros(int(values.max()) + 1, np.int64)
-    places[values[np.argsort(begun)]] = np.arange(first, first + len(values))
-    return [places[rows.codes]]
+    numbers = np.zeros(int(values.max()) + 1, np.int64)
+    numbers[values[np.argsort(begun)]] = np.arange(first, first + len(values))
+    return [numbers[rows.codes]]
 
 
 def by_frequency(rows: Rows) -> list[Array]:
     """Place of each row's value from the most frequent on, ties by value."""
     counts = np.bincount(rows.codes)
-    places = np.empty(len(counts), np.int64)
-    places[np.lexsort((np.arange(len(counts)), -counts))] = np.arange(len(counts))
-    return [places[rows.codes]]
+    numbers = np.empty(len(counts), np.int64)
+    numbers[np.lexsort((np.arange(len(counts)), -counts))] = np.arange(len(counts))
+    return [numbers[rows.codes]]
 
 
 def evidence(rows: Rows, folds: Array | None = None, least: int = 1, r: float = 1.0) -> list[Array]:

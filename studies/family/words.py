@@ -28,8 +28,8 @@ def of_md5(value: str | int) -> int:
 
 def components(rows: Rows, component: Callable[[str | int], int] = of_murmur) -> list[Array]:
     """Component of each row's value."""
-    places = np.zeros(rows.categories, np.int64)
+    numbers = np.zeros(rows.categories, np.int64)
     words = words_of(rows.categories).to_pylist() if rows.keys == "text" else range(rows.categories)
     for code in np.flatnonzero(np.bincount(rows.codes)):
-        places[code] = component(words[code])
-    return [places[rows.codes]]
+        numbers[code] = component(words[code])
+    return [numbers[rows.codes]]

@@ -54,9 +54,9 @@ def blend_folds(folds: list[np.ndarray], targets: list[np.ndarray]) -> tuple[lis
     """Choose the share on all folds but one, and score the blend on this one; for each fold."""
     areas, shares = [], []
     for number, (held, y) in enumerate(zip(folds, targets, strict=True)):
-        others = [place for place in range(len(folds)) if place != number]
+        others = [other for other in range(len(folds)) if other != number]
         blend = ge.ConvexBlend(grid=SHARES)
-        blend.fit(np.concatenate([folds[place] for place in others]), np.concatenate([targets[i] for i in others]))
+        blend.fit(np.concatenate([folds[other] for other in others]), np.concatenate([targets[i] for i in others]))
         areas.append(float(roc_auc_score(y, blend.predict(held))))
         shares.append(float(blend.weights_[0]))
     return areas, shares

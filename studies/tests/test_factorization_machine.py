@@ -38,13 +38,13 @@ def test_the_gradient_is_that_of_the_loss(drawn):
     np.add.at(weights, lines, of_score[:, None])
     np.add.at(factors, lines, of_factors)
     for made, parameter in ((weights, machine.weights), (factors, machine.factors)):
-        for place in np.ndindex(parameter.shape):
+        for index in np.ndindex(parameter.shape):
             losses = []
             for change in (1e-6, -2e-6):
-                parameter[place] += change
+                parameter[index] += change
                 losses.append(loss(machine, lines, y))
-            parameter[place] += 1e-6
-            assert made[place] == pytest.approx((losses[0] - losses[1]) / 2e-6, rel=1e-5, abs=1e-6)
+            parameter[index] += 1e-6
+            assert made[index] == pytest.approx((losses[0] - losses[1]) / 2e-6, rel=1e-5, abs=1e-6)
 
 
 def test_it_learns_what_pairs_say_and_no_column_alone():

@@ -9,7 +9,7 @@ LIMITS = {
     "fit_transform": (32, 330),
     "transform": (15, 100),
     "OneHotEncoder": (34, 230),
-    "encode_dataset": (55, 735),
+    "encode_dataset": (51, 730),
 }
 
 

@@ -16,7 +16,7 @@ FILES = "gpu_encode/scale/files"
     ("changed", "nearest"),
     [
         (
-            "gpu_encode/scale/files/publishing.py",
+            "gpu_encode/scale/files/staging.py",
             ["tests/scale/files/test_publishing.py", "tests/scale/files/test_stores.py"],
         ),
         ("cpu_fallback/compiled/sums.py", ["tests/cpu_fallback/test_sums.py"]),

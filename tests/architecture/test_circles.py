@@ -15,7 +15,6 @@ REASONS = {
         "gpu_encode.scale.files.files",
         "gpu_encode.scale.files.formats",
     ): "a format is known by a file, a file read by it",
-    ("gpu_encode.cli.arguments", "gpu_encode.cli.export"): "an option's help lists formats, whose work reads options",
     ("gpu_encode.study.leaks.page", "gpu_encode.study.leaks.report"): "a report writes itself as a page",
     (
         "gpu_encode.cuda.counting",

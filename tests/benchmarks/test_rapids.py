@@ -1,4 +1,4 @@
-"""`python -m benchmarks.rapids` from end to end, pandas in cuDF's place: what it judges, refuses and keeps."""
+"""`python -m benchmarks.rapids` from end to end, pandas for cuDF: what it judges, refuses and keeps."""
 
 import json
 import sys
@@ -93,7 +93,7 @@ def test_ours_is_not_believed_and_the_cpu_must_have_our_bits(monkeypatch):
 
 @pytest.mark.parametrize("work", [name for name in job.WORKS if name != "mean"])
 def test_the_own_prior_is_that_of_the_visible_rows(work, monkeypatch):
-    # So few rows of a category that the prior weighs more, and places of an order that have ten digits.
+    # So few rows of a category that the prior weighs more, and ranks in an order that have ten digits.
     sizes = {"rows": 1100 if work == "ordered" else 40, "categories": 30}
     assert answer("ours-own-prior", work, **sizes)["status"] == "right"
     encoding_of = contenders.encoding_of

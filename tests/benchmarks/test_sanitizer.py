@@ -35,7 +35,7 @@ def step(tmp_path):
 
 
 def stand_in(folder, log, errors=0):
-    """Put a program in the place of compute-sanitizer."""
+    """Put a program where compute-sanitizer is looked for."""
     program = folder / "compute-sanitizer"
     program.parent.mkdir(parents=True, exist_ok=True)
     program.write_text(RECORD.format(python=sys.executable, log=str(log), errors=errors))

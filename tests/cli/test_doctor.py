@@ -78,7 +78,7 @@ class Driver:
         count._obj.value = 1
         return self.error
 
-    def cuDeviceGet(self, device: Any, place: int) -> int:
+    def cuDeviceGet(self, device: Any, number: int) -> int:
         return 0
 
     def cuDeviceGetName(self, name: Any, size: int, device: Any) -> int:

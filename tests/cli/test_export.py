@@ -9,7 +9,8 @@ from pyarrow import feather
 
 import gpu_encode
 from gpu_encode.cli import main
-from gpu_encode.cli.export import DIALECTS
+from gpu_encode.cli.arguments import DIALECTS, EXPORT
+from gpu_encode.cli.export import FORMATS
 
 duckdb = pytest.importorskip("duckdb")
 pytest.importorskip("sqlglot")
@@ -117,7 +118,8 @@ def test_mistakes(run: Callable[[str], None], refused: Callable[[str], str], cap
     assert "--matrix is for --to onnx, not sql" in refused(f"{QUERY} orders --overwrite --matrix")
 
 
-def test_dialects_are_those_of_the_export() -> None:
+def test_formats_and_dialects_are_those_of_the_export() -> None:
     from gpu_encode.serve.export.sql import values
 
-    assert DIALECTS == values.DIALECTS
+    assert next(words for option, words, *_ in EXPORT[""] if option == "--to") == [*FORMATS]
+    assert tuple(DIALECTS) == values.DIALECTS

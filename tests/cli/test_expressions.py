@@ -1,4 +1,4 @@
-"""Expressions of public names are read as Python reads them, and nothing else is; former words say what to write."""
+"""Expressions of public names are read as Python reads them, and nothing else is."""
 
 import shlex
 
@@ -130,6 +130,10 @@ def test_attacks_and_mistakes_are_one_line(text: str, monkeypatch: pytest.Monkey
         ("--smooth 2 --smooth 3", "--smooth: smooth is given already by --smooth; give it once"),
         ("--smooth 2 --set smooth=3", "--set: smooth is given already by --smooth; give it once"),
         ("--encoder count --cv 3", "--cv is for --encoder catboost or cluster or gradient or"),
+        ("--smooth shop=20", "--smooth: 'shop=20' is no expression, such as '{\"shop\": 20}' or 'Sigmoid(k=20, f=10)'"),
+        ("--cv group:groups=region", "--cv: 'group:groups=region' is no expression"),
+        ("--hierarchy zip=prefix:4,3", "--hierarchy: 'zip=prefix:4,3' is no expression"),
+        ("--set prior=city=0.2", "--set: 'city=0.2' is no expression"),
         ("--order value", "--order is for --encoder ordinal, not target"),
     ],
 )  # fmt: skip
@@ -167,65 +171,3 @@ def test_refusals(line: str, message: str) -> None:
 )  # fmt: skip
 def test_parameters(line: str, name: str, value: str) -> None:
     assert repr(parameters(line)[name]) == value
-
-
-# Former words, and what is to be written in their place.
-FORMER = [
-    ("--smooth m=10", "--smooth 'MEstimate(10)'"),
-    ("--smooth sigmoid:k=20,f=10", "--smooth 'Sigmoid(k=20, f=10)'"),
-    ("--smooth eb:anova,pooled", "--smooth 'EmpiricalBayes(\"anova\", pooled=True)'"),
-    ("--smooth city=2 --smooth city+zip=none", "--smooth '{\"city\": 2, (\"city\", \"zip\"): 0}'"),
-    ("--smooth m=m=2 --smooth zip=eb:tau=between",
-     "--smooth '{\"m\": MEstimate(2), \"zip\": EmpiricalBayes(tau=\"between\")}'"),
-    ("--prior city=0.2 --prior zip=mean", "--prior '{\"city\": 0.2, \"zip\": \"mean\"}'"),
-    ("--set prior=city=0.2", "--set 'prior={\"city\": 0.2}'"),
-    ("--hierarchy zip=zip4,zip3 --hierarchy url=parts:.,from_end",
-     "--hierarchy '{\"zip\": [\"zip4\", \"zip3\"], \"url\": Parts(\".\", from_end=True)}'"),
-    ("--hierarchy zip=prefix:4,3", "--hierarchy '{\"zip\": Prefixes(4, 3)}'"),
-    ("--hierarchy ip=bits:24,16,8", "--hierarchy '{\"ip\": Bits(24, 16, 8)}'"),
-    ("--handle-unknown city=nan,zip=0.5", "--handle-unknown '{\"city\": \"nan\", \"zip\": 0.5}'"),
-    ("--encoder statistic --statistics mean,quantile:0.9", "--statistics '[\"mean\", (\"quantile\", 0.9)]'"),
-    ("--encoder catboost --priors city=0,0.5 --priors zip=1", "--priors '{\"city\": [0, 0.5], \"zip\": [1]}'"),
-    ("--encoder weight-of-evidence --regularization a=0.5", "--regularization '{\"a\": 0.5}'"),
-    ("--encoder one-hot --drop city=Bonn --drop city+day=Bonn+3",
-     "--drop '{\"city\": \"Bonn\", (\"city\", \"day\"): (\"Bonn\", 3)}'"),
-    ("--scheme loo", "--cv loo"),
-    ("--fold-column fold", "--cv fold"),
-    ("--folds 7 --stratify", "--cv 'KFold(n_splits=7, stratify=True)'"),
-    ("--order interleaved --blow-up", "--cv 'KFold(blow_up=True, order=\"interleaved\")'"),
-    ("--folds 3 --folds-by shop,day", "--cv 'KFold(n_splits=3, by=[\"shop\", \"day\"])'"),
-    ("--groups 2024 --folds 3", "--cv 'GroupKFold(groups=\"2024\", n_splits=3)'"),
-    ("--scheme time --time day --half-life 7d --gap 1", "--cv 'TimeFolds(time=\"day\", half_life=\"7d\", gap=1)'"),
-    ("--encoder catboost --permutations 4 --no-average --burn-in 0.1",
-     "--cv 'Ordered(n_permutations=4, average=False, burn_in=0.1)'"),
-    ("--scheme holdout --mask held --new-rows all", "--cv 'Holdout(mask=\"held\", new_rows=\"all\")'"),
-    ("--scheme city=loo --scheme shop+city=group:groups=region,folds=3",
-     "--cv '{\"city\": LeaveOneOut(), (\"shop\", \"city\"): GroupKFold(groups=\"region\", n_splits=3)}'"),
-    ("--scheme zip=ordered:no-shuffle --scheme city=kfold:folds-by=a+b,seed=2",
-     "--cv '{\"zip\": Ordered(shuffle=False), \"city\": KFold(by=[\"a\", \"b\"], random_state=2)}'"),
-    ("--scheme time:time=day,window=30", "--cv 'TimeFolds(time=\"day\", window=30)'"),
-]  # fmt: skip
-
-
-@pytest.mark.parametrize(("line", "instead"), FORMER, ids=[line for line, _ in FORMER])
-def test_former_words_say_the_expression_that_stands_for_them(line: str, instead: str) -> None:
-    with pytest.raises(UsageError) as refusal:
-        parameters(line)
-    said = str(refusal.value)
-    assert said.endswith(f" any more: write {instead}")
-    encoder = line[: line.index(" --", 2)] if line.startswith("--encoder") else ""
-    assert parameters(f"{encoder} {instead}").keys() & {shlex.split(instead)[0].lstrip("-"), "prior", "handle_unknown"}
-
-
-@pytest.mark.parametrize(
-    ("line", "message"),
-    [
-        ("--scheme tme:time=day", "'tme' in 'tme:time=day' is unknown; did you mean 'time'?"),
-        ("--smooth sigmod:k=2", "--smooth: 'sigmod' in 'sigmod:k=2' is unknown; did you mean 'Sigmoid'?"),
-        ("--encoder count --folds 3", "--folds is for --encoder catboost or"),
-    ],
-)
-def test_former_words_that_were_wrong(line: str, message: str) -> None:
-    with pytest.raises(UsageError) as refusal:
-        parameters(line)
-    assert message in str(refusal.value)

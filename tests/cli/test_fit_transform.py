@@ -271,31 +271,31 @@ def test_a_full_disk_leaves_neither_output_nor_model(
     assert {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file()} == before
 
 
-@pytest.mark.parametrize("place", ["codes.parquet", "codes"])
+@pytest.mark.parametrize("path", ["codes.parquet", "codes"])
 @pytest.mark.usefixtures("pieces")
-def test_one_rule_for_what_is_overwritten(run: Run, refused: Refused, place: str) -> None:
+def test_one_rule_for_what_is_overwritten(run: Run, refused: Refused, path: str) -> None:
     fit = "fit-transform in {} --target sold --columns city"
     run(f"{fit.format('other.parquet')} --model x.model")
-    for line in (fit.format(place), f"transform in {place} --model x.model"):
+    for line in (fit.format(path), f"transform in {path} --model x.model"):
         run(line)
-        assert f"the destination '{place}' is there already. Give overwrite=True (--overwrite)" in refused(line)
+        assert f"the destination '{path}' is there already. Give overwrite=True (--overwrite)" in refused(line)
         run(line)
-        assert read_rows(place).num_rows == 200
+        assert read_rows(path).num_rows == 200
     said = refused(f"{fit.format('third.parquet')} --model x.model")
     assert said.endswith("the model 'x.model' is there already: give --overwrite to replace it at the end")
 
 
-@pytest.mark.parametrize("place", ["codes.parquet", "codes"])
+@pytest.mark.parametrize("path", ["codes.parquet", "codes"])
 @pytest.mark.usefixtures("pieces")
-def test_a_finished_run_has_nothing_to_go_on_with(place: str, capsys: pytest.CaptureFixture[str]) -> None:
-    line = f"fit-transform in {place} --model x.model --target sold --columns city --resume".split()
+def test_a_finished_run_has_nothing_to_go_on_with(path: str, capsys: pytest.CaptureFixture[str]) -> None:
+    line = f"fit-transform in {path} --model x.model --target sold --columns city --resume".split()
     assert main(line) == 0
     before = {path: path.stat().st_mtime_ns for path in Path().rglob("*")}
     capsys.readouterr()
-    for words in (line, f"transform in {place} --model x.model --resume".split()):
+    for words in (line, f"transform in {path} --model x.model --resume".split()):
         assert main(words) == 0
         [said] = capsys.readouterr().err.splitlines()
-        assert said.startswith(f"gpu-encode: nothing to do: {place} is there, newer than what it is made of")
+        assert said.startswith(f"gpu-encode: nothing to do: {path} is there, newer than what it is made of")
     assert {path: path.stat().st_mtime_ns for path in Path().rglob("*")} == before
     # Rows that have changed since are another matter, and so is a model that is not there.
     Path("x.model").rename("y.model")

@@ -6,7 +6,7 @@ import pytest
 import cpu_fallback
 from cpu_fallback import compiled
 from cpu_fallback.compiled.threads import set_threads
-from gpu_encode.study.tuning.stages import HeldOut, Stage
+from gpu_encode.study.tuning.working_response import HeldOut, WorkingResponse
 
 pytestmark = pytest.mark.host
 N = 140_000
@@ -62,7 +62,7 @@ def test_moments_of_log_odds_have_the_bits_of_their_definition(weight):
     offset[:3] = 0.0, 12.0, -12.0
     visibility = 1 - np.eye(5, dtype=np.int64)
     plain, fused = (
-        Stage.at(HeldOut.of(ops, FOLDS, visibility, weight), True, values, 0, offset)
+        WorkingResponse.at(HeldOut.of(ops, FOLDS, visibility, weight), True, values, 0, offset)
         for ops in (cpu_fallback, compiled)
     )
     for name in ("response", "information", "likelihood"):

@@ -49,9 +49,9 @@ class TargetEncoding:
         for row, key in enumerate(keys_of(frame, group)):
             cell = result[key] if folds is None else result[folds[row], key]
             cell[0] += 1 if folds is not None else key[0] is not None
-            for place, target in enumerate(self.targets, start=1):
+            for number, target in enumerate(self.targets, start=1):
                 value = frame[target].iloc[row]
-                cell[place] += 0.0 if pd.isna(value) else value
+                cell[number] += 0.0 if pd.isna(value) else value
         return dict(result)
 
     def transform(self, partition):
@@ -60,23 +60,23 @@ class TargetEncoding:
         names, columns = [], []
         for group, (by_key, by_fold) in zip(self.groups, self.tables, strict=True):
             keys = keys_of(partition, group)
-            for place, target in enumerate(self.targets, start=1):
+            for number, target in enumerate(self.targets, start=1):
                 names.append(f"TE_{'_'.join(group)}_{target}")
                 columns.append(
                     [
-                        self.shrink(by_key.get(key), by_fold.get((fold, key)), place, self.means[target])
+                        self.shrink(by_key.get(key), by_fold.get((fold, key)), number, self.means[target])
                         for key, fold in zip(keys, folds, strict=True)
                     ]
                 )
         return pd.DataFrame(dict(zip(names, columns, strict=True)), index=partition.index).astype(np.float32)
 
-    def shrink(self, everywhere, in_fold, place, mean):
+    def shrink(self, everywhere, in_fold, number, mean):
         # The table by fold is the left side of the join: what the fold has not is not found.
         if everywhere is None or (self.kfold > 1 and in_fold is None):
             return mean
-        n, s = everywhere[0], everywhere[place]
+        n, s = everywhere[0], everywhere[number]
         if self.kfold > 1:
-            n, s = n - in_fold[0], s - in_fold[place]
+            n, s = n - in_fold[0], s - in_fold[number]
         with np.errstate(divide="ignore", invalid="ignore"):
             result = np.float64(s + self.p_smooth * mean) / (n + self.p_smooth)
         return mean if np.isnan(result) else result

@@ -1,4 +1,4 @@
-"""Every Python block of guides and notebooks runs, with pandas in cuDF's place where no GPU is; tables are looked up.
+"""Every Python block of guides and notebooks runs, with pandas for cuDF where no GPU is; tables are looked up.
 
 Blocks that are called `python cuml` run on cuML where it is, and on its formulas where pandas stands in for cuDF.
 """

@@ -69,9 +69,9 @@ def test_a_row_sees_its_own_target_through_their_prior_and_not_through_ours():
         made.fit_transform(frame[["shop"]], changed) - made.fit_transform(frame[["shop"]], target)
         for made in (OfCuML(), TargetEncoder(cv=INTERLEAVED, smooth=0))
     ]
-    place = np.flatnonzero(alone)[0]
-    assert np.asarray(moved[0])[place, 0] == 1000.0 / 64
-    assert np.asarray(moved[1])[place, 0] == 0.0
+    row = np.flatnonzero(alone)[0]
+    assert np.asarray(moved[0])[row, 0] == 1000.0 / 64
+    assert np.asarray(moved[1])[row, 0] == 0.0
 
 
 def test_their_folds_can_be_given():

@@ -41,7 +41,7 @@ def assert_laws(table):
         for learner in ("tree", "boosting"):
             train, test = by_name[f"{learner}, training"], by_name[f"{learner}, new rows"]
             without = float(alone[f"{learner}, new rows"])
-            if row["which"] == "cures":
+            if row["effect"] == "cures":
                 # No wider than without the column: a model fits its training rows a little in any case.
                 assert train - test < max(scores(alone)[f"{learner}, training"] - without, 0) + 0.03
                 assert abs(test - without) < 0.02

@@ -115,8 +115,8 @@ def test_no_request_is_dropped_while_models_are_replaced(service, served):
             answers = await load_and_replace(client)
             return answers, (await client.post("/encode", json=ROWS)).json()
 
-    with served(service.app) as place:
-        answers, last = asyncio.run(run(*place))
+    with served(service.app) as address:
+        answers, last = asyncio.run(run(*address))
     assert last == expected[-1]
     for of_client in answers:
         # Each answer is that of one model, and no client is answered by an older one than before.

@@ -1,7 +1,7 @@
 """The limit: loops with nothing around them, in the fastest of several arrangements for the rows at hand.
 
 Nothing is validated, texts are known by 64 bits of hash, sums of reals are plain float sums, folds are row number
-modulo five, the prior is the mean of all rows, or of the rows before a place near by in an order.
+modulo five, the prior is the mean of all rows, or of the rows before a rank near by in an order.
 """
 
 import time
@@ -102,8 +102,8 @@ class Loops:
         low, size = int(extremes.min()), int(extremes.max() - extremes.min()) + 1
         if not self.way.compact:
             return keys, low, size
-        codes, places = np.empty(len(keys), np.int32), np.zeros(size, np.int32)
-        return codes, 0, self.loops.number_by_first_row(keys, low, places, codes)
+        codes, numbers = np.empty(len(keys), np.int32), np.zeros(size, np.int32)
+        return codes, 0, self.loops.number_by_first_row(keys, low, numbers, codes)
 
     def number_text(self) -> tuple[Array, int, int]:
         """Numbers by a hash table; several threads fill one each, and these become one."""
@@ -112,8 +112,8 @@ class Loops:
         tables = run_together([partial(loops.number_text, *self.text, codes, *piece) for piece in pieces])
         slots, count = tables[0]
         for (start, stop), (others, n_others) in zip(pieces[1:], tables[1:], strict=True):
-            slots, places, count = loops.join_tables(slots, count, others, n_others)
-            split(loops.renumber, stop - start, codes[start:stop], places)
+            slots, numbers, count = loops.join_tables(slots, count, others, n_others)
+            split(loops.renumber, stop - start, codes[start:stop], numbers)
         return codes, 0, count
 
     def sum(self, kernel: Any, size: int, dtype: Any, *arguments: Any) -> Array:

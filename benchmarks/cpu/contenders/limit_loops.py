@@ -9,7 +9,7 @@ compiled: Any = numba.njit(nogil=True, cache=True, boundscheck=False)
 TILE = 128
 FIRST_SLOTS = 1 << 12
 FIRST_FACTOR, SECOND_FACTOR = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xD1B54A32D192ED03)
-# A place that is no signed number is never counted from the end, and that is a test less for each.
+# An index that is no signed number is never counted from the end, and that is a test less for each.
 ONE = np.uint64(1)
 BYTES_OF_WORD = 8
 
@@ -25,14 +25,14 @@ def find_extremes(keys, both, start, stop):
 
 
 @compiled
-def number_by_first_row(keys, low, places, codes):
+def number_by_first_row(keys, low, numbers, codes):
     count = 0
     for i in range(len(keys)):
         value = np.uint64(keys[i] - low)
-        code = places[value]
+        code = numbers[value]
         if code == 0:
             count += 1
-            code = places[value] = count
+            code = numbers[value] = count
         codes[i] = code - 1
     return count
 
@@ -45,7 +45,7 @@ def mix(word):
 
 @compiled
 def hash_text(words, start, stop):
-    """Hash the bytes of a text; `words` are the eight bytes from each place on."""
+    """Hash the bytes of a text; `words` are the eight bytes from each position on."""
     mixed = np.uint64(stop - start) * SECOND_FACTOR
     position = start
     while position < stop:
@@ -115,7 +115,7 @@ def number_text(words, offsets, codes, start, stop):
 @compiled
 def join_tables(slots, count, others, n_others):
     """Add the keys of a second table to a first; gives it, for it may have grown, and their numbers in it."""
-    places = np.empty(n_others, dtype=np.int32)
+    numbers = np.empty(n_others, dtype=np.int32)
     while 2 * (count + n_others) > len(slots) // 2:
         slots = grow(slots)
     mask = len(slots) // 2 - 1
@@ -130,15 +130,15 @@ def join_tables(slots, count, others, n_others):
         if slots[2 * slot + 1] == 0:
             count += 1
             slots[2 * slot], slots[2 * slot + 1] = key, count
-        places[number - 1] = slots[2 * slot + 1] - 1
-    return slots, places, count
+        numbers[number - 1] = slots[2 * slot + 1] - 1
+    return slots, numbers, count
 
 
 @compiled
-def renumber(codes, places, start, stop):
+def renumber(codes, numbers, start, stop):
     for row in range(start, stop):
         i = np.uint64(row)
-        codes[i] = places[np.uint64(codes[i])]
+        codes[i] = numbers[np.uint64(codes[i])]
 
 
 @compiled
@@ -237,7 +237,7 @@ def gather_shares(codes, low, table, n_folds, out, start, stop):
 
 @compiled
 def encode_ordered(codes, low, labels, cells, smooth, out):
-    """Earlier rows of the category; the prior is the mean of rows before a place of nine binary digits and zeros."""
+    """Earlier rows of the category; the prior is the mean of rows before a rank of nine binary digits and zeros."""
     step, end, total, share = 1, 512, 0.0, smooth * np.nan
     for i in range(len(codes)):
         if i == end:

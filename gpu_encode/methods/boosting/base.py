@@ -5,17 +5,16 @@ from dataclasses import dataclass
 from typing import Any, Literal, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator
-from sklearn.utils import Tags
 from sklearn.utils.validation import _check_feature_names, check_is_fitted
 
 from cpu_fallback.exact import Floats
-from gpu_encode.encoders.base import accept_categories, table_with_names
+from gpu_encode.encoders.base import table_with_names
 from gpu_encode.fitting.inputs import Inputs
 from gpu_encode.methods.boosting.features import Features, find_borders
 from gpu_encode.methods.boosting.models import Loss
 from gpu_encode.methods.boosting.training import Problem, Settings, train
 from gpu_encode.methods.boosting.trees import Tree
+from gpu_encode.methods.predictor import Predictor
 from gpu_encode.schemes import Ordered
 from gpu_encode.schemes.plans import check_random_state, read_seed
 from gpu_encode.seam.ops import host
@@ -32,7 +31,7 @@ MOST_EXACT_ROWS = 200
 
 
 @dataclass(eq=False, repr=False)
-class OrderedBoosting(BaseEstimator):
+class OrderedBoosting(Predictor):
     """A booster of oblivious trees; subclasses say which loss."""
 
     mode: Literal["ordered", "plain", "exact"] = "ordered"
@@ -112,6 +111,3 @@ class OrderedBoosting(BaseEstimator):
         for tree in self.trees_:
             predictions += tree.predict(features)
         return predictions
-
-    def __sklearn_tags__(self) -> Tags:
-        return accept_categories(super().__sklearn_tags__())

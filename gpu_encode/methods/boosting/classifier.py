@@ -4,21 +4,20 @@ from dataclasses import dataclass
 from typing import Self
 
 import numpy as np
-from sklearn.base import ClassifierMixin
 from sklearn.utils import Tags
 
 from cpu_fallback.elementary import exp
 from cpu_fallback.exact import Floats
-from cpu_fallback.types import Array
 from gpu_encode.fitting.inputs import Inputs
 from gpu_encode.methods.boosting.base import OrderedBoosting
 from gpu_encode.methods.boosting.models import log_loss
+from gpu_encode.methods.predictor import ScoringClassifier
 from gpu_encode.sums import targets
 from gpu_encode.words.annotations import Table
 
 
 @dataclass(eq=False, repr=False)
-class OrderedBoostingClassifier(ClassifierMixin, OrderedBoosting):
+class OrderedBoostingClassifier(ScoringClassifier, OrderedBoosting):
     """Boost oblivious trees for the log loss of two classes, as CatBoost's papers define it: a reference, not quick.
 
     Parameters
@@ -137,20 +136,6 @@ class OrderedBoostingClassifier(ClassifierMixin, OrderedBoosting):
         """
         second = 1.0 / (1.0 + exp(-self._predict_raw(X)))
         return np.stack([1.0 - second, second], axis=1)
-
-    def predict(self, X: Table) -> Array:
-        """Give the class of the greater probability.
-
-        Parameters
-        ----------
-        X : table of shape (n_rows, n_columns)
-            Rows, in the columns of fit.
-
-        Returns
-        -------
-        ndarray of shape (n_rows,)
-        """
-        return self.classes_[(self._predict_raw(X) > 0).astype(np.intp)]
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

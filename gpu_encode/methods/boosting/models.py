@@ -63,10 +63,10 @@ class Models:
         """Make ceil(log2 n) models: number j is fitted to the first 2**j rows, and those up to 2**(j + 1) ask it."""
         n = len(order)
         sizes = [2**j for j in range((n - 1).bit_length())]
-        places = [np.arange(min(2 * size, n)) for size in sizes]
-        numbers = [np.full(len(each), j, np.int32) for j, each in enumerate(places)]
-        fitted = np.concatenate([each < size for each, size in zip(places, sizes, strict=True)])
-        rows = order[np.concatenate(places)]
+        ranks = [np.arange(min(2 * size, n)) for size in sizes]
+        numbers = [np.full(len(each), j, np.int32) for j, each in enumerate(ranks)]
+        fitted = np.concatenate([each < size for each, size in zip(ranks, sizes, strict=True)])
+        rows = order[np.concatenate(ranks)]
         return cls(rows, np.concatenate(numbers), fitted, ~fitted, True, np.zeros(len(rows)))
 
     def gradients(self, y: Floats, loss: Loss) -> Gradients:

@@ -25,7 +25,7 @@ class OrderedBoostingRegressor(RegressorMixin, OrderedBoosting):
     Parameters
     ----------
     mode : {"ordered", "plain", "exact"}, default="ordered"
-        "ordered": for every order there are ceil(log2 n) models; the row at place i, counted from 1, has its gradient
+        "ordered": for every order there are ceil(log2 n) models; the row of rank i, counted from 1, has its gradient
         from the one fitted to the first 2 ** floor(log2(i - 1)) rows, and a row's step, by which splits are chosen, is
         the mean gradient of the rows before it in its leaf.  Trees of new rows have the same splits, and as values the
         mean gradients of one more model over all rows, under an order of its own.  "plain": ordinary boosting on

@@ -32,7 +32,7 @@ class Problem:
     y : float64 array (rows,)
     loss : Loss
     orders : list of int64 array (rows,)
-        Row at each place; the first order is that of leaf values.
+        Row of each rank; the first order is that of leaf values.
     features : list of float64 array (rows, columns)
         Per order: encodings of categories are those of the rows before.
     borders : list of float64 array
@@ -84,8 +84,8 @@ def train_exactly(problem: Problem, settings: Settings, random: np.random.Genera
             fit_tree(features[:size], gradients[:size], chosen[:size], problem.borders, settings)
             for size in range(1, n + 1)
         ]
-        for place in range(1, n):
-            predictions[place] += grown[place - 1].predict(features[place : place + 1])[0]
+        for rank in range(1, n):
+            predictions[rank] += grown[rank - 1].predict(features[rank : rank + 1])[0]
         trees.append(grown[-1])
     of_rows = np.zeros(n)
     of_rows[order] = predictions

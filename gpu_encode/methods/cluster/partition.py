@@ -37,10 +37,10 @@ def partition(values: Floats, weights: Floats, n_clusters: int) -> Integers:
     >>> partition(np.array([0.5, 0.0, 0.0, 1.0, 0.5, 1.0]), np.full(6, 10.0), 3).tolist()
     [1, 0, 0, 2, 1, 2]
     """
-    distinct, place = np.unique(values, return_inverse=True)
-    of_distinct = np.bincount(place, weights, len(distinct)).astype(np.float64)
+    distinct, codes = np.unique(values, return_inverse=True)
+    of_distinct = np.bincount(codes, weights, len(distinct)).astype(np.float64)
     borders = find_borders(distinct, of_distinct, min(n_clusters, len(distinct)))
-    return np.searchsorted(borders, np.arange(len(distinct)), side="right")[place]
+    return np.searchsorted(borders, np.arange(len(distinct)), side="right")[codes]
 
 
 def find_borders(values: Floats, weights: Floats, n_clusters: int) -> Integers:
@@ -59,7 +59,7 @@ def find_borders(values: Floats, weights: Floats, n_clusters: int) -> Integers:
 
 @dataclass(frozen=True)
 class RunningSums:
-    """Sums of weights, of numbers and of their squares before each place: (n + 1,)."""
+    """Sums of weights, of numbers and of their squares before each position: (n + 1,)."""
 
     weight: Floats
     first: Floats

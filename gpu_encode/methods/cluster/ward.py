@@ -77,8 +77,8 @@ class Merging:
         if cluster + 1 < len(self.into):
             known = self.table
             costs = self.costs(slice(cluster, cluster + 1), behind)[0] if known is None else known[cluster, behind]
-            place = int(costs.argmin())
-            self.least[cluster], self.nearest[cluster] = costs[place], cluster + 1 + place
+            offset = int(costs.argmin())
+            self.least[cluster], self.nearest[cluster] = costs[offset], cluster + 1 + offset
 
     def merge_cheapest(self) -> None:
         """Merge the pair that costs least; of equal ones the first."""

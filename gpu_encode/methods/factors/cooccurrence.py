@@ -27,7 +27,7 @@ from gpu_encode.words.errors.parameters import check_count, check_option
 
 WEIGHTINGS = (None, "eta", "mu", "log", "ppmi")
 SCALES = ("unit", "sigma", "root")
-# Of these weights the counts of two keys and those of the two the other way round are one matrix.
+# By these weightings the matrix of two keys (a, b) is that of (b, a), transposed.
 SYMMETRIC = (None, "log", "ppmi")
 REST = "rest"
 # Left singular vectors, singular values and right singular vectors.
@@ -36,14 +36,14 @@ Decomposition = tuple[Array, Array, Array]
 
 @dataclass(frozen=True, eq=False)
 class Neighbours(Learned):
-    """A table for each pair of keys, and what its columns are named after.
+    """A table of encodings for each pair of keys, and the names of both.
 
     Parameters
     ----------
     encoded : list of int
-        Key of each table, by its place.
+        Key of each table, by its number.
     others : list of int or str
-        What it was counted against: a key by its place, or a name where new rows are not asked for that key.
+        The other key, by its number; or its name, where new rows do not have that key.
     tables : list of float64 array (categories, outputs)
     singular_values : list of float64 array (outputs,)
         Empty arrays where the tables are the counts themselves.
@@ -82,16 +82,16 @@ class Neighbours(Learned):
         return append_indicators(encodings, rows.codes[: max(self.encoded) + 1])
 
     def check(self, sizes: Sequence[int]) -> None:
-        """Raise ValueError where tables have other numbers of lines than there are categories."""
+        """Raise ValueError where a table has not one line for each category."""
         parts = (self.encoded, self.others, self.tables, self.singular_values)
         numbers = {len(part) for part in parts}
         if len(numbers) > 1 or not self.encoded or not all(0 <= key < len(sizes) for key in self.encoded):
             raise ValueError(f"tables are of the keys {self.encoded}, of {len(sizes)} keys")
         if max(self.encoded) + 1 != len(sizes):
             raise ValueError(f"the last of {len(sizes)} keys has no table")
-        places = [other for other in self.others if not isinstance(other, str)]
-        if any(type(other) is not int or not 0 <= other < len(sizes) for other in places):
-            raise ValueError(f"tables are against the keys {places}, of {len(sizes)} keys")
+        keys = [other for other in self.others if not isinstance(other, str)]
+        if any(type(other) is not int or not 0 <= other < len(sizes) for other in keys):
+            raise ValueError(f"tables are against the keys {keys}, of {len(sizes)} keys")
         shapes = [table.shape for table in self.tables]
         if [shape[0] for shape in shapes if len(shape) == 2] != [sizes[key] for key in self.encoded]:
             raise ValueError(f"tables are of {shapes}, of {list(sizes)} categories")
@@ -103,14 +103,14 @@ class CooccurrenceEncoder(SummedEncoder):
 
     P[i, j] is the number of rows with category i of one key and category j of another, over rows with a target and
     without one.  Its columns or its entries are weighted, and it is decomposed, P = U S V': category i becomes line i
-    of U, or of U S.  Categories that stand beside the same others have encodings that are near.  The target plays no
-    part, so nothing can leak, and `fit_transform` gives what `transform` gives.
+    of U, or of U S.  Categories that stand beside the same others get encodings that are near each other.  The target
+    plays no part, so nothing can leak, and `fit_transform` gives what `transform` gives.
 
     Parameters
     ----------
     n_components : int or None, default=2
-        Number of singular vectors for each pair of keys; more than the rank of P are refused.  None: the lines of P
-        themselves, weighted, a column for each category of the other key.
+        Number of singular vectors for each pair of keys, at most the rank of P.  None: the weighted lines of P
+        themselves, a column for each category of the other key.
     columns : list, "categorical", selector, pattern or function, optional
         Names (or positions) of the columns to encode; a tuple is a joint key.  Others pass through.  None: every
         column.
@@ -121,8 +121,9 @@ class CooccurrenceEncoder(SummedEncoder):
     against : {None, "rest"}, default=None
         "rest": each key against all other columns that `columns` names, taken as one joint key.
     weighting : {None, "eta", "mu", "log", "ppmi"}, default=None
-        P as it is; its column j over the square root of its sum, or times it; log(1 + P); or the positive part of
-        log(P[i, j] N / (N[i] N[j])), with N the rows, N[i] those of i, N[j] those of j.
+        None: P as it is.  "eta": each column over the square root of its sum; "mu": times that root.  "log":
+        log(1 + P).  "ppmi": the positive part of log(P[i, j] N / (N[i] N[j])), with N the number of rows, N[i] those
+        of i, N[j] those of j.
     scale : {"unit", "sigma", "root"}, default="unit"
         Lines of U, of U S, or of U sqrt(S).
     tol : float, default=1e-8
@@ -164,7 +165,7 @@ class CooccurrenceEncoder(SummedEncoder):
 
     *Signs.* The largest entry in size of each column of V is positive; of entries within 1e-6 of it, the first.
 
-    *What is defined.* Where singular values are equal, or nearly so, only the space that their vectors span is.
+    *What is defined.* Where singular values are equal, or nearly so, only the space of their vectors is defined.
 
     *Accuracy.* The solver is LAPACK, or for many categories ARPACK, on the host; with device="cuda", or a GPU at hand
     and a large matrix, CuPy's, whose residuals are measured.  Singular values are within about
@@ -378,7 +379,7 @@ def weigh_counts(counts: Any, weighting: str | None) -> Any:
 
 
 def with_unlabelled(labelled: Inputs, unlabelled: Any) -> Inputs:
-    """Give rows with and without a target as the rows of one call; those without weigh 1 where others have weights."""
+    """Join rows with and without a target; where there are weights, a row without a target weighs 1."""
     further = tables_of(unlabelled) if is_collection(unlabelled) else None
     # Lists of rows are tables, too, but would be taken for lists of tables.
     tables = [

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from cpu_fallback.row_numbers import Permutation, key_of
+from cpu_fallback.row_numbers import Permutation
 from cpu_fallback.types import Array
 from gpu_encode.methods.factors.cells import Cells, Mode
 from gpu_encode.seam.ops import Ops
@@ -15,23 +15,22 @@ def descend_rows(
     factors: Sequence[Array],
     penalties: Sequence[float],
     learning_rate: float,
-    seed: int,
-    epoch: int,
+    order: Permutation,
     backend: Ops,
 ) -> list[Array]:
-    """Take a step for every row, in a random order of its own for each epoch; the rows lie on the host.
+    """Take a step for every row, in an order; the rows lie on the host.
 
     A step changes all factors that the row has, u(r) by ``-learning_rate * w * (e * h(r) + penalty * u(r))``, with e
     the prediction less the value, h(r) the product of the other columns' factors, and w the row's weight.
     """
-    order = backend.rows_at(Permutation(cells.n_rows, key_of(seed, epoch + 1)), 0, cells.n_rows)
+    rows = backend.rows_at(order, 0, cells.n_rows)
     ends = np.cumsum([len(table) for table in factors])
     lines = np.concatenate(factors)
     # Python's own loops give the same bits.
     descend = getattr(backend.fused, "descend_rows", descend_by_loops)
     descend(
         np.stack(cells.codes, axis=1),
-        order,
+        rows,
         cells.values,
         np.ones(cells.n_rows) if cells.weight is None else cells.weight,
         np.concatenate([[0], ends[:-1]]),
@@ -54,9 +53,9 @@ def descend_by_loops(
 ) -> None:
     """Do what `FusedOps.descend_rows` does, with the same bits, in Python's own numbers."""
     lines, targets, weights = factors.tolist(), values.tolist(), weight.tolist()
-    places, steps, columns = (codes + first).tolist(), penalties.tolist(), range(len(first))
+    numbers, steps, columns = (codes + first).tolist(), penalties.tolist(), range(len(first))
     for row in order.tolist():
-        held = [lines[place] for place in places[row]]
+        held = [lines[number] for number in numbers[row]]
         predicted = 0.0
         for component in range(factors.shape[1]):
             product = 1.0

@@ -119,7 +119,8 @@ def choose_step(cells: Cells, settings: Settings) -> Step:
     if settings.row_by_row:
         # All iterations together are worth a compiled kernel that one of them is not.
         backend = ops.host(cells.n_rows * settings.max_iter)
-        return lambda factors, number: descend_rows(cells, factors, penalties, rate, settings.seed, number, backend)
+        orders = (Permutation(cells.n_rows, key_of(settings.seed, number + 1)) for number in range(settings.max_iter))
+        return lambda factors, _: descend_rows(cells, factors, penalties, rate, next(orders), backend)
     modes = [Mode.of(cells, number) for number in range(len(cells.codes))]
     if settings.solver == "als":
         return lambda factors, _: solve_in_turn(modes, factors, penalties)

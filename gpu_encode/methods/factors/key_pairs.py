@@ -74,7 +74,7 @@ def number_pairs(
     """Number the keys of pairs, those that get encodings first."""
     firsts = list(encoded) or list(dict.fromkeys(one for one, _ in found))
     keys = list(dict.fromkeys([*firsts, *(other for _, other in found)]))
-    place = {key: number for number, key in enumerate(keys)}
+    numbers = {key: number for number, key in enumerate(keys)}
     selection = select(frame, [key[0] if len(key) == 1 else key for key in keys], None, ())
-    pairs = [(place[one], place[other]) for one, other in found]
+    pairs = [(numbers[one], numbers[other]) for one, other in found]
     return replace(selection, everything=False, pairs=pairs, others=len(keys) - len(firsts))

@@ -29,7 +29,7 @@ def starts_of(sizes: Sequence[int]) -> Array:
 
 
 def most_pairs(n_keys: int, n_rows: int, whole: bool) -> float:
-    """Give the most pairs that are counted of so many rows, where products are not of few columns and made whole."""
+    """Give how many pairs are counted at most; `whole` says that the matrix of products is made in any case."""
     return np.inf if whole else PAIRS_A_CODE * n_keys * n_rows / 2 if n_keys <= MOST_COUNTED else 0.0
 
 

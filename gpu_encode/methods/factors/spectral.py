@@ -113,8 +113,8 @@ class SpectralEncoder(SummedEncoder):
     *Signs.* The largest entry in size of each line of `components_` is positive; of entries within 1e-6 of it, the
     first.
 
-    *What is defined.* Where singular values are equal, or nearly so, only the space that their vectors span is: another
-    solver, or another order of the categories, gives other vectors of the same space.
+    *What is defined.* Where singular values are equal, or nearly so, only the space of their vectors is defined:
+    another solver, or another order of the categories, gives other vectors of the same space.
 
     *Accuracy.* F'F is made of exact counts of pairs of categories, the same on every backend, or, where pairs are more
     than two for each code of a row, F and F' are multiplied by through the codes.  The solver is LAPACK, or for

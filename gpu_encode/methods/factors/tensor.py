@@ -293,8 +293,9 @@ class FactorizationEncoder(CodesEncoder):
             raise ValueError(f"{OWNER} finds no row, in all or in a fold, that has a weight and all its categories.")
         if not bool(useful.all()):
             rows = rows.take(useful)
+        weight = None if rows.weight is None else rows.weight.astype(np.float64, copy=False)
         for part, values in read_values(rows, self.signed_labels):
-            factors, number = fit_factors(Cells(rows.ops, rows.codes, rows.sizes, values, read_weight(rows)), settings)
+            factors, number = fit_factors(Cells(rows.ops, rows.codes, rows.sizes, values, weight), settings)
             parts.append(part)
             tables += factors
             iterations.append(number)
@@ -307,11 +308,6 @@ def find_useful(rows: CodedRows) -> Array:
     for codes in rows.codes[1:]:
         useful = useful & (codes != UNSEEN)
     return useful if rows.weight is None else useful & (rows.weight != 0)
-
-
-def read_weight(rows: CodedRows) -> Array | None:
-    """Give weights as doubles."""
-    return None if rows.weight is None else rows.weight.astype(np.float64, copy=False)
 
 
 def read_values(rows: CodedRows, signed: bool) -> Iterator[tuple[str, Array]]:

@@ -6,14 +6,14 @@ from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import ClassifierMixin, RegressorMixin
+from sklearn.base import RegressorMixin
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import assert_all_finite, check_is_fitted, column_or_1d
 
 from cpu_fallback.types import Array
+from gpu_encode.methods.predictor import Predictor, ScoringClassifier
 from gpu_encode.methods.proximity.encoder import ProximityEncoder
-from gpu_encode.methods.votes.predictor import Predictor, choose_classes
 from gpu_encode.seam import devices
 from gpu_encode.words.annotations import Column, Columns, Device, Seed, Table, TargetType, Vector
 from gpu_encode.words.errors.targets import no_target
@@ -54,7 +54,7 @@ class Voting(Predictor):
 
 
 @dataclass(eq=False, repr=False)
-class ProximityClassifier(ClassifierMixin, Voting):
+class ProximityClassifier(ScoringClassifier, Voting):
     """Classify rows by the votes of training rows, which weigh more the more subsets of features they agree in.
 
     Parameters
@@ -164,21 +164,6 @@ class ProximityClassifier(ClassifierMixin, Voting):
         float64 ndarray of shape (n_rows, n_classes)
         """
         return self._vote(X)
-
-    def predict(self, X: Table) -> Array:
-        """Give the class with the highest score; of equal ones the first.
-
-        Parameters
-        ----------
-        X : table of shape (n_rows, n_columns)
-            Rows, in the columns of fit.
-
-        Returns
-        -------
-        ndarray of shape (n_rows,)
-        """
-        chosen = choose_classes(self.decision_function(X))
-        return self.classes_[chosen]
 
 
 @dataclass(eq=False, repr=False)

@@ -8,7 +8,7 @@ import numpy as np
 
 from cpu_fallback.exact import Floats, Integers, in_one_piece
 from cpu_fallback.types import Array
-from gpu_encode.methods.proximity.measures import sum_by_place, to_floats
+from gpu_encode.methods.proximity.measures import sum_equal_rows, to_floats
 from gpu_encode.methods.proximity.subsets import DENSE
 from gpu_encode.seam.ops import Ops
 
@@ -112,7 +112,7 @@ def sum_by_groups(ops: Ops, queries: Array, rows: Array, measures: Array, sizes:
         for feature in range(first, n_features):
             column, size = columns[feature], sizes[feature]
             groups, distinct = ops.factorize(column if codes is None else ops.combine(codes, column, size + 2))
-            of_group = sum_by_place(ops, groups[:n_rows], len(distinct), values)
+            of_group = sum_equal_rows(ops, groups[:n_rows], len(distinct), values)
             sums[mask | 1 << feature] = of_group[groups[n_rows:]].T
             add_groups(mask | 1 << feature, groups, feature + 1)
 
@@ -171,8 +171,8 @@ def sort_block(queries: Array, rows: Array, measures: Array, start: int) -> tupl
     # A query's last row of each pattern.
     last = np.ones_like(ordered, bool)
     last[:, :-1] = ordered[:, 1:] != ordered[:, :-1]
-    places = np.flatnonzero(last.ravel())
+    positions = np.flatnonzero(last.ravel())
     # Sums of all queries may pass the end of an int64 and come back: differences are right all the same.
-    running = np.cumsum(measures[order.ravel()], axis=0)[places]
+    running = np.cumsum(measures[order.ravel()], axis=0)[positions]
     running[1:] -= running[:-1].copy()
-    return ordered.ravel()[places], start + places // n_rows, running
+    return ordered.ravel()[positions], start + positions // n_rows, running

@@ -72,7 +72,7 @@ class Ballot:
             ]
 
         found = ascend(judge, start, tol, objective.least_rise)
-        numbers, path = found.numbers, [[place, step, objective.scale(best)] for place, step, best in found.path]
+        numbers, path = found.numbers, [[number, step, objective.scale(best)] for number, step, best in found.path]
         return (numbers[:-1], float(numbers[-1]), path) if degree is None else (numbers, degree, path)
 
 
@@ -122,7 +122,7 @@ class LearnedVotes(Learned):
     def encode(self, rows: CodedRows) -> Array:
         """Score rows: (rows, outputs), float64, where the rows lie."""
         ops, (known, sums) = rows.ops, map(rows.ops.to_device, (self.codes, self.sums))
-        places, queries = merge_rows(ops, rows.codes, rows.sizes)
+        merged, queries = merge_rows(ops, rows.codes, rows.sizes)
         everything = to_floats(ops, sums.sum(axis=0)[:, None], self.exponents)
         ballot = Ballot(self.form, self.masks, len(queries))
         scores = ops.empty((len(self.labels), queries.shape[1]), np.float64)
@@ -134,12 +134,12 @@ class LearnedVotes(Learned):
             (others,) = histogram.add_up(ops, strengths[None, :-1])
             votes = others + to_floats(ops, histogram.full, self.exponents) * float(strengths[-1])
             scores[:, start : start + at_once] = score(self.form, votes, everything, self.kind)
-        return scores[:, places].T
+        return scores[:, merged].T
 
     def encode_left_out(self, rows: CodedRows) -> Array:
         """Score training rows, each by all others: (rows, outputs)."""
         electorate = Electorate.of(rows)
-        cases = electorate.leave_out(electorate.places, electorate.measures.values)
+        cases = electorate.leave_out(electorate.merged, electorate.measures.values)
         (scores,) = Ballot(self.form, self.masks, len(rows.codes)).score(cases, [(self.weights, self.degree)])
         return scores.T
 

@@ -80,22 +80,22 @@ def merge_rows(ops: Ops, codes: Sequence[Array], sizes: Sequence[int]) -> tuple[
 
     Returns
     -------
-    places : int32 array (rows,)
-    distinct : int32 array (features, numbers)
+    merged : int32 array (rows,)
+    distinct : int32 array (features, different rows)
     """
-    places, first = ops.factorize(codes[0])
+    merged, first = ops.factorize(codes[0])
     # Few different numbers lie on the host.
-    parts = [ops.to_device(first)]
+    columns = [ops.to_device(first)]
     for column, size in zip(codes[1:], sizes[1:], strict=True):
-        places, keys = ops.factorize(ops.combine(places, column + 1, size + 1))
+        merged, keys = ops.factorize(ops.combine(merged, column + 1, size + 1))
         keys = ops.to_device(keys)
         left = keys // (size + 1)
-        parts = [*(part[left] for part in parts), keys - left * (size + 1) - 1]
-    return places, np.stack([part.astype(np.int32) for part in parts])
+        columns = [*(one[left] for one in columns), keys - left * (size + 1) - 1]
+    return merged, np.stack([one.astype(np.int32) for one in columns])
 
 
-def sum_by_place(ops: Ops, places: Array, n_places: int, values: Array) -> Array:
-    """Sum integers (n, rows) of rows by place: (n_places, n)."""
+def sum_equal_rows(ops: Ops, merged: Array, n_distinct: int, values: Array) -> Array:
+    """Sum integers (n, rows) of rows by merged row: (n_distinct, n)."""
     layout = Layout(Window(), Window())
-    sums = [ops.accumulate(Rows(places, None, each), n_places, None, 1, 1, layout) for each in values]
-    return np.stack([each[:n_places, 0, 0, 1] for each in sums], axis=1)
+    sums = [ops.accumulate(Rows(merged, None, each), n_distinct, None, 1, 1, layout) for each in values]
+    return np.stack([each[:n_distinct, 0, 0, 1] for each in sums], axis=1)

@@ -32,21 +32,21 @@ class Area:
         """Take some training rows; without weights, those that agree in everything and in class are one case."""
         rows, measures = electorate.rows, electorate.measures.values
         target, ops = rows.targets[0], rows.ops
-        places, classes = electorate.places[chosen], target.values[chosen]
+        merged, classes = electorate.merged[chosen], target.values[chosen]
         labels = [1] if target.n_classes == 2 else range(target.n_classes)
         if rows.weight is not None:
             weight = rows.weight[chosen]
             counters = [PairCounter(ops, classes == label, weight) for label in labels]
-            return cls(electorate.leave_out(places, measures[:, chosen]), counters)
-        numbers, keys = ops.factorize(ops.combine(places, classes, target.n_classes))
+            return cls(electorate.leave_out(merged, measures[:, chosen]), counters)
+        numbers, keys = ops.factorize(ops.combine(merged, classes, target.n_classes))
         sums = ops.accumulate(Rows(numbers), len(keys), None, 1, 1, Layout())
         keys = ops.to_device(keys)
-        places = keys // target.n_classes
-        classes = (keys - places * target.n_classes).astype(np.int32)
+        merged = keys // target.n_classes
+        classes = (keys - merged * target.n_classes).astype(np.int32)
         own = np.stack([(classes == label).astype(np.int64) for label in range(target.n_classes)])
         n_rows = sums[: len(keys), 0, 0, 0].copy()
         counters = [PairCounter(ops, classes == label, n_rows) for label in labels]
-        return cls(electorate.leave_out(places.astype(np.int32), own), counters)
+        return cls(electorate.leave_out(merged.astype(np.int32), own), counters)
 
     def measure(self, scores: Array) -> float:
         """Judge scores (outputs, cases)."""
@@ -80,10 +80,10 @@ class Error:
     def of(cls, electorate: Electorate, chosen: Array) -> Self:
         """Take some training rows."""
         rows = electorate.rows
-        places, own = electorate.places[chosen], electorate.measures.values[:, chosen]
+        merged, own = electorate.merged[chosen], electorate.measures.values[:, chosen]
         weight = None if rows.weight is None else rows.weight[chosen]
         squared = SquaredError.of(rows.ops, rows.targets[0].values[chosen], weight)
-        return cls(electorate.leave_out(places, own), squared)
+        return cls(electorate.leave_out(merged, own), squared)
 
     def measure(self, scores: Array) -> float:
         """Judge scores (1, cases)."""

@@ -69,8 +69,8 @@ def find_subset(owner: str, key: Any, subsets: Sequence[Subset], names: Sequence
     """Find the subset that a key of `weights` names: a feature, or a tuple of features, by name or number."""
     members = key if isinstance(key, tuple) else (key,)
     known = {name: number for number, name in enumerate(names)} | {number: number for number in range(len(names))}
-    places = [known.get(member, -1) for member in members]
-    wanted = tuple(sorted(places))
+    numbers = [known.get(member, -1) for member in members]
+    wanted = tuple(sorted(numbers))
     if wanted not in subsets:
         law = (
             f"must name subsets of up to {max(map(len, subsets))} of the features {list(names)}, by a name or a tuple "
@@ -94,7 +94,7 @@ def measure_strengths(
     degree : float
     n_features : int
     any_scale : bool
-        Whether a common factor of all strengths plays no part, so that none need be too large.
+        Whether all strengths may be multiplied by one factor, so that none is too large.
     """
     agreed = add_subsets(patterns, masks, weights, n_features)
     if degree == 1.0:

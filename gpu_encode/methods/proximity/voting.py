@@ -9,7 +9,7 @@ from cpu_fallback.exact import Floats
 from cpu_fallback.types import Array
 from gpu_encode.encoders.codes import CodedRows
 from gpu_encode.methods.proximity.histogram import Histogram
-from gpu_encode.methods.proximity.measures import Measures, merge_rows, sum_by_place, to_floats
+from gpu_encode.methods.proximity.measures import Measures, merge_rows, sum_equal_rows, to_floats
 from gpu_encode.seam.ops import Ops
 
 FORMS = ("ratio", "difference")
@@ -24,7 +24,7 @@ def score_classes(form: str, totals: Array, everything: Array, first: int) -> Ar
     totals : float64 array (classes, queries)
         Strength of the votes for each class.
     everything : float64 array (classes, queries)
-        Weight of all rows of each class; or of one query, for all of them.
+        Weight of all rows of each class: for each query, or in one column for all queries.
     first : int
     """
     votes, weight = add_in_order(totals), add_in_order(everything)
@@ -42,11 +42,6 @@ def score_classes(form: str, totals: Array, everything: Array, first: int) -> Ar
     )
 
 
-def score_means(totals: Array, everything: Array) -> Array:
-    """Give the weighted mean of the target: (1, queries); `totals` and `everything` are weights, and their targets."""
-    return divide(totals[1], totals[0], divide(everything[1], everything[0], np.nan))[None]
-
-
 def divide(dividend: Array, divisor: Array, otherwise: Array | float) -> Array:
     """Divide, but where the divisor is zero."""
     nothing = divisor == 0
@@ -62,15 +57,15 @@ class Electorate:
     ----------
     rows : CodedRows
     measures : Measures
-    places : int32 array (rows,)
-        Number of each row among the different ones.
+    merged : int32 array (rows,)
+        Number of the different row that each row is merged into.
     codes : int32 array (features, different rows)
     sums : int64 array (different rows, n)
     """
 
     rows: CodedRows
     measures: Measures
-    places: Array
+    merged: Array
     codes: Array
     sums: Array
 
@@ -78,14 +73,14 @@ class Electorate:
     def of(cls, rows: CodedRows) -> "Electorate":
         """Merge rows."""
         measures = Measures.of(rows)
-        places, codes = merge_rows(rows.ops, rows.codes, rows.sizes)
-        sums = sum_by_place(rows.ops, places, codes.shape[1], measures.values)
-        return cls(rows, measures, places, codes, sums)
+        merged, codes = merge_rows(rows.ops, rows.codes, rows.sizes)
+        sums = sum_equal_rows(rows.ops, merged, codes.shape[1], measures.values)
+        return cls(rows, measures, merged, codes, sums)
 
-    def leave_out(self, places: Array, own: Array) -> "Cases":
-        """Give cases, each by the number of its row and what it adds itself (n, cases), to be scored by all others."""
+    def leave_out(self, merged: Array, own: Array) -> "Cases":
+        """Give cases, each by the number of its merged row and its own sums (n, cases), to be scored by all others."""
         ops, exponents = self.rows.ops, self.measures.exponents
-        asked, distinct = ops.factorize(places)
+        asked, distinct = ops.factorize(merged)
         queries = self.codes if len(distinct) == self.codes.shape[1] else self.codes[:, ops.to_device(distinct)]
         histogram = Histogram.of(ops, queries, self.codes, self.sums, exponents, self.rows.sizes)
         full = to_floats(ops, histogram.full[:, asked] - own, exponents)
@@ -96,7 +91,8 @@ class Electorate:
 def score(form: str, totals: Array, everything: Array, kind: str) -> Array:
     """Give scores (outputs, queries) for a kind of target: of two classes those of the second alone."""
     if kind == "continuous":
-        return score_means(totals, everything)
+        # The weighted mean, by sums of weights and sums of weighted targets.
+        return divide(totals[1], totals[0], divide(everything[1], everything[0], np.nan))[None]
     return score_classes(form, totals, everything, int(kind == "binary"))
 
 
@@ -109,19 +105,19 @@ class Cases:
     ops : Ops
     histogram : Histogram
         Of all different rows.
-    places : int32 array (cases,)
+    asked : int32 array (cases,)
         Query of each case.
     full : float64 array (n, cases)
-        Of rows that agree with the case in everything, but for itself.
+        Sums over the rows that agree with the case in every feature, without the case itself.
     everything : float64 array (n, cases)
-        Of all rows but itself.
+        Sums over all rows but the case itself.
     kind : str
         That of the target.
     """
 
     ops: Ops
     histogram: Histogram
-    places: Array
+    asked: Array
     full: Array
     everything: Array
     kind: str
@@ -133,10 +129,10 @@ class Cases:
         ----------
         form : {"ratio", "difference"}
         strengths : float64 array (candidates, patterns + 1)
-            Of each pattern and, last, of agreement in everything.
+            Strength of each pattern, and last of agreement in every feature.
         """
         scores = []
         for others, strength in zip(self.histogram.add_up(self.ops, strengths[:, :-1]), strengths[:, -1], strict=True):
-            votes = others[:, self.places] + self.full * float(strength)
+            votes = others[:, self.asked] + self.full * float(strength)
             scores.append(score(form, votes, self.everything, self.kind))
         return scores

@@ -80,15 +80,15 @@ def ascend(
             )
             break
         rounds += 1
-        reached, place = best, -1
+        reached, chosen = best, -1
         for candidate, score in enumerate(judge(numbers + step * np.eye(len(numbers)))):
             if score > reached:
-                reached, place = score, candidate
+                reached, chosen = score, candidate
         # Whole numbers may be too large to be multiplied by a share.
-        if place < 0 or (least_rise and reached - best <= least_rise * abs(best)):
+        if chosen < 0 or (least_rise and reached - best <= least_rise * abs(best)):
             step /= 2
             continue
-        numbers[place] += step
+        numbers[chosen] += step
         best = reached
-        path.append([float(place), step, best])
+        path.append([float(chosen), step, best])
     return Ascent(numbers, best, path, rounds)

@@ -21,10 +21,10 @@ from gpu_encode.tables import frames
 from gpu_encode.words.annotations import Table, Vector
 from gpu_encode.words.errors.parameters import check_count, check_number, check_option
 
-# From so many pairs of a positive and a negative row on, their turns take hundreds of megabytes and seconds.
+# With more pairs of a positive and a negative row, comparing all takes hundreds of megabytes, and seconds.
 MOST_PAIRS = 1 << 23
 GRID = 101
-# Differences of scores below it are no overflow.
+# Differences of two scores below it do not overflow.
 LARGEST = 2.0**1000
 
 
@@ -32,20 +32,20 @@ LARGEST = 2.0**1000
 class ConvexBlend(BaseEstimator):
     """Mix predictions of several models, a1 * p1 + a2 * p2 + ..., by shares that add up to 1.
 
-    The shares are chosen on a validation part, by the exact area under the ROC curve.  Of two vectors the area changes
-    only at the shares at which a pair of rows turns: where there are at most 8,388,608 pairs of a positive and a
-    negative row (2,896 rows each), and weights, if any, are whole, all of these are looked at.  The middle of the best
-    interval is taken (wider than 2**-40), of equally good intervals that of the widest, of these the lowest in a1; a
-    vector alone, if it is better than all blends.  Beyond, and where `grid` says so, shares of a grid are compared.
-    More than two vectors are weighed by coordinate ascent.
+    The shares are chosen on a validation part, by the exact area under the ROC curve.  With two vectors the area
+    changes only at shares at which a positive and a negative row change their order.  If there are at most 8,388,608
+    pairs of such rows (2,896 rows each), and weights, if any, are whole numbers, all these shares are compared.  The
+    result is the middle of the best interval that is wider than 2**-40; of equally good ones the widest, of these the
+    lowest in a1.  A vector alone is taken if it is better than all blends.  With more pairs, or where `grid` is given,
+    the shares of a grid are compared.  More than two vectors are weighed by coordinate ascent.
 
     Parameters
     ----------
     ranks : bool, default=False
         Blend ranks among the validation rows, between 0 and 1, in place of scores; tied scores share theirs.
     grid : int, optional
-        Compare so many shares of two vectors, from 0 to 1, in place of all; of equally good neighbours the middle is
-        taken, of the longest such run.  None: 101, where there are too many pairs for all.
+        Compare so many shares of two vectors, from 0 to 1, in place of all; the result is the middle of the longest run
+        of equally good ones.  None: 101, where there are too many pairs to compare all.
     tol : float, default=1e-3
         For more than two vectors: the steps of weights begin at 1, and are halved until they are smaller.
     max_rounds : int, default=200
@@ -58,7 +58,7 @@ class ConvexBlend(BaseEstimator):
     auc_ : float
         Area under the ROC curve of the blended validation rows.
     interval_ : tuple of float or None
-        Shares of the first of two vectors between which this area stays, as all pairs have told.
+        Shares of the first of two vectors between which the area stays the same; None unless all pairs were compared.
 
     Examples
     --------
@@ -120,7 +120,7 @@ class ConvexBlend(BaseEstimator):
         check_count("ConvexBlend", "max_rounds", self.max_rounds, low=1)
 
     def _climb(self, counter: PairCounter, scores: list[Floats]) -> list[float]:
-        """Find shares of more than two vectors; alike if no vector is better than none."""
+        """Find shares of more than two vectors; equal ones if no vector is better than none."""
 
         def judge(tried: Floats) -> list[int]:
             return [counter.count(mix(scores, weights)) for weights in tried.tolist()]

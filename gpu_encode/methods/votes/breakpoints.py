@@ -1,4 +1,4 @@
-"""Where the order of a positive and a negative row turns as two vectors of scores are mixed."""
+"""Shares at which a positive and a negative row change their order, as two vectors of scores are mixed."""
 
 from typing import NamedTuple
 
@@ -9,7 +9,7 @@ from gpu_encode.seam.ops import tiles
 
 # Differences of so many pairs stay in the cache of a processor.
 PAIRS_AT_ONCE = 1 << 14
-# Pairs that turn at one share, such as those of scores with few decimals, are rounded apart by less.
+# Equal shares, as scores with few decimals have them, differ by less, and by rounding alone.
 NARROWEST = 2.0**-40
 
 
@@ -32,10 +32,10 @@ class Side(NamedTuple):
 def best_interval(positive: Side, negative: Side) -> Interval:
     """Give the interval of shares a in (0, 1) in which a * first + (1 - a) * second orders most pairs.
 
-    A pair that the vectors order differently turns at one share, so that the pairs in order, counted twice, change by
-    whole numbers at these breakpoints, and are the same between two of them.  At a breakpoint itself the pair is tied,
-    which is never better than both sides.  Neighbours of the same number are one interval; of equally good ones the
-    widest is given, and of these the lowest.  Intervals of at most 2**-40 are left out.
+    A pair that the vectors order differently changes its order at one share, a breakpoint.  So the number of pairs in
+    order, counted twice, is the same whole number between two breakpoints.  At a breakpoint itself the pair is tied,
+    which is never better than both sides.  Neighbouring intervals with the same number are one.  Of equally good ones
+    the widest is given, and of these the lowest.  Intervals of at most 2**-40 are left out.
 
     Parameters
     ----------
@@ -49,11 +49,11 @@ def best_interval(positive: Side, negative: Side) -> Interval:
     >>> best_interval(Side(np.array([3.0]), np.array([0.0]), one), Side(np.array([0.0]), np.array([1.0]), one))
     Interval(low=0.25, high=1.0, twice=2)
     """
-    start, places, jumps = turns(positive, negative)
-    order = np.argsort(places)
-    places, values = places[order], start + np.cumsum(jumps[order])
-    # Each value holds from its place to the next one that differs.
-    edges = np.append(places, 1.0)
+    start, shares, jumps = turns(positive, negative)
+    order = np.argsort(shares)
+    shares, values = shares[order], start + np.cumsum(jumps[order])
+    # Each value holds from its share on, to the next share with another value.
+    edges = np.append(shares, 1.0)
     values = np.append(start, values)
     lows = np.append(0.0, edges[:-1])
     there = edges - lows > NARROWEST
@@ -68,7 +68,7 @@ def best_interval(positive: Side, negative: Side) -> Interval:
 
 def turns(positive: Side, negative: Side) -> tuple[int, Floats, Integers]:
     """Give twice the pairs in order at a share just above 0, the shares at which pairs turn, and what each adds."""
-    start, places, jumps = 0, [np.empty(0)], [np.empty(0, np.int64)]
+    start, shares, jumps = 0, [np.empty(0)], [np.empty(0, np.int64)]
     # Along a pair of differences (first, second): right at 0 is second > 0, or first > 0 where second is 0.
     for begin, end in tiles(len(positive.first), max(PAIRS_AT_ONCE // len(negative.first), 1)):
         rows = slice(begin, end)
@@ -79,6 +79,6 @@ def turns(positive: Side, negative: Side) -> tuple[int, Floats, Integers]:
         start += int((weight * (1 + np.sign(leads).astype(np.int64))).sum())
         rises, falls = (first > 0) & (second < 0), (first < 0) & (second > 0)
         turning = rises | falls
-        places.append(second[turning] / (second[turning] - first[turning]))
+        shares.append(second[turning] / (second[turning] - first[turning]))
         jumps.append(2 * np.where(rises, weight, -weight)[turning])
-    return start, np.concatenate(places), np.concatenate(jumps)
+    return start, np.concatenate(shares), np.concatenate(jumps)

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import Any, Literal, Self
 
 import numpy as np
-from sklearn.base import ClassifierMixin
 from sklearn.linear_model import LogisticRegression
 
 from cpu_fallback.elementary import exp, log
@@ -15,8 +14,8 @@ from cpu_fallback.types import Array
 from gpu_encode.encoders.base import Encoder
 from gpu_encode.fitting.fit import FitContext
 from gpu_encode.formulas.ordered_pairs import PairCounter
+from gpu_encode.methods.predictor import ScoringClassifier
 from gpu_encode.methods.votes.phi import put_on, sigmoid, take_off
-from gpu_encode.methods.votes.predictor import choose_classes
 from gpu_encode.methods.votes.rules import Votes, divide_by_sum, log_posteriors, log_products, share_out
 from gpu_encode.methods.votes.voter import Voter
 from gpu_encode.seam import devices
@@ -24,7 +23,7 @@ from gpu_encode.words.annotations import Table, Vector
 
 
 @dataclass(eq=False, repr=False)
-class VoteClassifier(ClassifierMixin, Voter):
+class VoteClassifier(ScoringClassifier, Voter):
     """Classify rows by the votes of their columns: each encoding g is what one column says of the class.
 
     Four rules join the votes g_1, ..., g_n of a row:
@@ -224,12 +223,10 @@ class VoteClassifier(ClassifierMixin, Voter):
         -------
         ndarray of shape (n_rows,)
         """
+        if self.rule != "linear":
+            return super().predict(X)
         votes = self._encode_new_rows(X)
-        if self.rule == "linear":
-            places = self.estimator_.predict(votes.matrix(self.phi, self.clip))
-        else:
-            places = choose_classes(side_by_side(votes, self._decisions(self._scores(votes))))
-        labels: Array = self.classes_[places]
+        labels: Array = self.classes_[self.estimator_.predict(votes.matrix(self.phi, self.clip))]
         return labels
 
     def _scores(self, votes: Votes) -> list[Floats]:

@@ -53,7 +53,7 @@ def put_on(values: Floats, phi: Any, nearest: float) -> Floats:
 
 
 def take_off(values: Floats, phi: Any) -> Floats:
-    """Give the encodings that stand at these places of a scale."""
+    """Give the encodings that have these values on a scale."""
     if phi == "identity":
         return values
     if phi == "log":

@@ -100,7 +100,7 @@ class VoteRegressor(RegressorMixin, Voter):
         Raises
         ------
         ValueError, TypeError
-            For bad input, a y that has no place on the scale, or training encodings that hold each row's own target
+            For bad input, a y that the scale `phi` does not have, or training encodings that hold each row's own target
             (`Greedy`).
         """
         self._check(X, y)

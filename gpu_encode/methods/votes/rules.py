@@ -111,12 +111,12 @@ def share_out(logarithms: Sequence[Floats]) -> list[Floats]:
     return divide_by_sum([exp(column - largest) for column in logarithms])
 
 
-def divide_by_sum(parts: Sequence[Floats]) -> list[Floats]:
+def divide_by_sum(addends: Sequence[Floats]) -> list[Floats]:
     """Divide numbers of at least 0 by their sum; where it is 0, all are alike."""
-    total = add_in_order(parts)
+    total = add_in_order(addends)
     empty = total == 0
     total = np.where(empty, 1.0, total)
-    return [np.where(empty, 1.0 / len(parts), part / total) for part in parts]
+    return [np.where(empty, 1.0 / len(addends), addend / total) for addend in addends]
 
 
 class WeightedMean:

@@ -14,9 +14,9 @@ from gpu_encode.encoders.base import Encoder
 from gpu_encode.encoders.target import TargetEncoder
 from gpu_encode.fitting.fit import FitContext, prepare
 from gpu_encode.fitting.inputs import Inputs
+from gpu_encode.methods.predictor import Predictor
 from gpu_encode.methods.votes.ascent import Ascent, ascend
 from gpu_encode.methods.votes.phi import check_phi, put_on
-from gpu_encode.methods.votes.predictor import Predictor
 from gpu_encode.methods.votes.rules import Votes, WeightedMean
 from gpu_encode.schemes import Greedy
 from gpu_encode.seam import ops

@@ -1,4 +1,4 @@
-"""Everyone gives something to everyone: pieces find their receivers by Dask's own shuffle.
+"""Each task gives a piece to each of some receivers: pieces find their receivers by Dask's own shuffle.
 
 With workers that is its P2P shuffle, unless Dask is set to another: pieces wait on the workers' disks, there is no task
 for each pair, and no worker holds them all.

@@ -111,7 +111,7 @@ class Partitions:
         return in_arrow(self.sample, self.names).schema
 
     def check_repeatable(self) -> None:
-        """Nothing tells; partitions with other numbers of rows than were counted are refused."""
+        """Do nothing: a partition that has another number of rows than was counted is refused when it is read."""
 
     def pick(self, names: Sequence[str]) -> Self:
         """Give the same rows with some of the columns, at least one, and vectors, so that no others are read."""

@@ -1,4 +1,8 @@
-"""Encodings of more categories than fit one process: they lie in buckets by a hash of the category, on the workers."""
+"""Encodings of more categories than fit one process: they lie in buckets by a hash of the category, on the workers.
+
+Rows find their buckets by the same hash, and encodings come back to their partitions.  The functions behind `settle`
+are tasks.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -7,25 +11,39 @@ from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import pyarrow as pa
 from pyarrow import parquet
 from pyarrow.dataset import dataset
 
+from cpu_fallback.types import Array
 from gpu_encode.fitting.fit import select_columns
-from gpu_encode.scale.dask import look_up_tasks as tasks
 from gpu_encode.scale.dask.calls import check_training, needs_target, plan_rows
-from gpu_encode.scale.dask.exchange import exchange, receive, released
-from gpu_encode.scale.dask.partitions import Partitions, held, read
+from gpu_encode.scale.dask.exchange import exchange, pack, receive, released
+from gpu_encode.scale.dask.partitions import Partition, Partitions, held, names_of, read
 from gpu_encode.scale.dask.trees import map_delayed
 from gpu_encode.scale.engines import buckets as steps
 from gpu_encode.scale.engines import calls
 from gpu_encode.scale.engines.buckets import Buckets, unused_prefix
 from gpu_encode.scale.files import shuffle
-from gpu_encode.scale.files.look_up import Joined, folder_of
+from gpu_encode.scale.files.look_up import (
+    BucketTable,
+    Joined,
+    folder_of,
+    index_of,
+    lines_by_bucket,
+    of_new_rows,
+    rows_by_bucket,
+)
 from gpu_encode.scale.files.shuffle import ShuffledSums
-from gpu_encode.scale.files.source import Roles
+from gpu_encode.scale.files.source import Reading, Roles
 from gpu_encode.scale.parts.plans import unfitted
 from gpu_encode.tables import frames
+from gpu_encode.tables.frames import Frame
+from gpu_encode.words.errors.tables import rows_have_changed
+from gpu_encode.words.errors.values import RowError
 
+ROW, VIEW = "row", "view"
 # Bytes of the lines that a bucket adds up, about, until there are so many buckets: a few times as much is in memory
 # meanwhile, and each partition has a piece for each bucket.
 BUCKET_BYTES, MOST_BUCKETS = 1 << 26, 1 << 14
@@ -97,7 +115,7 @@ class Shuffle:
         filesystem, folder = folder_of(path)
         if filesystem is None:
             Path(folder, "encodings").mkdir()
-        write = dask.delayed(tasks.write_bucket)
+        write = dask.delayed(write_bucket)
         sent = [dask.delayed(what, traverse=False) for what in (joined, encodings.schema)]
         dask.compute(*[write(lines, *sent, path, number) for number, lines in enumerate(encodings.lines)])
 
@@ -112,16 +130,16 @@ class Shuffle:
         n_bytes = 8 * max(len(key.outputs) for key in joined.keys)
         number = buckets_for(sum(head.num_rows for head in heads.values()), n_bytes)
         buckets = Buckets([number] * len(joined.keys))
-        read_group, keys = dask.delayed(tasks.read_group), [key.stored for key in joined.keys]
+        deal_group, keys = dask.delayed(read_group), [key.stored for key in joined.keys]
         groups = [(name, group) for name, head in heads.items() for group in range(head.num_row_groups)]
-        dealt = [read_group(path, *group, sender, keys, buckets) for sender, group in enumerate(groups)]
-        return joined, settle(exchange("buckets", dealt, buckets.number, tasks.join_lines), buckets)
+        dealt = [deal_group(path, *group, sender, keys, buckets) for sender, group in enumerate(groups)]
+        return joined, settle(exchange("buckets", dealt, buckets.number, join_lines), buckets)
 
     @staticmethod
     def release(encodings: InBuckets) -> None:
         """Do nothing: workers forget encodings that no encoder and no frame asks for."""
 
-    def _reading(self, encoder: Any) -> tasks.PartitionReading:
+    def _reading(self, encoder: Any) -> "PartitionReading":
         """Say how rows are read: vectors are columns behind those of X."""
         rows = self._rows
         y, weight, groups = (
@@ -129,7 +147,7 @@ class Shuffle:
         )
         given = [role for role in (y, weight, groups) if role is not None]
         roles = Roles([*rows.names, *given], [] if y is None else [y], False, weight, groups)
-        return tasks.PartitionReading(roles, encoder._parameters())
+        return PartitionReading(roles, encoder._parameters())
 
     def _name_columns(self, encoder: Any) -> Any:
         """Give an encoder whose columns are named, where it chooses them by type or the like."""
@@ -148,15 +166,15 @@ class Shuffle:
     ) -> Any:
         """Send rows to the buckets of their categories, and put the encodings that come back beside other columns."""
         buckets, lines = encodings.buckets, encodings.lines
-        dealt = rows.map(tasks.deal_rows, (joined, shared, buckets))
+        dealt = rows.map(deal_rows, (joined, shared, buckets))
         packed, alike = (map_delayed("dealt", itemgetter(number), dealt) for number in (0, 1))
         known = held((joined, buckets, encodings.schema.empty_table()))
-        look_up = partial(released, tasks.look_up_bucket)
+        look_up = partial(released, look_up_bucket)
         found = exchange("found", packed, len(lines), look_up, known, own=lines)
         extra = exchange("returned", found, rows.number, receive, own=alike)
-        meta = tasks.meta_of(frames.read(self._rows.sample), joined, others)
+        meta = meta_of(frames.read(self._rows.sample), joined, others)
         passed = replace(self._rows.pick(others), extra=extra)
-        return passed.table(tasks.put_together, meta, (joined, buckets, others))
+        return passed.table(put_together, meta, (joined, buckets, others))
 
 
 def sample_of(partitions: Partitions) -> Any:
@@ -166,7 +184,7 @@ def sample_of(partitions: Partitions) -> Any:
     samples = partitions.samples()
     if samples is not None:
         return samples[0]
-    (table,) = dask.compute(replace(partitions, vectors=[None] * 3).map(tasks.no_rows, None)[0])
+    (table,) = dask.compute(replace(partitions, vectors=[None] * 3).map(no_rows, None)[0])
     return table
 
 
@@ -186,5 +204,149 @@ def settle(lines: list[Any], buckets: Buckets) -> InBuckets:
     import dask
 
     kept = list(dask.persist(*lines))
-    schemas = dask.compute(*map_delayed("schemas", tasks.schema_of, kept))
-    return InBuckets(kept, buckets, tasks.joint_schema(schemas))
+    schemas = dask.compute(*map_delayed("schemas", schema_of, kept))
+    return InBuckets(kept, buckets, joint_schema(schemas))
+
+
+@dataclass(frozen=True)
+class PartitionReading(Reading):
+    """How partitions of training rows are read: columns that are not picked are null, and keep positions."""
+
+    def part(self, table: Partition) -> Partition:
+        """Give a partition as it is summed, if it has as many rows as before."""
+        with table.named():
+            if len(table) != table.n_rows:
+                raise rows_have_changed(f"{table.name} has rows")
+            features, picked = self.roles.features, table.select(self.roles.features)
+            columns = [picked[name] if name in picked.column_names else pa.nulls(len(table)) for name in features]
+            return replace(table, X=pa.table(columns, features))
+
+
+def no_rows(_: None, part: Partition) -> Any:
+    """Give the table of a partition without its rows."""
+    return frames.read(part.X).without_rows().as_given()
+
+
+def schema_of(lines: Any) -> Any:
+    """Give the types of the columns of a bucket; None if it has no categories."""
+    return None if lines is None else lines.schema
+
+
+def joint_schema(schemas: Sequence[Any]) -> Any:
+    """Give the types of the lines of all buckets, which differ by the values that each happens to have."""
+    return pa.unify_schemas([schema for schema in schemas if schema is not None], promote_options="permissive")
+
+
+def write_bucket(lines: Any, joined: Joined, schema: Any, path: str, number: int) -> None:
+    """Write what new rows need of a bucket to a file, in the types that all have; nothing where there is none."""
+    if lines is not None:
+        filesystem, folder = folder_of(path)
+        table = of_new_rows(joined, lines).cast(schema)
+        parquet.write_table(table, f"{folder}/encodings/part-{number}.parquet", filesystem=filesystem)
+
+
+def read_group(path: str, name: str, group: int, number: int, keys: Sequence[Sequence[str]], buckets: Buckets) -> Any:
+    """Read lines of a row group of a file, and pack them for their buckets."""
+    with parquet.ParquetFile(name, filesystem=folder_of(path)[0]) as file:
+        by_bucket = lines_by_bucket(file.read_row_group(group), keys, buckets.numbers)
+        return pack(number, ((buckets.first[entry] + bucket, lines) for (entry, bucket), lines in by_bucket))
+
+
+def join_lines(_: int, dealt: Sequence[tuple[int, Any]]) -> Any:
+    """Give the lines of a bucket; None if there are none."""
+    return shuffle.join_tables([lines for _, lines in dealt]) if dealt else None
+
+
+def deal_rows(known: tuple[Joined, ShuffledSums | None, Buckets], part: Partition) -> tuple[Any, list[Array]]:
+    """Pack what rows of a partition are looked up by, for buckets; of rows of one category and view, the first.
+
+    Parameters
+    ----------
+    known : tuple
+        Of training rows `ShuffledSums`, to find the view of each.
+    part : Partition
+
+    Returns
+    -------
+    pandas.DataFrame
+        For each bucket a table of row numbers, views and values, packed.
+    list of int32 array
+        By key, for each row the first of those that have its category and view.
+    """
+    joined, shared, buckets = known
+    views, dealt, alike = None, list[tuple[int, Any]](), []
+    if shared is not None:
+        with part.named():
+            given = shared.reading.part(part)
+            views = shuffle.view_of_rows(shared, given) if len(part) else np.zeros(0, np.int32)
+    for key, start, number in zip(joined.keys, buckets.first, buckets.numbers, strict=True):
+        values = part.select(key.columns)
+        first, same = first_rows(values, views)
+        alike.append(first[same])
+        firsts = values.take(pa.array(first)).append_column(ROW, pa.array(first))
+        if views is not None:
+            firsts = firsts.append_column(VIEW, pa.array(views[first]))
+        for bucket, rows in rows_by_bucket(firsts, key.columns, number).items():
+            dealt.append((start + bucket, firsts.take(pa.array(rows))))
+    return pack(part.number, dealt), alike
+
+
+def first_rows(values: Any, views: Array | None) -> tuple[Array, Array]:
+    """Find the first row of each category and view, and for every row which of these is like it."""
+    if not len(values):
+        return np.zeros(0, np.int32), np.zeros(0, np.int32)
+    codes = index_of(values)[1].astype(np.int64)
+    if views is not None:
+        codes = codes * (int(views.max()) + 1) + views
+    _, first, same = np.unique(codes, return_index=True, return_inverse=True)
+    return first.astype(np.int32), same.astype(np.int32)
+
+
+def look_up_bucket(
+    bucket: int, dealt: Sequence[tuple[int, Any]], lines: Any, known: tuple[Joined, Buckets, Any]
+) -> Any:
+    """Look rows up in the encodings of a bucket; packs numbers of rows and their encodings for their partitions."""
+    joined, buckets, empty = known
+    if not dealt:
+        return pack(bucket, ())
+    partitions, tables = zip(*dealt, strict=True)
+    key, table = joined.keys[buckets.key_of(bucket)], shuffle.join_tables(tables)
+    rows, ends = table[ROW].to_numpy(), np.cumsum([len(own) for own in tables])
+    views = table[VIEW].to_numpy() if VIEW in table.column_names else None
+    values = table.select(key.columns)
+    try:
+        encodings = BucketTable(key, empty if lines is None else lines, joined.dtype).look_up(values, views)
+    except RowError as error:
+        number = partitions[int(np.searchsorted(ends, error.row, side="right"))]
+        raise RowError(error.before, int(rows[error.row]), f" of partition {number}{error.after}") from error
+    pieces = zip(np.split(rows, ends[:-1]), np.split(encodings, ends[:-1]), strict=True)
+    return pack(bucket, zip(partitions, pieces, strict=True))
+
+
+def put_together(
+    known: tuple[Joined, Buckets, Sequence[str]],
+    part: Partition,
+    returned: tuple[Sequence[tuple[int, tuple[Array, Array]]], list[Array]],
+) -> Any:
+    """Give the encodings of a partition that came back from all buckets, and other columns behind them."""
+    (joined, buckets, others), (found, alike) = known, returned
+    frame = frames.read(part.X)
+    if any(len(first) != frame.n_rows for first in alike):
+        raise rows_have_changed(f"{part.name} has rows")
+    by_key = [np.empty((frame.n_rows, len(key.outputs)), joined.dtype, "F") for key in joined.keys]
+    missing = [np.ones(frame.n_rows, bool) for _ in joined.keys]
+    for bucket, (rows, encodings) in found:
+        entry = buckets.key_of(bucket)
+        by_key[entry][rows] = encodings
+        missing[entry][rows] = False
+    if any(none[first].any() for none, first in zip(missing, alike, strict=True)):
+        raise RuntimeError(f"Dask's shuffle has lost encodings of {part.name}.")
+    arrays = [column for encodings, first in zip(by_key, alike, strict=True) for column in encodings[first].T]
+    names = names_of(frame)
+    return frame.assemble(joined.outputs, arrays, [names.index(name) for name in others])
+
+
+def meta_of(frame: Frame, joined: Joined, others: Sequence[str]) -> Any:
+    """Give an output without rows for a table without rows."""
+    alike = [np.zeros(0, np.int32) for _ in joined.keys]
+    return put_together((joined, Buckets([]), others), Partition(frame.as_given()), ([], alike))

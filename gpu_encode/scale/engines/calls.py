@@ -6,6 +6,7 @@ number rows are refused before anything is read.
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
+from importlib import import_module
 from typing import Any, TypeVar
 
 from sklearn.utils.validation import check_is_fitted
@@ -17,12 +18,14 @@ from gpu_encode.scale import parts
 from gpu_encode.scale.engines.orders import encode_in_time
 from gpu_encode.scale.engines.rows import Rows
 from gpu_encode.scale.files import shuffle
-from gpu_encode.scale.files.encoding import plain_output, require_columns
+from gpu_encode.scale.files.encoding import plain_output
+from gpu_encode.scale.files.new_rows import require_columns
 from gpu_encode.scale.files.shuffle import ShuffledSums
 from gpu_encode.scale.files.source import Reading, find_roles, with_columns
 from gpu_encode.scale.parts import EncodingPlan, EncodingTables, PartialSums, Profile
 from gpu_encode.scale.parts.plans import for_new_rows, unfitted
 from gpu_encode.scale.parts.profiles import profile_rows
+from gpu_encode.tables import frames
 from gpu_encode.words import notices
 from gpu_encode.words.errors.tables import rows_have_changed
 from gpu_encode.words.errors.targets import no_target
@@ -30,9 +33,35 @@ from gpu_encode.words.errors.values import RowError
 
 E = TypeVar("E", bound=Encoder)
 
+# By engine, the module that offers its rows, which the first call on a table of its own loads, and its class there.
+ROWS = {
+    "spark": ("gpu_encode.scale.engines.spark", "SparkRows"),
+    "ray": ("gpu_encode.scale.engines.ray", "RayRows"),
+}
 
-def fit(encoder: E, rows: Rows, y: Any, sample_weight: Any, groups: Any) -> E:
-    """Learn the encodings of new rows, in two passes, now."""
+
+def rows_of(X: Any) -> Rows:
+    """Give what the engine of a table offers of its rows; what is offered already comes back."""
+    name = frames.engine_holding(X)
+    if name is None:
+        return X
+    module, rows = ROWS[name]
+    return getattr(import_module(module), rows)(X)
+
+
+def fit(encoder: E, X: Any, y: Any = None, sample_weight: Any = None, groups: Any = None) -> E:
+    """Learn the encodings of new rows, in two passes, now.
+
+    Parameters
+    ----------
+    encoder : TargetEncoder
+    X : table of Spark or Ray, or Rows
+    y : str or list of str
+        Columns of X that are learned from: its rows have no order, so that nothing could be in line with them.
+    sample_weight, groups : str, optional
+        Columns of X.
+    """
+    rows = rows_of(X)
     reading = read_training(encoder, rows, y, sample_weight, groups)
     with notices.kept() as messages:
         learn(encoder, for_new_rows(encoder), rows, reading)
@@ -43,8 +72,13 @@ def fit(encoder: E, rows: Rows, y: Any, sample_weight: Any, groups: Any) -> E:
     return encoder
 
 
-def fit_transform(encoder: Encoder, rows: Rows, y: Any, sample_weight: Any, groups: Any) -> Any:
-    """Learn the encodings of new rows, now, and give the training encodings lazily."""
+def fit_transform(encoder: Encoder, X: Any, y: Any = None, sample_weight: Any = None, groups: Any = None) -> Any:
+    """Learn the encodings of new rows, now, and give the training encodings lazily; the parameters are those of `fit`.
+
+    Columns that are not encoded come out as they were, the target among them, since no other table could be put beside
+    the result.
+    """
+    rows = rows_of(X)
     reading = read_training(encoder, rows, y, sample_weight, groups)
     rows.check_repeatable()
     tables = learn(encoder, unfitted(encoder), rows, reading)
@@ -54,9 +88,10 @@ def fit_transform(encoder: Encoder, rows: Rows, y: Any, sample_weight: Any, grou
     return rows.map(encode_table, shared)
 
 
-def transform(encoder: Encoder, rows: Rows) -> Any:
-    """Give the encodings of new rows, lazily."""
+def transform(encoder: Encoder, X: Any) -> Any:
+    """Give the encodings of new rows, lazily; columns that fit has not seen come last."""
     check_is_fitted(encoder, "_model")
+    rows = rows_of(X)
     names = names_of(rows)
     if encoder._model.feature_names is not None:
         require_columns(encoder, names)
@@ -64,13 +99,27 @@ def transform(encoder: Encoder, rows: Rows) -> Any:
     return rows.map(transform_table, shared)
 
 
-def drift(encoder: Encoder, rows: Rows) -> list[dict[str, Any]]:
+def drift(encoder: Encoder, X: Any) -> list[dict[str, Any]]:
     """Compare new rows with those that the encoder has learned from, in one pass, now."""
-    model, names = encoder._counted(), names_of(rows)
+    model, rows = encoder._counted(), rows_of(X)
+    names = names_of(rows)
     if encoder._model.feature_names is not None:
         require_columns(encoder, names)
     features = [name for name in names if name in (encoder._model.feature_names or names)]
     return rows.pick(features).add_up(count_table, encoder, RowCounts()).beside(model)
+
+
+def partial_fit(_: Any, X: Any, *__: Any, **___: Any) -> None:
+    """Refuse: encoders of tables in partitions are fitted and merged."""
+    raise TypeError(
+        f"partial_fit does not take rows of {rows_of(X).engine}. Fit another encoder of the same parameters and merge: "
+        "encoder.merge(clone(encoder).fit(X, y))."
+    )
+
+
+def forget(_: Any, X: Any, *__: Any, **___: Any) -> None:
+    """Refuse: tables in partitions are not taken out."""
+    raise TypeError(f"forget does not take rows of {rows_of(X).engine}. Fit it anew to the rows that stay.")
 
 
 def read_training(encoder: Encoder, rows: Rows, y: Any, sample_weight: Any, groups: Any) -> Reading:
@@ -123,7 +172,7 @@ def plan_rows(encoder: Encoder, asked: Encoder, rows: Rows, reading: Reading) ->
     """
     roles, asked_parameters = reading.roles, asked._parameters()
     check_schemes(asked_parameters, rows.engine)
-    selected = roles.selected(encoder, rows.schema)
+    selected = roles.selected(encoder._parameters(), rows.schema)
     total = beside_keys(asked, rows, reading).add_up(
         profile_table, replace(reading, parameters=asked_parameters), Profile()
     )
@@ -138,7 +187,7 @@ def plan_rows(encoder: Encoder, asked: Encoder, rows: Rows, reading: Reading) ->
 
 def pick_measured(encoder: Encoder, rows: Rows, reading: Reading) -> Rows:
     """Give the columns that are read to sum rows."""
-    return rows.pick(reading.roles.measured(reading.roles.selected(encoder, rows.schema)))
+    return rows.pick(reading.roles.measured(reading.roles.selected(encoder._parameters(), rows.schema)))
 
 
 def survey(
@@ -185,14 +234,14 @@ def survey(
 def columns_of_keys(encoder: Any, rows: Rows, reading: Reading) -> list[list[str]]:
     """Give the columns of each key."""
     roles = reading.roles
-    entries = roles.selected(encoder, rows.schema).entries
+    entries = roles.selected(encoder._parameters(), rows.schema).entries
     return [[roles.features[position] for position in entry.columns] for entry in entries]
 
 
 def beside_keys(asked: Encoder, rows: Rows, reading: Reading) -> Rows:
     """Give the columns that are read of rows whatever their categories: those of the scheme, y, weights and groups."""
     roles = reading.roles
-    of_scheme = [roles.features[column] for column in roles.selected(asked, rows.schema).training_only]
+    of_scheme = [roles.features[column] for column in roles.selected(asked._parameters(), rows.schema).training_only]
     return rows.pick([*of_scheme, *roles.aside] or roles.features[:1])
 
 

@@ -19,8 +19,8 @@ MANY_CATEGORIES = 200_000
 # Each has a class Shuffle, loaded by the first call on a table of its own.
 ENGINES = {
     "dask": "gpu_encode.scale.dask.shuffle",
-    "spark": "gpu_encode.scale.engines.spark_shuffle",
-    "ray": "gpu_encode.scale.engines.ray_shuffle",
+    "spark": "gpu_encode.scale.engines.spark",
+    "ray": "gpu_encode.scale.engines.ray",
 }
 
 

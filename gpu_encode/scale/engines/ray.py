@@ -1,86 +1,27 @@
-"""Ray Data: encoders take its datasets as they take Dask's frames, `fit(dataset, y="clicked")`.
+"""Ray Data: what its datasets offer to encoders, `fit(dataset, y="clicked")`, and tables of categories that stay in it.
 
-They are no Preprocessors of Ray.  ``Preprocessor.fit_transform`` gives training rows the encodings of new rows, with
-their own target in them.  Vectors beside a dataset are names of its columns, as with Spark.
+Encoders are no Preprocessors of Ray.  ``Preprocessor.fit_transform`` gives training rows the encodings of new rows,
+with their own target in them.
+
+The sums of categories are added up in buckets of the object store, and rows come there for their encodings.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any, Self, TypeVar
+from typing import Any, Self
 
+import numpy as np
 import pyarrow as pa
 
 from cpu_fallback.cached import cached_property
-from gpu_encode.encoders.base import Encoder
-from gpu_encode.scale import messages
 from gpu_encode.scale.engines import calls
-
-E = TypeVar("E", bound=Encoder)
+from gpu_encode.scale.engines.buckets import BucketShuffle, InBuckets, number_of_buckets
+from gpu_encode.scale.files.look_up import Joined, of_new_rows
+from gpu_encode.scale.files.shuffle import ShuffledSums
 
 # Each block is one batch: batches of a size of their own would be joined of blocks, which are then one task.
 BLOCKS: dict[str, Any] = {"batch_size": None, "batch_format": "pyarrow"}
 # States that one task adds up.
 FAN_IN = 8
-
-
-def fit(encoder: E, X: Any, y: Any = None, *, sample_weight: Any = None, groups: Any = None) -> E:
-    """Learn the encodings of new rows: two passes over the dataset, now.
-
-    Parameters
-    ----------
-    encoder : TargetEncoder
-    X : ray.data.Dataset
-    y : str or list of str
-        Columns of X that are learned from.
-    sample_weight, groups : str, optional
-        Columns of X.
-
-    Returns
-    -------
-    encoder, fitted
-
-    Raises
-    ------
-    ValueError, TypeError
-        For bad input; the encoder is then as it was.
-    """
-    return calls.fit(encoder, RayRows(X), y, sample_weight, groups)
-
-
-def fit_transform(encoder: Encoder, X: Any, y: Any = None, *, sample_weight: Any = None, groups: Any = None) -> Any:
-    """Learn the encodings of new rows, now, and give training encodings in a dataset that is computed when asked for.
-
-    Parameters
-    ----------
-    encoder, X, y, sample_weight, groups
-        As in `fit`.  Those schemes serve that find by its values what a row sees, such as ``KFold(by="order_id")`` and
-        ``Ordered(time="day")``.
-
-    Returns
-    -------
-    ray.data.Dataset
-        Encoded columns, columns that pass through, and those of y, weights and groups.
-    """
-    return calls.fit_transform(encoder, RayRows(X), y, sample_weight, groups)
-
-
-def transform(encoder: Encoder, X: Any) -> Any:
-    """Give the encodings of new rows, in a dataset that is computed when asked for; columns new to it come last."""
-    return calls.transform(encoder, RayRows(X))
-
-
-def drift(encoder: Encoder, X: Any) -> list[dict[str, Any]]:
-    """Compare new rows with those that the encoder has learned from, in one pass, now."""
-    return calls.drift(encoder, RayRows(X))
-
-
-def partial_fit(*_: Any, **__: Any) -> None:
-    """Refuse: encoders of datasets are fitted and merged."""
-    raise messages.not_added("Ray", "partial_fit")
-
-
-def forget(*_: Any, **__: Any) -> None:
-    """Refuse: datasets are not taken out."""
-    raise messages.not_added("Ray", "forget")
 
 
 class RayRows:
@@ -103,7 +44,7 @@ class RayRows:
         return schema.base_schema
 
     def check_repeatable(self) -> None:
-        """Nothing tells: a dataset does not say whether its functions draw numbers."""
+        """Do nothing: a dataset does not say whether its functions draw numbers."""
 
     def pick(self, names: Sequence[str]) -> Self:
         """Give the same rows with some of the columns, so that no others are read."""
@@ -202,3 +143,68 @@ def read(blocks: Iterable[Any]) -> Iterator[Any]:
     for block in blocks:
         for state in block["state"] if block.num_rows else ():
             yield cloudpickle.loads(state.as_buffer())
+
+
+class Shuffle(BucketShuffle):
+    """A dataset of Ray."""
+
+    def __init__(self, X: Any, y: Any = None, sample_weight: Any = None, groups: Any = None) -> None:
+        super().__init__(RayRows(X), y, sample_weight, groups)
+        self._dataset = X
+
+    def learn(self, encoder: Any, training: bool) -> tuple[ShuffledSums, InBuckets]:
+        """Add up the sums of each category in its bucket, and make encodings of them there, now."""
+        from ray.exceptions import RayTaskError
+
+        try:
+            return super().learn(encoder, training)
+        except RayTaskError as error:
+            if isinstance(error.cause, (ValueError, TypeError)):
+                raise error.cause from error
+            raise
+
+    def encode_new(self, joined: Joined, encodings: InBuckets) -> Any:
+        """Give the encodings of new rows, lazily."""
+        import ray
+        from ray.data.dataset import MaterializedDataset
+
+        if isinstance(self._dataset, MaterializedDataset) and not self._dataset.count():
+            # Ray's shuffle finds no columns in blocks that have had no rows from the first.
+            schema = self._rows.schema
+            fields = [pa.field(name, pa.from_numpy_dtype(np.dtype(joined.dtype))) for name in joined.outputs]
+            fields += [schema.field(name) for name in joined.beside_new(schema.names)]
+            return ray.data.from_arrow(pa.schema(fields).empty_table())
+        return super().encode_new(joined, encodings)
+
+    def rows_of(self, table: Any) -> RayRows:
+        """Give the rows of a dataset."""
+        return RayRows(table)
+
+    def together(self, dealt: RayGroups, other: RayGroups) -> RayGroups:
+        """Give together what was given for each bucket here and there."""
+        return dealt.beside(other)
+
+    def keep(self, lines: Any) -> Any:
+        """Compute a dataset now; the object store keeps it, and spills to disks what it has no room for."""
+        return lines.materialize()
+
+    @staticmethod
+    def save(joined: Joined, encodings: InBuckets, path: str) -> None:
+        """Write what new rows need, by Ray."""
+        encodings.lines.map_batches(lambda table: of_new_rows(joined, table), **BLOCKS).write_parquet(
+            f"{path}/encodings"
+        )
+        joined.of_new_rows().write(path)
+
+    def read(self, path: str) -> tuple[Joined, InBuckets]:
+        """Read what any engine has saved."""
+        import ray
+
+        joined, lines = Joined.read(path), ray.data.read_parquet(f"{path}/encodings")
+        # As many buckets as for training rows: nobody has counted the new ones.
+        pieces = np.ones(number_of_buckets(lines.count(), joined.n_rows), np.int64)
+        return joined, InBuckets(lines, [pieces] * len(joined.keys))
+
+    @staticmethod
+    def release(encodings: InBuckets) -> None:
+        """Do nothing: the object store forgets what nobody holds."""

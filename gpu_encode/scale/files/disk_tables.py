@@ -1,32 +1,263 @@
-"""Rows of files encoded with tables of categories on disk: training rows by their sums, new rows by a saved table."""
+"""Categories that have no room in memory: their sums and encodings lie in files, one for each bucket of a key.
+
+The rows of a chunk become lines, one for each category.  Lines are spilled by bucket, and beside them the number of
+each row's line.  Bucket by bucket, lines are added up and become encodings, which rows find by the numbers of their
+lines, so that no value of a row is written more than once for each chunk.  Encodings are spilled by chunk of the
+output.
+"""
 
 import contextlib
-import time
-from collections.abc import Callable, Iterator, Sequence
-from os import PathLike
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
+import numpy as np
 import pyarrow as pa
 from pyarrow import parquet
 
-from gpu_encode.fitting.model import unseen_counted, warn_of_share
+from cpu_fallback.types import Array
+from gpu_encode.fitting.model import unseen_counted
 from gpu_encode.scale.files import memory, shuffle
-from gpu_encode.scale.files.category_files import CategoryFiles, SavedTable, number_of_buckets
-from gpu_encode.scale.files.look_up import Joined, distinct_rows
-from gpu_encode.scale.files.room import Room
-from gpu_encode.scale.files.run import Options, Run, Summary, hold_stream
-from gpu_encode.scale.files.shuffle import ShuffledSums
-from gpu_encode.scale.files.source import Chunk, Reading, Size, Source, with_columns
-from gpu_encode.scale.files.staging import Staging, describe_run, end_publication, refuse_resume
-from gpu_encode.scale.files.writing import choose_destination
+from gpu_encode.scale.files.look_up import (
+    BucketTable,
+    Joined,
+    buckets_of,
+    lines_by_bucket,
+    of_new_rows,
+    rows_in_buckets,
+)
+from gpu_encode.scale.files.memory import Room
+from gpu_encode.scale.files.run import Run
+from gpu_encode.scale.files.shuffle import KeyLines, ShuffledSums
+from gpu_encode.scale.files.source import Chunk, Reading, Size, with_columns
+from gpu_encode.scale.files.spilling import SpillTables
 from gpu_encode.scale.parts import EncodingPlan, PartialSums
 from gpu_encode.schemes import Ordered
-from gpu_encode.storage.archive import explain_full_disk
-from gpu_encode.words.progress import Progress
+from gpu_encode.words.errors.tables import rows_have_changed
+from gpu_encode.words.errors.values import RowError
 
-# Copies of a new row's values that exist while the values are told apart, hashed and spilled.
-VALUES_AT_WORK = 3
+# The number of a row among all rows, the number of its line among the lines of its chunk and bucket, and its view.
+ROW, LINE, VIEW = "row", "line", "view"
+# With more buckets, pieces are smaller.
+FEWEST_BUCKETS, MOST_BUCKETS = 1, 1 << 10
+# Lines that are gathered before they are added up, and that are encoded at a time.
+GATHERED, ENCODED = 1 << 17, 1 << 15
+# Bytes of a category beside its digits, values and encodings, while its bucket is looked through.
+WORK_OF_CATEGORY = 256
+# Lines of a saved table that are read at a time.
+READ = 1 << 16
+
+
+def number_of_buckets(n_categories: float, bytes_of_category: float, limit: int) -> int:
+    """Choose how many buckets the categories of a key are dealt to.
+
+    Parameters
+    ----------
+    n_categories : float
+    bytes_of_category : float
+        Its digits, values and encodings.
+    limit : int
+        Bytes that the process may take: a third of what is free is for the categories of a bucket.
+    """
+    memory.release()
+    free = max(limit - max(memory.resident_bytes(), memory.LOADED), 1)
+    buckets = -(-int(3 * n_categories * (3 * bytes_of_category + WORK_OF_CATEGORY)) // free)
+    return max(FEWEST_BUCKETS, min(buckets, MOST_BUCKETS))
+
+
+class CategoryFiles:
+    """Sums or encodings of all categories in files, and the rows that look their encodings up there.
+
+    Parameters
+    ----------
+    joined : Joined
+    folder : Path
+        For files that are there as long as they are needed.
+    number : int
+        Of the buckets of each key.
+    chunk_rows : int
+        A chunk lies between two multiples of this number of rows.
+    advance : callable
+        Called with the number of rows that were looked up.
+    """
+
+    def __init__(
+        self, joined: Joined, folder: Path, number: int, chunk_rows: int, advance: Callable[[int], object]
+    ) -> None:
+        self._joined, self._number, self._chunk_rows, self._advance = joined, number, chunk_rows, advance
+        self._lines = SpillTables(folder / "lines")
+        self._encodings = SpillTables(folder / "encodings")
+        self._rows = SpillTables(folder / "rows")
+        self._by_chunk = SpillTables(folder / "by-chunk")
+
+    @property
+    def n_bytes(self) -> int:
+        """Bytes that were written."""
+        return sum(files.n_bytes for files in (self._lines, self._encodings, self._rows, self._by_chunk))
+
+    def add(self, entry: int, lines: KeyLines, first_row: int, views: Array | None) -> None:
+        """Spill the lines of some consecutive rows, and the number of each row's line.
+
+        Parameters
+        ----------
+        entry : int
+            Number of the key.
+        lines : KeyLines
+        first_row : int
+        views : int array (rows,), optional
+            Of training rows.
+        """
+        buckets, within = buckets_of(lines.hashes, self._number), np.zeros(len(lines.table), np.int32)
+        for bucket, at in rows_in_buckets(buckets).items():
+            self._lines.add(self._file(entry, bucket), lines.table.take(pa.array(at)))
+            within[at] = np.arange(len(at))
+        rows = np.flatnonzero(lines.of_rows >= 0)
+        line = lines.of_rows[rows]
+        for bucket, at in rows_in_buckets(buckets[line]).items():
+            here = rows[at]
+            columns = {ROW: here + first_row, LINE: within[line[at]]}
+            if views is not None:
+                columns[VIEW] = views[here].astype(np.min_scalar_type(int(views.max())))
+            self._rows.add(self._file(entry, bucket), pa.table(columns))
+        if len(rows) < len(lines.of_rows):
+            assert views is not None
+            missing = np.flatnonzero(lines.of_rows < 0)
+            key = self._joined.keys[entry]
+            encodings = np.reshape(key.missing, (-1, len(key.outputs)))[views[missing]].astype(self._joined.dtype)
+            self._add_encodings(entry, first_row + missing, encodings)
+
+    def add_encodings(self, paths: Iterable[Path]) -> None:
+        """Spill the encodings of the files of a saved table, whichever engine wrote them, by bucket."""
+        keys, numbers = [key.stored for key in self._joined.keys], [self._number] * len(self._joined.keys)
+        for path in paths:
+            with parquet.ParquetFile(path) as file:
+                for batch in file.iter_batches(READ):
+                    for where, own in lines_by_bucket(pa.Table.from_batches([batch]), keys, numbers):
+                        self._encodings.add(self._file(*where), own)
+
+    def learn(self, shared: ShuffledSums, saved: "SavedTable | None") -> None:
+        """Make, and perhaps save, the encodings of each bucket from its lines; look the bucket's rows up in them."""
+        for entry in range(len(self._joined.keys)):
+            for bucket in range(self._number):
+                lines = add_up(self._lines.read(self._file(entry, bucket)))
+                if lines is not None:
+                    starts = range(0, len(lines), ENCODED)
+                    pieces = [shuffle.encode_lines(shared, lines.slice(start, ENCODED)) for start in starts]
+                    encodings = pa.concat_tables(pieces)
+                    del lines, pieces
+                    if saved is not None:
+                        saved.add(encodings)
+                    self._look_up(entry, bucket, encodings)
+                    del encodings
+                    memory.release()
+
+    def look_up(self, no_lines: Any) -> None:
+        """Look all rows up in the encodings that were added; `no_lines` has their columns."""
+        for entry in range(len(self._joined.keys)):
+            for bucket in range(self._number):
+                found = self._encodings.read(self._file(entry, bucket))
+                self._look_up(entry, bucket, pa.concat_tables([no_lines, *found]))
+                memory.release()
+
+    def encodings_of(self, first_row: int, n_rows: int) -> Any:
+        """Give the encodings of the rows of a chunk, as a table."""
+        columns: dict[str, Any] = {}
+        for entry, key in enumerate(self._joined.keys):
+            encodings = np.empty((n_rows, len(key.outputs)), self._joined.dtype, "F")
+            n_found = 0
+            for piece in self._by_chunk.read(first_row // self._chunk_rows * len(self._joined.keys) + entry):
+                rows, *values = (column.to_numpy() for column in piece.columns)
+                start, stop = np.searchsorted(rows, [first_row, first_row + n_rows])
+                for number, column in enumerate(values):
+                    encodings[rows[start:stop] - first_row, number] = column[start:stop]
+                n_found += stop - start
+            if n_found != n_rows:
+                raise rows_have_changed("The source has rows")
+            columns |= dict(zip(key.outputs, encodings.T, strict=True))
+        return pa.table(columns)
+
+    def _file(self, entry: int, bucket: int) -> int:
+        """Give the number of the file of a bucket of a key."""
+        return entry * self._number + bucket
+
+    def _look_up(self, entry: int, bucket: int, encodings: Any) -> None:
+        """Look the rows of a bucket up, and spill their encodings by chunk."""
+        key, number = self._joined.keys[entry], self._file(entry, bucket)
+        table = BucketTable(key, encodings, self._joined.dtype)
+        pieces = zip(self._lines.read(number), self._rows.read(number), strict=True)
+        for lines, piece in pieces:
+            values = lines.select(key.stored).rename_columns(key.columns)
+            rows, within, *views = (column.to_numpy() for column in piece.columns)
+            try:
+                found = table.look_up(values, views[0] if views else None, within)
+            except RowError:
+                raise refused_row(table, values.take(pa.array(within)), rows) from None
+            self._add_encodings(entry, rows, found)
+            self._advance(len(rows))
+        self._lines.remove(number)
+        self._rows.remove(number)
+        self._encodings.remove(number)
+
+    def _add_encodings(self, entry: int, rows: Array, encodings: Array) -> None:
+        """Spill encodings of rows, whose numbers rise, by chunk."""
+        key = self._joined.keys[entry]
+        table = pa.table([rows, *np.asfortranarray(encodings).T], [ROW, *key.outputs])
+        chunks, starts = np.unique(rows // self._chunk_rows, return_index=True)
+        ends = [*starts[1:].tolist(), len(rows)]
+        for chunk, start, end in zip(chunks.tolist(), starts.tolist(), ends, strict=True):
+            self._by_chunk.add(chunk * len(self._joined.keys) + entry, table.slice(start, end - start))
+
+
+def refused_row(table: BucketTable, values: Any, rows: Array) -> ValueError:
+    """Give the error for new rows some of which a policy refuses."""
+    try:
+        with unseen_counted():
+            table.look_up(values, None)
+    except RowError as error:
+        return RowError(error.before, int(rows[error.row]), error.after)
+    raise AssertionError("a value is refused where its rows are not")
+
+
+def add_up(pieces: Iterable[Any]) -> Any:
+    """Add up the lines of a bucket, some at a time; None if it has no lines."""
+    gathered: list[Any] = []
+    n_lines = most = 0
+    for piece in pieces:
+        gathered.append(piece)
+        n_lines += len(piece)
+        if n_lines > max(GATHERED, 2 * most):
+            gathered = [shuffle.add_lines(gathered)]
+            n_lines = most = len(gathered[0])
+    return shuffle.add_lines(gathered) if gathered else None
+
+
+class SavedTable:
+    """A folder of encodings of new rows, as `DistributedEncoder.save` writes it, that is written bucket by bucket.
+
+    Parameters
+    ----------
+    path : Path
+        Is made, and must not be there.
+    joined : Joined
+    no_lines : pyarrow.Table
+        Encodings of no categories.
+    """
+
+    def __init__(self, path: Path, joined: Joined, no_lines: Any) -> None:
+        Path(path, "encodings").mkdir(parents=True)
+        self._joined = joined
+        joined.of_new_rows().write(str(path))
+        self._writer = parquet.ParquetWriter(Path(path, "encodings", "part-0.parquet"), no_lines.schema)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._writer.close()
+
+    def add(self, encodings: Any) -> None:
+        """Write the encodings of some categories."""
+        self._writer.write_table(of_new_rows(self._joined, encodings))
 
 
 def survey(run: Run, encoding_plan: EncodingPlan, reading: Reading, columns: Sequence[str], size: Size) -> ShuffledSums:
@@ -39,11 +270,12 @@ def survey(run: Run, encoding_plan: EncodingPlan, reading: Reading, columns: Seq
     """
     shuffle.check_parameters(encoding_plan.encoder, True, Ordered)
     rules = shuffle.rules_of(reading, run.source.schema)
-    blind, total = shuffle.blind(encoding_plan), PartialSums()
-    with run.reading("profiling", columns, size) as chunks:
-        for chunk in chunks:
-            with run.timed("profiling"):
-                total += shuffle.total_part(blind, reading.roles.part(chunk))
+    blind = shuffle.blind(encoding_plan)
+
+    def total_of(chunk: Chunk) -> PartialSums:
+        return shuffle.total_part(blind, reading.roles.part(chunk))
+
+    total = sum(run.each("profiling", columns, size, total_of), PartialSums())
     return shuffle.settle(encoding_plan, reading, rules, total, training=True)
 
 
@@ -98,22 +330,17 @@ class TrainingFiles:
         no_lines = shuffle.encode_lines(
             self._shared, shuffle.sum_table(self._shared, self._run.source.schema.empty_table())
         )
-        with contextlib.ExitStack() as stack:
-            use: Callable[[Any], None] = ignore
-            if model is not None:
-                use = stack.enter_context(SavedTable(model, self.joined, no_lines)).add
-            stack.enter_context(placing(self._run, self.joined))
-            self._files.learn(self._shared, use)
+        with (
+            contextlib.nullcontext() if model is None else SavedTable(model, self.joined, no_lines) as saved,
+            placing(self._run, self.joined),
+        ):
+            self._files.learn(self._shared, saved)
         self._run.bytes_spilled = self._files.n_bytes
 
     def encode(self, chunk: Chunk, aside: Sequence[str]) -> Any:
         """Give the table that is written for a chunk."""
         encodings = self._files.encodings_of(chunk.first_row, chunk.table.num_rows)
         return with_columns(encodings, chunk.table.select(self.joined.beside_training(aside)))
-
-
-def ignore(_: Any) -> None:
-    """Keep no encodings."""
 
 
 @contextlib.contextmanager
@@ -129,95 +356,3 @@ def placing(run: Run, joined: Joined) -> Iterator[None]:
 def bytes_of_category(run: Run, joined: Joined, n_sums: int) -> float:
     """Bytes of the digits, values and encodings of a category, for the key that has most."""
     return 8 * n_sums + max(run.bytes_of_row(key.columns) + 8 * len(key.missing) for key in joined.keys)
-
-
-def is_table(path: str | PathLike[str]) -> bool:
-    """Whether a path is a folder of encodings."""
-    return Path(path, "joined").is_dir()
-
-
-class SavedEncodings:
-    """A folder of the encodings of new rows.
-
-    Parameters
-    ----------
-    path : path
-    """
-
-    def __init__(self, path: str | Path) -> None:
-        self._path, self.joined = Path(path), Joined.read(str(path))
-        self.files = sorted((self._path / "encodings").glob("*.parquet"))
-        if not self.files:
-            raise FileNotFoundError(f"{str(path)!r} is no folder of encodings: there is no encodings/*.parquet in it.")
-        self.no_lines = parquet.read_schema(self.files[0]).empty_table()
-        self.n_categories = sum(parquet.read_metadata(file).num_rows for file in self.files)
-
-    @property
-    def text(self) -> list[str]:
-        """Columns that were text in training."""
-        schema = self.no_lines.schema
-        named = [pair for key in self.joined.keys for pair in zip(key.columns, key.stored, strict=True)]
-        return sorted({name for name, stored in named if pa.types.is_string(schema.field(stored).type)})
-
-    def describe(self) -> dict[str, Any]:
-        """Describe the folder, so that a later run can tell it from others."""
-        states = [path.stat() for path in [*self.files, *sorted((self._path / "joined").glob("*.parquet"))]]
-        return {"the folder of encodings": [[state.st_size, state.st_mtime_ns] for state in states]}
-
-
-def run_joining(rows: Source, destination: Any, saved: SavedEncodings, options: Options) -> Summary:
-    """Do what `transform_dataset` does with a folder of encodings."""
-    begun = time.perf_counter()
-    refuse_resume(rows, options.resume)
-    end_publication(destination)
-    output = choose_destination(rows, destination, options.compression, options.overwrite)
-    joined, names = saved.joined, rows.schema.names
-    others = joined.beside_new(names)
-    kind, no_rows = pa.from_numpy_dtype(joined.dtype), rows.schema.empty_table()
-    encoded = pa.schema([(name, kind) for name in joined.outputs]).empty_table()
-    empty = with_columns(encoded, no_rows.select(others))
-    output.check_types(empty.schema)
-    with (
-        explain_full_disk(output.path),
-        Staging(output, rows.stream is None) as staging,
-        Progress(options.progress) as shown,
-        memory.few_kept(options.limit),
-        unseen_counted() as unseen,
-    ):
-        rows = hold_stream(rows, staging.folder, shown)
-        run = Run(rows, output, staging, shown, options, begun)
-        size = run.size(names, len(joined.keys), empty.num_columns)
-        description = describe_run(rows, output, saved.describe())
-        work = staging.begin(description, options.resume, lambda: {"part_rows": size.rows})
-        files = look_up_rows(run, saved, options.limit, size)
-
-        def encode_rows(chunk: Chunk) -> Any:
-            return with_columns(files.encodings_of(chunk.first_row, chunk.table.num_rows), chunk.table.select(others))
-
-        run.write(work["part_rows"], {name for key in joined.keys for name in key.columns}, empty, encode_rows, size)
-        staging.publish()
-    for name, n_rows in unseen.items():
-        warn_of_share(name, n_rows, rows.n_rows)
-    return run.summary(+unseen)
-
-
-def look_up_rows(run: Run, saved: SavedEncodings, limit: int, size: Size) -> CategoryFiles:
-    """Look all rows up in a folder of encodings, bucket by bucket."""
-    joined = saved.joined
-    number = number_of_buckets(saved.n_categories, bytes_of_category(run, joined, 0), limit)
-    folder = run.staging.partial / "categories"
-    files = CategoryFiles(joined, folder, number, size.rows, run.progress.advance)
-    columns = sorted({name for key in joined.keys for name in key.columns})
-    files.add_encodings(saved.files)
-    # Counted as if each value were an output of 8 bytes.
-    at_work = int(VALUES_AT_WORK * run.bytes_of_row(columns) / 8)
-    with run.reading("measuring", columns, run.size(columns, len(joined.keys), at_work)) as chunks:
-        for chunk in chunks:
-            with run.timed("measuring"):
-                for entry, key in enumerate(joined.keys):
-                    files.add(entry, distinct_rows(chunk.table, key), chunk.first_row, None)
-            del chunk
-    with placing(run, joined):
-        files.look_up(saved.no_lines)
-    run.bytes_spilled = files.n_bytes
-    return files

@@ -1,30 +1,26 @@
-"""Files are encoded by what their own rows teach (`encode_dataset`), or by a fitted encoder (`transform_dataset`)."""
+"""Rows of files are encoded by what they teach themselves: `encode_dataset`, pass by pass."""
 
 import copy
 import time
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import chain
-from os import PathLike
-from pathlib import Path, PurePath
-from typing import Any, Literal
+from pathlib import PurePath
+from typing import Any, Literal, NamedTuple
 
 import pyarrow as pa
 from pyarrow.dataset import Dataset
-from sklearn.utils.validation import check_is_fitted
 
 from cpu_fallback.cached import cached_property
-from gpu_encode import storage
 from gpu_encode.encoders.base import Encoder
-from gpu_encode.fitting.model import unseen_counted, warn_of_share
+from gpu_encode.fitting.parameters import Parameters
 from gpu_encode.fitting.tasks import most_classes
 from gpu_encode.scale import messages
 from gpu_encode.scale.files import memory
-from gpu_encode.scale.files.disk_tables import SavedEncodings, TrainingFiles, is_table, run_joining, survey
+from gpu_encode.scale.files.disk_tables import TrainingFiles, survey
+from gpu_encode.scale.files.memory import FEWEST_ROWS, Room, slice_of
 from gpu_encode.scale.files.orders import Orders, Placing
-from gpu_encode.scale.files.publishing import path_of_model
-from gpu_encode.scale.files.room import FEWEST_ROWS, Room, slice_of
-from gpu_encode.scale.files.run import Options, Run, Summary, hold_stream
+from gpu_encode.scale.files.run import Options, Run, Summary, open_destination
 from gpu_encode.scale.files.source import (
     Chunk,
     Reading,
@@ -37,29 +33,22 @@ from gpu_encode.scale.files.source import (
     with_columns,
 )
 from gpu_encode.scale.files.staging import (
-    Staging,
     check_repeatable,
-    describe_fitted,
     describe_parameters,
-    describe_run,
-    end_publication,
-    is_describable,
+    path_of_model,
     read_sums,
-    refuse_resume,
     write_sums,
 )
-from gpu_encode.scale.files.writing import choose_destination
 from gpu_encode.scale.messages import NotShuffledError
 from gpu_encode.scale.parts import EncodingPlan, Part, PartialSums, Profile, encode, fit, measure, plan
 from gpu_encode.scale.parts.plans import carried
 from gpu_encode.scale.parts.profiles import profile_rows
 from gpu_encode.schemes import Ordered, Splits
 from gpu_encode.seam import devices
-from gpu_encode.storage.archive import explain_full_disk
 from gpu_encode.words import notices
 from gpu_encode.words.annotations import ArrowStream, FilePath, LazyFrame
 from gpu_encode.words.errors.parameters import check_option
-from gpu_encode.words.progress import Progress, Teller
+from gpu_encode.words.progress import Teller
 
 # Seconds after which the sums measured so far are saved, so that little is lost with an interrupted run.
 SAVE_AFTER = 60.0
@@ -182,78 +171,50 @@ def encode_dataset(
     {'city': [1.0, 1.0, 0.0, 1.0], 'sold': [0, 1, 1, 1]}
     """
     # A wrong parameter is an error before any file is looked at.
-    if not isinstance(encoder, Encoder):
-        raise _no_encoder(encoder)
+    check_encoder(encoder)
     if target is None and encoder._parameters().reads_target:
         raise ValueError(f"{type(encoder).__name__} learns from a target: name its column, as in target='sold'.")
     check_option("encode_dataset", "tables", tables, ("auto", "memory", "disk"))
-    limit = memory.limit_of(memory_limit)
-    options = Options(limit, compression, overwrite, resume, progress, tables=tables)
     path = None if model is None else path_of_model(model, overwrite, "overwrite=True replaces it at the end")
-    rows = open_source(source, missing_text, text)
-    choices = {"target": target, "weight": weight, "groups": groups, "keep_target": keep_target}
-    return run_encoding(
-        rows, destination, encoder, choices, options, drop_missing_target=drop_missing_target, model=path
-    )
+    options = Options(memory.limit_of(memory_limit), compression, overwrite, resume, progress, None, tables, path)
+    choices = Choices(target, weight, groups, keep_target, drop_missing_target)
+    return run_encoding(open_source(source, missing_text, text), destination, encoder, choices, options)
+
+
+class Choices(NamedTuple):
+    """What a caller chooses of the columns; the parameters are those of `encode_dataset`."""
+
+    target: Any = None
+    weight: str | None = None
+    groups: str | None = None
+    keep_target: bool = True
+    drop_missing_target: bool = False
 
 
 @devices.explain_memory()
-def run_encoding(
-    rows: Source,
-    destination: Any,
-    encoder: Any,
-    choices: dict[str, Any],
-    options: Options,
-    *,
-    drop_missing_target: bool = False,
-    model: Path | None = None,
-) -> Summary:
-    """Do what `encode_dataset` does.
-
-    Parameters
-    ----------
-    rows : Source
-    destination, encoder
-        As `encode_dataset` takes them.
-    choices : dict of str to object
-        The columns "target", "weight" and "groups", and "keep_target".
-    options : Options
-    drop_missing_target : bool, default=False
-    model : Path, optional
-        Where the fitted encoder is saved: it appears with the output, or neither does.
-    """
-    begun = time.perf_counter()
-    refuse_resume(rows, options.resume)
-    repeatable = check_repeatable(encoder, options.resume) and rows.stream is None
-    end_publication(destination)
-    output = choose_destination(rows, destination, options.compression, options.overwrite)
-    column_roles = find_roles(rows.schema, choices["target"], choices["weight"], choices["groups"])
-    passed = column_roles.selected(encoder, rows.schema).passed
-    output.check_types(pa.schema([rows.schema.field(column_roles.features[column]) for column in passed]))
-    with (
-        explain_full_disk(output.path),
-        Staging(output, repeatable) as staging,
-        Progress(options.progress) as shown,
-        memory.few_kept(options.limit),
-    ):
-        rows = hold_stream(rows, staging.folder, shown)
-        refuse_stray_text(rows, asked_kinds(encoder, column_roles.targets))
-        if drop_missing_target:
-            rows = rows.without_incomplete(column_roles.targets)
-        description = describe_run(rows, output, choices | describe_parameters(encoder))
-        run = Run(rows, output, staging, shown, options, begun)
-        made = None if model is None else staging.model_path(model)
-        encoding = Encoding(run, encoder, column_roles, choices["keep_target"], repeatable, options.tables, made)
-        encoding.encode(staging.begin(description, options.resume, encoding.plan_work))
-        if made is not None and not encoding.on_disk:
-            encoder.save(made)
-        staging.publish(model)
+def run_encoding(rows: Source, destination: Any, encoder: Any, choices: Choices, options: Options) -> Summary:
+    """Do what `encode_dataset` does."""
+    parameters = encoder._parameters()
+    repeatable = check_repeatable(parameters, options.resume)
+    output = open_destination(rows, destination, options)
+    roles = find_roles(rows.schema, choices.target, choices.weight, choices.groups)
+    passed = roles.selected(parameters, rows.schema).passed
+    output.check_types(pa.schema([rows.schema.field(roles.features[column]) for column in passed]))
+    with Run.start(rows, output, options, repeatable) as run:
+        refuse_stray_text(run.source, asked_kinds(parameters, roles.targets))
+        if choices.drop_missing_target:
+            run.source = run.source.without_incomplete(roles.targets)
+        encoding = Encoding(run, encoder, roles, choices.keep_target)
+        run.begin(choices._asdict() | describe_parameters(encoder), encoding.plan_work)
+        encoding.encode()
+        if encoding.model is not None and not encoding.on_disk:
+            encoder.save(encoding.model)
+        run.staging.publish(options.model)
     return run.summary()
 
 
-def asked_kinds(encoder: Any, targets: Sequence[str]) -> dict[str, Any]:
+def asked_kinds(parameters: Parameters, targets: Sequence[str]) -> dict[str, Any]:
     """Give the kind of each target that an encoder asks for, by its column; nothing where it reads none."""
-    parameters = encoder._parameters()
     if not parameters.reads_target:
         return {}
     asked = parameters.target_type if parameters.cut is None else "continuous"
@@ -262,22 +223,23 @@ def asked_kinds(encoder: Any, targets: Sequence[str]) -> dict[str, Any]:
 
 
 class Encoding:
-    """The passes of one run."""
+    """The passes of one run.
 
-    def __init__(
-        self,
-        run: Run,
-        encoder: Any,
-        roles: Roles,
-        keep_target: bool,
-        repeatable: bool,
-        tables: str = "memory",
-        model: Path | None = None,
-    ) -> None:
-        self._run, self._encoder, self._roles = run, encoder, roles
-        self._keep_target, self._repeatable = keep_target, repeatable
-        self._tables, self._model, self.on_disk = tables, model, False
-        self._selected = roles.selected(encoder, run.source.schema)
+    Parameters
+    ----------
+    run : Run
+    encoder : Encoder
+    roles : Roles
+    keep_target : bool
+    """
+
+    def __init__(self, run: Run, encoder: Any, roles: Roles, keep_target: bool) -> None:
+        self._run, self._encoder, self._roles, self._keep_target = run, encoder, roles, keep_target
+        self._parameters, self.on_disk = encoder._parameters(), False
+        # Written beside the output, with which it appears.
+        self.model = None if run.options.model is None else run.staging.model_path(run.options.model)
+        self._selected = roles.selected(self._parameters, run.source.schema)
+        self._n_keys = len(self._selected.entries)
         self._needed = {roles.features[column] for column in self._selected.needed}
         self._chosen = roles.chosen(encoder, self._selected)
         self._no_rows = run.source.schema.empty_table()
@@ -285,25 +247,25 @@ class Encoding:
     @cached_property
     def grid(self) -> Size:
         """Chunks of all columns."""
-        return self._run.size(self._roles.names, len(self._selected.entries), len(self._selected.entries))
+        return self._run.size(self._roles.names, self._n_keys, self._n_keys)
 
     def plan_work(self) -> dict[str, Any]:
         """Say into how many rows work is cut; a later run that goes on cuts it in the same way."""
         return {"grid": self.grid.rows, "part_rows": self.grid.rows}
 
-    def encode(self, work: dict[str, Any]) -> None:
+    def encode(self) -> None:
         """Encode all rows: in several passes over chunks, or at once where that is asked for."""
-        if needs_all_rows(self._encoder):
-            if self._tables == "disk":
+        if needs_all_rows(self._parameters):
+            if self._run.options.tables == "disk":
                 raise _not_on_disk("this scheme, or these borders, take all rows at once")
-            self._encode_at_once(work)
+            self._encode_at_once()
         else:
-            self._encode_chunks(work)
+            self._encode_chunks()
 
-    def _encode_at_once(self, work: dict[str, Any]) -> None:
+    def _encode_at_once(self) -> None:
         """Encode all rows as one table."""
         run, roles = self._run, self._roles
-        run.keep_all_rows(len(self._selected.entries))
+        run.keep_all_rows(self._n_keys)
         size = Size(max(1, run.source.n_rows))
         with run.reading("measuring", roles.names, size) as chunks:
             chunk = next(chunks, Chunk(self._no_rows, 0, 0))
@@ -318,9 +280,9 @@ class Encoding:
         def encode_rows(chunk: Chunk) -> Any:
             return table.slice(chunk.first_row, chunk.table.num_rows)
 
-        run.write(work["part_rows"], self._needed, table.slice(0, 0), encode_rows, size)
+        run.write(self._needed, table.slice(0, 0), encode_rows, size)
 
-    def _encode_chunks(self, work: dict[str, Any]) -> None:
+    def _encode_chunks(self) -> None:
         """Profile, measure and encode all rows chunk by chunk."""
         run, roles = self._run, self._roles
         run.keep_rows(self.grid)
@@ -328,27 +290,27 @@ class Encoding:
         if self._chosen is not None:
             # In a chunk, a column that is not read has no type by which it could be chosen.
             encoder.columns = self._chosen
-        encoding_plan = plan(encoder, self._profile(work))
-        run.check_classes(roles.names, len(self._selected.entries), most_classes(encoding_plan.targets))
-        if self._tables == "disk":
-            self._encode_on_disk(encoding_plan, work, None)
+        encoding_plan = plan(encoder, self._profile())
+        run.check_classes(roles.names, self._n_keys, most_classes(encoding_plan.targets))
+        if self._run.options.tables == "disk":
+            self._encode_on_disk(encoding_plan, None)
             return
         sums: list[PartialSums] = []
         refused = None
         try:
-            sums.append(self._measure(encoding_plan, work))
+            sums.append(self._measure(encoding_plan))
         except messages.CategoriesError as error:
-            if self._tables == "memory":
+            if self._run.options.tables == "memory":
                 raise
             # A traceback would keep alive what its frames hold.
             refused = error.with_traceback(None)
         memory.release()
         if refused is None:
-            self._encode_in_memory(encoding_plan, work, sums)
+            self._encode_in_memory(encoding_plan, sums)
         else:
-            self._encode_on_disk(encoding_plan, work, refused)
+            self._encode_on_disk(encoding_plan, refused)
 
-    def _encode_in_memory(self, encoding_plan: EncodingPlan, work: dict[str, Any], sums: list[PartialSums]) -> None:
+    def _encode_in_memory(self, encoding_plan: EncodingPlan, sums: list[PartialSums]) -> None:
         """Make tables of the sums, taking them from their list, and encode all rows chunk by chunk."""
         run, roles = self._run, self._roles
         with run.timed("measuring"):
@@ -357,7 +319,7 @@ class Encoding:
         memory.release()
         tables = replace(tables, encoder=plain_output(tables.encoder))
         empty = self._add_aside(encode(tables, Part(self._no_rows.select(roles.features))), self._no_rows)
-        size = self._pass_size(roles.names, work, empty.num_columns)
+        size = self._pass_size(roles.names, empty.num_columns)
         placing: Placing = lambda _: None  # noqa: E731
         if encoding_plan.order is not None:
             tables, placing = Orders(run, tables, roles, roles.measured(self._selected), size).placing()
@@ -367,73 +329,76 @@ class Encoding:
             return self._add_aside(encode(tables, part, placing(part)), chunk.table)
 
         from_start = encoding_plan.order == "rows"
-        run.write(work["part_rows"], self._needed, empty, encode_rows, size, from_start=from_start)
+        run.write(self._needed, empty, encode_rows, size, from_start=from_start)
 
-    def _encode_on_disk(
-        self, encoding_plan: EncodingPlan, work: dict[str, Any], refused: messages.CategoriesError | None
-    ) -> None:
+    def _encode_on_disk(self, encoding_plan: EncodingPlan, refused: messages.CategoriesError | None) -> None:
         """Encode all rows chunk by chunk, with tables on disk; `refused` says why they are not in memory."""
         run, roles = self._run, self._roles
         reading, measured = Reading(roles, encoding_plan.parameters), roles.measured(self._selected)
         beside = self._beside_keys()
         try:
-            shared = survey(run, encoding_plan, reading, beside, self._pass_size(beside, work))
+            shared = survey(run, encoding_plan, reading, beside, self._pass_size(beside))
         except NotShuffledError as error:
             if refused is None:
                 raise _not_on_disk(error.reason) from None
             refused.add_note(f"Tables on disk do not help: {error.reason}.")
             raise refused from None
-        if self._model is None and refused is not None:
-            notices.warn(_not_fitted(), UserWarning)
-        size = self._pass_size(roles.names, work, len(self._selected.entries))
-        room = run.room(encoding_plan, measured, len(self._selected.entries))
+        if self.model is None and refused is not None:
+            notices.warn(
+                "The categories have no room in memory_limit, so that their tables are on disk and the encoder is not "
+                "fitted: give model= (--model) a path, for new rows.",
+                UserWarning,
+            )
+        size = self._pass_size(roles.names, self._n_keys)
+        room = run.room(encoding_plan, measured, self._n_keys)
         counted = None if refused is None else refused.n_categories
         files = TrainingFiles(run, shared, room, measured, counted, size.rows)
-        files.spill(self._pass_size(measured, work))
-        files.learn(self._model)
+        files.spill(self._pass_size(measured))
+        files.learn(self.model)
         aside = roles.aside if self._keep_target else []
 
         def encode_rows(chunk: Chunk) -> Any:
             return files.encode(chunk, aside)
 
-        run.write(work["part_rows"], self._needed, encode_rows(Chunk(self._no_rows, 0, 0)), encode_rows, size)
+        run.write(self._needed, encode_rows(Chunk(self._no_rows, 0, 0)), encode_rows, size)
         self.on_disk = True
 
     def _add_aside(self, encoded: Any, table: Any) -> Any:
         """Give the table that is written for a chunk."""
         return with_columns(encoded, table.select(self._roles.aside)) if self._keep_target else encoded
 
-    def _pass_size(self, columns: Sequence[str], work: dict[str, Any], n_outputs: int = 0) -> Size:
+    def _pass_size(self, columns: Sequence[str], n_outputs: int = 0) -> Size:
         """Size of the chunks of one pass; folds dealt out within classes need the same chunks in all passes."""
-        size = self._run.size(columns, len(self._selected.entries), n_outputs)
-        if not self._encoder._parameters().reads_classes:
+        size = self._run.size(columns, self._n_keys, n_outputs)
+        if not self._parameters.reads_classes:
             return size
-        return Size(work["grid"], batch_rows=min(size.batch_rows, work["grid"]))
+        rows = self._run.work["grid"]
+        return Size(rows, batch_rows=min(size.batch_rows, rows))
 
     def _beside_keys(self) -> list[str]:
         """Columns that are read beside those of the categories."""
         used = [self._roles.features[column] for column in self._selected.training_only]
         return [*self._roles.aside, *used]
 
-    def _profile(self, work: dict[str, Any]) -> Profile:
+    def _profile(self) -> Profile:
         """Count the rows, and the values of y and of the scheme's columns."""
-        run, total, parameters = self._run, Profile(), self._encoder._parameters()
         columns = self._beside_keys()
-        with run.reading("profiling", columns, self._pass_size(columns, work)) as chunks:
-            for chunk in chunks:
-                with run.timed("profiling"):
-                    total += profile_rows(parameters, self._roles.part(chunk))
-        return total
 
-    def _measure(self, encoding_plan: EncodingPlan, work: dict[str, Any]) -> PartialSums:
+        def profile_chunk(chunk: Chunk) -> Profile:
+            return profile_rows(self._parameters, self._roles.part(chunk))
+
+        size = self._pass_size(columns)
+        return sum(self._run.each("profiling", columns, size, profile_chunk), Profile())
+
+    def _measure(self, encoding_plan: EncodingPlan) -> PartialSums:
         """Sum the rows, from where an interrupted run left off."""
         run, saved = self._run, self._run.staging.sums
         total = read_sums(saved) if saved.exists() else PartialSums()
         if total.n_rows < run.source.n_rows:
             columns = self._roles.measured(self._selected)
             wait, last = SAVE_AFTER, time.perf_counter()
-            size = self._pass_size(columns, work)
-            room = run.room(encoding_plan, columns, len(self._selected.entries))
+            size = self._pass_size(columns)
+            room = run.room(encoding_plan, columns, self._n_keys)
             if not encoding_plan.needs_labels:
                 size = room.shorten(size)
             with run.reading("measuring", columns, size, total.n_rows) as chunks:
@@ -478,7 +443,7 @@ class Encoding:
         """Save sums, and give the seconds that it took."""
         begun = time.perf_counter()
         # To sum rows in memory again takes less time than to write their sums.
-        if self._repeatable and self._run.source.loaded is None:
+        if self._run.staging.keeps and self._run.source.loaded is None:
             staging = self._run.staging
             path = staging.partial / "sums"
             write_sums(path, sums)
@@ -491,17 +456,8 @@ def _not_on_disk(reason: str) -> ValueError:
     return ValueError(f'tables="disk": {reason}. Or pass tables="memory".')
 
 
-def _not_fitted() -> str:
-    """Say that the encoder stays unfitted, since memory has no room for its categories."""
-    return (
-        "The categories have no room in memory_limit, so that their tables are on disk and the encoder is not fitted: "
-        "give model= (--model) a path, for new rows."
-    )
-
-
-def needs_all_rows(encoder: Any) -> bool:
+def needs_all_rows(parameters: Parameters) -> bool:
     """Whether the encoding of one row follows from all rows, in a way for which chunks cannot be summed."""
-    parameters = encoder._parameters()
     alone = parameters.values is not None or parameters.scheme_by_key
     return (parameters.cut is not None and parameters.cut.needs_all_rows) or any(
         carried(scheme) is None
@@ -522,135 +478,14 @@ def plain_output(encoder: Any) -> Any:
     return plain
 
 
-def transform_dataset(
-    source: FilePath | Sequence[FilePath] | Dataset | LazyFrame | ArrowStream,
-    destination: FilePath,
-    encoder: Encoder | FilePath,
-    *,
-    missing_text: Sequence[str] = (),
-    memory_limit: int | str | None = None,
-    compression: str | None = None,
-    overwrite: bool = False,
-    resume: bool = False,
-    progress: bool | Teller | None = None,
-) -> Summary:
-    r"""Encode new rows of files of any size with a fitted encoder, in one pass.
-
-    Parameters
-    ----------
-    source, destination
-        As in `encode_dataset`.
-    encoder : TargetEncoder or path
-        Fitted; columns that it never saw pass through, last.  Or what `encode_dataset` saved as `model`: a file, or a
-        folder of tables, which stay on disk.
-    missing_text, memory_limit, compression, overwrite, resume, progress
-        As in `encode_dataset`.
-
-    Returns
-    -------
-    Summary
-
-    Raises
-    ------
-    ValueError, TypeError, OSError
-        As in `encode_dataset`, and if a fitted column is missing.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> from pathlib import Path
-    >>> import pyarrow
-    >>> from gpu_encode import TargetEncoder, transform_dataset
-    >>> encoder = TargetEncoder(smooth=0.0).fit(pyarrow.table({"city": ["Bonn", "Lima"]}), [0, 1])
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     _ = Path(folder, "new.csv").write_text("city\nLima\nOslo\n")
-    ...     summary = transform_dataset(f"{folder}/new.csv", f"{folder}/encoded.csv", encoder)
-    ...     Path(folder, "encoded.csv").read_text().split()
-    ['"city"', '1', '0.5']
-    """
-    options = Options(memory.limit_of(memory_limit), compression, overwrite, resume, progress)
-    if isinstance(encoder, (str, PathLike)):
-        if is_table(encoder):
-            saved = SavedEncodings(Path(encoder))
-            return run_joining(open_source(source, missing_text, saved.text), destination, saved, options)
-        encoder = storage.load(encoder)
-    return run_transforming(open_source(source, missing_text, fitted_text(encoder)), destination, encoder, options)
-
-
-@devices.explain_memory()
-def run_transforming(rows: Source, destination: Any, encoder: Any, options: Options) -> Summary:
-    """Do what `transform_dataset` does."""
-    begun = time.perf_counter()
-    refuse_resume(rows, options.resume)
-    end_publication(destination)
-    output = choose_destination(rows, destination, options.compression, options.overwrite)
-    fitted = set(encoder.feature_names_in_)
-    features = [name for name in rows.schema.names if name in fitted]
-    others = [name for name in rows.schema.names if name not in fitted]
-    require_columns(encoder, rows.schema.names)
-    plain, model = plain_output(encoder), encoder._model
-    needed = {model.feature_names[position] for position in model.selection.needed}
-
-    def encode_table(table: Any) -> Any:
-        return with_columns(plain.transform(table.select(features)), table.select(others))
-
-    empty = encode_table(rows.schema.empty_table())
-    output.check_types(empty.schema)
-    describable = is_describable([rule.statistic for rule in model.rules], options.resume)
-    repeatable = describable and rows.stream is None
-    with (
-        explain_full_disk(output.path),
-        Staging(output, repeatable) as staging,
-        Progress(options.progress) as shown,
-        memory.few_kept(options.limit),
-    ):
-        rows = hold_stream(rows, staging.folder, shown)
-        description = describe_run(rows, output, describe_fitted(encoder) if describable else {})
-        run = Run(rows, output, staging, shown, options, begun)
-        size = run.size(rows.schema.names, len(model.keys), empty.num_columns)
-        work = staging.begin(description, options.resume, lambda: {"part_rows": size.rows})
-        with unseen_counted() as unseen:
-            run.write(work["part_rows"], needed, empty, lambda chunk: encode_table(chunk.table), size)
-        staging.publish()
-    for name, n_rows in unseen.items():
-        warn_of_share(name, n_rows, run.encoded)
-    return run.summary(+unseen)
-
-
-def require_columns(encoder: Any, names: Sequence[str]) -> None:
-    """Refuse rows that lack a column that the encoder reads or passes through."""
-    model = encoder._model
-    selection = model.selection
-    for position in sorted({*selection.needed, *selection.passed, *selection.dates} - {*selection.optional}):
-        if model.feature_names[position] not in names:
-            raise messages.no_such_column("the encoder", model.feature_names[position], names)
-
-
-def fitted_text(encoder: Any) -> list[str]:
-    """Return the columns that were text in training: a CSV file does not tell 02138 from 2138."""
-    if not isinstance(encoder, Encoder):
-        raise _no_encoder(encoder)
-    check_is_fitted(encoder, "_model")
-    model = encoder._model
-    if model.feature_names is None:
-        raise ValueError(
-            "The encoder was fitted on an array without column names, and files have names: fit it on a table, or call "
-            "its transform on arrays."
-        )
-    return [
-        model.feature_names[position]
-        for key in model.keys
-        for position, vocabulary in zip(key.entry.columns, key.vocabularies, strict=True)
-        if vocabulary.kind == "text"
-    ]
-
-
-def _no_encoder(found: object) -> TypeError:
-    """Error for something else where an encoder belongs, such as its file or its class."""
+def check_encoder(encoder: object) -> None:
+    """Refuse something else where an encoder belongs, such as its file or its class."""
+    if isinstance(encoder, Encoder):
+        return
     hint = ""
-    if isinstance(found, type):
-        hint = f" Write {found.__name__}()."
-    elif isinstance(found, (str, PurePath)):
-        hint = f" Load a saved one, gpu_encode.load({str(found)!r})."
-    kind = type(found).__name__
-    return TypeError(f"encoder must be an encoder, such as TargetEncoder(). Got a {kind} instead.{hint}")
+    if isinstance(encoder, type):
+        hint = f" Write {encoder.__name__}()."
+    elif isinstance(encoder, (str, PurePath)):
+        hint = f" Load a saved one, gpu_encode.load({str(encoder)!r})."
+    kind = type(encoder).__name__
+    raise TypeError(f"encoder must be an encoder, such as TargetEncoder(). Got a {kind} instead.{hint}")

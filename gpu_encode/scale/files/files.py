@@ -29,11 +29,24 @@ KINDS_OF_SOURCES = (
 )
 TABLES = ("DataFrame", "Table", "ndarray")
 
+# A scheme; before it may stand schemes of fsspec that work on another one: simplecache::s3://.
+URL = re.compile(r"([a-z0-9+.-]+::)*[a-z][a-z0-9+.-]*://", re.IGNORECASE)
 NO_VALUE = "__HIVE_DEFAULT_PARTITION__"
 WHOLE_NUMBER = re.compile(r"[+-]?\d{1,18}")
 PANDAS = b"pandas"
 # A table of Delta Lake has this folder.
 DELTA_LOG = "_delta_log"
+
+
+def is_url(text: Any) -> bool:
+    """Whether a text names something that fsspec reaches.
+
+    Examples
+    --------
+    >>> is_url("s3://shop/orders.parquet"), is_url("orders.parquet")
+    (True, False)
+    """
+    return isinstance(text, str) and URL.match(text) is not None
 
 
 @dataclass(frozen=True)

@@ -18,6 +18,7 @@ from cpu_fallback.types import MISSING, Array
 from gpu_encode.fitting.columns import map_columns
 from gpu_encode.fitting.model import count_unseen, refuse_values
 from gpu_encode.scale.files import shuffle, stores
+from gpu_encode.scale.files.files import is_url
 from gpu_encode.scale.messages import check_outputs, no_such_column
 from gpu_encode.seam.ops import host
 from gpu_encode.tables import frames
@@ -167,7 +168,7 @@ class Joined:
 
 def folder_of(path: str) -> tuple[Any, str]:
     """Give the file system of a path, None for this machine's, and the path in it."""
-    return stores.reach(stores.with_lower_scheme(path)) if stores.is_url(path) else (None, str(path))
+    return stores.reach(stores.with_lower_scheme(path)) if is_url(path) else (None, str(path))
 
 
 def of_new_rows(joined: Joined, lines: Any) -> Any:

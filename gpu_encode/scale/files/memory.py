@@ -1,21 +1,37 @@
-"""How much memory is free and how much this process has; how many rows a chunk may have below a limit."""
+"""Memory below a limit: how many rows a chunk may have, and whether the categories and their sums still fit.
+
+All numbers are bytes that are resident at once.  Categories are counted while they grow, and refused where they cannot
+fit.  The factors are measured: tests/scale/files/test_memory_limit.py checks from outside of the process that the
+limits hold.
+"""
 
 import contextlib
 import ctypes
 import os
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from math import ceil
 from numbers import Integral
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 
 from cpu_fallback.memory_pool import pool
+from gpu_encode.fitting.columns import map_columns
 from gpu_encode.scale.files.source import Size
 from gpu_encode.scale.files.writing import MOST_GROUP_ROWS
+from gpu_encode.scale.messages import CategoriesError, Need
+from gpu_encode.scale.parts import EncodingPlan, Part, PartialSums
+from gpu_encode.schemes.plans import FoldPlan
+from gpu_encode.seam import ops
 from gpu_encode.seam.devices import available_bytes
+from gpu_encode.sums.category_sums import CategorySums
+from gpu_encode.sums.targets import counted_classes
+from gpu_encode.tables.categories.distinct_counts import DistinctCount
+from gpu_encode.tables.categories.keys import CategoryIndex
 
 MOST_ROWS = 1 << 23
 # Smaller chunks cost more time than they save memory.
@@ -36,6 +52,25 @@ GROUP_BYTES = 16 << 20
 KEPT_SHARE = 64
 UNITS = {"": 1, "b": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12}
 UNITS |= {f"{letter}i": 1 << (10 * power) for power, letter in enumerate("kmgt", start=1)}
+
+# Bytes of a category, beside its values, while two vocabularies are joined, and while values are looked up in one.
+JOINING, FINDING = 96, 48
+# Bytes that an encoding takes: in its table and look-up, while one pass computes it, while array expressions do.
+TABLE, IN_ONE_PASS, IN_ARRAYS = 18, 8, 120
+# Digits of the sums of a target of quantities, before any have been seen.
+LIKELY_WIDTH = 20
+# Bytes that a row of a piece takes beside its own and its sums: codes, folds, ranks.
+WORK_OF_ROW = 100
+# Copies of the sums of a row that exist at once: those of a thread, those of the piece, and room that is rounded up.
+SUMS_OF_ROW = 2.5
+# Copies of the lines of a row: those that are made, those in their buckets, and those that are compressed.
+LINES_OF_ROW = 5
+# The share of free memory that a chunk takes if its rows are summed in pieces.
+CHUNK_SHARE = 16
+# Most rows whose categories are counted to say which limit is enough.
+MOST_COUNTED = 1 << 26
+# Largest relative error of a counted number, and MiB by which two runs may differ.
+DOUBT, SPARE = 0.03, 12 << 20
 
 
 def limit_of(memory_limit: Any) -> int:
@@ -94,35 +129,63 @@ def release() -> None:
         ctypes.CDLL(None).malloc_trim(0)
 
 
-def chunk_size(
-    limit: int,
-    row_bytes: float,
-    n_columns: int,
-    n_keys: int,
-    output_row_bytes: float,
-    begun: bool = False,
-    n_rows: int | None = None,
-) -> Size:
-    """Choose how much a chunk may hold.
+class PassBytes(NamedTuple):
+    """What a pass over rows takes of memory.
 
     Three chunks exist at once, one that is read, one at work and one that is written; and the encodings of two.
 
     Parameters
     ----------
-    limit : int
-        Bytes that this process may have.
     row_bytes : float
         Bytes of a row in memory.
     n_columns : int
-        Columns of the source.
+        Columns that are read.
     n_keys : int
         Columns and joint keys that are encoded.
-    output_row_bytes : float
+    output_row_bytes : float, default=0.0
         Bytes of the encodings of a row.
-    begun : bool, default=False
-        Whether the encoder has learned something already.
     n_rows : int, optional
         Rows of the source: few rows need less than the smallest chunk.
+    """
+
+    row_bytes: float
+    n_columns: int
+    n_keys: int
+    output_row_bytes: float = 0.0
+    n_rows: int | None = None
+
+    @property
+    def at_work(self) -> float:
+        """Bytes that one row takes while it is read, encoded and written."""
+        return 3 * self.row_bytes + 2 * self.output_row_bytes + WORK_PER_KEY * self.n_keys + 64
+
+    @property
+    def buffers(self) -> int:
+        """Bytes that reading and writing take, independent of the chunk."""
+        most = BUFFERS_PER_COLUMN * self.n_columns
+        return most if self.n_rows is None else min(most, int(2 * self.n_rows * self.row_bytes))
+
+    @property
+    def fewest_rows(self) -> int:
+        """Rows of the smallest chunk."""
+        return FEWEST_ROWS if self.n_rows is None else min(FEWEST_ROWS, self.n_rows)
+
+    @property
+    def least(self) -> int:
+        """Bytes that the smallest chunk takes."""
+        return self.buffers + int(self.fewest_rows * self.at_work / 0.8) + 1
+
+
+def chunk_size(limit: int, needed: PassBytes, begun: bool = False) -> Size:
+    """Choose how much a chunk may hold.
+
+    Parameters
+    ----------
+    limit : int
+        Bytes that this process may have.
+    needed : PassBytes
+    begun : bool, default=False
+        Whether the encoder has learned something already.
 
     Raises
     ------
@@ -130,60 +193,267 @@ def chunk_size(
         If the limit leaves no room for a chunk.
     """
     release()
-    held, buffers = max(resident_bytes(), LOADED), buffer_bytes(row_bytes, n_columns, n_rows)
-    alive = bytes_at_work(row_bytes, n_keys, output_row_bytes)
+    held, row_bytes = max(resident_bytes(), LOADED), needed.row_bytes
     # A fifth stays free for bytes that were not foreseen.
-    rows = int(0.8 * (limit - held - buffers) / alive)
-    if rows < fewest_rows(n_rows):
-        needed = held + least_bytes(row_bytes, n_columns, n_keys, output_row_bytes, n_rows)
+    rows = int(0.8 * (limit - held - needed.buffers) / needed.at_work)
+    if rows < needed.fewest_rows:
         learned = ", what was learned of the categories included," if begun else ""
         given = f"{limit / 2**20:,.0f} MiB" if limit >= 1 << 20 else f"{limit:,} bytes ('2GiB' has a unit)"
         raise ValueError(
             f"memory_limit is {given}, of which this process holds {held / 2**20:,.0f} MiB{learned} "
-            f"already, and the smallest chunk needs more than is left. Give at least {-(-needed // 2**20):,} MiB."
+            "already, and the smallest chunk needs more than is left. "
+            f"Give at least {-(-(held + needed.least) // 2**20):,} MiB."
         )
-    whole = max(FEWEST_ROWS, rows // FEWEST_ROWS * FEWEST_ROWS)
-    rows = min(whole, MOST_ROWS, max(FEWEST_ROWS, int(MOST_BYTES / row_bytes)))
+    rows = min(whole_chunk(rows), MOST_ROWS, max(FEWEST_ROWS, int(MOST_BYTES / row_bytes)))
     batch_rows = max(1 << 10, min(rows, 1 << 18, int((8 << 20) / row_bytes)))
     # The texts of the sample may have been short.
     n_bytes = min(int(rows * row_bytes * 1.25) + 1, MOST_BYTES)
     return Size(rows, n_bytes, batch_rows)
 
 
+def whole_chunk(rows: float) -> int:
+    """Round a number of rows down to a multiple of the fewest that a chunk has, which is also the least."""
+    return max(FEWEST_ROWS, int(rows) // FEWEST_ROWS * FEWEST_ROWS)
+
+
 def group_rows(row_bytes: float) -> int:
     """Choose the rows of a row group by the bytes of a row; no byte of a file may depend on the limit."""
-    return max(FEWEST_ROWS, min(MOST_GROUP_ROWS, int(GROUP_BYTES / row_bytes)) // FEWEST_ROWS * FEWEST_ROWS)
+    return whole_chunk(min(MOST_GROUP_ROWS, GROUP_BYTES / row_bytes))
 
 
-def fewest_rows(n_rows: int | None) -> int:
-    """Rows of the smallest chunk."""
-    return FEWEST_ROWS if n_rows is None else min(FEWEST_ROWS, n_rows)
-
-
-def buffer_bytes(row_bytes: float, n_columns: int, n_rows: int | None) -> int:
-    """Bytes that reading and writing take, independent of the chunk."""
-    buffers = BUFFERS_PER_COLUMN * n_columns
-    return buffers if n_rows is None else min(buffers, int(2 * n_rows * row_bytes))
-
-
-def least_bytes(row_bytes: float, n_columns: int, n_keys: int, output_row_bytes: float, n_rows: int | None) -> int:
-    """Bytes that the smallest chunk takes while it is read, encoded and written."""
-    at_work = fewest_rows(n_rows) * bytes_at_work(row_bytes, n_keys, output_row_bytes)
-    return buffer_bytes(row_bytes, n_columns, n_rows) + int(at_work / 0.8) + 1
-
-
-def bytes_at_work(row_bytes: float, n_keys: int, output_row_bytes: float) -> float:
-    """Bytes that one row takes while it is read, encoded and written."""
-    return 3 * row_bytes + 2 * output_row_bytes + WORK_PER_KEY * n_keys + 64
-
-
-def check_room_for_all(limit: int, n_rows: int, row_bytes: float, n_keys: int) -> None:
+def check_room_for_all(limit: int, needed: PassBytes) -> None:
     """Refuse rows that must be in memory all at once where the limit leaves no room for them."""
     release()
-    needed = max(resident_bytes(), LOADED) + int(n_rows * bytes_at_work(row_bytes, n_keys, 8 * n_keys) / 0.8)
-    if needed > limit:
+    n_bytes = max(resident_bytes(), LOADED) + int((needed.n_rows or 0) * needed.at_work / 0.8)
+    if n_bytes > limit:
         raise ValueError(
             f"This scheme, or these borders, take all rows at once, and memory_limit is {limit / 2**20:,.0f} MiB. "
-            f"Give at least {-(-needed // 2**20):,} MiB; or folds, which take rows in chunks (of splits, a "
+            f"Give at least {-(-n_bytes // 2**20):,} MiB; or folds, which take rows in chunks (of splits, a "
             'column of fold numbers, cv="fold"), or borders as a list.'
         )
+
+
+@dataclass(frozen=True)
+class KeyBytes:
+    """Bytes that the categories of one key take.
+
+    Parameters
+    ----------
+    name : str
+    n_categories : int
+    words : float
+        Distinct values.
+    sums, largest : float
+        Sums of all targets, and of the target that has most.
+    tables, work : float
+        Encodings, and working memory while those of one target are made.
+    """
+
+    name: str
+    n_categories: int
+    words: float
+    sums: float
+    largest: float
+    tables: float
+    work: float
+
+    @classmethod
+    def of(
+        cls, key: CategoryIndex, per_target: list[CategorySums], rules: list[Any], views: int, pairs: int
+    ) -> "KeyBytes":
+        """Count the bytes that a key holds, with its pairs, and the bytes that its tables will take."""
+        n_categories = key.n_categories
+        held = [sums.accumulators.nbytes + bytes_of(sums.distribution) for sums in per_target] + [pairs]
+        tables, work = [0.0], [0.0]
+        for sums, rule in zip(per_target, rules, strict=True):
+            cells = n_categories * views * max(sums.accumulators.shape[2] - sums.spec.first_output, 1)
+            tables.append(TABLE * cells)
+            fused = rule.describe_fused() is not None and sums.distribution is None and not key.levels
+            work.append((IN_ONE_PASS if fused else IN_ARRAYS) * cells + IN_ARRAYS * cells / views)
+        words = sum(vocabulary.values.array.nbytes for vocabulary in key.vocabularies)
+        # Combinations by value numbers, and twice as much by joint keys.
+        words += 0 if key.tuples is None else 3 * 4 * len(key.vocabularies) * n_categories
+        return cls(key.entry.name, n_categories, words, sum(held), max(held), sum(tables), max(work))
+
+    def grown(self, n_categories: int) -> "KeyBytes":
+        """Give the bytes that so many categories would take."""
+        factor = n_categories / max(self.n_categories, 1)
+        sizes = {name: getattr(self, name) * factor for name in ("words", "sums", "largest", "tables", "work")}
+        return replace(self, n_categories=n_categories, **sizes)
+
+
+def bytes_of(distribution: Any) -> int:
+    """Bytes that the counts of values take; they are sorted anew whenever some are added."""
+    if distribution is None:
+        return 0
+    return 3 * sum(int(getattr(distribution, name).nbytes) for name in ("values", "category", "value", "counts"))
+
+
+class Room:
+    """Room for categories and their sums.
+
+    Parameters
+    ----------
+    limit : int
+        Bytes that the process may take.
+    encoding_plan : EncodingPlan
+    smallest : int
+        Bytes of the smallest chunk at work.
+    row_bytes : float
+        Bytes of a row that is summed.
+    n_keys : int
+    kept_rows : int, default=0
+        Bytes of all rows, where they are not in memory yet and could be with a larger limit.
+    """
+
+    def __init__(
+        self,
+        limit: int,
+        encoding_plan: EncodingPlan,
+        smallest: int,
+        row_bytes: float,
+        n_keys: int,
+        kept_rows: int = 0,
+    ) -> None:
+        release()
+        self.limit, self.plan, self.smallest, self.kept_rows = limit, encoding_plan, smallest, kept_rows
+        self.held = max(resident_bytes(), LOADED)
+        self.views = max(plan.n_folds if isinstance(plan, FoldPlan) else 1 for plan in encoding_plan.plans)
+        classes = [counted_classes(info.kind, info.classes) for info in encoding_plan.targets]
+        width = sum(LIKELY_WIDTH if number == 1 else number for number in classes)
+        self._n_keys = n_keys
+        self._row_bytes, self._row = row_bytes, 2 * row_bytes + WORK_OF_ROW * n_keys
+        self._sums_of_row, self._read_ahead = 8.0 * self.views * width * n_keys, 0.0
+
+    def rows_of_piece(self, sums: PartialSums) -> int:
+        """Say how many rows may be summed at once, each of which may have categories of its own."""
+        keys = self.keys(sums)
+        if keys:
+            self._sums_of_row = sum(key.sums / (key.n_categories + 2) for key in keys)
+        free = self.limit - max(resident_bytes(), LOADED) - self.while_joined(keys) - self._read_ahead
+        return int(0.8 * free / (self._row + SUMS_OF_ROW * self._sums_of_row))
+
+    def shorten(self, size: Size) -> Size:
+        """Give shorter chunks where the sums of all their rows would not fit beside them."""
+        free = self.limit - self.held
+        if size.rows * (self._row + SUMS_OF_ROW * self._sums_of_row) <= 0.8 * free:
+            return size
+        rows = whole_chunk(min(size.rows, free / CHUNK_SHARE / self._row_bytes))
+        self._read_ahead = rows * self._row_bytes
+        return Size(rows, int(rows * self._row_bytes) + 1, min(size.batch_rows, rows))
+
+    def shorten_spilled(self, size: Size, n_sums: int) -> Size:
+        """Give chunks whose rows fit beside a line of sums for each row and each key."""
+        of_row = self._row + self._row_bytes + LINES_OF_ROW * self._n_keys * (8 * n_sums + self._row_bytes)
+        rows = whole_chunk(0.8 * (self.limit - self.held) / of_row)
+        if rows >= size.rows:
+            return size
+        return Size(rows, int(rows * self._row_bytes * 1.25) + 1, min(size.batch_rows, rows))
+
+    def keys(self, sums: PartialSums) -> list[KeyBytes]:
+        """Count the bytes that each key holds."""
+        if sums.model is None:
+            return []
+        model = sums.model
+        return [
+            KeyBytes.of(
+                key,
+                per_target,
+                [rule.of_target(number) for number in range(len(per_target))],
+                self.views,
+                sum(pairs.nbytes for pairs in model.pairs if pairs.keys[0] == entry),
+            )
+            for entry, (key, per_target, rule) in enumerate(zip(model.keys, model.statistics, model.rules, strict=True))
+        ]
+
+    @staticmethod
+    def while_joined(keys: list[KeyBytes]) -> float:
+        """Bytes that sums take in addition while others are added to them."""
+        return max((key.largest + 2 * key.words + JOINING * key.n_categories for key in keys), default=0.0)
+
+    def needed(self, keys: list[KeyBytes]) -> int:
+        """Bytes that the process takes at most: while sums are joined, become tables, and rows are encoded."""
+        words = sum(key.words + FINDING * key.n_categories for key in keys)
+        sums, tables = sum(key.sums for key in keys), sum(key.tables for key in keys)
+        largest, work = max((key.largest for key in keys), default=0), max((key.work for key in keys), default=0)
+        least_piece = FEWEST_ROWS * (self._row + SUMS_OF_ROW * self._sums_of_row) / 0.8
+        folds = isinstance(self.plan.plan, FoldPlan)
+        # There is also a chunk at hand, and one that is read ahead.
+        joining = (sums + words + self.while_joined(keys) + least_piece) / (1 - 2 / CHUNK_SHARE) - words
+        ending = 2 * sums + largest
+        making = sums * (1 + 1 / self.views if folds else 2) + tables + work
+        encoding = sums * (1 / self.views if folds else 2) + tables + (0 if folds else work) + self.smallest
+        return int(self.held + words + max(joining, ending, making, encoding))
+
+    def check(self, sums: PartialSums) -> bool:
+        """Say whether the sums so far fit."""
+        return self.needed(self.keys(sums)) <= self.limit
+
+    def refuse(self, given_up: list[PartialSums], rest: Iterable[Part]) -> CategoriesError:
+        """Give the error that says which limit is enough; the rest of the rows is looked through for their categories.
+
+        Parameters
+        ----------
+        given_up : list of PartialSums
+            The sums of the rows so far, alone in a list from which they are taken so that nothing else holds them.
+        rest : iterable of Part
+        """
+        sums = given_up.pop()
+        keys, n_rows = self.keys(sums), sums.n_rows
+        assert sums.model is not None
+        indexes = sums.model.keys
+        counts = [DistinctCount() for _ in indexes]
+        for key, count in zip(indexes, counts, strict=True):
+            count.add(key)
+        bare = [key.without_categories() for key in indexes]
+        del sums, indexes
+        release()
+        known, before, seen = n_rows, [count.estimate() for count in counts], n_rows
+        for part in rest:
+            before, known = [count.estimate() for count in counts], seen
+            count_categories(self.plan, part, bare, counts)
+            seen += part.X.num_rows
+            release()
+            if seen - n_rows > MOST_COUNTED:
+                break
+        grown = []
+        for of_key, count, earlier in zip(keys, counts, before, strict=True):
+            total = count.estimate()
+            # The rows that were not read are taken to bring as many new categories as those that were read last.
+            new = (total - earlier) / max(seen - known, 1) * (self.plan.n_rows - seen)
+            grown.append(of_key.grown(max(of_key.n_categories, ceil((total + new) * (1 + DOUBT)))))
+        return self.too_small(grown, exact=seen >= self.plan.n_rows)
+
+    def enough(self, keys: list[KeyBytes]) -> int:
+        """Give a limit that is enough."""
+        enough = max(self.needed(keys), self.limit) + SPARE
+        # If the limit has room for all rows at once, the first pass keeps them.
+        return enough + (self.kept_rows if enough - self.held > 2 * self.kept_rows else 0)
+
+    def too_small(self, keys: list[KeyBytes], exact: bool) -> CategoriesError:
+        """Give the error of keys that do not fit."""
+        largest = max(keys, key=lambda key: key.words + key.sums)
+        about = round(largest.n_categories / (1 + DOUBT))
+        need = Need(self.limit, self.enough(keys), largest.name, about, exact)
+        return CategoriesError(need, [key.n_categories for key in keys])
+
+
+def count_categories(
+    encoding_plan: EncodingPlan, part: Part, keys: list[CategoryIndex], counts: list[DistinctCount]
+) -> None:
+    """Count the categories of a part among those before."""
+    parameters, given = encoding_plan.parameters, part.given()
+    columns = map_columns(given.frame)
+    backend = ops.host(given.frame.n_rows)
+    for key, count in zip(keys, counts, strict=True):
+        if not key.given:
+            count.add(CategoryIndex.fit(key.entry, columns, backend, parameters.missing == "category")[0])
+
+
+def slice_of(part: Part, start: int, n_rows: int) -> Part:
+    """Give a slice of the rows of a part."""
+
+    def cut(column: Any) -> Any:
+        return None if column is None else column.slice(start, n_rows)
+
+    return Part(cut(part.X), cut(part.y), cut(part.sample_weight), cut(part.groups), part.first_row + start, part.name)

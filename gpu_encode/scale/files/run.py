@@ -2,23 +2,25 @@
 
 import contextlib
 import time
-from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections import Counter, defaultdict, deque
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
-from itertools import chain
+from itertools import chain, islice
 from pathlib import Path
-from typing import Any, Generic, Self, TypeVar
+from typing import Any, Self, TypeVar
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from cpu_fallback.cached import cached_property
 from gpu_encode.scale.files import memory
-from gpu_encode.scale.files.room import Room
+from gpu_encode.scale.files.memory import Room
 from gpu_encode.scale.files.source import Chunk, Size, Source, open_source, without_columns
-from gpu_encode.scale.files.staging import Staging
-from gpu_encode.scale.files.writing import Destination, OutputFiles, RowWriter
+from gpu_encode.scale.files.staging import Staging, describe_run, end_publication
+from gpu_encode.scale.files.writing import MOST_GROUP_ROWS, Destination, Output, RowWriter, choose_destination
 from gpu_encode.scale.parts import EncodingPlan
+from gpu_encode.storage.archive import explain_full_disk
 from gpu_encode.sums.targets import MANY_CLASSES
 from gpu_encode.words.errors.targets import many_columns
 from gpu_encode.words.progress import Progress, Teller, with_prefix
@@ -26,111 +28,77 @@ from gpu_encode.words.progress import Progress, Teller, with_prefix
 Item = TypeVar("Item")
 
 
-class ReadAhead(Generic[Item]):
-    """Takes items from an iterator in a thread, at most one before it is asked for.
+class Background:
+    """A thread that does one thing at a time, and counts the seconds of its work, and those of waiting for it.
 
     Parameters
     ----------
-    items : callable
-        Gives the iterator; called with a function that tells whether to stop early.
+    name : str
+        Of the thread.
 
     Examples
     --------
-    >>> with ReadAhead(lambda stopped: iter("ab")) as ahead:
-    ...     list(ahead)
-    ['a', 'b']
+    >>> with Background("gpu-encode adding") as thread:
+    ...     thread.start(sum, [1, 2])
+    ...     thread.wait()
+    3
     """
 
-    def __init__(self, items: Callable[[Callable[[], bool]], Iterable[Item]]) -> None:
-        self.seconds = 0.0
-        self.waited = 0.0
-        self._items = iter(items(lambda: self._stopped))
-        self._stopped = False
-        self._thread = ThreadPoolExecutor(1, "gpu-encode reading")
+    def __init__(self, name: str) -> None:
+        self.seconds = self.waited = 0.0
+        self.stopped = False
+        self._thread = ThreadPoolExecutor(1, name)
+        self._begun: Future[Any] | None = None
 
     def __enter__(self) -> Self:
-        self._next = self._thread.submit(self._read)
         return self
 
     def __exit__(self, *error: object) -> None:
-        self._stopped = True
-        self._thread.shutdown()
+        self.stopped = True
+        self._thread.shutdown(cancel_futures=True)
 
-    def __iter__(self) -> Iterator[Item]:
-        while True:
-            begun = time.perf_counter()
-            item = self._next.result()
-            self.waited += time.perf_counter() - begun
-            if not item:
-                return
-            self._next = self._thread.submit(self._read)
-            yield item.pop()
+    def start(self, function: Callable[..., Any], *given: Any) -> None:
+        """Have a function called, once what was started before is done; raises an error of that."""
+        self.wait()
+        self._begun = self._thread.submit(self._timed, function, *given)
 
-    def _read(self) -> list[Item]:
-        """Give the next item in a list, out of which the caller takes it: nothing else holds it. Empty at the end."""
+    def wait(self) -> Any:
+        """Give what was started last, and raise its error; None if there is nothing."""
         begun = time.perf_counter()
         try:
-            return [next(self._items)]
-        except StopIteration:
-            return []
+            return None if self._begun is None else self._begun.result()
+        finally:
+            self.waited += time.perf_counter() - begun
+
+    def _timed(self, function: Callable[..., Any], *given: Any) -> Any:
+        begun = time.perf_counter()
+        try:
+            return function(*given)
         finally:
             self.seconds += time.perf_counter() - begun
 
 
-class WriteBehind(Generic[Item]):
-    """Hands items to a function in a thread, one at a time.
-
-    Parameters
-    ----------
-    write : callable
-        Called with each item, in order.
+def read_ahead(thread: Background, items: Iterator[Item]) -> Iterator[Item]:
+    """Give items; while one of them is at work, the thread takes the next one.
 
     Examples
     --------
-    >>> written = []
-    >>> with WriteBehind(written.append) as behind:
-    ...     behind.put("a")
-    ...     behind.put("b")
-    >>> written
+    >>> with Background("gpu-encode reading") as thread:
+    ...     list(read_ahead(thread, iter("ab")))
     ['a', 'b']
     """
 
-    def __init__(self, write: Callable[[Item], None]) -> None:
-        self.seconds = 0.0
-        self.waited = 0.0
-        self._write = write
-        self._last: Future[None] | None = None
-        self._thread = ThreadPoolExecutor(1, "gpu-encode writing")
+    def take() -> list[Item]:
+        # The caller takes the item out of the list: nothing else holds it.
+        return list(islice(items, 1))
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, *error: object) -> None:
-        try:
-            if kind is None:
-                self.wait()
-        finally:
-            self._thread.shutdown(cancel_futures=True)
-
-    def put(self, item: Item) -> None:
-        """Hand over the next item, once those before it are written; raises an error of writing one of them."""
-        self.wait()
-        self._last = self._thread.submit(self._timed, item)
-
-    def wait(self) -> None:
-        """Wait until all is written; raises an error of writing."""
-        begun = time.perf_counter()
-        if self._last is not None:
-            self._last.result()
-        self.waited += time.perf_counter() - begun
-
-    def _timed(self, item: Item) -> None:
-        begun = time.perf_counter()
-        self._write(item)
-        self.seconds += time.perf_counter() - begun
+    thread.start(take)
+    while taken := thread.wait():
+        thread.start(take)
+        yield taken.pop()
 
 
-# As people say it: thread by thread.
+# In the order in which a summary lists them: those of the main thread first.
 STAGES = ("opening", "profiling", "measuring", "placing", "encoding", "waiting", "reading", "writing")
 
 
@@ -243,6 +211,10 @@ class Options:
         Rows of a chunk, whatever the limit.
     tables : str, default="auto"
         As `encode_dataset` takes it.
+    model : Path, optional
+        Where the fitted encoder is saved: it appears with the output, or neither does.
+    begun : float
+        When the call began, by `time.perf_counter`.
     """
 
     limit: int
@@ -252,6 +224,81 @@ class Options:
     progress: bool | Teller | None = None
     chunk_rows: int | None = None
     tables: str = "auto"
+    model: Path | None = None
+    begun: float = field(default_factory=time.perf_counter)
+
+
+class OutputFiles:
+    """Writes rows, which come in order, to the files that are planned for them.
+
+    Parameters
+    ----------
+    outputs : sequence of Output
+        The files that are still to be written, in order.
+    schema : pyarrow.Schema
+    compression : str or None
+    staging : Staging
+        Has the folders of files that are being written, and of those that are finished.
+    group_rows : int, optional
+        As `RowWriter` takes it.
+    """
+
+    def __init__(
+        self,
+        outputs: Sequence[Output],
+        schema: Any,
+        compression: str | None,
+        staging: Staging,
+        group_rows: int = MOST_GROUP_ROWS,
+    ) -> None:
+        self.files = self.n_bytes = 0
+        self._left = deque(outputs)
+        self._schema, self._compression, self._group_rows = schema, compression, group_rows
+        self._staging = staging
+        self._row = outputs[0].first_row if outputs else 0
+        self._writer: RowWriter | None = None
+
+    def write(self, table: Any, stopped: Callable[[], bool] = lambda: False) -> None:
+        """Write the next rows, a row group at a time, until they are written or `stopped` says so."""
+        while table.num_rows and not stopped():
+            first = self._left[0].first_row
+            groups = (self._row - first) // self._group_rows
+            stop = min(self._left[0].stop, first + (groups + 1) * self._group_rows)
+            piece, table = table.slice(0, stop - self._row), table.slice(stop - self._row)
+            if piece.num_rows:
+                self._open().write(piece)
+                self._row += piece.num_rows
+            if self._row == self._left[0].stop:
+                self._close()
+
+    def end(self) -> None:
+        """Write what is left: files without rows."""
+        while self._left:
+            self._open()
+            self._close()
+
+    def abandon(self) -> None:
+        """Close a file that stays incomplete."""
+        if self._writer is not None:
+            self._writer.abandon()
+
+    def _open(self) -> RowWriter:
+        if self._writer is None:
+            path = self._partial()
+            self._writer = RowWriter(path, self._schema, self._compression, self._group_rows).__enter__()
+        return self._writer
+
+    def _close(self) -> None:
+        self._open()
+        assert self._writer is not None
+        writer, self._writer, path = self._writer, None, self._partial()
+        writer.__exit__(None, None, None)
+        self.files += 1
+        self.n_bytes += path.stat().st_size
+        self._staging.keep(path, self._staging.finished / self._left.popleft().relative)
+
+    def _partial(self) -> Path:
+        return self._staging.partial / Path(self._left[0].relative).name
 
 
 def hold_stream(source: Source, folder: Path, progress: Progress) -> Source:
@@ -271,8 +318,19 @@ def hold_stream(source: Source, folder: Path, progress: Progress) -> Source:
     return replace(open_source(path, source.missing_text), stream=source.stream)
 
 
+def open_destination(rows: Source, destination: Any, options: Options) -> Destination:
+    """Check the destination of a run; a run that was killed while its files took their names is ended first."""
+    if options.resume and rows.stream is not None:
+        raise ValueError(
+            f"resume=True needs files, which stay as they are, and source is a {rows.stream.name}: its query runs "
+            "anew, and may give other rows. Run without resume, or write the rows to files first."
+        )
+    end_publication(destination)
+    return choose_destination(rows, destination, options.compression, options.overwrite)
+
+
 class Run:
-    """One run over files.
+    """One run over files, which `Run.start` begins.
 
     Parameters
     ----------
@@ -281,58 +339,83 @@ class Run:
     staging : Staging
     progress : Progress
     options : Options
-    begun : float
-        When it began, by `time.perf_counter`.
     """
 
     def __init__(
-        self,
-        source: Source,
-        destination: Destination,
-        staging: Staging,
-        progress: Progress,
-        options: Options,
-        begun: float,
+        self, source: Source, destination: Destination, staging: Staging, progress: Progress, options: Options
     ) -> None:
         self.source, self.destination, self.staging, self.progress = source, destination, staging, progress
-        self.begun = begun
-        self.seconds: defaultdict[str, float] = defaultdict(float, opening=time.perf_counter() - begun)
+        self.options = options
+        self.seconds: defaultdict[str, float] = defaultdict(float)
         self.chunks = self.bytes_read = self.bytes_written = self.files = self.columns = self.encoded = 0
         self.bytes_spilled = 0
         self.missing: Counter[str] = Counter()
-        self._limit, self._chunk_rows = options.limit, options.chunk_rows
-        self._row_bytes = source.row_bytes()
+        self.work: dict[str, Any] = {}
         self._begun = self._keeps_rows = False
+
+    @classmethod
+    @contextlib.contextmanager
+    def start(cls, source: Source, destination: Destination, options: Options, keep: bool) -> Iterator["Run"]:
+        """Do a run's work in the hidden folder, which may be kept after an error; the rows of a query lie there, too.
+
+        A source that is a query has other rows in another run, so that nothing is kept of them.
+        """
+        with (
+            explain_full_disk(destination.path),
+            Staging(destination, keep and source.stream is None) as staging,
+            Progress(options.progress) as progress,
+            memory.few_kept(options.limit),
+        ):
+            yield cls(hold_stream(source, staging.folder, progress), destination, staging, progress, options)
+
+    def begin(self, choices: Mapping[str, Any], plan_work: Callable[[], Mapping[str, Any]]) -> None:
+        """Start afresh, or go on from an interrupted run.
+
+        Parameters
+        ----------
+        choices : mapping of str to object
+            Choices that decide the output, beside source and destination.
+        plan_work : callable
+            Says into how many rows work is cut, where it starts afresh: in "part_rows" of each file, where the source
+            does not decide it.
+        """
+        self.seconds["opening"] = time.perf_counter() - self.options.begun
+        description = describe_run(self.source, self.destination, choices)
+        self.work = self.staging.begin(description, self.options.resume, plan_work)
+
+    @cached_property
+    def _row_bytes(self) -> dict[str, float]:
+        return self.source.row_bytes()
 
     def size(self, columns: Sequence[str], n_keys: int, n_outputs: int = 0) -> Size:
         """Choose how many rows and bytes a chunk of these columns may hold."""
-        if self._chunk_rows is not None:
-            return Size(self._chunk_rows, batch_rows=min(self._chunk_rows, 1 << 16))
-        row_bytes = self.bytes_of_row(columns)
+        if (rows := self.options.chunk_rows) is not None:
+            return Size(rows, batch_rows=min(rows, 1 << 16))
         begun, self._begun = self._begun, True
-        n_rows = self.source.n_rows
-        return memory.chunk_size(self._limit, row_bytes, len(columns), n_keys, 8 * n_outputs, begun, n_rows)
+        return memory.chunk_size(self.options.limit, self.bytes_of_pass(columns, n_keys, n_outputs), begun)
+
+    def bytes_of_pass(self, columns: Sequence[str], n_keys: int, n_outputs: int) -> memory.PassBytes:
+        """Say what a pass over some columns takes of memory."""
+        row_bytes, n_rows = self.bytes_of_row(columns), self.source.n_rows
+        return memory.PassBytes(row_bytes, len(columns), n_keys, 8 * n_outputs, n_rows)
 
     def check_classes(self, columns: Sequence[str], n_keys: int, n_classes: int) -> None:
         """Refuse a target with so many classes that the limit has no room for a column for each class and key."""
-        if n_classes <= MANY_CLASSES or self._chunk_rows is not None:
+        if n_classes <= MANY_CLASSES or self.options.chunk_rows is not None:
             return
-        row_bytes, n_rows = self.bytes_of_row(columns), self.source.n_rows
         try:
-            memory.chunk_size(self._limit, row_bytes, len(columns), n_keys, 8 * n_keys * n_classes, False, n_rows)
+            memory.chunk_size(self.options.limit, self.bytes_of_pass(columns, n_keys, n_keys * n_classes))
         except ValueError as error:
             error.add_note(many_columns(n_classes))
             raise
 
     def room(self, encoding_plan: EncodingPlan, columns: Sequence[str], n_keys: int) -> Room:
         """Give the room that there is for categories."""
-        every, names = self.bytes_of_row(self.source.schema.names), self.source.schema.names
-        smallest = memory.least_bytes(every, len(names), n_keys, 8 * n_keys, self.source.n_rows)
-        limit = self._limit if self._chunk_rows is None else 1 << 62
-        kept = (
-            0 if self.source.loaded is not None or self.source.n_rows > memory.MOST_ROWS else self.source.n_rows * every
-        )
-        return Room(limit, encoding_plan, smallest, self.bytes_of_row(columns), n_keys, int(kept))
+        every = self.bytes_of_pass(self.source.schema.names, n_keys, n_keys)
+        limit = self.options.limit if self.options.chunk_rows is None else 1 << 62
+        keepable = self.source.loaded is None and self.source.n_rows <= memory.MOST_ROWS
+        kept = int(self.source.n_rows * every.row_bytes) if keepable else 0
+        return Room(limit, encoding_plan, every.least, self.bytes_of_row(columns), n_keys, kept)
 
     def bytes_of_row(self, columns: Sequence[str]) -> float:
         """Bytes of a row in memory, of some columns."""
@@ -346,8 +429,7 @@ class Run:
 
     def keep_all_rows(self, n_keys: int) -> None:
         """Let the first pass keep all rows in memory, or refuse where they do not fit."""
-        row_bytes = self.bytes_of_row(self.source.schema.names)
-        memory.check_room_for_all(self._limit, self.source.n_rows, row_bytes, n_keys)
+        memory.check_room_for_all(self.options.limit, self.bytes_of_pass(self.source.schema.names, n_keys, n_keys))
         self._keeps_rows = True
 
     @contextlib.contextmanager
@@ -365,19 +447,27 @@ class Run:
         """Give the chunks of one pass, one of them read ahead."""
         self.progress.stage(stage, self.source.n_rows, start)
         n_bytes = self.source.read_bytes(self.source.schema.names if self._keeps_rows else columns)
-        ahead = ReadAhead(lambda stopped: self._chunks(columns, size, start, stopped))
-        with ahead:
-            yield self._release_each(ahead)
-        self.seconds["reading"] += ahead.seconds
-        self.seconds["waiting"] += ahead.waited
+        with Background("gpu-encode reading") as thread:
+            yield self._release_each(read_ahead(thread, self._chunks(thread, columns, size, start)))
+        self.seconds["reading"] += thread.seconds
+        self.seconds["waiting"] += thread.waited
         self.bytes_read += n_bytes
 
-    def _chunks(self, columns: Sequence[str], size: Size, start: int, stopped: Callable[[], bool]) -> Iterator[Chunk]:
+    def _chunks(self, thread: Background, columns: Sequence[str], size: Size, start: int) -> Iterator[Chunk]:
         if self._keeps_rows and self.source.loaded is None:
             self.source = self.source.load()
-        yield from self.source.chunks(columns, size, start, stopped)
+        yield from self.source.chunks(columns, size, start, lambda: thread.stopped)
 
-    def _release_each(self, chunks: ReadAhead[Chunk]) -> Iterator[Chunk]:
+    def each(self, stage: str, columns: Sequence[str], size: Size, function: Callable[[Chunk], Item]) -> Iterator[Item]:
+        """Give what a function gives of each chunk of one pass."""
+        with self.reading(stage, columns, size) as chunks:
+            for chunk in chunks:
+                with self.timed(stage):
+                    made = function(chunk)
+                del chunk
+                yield made
+
+    def _release_each(self, chunks: Iterator[Chunk]) -> Iterator[Chunk]:
         for chunk in chunks:
             n_rows = chunk.table.num_rows
             yield chunk
@@ -387,7 +477,6 @@ class Run:
 
     def write(
         self,
-        part_rows: int,
         needed: Collection[str],
         empty: Any,
         encode: Callable[[Chunk], Any],
@@ -399,8 +488,6 @@ class Run:
 
         Parameters
         ----------
-        part_rows : int
-            Rows of each file, where the source does not decide it.
         needed : collection of str
             Columns that are encoded, and so are written even where a folder has a column of the same name.
         empty : pyarrow.Table
@@ -411,7 +498,7 @@ class Run:
         from_start : bool
             Whether finished rows have to be encoded again, before those that are still to be written.
         """
-        outputs = self.staging.left(self.destination.outputs(self.source, part_rows))
+        outputs = self.staging.left(self.destination.outputs(self.source, self.work["part_rows"]))
         left_out = [name for name in self.destination.left_out(self.source) if name not in needed]
         first_row = outputs[0].first_row if outputs else self.source.n_rows
         schema = without_columns(empty, left_out).schema
@@ -420,8 +507,7 @@ class Run:
             outputs,
             schema,
             self.destination.compression,
-            self.staging.partial_path,
-            self.staging.keep_output,
+            self.staging,
             memory.group_rows(self.bytes_of_row(self.source.schema.names)),
         )
         # Chunks begin where they would without an interruption: some schemes depend on that.
@@ -431,35 +517,33 @@ class Run:
             return without_columns(encode(chunk), left_out).slice(max(0, first_row - chunk.first_row))
 
         if outputs:
-            self._write_chunks(files, encode_rows, size, start, needed)
+            with self.reading("encoding", self.source.schema.names, size, start) as chunks:
+                self._write_chunks(files, chunks, encode_rows, needed)
         files.end()
         self.files, self.bytes_written = files.files, files.n_bytes
 
     def _write_chunks(
         self,
         files: OutputFiles,
+        chunks: Iterator[Chunk],
         encode_rows: Callable[[Chunk], Any],
-        size: Size,
-        start: int,
         needed: Collection[str],
     ) -> None:
         """Encode chunk by chunk, while a thread writes the chunk before."""
-        behind = WriteBehind(files.write)
         with contextlib.ExitStack() as stack:
             stack.callback(files.abandon)
-            stack.enter_context(behind)
-            stack.push(lambda kind, *_: files.stop() if kind is not None else None)
-            for chunk in stack.enter_context(self.reading("encoding", self.source.schema.names, size, start)):
+            thread = stack.enter_context(Background("gpu-encode writing"))
+            for chunk in chunks:
                 with self.timed("encoding"):
                     table = encode_rows(chunk)
                 self.chunks += 1
                 self.encoded += chunk.table.num_rows
                 self.missing += count_missing(chunk.table, needed)
-                behind.put(table)
+                thread.start(files.write, table, lambda: thread.stopped)
                 del chunk, table
-            behind.wait()
-        self.seconds["writing"] += behind.seconds
-        self.seconds["waiting"] += behind.waited
+            thread.wait()
+        self.seconds["writing"] += thread.seconds
+        self.seconds["waiting"] += thread.waited
 
     def summary(self, unseen: Mapping[str, int] | None = None) -> Summary:
         """Give the summary; `unseen` counts the rows whose values fit has not seen, by key, where they were counted."""
@@ -475,7 +559,7 @@ class Run:
             self.encoded,
             dict(self.missing),
             None if unseen is None else dict(unseen),
-            time.perf_counter() - self.begun,
+            time.perf_counter() - self.options.begun,
             self.bytes_spilled,
         )
 

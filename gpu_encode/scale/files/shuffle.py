@@ -199,7 +199,7 @@ def settle(
 
 
 def with_whole_numbers(layout: Layout) -> Layout:
-    """Give the layout with room for whole numbers: it depends on the cut into parts whether sums are whole."""
+    """Give the layout with room for whole numbers: how rows are cut into parts decides whether their sums are whole."""
     windows = [window if window.low < 0 else Window() for window, _, _ in layout.measures()]
     return join_layouts(layout, Layout(*windows), repeat(True))
 

@@ -329,7 +329,9 @@ def open_source(source: Any, missing_text: Sequence[str] = (), text: Sequence[st
 
 def find(source: Any) -> SourceFiles:
     """Find the files of a source, wherever they lie."""
-    return stores.find(source) if stores.names_store(source) else files.find(source)
+    if files.is_url(source) or (isinstance(source, (list, tuple)) and any(map(files.is_url, source))):
+        return stores.find(source)
+    return files.find(source)
 
 
 def of_stream(stream: Stream, missing_text: Sequence[str]) -> Source:
@@ -447,29 +449,26 @@ class Roles:
 
     def part(self, chunk: Chunk) -> Part:
         """Give a chunk as the encoder takes it."""
-        table = chunk.table
+        table, y = chunk.table, None
+        if self.targets:
+            y = table.select(self.targets) if self.several else table.column(self.targets[0])
         return Part(
             table.select(self.features),
-            self._target(table),
+            y,
             None if self.weight is None else table.column(self.weight),
             None if self.groups is None else table.column(self.groups),
             chunk.first_row,
         )
 
-    def _target(self, table: Any) -> Any:
-        """Give y of a chunk."""
-        if not self.targets:
-            return None
-        return table.select(self.targets) if self.several else table.column(self.targets[0])
-
-    def selected(self, encoder: Any, schema: Any) -> Selection:
+    def selected(self, parameters: Parameters, schema: Any) -> Selection:
         """Find the encoded columns among the features, before there are any rows."""
         bare = pa.schema([schema.field(name) for name in self.features]).empty_table()
-        return select_columns(encoder._parameters(), frames.read(bare))
+        return select_columns(parameters, frames.read(bare))
 
     def chosen(self, encoder: Any, selected: Selection) -> list[Any] | None:
         """List the names of the encoded columns where the encoder chooses them, such as by type; else None."""
-        if not is_choice(getattr(encoder, "columns", None)):
+        columns = getattr(encoder, "columns", None)
+        if isinstance(columns, list) or not is_choice(columns):
             return None
         encoded = selected.entries[: selected.n_encoded]
         named = [tuple(self.features[position] for position in entry.members) for entry in encoded]

@@ -1,7 +1,11 @@
-"""The hidden folder beside a destination: work is done there, and an interrupted run leaves its files there.
+"""The hidden folder beside a destination: work is done there, and finished files take their final names from there.
 
-The manifest describes the run as JSON: a later run goes on only if its own description is the same.  Sums that were
-measured are a file of Arrow arrays and JSON; never pickle.
+An interrupted run leaves its files in the folder.  The manifest describes the run as JSON: a later run goes on only if
+its own description is the same.  Sums that were measured are a file of Arrow arrays and JSON; never pickle.
+
+All files of a run take their final names, or none.  No single rename moves two files.  A record in the folder says that
+everything is finished and which renames are left, so that a run that is killed between two of them is ended by the next
+run with the same destination.
 """
 
 import contextlib
@@ -10,8 +14,11 @@ import io
 import json
 import os
 import shutil
+import signal
+import tempfile
+import threading
 import warnings
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import dropwhile
 from numbers import Integral
 from pathlib import Path
@@ -21,11 +28,11 @@ from typing import Any, Self
 import numpy as np
 
 import gpu_encode
+from gpu_encode.fitting.parameters import Parameters
 from gpu_encode.scale import messages
-from gpu_encode.scale.files.publishing import RECORD, go_on, publish
 from gpu_encode.scale.files.source import Source
-from gpu_encode.scale.files.stores import Store
-from gpu_encode.scale.files.writing import Destination, Output
+from gpu_encode.scale.files.stores import RECORD
+from gpu_encode.scale.files.writing import Destination, Output, store_of, work_path
 from gpu_encode.scale.parts import PartialSums
 from gpu_encode.scale.parts.sums import SegmentSums
 from gpu_encode.schemes import Splits
@@ -38,12 +45,17 @@ from gpu_encode.sums.category_sums import CategorySums, DigitSpan, SumSpec
 VERSION = 1
 MANIFEST = "manifest.json"
 LOCK = "lock"
+KEPT = (
+    "What is finished ({megabytes:,.1f} MB) is kept in {folder}: the same call with resume=True (--resume) goes on "
+    "from it. Delete the folder if you do not want that."
+)
+Move = tuple[Path, Path]
 
 
 def path_of(destination: Any) -> Path:
     """Give the path at which a destination is made on this machine, without links."""
-    store = Store.at(destination)
-    return Path(os.path.realpath(destination)) if store is None else store.work
+    store = store_of(destination)
+    return Path(os.path.realpath(destination)) if store is None else work_path(store)
 
 
 def folder_beside(path: Path) -> Path:
@@ -80,13 +92,14 @@ class Staging:
         self.finished = self.folder / "finished"
         self.partial = self.folder / "partial"
         self.sums = self.folder / "sums"
-        self._path, self._is_folder, self._keep = path, destination.is_folder, keep
+        self._path, self._is_folder, self.keeps = path, destination.is_folder, keep
         self._store = destination.store
         self._lock: Any = None
 
     def __enter__(self) -> Self:
         if self._store is not None:
-            self._store.open_work()
+            make_private(self.folder.parent)
+            self._store.check_writable()
         try:
             self._lock = lock_folder(self.folder)
         except PermissionError:
@@ -99,13 +112,13 @@ class Staging:
         try:
             shutil.rmtree(self.partial, ignore_errors=True)
             # If the source has changed, finished files are of no use.
-            keep = self._keep and not isinstance(error, messages.SourceChangedError)
+            keep = self.keeps and not isinstance(error, messages.SourceChangedError)
             if error is None or not (keep and self.is_useful):
                 remove_folder(self.folder)
             elif not isinstance(error, RefusedResumeError):
                 files = (path for path in self.folder.rglob("*") if path.is_file())
                 n_bytes = sum(path.stat().st_size for path in files)
-                error.add_note(messages.KEPT.format(folder=self.folder, megabytes=n_bytes / 1e6))
+                error.add_note(KEPT.format(folder=self.folder, megabytes=n_bytes / 1e6))
         finally:
             self._lock.close()
             if self._store is not None:
@@ -170,14 +183,6 @@ class Staging:
         path.replace(final)
         sync_folder(final.parent)
 
-    def partial_path(self, output: Output) -> Path:
-        """Path at which an output is written."""
-        return self.partial / Path(output.relative).name
-
-    def keep_output(self, path: Path, output: Output) -> None:
-        """Move a finished output to its path among what is finished."""
-        self.keep(path, self.finished / output.relative)
-
     def left(self, outputs: Iterable[Output]) -> list[Output]:
         """Give the outputs that are still to be written."""
         return list(dropwhile(lambda output: (self.finished / output.relative).is_file(), outputs))
@@ -215,7 +220,7 @@ def _other_work(folder: str, what: str, before: object, now: object) -> RefusedR
 
 def end_publication(destination: Any) -> None:
     """Finish the renames of a run that was killed before all its outputs had their final names."""
-    if (store := Store.at(destination)) is not None:
+    if (store := store_of(destination)) is not None:
         store.end_publication()
     folder = folder_beside(path_of(destination))
     # Without a manifest, a run was killed as it removed the folder.
@@ -289,6 +294,160 @@ def lock_file(path: Path) -> Any:
     except (ImportError, OSError):
         pass  # a system, or a file system, without such locks
     return stream
+
+
+def make_private(folder: Path) -> None:
+    """Make a folder, below that of temporary files, which nobody else may read."""
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    if hasattr(os, "getuid") and folder.parent.stat().st_uid != os.getuid():
+        raise PermissionError(f"the folder {str(folder.parent)!r} is another user's. Set TMPDIR to one of yours.")
+
+
+def publish(folder: Path, moves: Sequence[Move]) -> None:
+    """Give finished files and folders their final names.
+
+    Parameters
+    ----------
+    folder : Path
+        The hidden folder in which they were made, for the record.
+    moves : sequence of (Path, Path)
+        The path at which each is made, and its final path.  What is there already is replaced.
+
+    Raises
+    ------
+    OSError
+        If one of them cannot be renamed; then all paths are as they were before.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     _ = Path(folder, "finished").write_text("city")
+    ...     publish(Path(folder), [(Path(folder, "finished"), Path(folder, "encoded.csv"))])
+    ...     Path(folder, "encoded.csv").read_text()
+    'city'
+    """
+    near = [(beside(source, path), path) for source, path in moves]
+    for source, path in near:
+        if path.is_file():
+            source.chmod(path.stat().st_mode & 0o777)
+        sync_all(source)
+    record, unfinished = folder / RECORD, folder / f"{RECORD}.partial"
+    unfinished.write_text(json.dumps([[str(source), str(path)] for source, path in near]))
+    sync_file(unfinished)
+    unfinished.replace(record)
+    sync_folder(folder)
+    try:
+        with ignore_interrupts():
+            rename_all(near)
+    except BaseException:
+        record.unlink()
+        raise
+
+
+def go_on(folder: Path) -> None:
+    """Do the renames that a killed run left."""
+    rename_all([(Path(source), Path(path)) for source, path in json.loads((folder / RECORD).read_text())])
+
+
+def beside(source: Path, path: Path) -> Path:
+    """Give a finished file or folder on the file system of its final path; it is copied if it lies on another one."""
+    if source.stat().st_dev == path.parent.stat().st_dev:
+        return source
+    # Each run from this folder uses the same name, so that the next run replaces the rest of a killed one.
+    mark = hashlib.sha256(str(source).encode()).hexdigest()[:8]
+    near = path.with_name(f".{path.name[-80:]}.{mark}.gpu-encode")
+    if source.is_dir():
+        shutil.copytree(source, near, dirs_exist_ok=True)
+    else:
+        shutil.copyfile(source, near)
+    return near
+
+
+def path_of_model(model: str | os.PathLike[str], overwrite: bool, advice: str) -> Path:
+    """Give the path of a model, without links; refuse, before long work, a path at which no model can be written.
+
+    Parameters
+    ----------
+    model : path
+    overwrite : bool
+    advice : str
+        How a caller asks to replace a model that is there.
+    """
+    path = Path(os.path.realpath(model))
+    if path.exists() and not (path.is_file() or (path / "joined").is_dir()):
+        raise FileExistsError(f"{str(model)!r} is there already and is no model")
+    if path.exists() and not overwrite:
+        raise FileExistsError(f"the model {str(model)!r} is there already: {advice}")
+    if not path.parent.is_dir():
+        raise FileNotFoundError(f"there is no folder {str(path.parent)!r} to write {path.name!r} to")
+    try:
+        with tempfile.TemporaryFile(dir=path.parent):
+            return path
+    except PermissionError:
+        raise PermissionError(f"no permission to write to the folder {str(path.parent)!r}") from None
+
+
+def sync_all(path: Path) -> None:
+    """Wait until a file, or a folder with all its files, is on the disk."""
+    if path.is_file():
+        sync_file(path)
+    for folder, _, names in os.walk(path):
+        for name in names:
+            sync_file(Path(folder, name))
+        sync_folder(Path(folder))
+
+
+def rename_all(moves: Sequence[Move]) -> None:
+    """Do the renames that are left; if one fails, all paths are again as they were before."""
+    steps = [(source, path, source.with_name(f"{source.name}.former")) for source, path in moves]
+    begun = []
+    try:
+        for source, path, former in steps:
+            if source.exists():
+                if path.exists():
+                    keep(path, former)
+                begun.append((source, path, former))
+                source.replace(path)
+    except BaseException:
+        for source, path, former in reversed(begun):
+            take_back(source, path, former)
+        raise
+    for _, _, former in steps:
+        shutil.rmtree(former, ignore_errors=True) if former.is_dir() else former.unlink(missing_ok=True)
+    for parent in {path.parent for _, path in moves}:
+        sync_folder(parent)
+
+
+def take_back(source: Path, path: Path, former: Path) -> None:
+    """Move a finished file back to where it was made, and the former one back to its path."""
+    if not source.exists():
+        path.replace(source)
+    if former.exists():
+        former.replace(path)
+        former.unlink(missing_ok=True)  # a rename between two names of one file does nothing
+
+
+def keep(path: Path, former: Path) -> None:
+    """Keep the file at a path under a second name, until its replacement is sure."""
+    try:
+        former.hardlink_to(path)
+    except OSError:  # a folder, or a file system without hard links
+        path.replace(former)
+
+
+@contextlib.contextmanager
+def ignore_interrupts() -> Iterator[None]:
+    """Ignore Ctrl-C and SIGTERM for the few renames after which there is nothing left to interrupt."""
+    if threading.current_thread() is not threading.main_thread():
+        yield  # signals arrive in the main thread only
+        return
+    former = {number: signal.signal(number, signal.SIG_IGN) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
+    finally:
+        for number, handler in former.items():
+            signal.signal(number, handler)
 
 
 def describe_run(source: Source, destination: Destination, choices: Mapping[str, Any]) -> dict[str, Any]:
@@ -378,16 +537,7 @@ def describe_fitted(encoder: Any) -> dict[str, Any]:
     return {"the fitted encoder": hashlib.sha256(content.getvalue()).hexdigest()}
 
 
-def refuse_resume(source: Source, resume: bool) -> None:
-    """Refuse to go on with rows of a query: it may give other rows now."""
-    if resume and source.stream is not None:
-        raise ValueError(
-            f"resume=True needs files, which stay as they are, and source is a {source.stream.name}: its query runs "
-            "anew, and may give other rows. Run without resume, or write the rows to files first."
-        )
-
-
-def check_repeatable(encoder: Any, resume: bool) -> bool:
+def check_repeatable(parameters: Parameters, resume: bool) -> bool:
     """Say whether an interrupted run could go on with the same folds and orders.
 
     Raises
@@ -397,10 +547,9 @@ def check_repeatable(encoder: Any, resume: bool) -> bool:
 
     Examples
     --------
-    >>> check_repeatable(gpu_encode.TargetEncoder(random_state=None), resume=False)
+    >>> check_repeatable(gpu_encode.TargetEncoder(random_state=None)._parameters(), resume=False)
     False
     """
-    parameters = encoder._parameters()
     drawn_again = all(
         isinstance(getattr(scheme, "random_state", 0), Integral) and not isinstance(scheme, Splits)
         for scheme in parameters.every_scheme

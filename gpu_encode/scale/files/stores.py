@@ -9,7 +9,6 @@ import hashlib
 import json
 import os
 import re
-import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
@@ -19,12 +18,19 @@ from urllib.parse import urlsplit
 import pyarrow as pa
 
 from gpu_encode.scale import messages
-from gpu_encode.scale.files.files import DELTA_LOG, SourceFile, SourceFiles, check_same_format, is_hidden, partition_of
+from gpu_encode.scale.files.files import (
+    DELTA_LOG,
+    SourceFile,
+    SourceFiles,
+    check_same_format,
+    is_hidden,
+    is_url,
+    partition_of,
+)
 from gpu_encode.scale.files.formats import SUFFIXES, suffix_of
-from gpu_encode.scale.files.publishing import RECORD
 
-# A scheme; before it may stand schemes of fsspec that work on another one: simplecache::s3://.
-URL = re.compile(r"([a-z0-9+.-]+::)*[a-z][a-z0-9+.-]*://", re.IGNORECASE)
+# Says that everything is finished, and what is left to be moved.
+RECORD = "publishing.json"
 # Most bytes of a file that is read in one piece.
 SMALL = 1 << 22
 # Names of the properties that change when an object is written anew, in various stores.
@@ -32,17 +38,6 @@ MARKS = (
     "ETag", "etag", "generation", "md5Hash", "content_md5", "Content-MD5", "Digest", "VersionId", "mtime", "created",
     "LastModified", "last_modified", "Last-Modified", "modificationTime",
 )  # fmt: skip
-
-
-def is_url(text: Any) -> bool:
-    """Whether a text names something that fsspec reaches.
-
-    Examples
-    --------
-    >>> is_url("s3://shop/orders.parquet"), is_url("orders.parquet")
-    (True, False)
-    """
-    return isinstance(text, str) and URL.match(text) is not None
 
 
 def with_lower_scheme(url: str) -> str:
@@ -116,11 +111,6 @@ class StoreFile(SourceFile):
             # most bytes twice.
             cache = "all" if (self.filesystem.size(self.path) or SMALL + 1) <= SMALL else "none"
             return pa.PythonFile(self.filesystem.open(self.path, "rb", cache_type=cache), mode="r")
-
-
-def names_store(source: Any) -> bool:
-    """Whether a source is a URL, or a list with one."""
-    return is_url(source) or (isinstance(source, (list, tuple)) and any(map(is_url, source)))
 
 
 def find(source: Any) -> SourceFiles:
@@ -217,17 +207,15 @@ class Store:
     path: str
 
     @classmethod
-    def at(cls, destination: Any) -> "Store | None":
-        """Give the address that a URL names; None for a path."""
-        if not is_url(destination):
-            return None
-        destination = with_lower_scheme(destination)
-        if is_page(destination):
-            raise ValueError(f"destination {destination!r} can only be read. Name a file, or a URL of a store.")
-        filesystem, path = reach(destination)
+    def at(cls, url: str) -> "Store":
+        """Give the address that a URL names."""
+        url = with_lower_scheme(url)
+        if is_page(url):
+            raise ValueError(f"destination {url!r} can only be read. Name a file, or a URL of a store.")
+        filesystem, path = reach(url)
         if not PurePosixPath(path).name or path == filesystem.root_marker:
-            raise ValueError(f"destination {destination!r} names no file or folder in its store.")
-        return cls(destination, filesystem, path)
+            raise ValueError(f"destination {url!r} names no file or folder in its store.")
+        return cls(url, filesystem, path)
 
     @property
     def name(self) -> str:
@@ -239,19 +227,8 @@ class Store:
         """Folder beside it, in which what is finished lies until it is moved."""
         return f"{self.path.removesuffix(self.name)}.{self.name}.gpu-encode"
 
-    @property
-    def work(self) -> Path:
-        """The path at which the output is made on this machine, below the folder of temporary files."""
-        mark = hashlib.sha256(self.filesystem.unstrip_protocol(self.path).encode()).hexdigest()[:16]
-        user = os.getuid() if hasattr(os, "getuid") else "user"
-        return Path(tempfile.gettempdir(), f"gpu-encode-{user}", mark, self.name)
-
-    def open_work(self) -> None:
-        """Make the folder of the work, which nobody else may read, and see that the store can be written to."""
-        folder = self.work.parent
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        if hasattr(os, "getuid") and folder.parent.stat().st_uid != os.getuid():
-            raise PermissionError(f"the folder {str(folder.parent)!r} is another user's. Set TMPDIR to one of yours.")
+    def check_writable(self) -> None:
+        """See that the store can be written to, before any work is done."""
         probe = f"{self.hidden}/begun"
         with explained(self.url, "write to"):
             self._make_parent(probe)
@@ -318,29 +295,3 @@ class Store:
             self.filesystem.rm_file(key)
         with contextlib.suppress(Exception):  # most stores have no folders
             self.filesystem.rm(self.hidden, recursive=True)
-
-
-def refuse_overlap(files: Sequence[SourceFile], folder: Any, store: Store) -> None:
-    """Refuse to write over, into or around a source in the same store."""
-    here = [file for file in files if isinstance(file, StoreFile) and file.filesystem == store.filesystem]
-    paths = [file.filesystem._strip_protocol(file.path) for file in here]
-    if any(f"{path}/".startswith(f"{store.path}/") for path in paths):
-        raise ValueError(f"the destination {store.url!r} is, or holds, a file of the source. Name another.")
-    if here and is_url(folder) and store.path.startswith(f"{reach(folder)[1]}/"):
-        raise ValueError(f"the destination {store.url!r} is in the source folder {folder!r}. Name another.")
-
-
-def refuse_overwriting(store: Store, is_folder: bool, overwrite: bool) -> None:
-    """Refuse to replace a destination unless that is asked for, and always a folder with other files than rows."""
-    with explained(store.url, "look at"):
-        store.filesystem.invalidate_cache()
-        is_file = store.filesystem.isfile(store.path)
-        keys = [] if is_file else store.filesystem.find(store.path)
-    if not is_file and not keys:
-        return
-    if is_file == is_folder:
-        raise messages.other_kind(store.url, is_folder)
-    if not overwrite:
-        raise messages.already_there(store.url)
-    if other := [key for key in keys if suffix_of(key) is None]:
-        raise messages.holds_others(store.url, other[0].removeprefix(f"{store.path}/"))

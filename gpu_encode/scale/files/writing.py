@@ -1,11 +1,11 @@
 """Destinations of encoded rows, a file or a folder of files, and how rows are written: as Parquet, CSV or Arrow."""
 
 import contextlib
+import hashlib
 import os
-from collections import deque
-from collections.abc import Callable, Sequence
-from concurrent.futures import CancelledError
-from dataclasses import dataclass, replace
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path, PurePath, PurePosixPath
 from types import TracebackType
 from typing import Any, Self
@@ -14,6 +14,7 @@ import pyarrow as pa
 
 from gpu_encode.scale import messages
 from gpu_encode.scale.files import stores
+from gpu_encode.scale.files.files import is_url
 from gpu_encode.scale.files.formats import SUFFIXES, copy_rows, suffix_of
 from gpu_encode.scale.files.source import Source
 from gpu_encode.scale.files.stores import Store
@@ -199,156 +200,97 @@ def choose_destination(source: Source, destination: Any, compression: str | None
     >>> destination.is_folder, destination.suffix
     (True, '.csv')
     """
-    text = os.fspath(destination)
-    if (store := Store.at(text)) is not None:
-        return choose_in_store(source, store, compression, overwrite)
-    path, there = Path(os.path.realpath(text)), Path(text)
-    # /dev/stdout is a link to the name of a pipe, under which nothing is found.
-    if text == "-" or (there.exists() and not (there.is_file() or there.is_dir())):
-        raise ValueError(
-            f"destination {text!r} is no file or folder. Output appears whole at the end, under its name, which "
-            "standard output, pipes and devices cannot do: write a file, and read that."
-        )
+    text, store = os.fspath(destination), store_of(destination)
+    path = Path(os.path.realpath(text)) if store is None else work_path(store)
+    if store is None:
+        there = Path(text)
+        # /dev/stdout is a link to the name of a pipe, under which nothing is found.
+        if text == "-" or (there.exists() and not (there.is_file() or there.is_dir())):
+            raise ValueError(
+                f"destination {text!r} is no file or folder. Output appears whole at the end, under its name, which "
+                "standard output, pipes and devices cannot do: write a file, and read that."
+            )
+    else:
+        text = store.url
     suffix = suffix_of(path.name)
-    is_folder = text.endswith(("/", os.sep)) or path.is_dir() or (suffix is None and not path.suffix)
-    if suffix is None and not is_folder:
-        raise _unknown_destination(text, list(SUFFIXES))
-    if not path.parent.is_dir():
-        raise FileNotFoundError(f"there is no folder {str(path.parent)!r} to write {path.name!r} to.")
-    refuse_overlap(source, path, text)
-    refuse_overwriting(path, text, is_folder, overwrite)
-    return with_format(source, Destination(path, is_folder, suffix or "", compression))
-
-
-def choose_in_store(source: Source, store: Store, compression: str | None, overwrite: bool) -> Destination:
-    """Check a destination that is a URL."""
-    suffix = suffix_of(store.name)
-    is_folder = store.url.endswith("/") or (suffix is None and not PurePosixPath(store.name).suffix)
-    if suffix is None and not is_folder:
-        raise _unknown_destination(store.url, list(SUFFIXES))
-    stores.refuse_overlap(source.files, source.folder, store)
-    stores.refuse_overwriting(store, is_folder, overwrite)
-    return with_format(source, Destination(store.work, is_folder, suffix or "", compression, store))
-
-
-def _unknown_destination(path: str, suffixes: Sequence[str]) -> ValueError:
-    """Error for a destination that is neither a file of a known format nor said to be a folder."""
-    hint = messages.did_you_mean(PurePath(path).suffix, suffixes)
-    return ValueError(
-        f"destination {path!r}: no known format has this suffix.{hint} Choose from {', '.join(suffixes)}; for "
-        f"a folder of this name write {path + '/'!r}."
+    is_folder = (
+        text.endswith(("/", os.sep)) or (suffix is None and not path.suffix) or (store is None and path.is_dir())
     )
+    if suffix is None and not is_folder:
+        hint = messages.did_you_mean(path.suffix, list(SUFFIXES))
+        raise ValueError(
+            f"destination {text!r}: no known format has this suffix.{hint} Choose from {', '.join(SUFFIXES)}; for "
+            f"a folder of this name write {text + '/'!r}."
+        )
+    if store is None and not path.parent.is_dir():
+        raise FileNotFoundError(f"there is no folder {str(path.parent)!r} to write {path.name!r} to.")
+    refuse_overlap(source, path, text, store)
+    refuse_overwriting(path, text, store, is_folder, overwrite)
+    if is_folder or suffix is None:
+        suffix = source.files[0].suffix
+    if compression is None and SUFFIXES[suffix] is source.files[0].format:
+        compression = source.compression
+    else:
+        check_compression(compression, suffix)
+    return Destination(path, is_folder, suffix, compression, store)
 
 
-def with_format(source: Source, destination: Destination) -> Destination:
-    """Add the format and compression of the source, where none was chosen."""
-    suffix = source.files[0].suffix if destination.is_folder else destination.suffix
-    check_compression(destination.compression, suffix)
-    same = SUFFIXES[suffix] is source.files[0].format
-    compression = destination.compression or (source.compression if same else None)
-    return replace(destination, suffix=suffix, compression=compression)
+def store_of(destination: Any) -> Store | None:
+    """Give the store in which a destination lies; None for a path."""
+    return Store.at(destination) if is_url(destination) else None
 
 
-def refuse_overwriting(path: Path, text: str, is_folder: bool, overwrite: bool) -> None:
+def work_path(store: Store) -> Path:
+    """Give the path at which the output for a store is made on this machine, below the folder of temporary files."""
+    mark = hashlib.sha256(store.filesystem.unstrip_protocol(store.path).encode()).hexdigest()[:16]
+    user = os.getuid() if hasattr(os, "getuid") else "user"
+    return Path(tempfile.gettempdir(), f"gpu-encode-{user}", mark, store.name)
+
+
+def refuse_overwriting(path: Path, text: str, store: Store | None, is_folder: bool, overwrite: bool) -> None:
     """Refuse to replace a destination unless that is asked for, and always a folder with other files than rows."""
-    if not path.exists() or (is_folder and path.is_dir() and not any(path.iterdir())):
+    if store is None:
+        is_file, others = path.is_file(), (path.rglob("*") if is_folder else ())
+        names = [each.relative_to(path).as_posix() + "/" * each.is_dir() for each in others]
+    else:
+        with stores.explained(store.url, "look at"):
+            store.filesystem.invalidate_cache()
+            is_file = store.filesystem.isfile(store.path)
+            keys = [] if is_file else store.filesystem.find(store.path)
+        names = [key.removeprefix(f"{store.path}/") for key in keys]
+    if not is_file and not names:
         return
-    if is_folder and not path.is_dir():
-        raise messages.other_kind(text, is_folder)
+    if is_file == is_folder:
+        kinds = ("folder", "file") if is_folder else ("file", "folder")
+        raise FileExistsError(f"the destination {text!r} is to be a {kinds[0]}, and is a {kinds[1]}. Name another.")
     if not overwrite:
-        raise messages.already_there(text)
-    others = (each for each in path.rglob("*") if not each.is_dir() and suffix_of(each.name) is None)
-    if is_folder and (other := next(others, None)) is not None:
-        raise messages.holds_others(text, str(other.relative_to(path)))
+        raise FileExistsError(
+            f"the destination {text!r} is there already. Give overwrite=True (--overwrite) to replace it at the end."
+        )
+    for name in names:
+        if suffix_of(name) is None and not name.endswith("/"):
+            raise FileExistsError(
+                f"the destination {text!r} holds {name!r}, which is no file of rows, and would go away with the "
+                "folder. Remove it, or name another."
+            )
 
 
-def refuse_overlap(source: Source, path: Path, text: str) -> None:
+def refuse_overlap(source: Source, path: Path, text: str, store: Store | None = None) -> None:
     """Refuse to write over, into or around the source."""
-    read = [Path(os.path.realpath(file.path)) for file in source.files if file.is_local]
-    same = path.exists() and any(path.samefile(file) for file in read if file.exists())
-    if same or any(file.is_relative_to(path) for file in read):
+    output: PurePath = path
+    folder: PurePath | None = None
+    if store is None:
+        read: list[PurePath] = [Path(os.path.realpath(file.path)) for file in source.files if file.is_local]
+        read += [path for file in read if path.exists() and Path(file).exists() and path.samefile(file)]
+        if isinstance(source.folder, Path):
+            folder = Path(os.path.realpath(source.folder))
+    else:
+        output, system = PurePosixPath(store.path), store.filesystem
+        here = [file.path for file in source.files if not file.is_local and file.filesystem == system]
+        read = [PurePosixPath(system._strip_protocol(url)) for url in here]
+        if here and is_url(source.folder):
+            folder = PurePosixPath(system._strip_protocol(source.folder))
+    if any(file.is_relative_to(output) for file in read):
         raise ValueError(f"the destination {text!r} is, or holds, a file of the source. Name another.")
-    if isinstance(source.folder, Path) and path.is_relative_to(os.path.realpath(source.folder)):
+    if folder is not None and output.is_relative_to(folder):
         raise ValueError(f"the destination {text!r} is in the source folder {str(source.folder)!r}. Name another.")
-
-
-class OutputFiles:
-    """Writes rows, which come in order, to the files that are planned for them.
-
-    Parameters
-    ----------
-    outputs : sequence of Output
-        The files that are still to be written, in order.
-    schema : pyarrow.Schema
-    compression : str or None
-    partial : callable
-        Gives the path at which a file is written, by its number among `outputs`.
-    finish : callable
-        Called with a finished file's path and its Output.
-    group_rows : int, optional
-        As `RowWriter` takes it.
-    """
-
-    def __init__(
-        self,
-        outputs: Sequence[Output],
-        schema: Any,
-        compression: str | None,
-        partial: Callable[[Output], Path],
-        finish: Callable[[Path, Output], None],
-        group_rows: int = MOST_GROUP_ROWS,
-    ) -> None:
-        self.files = self.n_bytes = 0
-        self._stopped = False
-        self._left = deque(outputs)
-        self._schema, self._compression, self._group_rows = schema, compression, group_rows
-        self._partial, self._finish = partial, finish
-        self._row = outputs[0].first_row if outputs else 0
-        self._writer: RowWriter | None = None
-
-    def write(self, table: Any) -> None:
-        """Write the next rows, a row group at a time."""
-        while table.num_rows:
-            if self._stopped:
-                raise CancelledError
-            first = self._left[0].first_row
-            groups = (self._row - first) // self._group_rows
-            stop = min(self._left[0].stop, first + (groups + 1) * self._group_rows)
-            piece, table = table.slice(0, stop - self._row), table.slice(stop - self._row)
-            if piece.num_rows:
-                self._open().write(piece)
-                self._row += piece.num_rows
-            if self._row == self._left[0].stop:
-                self._close()
-
-    def end(self) -> None:
-        """Write what is left: files without rows."""
-        while self._left:
-            self._open()
-            self._close()
-
-    def stop(self) -> None:
-        """Let a thread that writes leave off at the next row group."""
-        self._stopped = True
-
-    def abandon(self) -> None:
-        """Close a file that stays incomplete."""
-        if self._writer is not None:
-            self._writer.abandon()
-
-    def _open(self) -> RowWriter:
-        if self._writer is None:
-            path = self._partial(self._left[0])
-            self._writer = RowWriter(path, self._schema, self._compression, self._group_rows).__enter__()
-        return self._writer
-
-    def _close(self) -> None:
-        self._open()
-        assert self._writer is not None
-        writer, self._writer = self._writer, None
-        writer.__exit__(None, None, None)
-        output = self._left.popleft()
-        path = self._partial(output)
-        self.files += 1
-        self.n_bytes += path.stat().st_size
-        self._finish(path, output)

@@ -213,15 +213,15 @@ def under_numbers(values: Series, sums: Table) -> tuple[Series, Table]:
     distinct, as_series = values.iloc[first], type(values)
     if values.dtype == "category":
         distinct = distinct.astype(distinct.dtype.categories.dtype)
-    places = distinct.map(as_series(np.arange(len(sums)), sums.index)).to_numpy(np.float64)
-    is_known = ~np.isnan(places)
+    positions = distinct.map(as_series(np.arange(len(sums)), sums.index)).to_numpy(np.float64)
+    is_known = ~np.isnan(positions)
     if any(known != (value in sums.index) for known, value in zip(is_known, distinct, strict=True)):
-        # Such as booleans, which have no place among floats but are equal to some.
+        # Such as booleans: an index of floats does not find them, though they are equal to some.
         raise NotServedError("values that are equal to categories and are not found among them")
     numbers = np.where(distinct.isna(), np.nan, np.arange(len(first)))
     # Categories of no row of these have numbers that none has.
     labels = -1.0 - np.arange(len(sums))
-    labels[places[is_known].astype(np.intp)] = numbers[is_known]
+    labels[positions[is_known].astype(np.intp)] = numbers[is_known]
     labels[sums.index.isna()] = np.nan
     return as_series(numbers[codes], values.index, name=values.name), sums.set_axis(labels)
 

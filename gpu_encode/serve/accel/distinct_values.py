@@ -32,7 +32,7 @@ class DistinctValues:
     ----------
     n_rows : int
     codes : list of int32 array of shape (n_rows,)
-        Place of each row's value in `values`, for each column.
+        Index in `values` of each row's value, for each column.
     values : list of array of shape (n_values,)
         Distinct values of each column, of the type in which scikit-learn's encoders read them.
     """
@@ -118,9 +118,9 @@ def number_rows(column: Column) -> tuple[Array, Array]:
         return codes, first
     # scikit-learn puts Python's objects into sets: an error lists them in an order that depends on which came first.
     in_order_of_rows = np.argsort(first)
-    places = np.empty(n_values, np.int32)
-    places[in_order_of_rows] = np.arange(n_values)
-    return places[codes], first[in_order_of_rows]
+    ranks = np.empty(n_values, np.int32)
+    ranks[in_order_of_rows] = np.arange(n_values)
+    return ranks[codes], first[in_order_of_rows]
 
 
 def find_first_rows(codes: Array, n_values: int) -> Array:

@@ -162,15 +162,15 @@ def look_up_columns(call: Call, theirs: Method, self: Any, X: Any) -> Any:
     """Transform the distinct values to indicators, and give each row the columns that are 1 for its values."""
     distinct = distinct_of(call)
     indicators = theirs(self, X) if self.sparse_output else theirs_sparse(theirs, self, X)
-    places = places_of_ones(indicators, self._n_features_outs)
+    columns = columns_of_ones(indicators, self._n_features_outs)
     shape = (distinct.n_rows, len(distinct.codes))
     many = shape[0] * shape[1] > np.iinfo(np.int32).max
     ones = np.empty(shape, np.int64 if many else np.int32)
     for column, codes in enumerate(distinct.codes):
-        ones[:, column] = places[:, column][codes]
+        ones[:, column] = columns[:, column][codes]
     starts = np.arange(0, ones.size + 1, shape[1], dtype=ones.dtype)
     indices = ones.ravel()
-    if places.size and places.min() < 0:
+    if columns.size and columns.min() < 0:
         is_one = ones >= 0
         indices = ones[is_one]
         starts[1:] = np.cumsum(is_one.sum(axis=1))
@@ -188,13 +188,13 @@ def theirs_sparse(theirs: Method, self: Any, X: Any) -> Any:
         return theirs(twin, X)
 
 
-def places_of_ones(indicators: Any, n_outputs: list[int]) -> Array:
-    """Place (int32) of the 1 among the indicators of each row and column; -1 where all are 0."""
+def columns_of_ones(indicators: Any, n_outputs: list[int]) -> Array:
+    """Number (int32) of the indicator that is 1, for each row and column; -1 where all are 0."""
     starts = np.cumsum([0, *n_outputs])
     rows = np.repeat(np.arange(indicators.shape[0]), np.diff(indicators.indptr))
-    places = np.full((indicators.shape[0], len(n_outputs)), -1, np.int32)
-    places[rows, np.searchsorted(starts, indicators.indices, "right") - 1] = indicators.indices
-    return places
+    columns = np.full((indicators.shape[0], len(n_outputs)), -1, np.int32)
+    columns[rows, np.searchsorted(starts, indicators.indices, "right") - 1] = indicators.indices
+    return columns
 
 
 def distinct_of(call: Call) -> DistinctValues:

@@ -31,10 +31,10 @@ class Training:
 
     Parameters
     ----------
-    places : int array of shape (n_values, n_columns), optional
-        Category of each distinct value.
+    categories : int array of shape (n_values, n_columns), optional
+        Number of the category of each distinct value.
     is_known : bool array of shape (n_values, n_columns), optional
-        Whether the value is one of the categories; others have the place of the first.
+        Whether the value is one of the categories; others have the number of the first.
     y : array of shape (n_rows,) or (n_rows, n_classes), optional
         The target as numbers.
     training_rows : int array, optional
@@ -44,7 +44,7 @@ class Training:
         Mean of the target of the training rows, of each split.
     """
 
-    places: Array | None = None
+    categories: Array | None = None
     is_known: Array | None = None
     y: Array | None = None
     training_rows: Array | None = None
@@ -124,7 +124,7 @@ def number_rows(self: Any, X: Any, **named: Any) -> tuple[Array, Array]:
     if training is None or call is None or call.X is not X:
         codes, is_known = transform_to_integers(self, X, **named)
         return codes, is_known
-    training.places, training.is_known = transform_to_integers(self, X, **named)
+    training.categories, training.is_known = transform_to_integers(self, X, **named)
     n_rows = distinct_of(call).n_rows
     return np.arange(n_rows).reshape(-1, 1), np.ones((n_rows, 1), bool)
 
@@ -189,10 +189,10 @@ def target_of(training: Training) -> Array:
 
 def codes_of(call: Call, training: Training) -> Array:
     """Give the category of each row and column, as a table of whole numbers."""
-    distinct, places = distinct_of(call), np.asarray(training.places)
+    distinct, categories = distinct_of(call), np.asarray(training.categories)
     codes = np.empty((distinct.n_rows, len(distinct.codes)), np.int32, order="F")
     for column, numbers in enumerate(distinct.codes):
-        of_column = places[: len(distinct.values[column]), column]
+        of_column = categories[: len(distinct.values[column]), column]
         is_same = np.array_equal(of_column, np.arange(len(of_column)))
         codes[:, column] = numbers if is_same else of_column[numbers]
     return codes

@@ -26,12 +26,12 @@ VERSION = 1
 
 
 class Output(NamedTuple):
-    """A column that an encoder gives: its name, here and in tables, its type, and its place among what a key gives."""
+    """A column that an encoder gives: its name, here and in tables, its type, and its number among what a key gives."""
 
     name: str
     column: str
     type: Any
-    place: int
+    number: int
 
 
 def to_arrow(encoder: Encoder, *, min_count: float = 0, hash_key: bytes | None = None) -> dict[str, Any]:
@@ -44,7 +44,7 @@ def to_arrow(encoder: Encoder, *, min_count: float = 0, hash_key: bytes | None =
     min_count : float, default=0
         Categories, levels above and missing values of less weight leave as unknown.
     hash_key : bytes, optional
-        The tables hold `hash_values` of the values by this key in their place, so that only who has it can look values
+        The tables hold `hash_values` by this key instead of values, so that only those who have it can look values
         up, and the rows to be encoded have to hold these hashes as well.  At least 16 bytes.
 
     Returns
@@ -173,10 +173,11 @@ def outputs_of(encoder: Encoder, tables: EncoderTables, number: int) -> list[Out
     number_type, labels = pa.from_numpy_dtype(encoder._output_type), dict(enumerate(model.values_of(number)))
     known = [labels.get(position) for position in kept_positions(model, number)]
     types = [number_type if label is None else in_arrow(*label).type for label in known]
-    encoded = [(f"{name_of[start + place]}_encoding", type_) for place, type_ in enumerate(types)]
-    flags = [(name_of[start + len(types) + place], number_type) for place in range(len(model.indicators))]
+    encoded = [(f"{name_of[start + output]}_encoding", type_) for output, type_ in enumerate(types)]
+    flags = [(name_of[start + len(types) + flag], number_type) for flag in range(len(model.indicators))]
     return [
-        Output(name_of[start + place], column, type_, place) for place, (column, type_) in enumerate([*encoded, *flags])
+        Output(name_of[start + output], column, type_, output)
+        for output, (column, type_) in enumerate([*encoded, *flags])
     ]
 
 
@@ -184,7 +185,7 @@ def describe_answer(answer: Answer, outputs: Sequence[Output]) -> dict[str, Any]
     """Give what a row gets as JSON: dates as their ticks, numbers that JSON has not as text; None where refused."""
     if answer is None:
         return None
-    return {output.name: as_json(answer[output.place]) for output in outputs}
+    return {output.name: as_json(answer[output.number]) for output in outputs}
 
 
 def as_json(value: Any) -> Any:
@@ -216,7 +217,7 @@ def encoded_columns(
         lacking if row else present for row, present, lacking in zip(lacks, level.present, level.lacking, strict=True)
     ]
     for output in outputs:
-        values = [None if answer is None else as_json(answer[output.place]) for answer in answers]
+        values = [None if answer is None else as_json(answer[output.number]) for answer in answers]
         yield output.column, as_array(values, output.type)
 
 
@@ -236,5 +237,5 @@ def means_of(model: Model, per_target: Sequence[CategorySums]) -> dict[str, Floa
         means = Moments.of(host(0), sums.accumulators, sums.spec).mean
         parts = target_parts(model, number, info) if info.kind in KINDS else []
         if means.shape[1:] == (1, len(parts)):
-            found |= {f"mean{part}": means[:-2, 0, place] for place, part in enumerate(parts)}
+            found |= {f"mean{part}": means[:-2, 0, output] for output, part in enumerate(parts)}
     return found

@@ -20,7 +20,7 @@ def to_json(encoder: Encoder, *, min_count: float = 0, hash_key: bytes | None = 
     Returns
     -------
     str
-        The rules that `to_arrow` puts into metadata, and ``tables``: objects with the place of the ``key``, the
+        The rules that `to_arrow` puts into metadata, and ``tables``: objects with the number of the ``key``, the
         ``level``, and the ``columns`` that `to_arrow` documents, by name, a list of values each.  Numbers are written
         so that they read back exactly, NaN and infinities as text ("nan", "inf", "-inf"), decimals and dates as text,
         bytes in hexadecimal.

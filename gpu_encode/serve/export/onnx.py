@@ -55,7 +55,7 @@ def to_onnx(
         Categories whose training rows weigh less are left out, and their values are unknown: the file tells nothing of
         them.
     hash_key : bytes, optional
-        The graph holds `hash_values` of the values by this key in their place; the inputs of keys are these hashes, as
+        The graph holds `hash_values` by this key instead of values; the inputs of keys are these hashes, as
         text.  At least 16 bytes.
 
     Returns
@@ -128,21 +128,16 @@ def matrix_input(graph: Graph, labels: Sequence[str], types: Mapping[str, np.dty
     dtype, *others = dict.fromkeys(types.values())
     if others:
         words = {label: "str" if of_column.kind == "O" else of_column.name for label, of_column in types.items()}
-        raise _several_types(words)
+        raise ValueError(
+            f"matrix=True makes all columns one input of one type, and theirs are {words}. Leave it out, or give one "
+            "type that holds all of them, such as types='float64'."
+        )
     matrix = graph.input("X", dtype, len(labels))
-    places = {label: graph.constant(np.array(labels.index(label))) for label in types}
+    positions = {label: graph.constant(np.array(labels.index(label))) for label in types}
     return {
-        label: InputColumn(label, graph.add("Gather", matrix, place, axis=1), dtype) for label, place in places.items()
+        label: InputColumn(label, graph.add("Gather", matrix, position, axis=1), dtype)
+        for label, position in positions.items()
     }
-
-
-def _several_types(types: Mapping[str, str]) -> ValueError:
-    """Error for columns of several types that are to be one matrix."""
-    listed = ", ".join(f"{label!r}: {word!r}" for label, word in types.items())
-    return ValueError(
-        f"matrix=True makes all columns one input of one type, and theirs are {{{listed}}}. Leave it out, or give one "
-        "type that holds all of them, such as types='float64'."
-    )
 
 
 def read_types(
@@ -164,10 +159,10 @@ def types_at_fit(tables: EncoderTables) -> dict[str, np.dtype[Any]]:
     """Give the type of each column that keys read, as the categories have it; float64 where all values are missing."""
     found: dict[str, np.dtype[Any]] = {}
     for key in tables.keys:
-        for place, label in enumerate(key.columns):
+        for number, label in enumerate(key.columns):
             values = key.levels[0].values.column(label)
             # Which column of a joint key lacked a value is not known where that made no category.
-            lacks = values.null_count > 0 or (place == key.n_above == len(key.columns) - 1 and key.missing_weight > 0)
+            lacks = values.null_count > 0 or (number == key.n_above == len(key.columns) - 1 and key.missing_weight > 0)
             dtype = type_at_fit(label, values, lacks)
             # Categories that the user gave may be of a narrower type than the column's in other keys.
             found[label] = np.result_type(dtype, found.get(label, dtype))

@@ -127,8 +127,8 @@ def write_key(
     """Write the encodings of one key: a matrix of shape (n_rows, n_outputs of the key)."""
     if key.width is None:
         return write_answers(nodes, key, columns, dtype, missing_text)
-    place = write_answers(nodes, key, columns, np.dtype(np.int64), missing_text)
-    ones = nodes.add("Equal", place, nodes.constant(np.arange(key.width)))
+    code = write_answers(nodes, key, columns, np.dtype(np.int64), missing_text)
+    ones = nodes.add("Equal", code, nodes.constant(np.arange(key.width)))
     return cast(nodes, ones, np.dtype(bool), dtype)
 
 
@@ -143,7 +143,7 @@ def write_answers(
             f"The levels above {label!r} follow from its values by {key.rule!r}, for which ONNX has no operator. Write "
             f"them into columns, and fit with hierarchy={{{label!r}: [...]}}."
         )
-    coded = [code_values(key, place) for place in range(len(columns))]
+    coded = [code_values(key, number) for number in range(len(columns))]
     codes = [
         write_codes(nodes, column, values, missing_text) for column, (values, _) in zip(columns, coded, strict=True)
     ]
@@ -184,9 +184,9 @@ def answer_tables(key: KeyTable, dtype: np.dtype[Any]) -> tuple[Array, Array]:
     return np.array(present, dtype), np.array(lacking, dtype)
 
 
-def code_values(key: KeyTable, place: int) -> tuple[Any, list[NDArray[np.int64]]]:
+def code_values(key: KeyTable, number: int) -> tuple[Any, list[NDArray[np.int64]]]:
     """Give the distinct values of a column of a key, and their codes in each level that has the column."""
-    columns = [level.values.column(place) for level in key.levels if place < level.values.num_columns]
+    columns = [level.values.column(number) for level in key.levels if number < level.values.num_columns]
     chunks = [chunk for column in columns for chunk in column.chunks]
     every = pa.chunked_array(chunks, columns[0].type).combine_chunks().dictionary_encode()
     codes = pc.fill_null(every.indices, len(every.dictionary)).to_numpy().astype(np.int64) + 1
@@ -200,15 +200,16 @@ def write_codes(nodes: Nodes, column: InputColumn, values: Any, missing_text: st
     if not (is_text or is_number(kind) or pa.types.is_null(kind)):
         raise messages.not_exact(f"Values of type {kind}", column.label, "ONNX")
     if not pa.types.is_null(kind) and is_text != (column.type.kind == "O"):
-        raise _other_kind(column.label, "text" if is_text else "numbers", column.type.name)
+        fitted, given = "text" if is_text else "numbers", "str" if column.type.kind == "O" else column.type.name
+        raise TypeError(f"Column {column.label!r} was fitted on {fitted}, and its input is to be of type {given!r}.")
     if column.type.kind == "O":
-        places = {text: code for code, text in enumerate(values.cast(pa.large_binary()).to_pylist(), 1)}
-        if missing_text is not None and places.setdefault(missing_text.encode(), missing) != missing:
+        codes = {text: code for code, text in enumerate(values.cast(pa.large_binary()).to_pylist(), 1)}
+        if missing_text is not None and codes.setdefault(missing_text.encode(), missing) != missing:
             raise ValueError(
                 f"missing_text={missing_text!r} is a category of column {column.label!r}, and would be a missing value "
                 "as well. Choose another text, and write it where values are missing."
             )
-        return Codes(look_up(nodes, column.tensor, "keys_strings", places), missing, missing_text is not None)
+        return Codes(look_up(nodes, column.tensor, "keys_strings", codes), missing, missing_text is not None)
     numbers: list[Any] = [] if pa.types.is_null(kind) else values.to_numpy(zero_copy_only=False).tolist()
     if column.type.kind in "biu":
         whole = {int(number): code for code, number in enumerate(numbers, 1) if int(number) == number}
@@ -216,12 +217,6 @@ def write_codes(nodes: Nodes, column: InputColumn, values: Any, missing_text: st
         tensor = cast(nodes, column.tensor, column.type, np.dtype(np.int64))
         return Codes(look_up(nodes, tensor, "keys_int64s", inside), missing, False)
     return Codes(write_codes_of_floats(nodes, column, numbers, missing), missing, True)
-
-
-def _other_kind(column: str, fitted: str, given: str) -> TypeError:
-    """Error for a type of an input that holds other values than the categories."""
-    given = "str" if given == "object" else given
-    return TypeError(f"Column {column!r} was fitted on {fitted}, and its input is to be of type {given!r}.")
 
 
 def is_number(kind: Any) -> bool:
@@ -269,11 +264,11 @@ def rounded(numbers: Sequence[Any], dtype: np.dtype[Any]) -> list[float]:
         return [float(dtype.type(number)) for number in numbers]
 
 
-def look_up(nodes: Nodes, tensor: str, keys: str, places: Mapping[Any, int]) -> str:
+def look_up(nodes: Nodes, tensor: str, keys: str, codes: Mapping[Any, int]) -> str:
     """Write a table of values and numbers; of other values the number is that of unknown ones."""
     # A table needs a row.
     nothing: Any = {"keys_strings": b"", "keys_int64s": 0, "keys_floats": 0.0}[keys]
-    rows = places or {nothing: UNKNOWN_CODE}
+    rows = codes or {nothing: UNKNOWN_CODE}
     values = {"values_int64s": [*rows.values()], "default_int64": UNKNOWN_CODE}
     return nodes.add("LabelEncoder", tensor, domain=ML, **{keys: [*rows]}, **values)
 

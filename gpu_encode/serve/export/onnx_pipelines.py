@@ -35,8 +35,8 @@ def register_onnx_converters(
 ) -> None:
     """Let skl2onnx convert pipelines that encoders of this library are a part of.
 
-    Afterwards `skl2onnx.to_onnx` and `skl2onnx.convert_sklearn` take them at any place that scikit-learn does: a
-    pipeline's step, a part of a `ColumnTransformer`.
+    Afterwards `skl2onnx.to_onnx` and `skl2onnx.convert_sklearn` take them wherever scikit-learn does: as a
+    pipeline's step, or as a part of a `ColumnTransformer`.
 
     Parameters
     ----------
@@ -143,7 +143,7 @@ class PipelineNodes:
         return name
 
 
-class Place(NamedTuple):
+class MatrixColumn(NamedTuple):
     """Where a column lies: a matrix, one of its columns, and their type."""
 
     matrix: str
@@ -151,32 +151,32 @@ class Place(NamedTuple):
     type: np.dtype[Any]
 
 
-def places_of(operator: Any) -> dict[str, Place]:
-    """Give the place of each column of an encoder among the inputs of its operator, in their order at fit."""
+def matrix_columns(operator: Any) -> dict[str, MatrixColumn]:
+    """Find each column of an encoder among the inputs of its operator, in their order at fit."""
     from onnx.helper import tensor_dtype_to_np_dtype
 
     encoder: Encoder = operator.raw_operator
     labels, optional = names_at_fit(encoder._model), encoder._model.selection.optional
     present = [label for position, label in enumerate(labels) if position not in optional]
-    places: list[Place] = []
+    found: list[MatrixColumn] = []
     for variable in operator.inputs:
         dtype = tensor_dtype_to_np_dtype(variable.type.to_onnx_type().tensor_type.elem_type)
         # Of a matrix of unknown width, all columns are the encoder's.
         width = variable.type.shape[1] or len(present)
-        places += [Place(variable.full_name, column, dtype) for column in range(width)]
-    if len(places) not in (len(labels), len(present)):
-        raise other_width(encoder._owner, len(places), len(labels))
-    return dict(zip(labels if len(places) == len(labels) else present, places, strict=True))
+        found += [MatrixColumn(variable.full_name, column, dtype) for column in range(width)]
+    if len(found) not in (len(labels), len(present)):
+        raise other_width(encoder._owner, len(found), len(labels))
+    return dict(zip(labels if len(found) == len(labels) else present, found, strict=True))
 
 
 def write_operator(
     scope: Any, operator: Any, container: Any, tables: EncoderTables, dtype: np.dtype[Any], missing_text: str | None
 ) -> None:
     """Write an encoder's nodes into the graph of a pipeline."""
-    nodes, places = PipelineNodes(scope, container), places_of(operator)
+    nodes, found = PipelineNodes(scope, container), matrix_columns(operator)
     columns = {}
     for label in needed_columns(tables, tables.passed):
-        matrix, column, of_column = places[label]
+        matrix, column, of_column = found[label]
         tensor = nodes.add("Gather", matrix, nodes.constant(np.array(column)), axis=1)
         columns[label] = InputColumn(label, tensor, of_column)
     matrix = write_encodings(nodes, tables, columns, tables.passed, dtype, missing_text)

@@ -122,7 +122,7 @@ class TableModel(Model):
     held : list of LookupTable
         What rows are looked up in, one a key, on the host.
     labels : list of list of (Vocabulary, str) or None
-        Of each output of each key, what its encodings are places among.
+        Of each output of each key, the values that its encodings number, and their column; None of numbers.
     suffixes : list of list of str
         What the names of a key's encodings have behind that of the key.
     output_type : str
@@ -135,7 +135,7 @@ class TableModel(Model):
     output_type: str = "float64"
 
     def values_of(self, entry: int) -> list[Labels]:
-        """Say of each encoding of an entry whether it is a place among values, which, and of what column."""
+        """Give of each encoding of an entry the values that it numbers, and their column; None of numbers."""
         return self.labels[entry]
 
     def _lookup_of(self, entry: int, ops: Ops) -> LookupTable:
@@ -159,11 +159,11 @@ def read_rules(tables: Collection[Any]) -> tuple[dict[str, Any], dict[tuple[int,
                 f"These tables were made by a newer gpu-encode (version {told['version']}); this one reads up to "
                 f"{VERSION}: upgrade."
             )
-        place = told.pop("key"), told.pop("level")
-        if place in levels or told != (shared or [told])[0]:
+        index = told.pop("key"), told.pop("level")
+        if index in levels or told != (shared or [told])[0]:
             raise _other_tables()
         shared.append(told)
-        levels[place] = table
+        levels[index] = table
     if not shared:
         raise _other_tables()
     expected = {(number, depth) for number, key in enumerate(shared[0]["keys"]) for depth in range(key["levels"])}
@@ -215,14 +215,14 @@ def read_rule(described: Mapping[str, Any]) -> EncodingRule:
 def read_key(
     described: Mapping[str, Any], columns: Sequence[str], tables: Sequence[Any], indicators: Sequence[str], dtype: str
 ) -> tuple[CategoryIndex, LookupTable, list[Labels]]:
-    """Give the categories of a key, what rows are looked up in, and what its encodings are places among."""
-    key, rows = place_rows(read_entry(described), described, columns, tables)
+    """Give the categories of a key, the table that rows are looked up in, and the values that encodings number."""
+    key, rows = find_rows(read_entry(described), described, columns, tables)
     unknown, missing = (described[name] or {} for name in ("unknown", "missing"))
     encodings = np.empty((len(rows), 1, len(described["encodings"])), dtype)
     labels: list[Labels] = []
-    for place, name in enumerate(described["encodings"]):
+    for number, name in enumerate(described["encodings"]):
         values, of_values = read_output(tables, f"{name}_encoding", [unknown.get(name), missing.get(name)], name)
-        encodings[:, 0, place] = values[rows]
+        encodings[:, 0, number] = values[rows]
         labels.append(of_values)
     unseen = None
     if "unseen" in indicators:
@@ -244,7 +244,7 @@ def read_entry(described: Mapping[str, Any]) -> KeySpec:
 
 
 def read_output(tables: Sequence[Any], column: str, others: Sequence[Any], name: str) -> tuple[Floats, Labels]:
-    """Give a column of all tables, one after the other, then of other rows: as numbers, of text or dates as places."""
+    """Give a column of all tables, one after the other, then of other rows; text and dates as numbers of values."""
     type_ = tables[0][column].type
     chunks = [chunk for table in tables for chunk in table[column].cast(type_).chunks]
     values = pa.chunked_array([*chunks, as_array(others, type_)], type_)
@@ -255,17 +255,17 @@ def read_output(tables: Sequence[Any], column: str, others: Sequence[Any], name:
     return np.where(codes < 0, np.nan, codes), (vocabulary, name)
 
 
-def place_rows(
+def find_rows(
     entry: KeySpec, described: Mapping[str, Any], columns: Sequence[str], tables: Sequence[Any]
 ) -> tuple[CategoryIndex, Array]:
-    """Give the categories of a key; and for each place in its table of encodings the row of the tables for it.
+    """Give the categories of a key; and for each line of its table of encodings, the row of the tables that tells it.
 
     Rows are those of all tables, one after the other, then unknown and missing.
     """
     names = [columns[position] for position in entry.columns]
     starts = np.cumsum([0, *map(len, tables)])
     leaves = Leaves.of(tables, names, with_childless=bool(entry.above) and described["unknown"] is not None)
-    at = ColumnMap(frames.read(leaves.values), {position: place for place, position in enumerate(entry.columns)})
+    at = ColumnMap(frames.read(leaves.values), {position: number for number, position in enumerate(entry.columns)})
     key, codes = CategoryIndex.fit(entry, at, host(len(leaves.values)), True)
     if key.n_categories < len(leaves.values):
         raise ValueError(f"The table of {entry.name!r} holds a category twice. Take one of the rows out.")
@@ -273,14 +273,14 @@ def place_rows(
     if entry.rule is not None:
         labels = [frames.read(table.select(names)).keys(0, host(len(table))) for table in tables[1:]]
         key = replace(key, labels=[of_level.vocabulary for of_level in reversed(labels)])
-        placed = [of_level.codes for of_level in labels]
+        codes_above = [of_level.codes for of_level in labels]
         sources = [np.arange(*ends) for ends in pairwise(starts[1:])]
     else:
         nearest_first = zip(reversed(key.levels), leaves.levels, strict=False)
-        placed = [level.of_leaf[codes[below]] for level, (below, _) in nearest_first]
+        codes_above = [level.of_leaf[codes[below]] for level, (below, _) in nearest_first]
         sources = [of_level for _, of_level in leaves.levels]
-    above = [start + of_level for start, of_level in zip(reversed(key.starts[1:-1]), placed, strict=False)]
-    # A missing value at the top has a place, whether rows had one or not: there it is unknown, as others are.
+    above = [start + of_level for start, of_level in zip(reversed(key.starts[1:-1]), codes_above, strict=False)]
+    # A missing value at the top has a line, whether rows had one or not: there it is unknown, as others are.
     rows = np.full(key.starts[-1] + 2, starts[-1])
     rows[np.concatenate([codes, *above, [MISSING]])] = np.concatenate([leaves.sources, *sources, [starts[-1] + 1]])
     return key, rows
@@ -316,7 +316,7 @@ class Leaves(NamedTuple):
         # All columns of a level stand before those below it.
         rows = [*zip(*(column.to_pylist() for column in values.columns), strict=True)]
         sources, start = [*range(len(rows))], 0
-        first = {row[:width]: place for place, row in enumerate(rows) for width in widths[1:]}
+        first = {row[:width]: number for number, row in enumerate(rows) for width in widths[1:]}
         levels: list[list[tuple[int, int]]] = [[] for _ in tables[1:]]
         for depth, table in enumerate(tables[1:], 1):
             start += len(tables[depth - 1])
@@ -330,7 +330,7 @@ class Leaves(NamedTuple):
                     sources.append(source)
                 levels[depth - 1].append((first[row], source))
         columns = [
-            pa.array([row[place] for row in rows], values.schema.field(name).type) for place, name in enumerate(names)
+            pa.array([row[number] for row in rows], values.schema.field(name).type) for number, name in enumerate(names)
         ]
         return cls(
             pa.table(dict(zip(names, columns, strict=True))),

@@ -60,11 +60,11 @@ class LevelTable(NamedTuple):
     weights: Floats
     numbers: Array
 
-    def take(self, places: Array) -> "LevelTable":
+    def take(self, rows: Array) -> "LevelTable":
         """Give some of the categories, in an order."""
-        present, lacking = ([answers[place] for place in places] for answers in (self.present, self.lacking))
-        values = self.values.take(pa.array(places))
-        return LevelTable(values, present, lacking, self.weights[places], self.numbers[places])
+        present, lacking = ([answers[row] for row in rows] for answers in (self.present, self.lacking))
+        values = self.values.take(pa.array(rows))
+        return LevelTable(values, present, lacking, self.weights[rows], self.numbers[rows])
 
 
 class KeyTable(NamedTuple):
@@ -87,7 +87,7 @@ class KeyTable(NamedTuple):
     missing_weight : float
         Weight of the training rows that get `missing`.
     width : int, optional
-        Number of columns of zeros and ones: what a row gets is then the place of its one, -1 where it has none.
+        Number of columns of zeros and ones: a row then gets the number of the column of its one, -1 where it has none.
     """
 
     columns: list[str]
@@ -193,7 +193,7 @@ def tables_to_leave(encoder: Encoder, min_count: float, hash_key: bytes | None) 
     min_count : float
         As in `without_rare`.
     hash_key : bytes, optional
-        What stands in place of values are `hash_values` of them by this key.
+        By it values leave as `hash_values`.
 
     Raises
     ------
@@ -208,7 +208,7 @@ def tables_to_leave(encoder: Encoder, min_count: float, hash_key: bytes | None) 
 
 
 def hidden(key: KeyTable, hash_key: bytes) -> KeyTable:
-    """Put hashes in place of all values of a key, and sort by these: the order of values would tell their ranks."""
+    """Replace all values of a key by hashes, and sort by these: the order of values would tell their ranks."""
     if key.rule is not None:
         raise ValueError(
             f"hash_key hides the values of {key.columns[0]!r}, from which {key.rule!r} has to read the levels of its "
@@ -221,8 +221,8 @@ def hidden(key: KeyTable, hash_key: bytes) -> KeyTable:
         names = level.values.column_names
         hashes = [pa.array(hash_values(column, hash_key), pa.large_string()) for column in level.values.columns]
         values = pa.table(dict(zip(names, hashes, strict=True)))
-        places = pc.sort_indices(values, [(name, "ascending") for name in names]).to_numpy().astype(np.int64)
-        levels.append(level._replace(values=values).take(places))
+        order = pc.sort_indices(values, [(name, "ascending") for name in names]).to_numpy().astype(np.int64)
+        levels.append(level._replace(values=values).take(order))
     return key._replace(levels=levels)
 
 
@@ -286,9 +286,9 @@ def key_table(model: Model, number: int, answers: Answers) -> KeyTable:
 def one_hot_table(model: OneHotModel, number: int) -> KeyTable:
     """Give which of its columns of zeros and ones rows get of one key."""
     columns = model.columns
-    places = columns_by_code(columns, model, number, columns.statistic.handle_unknown == "error")
+    ones = columns_by_code(columns, model, number, columns.statistic.handle_unknown == "error")
     start, stop = columns.starts[number : number + 2]
-    answers = [None if place is None else (place - start if place >= 0 else -1,) for place in places]
+    answers = [None if one is None else (one - start if one >= 0 else -1,) for one in ones]
     return key_table(model, number, (answers, answers))._replace(width=stop - start)
 
 
@@ -335,7 +335,7 @@ def ancestor_values(key: CategoryIndex, columns: Sequence[str], of_leaf: Any, n:
     leaf[of_leaf] = np.arange(len(of_leaf))
     codes = key.tuples.members[leaf]
     arrays = [in_arrow(vocabulary, column) for vocabulary, column in zip(key.vocabularies, columns, strict=False)]
-    return {column: taken(arrays[place], codes[:, place]) for place, column in enumerate(columns)}
+    return {column: taken(arrays[number], codes[:, number]) for number, column in enumerate(columns)}
 
 
 def taken(values: Any, codes: Any) -> Any:

@@ -11,10 +11,11 @@ from cpu_fallback.types import Array
 from gpu_encode.encoders.base import Encoder
 from gpu_encode.study.leaks.flips import Moves, choose_rows, flip_rows
 from gpu_encode.study.leaks.risks import risks_of_key, risks_of_rows
-from gpu_encode.study.leaks.scores import Interval, allowance, p_values, read_by_tree
+from gpu_encode.study.leaks.scores import Interval, Predicted, allowance, p_values, read_by_tree
 from gpu_encode.study.leaks.structure import UNREAD, Key, has_keys, read_keys, takes_groups
 from gpu_encode.study.leaks.trials import RowTargets, Trials, find_source, key_codes, same_bits
 from gpu_encode.study.leaks.verdicts import LEAKS, ColumnReport, advice, conclude
+from gpu_encode.study.text_tables import lay_out
 from gpu_encode.tables import frames
 from gpu_encode.tables.frames import Frame
 from gpu_encode.words.annotations import Estimator, Table, Vector
@@ -67,7 +68,7 @@ class LeakReport:
     def others(self) -> str:
         """Names of the columns that do not follow from the target, beside some that do, in one line."""
         names = [column.name for column in self.columns if column.verdict == "no target"]
-        return f"Of no target: {', '.join(names)}." if 0 < len(names) < len(self.columns) else ""
+        return f"Not learned from the target: {', '.join(names)}." if 0 < len(names) < len(self.columns) else ""
 
     def as_dicts(self) -> list[dict[str, Any]]:
         """Give a row for each column, for `pandas.DataFrame` or `polars.DataFrame`."""
@@ -85,7 +86,7 @@ class LeakReport:
         return page(self)
 
     def plot(self, ax: object = None) -> "LeakDisplay":
-        """Draw both scores of each column, as matplotlib does; `ax_` and `figure_` are where."""
+        """Draw both scores of each column by matplotlib; `ax_` and `figure_` of the display hold what was drawn."""
         from gpu_encode.study.plots.leaks import LeakDisplay
 
         return LeakDisplay([column for column in self.columns if column.training is not None]).plot(ax)
@@ -105,12 +106,10 @@ class LeakReport:
             ]
             moved = f"{column.own_moved} of {column.flips}" if column.flips else "-"
             rows.append((column.name, column.verdict, *scores, moved, column.sees))
-        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-        lines = ["  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)).rstrip() for row in rows]
         told = dict.fromkeys(f"{column.verdict}: {column.words}" for column in self.learned)
         risks = [*self.risks, *(f"{column.name}: {risk}" for column in self.columns for risk in column.risks)]
         others = [self.others] if self.others else []
-        return "\n".join([f"{self.encoder}: {self.advice}", *lines, *others, *told, *risks])
+        return "\n".join([f"{self.encoder}: {self.advice}", *lay_out(rows), *others, *told, *risks])
 
 
 def leak_report(
@@ -204,14 +203,15 @@ def leak_report(
     known = [key.codes for key in keys.values() if key.codes is not None and key.sight != UNREAD]
     rows = choose_rows(targets, n_flips, known, random)
     moves, moved = flip_rows(trials, before, rows, {name: key.codes for name, key in keys.items()}, random)
+    order_matters = any(key.sight is None or key.sight.by_order for key in keys.values())
     return LeakReport(
         type(encoder).__name__,
         frame.n_rows,
         n_shuffles,
         len(rows),
         level,
-        tuple(report_columns([*before], keys, scores, moves, targets, frame, level, random)),
-        (*risks_of_order(keys, targets), *risks_of_groups(groups, rows, moved)),
+        tuple(report_columns([*before], keys, judge(scores, targets, level, random), moves, targets, frame)),
+        (*(risks_of_rows(targets) if order_matters else ()), *risks_of_groups(groups, rows, moved)),
     )
 
 
@@ -266,7 +266,7 @@ def refuse_other_names(before: Mapping[str, Array], shuffled: Mapping[str, Array
 
 def find_keys(trials: Trials, frame: Frame, outputs: Sequence[str], read: Sequence[str]) -> dict[str, Key]:
     """Find the column or joint key that each output is made of, and what its rows see, as far as that is known."""
-    names = [str(name) for name in frame.names or [f"x{place}" for place in range(frame.n_columns)]]
+    names = [str(name) for name in frame.names or [f"x{position}" for position in range(frame.n_columns)]]
     if isinstance(trials.encoder, Encoder) and has_keys(trials.encoder):
         keys = read_keys(trials.encoder, trials.X, trials.targets.values, frame, dict(trials.vectors))
         sources = {output: find_source(output, [*keys]) for output in outputs}
@@ -276,53 +276,59 @@ def find_keys(trials: Trials, frame: Frame, outputs: Sequence[str], read: Sequen
         passed = {*names} - {*keys}
         found = {output: common if source is None else keys[source] for output, source in sources.items()}
         return {output: key for output, key in found.items() if output in read or output not in passed}
-    by_place = frame.names is None and len(outputs) == frame.n_columns
+    by_position = frame.names is None and len(outputs) == frame.n_columns
     matched = [
-        (output, names[place] if by_place else find_source(output.rpartition("__")[2], names))
-        for place, output in enumerate(outputs)
+        (output, names[number] if by_position else find_source(output.rpartition("__")[2], names))
+        for number, output in enumerate(outputs)
         if output in read
     ]
     return {output: Key() if name is None else Key.of(name, frame, (names.index(name),)) for output, name in matched}
 
 
+def judge(
+    scores: Mapping[str, NDArray[np.float64]], targets: RowTargets, level: float, random: np.random.Generator
+) -> dict[str, Predicted]:
+    """Test by shuffles, for all columns together, whether trees read more off training encodings than off new ones."""
+    if not scores:
+        return {}
+    allowed = allowance(targets.labels[targets.present])
+    gaps = np.array([found[:, 0] - found[:, 1] - allowed for found in scores.values()]).T
+    chances = p_values(gaps, random).tolist()
+    return {
+        name: Predicted(
+            Interval.of(found[:, 0].tolist(), level), Interval.of(found[:, 1].tolist(), level), chance, chance <= level
+        )
+        for (name, found), chance in zip(scores.items(), chances, strict=True)
+    }
+
+
 def report_columns(
     names: Sequence[str],
     keys: Mapping[str, Key],
-    scores: Mapping[str, NDArray[np.float64]],
+    predicted: Mapping[str, Predicted],
     moves: Mapping[str, Moves],
     targets: RowTargets,
     frame: Frame,
-    level: float,
-    random: np.random.Generator,
 ) -> Iterator[ColumnReport]:
     """Put together what was found of each column."""
-    allowed = allowance(targets.labels[targets.present])
-    gaps = np.array([found[:, 0] - found[:, 1] - allowed for found in scores.values()]).T
-    chances = dict(zip(scores, p_values(gaps, random).tolist() if scores else [], strict=True))
     for name in names:
-        key, found, moved = keys.get(name, Key()), scores.get(name), moves.get(name)
-        unread = found is None and (moved is None or not moved.own)
-        chance = chances.get(name, 1.0)
-        kind = None if moved is None else moved.kind
-        risks = () if key.codes is None or unread else risks_of_key(key.codes, targets, frame, key.members)
+        key, found, moved = keys.get(name, Key()), predicted.get(name, Predicted()), moves.get(name)
+        if found.training is None and (moved is None or not moved.own):
+            yield ColumnReport(name, key.name, "no target", "no target", 0, 0, None, None, found.p_value, ())
+            continue
+        kind, own, flips = (None, 0, 0) if moved is None else (moved.kind, moved.own, len(moved.flips))
         yield ColumnReport(
             name,
             key.name,
-            "no target" if unread else conclude(kind, key.sight, chance <= level),
-            "no target" if unread else "unknown" if key.sight is None else key.sight.words,
-            0 if moved is None or unread else moved.own,
-            0 if moved is None or unread else len(moved.flips),
-            None if found is None else Interval.of(found[:, 0].tolist(), level),
-            None if found is None else Interval.of(found[:, 1].tolist(), level),
-            chance,
-            tuple(risks),
+            conclude(kind, key.sight, found.significant),
+            "unknown" if key.sight is None else key.sight.words,
+            own,
+            flips,
+            found.training,
+            found.new,
+            found.p_value,
+            () if key.codes is None else tuple(risks_of_key(key.codes, targets, frame, key.members)),
         )
-
-
-def risks_of_order(keys: Mapping[str, Key], targets: RowTargets) -> list[str]:
-    """Tell whether rows are sorted by the target, unless it is known that their order plays no part."""
-    matters = any(key.sight is None or key.sight.by_place for key in keys.values())
-    return risks_of_rows(targets) if matters else []
 
 
 def risks_of_groups(groups: Any, rows: Array, moved: Sequence[Array]) -> list[str]:

@@ -66,9 +66,9 @@ def risks_of_key(codes: NDArray[np.int64], targets: RowTargets, frame: Frame, me
     return risks
 
 
-def is_time(codes: NDArray[np.int64], frame: Frame, place: int) -> bool:
+def is_time(codes: NDArray[np.int64], frame: Frame, position: int) -> bool:
     """Whether a column holds dates, or its values rise with the rows."""
-    column: Any = frame.column(place)
+    column: Any = frame.column(position)
     if is_temporal(column):
         return True
     n_values, n_rows = int(codes.max()) + 1, len(codes)

@@ -1,9 +1,10 @@
-"""What a small tree reads off training encodings of shuffled targets, which hold nothing that holds on new rows."""
+"""How well a small tree predicts shuffled targets from training encodings: on new rows nothing of it would hold."""
 
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import product
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,8 +14,8 @@ from gpu_encode.formulas.auc import roc_auc_score
 
 # A tree of so many leaves is grown on half of the rows and scored on the others, of at most so many rows in all.
 LEAVES, MOST_ROWS = 16, 20_000
-# Up to so many standard errors of a score, or up to this share, a difference of scores is none.  Folds hide sums of
-# many rows, a trace of which a tree finds in any k-fold encodings, as `KFold` has them: about one standard error of 5.
+# A difference of scores counts only above so many standard errors of a score, and above this share.  Folds hide sums
+# of many rows, and a tree finds a trace of them in any k-fold encodings: with 5 folds about one standard error.
 STANDARD_ERRORS, SMALLEST = 3.0, 0.03
 # All patterns of signs of so many shuffles are looked at; of more, as many random ones.
 MOST_SIGNS = 12
@@ -50,6 +51,15 @@ class Interval:
         return cls(mean, low, high)
 
 
+class Predicted(NamedTuple):
+    """How well trees predict shuffled targets from a column: on training encodings, and on those of new rows."""
+
+    training: Interval | None = None
+    new: Interval | None = None
+    p_value: float = 1.0
+    significant: bool = False
+
+
 def read_by_tree(
     training: tuple[Array, Array], new: tuple[Array, Array], random: np.random.Generator
 ) -> tuple[float, float]:
@@ -71,7 +81,7 @@ def read_by_tree(
 
     rows = random.permutation(len(training[1]))[:MOST_ROWS]
     encodings = np.concatenate([training[0][rows], new[0][rows]])
-    # A tree looks at the order alone, and at no more than 24 bits.
+    # A tree uses only the order of values, and no more than 24 bits of each.
     comparable = encodings if encodings.dtype.kind == "f" else encodings.astype(str)
     X, X_new = np.unique(comparable, return_inverse=True)[1].astype(np.float64).reshape(2, -1, 1)
     y, y_new = training[1][rows], new[1][rows]
@@ -79,7 +89,7 @@ def read_by_tree(
     for grown, scored in (halves, halves[::-1]):
         tree = DecisionTreeClassifier(max_leaf_nodes=LEAVES, min_samples_leaf=max(5, len(rows) // 100), random_state=0)
         with warnings.catch_warnings():
-            # Many classes of few rows are the caller's.
+            # It warns of classes with few rows, and the caller has chosen the target.
             warnings.simplefilter("ignore", UserWarning)
             tree.fit(X[grown], y[grown])
         pairs = ((X, y), (X_new, y_new))
@@ -92,8 +102,8 @@ def mean_auc(labels: Array, probabilities: Array, classes: Array) -> float:
     """Mean of the ROC AUC of each class against all others; of two classes there is one."""
     told = list(enumerate(classes))[-1:] if len(classes) == 2 else list(enumerate(classes))
     areas = [
-        float(roc_auc_score(labels == label, probabilities[:, place]))
-        for place, label in told
+        float(roc_auc_score(labels == label, probabilities[:, number]))
+        for number, label in told
         if 0 < (labels == label).sum() < len(labels)
     ]
     return float(np.mean(areas)) if areas else 0.5
@@ -115,12 +125,12 @@ def allowance(labels: Array) -> float:
 
 
 def p_values(differences: NDArray[np.float64], random: np.random.Generator) -> NDArray[np.float64]:
-    """Test that no column's differences are above zero, by chance of their signs, for all columns together.
+    """Test, for all columns together, whether a column's differences are above zero by more than chance.
 
     Parameters
     ----------
     differences : float64 array (shuffles, columns)
-        Less what is allowed.  Where nothing leaks each shuffle's have either sign alike.
+        What is allowed is taken off.  Where nothing leaks, both signs of a shuffle's differences are as likely.
     random : Generator
         Draws patterns of signs where there are too many.
 

@@ -30,13 +30,13 @@ class Sight:
         What the row's own target does, in the words of `Moves.kind`; "unread" where no target plays a part.
     words : str
         Which rows it sees.
-    by_place : bool
+    by_order : bool
         Whether it matters where rows stand in the table.
     """
 
     kind: str
     words: str
-    by_place: bool = False
+    by_order: bool = False
 
 
 UNREAD = Sight("unread", "no target")
@@ -87,17 +87,17 @@ def read_sights(parameters: Parameters, context: FitContext) -> list[Sight]:
 
 def see(parameters: Parameters, plan: Plan, scheme: Scheme) -> Sight:
     """Say what the rows of one key see, by its plan."""
-    by_place = getattr(scheme, "order", "random") != "random" or getattr(scheme, "shuffle", True) is False
+    by_order = getattr(scheme, "order", "random") != "random" or getattr(scheme, "shuffle", True) is False
     words = rows_seen(plan, scheme)
     if isinstance(plan, LeaveOneOutPlan):
         return Sight("alone", words)
     if leak_of(plan) is not None:
-        return Sight("own", words, by_place)
+        return Sight("own", words, by_order)
     if parameters.cut is not None and parameters.cut.needs_all_rows:
-        return Sight("shared", f"{words}; borders are quantiles of all targets", by_place)
+        return Sight("shared", f"{words}; borders are quantiles of all targets", by_order)
     if scheme.reads_classes or (isinstance(scheme, schemes.Splits) and scheme.by_row_number() is None):
-        return Sight("shared", f"{words}; folds may follow from all labels", by_place)
-    return Sight("never", words, by_place)
+        return Sight("shared", f"{words}; folds may follow from all labels", by_order)
+    return Sight("never", words, by_order)
 
 
 def rows_seen(plan: Plan, scheme: Scheme) -> str:

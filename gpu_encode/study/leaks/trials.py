@@ -71,7 +71,7 @@ class RowTargets:
         return cls(values, present, labels, classes)
 
     def take(self, order: Array) -> "RowTargets":
-        """Give the rows that have a target those of others, by their places among these."""
+        """Give the rows that have a target those of others, in an order of the numbers of these rows."""
         values, labels = self.values.copy(), self.labels.copy()
         values[self.present], labels[self.present] = values[self.present[order]], labels[self.present[order]]
         return RowTargets(values, self.present, labels, self.classes)
@@ -125,8 +125,8 @@ class Trials:
 def read_columns(table: Any) -> dict[str, Array]:
     """Read encoded columns of any library: names, and values as floats where they are numbers."""
     frame = frames.read(table.toarray() if hasattr(table, "toarray") else table)
-    names = frame.names or [f"x{place}" for place in range(frame.n_columns)]
-    values = [frame.values(place) for place in range(frame.n_columns)]
+    names = frame.names or [f"x{position}" for position in range(frame.n_columns)]
+    values = [frame.values(position) for position in range(frame.n_columns)]
     return {
         str(name): column.astype(np.float64) if column.dtype.kind in "biuf" else column
         for name, column in zip(names, values, strict=True)
@@ -146,8 +146,8 @@ def key_codes(frame: Frame, members: Sequence[int]) -> NDArray[np.int64]:
     """Number the distinct values of a column, in their order, or of several together; missing ones come first."""
     host = ops.host(frame.n_rows)
     codes = np.zeros(frame.n_rows, np.int64)
-    for place in members:
-        own = frame.keys(place, host).codes.astype(np.int64) + 1
+    for position in members:
+        own = frame.keys(position, host).codes.astype(np.int64) + 1
         codes = np.unique(codes * (own.max() + 1) + own, return_inverse=True)[1].reshape(-1)
     return codes
 

@@ -18,7 +18,7 @@ MOST_PATHS, ROOM_OF_NAME = 60, 0.035
 
 @dataclass(eq=False)
 class HierarchyDisplay(Display):
-    """The categories with the most rows, each by the encodings on its way down from the prior.
+    """The categories with the most rows, each as a path of encodings from the prior down to its own.
 
     Parameters
     ----------
@@ -66,8 +66,8 @@ class HierarchyDisplay(Display):
         """
         check_means(estimator)
         summary = summarize(estimator._fitted(), column)
-        place = key_names(estimator._fitted()).index(summary.name)
-        key, table = estimator._model.keys[place], estimator._model.tables[place][0].values[:, 0, 0]
+        number = key_names(estimator._fitted()).index(summary.name)
+        key, table = estimator._model.keys[number], estimator._model.tables[number][0].values[:, 0, 0]
         if not key.levels:
             raise ValueError(f"{summary.name!r} has no hierarchy: give one to the encoder, hierarchy={{...}}.")
         chosen = np.argsort(-summary.weights[: key.n_categories], kind="stable")[:MOST_PATHS]

@@ -83,10 +83,10 @@ class JointKeyDisplay(Display):
         if self.encodings.size > MOST_WRITTEN:
             return
         middle = (np.nanmin(self.encodings) + np.nanmax(self.encodings)) / 2
-        for (row, place), value in np.ndenumerate(self.encodings):
+        for (row, column), value in np.ndenumerate(self.encodings):
             if not np.isnan(value):
                 color = "white" if value < middle else "black"
-                ax.text(place, row, f"{value:.2g}", ha="center", va="center", color=color, fontsize=8)
+                ax.text(column, row, f"{value:.2g}", ha="center", va="center", color=color, fontsize=8)
 
 
 def most_frequent(values: list[Any], weights: NDArray[np.float64]) -> list[Any]:

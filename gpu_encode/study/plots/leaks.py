@@ -21,12 +21,12 @@ class LeakDisplay(Display):
 
     def _draw(self, ax: Any) -> None:
         for shift, color, kind in ((-0.15, ORANGE, "training"), (0.15, BLUE, "new")):
-            for place, column in enumerate(self.columns):
+            for height, column in enumerate(self.columns):
                 one = getattr(column, kind)
-                ax.hlines(place + shift, one.low, one.high, color=color, linewidth=2)
+                ax.hlines(height + shift, one.low, one.high, color=color, linewidth=2)
             label = "training encodings" if kind == "training" else "encodings of new rows"
             means = [getattr(column, kind).mean for column in self.columns]
-            ax.scatter(means, [place + shift for place in range(len(means))], color=color, s=28, label=label)
+            ax.scatter(means, [height + shift for height in range(len(means))], color=color, s=28, label=label)
         ax.axvline(0.5, color="black", linestyle="--", linewidth=1, label="chance")
         ax.set_yticks(range(len(self.columns)), [f"{shorten(one.name)}\n{one.verdict}" for one in self.columns])
         ax.invert_yaxis()

@@ -16,7 +16,7 @@ MOST_POINTS = 5000
 
 @dataclass(eq=False)
 class TrainingDisplay(Display):
-    """Each row by both of its encodings; on the diagonal both are the same.
+    """A point for each row, by both of its encodings; on the diagonal they are the same.
 
     Parameters
     ----------
@@ -63,7 +63,7 @@ class TrainingDisplay(Display):
         """
         copy: Any = clone(estimator)
         training, new = frames.read(copy.fit_transform(X, y)), frames.read(copy.transform(X))
-        names = [str(name) for name in training.names or [f"x{place}" for place in range(training.n_columns)]]
+        names = [str(name) for name in training.names or [f"x{number}" for number in range(training.n_columns)]]
         name = names[0] if output is None else output
         if name not in names:
             raise ValueError(f"There is no output {name!r}: there are {', '.join(names[:10])}.")

@@ -50,10 +50,10 @@ class TuningDisplay(Display):
 
     def _draw(self, ax: Any) -> None:
         several = len({name_of_scheme(score.scheme) for score in self.scores}) > 1
-        for place, score in enumerate(self.scores):
-            color = ORANGE if place == 0 else BLUE
+        for height, score in enumerate(self.scores):
+            color = ORANGE if height == 0 else BLUE
             bar = {"xerr": score.standard_error, "fmt": "o", "color": color, "ecolor": GREY, "capsize": 3}
-            ax.errorbar(score.log_likelihood, place, **bar)
+            ax.errorbar(score.log_likelihood, height, **bar)
         names = []
         for score in self.scores:
             row = score.as_dict()

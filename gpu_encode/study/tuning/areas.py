@@ -11,7 +11,7 @@ from gpu_encode.encoders.codes import CodedRows
 from gpu_encode.formulas.ordered_pairs import PairCounter
 from gpu_encode.study.tuning.results import mean
 from gpu_encode.study.tuning.scorers import Gain, Key, State, SumsScorer
-from gpu_encode.study.tuning.stages import HeldOut, Stage
+from gpu_encode.study.tuning.working_response import HeldOut, WorkingResponse
 
 
 class AreaScorer(SumsScorer):
@@ -37,8 +37,8 @@ class AreaScorer(SumsScorer):
             for values, _ in outcomes
         ]
 
-    def _score(self, stages: Sequence[Stage]) -> Gain:
-        return self._areas([stage.offset for stage in stages])
+    def _score(self, responses: Sequence[WorkingResponse]) -> Gain:
+        return self._areas([working.offset for working in responses])
 
     def _areas(self, offsets: Sequence[Array]) -> Gain:
         """Average areas over outcomes; a fold without pairs has none."""
@@ -55,10 +55,10 @@ class AreaScorer(SumsScorer):
     def gain(self, state: State, key: Key) -> Gain:
         """Measure what a key adds, before it is in: by the area of the rows after its steps."""
         codes, size = self.keys.codes(key)
-        steps = [self._steps(stage, key) for stage in state.stages]
+        steps = [self._steps(working, key) for working in state.responses]
         offsets = [
-            stage.moved_offset(codes, taken.table(stage, size))
-            for stage, taken in zip(state.stages, steps, strict=True)
+            working.moved_offset(codes, taken.table(working, size))
+            for working, taken in zip(state.responses, steps, strict=True)
         ]
         gain = State((), self._areas(offsets)).minus(state)
         return replace(gain, surprise=max(taken.surprise for taken in steps))

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from gpu_encode.encoders.target import TargetEncoder
+from gpu_encode.study.text_tables import lay_out
 
 LINES_SHOWN = 20
 
@@ -58,7 +59,7 @@ class ChosenInteractions:
     tried : int
         Conjunctions that were looked at: the sum of the next four.
     ruled_out_by_counts : int
-        That have as many categories as a part of them, or nearly as many as there are rows.
+        That have as many categories as a key of some of their columns, or nearly as many as there are rows.
     ruled_out_by_sample : int
         That a sample of the rows said too little of, whenever they were looked at.
     ruled_out_by_chance : int
@@ -120,5 +121,4 @@ def table_of(path: Sequence[Step]) -> list[str]:
         row = step.as_dict()
         gain, error = ("" if math.isnan(row[name]) else f"{row[name]:.3g}" for name in ("gain", "standard_error"))
         rows.append((step.action, row["key"] or "", f"{step.score:.6g}", gain, error))
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    return ["  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)).rstrip() for row in rows]
+    return lay_out(rows)

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from itertools import combinations
 from statistics import NormalDist
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from sklearn.base import clone
@@ -28,7 +28,7 @@ from gpu_encode.study.tuning.candidates import WITHOUT_FOLDS
 from gpu_encode.study.tuning.chosen import ChosenInteractions, Step
 from gpu_encode.study.tuning.scorers import EstimatorScorer, Key, Scorer, State, SumsScorer
 from gpu_encode.study.tuning.search import Move, Search
-from gpu_encode.study.tuning.stages import HeldOut
+from gpu_encode.study.tuning.working_response import HeldOut
 from gpu_encode.sums.targets import Target
 from gpu_encode.tables import frames
 from gpu_encode.words.annotations import Estimator, Seed, Table, Vector
@@ -158,7 +158,8 @@ def choose_interactions(
     >>> chosen.tried, chosen.ruled_out_by_chance, chosen.scored
     (6, 5, 1)
     """
-    check(encoder, X, order, forward, tol, one_standard_error, significance, max_columns, backward, sample)
+    check_encoder(encoder, X)
+    Options(order, forward, tol, one_standard_error, significance, max_columns, backward, sample).check()
     check_estimator(estimator, scoring)
     seed = read_seed(random_state) % (1 << 31)
     parameters = encoder._parameters()
@@ -179,19 +180,33 @@ def choose_interactions(
     return result(encoder, parameters, names, entries, search, state)
 
 
-def check(
-    encoder: Any,
-    X: Any,
-    order: Any,
-    forward: Any,
-    tol: Any,
-    one_standard_error: Any,
-    significance: Any,
-    max_columns: Any,
-    backward: Any,
-    sample: Any,
-) -> None:
-    """Raise TypeError or ValueError for parameters that are none."""
+class Options(NamedTuple):
+    """Parameters of the search, as `choose_interactions` has them."""
+
+    order: int
+    forward: str
+    tol: float
+    one_standard_error: bool
+    significance: float
+    max_columns: int | None
+    backward: bool
+    sample: int | None
+
+    def check(self) -> None:
+        """Raise ValueError or TypeError for values that no search can take."""
+        check_count(OWNER, "order", self.order, low=2)
+        check_option(OWNER, "forward", self.forward, ("first", "best"))
+        check_number(OWNER, "tol", self.tol, low=0.0)
+        check_option(OWNER, "one_standard_error", self.one_standard_error, (True, False))
+        check_option(OWNER, "backward", self.backward, (True, False))
+        check_number(OWNER, "significance", self.significance, low=0.0, high=1.0, open_low=True)
+        for name in ("max_columns", "sample"):
+            if getattr(self, name) is not None:
+                check_count(OWNER, name, getattr(self, name), low=1)
+
+
+def check_encoder(encoder: Any, X: Any) -> None:
+    """Raise TypeError for what is no TargetEncoder, and for rows that are not in memory."""
     if not isinstance(encoder, TargetEncoder):
         raise TypeError(
             f"{OWNER} chooses the parameter `columns` of a TargetEncoder, not fitted or fitted. Got "
@@ -202,16 +217,6 @@ def check(
             f"{OWNER} reads rows in memory, not partitions of Dask. Pass a list of the partitions computed, "
             "[part.compute() for part in X.partitions], or a sample."
         )
-    check_count(OWNER, "order", order, low=2)
-    check_option(OWNER, "forward", forward, ("first", "best"))
-    check_number(OWNER, "tol", tol, low=0.0)
-    check_option(OWNER, "one_standard_error", one_standard_error, (True, False))
-    check_option(OWNER, "backward", backward, (True, False))
-    check_number(OWNER, "significance", significance, low=0.0, high=1.0, open_low=True)
-    if max_columns is not None:
-        check_count(OWNER, "max_columns", max_columns, low=1)
-    if sample is not None:
-        check_count(OWNER, "sample", sample, low=1)
 
 
 def check_estimator(estimator: Any, scoring: Any) -> None:
@@ -241,11 +246,11 @@ def choose_scheme(encoder: TargetEncoder, parameters: Parameters, folds: Any, se
 
 
 def read_columns(parameters: Parameters, scheme: Scheme, inputs: Inputs) -> tuple[list[Key], FitContext]:
-    """Read every column that the encoder's keys are made of, alone; gives the keys by the places of these, too."""
+    """Read every column of the encoder's keys alone; give the keys as numbers of these columns, too."""
     asked = replace(parameters, scheme=scheme)
     selection: Selection = select_columns(asked, inputs.frame)
     positions = sorted({position for entry in selection.entries for position in entry.members})
-    place = {position: number for number, position in enumerate(positions)}
+    number_of = {position: number for number, position in enumerate(positions)}
     plain = replace(
         asked,
         columns=positions,
@@ -259,7 +264,9 @@ def read_columns(parameters: Parameters, scheme: Scheme, inputs: Inputs) -> tupl
         max_categories=None,
         handle_infrequent=None,
     )
-    return [tuple(place[position] for position in entry.members) for entry in selection.entries], prepare(plain, inputs)
+    return [tuple(number_of[position] for position in entry.members) for entry in selection.entries], prepare(
+        plain, inputs
+    )
 
 
 def checked_plan(scheme: Scheme, context: FitContext) -> FoldPlan:
@@ -322,19 +329,20 @@ def by_estimator(
             OWNER, "folds", plan.n_folds, "must leave two other folds to every fold, where an estimator is fitted"
         )
     ops, rows = context.rows.ops, read_codes(context)
-    target = rows.targets[0]
-    pairs = [(ops.to_host(own), ops.to_host(seen)) for own, seen in seen_rows(plan, rows)]
-    folds = ops.to_host(number_folds(plan, rows))
-    codes = [ops.to_host(codes) for codes in rows.codes]
-    values = ops.to_host(target.values)
-    y = values if target.classes is None else np.asarray(target.classes)[values]
-    weight = None if rows.weight is None else ops.to_host(rows.weight)
+    to_host = ops.to_host
+    pairs = [(to_host(own), to_host(seen)) for own, seen in seen_rows(plan, rows)]
     # Codes are on the host, and stand for the values.
+    on_host = replace(
+        rows,
+        ops=ops if device_of(ops) == "cpu" else host(rows.n_rows),
+        codes=[to_host(codes) for codes in rows.codes],
+        weight=None if rows.weight is None else to_host(rows.weight),
+        targets=[replace(target, values=to_host(target.values)) for target in rows.targets],
+    )
     plain = clone(encoder).set_params(categories="auto", hierarchy=None, device="cpu")
     if isinstance(encoder.prior, dict):
         plain.set_params(prior="mean")
-    on_host = replace(rows, ops=rows.ops if device_of(ops) == "cpu" else host(rows.n_rows), codes=codes)
-    return EstimatorScorer(on_host, pairs, folds, plain, estimator, y, weight, scoring)
+    return EstimatorScorer(on_host, pairs, to_host(number_folds(plan, rows)), plain, estimator, scoring)
 
 
 def candidates(n_columns: int, order: int, entries: Sequence[Key], seed: int) -> list[Key]:

@@ -19,12 +19,11 @@ from gpu_encode.study.tuning.distinct_counts import DistinctCounts
 from gpu_encode.study.tuning.predictions import predictions_of
 from gpu_encode.study.tuning.sums import Mask, sums_by_fold
 from gpu_encode.study.tuning.views import Views
+from gpu_encode.study.tuning.working_response import LOG_OF_TWO, LOG_OF_TWO_PI
 from gpu_encode.sums.moments import totals_of
 
 # A plain mean of one row is 0 or 1: a single surprise would be infinitely unlikely, and outweigh all other rows.
 LEAST = 1e-15
-LOG_OF_TWO_PI = 1.8378770664093453
-LOG_OF_TWO = 0.6931471805599453
 # Powers of two beyond these are no float64 numbers.
 FARTHEST = 1000
 

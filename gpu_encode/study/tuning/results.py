@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from gpu_encode.encoders.scheme import SchemeEncoder
+from gpu_encode.study.text_tables import lay_out
 from gpu_encode.study.tuning.candidates import Candidate
 from gpu_encode.study.tuning.likelihood import Likelihood
 
@@ -121,10 +122,8 @@ class Tuned:
             numbers = (f"{row['log_likelihood']:.6g}", f"{row['standard_error']:.2g}")
             chosen = "<- chosen" if score is self.best and not self.by_column else ""
             rows.append((*(row[name] for name in named), *numbers, chosen))
-        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-        lines = ["  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)).rstrip() for row in rows]
         more = len(ranked) - LINES_SHOWN
-        return "\n".join(["Tuned", *lines, *([f"... and {more} less likely"] if more > 0 else [])])
+        return "\n".join(["Tuned", *lay_out(rows), *([f"... and {more} less likely"] if more > 0 else [])])
 
 
 def best_of(scores: Sequence[Score]) -> Score:

@@ -13,20 +13,20 @@ from cpu_fallback.row_numbers import FoldPattern
 from cpu_fallback.types import Array, Codes
 from gpu_encode.encoders.codes import CodedRows
 from gpu_encode.study.tuning.results import mean, standard_error
-from gpu_encode.study.tuning.stages import HeldOut, Stage
 from gpu_encode.study.tuning.steps import SharedSums, Steps, chance_of, fused_operation, gain_of, most_gain
+from gpu_encode.study.tuning.working_response import HeldOut, WorkingResponse
 
 Key = tuple[int, ...]
 # Rounds over the keys that are in; few models take as many.
 MOST_SWEEPS = 6
-# A key that is in is moved again where held-out rows become likelier by this, per unit of weight.
+# A key moves rows again if held-out rows become likelier by this, per unit of weight.
 LEAST_RISE = 1e-5
 # What a sample says of a key may be off by so many standard errors before the key is ruled out wrongly.
 SAMPLING_ERRORS = 2.0
 # Categories of a key per row, at most.
 MOST_CATEGORIES = 0.99
-# Pairs of categories per row, at most, of which a table is cheaper than joining rows.
-MOST_PLACES = 16
+# Up to so many pairs of categories per row, a table of all pairs is cheaper than joining rows.
+MOST_PAIRS = 16
 # Chances of a fitted estimator are kept so far from 0 and 1.
 LEAST_CHANCE = 1e-15
 
@@ -65,12 +65,12 @@ class State:
         Positions of the columns of each.
     score : Gain
         The score itself, in all and by fold.
-    stages : list of Stage
+    responses : list of WorkingResponse
     """
 
     keys: tuple[Key, ...]
     score: Gain
-    stages: list[Stage] = field(default_factory=list)
+    responses: list[WorkingResponse] = field(default_factory=list)
 
     def minus(self, other: "State") -> Gain:
         """Give the difference of two scores."""
@@ -79,7 +79,7 @@ class State:
 
 
 class Scorer(Protocol):
-    """What a search asks."""
+    """What a search asks of a scorer."""
 
     keys: "Keys"
     sampled_rows: int
@@ -102,7 +102,7 @@ class Scorer(Protocol):
 
 
 class Keys:
-    """Codes of columns, and those of their conjunctions, joined where they are asked for.
+    """Codes of columns, and of conjunctions, which are joined when their codes are asked for.
 
     Parameters
     ----------
@@ -116,7 +116,7 @@ class Keys:
         self._kept: dict[Key, Codes] = {}
         self._latest: tuple[Key, Codes] | None = None
         # Of each joined key, the category of every column in each of its categories.
-        self._parts: dict[Key, list[Array]] = {}
+        self._members: dict[Key, list[Array]] = {}
         # Codes below 0 are values without a category.
         self._lacks = [bool(len(codes)) and int(codes.min()) < 0 for codes in rows.codes]
 
@@ -131,14 +131,14 @@ class Keys:
         return self._latest[1], self.sizes[key]
 
     def pair(self, key: Key) -> tuple[tuple[Codes, Codes], tuple[int, int], Sequence[Array]] | None:
-        """Give a key as two: codes and sizes, and the columns' categories of the first; None where it is joined."""
+        """Give a key as two that are not joined: codes, sizes, and the columns' categories of the first; or None."""
         if len(key) == 1 or key in self._kept or (self._latest is not None and self._latest[0] == key):
             return None
         (left, n_left), right, n_right = self.codes(key[:-1]), self.rows.codes[key[-1]], self.rows.sizes[key[-1]]
-        if not 0 < n_left * n_right <= MOST_PLACES * len(left):
+        if not 0 < n_left * n_right <= MOST_PAIRS * len(left):
             return None
-        parts = self.parts(key[:-1]) if len(key) > 2 else [np.arange(n_left)]
-        return (left, right), (n_left, n_right), parts
+        members = self.members(key[:-1]) if len(key) > 2 else [np.arange(n_left)]
+        return (left, right), (n_left, n_right), members
 
     def keep(self, key: Key) -> None:
         """Keep the codes of a key that is in."""
@@ -162,30 +162,31 @@ class Keys:
             joined, distinct = ops.factorize(np.where(present, keys, np.int64(-1)))
             if len(distinct) and int(distinct[0]) < 0:
                 joined, distinct = joined - np.int32(1), distinct[1:]
-        # A GPU may have told few values on the host.
+        # Few distinct values of a GPU may lie on the host.
         distinct = ops.to_device(distinct)
         self.sizes[key] = len(distinct)
         left = distinct // n_right
-        parts = [left] if len(key) == 2 else [part[left] for part in self._parts[key[:-1]]]
-        self._parts = {known: kept for known, kept in self._parts.items() if known in self._kept}
-        self._parts[key] = [*parts, distinct % n_right]
+        members = [left] if len(key) == 2 else [member[left] for member in self._members[key[:-1]]]
+        self._members = {known: kept for known, kept in self._members.items() if known in self._kept}
+        self._members[key] = [*members, distinct % n_right]
         return joined
 
-    def parts(self, key: Key) -> list[Array]:
+    def members(self, key: Key) -> list[Array]:
         """Give the category of each column of a conjunction, for each of its categories."""
-        return self._parts[key]
+        return self._members[key]
 
     def tells_nothing(self, key: Key) -> bool:
-        """Whether a key has as many categories as one of its parts, or nearly as many as there are rows.
+        """Whether a key has as many categories as a key of some of its columns, or nearly as many as there are rows.
 
-        The first tells no more rows apart than its part does; of the second, hardly a row has others to learn from.
+        A key of the first kind tells no more rows apart than the smaller one does. In one of the second kind, hardly
+        any row has other rows to learn from.
         """
         size = self.sizes[key] if key in self.sizes else self.codes(key)[1]
         if size >= MOST_CATEGORIES * len(self.rows.codes[0]):
             return True
-        parts: list[Key] = [(column,) for column in key]
-        parts += [part for part in self.sizes if len(part) < len(key) and set(part) < set(key)]
-        return any(size <= (self.rows.sizes[part[0]] if len(part) == 1 else self.sizes[part]) for part in parts)
+        smaller: list[Key] = [(column,) for column in key]
+        smaller += [other for other in self.sizes if set(other) < set(key)]
+        return any(size <= (self.rows.sizes[one[0]] if len(one) == 1 else self.sizes[one]) for one in smaller)
 
 
 class SumsScorer:
@@ -215,12 +216,12 @@ class SumsScorer:
     ) -> None:
         self.keys, self.held_out, self.outcomes, self.m = Keys(rows), held_out, outcomes, m
         self.n_outcomes = len(outcomes)
-        parts = 1 if sample is None else len(held_out.folds) // sample
-        self._sampled_state: tuple[State, list[Stage]] | None = None
+        n_samples = 1 if sample is None else len(held_out.folds) // sample
+        self._sampled_state: tuple[State, list[WorkingResponse]] | None = None
         self._summed: tuple[State, Key, list[SharedSums]] | None = None
         self.sampled_rows = 0
-        if parts > 1:
-            numbers = rows.ops.fold_numbers(FoldPattern("random", parts, seed), 0, len(held_out.folds))
+        if n_samples > 1:
+            numbers = rows.ops.fold_numbers(FoldPattern("random", n_samples, seed), 0, len(held_out.folds))
             self._chosen = np.flatnonzero(numbers == 0)
             self.sample_keys = Keys(rows.take(self._chosen))
             self._sample_rows = sample_of(held_out, self._chosen)
@@ -228,37 +229,37 @@ class SumsScorer:
 
     def start(self, keys: Sequence[Key]) -> State:
         """Fit the model from the beginning: the mean, then each key in turn until none moves rows any more."""
-        stages = [Stage.start(self.held_out, values, binary) for values, binary in self.outcomes]
+        responses = [WorkingResponse.start(self.held_out, values, binary) for values, binary in self.outcomes]
         for key in keys:
             self.keys.keep(key)
-        return self._sweep(keys, stages, MOST_SWEEPS)
+        return self._sweep(keys, responses, MOST_SWEEPS)
 
-    def _sweep(self, keys: Sequence[Key], stages: list[Stage], most: int) -> State:
+    def _sweep(self, keys: Sequence[Key], responses: list[WorkingResponse], most: int) -> State:
         for _ in range(most):
-            moved = [self._move_all(stage, keys) for stage in stages]
-            if all(new is old for new, old in zip(moved, stages, strict=True)):
+            moved = [self._move_all(working, keys) for working in responses]
+            if all(new is old for new, old in zip(moved, responses, strict=True)):
                 break
-            stages = moved
-        return State(tuple(keys), self._score(stages), stages)
+            responses = moved
+        return State(tuple(keys), self._score(responses), responses)
 
-    def _move_all(self, stage: Stage, keys: Sequence[Key]) -> Stage:
+    def _move_all(self, working: WorkingResponse, keys: Sequence[Key]) -> WorkingResponse:
         for key in keys:
-            stage = self._move(stage, key)
-        return stage
+            working = self._move(working, key)
+        return working
 
-    def _move(self, stage: Stage, key: Key) -> Stage:
+    def _move(self, working: WorkingResponse, key: Key) -> WorkingResponse:
         """Move rows by a key, where held-out rows become likelier by it."""
-        return self._moved(stage, key, Steps.of(stage, SharedSums.of(stage, *self.keys.codes(key)), self.m))
+        return self._moved(working, key, Steps.of(working, SharedSums.of(working, *self.keys.codes(key)), self.m))
 
-    def _moved(self, stage: Stage, key: Key, steps: Steps) -> Stage:
+    def _moved(self, working: WorkingResponse, key: Key, steps: Steps) -> WorkingResponse:
         if math.fsum(steps.gains) <= LEAST_RISE * self.held_out.total:
-            return stage
+            return working
         codes, size = self.keys.codes(key)
-        moved = stage.move(codes, steps.table(stage, size))
-        return moved if math.fsum(moved.likelihood) > math.fsum(stage.likelihood) else stage
+        moved = working.move(codes, steps.table(working, size))
+        return moved if math.fsum(moved.likelihood) > math.fsum(working.likelihood) else working
 
-    def _score(self, stages: Sequence[Stage]) -> Gain:
-        return self._average([stage.likelihood for stage in stages])
+    def _score(self, responses: Sequence[WorkingResponse]) -> Gain:
+        return self._average([working.likelihood for working in responses])
 
     def _average(self, sums: Sequence[Array]) -> Gain:
         """Average sums by fold over outcomes, per unit of weight."""
@@ -272,51 +273,53 @@ class SumsScorer:
         if not self.sampled_rows:
             return math.inf
         if self._sampled_state is None or self._sampled_state[0] is not state:
-            taken = [stage.take(self._sample_rows, self._chosen) for stage in state.stages]
+            taken = [working.take(self._sample_rows, self._chosen) for working in state.responses]
             self._sampled_state = state, taken
         codes, size = self.sample_keys.codes(key)
         times = len(self.held_out.folds) / self.sampled_rows
-        parts, stages = self.sample_keys.parts(key), self._sampled_state[1]
-        return mean([most_gain(stage, codes, size, parts, times, SAMPLING_ERRORS) for stage in stages])
+        members, responses = self.sample_keys.members(key), self._sampled_state[1]
+        return mean([most_gain(working, codes, size, members, times, SAMPLING_ERRORS) for working in responses])
 
     def sums(self, state: State, key: Key) -> list[SharedSums]:
         """Sum rows by category and fold for every outcome; those of the key that was asked for last are kept."""
         if self._summed is None or self._summed[0] is not state or self._summed[1] != key:
             self._summed = None
-            self._summed = state, key, [self._sum(stage, key) for stage in state.stages]
+            self._summed = state, key, [self._sum(working, key) for working in state.responses]
         return self._summed[2]
 
-    def _sum(self, stage: Stage, key: Key) -> SharedSums:
+    def _sum(self, working: WorkingResponse, key: Key) -> SharedSums:
         """Sum rows by the categories of a conjunction, which is joined only where it has to be."""
-        pair = self.keys.pair(key) if fused_operation(stage, "conjunction_sums") else None
+        pair = self.keys.pair(key) if fused_operation(working, "conjunction_sums") else None
         if pair is None:
             codes, size = self.keys.codes(key)
-            return SharedSums.of(stage, codes, size, self.keys.parts(key))
-        shared = SharedSums.of_pair(stage, *pair)
+            return SharedSums.of(working, codes, size, self.keys.members(key))
+        shared = SharedSums.of_pair(working, *pair)
         self.keys.sizes[key] = shared.n_categories
         return shared
 
     def surprise(self, state: State, key: Key) -> float:
-        """Give by how many standard errors what all rows show of a key is above chance, for the outcome with most."""
-        return max(chance_of(stage, shared) for stage, shared in zip(state.stages, self.sums(state, key), strict=True))
+        """Give how far above chance all rows show a key, in standard errors; of several outcomes the largest."""
+        return max(
+            chance_of(working, shared) for working, shared in zip(state.responses, self.sums(state, key), strict=True)
+        )
 
     def gain(self, state: State, key: Key) -> Gain:
         """Measure what a key adds, before it is in: by the second-order expansion."""
-        together = zip(state.stages, self.sums(state, key), strict=True)
-        found = [gain_of(stage, shared, self.m) for stage, shared in together]
+        together = zip(state.responses, self.sums(state, key), strict=True)
+        found = [gain_of(working, shared, self.m) for working, shared in together]
         gain = self._average([gains for gains, _ in found])
         return replace(gain, surprise=max(surprise for _, surprise in found))
 
-    def _steps(self, stage: Stage, key: Key) -> Steps:
+    def _steps(self, working: WorkingResponse, key: Key) -> Steps:
         """Give the steps of a conjunction, by what its columns leave over."""
         codes, size = self.keys.codes(key)
-        return Steps.of(stage, SharedSums.of(stage, codes, size, self.keys.parts(key)), self.m)
+        return Steps.of(working, SharedSums.of(working, codes, size, self.keys.members(key)), self.m)
 
     def add(self, state: State, key: Key) -> State:
         """Take a key in, and let all keys move rows again."""
-        steps = [self._steps(stage, key) for stage in state.stages]
+        steps = [self._steps(working, key) for working in state.responses]
         self.keys.keep(key)
-        moved = [self._moved(stage, key, taken) for stage, taken in zip(state.stages, steps, strict=True)]
+        moved = [self._moved(working, key, taken) for working, taken in zip(state.responses, steps, strict=True)]
         return self._sweep((*state.keys, key), moved, 1)
 
 
@@ -336,15 +339,13 @@ class EstimatorScorer:
     Parameters
     ----------
     rows : CodedRows
-        On the host.
+        On the host, with their one target.
     pairs : list of (array, array)
         Of each fold, its rows and the rows that it sees, as boolean arrays.
     folds : int32 array (rows,)
     encoder : TargetEncoder
         Not fitted.
     estimator : estimator of scikit-learn
-    y : array
-    weight : array, optional
     scoring : str, callable or None
     """
 
@@ -358,12 +359,12 @@ class EstimatorScorer:
         folds: Codes,
         encoder: Any,
         estimator: BaseEstimator,
-        y: Array,
-        weight: Array | None = None,
         scoring: Any = None,
     ) -> None:
         self.keys, self.pairs, self.folds = Keys(rows), pairs, folds
-        self.encoder, self.estimator, self.y, self.weight = encoder, estimator, y, weight
+        self.encoder, self.estimator, self.weight = encoder, estimator, rows.weight
+        (target,) = rows.targets
+        self.y = target.values if target.classes is None else np.asarray(target.classes)[target.values]
         if scoring is None and is_classifier(estimator) and hasattr(estimator, "predict_proba"):
             self.scorer = log_likelihood
         else:
@@ -425,7 +426,7 @@ class EstimatorScorer:
 def log_likelihood(estimator: Any, encodings: Array, y: Array, sample_weight: Array | None = None) -> float:
     """Give the mean log-likelihood of rows by a fitted classifier; a class that it does not know has no chance."""
     chances = np.clip(estimator.predict_proba(encodings), LEAST_CHANCE, 1.0 - LEAST_CHANCE)
-    places = np.searchsorted(estimator.classes_, y)
-    known = np.minimum(places, len(estimator.classes_) - 1)
+    codes = np.searchsorted(estimator.classes_, y)
+    known = np.minimum(codes, len(estimator.classes_) - 1)
     found = np.where(estimator.classes_[known] == y, chances[np.arange(len(y)), known], LEAST_CHANCE)
     return float(np.average(np.log(found), weights=sample_weight))

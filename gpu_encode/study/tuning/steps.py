@@ -9,7 +9,7 @@ import numpy as np
 
 from cpu_fallback.exact import Floats, Integers
 from cpu_fallback.types import Array, Codes
-from gpu_encode.study.tuning.stages import FINEST, Stage
+from gpu_encode.study.tuning.working_response import FINEST, WorkingResponse
 
 # Sums of whole floats below 2**52 are exact.
 ROOM_OF_FLOATS = 52
@@ -40,22 +40,22 @@ class Seen:
     total: float
 
     @classmethod
-    def of(cls, stage: Stage, weight: Floats, score: Floats, parts: Sequence[Array]) -> "Seen":
-        """Take W and S of categories; `parts` are, of a conjunction, the category of each column in each of these."""
-        ops, unit, n_rows = stage.rows.ops, stage.units()[0], len(stage.response)
+    def of(cls, working: WorkingResponse, weight: Floats, score: Floats, members: Sequence[Array]) -> "Seen":
+        """Take W and S of categories; of a conjunction, `members` hold for each column its category in each of them."""
+        ops, unit, n_rows = working.rows.ops, working.units()[0], len(working.response)
         present = weight > 0
         freedom = int(present.sum())
-        if parts:
+        if members:
             # Of no rows NumPy counts in whole numbers, weights or none.
-            margins: list[Array] = [np.bincount(part, weight).astype(np.float64) for part in parts]
-            freedom -= sum(int((margin > 0).sum()) for margin in margins) - len(parts) + 1
-            places = places_of_score(n_rows, len(parts))
-            score = np.rint(score * 2.0**places)
-            score = (score - explained_by(parts, margins, weight, score)) * 2.0**-places
+            margins: list[Array] = [np.bincount(member, weight).astype(np.float64) for member in members]
+            freedom -= sum(int((margin > 0).sum()) for margin in margins) - len(members) + 1
+            bits = bits_of_score(n_rows, len(members))
+            score = np.rint(score * 2.0**bits)
+            score = (score - explained_by(members, margins, weight, score)) * 2.0**-bits
         squares = score * score
         squares /= np.maximum(weight, unit)
         # No sum exceeds the largest mean times the sum of all |h * z|, which is below the number of rows.
-        spread = sum_on_grid(squares, finest(8.0 * stage.largest * n_rows))
+        spread = sum_on_grid(squares, finest(8.0 * working.largest * n_rows))
         # Multiples of the unit, of which sums are exact.
         return cls(weight, score, spread, freedom, float(ops.to_host(weight.sum())))
 
@@ -76,27 +76,27 @@ class Seen:
         return np.clip(steps, -longest, longest, out=steps)
 
 
-def explained_by(parts: Sequence[Array], margins: Sequence[Array], weight: Floats, score: Floats) -> Array:
+def explained_by(members: Sequence[Array], margins: Sequence[Array], weight: Floats, score: Floats) -> Array:
     """Give what columns explain of S: the first, the next what that leaves over, and all but the last once more.
 
     What is summed is whole, so that the order is all the same.
     """
     means = [np.zeros_like(margin) for margin in margins]
     explained = np.zeros_like(score)
-    for number in [*range(len(parts)), *range(len(parts) - 1)]:
-        left = np.bincount(parts[number], score) - np.bincount(parts[number], explained)
+    for number in [*range(len(members)), *range(len(members) - 1)]:
+        left = np.bincount(members[number], score) - np.bincount(members[number], explained)
         means[number] += left / np.where(margins[number] > 0, margins[number], 1.0)
-        explained = means[0][parts[0]]
-        for part, mean in zip(parts[1:], means[1:], strict=True):
-            explained += mean[part]
+        explained = means[0][members[0]]
+        for member, mean in zip(members[1:], means[1:], strict=True):
+            explained += mean[member]
         explained *= weight
         np.rint(explained, out=explained)
     return explained
 
 
-def places_of_score(n_rows: int, n_parts: int) -> int:
-    """Binary places of S: no sum of |S| exceeds the number of rows, and no column more than doubles what is left."""
-    return finest(float(n_rows << (2 * n_parts)))
+def bits_of_score(n_rows: int, n_members: int) -> int:
+    """Binary bits of S: no sum of |S| exceeds the number of rows, and no column more than doubles what is left."""
+    return finest(float(n_rows << (2 * n_members)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,51 +113,53 @@ class SharedSums:
         Which category each is; of two keys that are not joined, its category of the first.
     own : int64 array (folds, cells, 2)
         Sums of h and of h * z.
-    parts : list of int array (cells,)
+    members : list of int array (cells,)
         Of a conjunction, the category of each of its columns.
     """
 
     n_categories: int
     cells: Integers
     own: Array
-    parts: Sequence[Array]
+    members: Sequence[Array]
 
     @classmethod
-    def of(cls, stage: Stage, codes: Codes, n_categories: int, parts: Sequence[Array] = ()) -> "SharedSums":
-        """Sum rows by category and fold; `parts` are of all categories."""
-        fused = fused_operation(stage, "conjunction_sums")
+    def of(
+        cls, working: WorkingResponse, codes: Codes, n_categories: int, members: Sequence[Array] = ()
+    ) -> "SharedSums":
+        """Sum rows by category and fold; `members` are of all categories."""
+        fused = fused_operation(working, "conjunction_sums")
         if fused is None or not n_categories:
-            sums = stage.sums(codes, n_categories, stage.rows.folds)
+            sums = working.sums(codes, n_categories, working.rows.folds)
             cells = np.flatnonzero(count_folds(sums[:, :, 0]) > 1)
             own = (sums[cells] if len(cells) < n_categories else sums).transpose(1, 0, 2).copy()
         else:
-            _, (cells, _), own = fused((codes, None), (n_categories, 1), *cls._rows(stage))
+            _, (cells, _), own = fused((codes, None), (n_categories, 1), *cls._rows(working))
         if len(cells) < n_categories:
-            parts = [part[cells] for part in parts]
-        return cls(n_categories, cells, own, parts)
+            members = [member[cells] for member in members]
+        return cls(n_categories, cells, own, members)
 
     @classmethod
     def of_pair(
-        cls, stage: Stage, codes: tuple[Codes, Codes], sizes: tuple[int, int], parts: Sequence[Array]
+        cls, working: WorkingResponse, codes: tuple[Codes, Codes], sizes: tuple[int, int], members: Sequence[Array]
     ) -> "SharedSums":
-        """Sum rows of two keys as if these were joined; `parts` are of the first."""
-        fused: Any = fused_operation(stage, "conjunction_sums")
-        n_categories, (left, right), own = fused(codes, sizes, *cls._rows(stage))
-        return cls(n_categories, left, own, [*(part[left] for part in parts), right])
+        """Sum rows of two keys as if these were joined; `members` are of the first."""
+        fused: Any = fused_operation(working, "conjunction_sums")
+        n_categories, (left, right), own = fused(codes, sizes, *cls._rows(working))
+        return cls(n_categories, left, own, [*(member[left] for member in members), right])
 
     @staticmethod
-    def _rows(stage: Stage) -> tuple[Any, ...]:
-        return stage.rows.folds, stage.rows.n_folds, stage.response, stage.information
+    def _rows(working: WorkingResponse) -> tuple[Any, ...]:
+        return working.rows.folds, working.rows.n_folds, working.response, working.information
 
 
-def fused_operation(stage: Stage, name: str) -> Any:
-    """Give a fused operation of the stage's backend; None where array expressions do it."""
-    return getattr(stage.rows.ops.fused, name, None)
+def fused_operation(working: WorkingResponse, name: str) -> Any:
+    """Give a fused operation of its backend; None where array expressions do it."""
+    return getattr(working.rows.ops.fused, name, None)
 
 
 @dataclass(frozen=True, eq=False)
 class Steps:
-    """What one key would do to a stage.
+    """What one key would do to the model of one outcome.
 
     Parameters
     ----------
@@ -176,49 +178,49 @@ class Steps:
     steps: Floats
 
     @classmethod
-    def of(cls, stage: Stage, shared: SharedSums, m: float | None = None) -> "Steps":
+    def of(cls, working: WorkingResponse, shared: SharedSums, m: float | None = None) -> "Steps":
         """Let each fold's steps be S / (W + ridge) of what it sees.
 
         Parameters
         ----------
-        stage : Stage
+        working : WorkingResponse
         shared : SharedSums
         m : float, optional
             The ridge, in rows of mean information.  None: 1 / t, with t the variance between categories that the fold
             sees, by moments; no step where it is not above zero.
         """
-        steps = stage.rows.ops.zeros(shared.own.shape[:2], np.float64)
-        found = fused_gains(stage, shared, stage.rows.visibility, m, steps)
+        steps = working.rows.ops.zeros(shared.own.shape[:2], np.float64)
+        found = fused_gains(working, shared, working.rows.visibility, m, steps)
         if found is None:
-            return cls.by_arrays(stage, shared, m, steps)
+            return cls.by_arrays(working, shared, m, steps)
         return cls(found[:, 0], surprise_of(found[:, 1].tolist(), found[:, 2].tolist()), shared.cells, steps)
 
     @classmethod
-    def by_arrays(cls, stage: Stage, shared: SharedSums, m: float | None, steps: Floats) -> "Steps":
+    def by_arrays(cls, working: WorkingResponse, shared: SharedSums, m: float | None, steps: Floats) -> "Steps":
         """Do so by array expressions, the definition of `conjunction_gains`."""
-        unit, unit_of_score = stage.units()
+        unit, unit_of_score = working.units()
         of_weight, of_score = shared.own[:, :, 0], shared.own[:, :, 1]
         everything = shared.own.sum(axis=0)
-        ridge = None if m is None else m * stage.mean_information()
-        longest = stage.longest_step
-        places = finest(longest * longest * len(stage.response))
+        ridge = None if m is None else m * working.mean_information()
+        longest = working.longest_step
+        bits = finest(longest * longest * len(working.response))
         gains, views = np.zeros(len(steps)), []
         for fold in range(len(steps)):
-            weight = stage.rows.seen(of_weight, everything[:, 0], fold) * unit
-            score = stage.rows.seen(of_score, everything[:, 1], fold) * unit_of_score
-            views.append(seen := Seen.of(stage, weight, score, shared.parts))
+            weight = working.rows.seen(of_weight, everything[:, 0], fold) * unit
+            score = working.rows.seen(of_score, everything[:, 1], fold) * unit_of_score
+            views.append(seen := Seen.of(working, weight, score, shared.members))
             if ridge is not None or seen.variance:
                 steps[fold] = seen.steps(ridge, longest)
                 rises = steps[fold] * (of_weight[fold] * (-0.5 * unit))
                 rises += of_score[fold] * unit_of_score
                 rises *= steps[fold]
-                gains[fold] = sum_on_grid(rises, places)
+                gains[fold] = sum_on_grid(rises, bits)
         surprise = surprise_of([seen.spread for seen in views], [seen.freedom for seen in views])
         return cls(gains, surprise, shared.cells, steps)
 
-    def table(self, stage: Stage, n_categories: int) -> Floats:
+    def table(self, working: WorkingResponse, n_categories: int) -> Floats:
         """Give the step of each category and fold (categories + 2, folds)."""
-        table: Floats = stage.rows.ops.zeros((n_categories + 2, len(self.steps)), np.float64)
+        table: Floats = working.rows.ops.zeros((n_categories + 2, len(self.steps)), np.float64)
         cells = self.cells.astype(np.int64) * len(self.steps)
         for fold, steps in enumerate(self.steps):
             # Assignment to rows by number counts in 32 bits on a GPU, `put` in 64.
@@ -226,35 +228,37 @@ class Steps:
         return table
 
 
-def gain_of(stage: Stage, shared: SharedSums, m: float | None) -> tuple[Floats, float]:
+def gain_of(working: WorkingResponse, shared: SharedSums, m: float | None) -> tuple[Floats, float]:
     """Give the gains and the surprise of a conjunction, as `Steps` have them."""
-    found = fused_gains(stage, shared, stage.rows.visibility, m, np.empty((0, 0)))
+    found = fused_gains(working, shared, working.rows.visibility, m, np.empty((0, 0)))
     if found is None:
-        steps = Steps.of(stage, shared, m)
+        steps = Steps.of(working, shared, m)
         return steps.gains, steps.surprise
     return found[:, 0], surprise_of(found[:, 1].tolist(), found[:, 2].tolist())
 
 
-def chance_of(stage: Stage, shared: SharedSums) -> float:
+def chance_of(working: WorkingResponse, shared: SharedSums) -> float:
     """Give the surprise of a conjunction in one view of all rows, before any fold is held out."""
-    found = fused_gains(stage, shared, np.ones((1, stage.rows.n_folds), np.int64), None, np.empty((0, 0)))
+    found = fused_gains(working, shared, np.ones((1, working.rows.n_folds), np.int64), None, np.empty((0, 0)))
     if found is not None:
         return surprise_of(found[:, 1].tolist(), found[:, 2].tolist())
-    everything, (unit, unit_of_score) = shared.own.sum(axis=0), stage.units()
-    seen = Seen.of(stage, everything[:, 0] * unit, everything[:, 1] * unit_of_score, shared.parts)
+    everything, (unit, unit_of_score) = shared.own.sum(axis=0), working.units()
+    seen = Seen.of(working, everything[:, 0] * unit, everything[:, 1] * unit_of_score, shared.members)
     return surprise_of([seen.spread], [seen.freedom])
 
 
-def fused_gains(stage: Stage, shared: SharedSums, visibility: Array, m: float | None, steps: Floats) -> Array | None:
+def fused_gains(
+    working: WorkingResponse, shared: SharedSums, visibility: Array, m: float | None, steps: Floats
+) -> Array | None:
     """Give `conjunction_gains` of the views (views, folds), where the backend has it."""
-    fused = fused_operation(stage, "conjunction_gains")
+    fused = fused_operation(working, "conjunction_gains")
     if fused is None:
         return None
-    n_rows, longest = len(stage.response), stage.longest_step
-    bounds = 8.0 * stage.largest * n_rows, longest * longest * n_rows
-    grids = [2.0**places for places in (places_of_score(n_rows, len(shared.parts)), *map(finest, bounds))]
-    ridge = -1.0 if m is None else m * stage.mean_information()
-    found: Array = fused(shared.own, visibility, shared.parts, ridge, [*stage.units(), *grids, longest], steps)
+    n_rows, longest = len(working.response), working.longest_step
+    bounds = 8.0 * working.largest * n_rows, longest * longest * n_rows
+    grids = [2.0**bits for bits in (bits_of_score(n_rows, len(shared.members)), *map(finest, bounds))]
+    ridge = -1.0 if m is None else m * working.mean_information()
+    found: Array = fused(shared.own, visibility, shared.members, ridge, [*working.units(), *grids, longest], steps)
     return found
 
 
@@ -278,39 +282,39 @@ def surprise_of(spreads: Sequence[float], freedoms: Sequence[float]) -> float:
 
 
 def most_gain(
-    stage: Stage, codes: Codes, n_categories: int, parts: Sequence[Array], times: float, errors: float
+    working: WorkingResponse, codes: Codes, n_categories: int, members: Sequence[Array], times: float, errors: float
 ) -> float:
     """Give the gain per unit of weight that all rows would show at most, by a sample of them.
 
     The variance between categories is taken to be `errors` standard errors above its estimate t, and categories to have
     `times` the weight W that they have in the sample: sum of W * t * u / (1 + u) / 2, with u = times * W * t.
     """
-    sums = stage.sums(codes, n_categories, None)[:, 0]
-    unit, unit_of_score = stage.units()
-    seen = Seen.of(stage, sums[:, 0] * unit, sums[:, 1] * unit_of_score, parts)
+    sums = working.sums(codes, n_categories, None)[:, 0]
+    unit, unit_of_score = working.units()
+    seen = Seen.of(working, sums[:, 0] * unit, sums[:, 1] * unit_of_score, members)
     if not seen.total:
         return 0.0
     weight = seen.weight
     # Clipped, so that one category in a thousand does not decide how uncertain the others are.
     off = np.minimum(seen.score * seen.score / np.maximum(weight, unit), LARGEST_RATIO) - 1.0
-    places = finest(LARGEST_RATIO * LARGEST_RATIO * n_categories)
-    error = math.sqrt(sum_on_grid(np.where(weight > 0, off * off, 0.0), places))
+    bits = finest(LARGEST_RATIO * LARGEST_RATIO * n_categories)
+    error = math.sqrt(sum_on_grid(np.where(weight > 0, off * off, 0.0), bits))
     variance = (max(seen.spread - seen.freedom, 0.0) + errors * error) / seen.total
     scaled = times * variance * weight
     explained = sum_on_grid(weight * (scaled / (1.0 + scaled)), finest(float(len(codes))))
-    return 0.5 * variance * explained / stage.rows.total
+    return 0.5 * variance * explained / working.rows.total
 
 
 def finest(bound: float) -> int:
-    """Binary places of numbers whose sums, none of which exceeds a bound, are exact in any order."""
+    """Bits behind the binary point of numbers whose sums, none of which exceeds a bound, are exact in any order."""
     return min(ROOM_OF_FLOATS - max(int(np.frexp(bound)[1]), 0), FINEST)
 
 
-def sum_on_grid(values: Floats, places: int) -> float:
-    """Sum numbers rounded to so many binary places.
+def sum_on_grid(values: Floats, bits: int) -> float:
+    """Sum numbers rounded to so many bits behind the binary point.
 
     What is summed is whole and of less than 2**53, so that any order of additions gives the same.
     """
-    whole = values * 2.0**places
+    whole = values * 2.0**bits
     np.rint(whole, out=whole)
-    return float(whole.sum()) * 2.0**-places
+    return float(whole.sum()) * 2.0**-bits

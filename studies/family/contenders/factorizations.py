@@ -50,10 +50,10 @@ class Telling:
 
 
 def sums_of_cells(X: Array, labels: Array) -> tuple[tuple[int, ...], Array, Array, Array]:
-    """Give the shape of the table, the places of the cells that have rows, and their sums and counts."""
+    """Give the shape of the table, the numbers of the cells that have rows, and their sums and counts."""
     shape = tuple(int(size) for size in X.max(axis=0) + 1)
-    cells, place = np.unique(np.ravel_multi_index(tuple(X.T), shape), return_inverse=True)
-    return shape, cells, np.bincount(place, labels), np.bincount(place)
+    cells, codes = np.unique(np.ravel_multi_index(tuple(X.T), shape), return_inverse=True)
+    return shape, cells, np.bincount(codes, labels), np.bincount(codes)
 
 
 def predict(tables: list[Array], X: Array) -> Array:

@@ -20,9 +20,9 @@ MOST_CROSSED = 2_000
 
 def columns_of(rows: Rows, number: int) -> Array:
     """Make several columns of the one that was drawn: each is the first in some rows, with other names, and mixed."""
-    codes, place = np.asarray(rows.codes), np.arange(rows.n_rows)
+    codes, number = np.asarray(rows.codes), np.arange(rows.n_rows)
     mixed = [
-        np.where(place % (column + 2), np.roll(codes, 7919 * column), (codes * 7 + column) % rows.categories)
+        np.where(number % (column + 2), np.roll(codes, 7919 * column), (codes * 7 + column) % rows.categories)
         for column in range(1, number)
     ]
     return np.column_stack([codes, *mixed]).astype(np.int64)
@@ -33,9 +33,9 @@ def one_hot(X: Array) -> Any:
     from scipy import sparse
 
     firsts = np.cumsum([0, *(X.max(axis=0) + 1)])
-    places = (X + firsts[:-1]).ravel()
+    columns = (X + firsts[:-1]).ravel()
     ends = np.arange(0, X.size + 1, X.shape[1])
-    return sparse.csr_array((np.ones(X.size), places, ends), shape=(len(X), int(firsts[-1])))
+    return sparse.csr_array((np.ones(X.size), columns, ends), shape=(len(X), int(firsts[-1])))
 
 
 def crossed(X: Array) -> Any:

@@ -28,7 +28,7 @@ def impact(n: Any, s: Any, n_all: Any, s_all: Any) -> Array:
 
 
 def encode(keys: Any, y: Any, work: str) -> Array:
-    """Encode by sorted values, a map from values to places, or groupby.transform."""
+    """Encode by sorted values, a map from values to numbers, or groupby.transform."""
     import pandas as pd
 
     groups = y.groupby(keys, sort=False)

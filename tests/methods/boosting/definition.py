@@ -52,9 +52,9 @@ def choose_plain(features, borders, depth, l2, rows, gradients):
     return choose(borders, depth, score)
 
 
-def model_of(place):
-    """Number of the model that is asked for the row at a place, from 1: it knows the first 2 ** number rows."""
-    return math.floor(math.log2(place - 1))
+def model_of(rank):
+    """Number of the model that is asked for the row of a rank, from 1: it knows the first 2 ** number rows."""
+    return math.floor(math.log2(rank - 1))
 
 
 def choose_ordered(features, borders, depth, l2, order, chosen, gradient):
@@ -62,13 +62,13 @@ def choose_ordered(features, borders, depth, l2, order, chosen, gradient):
 
     def score(splits):
         steps, own = [], []
-        for place, row in enumerate(order, start=1):
-            if place == 1 or not chosen[row]:
+        for rank, row in enumerate(order, start=1):
+            if rank == 1 or not chosen[row]:
                 continue
-            number = model_of(place)
+            number = model_of(rank)
             before = [
                 gradient(number, earlier)
-                for earlier in order[: place - 1]
+                for earlier in order[: rank - 1]
                 if chosen[earlier] and leaf_of(features, earlier, splits) == leaf_of(features, row, splits)
             ]
             steps.append(mean_step(before, l2))
@@ -85,7 +85,7 @@ def draw(n, share, random):
 
 
 def add_tree(predictions, known, asked, features, splits, y, loss, rate, l2):
-    """Add a tree to one model in place, its values from the rows that it knows; give the values by leaf."""
+    """Add a tree to one model itself, its values from the rows that it knows; give the values by leaf."""
     gradients = {row: loss(y[row], predictions[row]) for row in known}
     values = {}
     for row in asked:
@@ -121,7 +121,7 @@ def boost(mode, y, loss, orders, features, borders, iterations, depth, rate, l2,
                 add_tree(model, order[: 2**j], list(model), features[number], splits, y, loss, rate, l2)
     if mode == "plain":
         return trees, [whole[1][row] for row in range(n)]
-    asked = {row: models[1][model_of(place)][row] for place, row in enumerate(orders[1], start=1) if place > 1}
+    asked = {row: models[1][model_of(rank)][row] for rank, row in enumerate(orders[1], start=1) if rank > 1}
     return trees, [asked.get(row, 0.0) for row in range(n)]
 
 
@@ -131,7 +131,7 @@ def boost_exactly(y, loss, order, features, borders, iterations, depth, rate, l2
     models = [dict.fromkeys(order, 0.0) for _ in range(n + 1)]
     trees = []
     for _ in range(iterations):
-        gradients = {row: loss(y[row], models[place][row]) for place, row in enumerate(order)}
+        gradients = {row: loss(y[row], models[rank][row]) for rank, row in enumerate(order)}
         chosen = draw(n, share, random)
         for m in range(1, n + 1):
             known = order[:m]
@@ -145,5 +145,5 @@ def boost_exactly(y, loss, order, features, borders, iterations, depth, rate, l2
                 models[m][row] += values[leaf]
             if m == n:
                 trees.append((splits, values))
-    asked = {row: models[place][row] for place, row in enumerate(order)}
+    asked = {row: models[rank][row] for rank, row in enumerate(order)}
     return trees, [asked[row] for row in range(n)]

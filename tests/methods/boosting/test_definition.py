@@ -58,8 +58,12 @@ def assert_same_trees(found, expected, bits):
     for tree, (splits, values) in zip(found, expected, strict=True):
         assert [tuple(split) for split in tree.splits] == splits
         for leaf, value in values.items():
-            place = sum(bit << (len(splits) - 1 - level) for level, bit in enumerate(leaf))
-            assert tree.values[place] == value if bits else tree.values[place] == pytest.approx(value, rel=1e-9)
+            leaf_number = sum(bit << (len(splits) - 1 - level) for level, bit in enumerate(leaf))
+            assert (
+                tree.values[leaf_number] == value
+                if bits
+                else tree.values[leaf_number] == pytest.approx(value, rel=1e-9)
+            )
 
 
 @pytest.mark.parametrize("mode", ["plain", "ordered"])
@@ -132,14 +136,14 @@ def test_new_rows_get_the_sum_of_their_leaves(mode):
 def test_every_row_but_the_first_asks_one_model_that_knows_the_rows_before(n):
     order = np.random.default_rng(n).permutation(n)
     models = Models.ordered(order)
-    place = np.argsort(order)
+    rank = np.argsort(order)
     asked = models.rows[models.counted]
     assert sorted(asked) == sorted(order[1:])
     assert models.numbers[-1] + 1 == int(np.ceil(np.log2(n)))
     for row, number in zip(asked, models.numbers[models.counted], strict=True):
         known = models.rows[(models.numbers == number) & models.fitted]
-        assert len(known) == 2 ** int(np.floor(np.log2(place[row])))
-        assert (place[known] < place[row]).all()
+        assert len(known) == 2 ** int(np.floor(np.log2(rank[row])))
+        assert (rank[known] < rank[row]).all()
 
 
 def test_leaves_are_numbered_by_the_splits():

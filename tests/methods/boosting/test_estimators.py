@@ -76,7 +76,7 @@ def test_classes_and_their_probabilities(frame, y):
     assert (flipped == (model.predict(frame) == "yes")).all()
 
 
-def test_missing_and_unseen_values_have_a_place(frame, y):
+def test_missing_and_unseen_values_are_encoded(frame, y):
     model = OrderedBoostingRegressor(**FEW).fit(frame, y)
     new = frame[:3].assign(shop=["never seen", None, "a"], price=[np.nan, 0.0, 1.0])
     low = new.assign(price=[-1e300, 0.0, 1.0])

@@ -29,10 +29,10 @@ def cost_of(values, weights, clusters):
 def best_in_order(values, weights, n_clusters):
     """Try every set of borders; of equal ones the last border is the earliest, then the one before it."""
     distinct = sorted(set(values.tolist()))
-    place = [distinct.index(value) for value in values]
+    codes = [distinct.index(value) for value in values]
     tries = []
     for borders in combinations(range(1, len(distinct)), min(n_clusters, len(distinct)) - 1):
-        clusters = [sum(border <= at for border in borders) for at in place]
+        clusters = [sum(border <= at for border in borders) for at in codes]
         tries.append((cost_of(values, weights, clusters), borders[::-1], clusters))
     return min(tries)
 

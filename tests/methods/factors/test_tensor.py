@@ -151,15 +151,16 @@ def step_of_a_row(factors, codes, values, weight, row, rate):
 def test_an_epoch_of_rows(weighted):
     codes, values, weight, factors = draw_cells(weighted)
     host = ops.load("cpu_fallback")
-    made = descend_rows(Cells(host, codes, SIZES, values, weight), factors, PENALTIES, 0.04, 7, 3, host)
+    orders = [Permutation(60, key_of(7, number)) for number in (4, 5)]
+    cells = Cells(host, codes, SIZES, values, weight)
+    made, other = (descend_rows(cells, factors, PENALTIES, 0.04, each, host) for each in orders)
     expected = [table.copy() for table in factors]
-    order = host.rows_at(Permutation(60, key_of(7, 4)), 0, 60)
+    order = host.rows_at(orders[0], 0, 60)
     assert sorted(order) == list(range(60))
     for row in order:
         step_of_a_row(expected, codes, values, np.ones(60) if weight is None else weight, row, 0.04)
     for table, wanted in zip(made, expected, strict=True):
         np.testing.assert_allclose(table, wanted, **CLOSE)
-    other = descend_rows(Cells(host, codes, SIZES, values, weight), factors, PENALTIES, 0.04, 7, 4, host)
     assert not np.array_equal(made[0], other[0])
 
 
@@ -204,14 +205,14 @@ def test_steps_go_down_the_gradient_regularisation_and_all(penalties):
     cells = Cells(ops.load("cpu_fallback"), codes, SIZES, values, weight)
     made = descend_together([Mode.of(cells, d) for d in range(3)], factors, penalties, 1e-3)
     for d, table in enumerate(factors):
-        for place in np.ndindex(table.shape):
+        for index in np.ndindex(table.shape):
             losses = []
             for change in (1e-5, -1e-5):
                 moved = [other.copy() for other in factors]
-                moved[d][place] += change
+                moved[d][index] += change
                 losses.append(loss(moved, codes, values, weight, penalties))
             slope = (losses[0] - losses[1]) / 2e-5
-            assert (table - made[d])[place] / 1e-3 == pytest.approx(slope, rel=1e-6, abs=1e-6)
+            assert (table - made[d])[index] / 1e-3 == pytest.approx(slope, rel=1e-6, abs=1e-6)
 
 
 def test_sums_of_rounded_numbers_have_the_same_bits_in_any_order():

@@ -75,15 +75,15 @@ def tune(X, y, order, judge, tol, degree=None, least=0.0):
     best, step, path = value_of(numbers), 1.0, []
     while step >= tol:
         values = []
-        for place in range(len(numbers)):
+        for chosen in range(len(numbers)):
             tried = list(numbers)
-            tried[place] += step
+            tried[chosen] += step
             values.append(value_of(tried))
-        place = values.index(max(values))
-        if values[place] - best > least * abs(best):
-            numbers[place] += step
-            best = values[place]
-            path.append([float(place), step, best])
+        chosen = values.index(max(values))
+        if values[chosen] - best > least * abs(best):
+            numbers[chosen] += step
+            best = values[chosen]
+            path.append([float(chosen), step, best])
         else:
             step /= 2
     return numbers, path

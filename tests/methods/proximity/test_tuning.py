@@ -136,9 +136,9 @@ def test_weights_count_pairs_exactly(backend):
     def judge(weights, power):
         scores = []
         for row in range(N):
-            others = [place for place in range(N) if place != row]
+            others = [other for other in range(N) if other != row]
             rows, targets, each = (
-                [of[place] for place in others] for of in (as_rows(table), y.tolist(), weight.tolist())
+                [of[other] for other in others] for of in (as_rows(table), y.tolist(), weight.tolist())
             )
             scores.append(definition.ratio(as_rows(table)[row], rows, targets, weights, power, 1, each))
         return definition.area(scores, y.tolist(), 1, weight.tolist())

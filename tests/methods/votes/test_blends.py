@@ -125,11 +125,11 @@ def test_a_vector_alone_may_be_better_than_all_blends():
 def by_grid(P, y, shares, weight=None):
     areas = [roc_auc_score(y, a * P[:, 0] + (1 - a) * P[:, 1], sample_weight=weight) for a in shares]
     runs, best = [], max(areas)
-    for place, area in enumerate(areas):
-        if area == best and place and areas[place - 1] == best:
-            runs[-1].append(place)
+    for number, area in enumerate(areas):
+        if area == best and number and areas[number - 1] == best:
+            runs[-1].append(number)
         elif area == best:
-            runs.append([place])
+            runs.append([number])
     longest = max(runs, key=len)
     return shares[longest[(len(longest) - 1) // 2]], best
 

@@ -83,9 +83,9 @@ def climb(n_weights, score, tol=1e-3, least=0.0):
     weights, step, best = [0.0] * n_weights, 1.0, score([0.0] * n_weights)
     while step >= tol:
         rises = []
-        for place in range(n_weights):
+        for chosen in range(n_weights):
             tried = list(weights)
-            tried[place] += step
+            tried[chosen] += step
             rises.append((score(tried), tried))
         value, tried = max(rises, key=lambda rise: rise[0])
         if value > best + least * abs(best):

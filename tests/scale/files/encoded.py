@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 from sklearn.base import clone
 
 from gpu_encode.scale.files import memory
-from gpu_encode.scale.files.encoding import run_encoding
+from gpu_encode.scale.files.encoding import Choices, run_encoding
 from gpu_encode.scale.files.run import Options, Summary
 from gpu_encode.scale.files.source import open_source
 
@@ -38,14 +38,12 @@ def in_memory(
 
 def encode(source: Any, destination: Any, encoder: Any, target: Any, **choices: Any) -> Summary:
     """Encode files, in chunks of a forced size if `chunk_rows` is among the choices."""
-    given = {"target": target, "weight": None, "groups": None, "keep_target": True}
-    given |= {name: choices.pop(name) for name in given.keys() & choices.keys()}
-    dropping, model = choices.pop("drop_missing_target", False), choices.pop("model", None)
+    given = Choices(target, **{name: choices.pop(name) for name in {*Choices._fields} & choices.keys()})
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
         rows = open_source(source, choices.pop("missing_text", ()), choices.pop("text", ()))
         options = Options(memory.limit_of(choices.pop("memory_limit", None)), **choices)
-        return run_encoding(rows, destination, encoder, given, options, drop_missing_target=dropping, model=model)
+        return run_encoding(rows, destination, encoder, given, options)
 
 
 def assert_same_table(table: pa.Table, expected: pa.Table) -> None:

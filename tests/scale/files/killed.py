@@ -18,7 +18,7 @@ from typing import Any
 from gpu_encode import LeaveOneOut, Ordered, TargetEncoder
 from gpu_encode.cli import main as command
 from gpu_encode.scale.files import encoding, run, staging
-from gpu_encode.scale.files.publishing import RECORD
+from gpu_encode.scale.files.staging import RECORD
 from gpu_encode.scale.files.writing import RowWriter
 from tests.cases import EVERY_COMBINATION
 from tests.scale.files.encoded import encode

@@ -11,10 +11,11 @@ import pyarrow.parquet
 import pytest
 
 from gpu_encode import TargetEncoder, encode_dataset, load, transform_dataset
-from gpu_encode.scale.files.encoding import run_transforming
-from gpu_encode.scale.files.run import Options
+from gpu_encode.scale.files.new_rows import run_transforming
+from gpu_encode.scale.files.run import Options, OutputFiles
 from gpu_encode.scale.files.source import open_source
-from gpu_encode.scale.files.writing import Destination, Output, OutputFiles, RowWriter, choose_destination
+from gpu_encode.scale.files.staging import Staging
+from gpu_encode.scale.files.writing import Destination, Output, RowWriter, choose_destination
 from tests.scale.files.conftest import read_folder
 from tests.scale.files.encoded import assert_same_table, encode, in_memory, names_in, read_rows, write_pieces
 
@@ -261,14 +262,14 @@ def test_files_follow_the_plan_whatever_pieces_come(tmp_path: Path, size: int) -
     table = pa.table({"row": list(range(10))})
     spans = [(0, 4), (4, 4), (4, 5), (5, 10), (10, 10)]
     outputs = [Output(f"{number}.parquet", *span) for number, span in enumerate(spans)]
-    done: list[Path] = []
-    writer = OutputFiles(
-        outputs, table.schema, None, lambda output: tmp_path / output.relative, lambda path, _: done.append(path)
-    )
+    staging = Staging(Destination(tmp_path / "out", True, ".parquet", None))
+    staging.partial.mkdir(parents=True)
+    writer = OutputFiles(outputs, table.schema, None, staging)
     for start in range(0, 10, size):
         writer.write(table.slice(start, size))
     writer.end()
-    assert [path.name for path in done] == [output.relative for output in outputs]
+    done = [staging.finished / output.relative for output in outputs]
+    assert names_in(staging.finished) == [path.name for path in done]
     rows = [pyarrow.parquet.read_table(path)["row"].to_pylist() for path in done]
     assert rows == [[0, 1, 2, 3], [], [4], [5, 6, 7, 8, 9], []]
     assert writer.n_bytes == sum(path.stat().st_size for path in done)

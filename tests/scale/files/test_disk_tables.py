@@ -24,8 +24,8 @@ from gpu_encode import (
     encode_dataset,
     transform_dataset,
 )
-from gpu_encode.scale.files import category_files
-from gpu_encode.scale.files.room import Room
+from gpu_encode.scale.files import disk_tables
+from gpu_encode.scale.files.memory import Room
 from gpu_encode.scale.files.spilling import SpillTables
 from tests.scale.files.encoded import assert_same_table, encode, in_memory, names_in, write_pieces
 
@@ -47,9 +47,9 @@ SCHEMES = {
 
 @pytest.fixture(autouse=True)
 def few_buckets(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(category_files, "FEWEST_BUCKETS", 3)
-    monkeypatch.setattr(category_files, "GATHERED", 9)
-    monkeypatch.setattr(category_files, "ENCODED", 4)
+    monkeypatch.setattr(disk_tables, "FEWEST_BUCKETS", 3)
+    monkeypatch.setattr(disk_tables, "GATHERED", 9)
+    monkeypatch.setattr(disk_tables, "ENCODED", 4)
 
 
 def on_disk(source: Any, destination: Path, encoder: Any, target: Any, **choices: Any) -> Any:
@@ -234,13 +234,13 @@ def test_a_full_disk(tmp_path: Path, rows: Path, monkeypatch: pytest.MonkeyPatch
 
 
 def test_rows_that_change_between_passes(tmp_path: Path, rows: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    adding = category_files.CategoryFiles.add
+    adding = disk_tables.CategoryFiles.add
 
     def add(self: Any, entry: int, lines: Any, first_row: int, views: Any) -> None:
         if first_row != 150:
             adding(self, entry, lines, first_row, views)
 
-    monkeypatch.setattr(category_files.CategoryFiles, "add", add)
+    monkeypatch.setattr(disk_tables.CategoryFiles, "add", add)
     with pytest.raises(ValueError, match="The source has rows"):
         on_disk(rows, tmp_path / "codes.parquet", TargetEncoder(columns=["city"]), "sold")
 
@@ -249,8 +249,8 @@ def test_buckets_by_categories_and_room() -> None:
     from gpu_encode.scale.files import memory
 
     held = max(memory.resident_bytes(), memory.LOADED)
-    few = category_files.number_of_buckets(1000, 100, held + (1 << 28))
-    many = category_files.number_of_buckets(10_000_000, 100, held + (1 << 28))
+    few = disk_tables.number_of_buckets(1000, 100, held + (1 << 28))
+    many = disk_tables.number_of_buckets(10_000_000, 100, held + (1 << 28))
     assert few == 3
     assert 40 < many < 120
-    assert category_files.number_of_buckets(1e12, 100, held) == category_files.MOST_BUCKETS
+    assert disk_tables.number_of_buckets(1e12, 100, held) == disk_tables.MOST_BUCKETS

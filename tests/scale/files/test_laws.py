@@ -54,8 +54,8 @@ def test_every_scheme(tmp_path: Path, rows: Path, orders: pa.Table, scheme: str,
 def test_chunks_of_a_size_of_their_own_in_every_pass(
     tmp_path: Path, rows: Path, orders: pa.Table, scheme: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def by_columns(limit: int, row_bytes: float, n_columns: int, *_: object) -> Size:
-        return Size(7 * n_columns, n_bytes=int(60 * row_bytes), batch_rows=9)
+    def by_columns(_: int, needed: memory.PassBytes, *__: object) -> Size:
+        return Size(7 * needed.n_columns, n_bytes=int(60 * needed.row_bytes), batch_rows=9)
 
     monkeypatch.setattr(memory, "chunk_size", by_columns)
     encoder = TargetEncoder(columns=["city", ("device", "zip")], cv=SCHEMES[scheme])

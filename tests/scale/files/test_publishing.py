@@ -11,7 +11,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from gpu_encode.scale.files.publishing import RECORD, go_on, publish
+from gpu_encode.scale.files.staging import RECORD, go_on, publish
 from tests.architecture.imports import ROOT
 from tests.scale.files.encoded import write_pieces
 

@@ -18,8 +18,8 @@ import pytest
 from gpu_encode import KFold, Ordered, TargetEncoder, encode_dataset, load, transform_dataset
 from gpu_encode.cli import main
 from gpu_encode.scale.files import encoding
-from gpu_encode.scale.files.publishing import RECORD
 from gpu_encode.scale.files.source import open_source
+from gpu_encode.scale.files.staging import RECORD
 from gpu_encode.scale.files.stores import Store
 from gpu_encode.scale.files.writing import RowWriter
 from tests.scale.files.encoded import encode, names_in, read_rows

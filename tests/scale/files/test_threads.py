@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from gpu_encode.scale.files.run import ReadAhead, WriteBehind
+from gpu_encode.scale.files.run import Background, read_ahead
 
 
 class Failure(Exception):
@@ -28,13 +28,13 @@ def until(condition: Callable[[], bool]) -> None:
 def test_one_item_is_read_ahead_and_no_more() -> None:
     made: list[int] = []
 
-    def numbers(_: Callable[[], bool]) -> Iterator[int]:
+    def numbers() -> Iterator[int]:
         for number in range(10):
             made.append(number)
             yield number
 
-    with ReadAhead(numbers) as ahead:
-        for number in ahead:
+    with Background("gpu-encode") as thread:
+        for number in read_ahead(thread, numbers()):
             expected = min(number + 2, 10)
             until(lambda expected=expected: len(made) == expected)  # type: ignore[misc]
             time.sleep(0.005)
@@ -44,13 +44,13 @@ def test_one_item_is_read_ahead_and_no_more() -> None:
 
 
 def test_an_error_of_reading_is_raised_where_items_are_taken() -> None:
-    def broken(_: Callable[[], bool]) -> Iterator[int]:
+    def broken() -> Iterator[int]:
         yield 1
         raise Failure("page 7")
 
     taken: list[int] = []
-    with pytest.raises(Failure, match="page 7") as caught, ReadAhead(broken) as ahead:
-        taken.extend(ahead)
+    with pytest.raises(Failure, match="page 7") as caught, Background("gpu-encode") as thread:
+        taken.extend(read_ahead(thread, broken()))
     assert taken == [1]
     assert "in broken" in "".join(traceback.format_exception(caught.value))
     assert threads() == []
@@ -60,16 +60,16 @@ def test_an_error_of_reading_is_raised_where_items_are_taken() -> None:
 def test_an_error_of_the_work_ends_reading(error: type[BaseException]) -> None:
     told: list[bool] = []
 
-    def endless(stopped: Callable[[], bool]) -> Iterator[int]:
+    def endless(thread: Background) -> Iterator[int]:
         number = 0
-        while not stopped():
+        while not thread.stopped:
             yield number
             number += 1
         told.append(True)
 
     def work() -> None:
-        with ReadAhead(endless) as ahead:
-            for number in ahead:
+        with Background("gpu-encode") as thread:
+            for number in read_ahead(thread, endless(thread)):
                 if number == 3:
                     raise error
 
@@ -86,9 +86,9 @@ def test_items_are_written_one_after_another() -> None:
         gate.acquire()
         written.append(number)
 
-    with WriteBehind(write) as behind:
-        behind.put(0)
-        late = threading.Thread(target=behind.put, args=(1,))
+    with Background("gpu-encode") as thread:
+        thread.start(write, 0)
+        late = threading.Thread(target=thread.start, args=(write, 1))
         late.start()
         time.sleep(0.01)
         assert late.is_alive()  # the first is being written
@@ -96,6 +96,7 @@ def test_items_are_written_one_after_another() -> None:
         late.join()
         assert written == [0]
         gate.release()
+        thread.wait()
     assert written == [0, 1]
     assert threads() == []
 
@@ -105,8 +106,13 @@ def test_an_error_of_writing_is_raised_where_items_are_given(items: int) -> None
     def write(number: int) -> None:
         raise Failure(f"disk {number}")
 
-    with pytest.raises(Failure, match="disk 0") as caught, WriteBehind(write) as behind:
-        any(map(behind.put, range(items)))
+    def work(thread: Background) -> None:
+        for number in range(items):
+            thread.start(write, number)
+        thread.wait()
+
+    with pytest.raises(Failure, match="disk 0") as caught, Background("gpu-encode") as thread:
+        work(thread)
     assert "in write" in "".join(traceback.format_exception(caught.value))
     assert threads() == []
 
@@ -119,9 +125,9 @@ def test_an_error_of_the_work_leaves_what_waits_unwritten() -> None:
         written.append(number)
 
     def work() -> None:
-        with WriteBehind(write) as behind:
-            behind.put(0)
-            behind.put(1)
+        with Background("gpu-encode") as thread:
+            thread.start(write, 0)
+            thread.start(write, 1)
             raise Failure
 
     with pytest.raises(Failure):
@@ -131,14 +137,15 @@ def test_an_error_of_the_work_leaves_what_waits_unwritten() -> None:
 
 
 def test_time_is_counted() -> None:
-    def slow(_: Callable[[], bool]) -> Iterator[int]:
+    def slow() -> Iterator[int]:
         for number in range(2):
             time.sleep(0.03)
             yield number
 
-    with ReadAhead(slow) as ahead, WriteBehind(lambda _: time.sleep(0.02)) as behind:
-        for number in ahead:
-            behind.put(number)
-    assert ahead.seconds >= 0.06
-    assert 0.02 <= ahead.waited <= ahead.seconds + 0.05
-    assert behind.seconds >= 0.04
+    with Background("gpu-encode") as reading, Background("gpu-encode") as writing:
+        for _ in read_ahead(reading, slow()):
+            writing.start(time.sleep, 0.02)
+        writing.wait()
+    assert reading.seconds >= 0.06
+    assert 0.02 <= reading.waited <= reading.seconds + 0.05
+    assert writing.seconds >= 0.04

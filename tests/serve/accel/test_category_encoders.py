@@ -20,7 +20,7 @@ RNG = np.random.default_rng(0)
 
 
 def draw(values, dtype=object):
-    return pd.Series([values[place] for place in RNG.integers(0, len(values), N_ROWS)], dtype=dtype)
+    return pd.Series([values[number] for number in RNG.integers(0, len(values), N_ROWS)], dtype=dtype)
 
 
 COLUMNS = {

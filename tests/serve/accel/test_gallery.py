@@ -1,6 +1,6 @@
 """scikit-learn's gallery examples of encoders run unchanged, and give the same figures.
 
-Their computations, without plots, on rows that are drawn as theirs are, or in the place of a data set that they load.
+Their computations, without plots, on rows that are drawn as theirs are, or instead of a data set that they load.
 """
 
 import numpy as np

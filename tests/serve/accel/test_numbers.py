@@ -46,7 +46,7 @@ def draw_column(rng, kind):
         return OF_ARRAYS[kind](rng)
     values = OF_OBJECTS[kind]
     column = np.empty(N_ROWS, dtype=object)
-    column[:] = [values[place] for place in rng.integers(0, len(values), N_ROWS)]
+    column[:] = [values[number] for number in rng.integers(0, len(values), N_ROWS)]
     return column
 
 

@@ -70,8 +70,8 @@ def sent(tables, form, folder):
         "parquet": (pq.write_table, pq.read_table),
         "feather": (pa.feather.write_feather, pa.feather.read_table),
     }[form]
-    for place, table in enumerate(tables.values()):
-        write(table, folder / f"{place}.{form}")
+    for number, table in enumerate(tables.values()):
+        write(table, folder / f"{number}.{form}")
     return [read(path) for path in sorted(folder.iterdir(), reverse=True)]
 
 

@@ -197,7 +197,7 @@ def test_text_that_is_missing():
     known = encoder.transform(pd.DataFrame({"town": [None, "never", "x"]}))["town"].to_list()
     for missing_text, expected in [(None, [1, 1, 2]), ("", [0, 1, 2]), ("NULL", [1, 0, 2])]:
         found = encodings(to_onnx(encoder, missing_text=missing_text), rows)["town"].to_list()
-        assert found == [known[place] for place in expected]
+        assert found == [known[number] for number in expected]
     with pytest.raises(ValueError, match="missing_text='x' is a category of column 'town'"):
         to_onnx(encoder, missing_text="x")
 

@@ -176,7 +176,7 @@ def test_real_tables(name, of):
         given = parameters if hierarchy is None else parameters | {"hierarchy": hierarchy}
         for policy in policies:
             if policy == "rare together" and hierarchy is not None:
-                # Levels are the place of rare categories there.
+                # Rare categories have levels there.
                 continue
             encoder = make(columns=columns, **given, **POLICIES[policy]).fit(learned, y.get(target))
             refused = policy == "refused" and is_refused(encoder, asked)

@@ -75,10 +75,10 @@ def check(encoder, table, engine, **options):
     rows = ask(encoder, table, engine, **options)
     assert [int(row[0]) for row in rows] == table["id"].to_pylist()
     n_encoded = expected.num_columns - len(encoder._model.selection.passed)
-    for place, name in enumerate(expected.column_names[:n_encoded]):
-        column, is_float = expected.column(place).to_pylist(), pa.types.is_floating(expected.column(place).type)
+    for number, name in enumerate(expected.column_names[:n_encoded]):
+        column, is_float = expected.column(number).to_pylist(), pa.types.is_floating(expected.column(number).type)
         for row, value in zip(rows, column, strict=True):
-            assert same(row[1 + place], float("nan") if value is None and is_float else value), (name, row, value)
+            assert same(row[1 + number], float("nan") if value is None and is_float else value), (name, row, value)
 
 
 NOT_BY_KEY = ("hashing", "clusters", "spectra", "neighbours")
@@ -167,7 +167,7 @@ def test_kinds_of_values(kind, engine):
     # The last value is unknown.
     seen, new = values[:-1], pa.concat_arrays([values, pa.nulls(2, values.type), values[:1]])
     key = pa.concat_arrays([seen, seen, pa.nulls(2, values.type)])
-    other = pa.array([None if place % 3 == 0 else place % 3 for place in range(len(key))], pa.int64())
+    other = pa.array([None if number % 3 == 0 else number % 3 for number in range(len(key))], pa.int64())
     table = pa.table({"key": key, "other": other})
     encoder = ge.TargetEncoder(columns=["key", ("key", "other")], smooth=1.0, indicators=["unseen", "missing"])
     encoder.fit(table, np.arange(len(key)) % 7 / 3)
@@ -218,8 +218,8 @@ NAMES = [
 
 
 def test_values_and_names_that_are_sql(engine):
-    few = [WORDS[place % 2] for place in range(len(WORDS))]
-    columns = {name: few if place else WORDS for place, name in enumerate(NAMES)}
+    few = [WORDS[number % 2] for number in range(len(WORDS))]
+    columns = {name: few if number else WORDS for number, name in enumerate(NAMES)}
     encoder = ge.CountEncoder(columns=[*NAMES, (NAMES[0], NAMES[1])])
     encoder.fit(pa.table({name: words[:-3] for name, words in columns.items()}))
     table = with_id(pa.table(columns))
@@ -231,7 +231,7 @@ def test_values_and_names_that_are_sql(engine):
 
 @pytest.mark.parametrize("dialect", DIALECTS)
 def test_statements_are_read_as_they_were_written(dialect):
-    words = {name: WORDS if not place else ["x"] * len(WORDS) for place, name in enumerate(NAMES)}
+    words = {name: WORDS if not number else ["x"] * len(WORDS) for number, name in enumerate(NAMES)}
     encoder = ge.CountEncoder().fit(pa.table(words))
     written = [to_sql(encoder, "rows", dialect), *to_sql_tables(encoder, "models", dialect)]
     spoken = {*WORDS} - {"${x}"} if dialect == "spark" else {*WORDS}
@@ -516,7 +516,7 @@ def test_names_that_postgres_cuts():
 
 
 def test_as_many_tables_as_sqlite_joins():
-    table = pa.table({f"x{place}": ["a", "b"] for place in range(64)})
+    table = pa.table({f"x{number}": ["a", "b"] for number in range(64)})
     check(ge.CountEncoder(columns=table.column_names[:63]).fit(table), with_id(table), SQLite())
     encoder = ge.CountEncoder().fit(table)
     with pytest.raises(ValueError, match="SQLite joins up to 63 tables with that of the rows, and the encoder has 64"):

@@ -55,7 +55,7 @@ def follow(tables, row):
             if own in rows:
                 answer = (level.lacking if lacks else level.present)[rows.index(own)]
         found += answer
-    return [*(found[place] for place in tables.order), *(row[column] for column in tables.passed)]
+    return [*(found[number] for number in tables.order), *(row[column] for column in tables.passed)]
 
 
 @pytest.mark.parametrize("encoder", ENCODERS)

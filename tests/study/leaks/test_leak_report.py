@@ -292,8 +292,8 @@ def test_columns_that_follow_from_no_target_are_named_in_one_line():
     assert [column.name for column in report.columns] == ["shop", "city"]
     lines = repr(report).splitlines()
     assert lines[0] == "TargetEncoder: Leaks in 1 of 1 columns: shop."
-    assert [line for line in lines if "city" in line] == ["Of no target: city."]
-    assert "<p>Of no target: city.</p>" in report.to_html()
+    assert [line for line in lines if "city" in line] == ["Not learned from the target: city."]
+    assert "<p>Not learned from the target: city.</p>" in report.to_html()
 
 
 def at_most(number, level):

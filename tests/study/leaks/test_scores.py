@@ -17,11 +17,11 @@ def test_p_values_count_patterns_of_signs(number):
     rows = differences.tolist()
     columns = sorted(range(3), key=lambda column: -mean(row[column] for row in rows))
     expected, before = {}, 0.0
-    for place, column in enumerate(columns):
+    for first, column in enumerate(columns):
         seen, counted = mean(row[column] for row in rows), 0
         for signs in product((1, -1), repeat=number):
             signed = [[sign * value for value in row] for sign, row in zip(signs, rows, strict=True)]
-            of_columns = [mean(row[one] for row in signed) for one in columns[place:]]
+            of_columns = [mean(row[one] for row in signed) for one in columns[first:]]
             counted += max(of_columns) >= seen - 1e-12
         before = expected[column] = max(before, counted / 2**number)
     np.testing.assert_allclose(p_values(differences, np.random.default_rng(0)), [expected[one] for one in range(3)])

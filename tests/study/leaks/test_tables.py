@@ -42,9 +42,9 @@ def find_verdicts(name, X, y, **given):
 @pytest.mark.parametrize("table", MADE)
 def test_made_tables(table, name):
     random = np.random.default_rng(len(table))
-    places = random.zipf(1.5, 240) % 80
-    X = pd.DataFrame({"place": places, "kind": random.choice(list("abc"), 240)}).astype(str)
-    effect = random.normal(size=80)[places] * (table != "no effect")
+    towns = random.zipf(1.5, 240) % 80
+    X = pd.DataFrame({"town": towns, "kind": random.choice(list("abc"), 240)}).astype(str)
+    effect = random.normal(size=80)[towns] * (table != "no effect")
     y = MADE[table](random, effect)
     assert find_verdicts(name, X, y, n_shuffles=5, n_flips=6) == {EXPECTED[name][1]}
 

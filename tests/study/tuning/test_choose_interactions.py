@@ -18,8 +18,8 @@ from gpu_encode.fitting.inputs import Inputs
 from gpu_encode.seam.ops import BACKENDS, device_of, load, use_backend
 from gpu_encode.study.tuning.interactions import by_sums, checked_plan, choose_scheme, read_columns
 from gpu_encode.study.tuning.scorers import SumsScorer
-from gpu_encode.study.tuning.stages import Stage
 from gpu_encode.study.tuning.steps import SharedSums, Steps, chance_of, gain_of
+from gpu_encode.study.tuning.working_response import WorkingResponse
 
 N = 1500
 RNG = np.random.default_rng(5)
@@ -104,9 +104,9 @@ def test_gains_are_those_of_plain_loops(kind, weight):
     y, rows = TARGETS[kind][order], X[order].tolist()
     state = scorer.start(entries)
     folds = scorer.held_out.folds.tolist()
-    stage = state.stages[0]
+    working = state.responses[0]
     w = [1.0] * N if weight is None else (weight * weight.sum() / (weight * weight).sum())[order].tolist()
-    offsets = [offset * 2.0**stage.exponent for offset in stage.offset.tolist()]
+    offsets = [offset * 2.0**working.exponent for offset in working.offset.tolist()]
     z, h, scores = moments_by_loop(kind, y.tolist(), offsets, w)
     assert state.score.mean == pytest.approx(mean_of(list(zip(scores, w, strict=True))), rel=1e-9)
     for key in [(0, 1), (0, 2), (1, 3)]:
@@ -126,29 +126,32 @@ def test_the_kernel_of_gains_has_the_bits_of_their_definition(kind, sees, weight
     sparse = np.column_stack([X[:, 0] * 60 + np.arange(N) % 60, X[:, 1:]])
     with use_backend("compiled"):
         scorer, entries, _ = scorer_of(sparse, TARGETS[kind], weight, smooth=smooth)
-        stage = scorer.start(entries).stages[0]
-        stage = replace(stage, rows=replace(stage.rows, visibility=sees))
+        working = scorer.start(entries).responses[0]
+        working = replace(working, rows=replace(working.rows, visibility=sees))
         for key in [(1, 2), (0, 2), (1, 2, 3), (0, 1, 2)]:
-            (codes, size), parts = scorer.keys.codes(key), scorer.keys.parts(key)
-            by_arrays = replace(stage, rows=replace(stage.rows, ops=load(BACKENDS["numpy"])))
-            expected = SharedSums.of(by_arrays, codes, size, parts)
+            (codes, size), members = scorer.keys.codes(key), scorer.keys.members(key)
+            by_arrays = replace(working, rows=replace(working.rows, ops=load(BACKENDS["numpy"])))
+            expected = SharedSums.of(by_arrays, codes, size, members)
             scorer.keys.forget()
-            for shared in (SharedSums.of(stage, codes, size, parts), SharedSums.of_pair(stage, *scorer.keys.pair(key))):
+            for shared in (
+                SharedSums.of(working, codes, size, members),
+                SharedSums.of_pair(working, *scorer.keys.pair(key)),
+            ):
                 assert shared.n_categories == size
                 has_rows = shared.own[:, :, 0].any(axis=0)
                 assert shared.own[:, has_rows].tobytes() == expected.own.tobytes()
-                for part, other in zip(shared.parts, expected.parts, strict=True):
-                    np.testing.assert_array_equal(part[has_rows], other)
-            for of_columns in (shared, replace(shared, parts=())):
-                of_rows = replace(expected, parts=expected.parts if of_columns.parts else ())
+                for member, other in zip(shared.members, expected.members, strict=True):
+                    np.testing.assert_array_equal(member[has_rows], other)
+            for of_columns in (shared, replace(shared, members=())):
+                of_rows = replace(expected, members=expected.members if of_columns.members else ())
                 steps = Steps.of(by_arrays, of_rows, scorer.m)
-                compiled = Steps.of(stage, of_columns, scorer.m)
+                compiled = Steps.of(working, of_columns, scorer.m)
                 np.testing.assert_array_equal(compiled.steps[:, has_rows], steps.steps)
                 assert not compiled.steps[:, ~has_rows].any()
-                for gains, surprise in (gain_of(stage, of_columns, scorer.m), (compiled.gains, compiled.surprise)):
+                for gains, surprise in (gain_of(working, of_columns, scorer.m), (compiled.gains, compiled.surprise)):
                     assert gains.tobytes() == steps.gains.tobytes()
                     assert surprise == steps.surprise
-                assert chance_of(stage, of_columns) == chance_of(by_arrays, of_rows)
+                assert chance_of(working, of_columns) == chance_of(by_arrays, of_rows)
 
 
 @pytest.mark.host
@@ -157,12 +160,12 @@ def test_offsets_start_with_the_mean_that_a_fold_sees(kind):
     y = TARGETS[kind].astype(np.float64)
     scorer, _, order = scorer_of(X, TARGETS[kind])
     y, folds = y[order], scorer.held_out.folds
-    stage = Stage.start(scorer.held_out, *scorer.outcomes[0])
+    working = WorkingResponse.start(scorer.held_out, *scorer.outcomes[0])
     for fold in range(4):
         seen = y[folds != fold]
         share = (seen.sum() + 0.5) / (len(seen) + 1)
-        expected = math.log(share / (1 - share)) if kind == "binary" else seen.mean() * 2.0**-stage.exponent
-        np.testing.assert_allclose(stage.offset[folds == fold], expected, rtol=1e-12)
+        expected = math.log(share / (1 - share)) if kind == "binary" else seen.mean() * 2.0**-working.exponent
+        np.testing.assert_allclose(working.offset[folds == fold], expected, rtol=1e-12)
 
 
 @pytest.mark.host
@@ -197,8 +200,8 @@ def test_chance_is_a_chi_square_of_what_columns_leave_over(kind):
     """In all rows at once, as a normal deviate by Wilson and Hilferty, beside a chi-square's own tail."""
     scorer, entries, order = scorer_of(X, TARGETS[kind])
     state = scorer.start(entries)
-    stage = state.stages[0]
-    offsets = [offset * 2.0**stage.exponent for offset in stage.offset.tolist()]
+    working = state.responses[0]
+    offsets = [offset * 2.0**working.exponent for offset in working.offset.tolist()]
     z, h, _ = moments_by_loop(kind, TARGETS[kind][order].tolist(), offsets, [1.0] * N)
     for key in [(0, 1), (0, 2), (1, 3)]:
         names = [tuple(row[column] for column in key) for row in X[order].tolist()]
@@ -372,7 +375,7 @@ def test_areas_are_those_of_the_offsets_in_every_fold(weight):
     larger, folds, y = scorer.add(state, (0, 2)), scorer.held_out.folds, TARGETS["binary"][order]
     w = np.ones(N) if weight is None else weight[order]
     for found in (state, larger):
-        offset = found.stages[0].offset
+        offset = found.responses[0].offset
         for fold, area in enumerate(found.score.by_fold):
             above, below = (np.flatnonzero((folds == fold) & (y == label)) for label in (1, 0))
             pairs = [

@@ -155,7 +155,7 @@ def test_columns_share_the_scheme_by_which_their_own_best_are_likeliest():
     assert repr(tuned.encoder) == repr(alone[best].encoder.set_params(cv=schemes[best]))
 
 
-def test_columns_without_names_are_named_by_place():
+def test_columns_without_names_are_named_by_position():
     tuned = ge.tune(
         ge.TargetEncoder(columns=[-1, (0, 1)]), ROWS[["city", "zip"]].to_numpy(object), SOLD, per_column=True
     )

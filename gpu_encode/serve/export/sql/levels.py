@@ -27,41 +27,41 @@ class LevelRows:
     Attributes
     ----------
     fills : list of Expression or None
-        By column: what stands in place of a null, beside a flag; None where there is no null, and NULL where there is
-        nothing else.
+        By column: the value that replaces nulls, which a flag tells; None where there is no null, and NULL where
+        there are only nulls.
     """
 
     def __init__(self, level: LevelTable, columns: Sequence[str], dialect: str, name: str) -> None:
         self.dialect, self.name = dialect, name
         self.held: dict[str, Written] = {}
         self.fills: list[Any] = []
-        for place, values in enumerate(level.values.columns):
-            self._add_values(place, values.combine_chunks(), columns[place])
+        for number, values in enumerate(level.values.columns):
+            self._add_values(number, values.combine_chunks(), columns[number])
         both = zip(zip(*level.present, strict=True), zip(*level.lacking, strict=True), strict=True)
-        # By place: what rows get that have all values of the key, and others.
-        self.answers = [self._add_answers(place, columns[-1], *answers) for place, answers in enumerate(both)]
+        # By output: what rows get that have all values of the key, and what others get.
+        self.answers = [self._add_answers(output, columns[-1], *answers) for output, answers in enumerate(both)]
 
-    def _add_values(self, place: int, values: Any, name: str) -> None:
+    def _add_values(self, number: int, values: Any, name: str) -> None:
         """Add the values of one column, nulls as some other value with a flag."""
         written, are_null = write_comparable(values, name, self.dialect), values.is_null().to_pylist()
         fill = None
         if any(are_null):
             filler = exp.convert(0) if all(are_null) else written.literals[are_null.index(False)]
             fill = exp.null() if all(are_null) else written.typed(filler.copy())
-            self.held[f"missing_{place}"] = Written([exp.convert(int(is_null)) for is_null in are_null])
+            self.held[f"missing_{number}"] = Written([exp.convert(int(is_null)) for is_null in are_null])
             both = zip(are_null, written.literals, strict=True)
             filled = [filler.copy() if is_null else one for is_null, one in both]
             written = Written(filled, None if all(are_null) else written.type)
         self.fills.append(fill)
-        self.held[f"value_{place}"] = written
+        self.held[f"value_{number}"] = written
 
-    def _add_answers(self, place: int, name: str, present: Sequence[Any], lacking: Sequence[Any]) -> tuple[Any, Any]:
+    def _add_answers(self, output: int, name: str, present: Sequence[Any], lacking: Sequence[Any]) -> tuple[Any, Any]:
         """Add one encoding or indicator, unless it is the same in all rows."""
         if is_constant(present):
             of_present = write_answers(present[:1], name, self.dialect).one()
         else:
-            self.held[f"answer_{place}"] = write_answers(present, name, self.dialect)
-            of_present = column(f"answer_{place}", self.name)
+            self.held[f"answer_{output}"] = write_answers(present, name, self.dialect)
+            of_present = column(f"answer_{output}", self.name)
         # Indicators alone differ, and these are the same in all rows of a level.
         return of_present, write_answers(lacking[:1], name, self.dialect).one() if is_constant(lacking) else of_present
 
@@ -74,7 +74,7 @@ class LevelRows:
         """Give the rows from one to another as a SELECT."""
         rows = zip(*(written.literals[start:stop] for written in self.held.values()), strict=True)
         # These are the names that SQLite gives, which takes no others.
-        names = [f"column{place + 1}" for place in range(len(self.held))]
+        names = [f"column{number + 1}" for number in range(len(self.held))]
         alias = exp.TableAlias(this=identifier("held"))
         if self.dialect != "sqlite":
             alias.set("columns", [*map(identifier, names)])

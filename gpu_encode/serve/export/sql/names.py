@@ -8,7 +8,7 @@ import sqlglot
 from sqlglot import exp
 
 # The number of a key, and of a level of it.
-Place = tuple[int, int]
+LevelIndex = tuple[int, int]
 PREFIX = "gpu_encode"
 # By dialect: what it takes of a quoted name; the others take no notice of capitals.
 TAKEN: dict[str, Callable[[str], str]] = {
@@ -84,9 +84,9 @@ def named_table(name: str, dialect: str, parameter: str) -> Any:
     return exp.Table(**parts)
 
 
-def level_table(name: Any, place: Place) -> Any:
+def level_table(name: Any, index: LevelIndex) -> Any:
     """Give the table of one level, by the beginning of the names of all."""
-    number, depth = place
+    number, depth = index
     table = name.copy()
     table.set("this", exp.to_identifier(f"{name.name}_{number}_{depth}", quoted=name.this.quoted))
     return table

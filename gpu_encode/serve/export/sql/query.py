@@ -8,7 +8,7 @@ from sqlglot import exp
 
 from gpu_encode.serve.export.sql.columns import comparable, raise_error
 from gpu_encode.serve.export.sql.levels import LevelRows, is_null, write_answers
-from gpu_encode.serve.export.sql.names import Place, column, identifier, level_table
+from gpu_encode.serve.export.sql.names import LevelIndex, column, identifier, level_table
 from gpu_encode.serve.export.tables import Answer, EncoderTables, KeyTable, LevelTable
 
 # A condition, and what is given where it holds.
@@ -34,25 +34,25 @@ class Query:
         self.tables, self.dialect, self.prefix, self.category_tables = tables, dialect, prefix, category_tables
         # By name: what is read of the table.
         self.read: dict[str, Any] = {}
-        self.levels: dict[Place, LevelRows] = {
-            place: LevelRows(level, tables.keys[place[0]].columns, dialect, f"{prefix}_{place[0]}_{place[1]}")
-            for place, level in levels_of(tables)
+        self.levels: dict[LevelIndex, LevelRows] = {
+            index: LevelRows(level, tables.keys[index[0]].columns, dialect, f"{prefix}_{index[0]}_{index[1]}")
+            for index, level in levels_of(tables)
         }
 
     def select(self, table: Any, keep: Sequence[str]) -> Any:
         """Give the query of the rows of a table."""
         answers = [answer for number in range(len(self.tables.keys)) for answer in self.answers(number)]
         outputs = [self.read_column(name) for name in keep]
-        outputs += [answers[place] for place in self.tables.order]
+        outputs += [answers[number] for number in self.tables.order]
         outputs += [self.read_column(name) for name in self.tables.passed]
         named = zip(outputs, [*keep, *self.tables.names], strict=True)
         query = exp.select(*(exp.alias_(value, identifier(name), copy=False) for value, name in named), copy=False)
         query.from_(exp.Table(this=identifier(self.prefix)), copy=False)
-        for place, rows in self.levels.items():
+        for index, rows in self.levels.items():
             held = exp.Table(this=identifier(rows.name))
             if self.category_tables is not None:
-                held = level_table(self.category_tables, place).as_(identifier(rows.name), table=True)
-            query.join(held, on=exp.and_(*self.conditions(place)), join_type="left", copy=False)
+                held = level_table(self.category_tables, index).as_(identifier(rows.name), table=True)
+            query.join(held, on=exp.and_(*self.conditions(index)), join_type="left", copy=False)
         # What is read is known now.
         read = exp.select(*(value.as_(identifier(name)) for name, value in self.read.items()))
         read.from_(table.as_(identifier(TABLE), table=True), copy=False)
@@ -71,18 +71,18 @@ class Query:
         self.read[alias] = value
         return column(alias, self.prefix)
 
-    def columns(self, place: Place) -> list[Any]:
+    def columns(self, index: LevelIndex) -> list[Any]:
         """Give what is compared with the columns of a level."""
-        number, depth = place
+        number, depth = index
         key = self.tables.keys[number]
         length = key.rule.lengths[depth - 1] if key.rule is not None and depth else None
         columns = key.levels[depth].values.columns
         return [self.read_column(name, values, length) for name, values in zip(key.columns, columns, strict=False)]
 
-    def conditions(self, place: Place) -> list[Any]:
+    def conditions(self, index: LevelIndex) -> list[Any]:
         """Give when a row is one of a level: equalities alone, by which every engine joins in one pass."""
-        rows, conditions = self.levels[place], []
-        for number, (own, fill) in enumerate(zip(self.columns(place), rows.fills, strict=True)):
+        rows, conditions = self.levels[index], []
+        for number, (own, fill) in enumerate(zip(self.columns(index), rows.fills, strict=True)):
             value = column(f"value_{number}", rows.name)
             if fill is None:
                 conditions.append(own.eq(value))
@@ -97,13 +97,13 @@ class Query:
         """Give what a row gets of a key: an expression for each of its encodings and indicators."""
         key = self.tables.keys[number]
         lacks = exp.or_(*map(is_null, self.columns((number, 0))[key.n_above :]))
-        levels = [rows for place, rows in self.levels.items() if place[0] == number]
+        levels = [rows for index, rows in self.levels.items() if index[0] == number]
         missing_first = len(key.columns) == 1 or not key.missing_is_category
         found = []
-        for place in range(width_of(key)):
-            of_unknown, if_lacking, of_missing = (self.literal(key, one, place) for one in (*key.unknown, key.missing))
-            cases = until_last([(rows.found, rows.answers[place][0]) for rows in levels], of_unknown)
-            of_lacking = until_last([(rows.found, rows.answers[place][1]) for rows in levels], if_lacking)
+        for output in range(width_of(key)):
+            of_unknown, if_lacking, of_missing = (self.literal(key, one, output) for one in (*key.unknown, key.missing))
+            cases = until_last([(rows.found, rows.answers[output][0]) for rows in levels], of_unknown)
+            of_lacking = until_last([(rows.found, rows.answers[output][1]) for rows in levels], if_lacking)
             if missing_first:
                 cases = [(lacks, of_missing), *cases]
             elif (of_lacking, if_lacking) != (cases, of_unknown):
@@ -113,12 +113,12 @@ class Query:
         if key.width is None:
             return found
         zero, one = (write_answers([value], "", self.dialect).one() for value in np.arange(2, dtype=self.tables.dtype))
-        places = [exp.EQ(this=found[0].copy(), expression=exp.convert(place)) for place in range(key.width)]
-        return [exp.case().when(place, one.copy(), copy=False).else_(zero.copy(), copy=False) for place in places]
+        are_ones = [exp.EQ(this=found[0].copy(), expression=exp.convert(code)) for code in range(key.width)]
+        return [exp.case().when(is_one, one.copy(), copy=False).else_(zero.copy(), copy=False) for is_one in are_ones]
 
-    def literal(self, key: KeyTable, answer: Answer, place: int) -> Any:
+    def literal(self, key: KeyTable, answer: Answer, output: int) -> Any:
         """Write one encoding or indicator; None where rows are refused."""
-        return None if answer is None else write_answers([answer[place]], key.columns[-1], self.dialect).one()
+        return None if answer is None else write_answers([answer[output]], key.columns[-1], self.dialect).one()
 
     def choose(self, cases: Sequence[Case], default: Any, number: int) -> Any:
         """Give the value of the first case that holds, in the order of rules that `tables` states; an error of none."""
@@ -155,8 +155,8 @@ def until_last(cases: list[Case], default: Any) -> list[Case]:
     return cases[:n_kept]
 
 
-def levels_of(tables: EncoderTables) -> Iterator[tuple[Place, LevelTable]]:
-    """Give the levels that hold categories, each with its place."""
+def levels_of(tables: EncoderTables) -> Iterator[tuple[LevelIndex, LevelTable]]:
+    """Give the levels that hold categories, each with the number of its key and its depth."""
     for number, key in enumerate(tables.keys):
         for depth, level in enumerate(key.levels):
             if len(level.values):

@@ -4,7 +4,7 @@
        , a table for each level of each key AS (its values, and what their rows get)
     SELECT an expression for each output FROM rows LEFT JOIN each level ON its values
 
-Values of a level are distinct, so that no join makes a second row of one.
+Values of a level are distinct, so no join makes two rows of one.
 """
 
 from collections.abc import Sequence
@@ -58,7 +58,7 @@ def to_sql(
     category_tables : str, optional
         Beginning of the names of tables that `to_sql_tables` made; unless given, the statement holds all categories.
     hash_key : bytes, optional
-        The statement holds `hash_values` of the values by this key in their place, and the columns of keys are these
+        The statement holds `hash_values` by this key instead of values, and the columns of keys are these
         hashes, as text.  At least 16 bytes.
 
     Returns
@@ -72,8 +72,8 @@ def to_sql(
     TypeError
         If the encodings do not follow from single keys, or the dialect lacks the kind of a key's values.
     ValueError
-        If a value or a name is one that no statement can hold, or two names are one to the dialect, as "Shop" and
-        "shop" are to all but PostgreSQL and Snowflake.  Of `hash_key` as in `to_arrow`.
+        If a value or a name is one that no statement can hold, or the dialect does not tell two names apart, as "Shop"
+        and "shop" in all but PostgreSQL and Snowflake.  Of `hash_key` as in `to_arrow`.
 
     Notes
     -----
@@ -138,9 +138,9 @@ def to_sql_tables(
     """
     tables, beginning = exportable(encoder, dialect, min_count, hash_key), named_table(name, dialect, "name")
     statements = []
-    for place, level in levels_of(tables):
-        target = level_table(beginning, place)
-        rows = LevelRows(level, tables.keys[place[0]].columns, dialect, target.name)
+    for index, level in levels_of(tables):
+        target = level_table(beginning, index)
+        rows = LevelRows(level, tables.keys[index[0]].columns, dialect, target.name)
         for start in range(0, len(level.values), INSERTED):
             some = rows.select(start, start + INSERTED)
             statements.append(
@@ -152,11 +152,11 @@ def to_sql_tables(
 
 
 def check_names(tables: EncoderTables, keep: Sequence[str], at_fit: Sequence[str], dialect: str) -> None:
-    """Raise TypeError and ValueError of columns to keep that are none, and of names that are one to the dialect."""
+    """Raise TypeError or ValueError for wrong columns to keep, and for names that the dialect does not tell apart."""
     if wrong := [name for name in keep if not isinstance(name, str)]:
         raise TypeError(f"keep takes names of columns, as text. Got {wrong[0]!r} among them.")
-    for place, name in enumerate(keep):
-        if name in keep[:place] or name in tables.names:
+    for number, name in enumerate(keep):
+        if name in keep[:number] or name in tables.names:
             where = "is the name of an output" if name in tables.names else "stands there already"
             raise ValueError(f"keep names {name!r}, which {where}. Leave it out.")
     read = [*keep, *tables.passed, *(name for key in tables.keys for name in key.columns)]
@@ -166,7 +166,7 @@ def check_names(tables: EncoderTables, keep: Sequence[str], at_fit: Sequence[str
 
 
 def exportable(encoder: Encoder, dialect: str, min_count: float, hash_key: bytes | None) -> EncoderTables:
-    """Give the tables of an encoder that SQL can follow; raises TypeError and ValueError of others."""
+    """Give the tables of an encoder that SQL can follow; raise TypeError or ValueError for others."""
     if dialect not in DIALECTS:
         raise bad_option("to_sql", "dialect", dialect, tuple(map(repr, DIALECTS)))
     tables = tables_to_leave(encoder, min_count, hash_key)
@@ -192,7 +192,7 @@ def exportable(encoder: Encoder, dialect: str, min_count: float, hash_key: bytes
 def finish(expression: Any, dialect: str) -> str:
     """Give the text of a statement."""
     text: str = expression.sql(dialect=dialect, copy=False, unsupported_level=sqlglot.ErrorLevel.RAISE)
-    # Values are written apart.
+    # Values that hold it are written in pieces; names cannot be.
     if dialect == "spark" and SUBSTITUTED in text:
         raise ValueError(f"A name holds {SUBSTITUTED!r}, where Spark puts its settings. Rename the column.")
     return text

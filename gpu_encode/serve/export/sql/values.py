@@ -1,7 +1,7 @@
 """Values as each dialect has them, exactly.
 
 Numbers, dates and times are written as text and cast, since casts of text read every digit; SQLite reads some of them
-wrongly, and divides whole numbers instead.
+wrongly, so floats are quotients of whole numbers there.
 """
 
 import math
@@ -15,7 +15,8 @@ from sqlglot import exp
 from gpu_encode.serve.export import messages
 
 DIALECTS = ("duckdb", "postgres", "bigquery", "snowflake", "spark", "sqlite")
-# The collation by which text is equal where its bytes are. Spark has none in versions before 4, and compares bytes.
+# The collation by which two texts are equal exactly where their bytes are. Spark before version 4 has none, and
+# compares bytes.
 COLLATIONS = {
     "duckdb": exp.to_identifier("C", quoted=True),
     "postgres": exp.to_identifier("C", quoted=True),
@@ -23,11 +24,11 @@ COLLATIONS = {
     "snowflake": exp.Literal.string("utf8"),
     "sqlite": exp.to_identifier("BINARY", quoted=True),
 }
-# Spark puts the values of its settings there, inside quotes as well.
+# Where Spark puts the value of a setting, inside quotes as well.
 SUBSTITUTED = "${"
 BIGINT, BINARY, DOUBLE = map(exp.DataType.build, ("BIGINT", "BINARY", "DOUBLE"))
 LARGEST_INTEGER = 2**63 - 1
-# Floats tell whole numbers below it apart from all others.
+# Floats hold every whole number below it.
 DOUBLES_END = 2**53
 MOST_DIGITS = 38
 
@@ -75,7 +76,7 @@ def write(array: Any, name: str, dialect: str) -> Written:
     TypeError
         If the dialect has no such values.
     ValueError
-        If it has not this one.
+        If the dialect cannot write one of the values.
 
     Examples
     --------
@@ -154,7 +155,7 @@ def quotient(number: float, name: str) -> Any:
         written = exp.Mul(this=written, expression=exp.Literal.number(factor))
     for factor in powers(under.bit_length() - 1):
         written = exp.Div(this=written, expression=exp.Literal.number(factor), typed=True)
-    # Of zero, too.
+    # Zero has a sign, too.
     return exp.Neg(this=exp.Paren(this=written)) if math.copysign(1.0, number) < 0 else written
 
 
@@ -247,6 +248,6 @@ def is_number(type_: Any) -> bool:
 
 
 def is_wide(numbers: Any) -> bool:
-    """Whether some of these are floats that other whole numbers are rounded to, or would be rounded themselves."""
+    """Whether some of these are so large that floats do not hold every whole number."""
     ends = pc.min_max(numbers).as_py().values()
     return any(end is not None and abs(end) >= DOUBLES_END for end in ends)

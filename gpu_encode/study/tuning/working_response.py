@@ -1,9 +1,10 @@
 """An additive model of keys, from sums alone: what a key adds to it, and how likely held-out rows are under it.
 
 The model has one number for each row, its offset: log-odds of a class, or the number that is expected.  Of each row two
-numbers are kept, as integers, so that sums are exact: the response z by which the row would have its offset moved, and
-the information h that this carries, its weight.  A category moves its rows by a step d that other folds decide; by the
-second-order expansion the likelihood of held-out rows, of sums W of h and S of h * z, rises by d * S - d * d * W / 2.
+numbers are kept, as integers, so that sums are exact.  The response z says how far the row's offset should move; the
+information h is its weight.  Both are those of iteratively reweighted least squares (IRLS) at this offset.  A category
+moves its rows by a step d that other folds decide.  Let W and S be the sums of h and of h * z over held-out rows: by
+the second-order expansion their likelihood rises by d * S - d * d * W / 2.
 """
 
 import math
@@ -16,10 +17,10 @@ from cpu_fallback.exact import Floats, Integers
 from cpu_fallback.types import Array, Codes, Layout, Rows, Window
 from gpu_encode.seam.ops import Ops
 
-WHOLE_SUMS = Layout(Window(), Window())
+INTEGER_SUMS = Layout(Window(), Window())
 # Sums of integers below 2**61 are sums of int64.
 ROOM = 61
-# Binary places of h, and of z at most.
+# Bits of h behind the binary point, and of z at most.
 INFORMATION_BITS = 24
 RESPONSE_BITS = 16
 # Log-odds of no row go further, and one step no further than this.
@@ -98,8 +99,8 @@ class HeldOut:
 
 
 @dataclass(frozen=True, eq=False)
-class Stage:
-    """One outcome and the offsets that a model has for it.
+class WorkingResponse:
+    """One outcome at the offsets that a model has for it: the working responses z of its rows, and their weights h.
 
     Parameters
     ----------
@@ -113,7 +114,7 @@ class Stage:
     response, information : int64 array (rows,)
         z and h; no h where all rows have the same.
     bits : tuple of int
-        Binary places of h and of z.
+        Bits of h and of z behind the binary point.
     largest : float
         Of all z.
     scale : float
@@ -135,7 +136,7 @@ class Stage:
     likelihood: Floats
 
     @classmethod
-    def start(cls, rows: HeldOut, values: Array, binary: bool) -> "Stage":
+    def start(cls, rows: HeldOut, values: Array, binary: bool) -> "WorkingResponse":
         """Begin with the mean of what each fold sees."""
         values = values.astype(np.float64)
         peak = float(np.abs(values).max())
@@ -151,7 +152,7 @@ class Stage:
         return cls.at(rows, binary, values, exponent, offset)
 
     @classmethod
-    def at(cls, rows: HeldOut, binary: bool, values: Floats, exponent: int, offset: Floats) -> "Stage":
+    def at(cls, rows: HeldOut, binary: bool, values: Floats, exponent: int, offset: Floats) -> "WorkingResponse":
         """Measure rows at their offsets."""
         first = INFORMATION_BITS if binary or rows.weight is not None else 0
         bits = first, min(ROOM - first - len(values).bit_length(), RESPONSE_BITS)
@@ -167,11 +168,11 @@ class Stage:
         offset = self.offset + moves[:, 0] * self.scale
         return np.clip(offset, -FARTHEST_LOG_ODDS, FARTHEST_LOG_ODDS) if self.binary else offset
 
-    def move(self, codes: Codes, steps: Floats) -> "Stage":
+    def move(self, codes: Codes, steps: Floats) -> "WorkingResponse":
         """Move the offsets of the rows, and measure them there."""
-        return Stage.at(self.rows, self.binary, self.values, self.exponent, self.moved_offset(codes, steps))
+        return WorkingResponse.at(self.rows, self.binary, self.values, self.exponent, self.moved_offset(codes, steps))
 
-    def take(self, rows: HeldOut, chosen: Array) -> "Stage":
+    def take(self, rows: HeldOut, chosen: Array) -> "WorkingResponse":
         """Give some of the rows, measured as they are among all."""
         information = None if self.information is None else self.information[chosen]
         return replace(self, rows=rows, response=self.response[chosen], information=information)
@@ -180,7 +181,7 @@ class Stage:
         """Sum h and h * z by category and fold: int64 (categories, folds, 2), with unknown and missing left out."""
         n_folds = 1 if folds is None else self.rows.n_folds
         rows = Rows(codes, None, self.response, self.information)
-        accumulators: Array = self.rows.ops.accumulate(rows, n_categories, folds, n_folds, 1, WHOLE_SUMS)
+        accumulators: Array = self.rows.ops.accumulate(rows, n_categories, folds, n_folds, 1, INTEGER_SUMS)
         return accumulators[:-2, :, 0, :]
 
     @property
@@ -218,7 +219,7 @@ def at_log_odds(
     chance = np.where(offset >= 0, high, low)
     known = high * low
     likelihood = values * offset - np.maximum(offset, 0.0) - log(1.0 + small)
-    response, information = whole((values - chance) / known, bits[1]), whole(rows.weighted(known), bits[0])
+    response, information = fixed_point((values - chance) / known, bits[1]), fixed_point(rows.weighted(known), bits[0])
     return response, information, 1.0, rows.by_fold(likelihood)
 
 
@@ -232,20 +233,20 @@ def at_numbers(
     constant = LOG_OF_TWO_PI + float(log(np.array([variance]))[0]) + 2.0 * exponent * LOG_OF_TWO
     likelihood = -0.5 * (constant * rows.weights + squares / variance)
     scale = math.sqrt(variance)
-    information = None if rows.weight is None else whole(rows.weight, bits[0])
-    return whole(errors / scale, bits[1]), information, scale, likelihood
+    information = None if rows.weight is None else fixed_point(rows.weight, bits[0])
+    return fixed_point(errors / scale, bits[1]), information, scale, likelihood
 
 
-def whole(values: Floats, places: int) -> Integers:
-    """Round numbers to so many binary places, as integers of these."""
-    return np.rint(values * 2.0**places).astype(np.int64)
+def fixed_point(values: Floats, bits: int) -> Integers:
+    """Round numbers to multiples of 2**-bits, and give these as integers."""
+    return np.rint(values * 2.0**bits).astype(np.int64)
 
 
 def sum_by_code(ops: Ops, values: Floats, codes: Codes, n_codes: int) -> Floats:
     """Sum numbers of rows by code, on the host, on a grid that is as fine as an int64 holds the sums."""
     peak = float(np.abs(values).max())
-    places = min(ROOM - len(values).bit_length() - int(np.frexp(peak)[1]), FINEST)
-    whole = np.rint(values * 2.0**places).astype(np.int64)
-    sums = ops.accumulate(Rows(codes, None, whole), n_codes, None, 1, 1, WHOLE_SUMS)
-    totals: Floats = ops.to_host(sums[:n_codes, 0, 0, 1]).astype(np.float64) * 2.0**-places
+    bits = min(ROOM - len(values).bit_length() - int(np.frexp(peak)[1]), FINEST)
+    rows = Rows(codes, None, fixed_point(values, bits))
+    sums = ops.accumulate(rows, n_codes, None, 1, 1, INTEGER_SUMS)
+    totals: Floats = ops.to_host(sums[:n_codes, 0, 0, 1]).astype(np.float64) * 2.0**-bits
     return totals

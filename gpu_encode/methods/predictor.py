@@ -1,0 +1,50 @@
+"""What classifiers and regressors of `methods` share: how categories are read, and how scores become classes."""
+
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils import Tags
+
+from cpu_fallback.types import Array
+from gpu_encode.encoders.base import Encoder, accept_categories
+from gpu_encode.words.annotations import Table
+
+
+class Predictor(BaseEstimator):
+    """A classifier or regressor that takes categories."""
+
+    def _publish_encoder(self, encoder: Encoder) -> None:
+        """Keep the fitted encoder that reads rows, and what scikit-learn reads off an estimator."""
+        self.encoder_: Any = encoder
+        self.n_features_in_ = encoder.n_features_in_
+        if hasattr(encoder, "feature_names_in_"):
+            self.feature_names_in_ = encoder.feature_names_in_
+        elif hasattr(self, "feature_names_in_"):
+            del self.feature_names_in_
+
+    def __sklearn_tags__(self) -> Tags:
+        return accept_categories(super().__sklearn_tags__())
+
+
+class ScoringClassifier(ClassifierMixin):
+    """A classifier that scores classes; subclasses say how."""
+
+    classes_: Array
+
+    def predict(self, X: Table) -> Array:
+        """Give the class of the highest score; of equal ones the first.
+
+        Parameters
+        ----------
+        X : table of shape (n_rows, n_columns)
+            Rows, in the columns of fit.
+
+        Returns
+        -------
+        ndarray of shape (n_rows,)
+        """
+        scores = self.decision_function(X)
+        chosen = (scores > 0).astype(np.intp) if scores.ndim == 1 else scores.argmax(axis=1)
+        labels: Array = self.classes_[chosen]
+        return labels

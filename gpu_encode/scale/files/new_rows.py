@@ -1,0 +1,288 @@
+"""New rows of files: encoded by a fitted encoder or a folder of tables, or compared with the rows of training."""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+from pyarrow import parquet
+from pyarrow.dataset import Dataset
+from sklearn.utils.validation import check_is_fitted
+
+from gpu_encode import storage
+from gpu_encode.encoders.base import Encoder
+from gpu_encode.fitting.drift import RowCounts
+from gpu_encode.fitting.model import unseen_counted, warn_of_share
+from gpu_encode.scale import messages
+from gpu_encode.scale.files import memory
+from gpu_encode.scale.files.disk_tables import CategoryFiles, bytes_of_category, number_of_buckets, placing
+from gpu_encode.scale.files.encoding import check_encoder, plain_output
+from gpu_encode.scale.files.look_up import Joined, distinct_rows
+from gpu_encode.scale.files.run import Options, Run, Summary, open_destination
+from gpu_encode.scale.files.source import Chunk, Size, Source, open_source, with_columns
+from gpu_encode.scale.files.staging import describe_fitted, is_describable
+from gpu_encode.seam import devices
+from gpu_encode.words.annotations import ArrowStream, FilePath, LazyFrame
+from gpu_encode.words.progress import Teller
+
+# Copies of a new row's values that exist while the values are told apart, hashed and spilled.
+VALUES_AT_WORK = 3
+
+
+def transform_dataset(
+    source: FilePath | Sequence[FilePath] | Dataset | LazyFrame | ArrowStream,
+    destination: FilePath,
+    encoder: Encoder | FilePath,
+    *,
+    missing_text: Sequence[str] = (),
+    memory_limit: int | str | None = None,
+    compression: str | None = None,
+    overwrite: bool = False,
+    resume: bool = False,
+    progress: bool | Teller | None = None,
+) -> Summary:
+    r"""Encode new rows of files of any size with a fitted encoder, in one pass.
+
+    Parameters
+    ----------
+    source, destination
+        As in `encode_dataset`.
+    encoder : TargetEncoder or path
+        Fitted; columns that it never saw pass through, last.  Or what `encode_dataset` saved as `model`: a file, or a
+        folder of tables, which stay on disk.
+    missing_text, memory_limit, compression, overwrite, resume, progress
+        As in `encode_dataset`.
+
+    Returns
+    -------
+    Summary
+
+    Raises
+    ------
+    ValueError, TypeError, OSError
+        As in `encode_dataset`, and if a fitted column is missing.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> import pyarrow
+    >>> from gpu_encode import TargetEncoder, transform_dataset
+    >>> encoder = TargetEncoder(smooth=0.0).fit(pyarrow.table({"city": ["Bonn", "Lima"]}), [0, 1])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     _ = Path(folder, "new.csv").write_text("city\nLima\nOslo\n")
+    ...     summary = transform_dataset(f"{folder}/new.csv", f"{folder}/encoded.csv", encoder)
+    ...     Path(folder, "encoded.csv").read_text().split()
+    ['"city"', '1', '0.5']
+    """
+    options = Options(memory.limit_of(memory_limit), compression, overwrite, resume, progress)
+    if isinstance(encoder, (str, PathLike)):
+        if is_table(encoder):
+            saved = SavedEncodings(Path(encoder))
+            return run_joining(open_source(source, missing_text, saved.text), destination, saved, options)
+        encoder = storage.load(encoder)
+    return run_transforming(open_source(source, missing_text, fitted_text(encoder)), destination, encoder, options)
+
+
+@devices.explain_memory()
+def run_transforming(rows: Source, destination: Any, encoder: Any, options: Options) -> Summary:
+    """Do what `transform_dataset` does with an encoder."""
+    output = open_destination(rows, destination, options)
+    fitted = set(encoder.feature_names_in_)
+    features = [name for name in rows.schema.names if name in fitted]
+    others = [name for name in rows.schema.names if name not in fitted]
+    require_columns(encoder, rows.schema.names)
+    plain, model = plain_output(encoder), encoder._model
+    needed = {model.feature_names[position] for position in model.selection.needed}
+
+    def encode_table(table: Any) -> Any:
+        return with_columns(plain.transform(table.select(features)), table.select(others))
+
+    empty = encode_table(rows.schema.empty_table())
+    output.check_types(empty.schema)
+    describable = is_describable([rule.statistic for rule in model.rules], options.resume)
+    with Run.start(rows, output, options, describable) as run, unseen_counted() as unseen:
+        size = run.size(rows.schema.names, len(model.keys), empty.num_columns)
+        choices = describe_fitted(encoder) if describable else {}
+        run.begin(choices, lambda: {"part_rows": size.rows})
+        run.write(needed, empty, lambda chunk: encode_table(chunk.table), size)
+        run.staging.publish()
+    return summary_of(run, unseen)
+
+
+def summary_of(run: Run, unseen: Counter[str]) -> Summary:
+    """Give the summary of a run over new rows; warns of values that fit has not seen."""
+    for name, n_rows in unseen.items():
+        warn_of_share(name, n_rows, run.encoded)
+    return run.summary(+unseen)
+
+
+def is_table(path: str | PathLike[str]) -> bool:
+    """Whether a path is a folder of encodings."""
+    return Path(path, "joined").is_dir()
+
+
+class SavedEncodings:
+    """A folder of the encodings of new rows.
+
+    Parameters
+    ----------
+    path : path
+    """
+
+    def __init__(self, path: str | Path) -> None:
+        self._path, self.joined = Path(path), Joined.read(str(path))
+        self.files = sorted((self._path / "encodings").glob("*.parquet"))
+        if not self.files:
+            raise FileNotFoundError(f"{str(path)!r} is no folder of encodings: there is no encodings/*.parquet in it.")
+        self.no_lines = parquet.read_schema(self.files[0]).empty_table()
+        self.n_categories = sum(parquet.read_metadata(file).num_rows for file in self.files)
+
+    @property
+    def text(self) -> list[str]:
+        """Columns that were text in training."""
+        schema = self.no_lines.schema
+        named = [pair for key in self.joined.keys for pair in zip(key.columns, key.stored, strict=True)]
+        return sorted({name for name, stored in named if pa.types.is_string(schema.field(stored).type)})
+
+    def describe(self) -> dict[str, Any]:
+        """Describe the folder, so that a later run can tell it from others."""
+        states = [path.stat() for path in [*self.files, *sorted((self._path / "joined").glob("*.parquet"))]]
+        return {"the folder of encodings": [[state.st_size, state.st_mtime_ns] for state in states]}
+
+
+@devices.explain_memory()
+def run_joining(rows: Source, destination: Any, saved: SavedEncodings, options: Options) -> Summary:
+    """Do what `transform_dataset` does with a folder of encodings."""
+    output = open_destination(rows, destination, options)
+    joined, names = saved.joined, rows.schema.names
+    others = joined.beside_new(names)
+    kind, no_rows = pa.from_numpy_dtype(joined.dtype), rows.schema.empty_table()
+    encoded = pa.schema([(name, kind) for name in joined.outputs]).empty_table()
+    empty = with_columns(encoded, no_rows.select(others))
+    output.check_types(empty.schema)
+    with Run.start(rows, output, options, True) as run, unseen_counted() as unseen:
+        size = run.size(names, len(joined.keys), empty.num_columns)
+        run.begin(saved.describe(), lambda: {"part_rows": size.rows})
+        files = look_up_rows(run, saved, size)
+
+        def encode_rows(chunk: Chunk) -> Any:
+            return with_columns(files.encodings_of(chunk.first_row, chunk.table.num_rows), chunk.table.select(others))
+
+        run.write({name for key in joined.keys for name in key.columns}, empty, encode_rows, size)
+        run.staging.publish()
+    return summary_of(run, unseen)
+
+
+def look_up_rows(run: Run, saved: SavedEncodings, size: Size) -> CategoryFiles:
+    """Look all rows up in a folder of encodings, bucket by bucket."""
+    joined = saved.joined
+    number = number_of_buckets(saved.n_categories, bytes_of_category(run, joined, 0), run.options.limit)
+    folder = run.staging.partial / "categories"
+    files = CategoryFiles(joined, folder, number, size.rows, run.progress.advance)
+    columns = sorted({name for key in joined.keys for name in key.columns})
+    files.add_encodings(saved.files)
+    # Counted as if each value were an output of 8 bytes.
+    at_work = int(VALUES_AT_WORK * run.bytes_of_row(columns) / 8)
+    with run.reading("measuring", columns, run.size(columns, len(joined.keys), at_work)) as chunks:
+        for chunk in chunks:
+            with run.timed("measuring"):
+                for entry, key in enumerate(joined.keys):
+                    files.add(entry, distinct_rows(chunk.table, key), chunk.first_row, None)
+            del chunk
+    with placing(run, joined):
+        files.look_up(saved.no_lines)
+    run.bytes_spilled = files.n_bytes
+    return files
+
+
+def require_columns(encoder: Any, names: Sequence[str]) -> None:
+    """Refuse rows that lack a column that the encoder reads or passes through."""
+    model = encoder._model
+    selection = model.selection
+    for position in sorted({*selection.needed, *selection.passed, *selection.dates} - {*selection.optional}):
+        if model.feature_names[position] not in names:
+            raise messages.no_such_column("the encoder", model.feature_names[position], names)
+
+
+def fitted_text(encoder: Any) -> list[str]:
+    """Return the columns that were text in training: a CSV file does not tell 02138 from 2138."""
+    check_encoder(encoder)
+    check_is_fitted(encoder, "_model")
+    model = encoder._model
+    if model.feature_names is None:
+        raise ValueError(
+            "The encoder was fitted on an array without column names, and files have names: fit it on a table, or call "
+            "its transform on arrays."
+        )
+    return [
+        model.feature_names[position]
+        for key in model.keys
+        for position, vocabulary in zip(key.entry.columns, key.vocabularies, strict=True)
+        if vocabulary.kind == "text"
+    ]
+
+
+def drift_dataset(
+    source: FilePath | Sequence[FilePath] | Dataset | LazyFrame | ArrowStream,
+    encoder: Encoder,
+    *,
+    missing_text: Sequence[str] = (),
+    memory_limit: int | str | None = None,
+) -> list[dict[str, str | int | float]]:
+    r"""Compare files of any size with the rows from which an encoder has learned, in one pass.
+
+    Parameters
+    ----------
+    source, missing_text, memory_limit
+        As in `encode_dataset`.
+    encoder : TargetEncoder
+        Fitted; columns that it never saw are not read.
+
+    Returns
+    -------
+    list of dict
+        What the encoder's method `drift` gives.
+
+    Raises
+    ------
+    ValueError, TypeError, OSError
+        As in `drift`, and as in `transform_dataset`.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> import pyarrow
+    >>> from gpu_encode import CountEncoder, drift_dataset
+    >>> encoder = CountEncoder().fit(pyarrow.table({"city": ["Bonn", "Lima"]}))
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     _ = Path(folder, "new.csv").write_text("city\nLima\nOslo\n")
+    ...     (row,) = drift_dataset(f"{folder}/new.csv", encoder)
+    >>> row["rows"], row["unknown"]
+    (2, 0.5)
+    """
+    model, limit = encoder._counted(), memory.limit_of(memory_limit)
+    rows = open_source(source, missing_text, fitted_text(encoder))
+    require_columns(encoder, rows.schema.names)
+    read = [name for name in rows.schema.names if name in (model.feature_names or ())]
+    counts = RowCounts()
+    with rows.naming_rows():
+        for table in tables_of(rows, read, limit, len(model.keys)):
+            counts += encoder._count_rows(table.select(read))
+            memory.release()
+    return counts.beside(model)
+
+
+def tables_of(rows: Source, columns: Sequence[str], limit: int, n_keys: int) -> Iterator[Any]:
+    """Give all rows, a part at a time; a query gives its own parts."""
+    if rows.stream is not None:
+        yield from rows.stream.tables()
+        return
+    row_bytes = rows.row_bytes()
+    n_bytes = max(1.0, sum(row_bytes[name] for name in columns))
+    size = memory.chunk_size(limit, memory.PassBytes(n_bytes, len(columns), n_keys, n_rows=rows.n_rows))
+    for chunk in rows.chunks(columns, size):
+        yield chunk.table

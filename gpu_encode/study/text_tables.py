@@ -1,0 +1,15 @@
+"""Tables of text, as results show themselves."""
+
+from collections.abc import Sequence
+
+
+def lay_out(rows: Sequence[Sequence[str]]) -> list[str]:
+    """Give rows of text as lines, whose columns stand below each other.
+
+    Examples
+    --------
+    >>> lay_out([("key", "score"), ("city", "0.5")])
+    ['key   score', 'city  0.5']
+    """
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return ["  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)).rstrip() for row in rows]
