@@ -153,7 +153,7 @@ class KeyColumns(NamedTuple):
 
     Parameters
     ----------
-    codes : uint8, uint16 or int32 array (columns, rows)
+    codes : uint8 or int32 array (columns, rows)
         Not negative; a missing value is the last code of its column.
     sizes : list of int
         Codes of each column, the missing one among them.

@@ -130,9 +130,7 @@ def number_columns(keys: Sequence[BatchKey]) -> KeyColumns:
                 codes.append(column)
                 sizes.append(len(vocabulary) + 1)
         members.append(tuple(position[name] for name in entry.members))
-    most = max(sizes)
-    dtype = np.uint8 if most <= 1 << 8 else np.uint16 if most <= 1 << 16 else np.int32
-    matrix = np.empty((len(codes), len(codes[0])), dtype)
+    matrix = np.empty((len(codes), len(codes[0])), np.uint8 if max(sizes) <= 1 << 8 else np.int32)
     for line, column, size in zip(matrix, codes, sizes, strict=True):
         # A missing value is -1.
         np.copyto(line, column, casting="unsafe")

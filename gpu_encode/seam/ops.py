@@ -162,6 +162,22 @@ class FusedOps(Protocol):
     `fitting.ordered.SequentialScan`.
     """
 
+    def encode_keys_by_fold(
+        self,
+        keys: KeyColumns,
+        rows: FoldedClasses,
+        rule: FusedRule,
+        population: PopulationMoments,
+        exact: Ratio | None,
+        out: KeyEncodings,
+        /,
+    ) -> tuple[list[KeyCounts], int]:
+        """Write the training encodings of many keys by fold, and count the rows that new rows see of each.
+
+        Its definition is `encode_categories` and `gather` for one key after the other.  The number says how many
+        encodings the type of `out` cannot hold.
+        """
+
     def number_in_order(self, values: Array, /) -> tuple[Array, Array]:
         """Give the code (int32) of each whole number, counted as they are first seen, and the first row of each."""
 
