@@ -68,9 +68,9 @@ def calls() -> Iterator[Call]:
         import_module(f"gpu_encode.{guest}.warm_up").calls(keys, targets[0]) for guest in GUESTS
     )
     # Many keys together, of columns whose codes take one byte, or four.
-    for size, dtype in product((100, N_ROWS), ("float64", "float32")):
-        columns = np.column_stack([np.arange(N_ROWS) % (size - number) for number in range(8)])
-        yield partial(fit_and_encode, TargetEncoder(dtype=dtype), columns, targets[0])
+    wide = [np.column_stack([np.arange(N_ROWS) % (size - number) for number in range(8)]) for size in (100, N_ROWS)]
+    together = [TargetEncoder(dtype=dtype) for dtype in ("float64", "float32")]
+    yield from (partial(fit_and_encode, *call) for call in product(together, wide, targets[:1]))
     codes = np.zeros((2, 3), np.int32)
     yield partial(load(COMPILED).sum_agreements, codes, codes, np.ones((3, 1), np.int64))
 

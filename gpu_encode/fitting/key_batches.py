@@ -13,8 +13,7 @@ from gpu_encode.formulas.encoding_rule import SeenSums
 from gpu_encode.schemes.plans import FoldPlan, Plan
 from gpu_encode.seam.ops import host
 from gpu_encode.sums.category_sums import CategorySums, DeferredSums, NarrowCounts
-from gpu_encode.tables.categories.keys import JointCodes
-from gpu_encode.tables.categories.tuples import LaterTuples
+from gpu_encode.tables.categories.keys import JointCodes, LaterTuples
 
 # With more cells than these to look through, the rows of a key are numbered.
 CELLS_PER_ROW, FEW_CELLS = 4, 1 << 16

@@ -411,7 +411,7 @@ class Parameters:
         # Keys that are encoded alike have one rule.
         made: dict[tuple[int, int, str], EncodingRule] = {}
         for entry, (own, missing) in enumerate(zip(self.of_each_key(selection, frame), policies, strict=True)):
-            statistic = own.statistic.of_entry(entry)
+            statistic = own.statistic.of_key(entry)
             alike = id(own), id(statistic), missing
             if alike not in made:
                 made[alike] = EncodingRule(

@@ -24,8 +24,8 @@ from gpu_encode.sums.decay import add_earlier_block, seen_from
 from gpu_encode.sums.distributions import Distribution
 from gpu_encode.sums.moments import Moments
 from gpu_encode.sums.targets import MANY_CLASSES, backend_for, check_room
+from gpu_encode.tables.categories.hierarchy import Level
 from gpu_encode.tables.categories.keys import CategoryIndex, Columns, JointCodes, all_present
-from gpu_encode.tables.categories.levels import Level
 from gpu_encode.tables.categories.vocabulary import FactorizedColumn, Vocabulary
 from gpu_encode.words.notices import warn
 

@@ -1,5 +1,7 @@
 """How often a category occurs."""
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from cpu_fallback.elementary import log
@@ -11,6 +13,7 @@ from gpu_encode.words.errors.parameters import check_option
 KINDS = ("count", "frequency", "log")
 
 
+@dataclass(eq=False, repr=False)
 class Counts(Statistic):
     """Summed weight n of a category: as it is, over the weight N of all that is visible, or log(1 + n).
 
@@ -19,8 +22,7 @@ class Counts(Statistic):
     kind : {"count", "frequency", "log"}, default="count"
     """
 
-    def __init__(self, kind: str = "count") -> None:
-        self.kind = kind
+    kind: str = "count"
 
     def check(self) -> None:
         """Raise ValueError for an unknown kind."""

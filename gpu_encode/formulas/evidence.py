@@ -1,6 +1,7 @@
 """How much more of the rows of one label than of the others are of a category."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import NamedTuple, Self
 
@@ -17,6 +18,7 @@ from gpu_encode.words.errors.parameters import check_number
 MOST, FINEST = 2.0**53, 1 << 10
 
 
+@dataclass(eq=False, repr=False)
 class Evidence(Statistic):
     """Weight of evidence: log(p / q), p and q the category's shares of the rows with a label and of all others.
 
@@ -32,8 +34,7 @@ class Evidence(Statistic):
 
     needs = Needs(totals=True, others=True, target_kinds=("binary", "multiclass"))
 
-    def __init__(self, regularization: float = 1.0) -> None:
-        self.regularization = regularization
+    regularization: float = 1.0
 
     def check(self) -> None:
         """Raise ValueError for a regularization out of range."""

@@ -1,6 +1,7 @@
 """The step that gradient boosting takes for a category: its gradients over its hessians, and the order that follows."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -21,6 +22,7 @@ OWNER = "GradientEncoder"
 OUTPUTS = ("ratio", "order")
 
 
+@dataclass(eq=False, repr=False)
 class GradientRatios(Statistic):
     """G / (H + lambda), with G and H the summed gradients and hessians of a category; or its rank by that.
 
@@ -33,9 +35,8 @@ class GradientRatios(Statistic):
 
     asked_by = "output"
 
-    def __init__(self, output: str = "ratio", regularization: float = 10.0) -> None:
-        self.output = output
-        self.regularization = regularization
+    output: str = "ratio"
+    regularization: float = 10.0
 
     @property
     def needs(self) -> Needs:

@@ -1,5 +1,7 @@
 """What is kept of an encoder that hashes values: its parameters, and nothing of any row."""
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from cpu_fallback.exact import Floats
@@ -10,6 +12,7 @@ from gpu_encode.words.errors.parameters import check_count, check_option
 LARGEST_SEED = (1 << 32) - 1
 
 
+@dataclass(eq=False, repr=False)
 class Hashes(Statistic):
     """Hashed values, which follow from no sums: a table of their encodings holds zeros.
 
@@ -23,13 +26,10 @@ class Hashes(Statistic):
 
     needs = Needs(sums=False)
 
-    def __init__(
-        self, n_components: int = 8, alternate_sign: bool = False, per_column: bool = False, seed: int = 0
-    ) -> None:
-        self.n_components = n_components
-        self.alternate_sign = alternate_sign
-        self.per_column = per_column
-        self.seed = seed
+    n_components: int = 8
+    alternate_sign: bool = False
+    per_column: bool = False
+    seed: int = 0
 
     def check(self) -> None:
         """Raise ValueError for parameters out of range."""

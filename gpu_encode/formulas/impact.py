@@ -1,6 +1,6 @@
 """How far a category lies from all rows, how far its rows lie apart, and how often it occurs."""
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -20,6 +20,7 @@ OWNER = "ImpactEncoder"
 LEAST_VARIANCE = 1e-3
 
 
+@dataclass(eq=False, repr=False)
 class Impact(Statistic):
     """Parts of vtreat's treatment of a category, a column each.
 
@@ -28,9 +29,8 @@ class Impact(Statistic):
     parts : sequence of str, default=("impact", "deviation", "prevalence")
     """
 
-    def __init__(self, smoothing: Smoothing, parts: Any = ("impact", "deviation", "prevalence")) -> None:
-        self.smoothing = smoothing
-        self.parts = parts
+    smoothing: Smoothing
+    parts: Any = ("impact", "deviation", "prevalence")
 
     @property
     def needs(self) -> Needs:

@@ -1,6 +1,7 @@
 """Which categories get a column, as the user asked for it."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from cpu_fallback.exact import Floats
@@ -14,6 +15,7 @@ UNKNOWN_POLICIES = ("error", "ignore", "infrequent_if_exist", "warn")
 MISSING_POLICIES = ("category", "zero", "error")
 
 
+@dataclass(eq=False, repr=False)
 class OneHot(Statistic):
     """Summed weight n of a category, by which columns are given out, and the rules by which they are.
 
@@ -25,19 +27,11 @@ class OneHot(Statistic):
     handle_missing : {"category", "zero", "error"}, default="category"
     """
 
-    def __init__(
-        self,
-        drop: Any = None,
-        min_frequency: Any = None,
-        max_categories: int | None = None,
-        handle_unknown: str = "error",
-        handle_missing: str = "category",
-    ) -> None:
-        self.drop = drop
-        self.min_frequency = min_frequency
-        self.max_categories = max_categories
-        self.handle_unknown = handle_unknown
-        self.handle_missing = handle_missing
+    drop: Any = None
+    min_frequency: Any = None
+    max_categories: int | None = None
+    handle_unknown: str = "error"
+    handle_missing: str = "category"
 
     def check(self) -> None:
         """Raise ValueError for unknown options and numbers out of range."""

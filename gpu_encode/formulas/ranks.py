@@ -1,5 +1,6 @@
 """The rank of a category among all others, in one of several orders."""
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -21,6 +22,7 @@ PURPOSE = 5
 NAN = float("nan")
 
 
+@dataclass(eq=False, repr=False)
 class Ranks(Statistic):
     """Rank of a category among those with visible rows, or among all that were listed.
 
@@ -52,29 +54,16 @@ class Ranks(Statistic):
     needs = Needs(table=True)
     asked_by = "order"
 
-    def __init__(
-        self,
-        order: str = "value",
-        n_draws: int = 1,
-        seed: int = 0,
-        unknown: float | None = None,
-        missing: float = NAN,
-        min_frequency: Any = None,
-        max_categories: int | None = None,
-        listed: bool = False,
-        dtype: str = "float64",
-        place: int = 0,
-    ) -> None:
-        self.order = order
-        self.n_draws = n_draws
-        self.seed = seed
-        self.unknown = unknown
-        self.missing = missing
-        self.min_frequency = min_frequency
-        self.max_categories = max_categories
-        self.listed = listed
-        self.dtype = dtype
-        self.place = place
+    order: str = "value"
+    n_draws: int = 1
+    seed: int = 0
+    unknown: float | None = None
+    missing: float = NAN
+    min_frequency: Any = None
+    max_categories: int | None = None
+    listed: bool = False
+    dtype: str = "float64"
+    place: int = 0
 
     def check(self) -> None:
         """Raise ValueError for an unknown order, a type that is none of numbers, and numbers out of range."""
@@ -89,7 +78,7 @@ class Ranks(Statistic):
         check_count(owner, "random_state", self.seed, low=0)
         check_rule(owner, self.min_frequency, self.max_categories)
 
-    def of_entry(self, number: int) -> "Ranks":
+    def of_key(self, number: int) -> "Ranks":
         """Give the ranks of one column; all but random ones are the same for every column."""
         return Ranks(**self.get_params(deep=False) | {"place": number}) if self.order == "random" else self
 

@@ -9,6 +9,7 @@ have not and cancel, within k ulp of the larger of its two terms.  Each class sa
 2**-1022 of the other's may count for less, or for nothing.
 """
 
+from dataclasses import dataclass
 from numbers import Real
 from types import MappingProxyType
 from typing import Any, Literal
@@ -60,6 +61,7 @@ class NoSmoothing(Smoothing):
         return np.ones_like(visible.n), np.zeros_like(visible.n)
 
 
+@dataclass(eq=False, repr=False)
 class MEstimate(Smoothing):
     """m-estimate: (s + m * mu) / (n + m), so that lam = n / (n + m), rounded once.
 
@@ -85,8 +87,7 @@ class MEstimate(Smoothing):
 
     needs = Needs(digits=True)
 
-    def __init__(self, m: float = 10.0) -> None:
-        self.m = m
+    m: float = 10.0
 
     def check(self) -> None:
         """Raise ValueError for a negative m."""
@@ -108,6 +109,7 @@ class MEstimate(Smoothing):
         return visible.n, np.full_like(visible.n, float(self.m))
 
 
+@dataclass(eq=False, repr=False)
 class Sigmoid(Smoothing):
     """Sigmoid: lam = 1 / (1 + exp(-(n - k) / f)); the encoding lies within 8 + 3 * abs(n - k) / f ulp.
 
@@ -131,9 +133,8 @@ class Sigmoid(Smoothing):
     [2.25]
     """
 
-    def __init__(self, k: float = 20.0, f: float = 10.0) -> None:
-        self.k = k
-        self.f = f
+    k: float = 20.0
+    f: float = 10.0
 
     def check(self) -> None:
         """Raise ValueError for a negative k or an f that is not above zero."""
@@ -145,6 +146,7 @@ class Sigmoid(Smoothing):
         return np.ones_like(visible.n), exp(-((visible.n - float(self.k)) / float(self.f)))
 
 
+@dataclass(eq=False, repr=False)
 class EmpiricalBayes(Smoothing):
     """Empirical Bayes: lam = n * tau2 / (sigma2 + n * tau2), sigma2 the category's own variance.
 
@@ -187,9 +189,8 @@ class EmpiricalBayes(Smoothing):
 
     parameters_before = MappingProxyType({"pooled": False})
 
-    def __init__(self, tau: Literal["total", "between", "anova"] = "total", pooled: bool = False) -> None:
-        self.tau = tau
-        self.pooled = pooled
+    tau: Literal["total", "between", "anova"] = "total"
+    pooled: bool = False
 
     @property
     def needs(self) -> Needs:
@@ -228,6 +229,7 @@ class EmpiricalBayes(Smoothing):
         return one_and_ratio(sigma2, tau2.times(visible.n))
 
 
+@dataclass(eq=False, repr=False)
 class JamesStein(Smoothing):
     """James-Stein: one weight for all categories, from how far their means lie apart.
 
@@ -258,8 +260,7 @@ class JamesStein(Smoothing):
 
     needs = Needs(squares=True, sample_variances=True, categories=True)
 
-    def __init__(self, model: Literal["pooled", "independent"] = "pooled") -> None:
-        self.model = model
+    model: Literal["pooled", "independent"] = "pooled"
 
     def check(self) -> None:
         """Raise ValueError for an unknown model."""

@@ -77,7 +77,7 @@ class Statistic(BaseEstimator):
         """What the user asked for to get it, for messages: a class of that name, or a parameter of the encoder."""
         return type(self).__name__ if self.asked_by is None else f"{self.asked_by}={getattr(self, self.asked_by)!r}"
 
-    def of_entry(self, number: int) -> "Statistic":
+    def of_key(self, number: int) -> "Statistic":
         """Give the statistic of one key, by its number; the same for all, unless overridden."""
         return self
 

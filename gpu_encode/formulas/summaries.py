@@ -1,6 +1,7 @@
 """The statistics of `StatisticEncoder`: those that follow from sums, and those that follow from sorted values."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import chain, takewhile
 from typing import Any
 
@@ -42,6 +43,7 @@ OneStatistic = str | tuple[str, float] | Callable[..., object]
 Statistics = Sequence[OneStatistic] | Mapping[Key, Mapping[Column, Sequence[OneStatistic]]]
 
 
+@dataclass(eq=False, repr=False)
 class Summaries(Statistic):
     """Statistics of each category, a column each.
 
@@ -63,23 +65,14 @@ class Summaries(Statistic):
         Statistics that the sums of the target serve, of which these are some; None for its own.
     """
 
-    def __init__(
-        self,
-        statistics: Any = ("mean",),
-        ddof: int = 1,
-        of_columns: bool = False,
-        pairs: Any = None,
-        entry: int | None = None,
-        summed: Any = None,
-    ) -> None:
-        self.statistics = statistics
-        self.ddof = ddof
-        self.of_columns = of_columns
-        self.pairs = pairs
-        self.entry = entry
-        self.summed = summed
+    statistics: Any = ("mean",)
+    ddof: int = 1
+    of_columns: bool = False
+    pairs: Any = None
+    entry: int | None = None
+    summed: Any = None
 
-    def of_entry(self, number: int) -> "Summaries":
+    def of_key(self, number: int) -> "Summaries":
         """Give the statistics of one key."""
         return Summaries(**self.get_params(deep=False) | {"entry": number}) if self.pairs is not None else self
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import KW_ONLY, dataclass
 from datetime import timedelta
 from fractions import Fraction
 from math import ceil, log, log1p
@@ -79,6 +80,7 @@ class Greedy(Scheme):
         return all_rows()
 
 
+@dataclass(eq=False, repr=False)
 class KFold(Scheme):
     """Every row sees all folds but its own.
 
@@ -144,22 +146,13 @@ class KFold(Scheme):
 
     parameters_before = MappingProxyType({"by": None})
 
-    def __init__(
-        self,
-        n_splits: int = 5,
-        *,
-        by: Column | Sequence[Column] | None = None,
-        order: Literal["random", "contiguous", "interleaved"] = "random",
-        stratify: bool = False,
-        blow_up: bool = False,
-        random_state: Seed = 0,
-    ) -> None:
-        self.n_splits = n_splits
-        self.by = by
-        self.order = order
-        self.stratify = stratify
-        self.blow_up = blow_up
-        self.random_state = random_state
+    n_splits: int = 5
+    _: KW_ONLY
+    by: Column | Sequence[Column] | None = None
+    order: Literal["random", "contiguous", "interleaved"] = "random"
+    stratify: bool = False
+    blow_up: bool = False
+    random_state: Seed = 0
 
     def check(self) -> None:
         """Raise ValueError for parameters out of range."""
@@ -241,6 +234,7 @@ def _empty_folds(by: object, fold: int, n_splits: int) -> ValueError:
     )
 
 
+@dataclass(eq=False, repr=False)
 class GroupKFold(Scheme):
     """Folds that never split a group: a row sees no row of its own group.
 
@@ -263,10 +257,10 @@ class GroupKFold(Scheme):
     [5.0, 5.0, 1.75, 1.75]
     """
 
-    def __init__(self, n_splits: int = 5, *, groups: Column | None = None, random_state: Seed = 0) -> None:
-        self.n_splits = n_splits
-        self.groups = groups
-        self.random_state = random_state
+    n_splits: int = 5
+    _: KW_ONLY
+    groups: Column | None = None
+    random_state: Seed = 0
 
     def check(self) -> None:
         """Raise ValueError for parameters out of range."""
@@ -288,6 +282,7 @@ class GroupKFold(Scheme):
         return all_but_own(ByValue(self.groups, "groups", fold_of_group), self.n_splits)
 
 
+@dataclass(eq=False, repr=False)
 class TimeFolds(Scheme):
     """Folds in order of time; a row sees earlier folds only.
 
@@ -332,20 +327,12 @@ class TimeFolds(Scheme):
 
     parameters_before = MappingProxyType({"half_life": None, "window": None})
 
-    def __init__(
-        self,
-        n_splits: int = 5,
-        *,
-        time: Column,
-        gap: int = 0,
-        half_life: float | timedelta | np.timedelta64 | str | None = None,
-        window: float | timedelta | np.timedelta64 | str | None = None,
-    ) -> None:
-        self.n_splits = n_splits
-        self.time = time
-        self.gap = gap
-        self.half_life = half_life
-        self.window = window
+    n_splits: int = 5
+    _: KW_ONLY
+    time: Column
+    gap: int = 0
+    half_life: float | timedelta | np.timedelta64 | str | None = None
+    window: float | timedelta | np.timedelta64 | str | None = None
 
     @property
     def by_age(self) -> bool:
@@ -384,6 +371,7 @@ class TimeFolds(Scheme):
         return folds_by_age(self.time, firsts, steps, begins, np.searchsorted(fold_of, present - self.gap))
 
 
+@dataclass(eq=False, repr=False)
 class Holdout(Scheme):
     """Training rows see a calibration subset, calibration rows the rest, new rows the calibration subset.
 
@@ -423,20 +411,12 @@ class Holdout(Scheme):
 
     parameters_before = MappingProxyType({"mask": None, "new_rows": "calibration", "calibration_rows": "other"})
 
-    def __init__(
-        self,
-        fraction: float = 0.3,
-        *,
-        mask: Column | Vector | None = None,
-        new_rows: Literal["calibration", "all"] = "calibration",
-        calibration_rows: Literal["other", "nan"] = "other",
-        random_state: Seed = 0,
-    ) -> None:
-        self.fraction = fraction
-        self.mask = mask
-        self.new_rows = new_rows
-        self.calibration_rows = calibration_rows
-        self.random_state = random_state
+    fraction: float = 0.3
+    _: KW_ONLY
+    mask: Column | Vector | None = None
+    new_rows: Literal["calibration", "all"] = "calibration"
+    calibration_rows: Literal["other", "nan"] = "other"
+    random_state: Seed = 0
 
     def _share(self) -> Fraction:
         return Fraction(self.fraction).limit_denominator(FINEST_FRACTION)
@@ -495,11 +475,11 @@ class Holdout(Scheme):
         return folds
 
 
+@dataclass(eq=False, repr=False)
 class FoldNumbers(Scheme):
     """Fold numbers that the user brings: a column of X or an array."""
 
-    def __init__(self, folds: Any) -> None:
-        self.folds = folds
+    folds: Any
 
     def reads(self) -> list[tuple[Any, str]]:
         """Give the fold numbers."""
@@ -515,11 +495,11 @@ class FoldNumbers(Scheme):
         return all_but_own(ByValue(self.folds, "fold numbers", np.arange(n_folds, dtype=np.int32)), n_folds)
 
 
+@dataclass(eq=False, repr=False)
 class Splits(Scheme):
     """A scikit-learn splitter, or an iterable of (training rows, test rows)."""
 
-    def __init__(self, cv: Any) -> None:
-        self.cv = cv
+    cv: Any
 
     def by_row_number(self) -> Scheme | None:
         """Give a scheme with the same folds that needs only the number of rows; None if there is no such scheme."""

@@ -1,5 +1,6 @@
 """Schemes in which every row sees rows of its own: all others, or those before it."""
 
+from dataclasses import KW_ONLY, dataclass
 from datetime import timedelta
 from numbers import Integral, Real
 from types import MappingProxyType
@@ -56,6 +57,7 @@ class LeaveOneOut(Scheme):
         return LeaveOneOutPlan()
 
 
+@dataclass(eq=False, repr=False)
 class Ordered(Scheme):
     """Every row sees the rows before it: in a random order, in time or as they stand (CatBoost's ordered statistics).
 
@@ -124,28 +126,16 @@ class Ordered(Scheme):
 
     parameters_before = MappingProxyType({"block": 1, "half_life": None, "window": None})
 
-    def __init__(
-        self,
-        n_permutations: int = 1,
-        *,
-        time: Column | None = None,
-        average: bool = True,
-        burn_in: float = 0,
-        random_state: Seed = 0,
-        shuffle: bool = True,
-        block: int | Literal["auto"] = 1,
-        half_life: float | timedelta | np.timedelta64 | str | None = None,
-        window: float | timedelta | np.timedelta64 | str | None = None,
-    ) -> None:
-        self.n_permutations = n_permutations
-        self.time = time
-        self.average = average
-        self.burn_in = burn_in
-        self.random_state = random_state
-        self.shuffle = shuffle
-        self.block = block
-        self.half_life = half_life
-        self.window = window
+    n_permutations: int = 1
+    _: KW_ONLY
+    time: Column | None = None
+    average: bool = True
+    burn_in: float = 0
+    random_state: Seed = 0
+    shuffle: bool = True
+    block: int | Literal["auto"] = 1
+    half_life: float | timedelta | np.timedelta64 | str | None = None
+    window: float | timedelta | np.timedelta64 | str | None = None
 
     @property
     def by_age(self) -> bool:

@@ -16,7 +16,19 @@ from cpu_fallback.exact import MomentArrays, Ratio
 from cpu_fallback.fused_rules import Blend, FusedRule, PopulationMoments, Written
 from cpu_fallback.memory import Order
 from cpu_fallback.row_numbers import FoldPattern, Permutation
-from cpu_fallback.types import MISSING, Array, Carry, Folds, Layout, Rows, SumsByNumber
+from cpu_fallback.types import (
+    MISSING,
+    Array,
+    Carry,
+    FoldedClasses,
+    Folds,
+    KeyColumns,
+    KeyCounts,
+    KeyEncodings,
+    Layout,
+    Rows,
+    SumsByNumber,
+)
 from gpu_encode.seam import compilation, devices
 from gpu_encode.seam.loading import LOADING
 from gpu_encode.words.errors.parameters import check_option

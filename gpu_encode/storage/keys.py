@@ -1,4 +1,4 @@
-"""Entries and their categories as JSON and arrays, and back."""
+"""Keys and their categories as JSON and arrays, and back."""
 
 from dataclasses import replace
 from typing import Any
@@ -11,8 +11,7 @@ from gpu_encode.storage.archive import Reader, Writer
 from gpu_encode.storage.json_fields import pair, read_counts, read_field, read_list
 from gpu_encode.storage.parameters import decode, decode_array, encode, encode_array
 from gpu_encode.tables.categories.hierarchy import Derived
-from gpu_encode.tables.categories.keys import CategoryIndex, KeySpec
-from gpu_encode.tables.categories.tuples import Tuples, code_missing
+from gpu_encode.tables.categories.keys import CategoryIndex, KeySpec, Tuples, code_missing
 from gpu_encode.tables.categories.vocabulary import Vocabulary
 
 STORED = (pa.bool_(), pa.int64(), pa.uint64(), pa.float64(), pa.large_string(), pa.large_binary())
@@ -20,8 +19,8 @@ STORED = (pa.bool_(), pa.int64(), pa.uint64(), pa.float64(), pa.large_string(), 
 OBJECT_BYTES = 100
 
 
-def describe_entry(entry: KeySpec, writer: Writer) -> dict[str, Any]:
-    """Give one thing to encode as JSON."""
+def describe_spec(entry: KeySpec, writer: Writer) -> dict[str, Any]:
+    """Give what a key is made of as JSON."""
     return {
         "name": entry.name,
         "members": list(entry.members),
@@ -31,7 +30,7 @@ def describe_entry(entry: KeySpec, writer: Writer) -> dict[str, Any]:
 
 
 def describe_key(key: CategoryIndex, writer: Writer) -> dict[str, Any]:
-    """Give the categories of an entry as JSON."""
+    """Give the categories of a key as JSON."""
     return {
         "vocabularies": [{"array": writer.add(values.to_arrow()), **values.metadata()} for values in key.vocabularies],
         "members": None if key.tuples is None else encode_array(key.tuples.members, writer),
@@ -40,8 +39,8 @@ def describe_key(key: CategoryIndex, writer: Writer) -> dict[str, Any]:
     }
 
 
-def read_entry(document: dict[str, Any], n_features: int, reader: Reader) -> KeySpec:
-    """Read one thing to encode."""
+def read_spec(document: dict[str, Any], n_features: int, reader: Reader) -> KeySpec:
+    """Read what a key is made of."""
     members, above = (tuple(read_counts(document, name, 0, n_features - 1)) for name in ("members", "above"))
     rule = decode(read_field(document, "rule", dict, None), reader)
     entry = KeySpec(read_field(document, "name", str), members, above, rule)
@@ -55,7 +54,7 @@ def read_entry(document: dict[str, Any], n_features: int, reader: Reader) -> Key
 
 
 def read_key(document: dict[str, Any], entry: KeySpec, reader: Reader) -> CategoryIndex:
-    """Read the categories of an entry."""
+    """Read the categories of a key."""
     per_column = pair(entry.columns, read_list(document, "vocabularies", dict))
     vocabularies = [read_vocabulary(described, reader) for _, described in per_column]
     described = read_field(document, "members", dict, None)

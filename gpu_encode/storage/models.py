@@ -17,14 +17,13 @@ from gpu_encode.formulas.scales import check_scale
 from gpu_encode.formulas.statistic import Statistic
 from gpu_encode.storage.archive import Reader, Writer
 from gpu_encode.storage.json_fields import pair, read_count, read_counts, read_field, read_list, read_option
-from gpu_encode.storage.keys import describe_entry, describe_key, read_entry, read_key, read_vocabulary
+from gpu_encode.storage.keys import describe_key, describe_spec, read_key, read_spec, read_vocabulary
 from gpu_encode.storage.parameters import decode, decode_array, encode, encode_array
 from gpu_encode.sums.category_sums import CategorySums, SumSpec
 from gpu_encode.sums.distributions import Distribution
 from gpu_encode.sums.pairs import PairSums
 from gpu_encode.sums.targets import KINDS, LABELLED, NO_TARGET, UNDECIDED, counted_classes
-from gpu_encode.tables.categories.keys import CategoryIndex
-from gpu_encode.tables.categories.tuples import code_missing
+from gpu_encode.tables.categories.keys import CategoryIndex, code_missing
 from gpu_encode.tables.categories.vocabulary import Vocabulary
 
 LARGEST = 1 << 31
@@ -53,7 +52,7 @@ def describe(model: Model, writer: Writer) -> dict[str, Any]:
     return {
         "n_features": model.n_features,
         "feature_names": model.feature_names,
-        "entries": [describe_entry(entry, writer) for entry in selection.entries],
+        "entries": [describe_spec(entry, writer) for entry in selection.entries],
         "passed": selection.passed,
         "training_only": selection.training_only,
         "everything": selection.everything,
@@ -234,7 +233,7 @@ def read_names(document: Any, name: str, n_features: int) -> list[str] | None:
 
 
 def check_alike(statistics: list[list[CategorySums]]) -> None:
-    """Raise ValueError unless all entries have the same outputs."""
+    """Raise ValueError unless all keys have the same outputs."""
     outputs = {tuple((sums.n_views, sums.spec.first_output) for sums in entry) for entry in statistics}
     views = {view for entry in outputs for view, _ in entry}
     if len(outputs) != 1 or len(views) != 1 or 0 in views:
@@ -255,7 +254,7 @@ def check_dates(
 
 def read_selection(document: dict[str, Any], n_features: int, reader: Reader) -> Selection:
     """Read which columns are encoded."""
-    entries = [read_entry(entry, n_features, reader) for entry in read_list(document, "entries", dict)]
+    entries = [read_spec(entry, n_features, reader) for entry in read_list(document, "entries", dict)]
     passed, training_only = (read_counts(document, name, 0, n_features - 1) for name in ("passed", "training_only"))
     pairs = [read_pair(pair, len(entries)) for pair in document.get("pairs", [])]
     others = read_count(document, "others", 0, len(entries) - 1) if pairs else 0
@@ -311,7 +310,7 @@ def read_rule(document: dict[str, Any], reader: Reader) -> EncodingRule:
 
 
 def read_sums(document: Any, key: CategoryIndex, info: TargetInfo, rule: EncodingRule, reader: Reader) -> CategorySums:
-    """Read the sums of one entry and target."""
+    """Read the sums of one key and target."""
     layout = read_layout(document)
     powers = [power for _, power, _ in layout.measures()]
     counts_only = info.kind not in ("continuous", UNDECIDED)

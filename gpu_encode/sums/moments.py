@@ -316,7 +316,7 @@ class CategoryMoments:
         return CategoryMoments(*sums)
 
     def at(self, indices: Integers) -> "CategoryMoments":
-        """Pick entries along the first axis."""
+        """Pick by index along the first axis."""
         return CategoryMoments(*(Limbs(part.digits[indices], part.low) for part in self.parts))
 
     def changed(self, added: "CategoryMoments", removed: "CategoryMoments") -> "CategoryMoments":

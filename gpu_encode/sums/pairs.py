@@ -12,8 +12,7 @@ from cpu_fallback.types import MISSING, Array, Codes, Layout, Rows
 from gpu_encode.seam.ops import Ops, host
 from gpu_encode.sums.category_sums import CategorySums, SumSpec
 from gpu_encode.sums.moments import Moments
-from gpu_encode.tables.categories.keys import CategoryIndex
-from gpu_encode.tables.categories.tuples import code_missing
+from gpu_encode.tables.categories.keys import CategoryIndex, code_missing
 
 # Pairs of categories that are counted in a table of all of them, where they are no more than rows or than this.
 FEW_CELLS = 1 << 16

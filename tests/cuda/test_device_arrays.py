@@ -20,7 +20,7 @@ from gpu_encode import (
     Sigmoid,
     TargetEncoder,
 )
-from gpu_encode.tables.categories import tuples
+from gpu_encode.tables.categories import keys
 from tests.cases import STRATIFIED, fold_schemes, ordered_schemes
 from tests.family.drawn import quietly
 
@@ -249,8 +249,8 @@ def test_integers_that_codes_would_round(xp):
 def test_combinations_of_a_joint_key_stay_on_the_device_until_asked_for(xp, monkeypatch):
     # Of a short range the host knows the keys at once.
     monkeypatch.setattr(import_module("gpu_encode.cuda.categories"), "SHORT_INDEX", 0)
-    asked, own = [], tuples.on_host
-    monkeypatch.setattr(tuples, "on_host", lambda keys: asked.append(keys) or own(keys))
+    asked, own = [], keys.on_host
+    monkeypatch.setattr(keys, "on_host", lambda held: asked.append(held) or own(held))
     here, there = (encoder(device=device, cv=KFold(3), columns=[(0, 1, 2)]) for device in ("cpu", "auto"))
     found = there.fit_transform(xp.asarray(X), xp.asarray(QUANTITY))
     assert asked == []

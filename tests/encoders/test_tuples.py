@@ -7,9 +7,8 @@ import pytest
 
 from gpu_encode import KFold, TargetEncoder, load
 from gpu_encode.seam.ops import resolve
-from gpu_encode.tables.categories import tuples
-from gpu_encode.tables.categories.keys import CategoryIndex, KeySpec
-from gpu_encode.tables.categories.tuples import Tuples
+from gpu_encode.tables.categories import keys
+from gpu_encode.tables.categories.keys import CategoryIndex, KeySpec, Tuples
 from gpu_encode.tables.frames import read
 from tests.bits import assert_same_bits
 
@@ -44,8 +43,8 @@ def asked(monkeypatch):
     """What has been made of what, by name."""
     calls = []
     for name in ("split_keys", "join_values"):
-        own = getattr(tuples, name)
-        monkeypatch.setattr(tuples, name, lambda *given, own=own, name=name: calls.append(name) or own(*given))
+        own = getattr(keys, name)
+        monkeypatch.setattr(keys, name, lambda *given, own=own, name=name: calls.append(name) or own(*given))
     return calls
 
 

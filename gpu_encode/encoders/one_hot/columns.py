@@ -25,8 +25,8 @@ INFREQUENT = "infrequent_sklearn"
 
 
 @dataclass(frozen=True, eq=False)
-class EntryColumns:
-    """Columns of one entry.
+class KeyColumns:
+    """Columns of one key.
 
     Parameters
     ----------
@@ -39,7 +39,7 @@ class EntryColumns:
     rare : bool array (n_categories,)
         Which of them share the last column.
     all_columns : int array (n_categories,)
-        Column of each category, among those of the entry, before any is dropped.
+        Column of each category, among those of the key, before any is dropped.
     dropped : int, optional
         Which of these columns is dropped.
     """
@@ -68,7 +68,7 @@ class EntryColumns:
 
     @property
     def columns(self) -> NDArray[np.int64]:
-        """Column of each category among those of the entry; `ZERO` where it is dropped."""
+        """Column of each category among those of the key; `ZERO` where it is dropped."""
         if self.dropped is None:
             return self.all_columns
         return np.where(self.all_columns == self.dropped, ZERO, self.all_columns - (self.all_columns > self.dropped))
@@ -92,17 +92,17 @@ class EntryColumns:
 
 @dataclass(frozen=True, eq=False)
 class OneHotColumns:
-    """Columns of all entries, side by side.
+    """Columns of all keys, side by side.
 
     Parameters
     ----------
     statistic : OneHot
         What the user asked for at fit.
     drops : bool
-        Whether categories are to be dropped, of some entry.
+        Whether categories are to be dropped, of some key.
     """
 
-    entries: list[EntryColumns]
+    by_key: list[KeyColumns]
     statistic: OneHot
     drops: bool
 
@@ -112,18 +112,18 @@ class OneHotColumns:
         statistic = model.rules[0].statistic
         assert isinstance(statistic, OneHot)
         drops = drops_of(model)
-        entries = [
-            entry_columns(key, per_target[0], label, statistic)
+        by_key = [
+            columns_of_key(key, per_target[0], label, statistic)
             for key, per_target, label in zip(model.keys, model.statistics, labels_of(model), strict=True)
         ]
-        dropped = dropped_columns(entries, model.keys, drops)
-        entries = [replace(entry, dropped=column) for entry, column in zip(entries, dropped, strict=True)]
-        return cls(entries, statistic, any(drop is not None for drop in drops))
+        dropped = dropped_columns(by_key, model.keys, drops)
+        by_key = [replace(of_key, dropped=column) for of_key, column in zip(by_key, dropped, strict=True)]
+        return cls(by_key, statistic, any(drop is not None for drop in drops))
 
     @property
     def starts(self) -> list[int]:
-        """First column of each entry; the last is the number of all columns."""
-        return [int(start) for start in np.cumsum([0, *(entry.width for entry in self.entries)])]
+        """First column of each key; the last is the number of all columns."""
+        return [int(start) for start in np.cumsum([0, *(of_key.width for of_key in self.by_key)])]
 
     @property
     def n_columns(self) -> int:
@@ -132,34 +132,34 @@ class OneHotColumns:
 
     def table(self, number: int, n_categories: int, dtype: Any) -> Codes:
         """Column among all columns by a category's code: `ZERO` where it has none, UNKNOWN where it is none."""
-        entry, start = self.entries[number], self.starts[number]
+        of_key, start = self.by_key[number], self.starts[number]
         table = np.full(n_categories + 2, UNKNOWN, dtype)
-        table[entry.rows] = np.where(entry.columns < 0, ZERO, entry.columns + start)
+        table[of_key.rows] = np.where(of_key.columns < 0, ZERO, of_key.columns + start)
         if self.statistic.handle_missing == "zero":
             table[MISSING] = ZERO
         return table
 
     def column_of_unknown(self, number: int) -> int:
         """Give the column of a value that is no category; `ZERO` where it has none."""
-        entry = self.entries[number]
-        if not (self.statistic.unknown_is_infrequent and entry.has_rare):
+        of_key = self.by_key[number]
+        if not (self.statistic.unknown_is_infrequent and of_key.has_rare):
             return ZERO
-        column = int(entry.columns[np.flatnonzero(entry.rare)[0]])
+        column = int(of_key.columns[np.flatnonzero(of_key.rare)[0]])
         return ZERO if column < 0 else column + self.starts[number]
 
     def names(self, inputs: list[str], combine: Callable[[str, Any], str]) -> list[str]:
-        """Names of all columns; `inputs` are the entries' names."""
+        """Names of all columns; `inputs` are the names of the keys."""
         return [
             combine(name, value)
-            for name, entry in zip(inputs, self.entries, strict=True)
-            for value in entry.kept_labels()
+            for name, of_key in zip(inputs, self.by_key, strict=True)
+            for value in of_key.kept_labels()
         ]
 
 
 def labels_of(model: Model) -> list[Any]:
-    """Columns of X that make up each entry, as named in messages."""
+    """Columns of X that make up each key, as named in messages."""
     names: list[Any] = [*(model.feature_names or range(model.n_features))]
-    members = [tuple(names[position] for position in entry.members) for entry in model.selection.entries]
+    members = [tuple(names[position] for position in spec.members) for spec in model.selection.entries]
     return [labels[0] if len(labels) == 1 else labels for labels in members]
 
 
@@ -171,8 +171,8 @@ def weights_of(statistics: CategorySums) -> tuple[Floats, float]:
     return weights[:, 0], float(total[0])
 
 
-def entry_columns(key: CategoryIndex, statistics: CategorySums, label: Any, statistic: OneHot) -> EntryColumns:
-    """Give out the columns of one entry."""
+def columns_of_key(key: CategoryIndex, statistics: CategorySums, label: Any, statistic: OneHot) -> KeyColumns:
+    """Give out the columns of one key."""
     weights, total = weights_of(statistics)
     if statistic.handle_missing == "error" and weights[MISSING] > 0:
         raise ValueError(
@@ -192,11 +192,11 @@ def entry_columns(key: CategoryIndex, statistics: CategorySums, label: Any, stat
     rows, values = rows[counted], values[counted]
     rare = find_infrequent(weights[rows], total, statistic.min_frequency, statistic.max_categories)
     all_columns = np.where(rare, len(rare) - int(rare.sum()), np.cumsum(~rare) - 1)
-    return EntryColumns(label, rows, values, rare, all_columns)
+    return KeyColumns(label, rows, values, rare, all_columns)
 
 
 def drops_of(model: Model) -> list[Any]:
-    """Give what each entry drops: None, the name of a rule, or a tuple of one category."""
+    """Give what each key drops: None, the name of a rule, or a tuple of one category."""
     drops = [cast(OneHot, rule.statistic).drop for rule in model.rules]
     if not isinstance(listed := drops[0], list):
         return drops
@@ -208,26 +208,26 @@ def drops_of(model: Model) -> list[Any]:
     return [(category,) for category in listed]
 
 
-def dropped_columns(entries: list[EntryColumns], keys: list[CategoryIndex], drops: list[Any]) -> list[int | None]:
-    """Which of its columns each entry drops."""
+def dropped_columns(by_key: list[KeyColumns], keys: list[CategoryIndex], drops: list[Any]) -> list[int | None]:
+    """Which of its columns each key drops."""
     columns: list[int | None] = []
     absent = []
-    for entry, key, drop in zip(entries, keys, drops, strict=True):
+    for of_key, key, drop in zip(by_key, keys, drops, strict=True):
         if not isinstance(drop, tuple):
-            drops_first = {"first": entry.full_width > 0, "if_binary": entry.full_width == 2}
+            drops_first = {"first": of_key.full_width > 0, "if_binary": of_key.full_width == 2}
             columns.append(0 if drops_first.get(drop) else None)
             continue
         [value] = drop
-        position = np.flatnonzero(entry.rows == row_of(key, value))
+        position = np.flatnonzero(of_key.rows == row_of(key, value))
         if not len(position):
-            absent.append((entry.label, value, other_kind(key, value)))
-        elif entry.rare[position[0]]:
+            absent.append((of_key.label, value, other_kind(key, value)))
+        elif of_key.rare[position[0]]:
             raise ValueError(
-                f"Unable to drop category {value!r} from feature {entry.label!r} because it is infrequent. Drop a "
+                f"Unable to drop category {value!r} from feature {of_key.label!r} because it is infrequent. Drop a "
                 "frequent one, or none."
             )
         else:
-            columns.append(int(entry.all_columns[position[0]]))
+            columns.append(int(of_key.all_columns[position[0]]))
     if absent:
         raise _drops_not_found(absent)
     return columns

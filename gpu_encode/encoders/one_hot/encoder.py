@@ -195,7 +195,7 @@ class OneHotEncoder(Encoder):
     @property
     def categories_(self) -> list[Array]:
         """Values of each encoded column, a missing value last; tuples for joint keys."""
-        return [entry.values for entry in self._columns.entries]
+        return [of_key.values for of_key in self._columns.by_key]
 
     @property
     def drop_idx_(self) -> Array | None:
@@ -203,17 +203,17 @@ class OneHotEncoder(Encoder):
         columns = self._columns
         if not columns.drops:
             return None
-        return np.array([entry.drop_index for entry in columns.entries], dtype=object)
+        return np.array([of_key.drop_index for of_key in columns.by_key], dtype=object)
 
     @property
     def infrequent_categories_(self) -> list[Array | None]:
         """Infrequent categories of each encoded column."""
-        return [entry.values[entry.rare] if entry.has_rare else None for entry in self._columns.entries]
+        return [of_key.values[of_key.rare] if of_key.has_rare else None for of_key in self._columns.by_key]
 
     @property
     def encodings_(self) -> list[Array]:
         """Number of each category's column, counted within its column of X; -1 where it is dropped."""
-        return [entry.columns for entry in self._columns.entries]
+        return [of_key.columns for of_key in self._columns.by_key]
 
     @property
     def _output_type(self) -> np.dtype[Any]:

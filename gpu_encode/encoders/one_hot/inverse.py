@@ -8,13 +8,13 @@ from scipy import sparse
 from sklearn.utils import check_array
 
 from cpu_fallback.types import Array
-from gpu_encode.encoders.one_hot.columns import EntryColumns, OneHotColumns
+from gpu_encode.encoders.one_hot.columns import KeyColumns, OneHotColumns
 from gpu_encode.seam import devices
 from gpu_encode.words.errors.tables import check_number_of_codes
 
 
 def original(columns: OneHotColumns, X: Any) -> Array:
-    """Category of each row and entry: (rows, entries).
+    """Category of each row and key: (rows, keys).
 
     Parameters
     ----------
@@ -27,19 +27,19 @@ def original(columns: OneHotColumns, X: Any) -> Array:
     """
     check_number_of_codes(columns.n_columns, X)
     X = check_array(on_host(X), accept_sparse="csr", ensure_min_samples=0, ensure_min_features=0)
-    labels = [entry.labels() for entry in columns.entries]
+    labels = [of_key.labels() for of_key in columns.by_key]
     values = np.empty((X.shape[0], len(labels)), common_type(labels))
     unknown: dict[int, NDArray[np.bool_]] = {}
-    for number, (entry, start) in enumerate(zip(columns.entries, columns.starts, strict=False)):
-        if entry.width:
-            largest, zeros = largest_column(X, start, start + entry.width)
-            values[:, number] = entry.kept_labels()[largest]
+    for number, (of_key, start) in enumerate(zip(columns.by_key, columns.starts, strict=False)):
+        if of_key.width:
+            largest, zeros = largest_column(X, start, start + of_key.width)
+            values[:, number] = of_key.kept_labels()[largest]
         else:
             zeros = np.full(X.shape[0], True)
-        if entry.dropped is not None:
-            values[zeros, number] = labels[number][[entry.dropped]]
+        if of_key.dropped is not None:
+            values[zeros, number] = labels[number][[of_key.dropped]]
         elif zeros.any():
-            if not may_be_zeros(columns, entry):
+            if not may_be_zeros(columns, of_key):
                 raise ValueError(
                     f"Samples {np.flatnonzero(zeros)} can not be inverted when drop=None and handle_unknown='error' "
                     "because they contain all zeros"
@@ -52,12 +52,12 @@ def original(columns: OneHotColumns, X: Any) -> Array:
     return values
 
 
-def may_be_zeros(columns: OneHotColumns, entry: EntryColumns) -> bool:
+def may_be_zeros(columns: OneHotColumns, of_key: KeyColumns) -> bool:
     """Whether a row may be all zero where no category is dropped."""
     statistic = columns.statistic
     if statistic.handle_missing == "zero" or statistic.handle_unknown == "ignore":
         return True
-    return statistic.unknown_is_infrequent and not entry.has_rare
+    return statistic.unknown_is_infrequent and not of_key.has_rare
 
 
 def on_host(X: Any) -> Any:

@@ -200,12 +200,12 @@ class OrdinalEncoder(Encoder):
     @property
     def infrequent_categories_(self) -> list[Array | None]:
         """Infrequent values of each encoded column, None where there are none."""
-        entries = inverses_of(self._fitted())
-        if not entries[0].statistic.pools:
+        inverses = inverses_of(self._fitted())
+        if not inverses[0].statistic.pools:
             raise AttributeError("infrequent_categories_ is there where min_frequency or max_categories is set.")
         return [
-            categories_as_numpy(entry.key)[: len(entry.rare)][entry.rare] if entry.rare.any() else None
-            for entry in entries
+            categories_as_numpy(inverse.key)[: len(inverse.rare)][inverse.rare] if inverse.rare.any() else None
+            for inverse in inverses
         ]
 
     def inverse_transform(self, X: Table) -> Array:
@@ -234,51 +234,51 @@ class OrdinalEncoder(Encoder):
         [['oak', 3], ['elm', 5]]
         """
         model = self._fitted()
-        entries = inverses_of(model)
-        check_number_of_codes(sum(entry.n_columns for entry in entries), X)
+        inverses = inverses_of(model)
+        check_number_of_codes(sum(inverse.n_columns for inverse in inverses), X)
         codes = check_array(X, dtype="numeric", ensure_all_finite="allow-nan")
         values = self.categories_
         kinds = [categories.dtype for categories in values]
         plain = len(set(kinds)) == 1 or all(kind.kind in "biuf" for kind in kinds)
         dtype = np.result_type(*kinds) if plain else np.dtype(object)
-        if any(entry.statistic.unknown is not None or entry.rare.any() for entry in entries):
+        if any(inverse.statistic.unknown is not None or inverse.rare.any() for inverse in inverses):
             dtype = np.dtype(object)
-        originals, column = np.empty((len(codes), len(entries)), dtype), 0
-        for number, (entry, words) in enumerate(zip(entries, values, strict=True)):
-            originals[:, number] = entry.values_of(codes[:, column].astype(np.float64), words, dtype)
-            column += entry.n_columns
+        originals, column = np.empty((len(codes), len(inverses)), dtype), 0
+        for number, (inverse, words) in enumerate(zip(inverses, values, strict=True)):
+            originals[:, number] = inverse.values_of(codes[:, column].astype(np.float64), words, dtype)
+            column += inverse.n_columns
         return originals
 
     def _check_model(self, model: Model) -> None:
         """Raise ValueError for codes that two things would share, or that the type cannot hold."""
         super()._check_model(model)
-        entries = inverses_of(model)
-        dtype, unknown = np.dtype(entries[0].statistic.dtype), entries[0].statistic.unknown
-        for entry in entries:
-            if unknown is not None and 0 <= unknown < entry.n_codes:
+        inverses = inverses_of(model)
+        dtype, unknown = np.dtype(inverses[0].statistic.dtype), inverses[0].statistic.unknown
+        for inverse in inverses:
+            if unknown is not None and 0 <= unknown < inverse.n_codes:
                 raise ValueError(
                     f"The used value for unknown_value {int(unknown)} is one of the values already used for encoding "
-                    f"the seen categories. Column {entry.name!r} uses 0 to {entry.n_codes - 1}: choose -1, or another "
-                    "number outside."
+                    f"the seen categories. Column {inverse.name!r} uses 0 to {inverse.n_codes - 1}: choose -1, or "
+                    "another number outside."
                 )
-        missing = [entry for entry in entries if entry.key.has_missing]
-        value, labels = entries[0].statistic.missing, model.feature_names or range(model.n_features)
+        missing = [inverse for inverse in inverses if inverse.key.has_missing]
+        value, labels = inverses[0].statistic.missing, model.feature_names or range(model.n_features)
         if missing and dtype.kind != "f" and np.isnan(value):
-            columns = [labels[entry.key.entry.members[0]] for entry in missing]
+            columns = [labels[inverse.key.entry.members[0]] for inverse in missing]
             raise ValueError(
                 f"There are missing values in features {columns}. For OrdinalEncoder to encode missing values with "
                 f"dtype: {self.dtype}, set encoded_missing_value to a non-nan value, or set dtype to a float"
             )
-        if taken := [labels[entry.key.entry.members[0]] for entry in missing if 0 <= value < entry.n_codes]:
+        if taken := [labels[inverse.key.entry.members[0]] for inverse in missing if 0 <= value < inverse.n_codes]:
             raise ValueError(
                 f"encoded_missing_value ({int(value)}) is already used to encode a known category in features: "
                 f"{list(taken)}. Choose -1, or another number outside of their codes."
             )
-        for entry in entries:
-            if len(entry.beyond):
+        for inverse in inverses:
+            if len(inverse.beyond):
                 raise ValueError(
-                    f"Column {entry.name!r} needs the code {int(entry.beyond.min())}, which {dtype.name} cannot hold. "
-                    "Choose a wider dtype."
+                    f"Column {inverse.name!r} needs the code {int(inverse.beyond.min())}, which {dtype.name} cannot "
+                    "hold. Choose a wider dtype."
                 )
 
     def _finish(self, model: Model, arrays: list[Array]) -> list[Any]:

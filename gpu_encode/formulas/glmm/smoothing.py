@@ -1,5 +1,6 @@
 """The random-intercept model as a smoothing: nothing to tune, and single rows are shrunk too."""
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from gpu_encode.seam.ops import Ops
 
 
+@dataclass(eq=False, repr=False)
 class GLMM(Smoothing):
     """Generalized linear mixed model: categories differ from a common value by effects drawn from a normal law.
 
@@ -51,8 +53,7 @@ class GLMM(Smoothing):
 
     needs = Needs(squares=True, table=True)
 
-    def __init__(self, points: int = 1) -> None:
-        self.points = points
+    points: int = 1
 
     def check(self) -> None:
         """Raise ValueError unless there are 1 to 100 points."""

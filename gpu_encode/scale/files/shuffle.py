@@ -38,7 +38,7 @@ from gpu_encode.seam.ops import host
 from gpu_encode.sums.category_sums import CategorySums, DigitSpan, SumSpec, join_layouts
 from gpu_encode.tables import frames
 from gpu_encode.tables.categories.hashes import hash_categories
-from gpu_encode.tables.categories.tuples import Tuples
+from gpu_encode.tables.categories.keys import Tuples
 
 # Folds are likely to have other seeds: with the same seed, hashes would leave buckets empty.
 SEED = 0x9E3779B97F4A7C15
