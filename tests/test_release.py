@@ -2,6 +2,7 @@
 
 import os
 import re
+import shlex
 import tomllib
 from pathlib import Path
 
@@ -55,7 +56,7 @@ def test_workflows_call_what_exists():
     assert len(commands) >= 6
     targets = re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE)
     for command in commands:
-        program, *words = re.sub(r"\$\{\{.*?\}\}", "expression", command).split()
+        program, *words = shlex.split(re.sub(r"\$\{\{.*?\}\}", "expression", command))
         if program == "make":
             assert {word for word in words if "=" not in word} <= {*targets}, command
         else:

@@ -15,6 +15,8 @@ from sklearn.model_selection import StratifiedKFold
 import gpu_encode as ge
 from gpu_encode.schemes.folds import FOLD_COLUMN_OF_KNOWN
 from tests.cases import SMOOTHINGS
+from tests.family.members import AMOUNT, ROWS, same, with_holes
+from tests.scale.parts.in_parts import encoded_in_parts, parts_of
 
 pytestmark = [pytest.mark.host, pytest.mark.filterwarnings("ignore::UserWarning")]
 N = 60
@@ -253,3 +255,12 @@ def test_refusals():
     mixed = pd.Series([*Y[:-1], "maybe"], dtype=object)
     with pytest.raises(ValueError, match="'maybe' in row 59"):
         encoder(3, missing_target="keep").fit(X, mixed)
+
+
+def test_rows_without_a_target_count_for_no_value_in_parts():
+    def make():
+        return ge.StatisticEncoder(["median", "nunique"], cv=ge.LeaveOneOut(), columns=["city"], missing_target="keep")
+
+    y = with_holes(AMOUNT)
+    parts = encoded_in_parts(make(), parts_of(ROWS, y, None, None, [1, 30, 30, 47, 83]))
+    same(pd.concat(parts), make().fit_transform(ROWS, y))

@@ -101,3 +101,14 @@ def test_the_users_number_stands_for_what_nobody_has_seen():
     X = pd.DataFrame({"shop": ["a", "b"], "price": [1.0, None]})
     encoder = ge.StatisticEncoder(["std"], values=["price"], handle_unknown=0.0).fit(X)
     assert encoder.transform(pd.DataFrame({"shop": ["never seen"]})).iloc[0, 0] == 0.0
+
+
+def test_less_than_one_row_has_no_sample_variance():
+    weights = [0.25, 0.25, 1.0, 1.0]
+    encoder = StatisticEncoder(["mean", "var", "std", "sem"]).fit(
+        [["a"], ["a"], ["b"], ["b"]], [1.0, 2.0, 3.0, 5.0], sample_weight=weights
+    )
+    of_a, of_b = encoder.transform([["a"], ["b"]])
+    assert of_a[0] == 1.5
+    assert np.isnan(of_a[1:]).all()
+    assert of_b.tolist() == [4.0, 2.0, math.sqrt(2), 1.0]

@@ -53,6 +53,16 @@ def test_every_key_value_and_statistic():
         np.testing.assert_allclose(table[f"city_{value}_{name}"], groups[value].transform(name), rtol=1e-12)
 
 
+def test_a_null_among_the_entries_of_a_dictionary_is_a_missing_value():
+    codes, entries = pa.array([0, 1, 2, 1], pa.int32()), pa.array([5, None, 7])
+    found = []
+    for values in (entries.take(codes), pa.DictionaryArray.from_arrays(codes, entries)):
+        table = pa.table({"city": list("aabb"), "pieces": values})
+        encoder = StatisticEncoder(["count", "mean"], values=["pieces"], columns=["city"]).fit(table)
+        found.append(encoder.transform(table).select([0, 1]).to_pydict())
+    assert found[0] == found[1] == {"city_pieces_count": [1.0] * 4, "city_pieces_mean": [5.0, 5.0, 7.0, 7.0]}
+
+
 def test_rows_without_a_value_take_no_part():
     X = frame_of()
     encoder = encoder_of(values=["price"], columns=["zip"]).fit(X)

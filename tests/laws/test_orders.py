@@ -1,6 +1,7 @@
 """Ordered statistics: ties in time, several permutations, rows left out, and long orders with their checkpoints."""
 
 import itertools
+from fractions import Fraction
 from functools import cache
 
 import numpy as np
@@ -97,6 +98,15 @@ def test_blocks_of_an_order_stay_together_and_both_they_and_their_rows_are_shuff
     for begin, end in itertools.pairwise([*edges, 303]):
         rows = [int(row) for row in order[begin:end]]
         assert rows != sorted(rows)
+
+
+@pytest.mark.parametrize(("share", "n_rows"), [(0.75, 5), (0.5, 7), (0.25, 11), (0.9, 10)])
+def test_a_share_that_is_left_out_is_rounded_down(share, n_rows):
+    frame = pd.DataFrame({"key": ["a"] * n_rows})
+    scheme = gpu_encode.Ordered(shuffle=False, burn_in=share)
+    encodings = encoding.fit_transform(frame, np.arange(float(n_rows)), None, scheme, None, KIND)
+    left_out = int(Fraction(str(share)) * n_rows)
+    assert np.flatnonzero(~np.isnan(encodings.ravel())).tolist() == list(range(left_out, n_rows))
 
 
 @pytest.mark.parametrize(

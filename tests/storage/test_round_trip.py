@@ -10,7 +10,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-from gpu_encode import GroupKFold, KFold, TargetEncoder, load
+from gpu_encode import GroupKFold, KFold, StatisticEncoder, TargetEncoder, load
 from gpu_encode.seam.ops import use_backend
 from tests.bits import assert_same_encoder
 from tests.storage.altered import changed
@@ -105,3 +105,13 @@ def test_the_size_grows_with_categories_and_not_with_rows(path: Path) -> None:
         TargetEncoder(columns=["city", ("city", "zip")], cv=KFold(3)).fit(X, y).save(path)
         sizes.append(path.stat().st_size)
     assert abs(sizes[1] - sizes[0]) < 16
+
+
+def test_values_of_rows_outside_given_categories_are_kept(reloaded: Any) -> None:
+    X, y = np.array([["a"], ["b"], ["a"], ["c"]]), [1.5, 2.5, 3.0, 7.0]
+    encoder = StatisticEncoder(["median", "nunique"], categories=[["a"]]).fit(X, y)
+    again = reloaded(encoder)
+    # All rows have a say in what an unknown category gets.
+    assert again.transform(X).tolist() == [[2.25, 2.0], [2.75, 0.0], [2.25, 2.0], [2.75, 0.0]]
+    more = [each.partial_fit(X[1:2], [9.0]).transform(X).tolist() for each in (encoder, again)]
+    assert more[0] == more[1] == [[2.25, 2.0], [3.0, 0.0], [2.25, 2.0], [3.0, 0.0]]

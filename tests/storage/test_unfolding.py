@@ -15,7 +15,7 @@ import pyarrow as pa
 import pytest
 
 from gpu_encode import StatisticEncoder, TargetEncoder, interactions, load
-from gpu_encode.storage.archive import BoundedFile
+from gpu_encode.storage.archive import BoundedFile, Reader
 from tests.storage.altered import archive_of, changed, members_of, stream_of
 
 pytestmark = [pytest.mark.host, pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")]
@@ -162,3 +162,15 @@ def test_a_bounded_file_reads_what_is_left(tmp_path: Path) -> None:
             with pytest.raises(ValueError, match="list of members"):
                 bounded.read(given)
         assert len(bounded.read(50)) == len(bounded.read()) == 50
+
+
+def test_all_of_the_memory_may_be_taken_and_not_a_byte_more(tmp_path: Path) -> None:
+    TargetEncoder().fit(np.array([["a"], ["b"]] * 4), [0, 1] * 4).save(tmp_path / "model")
+    with (tmp_path / "model").open("rb") as file:
+        reader = Reader(file)
+        reader.spend(reader._left - 1)
+        assert reader.affords(1)
+        assert not reader.affords(2)
+        reader.spend(1)
+        with pytest.raises(ValueError, match=TOO_MUCH):
+            reader.spend(1)
