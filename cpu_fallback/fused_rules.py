@@ -1,14 +1,20 @@
 """The parts of a formula that a fused backend needs: lam * mean + (1 - lam) * mu, with lam from a cell's own sums."""
 
-from typing import NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from cpu_fallback.exact import Ratio
 
 PLAIN, M_ESTIMATE, SIGMOID, EMPIRICAL_BAYES = 0, 1, 2, 3
 # Priors are taken at a row's rank with all but its top nine bits cleared.
 CHECKPOINT_BITS = 9
 AS_CATEGORY, AS_PRIOR, AS_NAN = 0, 1, 2
+# What views of a table see: folds by a matrix (views, folds) of 0 and 1; each its own fold; or all rows less one.
+LESS_ONE_ROW: Literal["less one row"] = "less one row"
+Visibility = NDArray[np.int64] | Literal["less one row"] | None
 
 
 class Shrinkage(NamedTuple):
@@ -48,7 +54,7 @@ class Blend(NamedTuple):
 
 
 class PopulationMoments(NamedTuple):
-    """Moments of all categories that a view sees, per view and output.
+    """Moments of all categories that a view sees, for each view and output.
 
     Parameters
     ----------
@@ -56,11 +62,14 @@ class PopulationMoments(NamedTuple):
         mu; NaN where no row is visible.
     fraction, exponent : float64 and int64 arrays (views, outputs)
         Variance of the visible targets, fraction * 2**exponent; empty if lam does not need it.
+    exact : Ratio, optional
+        The priors of m-estimates (views, outputs), exactly; other formulas ask for none.
     """
 
     prior: NDArray[np.float64]
     fraction: NDArray[np.float64]
     exponent: NDArray[np.int64]
+    exact: "Ratio | None" = None
 
 
 class FusedRule(NamedTuple):
@@ -81,6 +90,21 @@ class FusedRule(NamedTuple):
     by_mean: bool
     prior: float
     missing: int
+
+
+class RowEncodings(NamedTuple):
+    """Where a pass over all rows writes their encodings.
+
+    Parameters
+    ----------
+    values : float array (rows, outputs)
+        Outputs are the last classes, all or all but the first.
+    unseen : bool array (rows,), optional
+        Keeps its flag where the category of a row is unseen.
+    """
+
+    values: NDArray[Any]
+    unseen: NDArray[np.bool_] | None = None
 
 
 class Written(NamedTuple):

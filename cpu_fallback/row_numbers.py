@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from cpu_fallback.cached import cached_property
 
 if TYPE_CHECKING:
-    from cpu_fallback.types import Folds
+    from cpu_fallback.types import Array, Folds
 
 ROUNDS = 8
 LONGEST_STRIDE_LOG2 = 10
@@ -242,6 +242,39 @@ def walk(numbers: NDArray[np.int64], permutation: Permutation, forward: bool, /)
         words[outside] = scramble(words[outside], permutation, forward)
         outside = outside[words[outside] >= np.uint64(permutation.n_rows)]
     return words.astype(np.int64)
+
+
+@dataclass(frozen=True)
+class TimeOrder:
+    """Rows in order of time.
+
+    Parameters
+    ----------
+    rows : int array (rows,)
+        The row of each rank.
+    ties : int64 array (rows,)
+        The number of the time at each rank.
+    starts : int array (times,)
+        The rank at which each time begins.
+    firsts : int array (times,), optional
+        In a window, the number of the first time that is seen from each time.
+    steps : int64 array (times,), optional
+        Where rows lose weight with age: the step of each time, as `cpu_fallback.decay` has it.
+    """
+
+    rows: "Array"
+    ties: "Array"
+    starts: "Array"
+    firsts: "Array | None" = None
+    steps: "Array | None" = None
+
+
+@dataclass(frozen=True)
+class RowOrder:
+    """Rows in the order in which they stand, none of them tied."""
+
+
+Order = Permutation | TimeOrder | RowOrder
 
 
 def ranks_of(permutation: Permutation, start: int, stop: int, /) -> NDArray[np.int64]:

@@ -10,7 +10,7 @@ from cpu_fallback.categories import factorize
 from cpu_fallback.digits import bit_range, signed_digits
 from cpu_fallback.exact import DIGIT, FRACTION, Floats, peak, residual
 from cpu_fallback.row_numbers import fold_array
-from cpu_fallback.types import SumsByNumber
+from cpu_fallback.types import SumsByNumber, SumShape
 
 if TYPE_CHECKING:
     from cpu_fallback.types import Array, Folds, Layout, Rows, Window
@@ -140,30 +140,27 @@ def write_digits(factors: "list[Array]", window: "Window", out: Floats) -> None:
         out[column, rows] += digit
 
 
-def slots(
-    rows: "Rows", n_folds: int, n_classes: int, folds: NDArray[np.int32] | None, n_categories: int
-) -> NDArray[np.int64]:
+def slots(rows: "Rows", shape: SumShape, folds: NDArray[np.int32] | None) -> NDArray[np.int64]:
     """Cell of each row: category-major, then fold, then class; negative codes count from the end of the table."""
     cell = rows.codes.astype(np.int64)
-    cell[cell < 0] += n_categories + 2
-    cell *= n_folds
+    cell[cell < 0] += shape.n_categories + 2
+    cell *= shape.n_folds
     if folds is not None:
         cell += folds
-    cell *= n_classes
+    cell *= shape.n_classes
     if rows.classes is not None:
         cell += rows.classes
     return cell
 
 
-def accumulate(
-    rows: "Rows", n_categories: int, folds: "Folds", n_folds: int, n_classes: int, layout: "Layout", /
-) -> NDArray[np.int64]:
+def accumulate(rows: "Rows", shape: SumShape, folds: "Folds" = None, /) -> NDArray[np.int64]:
     """Add every row to its cell; gives (n_categories + 2, n_folds, n_classes, layout.width) digits."""
+    n_categories, n_folds, n_classes, layout = shape
     n_cells = (n_categories + 2) * n_folds * n_classes
     accumulators = np.zeros((layout.width, n_cells), np.int64)
     for start in range(0, len(rows.codes), BLOCK):
         block = rows.block(start, min(start + BLOCK, len(rows.codes)))
-        cell = slots(block, n_folds, n_classes, fold_array(folds, start, start + len(block.codes)), n_categories)
+        cell = slots(block, shape, fold_array(folds, start, start + len(block.codes)))
         for window, power, columns in layout.measures():
             factors = factors_of(block.target, block.weight, power)
             if not window.whole:
@@ -190,7 +187,8 @@ def sum_digits(cell: NDArray[np.int64], digits: Floats, n_cells: int) -> "Iterab
 def accumulate_numbers(rows: "Rows", n_classes: int, layout: "Layout", /) -> SumsByNumber:
     """Sum rows by number; see `gpu_encode.seam.ops.Ops`."""
     codes, distinct = factorize(rows.codes)
-    return SumsByNumber(accumulate(rows.with_codes(codes), len(distinct), None, 1, n_classes, layout), distinct, codes)
+    shape = SumShape(len(distinct), 1, n_classes, layout)
+    return SumsByNumber(accumulate(rows.with_codes(codes), shape), distinct, codes)
 
 
 def exact_bincount(cell: NDArray[np.int64], values: NDArray[np.int64], n_cells: int) -> NDArray[np.int64]:

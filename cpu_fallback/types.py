@@ -219,6 +219,23 @@ class KeyCounts(NamedTuple):
     counts: Array
 
 
+class SumShape(NamedTuple):
+    """What rows are summed into: (n_categories + 2, n_folds, n_classes, layout.width) digits.
+
+    The last two lines of categories are unknown and missing.
+    """
+
+    n_categories: int
+    n_folds: int = 1
+    n_classes: int = 1
+    layout: Layout = Layout()
+
+    @property
+    def extents(self) -> tuple[int, int, int, int]:
+        """Extents of the array of digits."""
+        return self.n_categories + 2, self.n_folds, self.n_classes, self.layout.width
+
+
 class SumsByNumber(NamedTuple):
     """Sums of rows by their numbers, where categories are numbers.
 

@@ -10,7 +10,7 @@ from benchmarks.gpu.comparison import difference
 from benchmarks.gpu.drawn import CHUNK, fill
 from benchmarks.gpu.report import Run
 from cpu_fallback.row_numbers import FoldPattern, Permutation
-from cpu_fallback.types import Array, Carry, Layout, Rows, Window
+from cpu_fallback.types import Array, Carry, Layout, Rows, SumShape, Window
 from gpu_encode.cuda.memory import to_host
 from gpu_encode.cuda.runtime import xp
 from gpu_encode.seam.ops import Ops
@@ -66,7 +66,7 @@ def counts(many: bool) -> Check:
         rows = Rows(modulo(n_rows, n), modulo(n_rows, 2, "int8", divide=n))
         expected = np.zeros((n + 2, 1, 2, 1), np.int64)
         expected[:-2, 0, :, 0] = count_remainders(n_rows, 2 * n).reshape(2, n).T
-        return difference(ops.accumulate(rows, n, None, 1, 2, COUNT), expected)
+        return difference(ops.accumulate(rows, SumShape(n, 1, 2, COUNT)), expected)
 
     return check
 
@@ -78,7 +78,7 @@ def folds(order: str) -> Check:
         # It has no factor in common with the number of folds.
         n_rows, n = size.rows, size.few - 1
         pattern = FoldPattern(order, N_FOLDS, seed=3, n_rows=n_rows)
-        cells = to_host(ops.accumulate(Rows(modulo(n_rows, n)), n, pattern, N_FOLDS, 1, COUNT))[:, :, 0, 0]
+        cells = to_host(ops.accumulate(Rows(modulo(n_rows, n)), SumShape(n, N_FOLDS, 1, COUNT), pattern))[:, :, 0, 0]
         last = (pattern, max(n_rows - CHUNK, 0), n_rows)
         said = difference(ops.fold_numbers(*last), cpu.fold_numbers(*last))
         if order != "interleaved":
@@ -93,7 +93,7 @@ def folds(order: str) -> Check:
 def integers(ops: Ops, _: Ops, size: Size) -> str:
     """Sums of row numbers: arithmetic series."""
     rows = Rows(modulo(size.rows, size.few), None, fill(size.rows, np.int64, number))
-    cells = ops.accumulate(rows, size.few, None, 1, 1, Layout(Window(), Window()))
+    cells = ops.accumulate(rows, SumShape(size.few, layout=Layout(Window(), Window())))
     count = np.append(count_remainders(size.rows, size.few), [0, 0])
     sums = count * np.arange(size.few + 2) + size.few * (count * (count - 1) // 2)
     return difference(to_host(cells)[:, 0, 0], np.stack([count, sums], axis=1))
@@ -140,7 +140,7 @@ def cells(ops: Ops, _: Ops, size: Size) -> str:
     n = size.cells // n_folds - 2
     n_rows = min(size.many, n)
     codes, pattern = (n - 1 - xp.arange(n_rows)).astype(np.int32), FoldPattern("interleaved", n_folds)
-    result = ops.accumulate(Rows(codes), n, pattern, n_folds, 1, COUNT).reshape(-1)
+    result = ops.accumulate(Rows(codes), SumShape(n, n_folds, 1, COUNT), pattern).reshape(-1)
     last = result[-n_folds * (n_rows + 2) : -n_folds * 2].reshape(n_rows, n_folds)[::-1]
     said = difference(last, (np.arange(n_rows)[:, None] % n_folds == np.arange(n_folds)).astype(np.int64))
     out = ops.empty((n_rows, 1), np.float32)

@@ -9,7 +9,7 @@ import numpy as np
 
 from benchmarks.gpu.drawn import Columns
 from cpu_fallback.row_numbers import FoldPattern, Permutation
-from cpu_fallback.types import Array, Carry, Folds, Layout, Rows, carry
+from cpu_fallback.types import Array, Carry, Folds, Layout, Rows, SumShape, carry
 from gpu_encode.seam.ops import Ops
 from gpu_encode.sums import category_sums
 
@@ -118,8 +118,9 @@ def accumulate(data: Data, name: str, folds: str = "") -> Work:
     """Sums of every cell."""
     kind = KINDS[name]
     rows, layout = data.rows(kind)
-    arguments = (rows, data.n_categories, *data.folds(folds), kind.n_classes, layout)
-    return Work(lambda: data.ops.accumulate(*arguments), len(data), kind.row_bytes, layout)
+    given, n_folds = data.folds(folds)
+    shape = SumShape(data.n_categories, n_folds, kind.n_classes, layout)
+    return Work(lambda: data.ops.accumulate(rows, shape, given), len(data), kind.row_bytes, layout)
 
 
 def moments(data: Data, name: str, folds: str = "") -> Work:

@@ -52,7 +52,7 @@ def counts_of(n_categories: int, n_rows: int, how: Callable[[Any, Any], Any]) ->
 def counts_in_cuda() -> None:
     """Kernels in CUDA C++ compile, and count with all shared memory."""
     n = raw.table_bytes() // 4
-    counts_of(n, 10_000_001, lambda numbers, cells: counting.count(numbers, None, None, n, 1, 1, cells))
+    counts_of(n, 10_000_001, lambda numbers, cells: counting.count(numbers, None, None, (n, 1, 1), cells))
 
 
 def streams() -> None:

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from cpu_fallback.compiled.border import REAL, Array, Numbers, counting, set_all, stage
+from cpu_fallback.compiled.border import REAL, Array, Numbers, RowParts, counting, set_all, stage
 from cpu_fallback.compiled.digits import (
     FIELD,
     FIELD_MASK,
@@ -18,17 +18,17 @@ from cpu_fallback.compiled.kernel_parts import for_any_number
 
 
 @stage
-def add_digits(digit: Array, n_digits: int, place: Array, slots: Array, first: int, accumulators: Array) -> None:
-    """Add the digits of each row to its cell, from column `first` + place on."""
+def add_digits(digit: Array, n_digits: int, lowest: Array, slots: Array, first: int, accumulators: Array) -> None:
+    """Add the digits of each row to its cell, from column `first` + lowest on."""
     if n_digits == 3:
         for i in range(len(slots)):
-            cell = np.uint64(slots[i] + place[i] + first)
+            cell = np.uint64(slots[i] + lowest[i] + first)
             accumulators[cell] += digit[0, i]
             accumulators[cell + ONE] += digit[1, i]
             accumulators[cell + np.uint64(2)] += digit[2, i]
     elif n_digits == 5:
         for i in range(len(slots)):
-            cell = np.uint64(slots[i] + place[i] + first)
+            cell = np.uint64(slots[i] + lowest[i] + first)
             accumulators[cell] += digit[0, i]
             accumulators[cell + ONE] += digit[1, i]
             accumulators[cell + np.uint64(2)] += digit[2, i]
@@ -36,7 +36,7 @@ def add_digits(digit: Array, n_digits: int, place: Array, slots: Array, first: i
             accumulators[cell + np.uint64(4)] += digit[4, i]
     else:
         for i in range(len(slots)):
-            cell = np.uint64(slots[i] + place[i] + first)
+            cell = np.uint64(slots[i] + lowest[i] + first)
             for k in range(n_digits):
                 accumulators[cell + np.uint64(k)] += digit[k, i]
 
@@ -84,11 +84,9 @@ def add_whole(
 
 @for_any_number
 @stage
-def add_rows(
-    numbers: Numbers, measures: Array, start: int, stop: int, flip: int, room: Room, slots: Array, accumulators: Array
-) -> None:
+def add_rows(rows: RowParts, start: int, stop: int, flip: int, room: Room, slots: Array, accumulators: Array) -> None:
     """Add what each row in [start, stop) weighs to the cell that begins at its slot; with `flip` -1, take it away."""
-    first = 0
+    first, numbers, measures = 0, rows.numbers, rows.measures
     for power in range(3):
         if not measures[power, 0]:
             continue
@@ -98,5 +96,5 @@ def add_rows(
             add_whole(numbers, n_factors, start, stop, flip, room.exponent[: stop - start], slots, first, accumulators)
         elif n_factors:
             n_digits = cut(numbers, n_factors, start, stop, flip, low, width, room)
-            add_digits(room.digit, n_digits, room.place, slots, first, accumulators)
+            add_digits(room.digit, n_digits, room.lowest, slots, first, accumulators)
         first += width

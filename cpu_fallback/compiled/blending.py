@@ -36,15 +36,16 @@ from cpu_fallback.compiled.shrinkage import (
 )
 from cpu_fallback.compiled.ties import decide_estimate
 from cpu_fallback.compiled.views import CHOSEN, LESS_ONE, OTHERS, OWN, Views, see_all, see_others, views_of
-from cpu_fallback.exact import Ratio
 from cpu_fallback.fused_rules import (
     AS_CATEGORY,
     AS_NAN,
     EMPIRICAL_BAYES,
     M_ESTIMATE,
     Blend,
+    FusedRule,
     PopulationMoments,
     Shrinkage,
+    Visibility,
 )
 from cpu_fallback.memory import empty
 
@@ -413,9 +414,9 @@ def estimate_lines(
             given = total[k, at], total_rest[k, at], weight[at], rest[at], m, high[view, k], lower[view, k]
             if near_estimate(*given)[1] and not flags[i]:
                 lines[i, k], doubtful = decide_estimate(*given)
-                line, place = start + found_at[i] * length, view * n_outputs + k
+                line, prior_at = start + found_at[i] * length, view * n_outputs + k
                 if doubtful:
-                    lines[i, k] = settle_line(seen, line, first + k, shape, around.exact, place, view, m)
+                    lines[i, k] = settle_line(seen, line, first + k, shape, around.exact, prior_at, view, m)
             view = view + 1 if view + 1 < n_views else 0
 
 
@@ -471,9 +472,9 @@ def blend_digits(
         sums, first_sum = (accumulators, begin * n_folds * length) if kind == OWN else (seen, 0)
         for line in range(0, n_categories * n_views, BLOCK):
             n_lines = min(BLOCK, n_categories * n_views - line)
-            begin_sum, places = first_sum + line * length, as_they_are[:n_lines]
+            begin_sum, own_lines = first_sum + line * length, as_they_are[:n_lines]
             moment_rows(sums, begin_sum, n_lines, shape, first, lam, lam != M_ESTIMATE, room, number, found)
-            given = begin * n_views + line, places, number, found, n_views, blend, around
+            given = begin * n_views + line, own_lines, number, found, n_views, blend, around
             encode_lines(*given, sums, begin_sum, shape, first, values, unseen)
 
 
@@ -510,23 +511,23 @@ def blend_others(
 def clear_without_rows(accumulators: Array, start: int, stop: int, values: Array) -> None:
     """Make the encodings zero where the cell of a category and class has no row: they are encodings of nobody."""
     width = len(accumulators) // len(values)
-    place = np.uint64(start * width)
+    at = np.uint64(start * width)
     for line in range(start, stop):
         any_row = np.int64(0)
         for _ in range(width):
-            any_row |= accumulators[place]
-            place += np.uint64(1)
+            any_row |= accumulators[at]
+            at += np.uint64(1)
         if any_row == 0:
             set_all(values[line], 0.0)
 
 
-def around_of(population: PopulationMoments, exact: Ratio | None, shrinkage: Shrinkage) -> Around:
+def around_of(population: PopulationMoments, shrinkage: Shrinkage) -> Around:
     """Give the kernels what views see of all categories together."""
-    mean, fraction, exponent = (freeze(part, part.dtype) for part in population)
+    mean, fraction, exponent = (freeze(part, part.dtype) for part in population[:3])
     nothing = np.zeros(0, np.int64)
     high, lower, prior = np.empty(mean.shape), np.empty(mean.shape), Prior(nothing, 1, 0, nothing, 1, 0)
-    if exact is not None:
-        prior = prior_of(exact, mean.shape)
+    if population.exact is not None:
+        prior = prior_of(population.exact, mean.shape)
         weigh_priors(prior, shrinkage.first, high, lower)
     return Around(mean, fraction, exponent, high, lower, prior)
 
@@ -543,27 +544,21 @@ def encode_whole(accumulators: Array, n_classes: int, first: int, views: Views, 
 def encode_categories(
     accumulators: Array,
     layout: "Layout",
-    first_output: int,
-    visibility: "Array | None",
-    blend: Blend,
-    missing: int,
+    visibility: Visibility,
+    rule: FusedRule,
     population: PopulationMoments,
-    exact: Ratio | None,
-    less_one: bool,
     dtype: Any,  # noqa: ARG001 - to round all encodings here would cost a pass
     /,
 ) -> tuple[Array, Array, int]:
     """Encodings of every category and view, and where it is unseen; see `gpu_encode.seam.ops.FusedOps`."""
-    views = views_of(visibility, accumulators.shape[1])
-    shape = moments.shape_of(layout, accumulators.shape[2])
-    # Each class is a view of its own that sees one row of it less.
-    if less_one:
-        views = Views(LESS_ONE, accumulators.shape[2], 1, views.matrix)
-    values = empty((len(accumulators), views.n_views, accumulators.shape[2] - first_output), np.float64)
-    unseen, around = empty(values.shape[:2], np.bool_), around_of(population, exact, blend.shrinkage)
+    n_lines, n_folds, n_classes = accumulators.shape[:3]
+    views, shape, blend = views_of(visibility, n_folds, n_classes), moments.shape_of(layout, n_classes), rule.blend
+    values = empty((n_lines, *population.prior.shape), np.float64)
+    first_output = n_classes - values.shape[2]
+    unseen, around = empty(values.shape[:2], np.bool_), around_of(population, blend.shrinkage)
     flat = freeze(accumulators, np.int64).reshape(-1)
-    parts = threads.shares(len(accumulators), smallest=max(SMALLEST_SHARE // views.n_views, 1))
-    by_category, by_line = values.reshape(len(values), -1), values.reshape(-1, values.shape[2])
+    parts = threads.shares(n_lines, smallest=max(SMALLEST_SHARE // views.n_views, 1))
+    by_category, by_line = values.reshape(n_lines, -1), values.reshape(-1, values.shape[2])
     whole = layout.count.whole and shape.by_class
 
     def work(share: int) -> None:
@@ -576,14 +571,15 @@ def encode_categories(
             blend_digits(flat, shape, first_output, *given, by_line, unseen.reshape(-1))
 
     threads.run(work, len(parts))
-    apply_policies(population.prior, blend, missing, values, unseen)
-    if less_one:
+    apply_policies(population.prior, rule, values, unseen)
+    if views.kind == LESS_ONE:
         clear_without_rows(flat, 0, len(by_line), by_line)
     return values, unseen, 0
 
 
-def apply_policies(prior: Array, blend: Blend, missing: int, values: Array, unseen: Array) -> None:
+def apply_policies(prior: Array, rule: FusedRule, values: Array, unseen: Array) -> None:
     """Write the encodings of unknown and missing values; NaN where there is no visible row at all."""
+    blend, missing = rule.blend, rule.missing
     unseen[-2], values[-2] = True, np.where(np.isnan(prior), prior, blend.unseen) if blend.has_unseen else prior
     if missing != AS_CATEGORY:
         unseen[-1], values[-1] = True, np.nan if missing == AS_NAN else prior

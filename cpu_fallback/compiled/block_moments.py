@@ -33,10 +33,10 @@ from cpu_fallback.compiled.moments import (
     total_of,
 )
 from cpu_fallback.compiled.rounding import WORD_DIGITS, absolute, join_words, power_of_two, round_words
-from cpu_fallback.compiled.row_encodings import encoding_without, has_category
+from cpu_fallback.compiled.row_encodings import CellRule, encoding_without, has_category
 from cpu_fallback.compiled.shrinkage import HEAVY, LIGHT, bayes_weight, blend_one, unseen_encoding, weights_of
 from cpu_fallback.compiled.ties import decide_estimate
-from cpu_fallback.fused_rules import EMPIRICAL_BAYES, M_ESTIMATE, PLAIN, SIGMOID, Blend, FusedRule
+from cpu_fallback.fused_rules import EMPIRICAL_BAYES, M_ESTIMATE, PLAIN, SIGMOID, Blend
 
 BLOCK = 256
 MIDDLE, BOTTOM = BLOCK, 2 * BLOCK
@@ -75,14 +75,13 @@ class BlockMoments(NamedTuple):
 
 
 class BlockSums(NamedTuple):
-    """Digits behind a block: what its rows see, from a place on; and lines of all that is seen, one named for each."""
+    """Digits behind a block: what its rows see, from an index on; and lines of all that is seen, one named for each."""
 
     seen: Array
     start: int
     around: Array
     line: Array
-    shape: Shape
-    first: int
+    cell_rule: CellRule
 
 
 @counting
@@ -261,7 +260,7 @@ def settle_rows(
 def spread_rows(
     seen: Array, line: int, own: int, n: int, shape: Shape, room: Room, summed: Array, fraction: Array, exponent: Array
 ) -> None:
-    """Give N * Q - S**2 of one output of n rows, whose sums begin at `line` and S `own` places later."""
+    """Give N * Q - S**2 of one output of n rows, whose sums begin at `line` and S `own` numbers later."""
     length, n_width, held = cell_width(shape) * shape.n_classes, shape.n_width, room.summed
     q_own = own if shape.by_class else own + shape.s_width
     for i in range(n):
@@ -322,17 +321,10 @@ def moment_rows(
 @for_any_number
 @stage
 def prior_rows(
-    seen: Array,
-    line: int,
-    n: int,
-    shape: Shape,
-    first: int,
-    rule: FusedRule,
-    room: Room,
-    number: BlockWeights,
-    out: BlockMoments,
+    seen: Array, line: int, n: int, cell_rule: CellRule, room: Room, number: BlockWeights, out: BlockMoments
 ) -> None:
     """Give the prior of n rows and, where lam asks for it, the variance, from the sums of all that they see."""
+    shape, first, rule = cell_rule
     kind, m = rule.blend.shrinkage.kind, rule.blend.shrinkage.first
     if rule.by_mean or kind == EMPIRICAL_BAYES:
         moment_rows(seen, line, n, shape, first, kind, True, room, number, out)
@@ -390,12 +382,12 @@ def settle_estimates(
     around: BlockMoments,
     output: int,
     sums: BlockSums,
-    rule: FusedRule,
     values: Array,
     counted: Array,
 ) -> None:
     """Round the m-estimates of one output of a block that are in doubt: by exact pairs, else by their digits."""
-    length, m = cell_width(sums.shape) * sums.shape.n_classes, rule.blend.shrinkage.first
+    shape, first, rule = sums.cell_rule
+    length, m = cell_width(shape) * shape.n_classes, rule.blend.shrinkage.first
     weight, rest, high, lower = number.weight, number.rest, own.high[output], own.lower[output]
     prior, prior_rest = around.high[output], around.lower[output]
     for i in range(len(counted)):
@@ -405,7 +397,7 @@ def settle_estimates(
             values[i], doubtful = decide_estimate(*pairs)
             at, above = sums.start + i * length, sums.line[i] * length
             if doubtful:
-                values[i] = settle_estimate(sums.seen, at, sums.first + output, sums.around, above, sums.shape, rule)
+                values[i] = settle_estimate(sums.seen, at, first + output, sums.around, above, shape, rule)
 
 
 @stage
@@ -416,11 +408,11 @@ def blend_rows(
     around: BlockMoments,
     output: int,
     sums: BlockSums,
-    rule: FusedRule,
     values: Array,
     counted: Array,
 ) -> None:
     """Write the encodings of one output of a block, and whether the category of each row counts."""
+    rule = sums.cell_rule.rule
     n, kind, blend, weight, mu = len(codes), rule.blend.shrinkage.kind, rule.blend, number.weight, around.mean[output]
     if kind < SIGMOID:
         if kind == PLAIN:
@@ -428,7 +420,7 @@ def blend_rows(
         else:
             pairs = own.high[output], own.lower[output], around.high[output], around.lower[output]
             if not estimate_rows(weight, number.rest, *pairs, mu, blend, values, counted):
-                settle_estimates(number, own, around, output, sums, rule, values, counted)
+                settle_estimates(number, own, around, output, sums, values, counted)
         for i in range(n):
             if codes[i] < 0 and not has_category(codes[i], rule):
                 counted[i], values[i] = False, encoding_without(codes[i], mu[i], rule)

@@ -73,6 +73,15 @@ class Numbers(NamedTuple):
     weight_kind: int
 
 
+class RowParts(NamedTuple):
+    """Rows as kernels take them: category, class or none, target and weight, and what `measures_of` a layout gives."""
+
+    codes: Array
+    classes: Array
+    numbers: Numbers
+    measures: Array
+
+
 class FoldSource(NamedTuple):
     """Where the fold number of a row comes from: an array, or a pattern of row numbers."""
 
@@ -133,6 +142,11 @@ def measures_of(layout: "Layout") -> Array:
         if window is not None:
             lines[power] = 1, window.whole, window.low, window.width
     return freeze(lines, np.int64)
+
+
+def parts_of(rows: "Rows", layout: "Layout") -> RowParts:
+    """Give rows to the kernels that sum them in a layout."""
+    return RowParts(codes_of(rows.codes), codes_of(rows.classes), numbers_of(rows), measures_of(layout))
 
 
 def wide(values: Array) -> Array:

@@ -16,7 +16,7 @@ from cpu_fallback.compiled.ranges import (
     table_by_distance,
     take_in_range,
 )
-from cpu_fallback.compiled.sorting import order_of_numbers, places
+from cpu_fallback.compiled.sorting import indices, order_of_numbers
 from cpu_fallback.compiled.threads import in_shares, run, shares
 from cpu_fallback.memory import empty
 
@@ -126,7 +126,7 @@ def lookup(values: Array, categories: Array, /) -> Array:
     elif size == len(known):
         in_shares(lambda start, stop: offset_inside_range(words, known[0], size, start, stop, codes), len(words))
     else:
-        numbers = places(len(known) + 1, np.int32)
+        numbers = indices(len(known) + 1, np.int32)
         numbers[-1] = UNKNOWN
         ranks = table_by_distance(known, numbers, size)
         in_shares(lambda start, stop: take_in_range(words, known[0], ranks, 1, start, stop, codes), len(words))

@@ -1,4 +1,4 @@
-"""The way through an order: segments of places whose rows share a prior, and the sums of all rows before them."""
+"""The way through an order: segments of rows that share a prior, and the sums of all rows before them."""
 
 from typing import NamedTuple
 
@@ -6,6 +6,7 @@ import numpy as np
 
 from cpu_fallback.compiled.border import Array, freeze, stage
 from cpu_fallback.fused_rules import CHECKPOINT_BITS
+from cpu_fallback.row_numbers import Order, TimeOrder
 
 # Where the segment at hand ends, where its last tie begins, and where the sums behind its prior end.
 END, PIVOT, BACK = 0, 1, 2
@@ -26,24 +27,24 @@ class Walk(NamedTuple):
     held: Array
 
 
-def walk_of(ties: tuple[Array, Array] | None, n_rows: int, burn_in: int, length: int) -> Walk:
+def walk_of(order: Order, n_rows: int, burn_in: int, length: int) -> Walk:
     """Begin an order; rows that are all of different times are no ties."""
-    places, starts, burned = np.zeros(0, np.int64), np.zeros(0, np.int64), min(burn_in, n_rows)
-    if ties is not None and not (ties[0][1:] > ties[0][:-1]).all():
-        places, starts = ties
+    ties, starts, burned = np.zeros(0, np.int64), np.zeros(0, np.int64), min(burn_in, n_rows)
+    if isinstance(order, TimeOrder) and not (order.ties[1:] > order.ties[:-1]).all():
+        ties, starts = order.ties, order.starts
         # The rows of one time burn in together.
         burned = int(np.append(starts[starts >= burned], n_rows).min())
     zeros = [np.zeros(size, np.int64) for size in (3, length, length)]
-    return Walk(n_rows, burned, freeze(places, np.int64), freeze(starts, np.int64), *zeros)
+    return Walk(n_rows, burned, freeze(ties, np.int64), freeze(starts, np.int64), *zeros)
 
 
 @stage
-def checkpoint(place: int) -> tuple[int, int]:
-    """Place with all but its top nine bits cleared, and how far the next such place lies from there."""
+def checkpoint(rank: int) -> tuple[int, int]:
+    """Rank with all but its top nine bits cleared, and how far the next such rank lies from there."""
     extra = 0
-    while place >> (CHECKPOINT_BITS + extra):
+    while rank >> (CHECKPOINT_BITS + extra):
         extra += 1
-    return (place >> extra) << extra, 1 << extra
+    return (rank >> extra) << extra, 1 << extra
 
 
 @stage

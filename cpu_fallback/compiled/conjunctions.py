@@ -16,25 +16,25 @@ from cpu_fallback.memory import empty
 SMALLEST_SHARE = 1 << 15
 UNIT, UNIT_OF_SCORE, GRID, GRID_OF_SPREAD, GRID_OF_GAIN, LONGEST = range(6)
 GAIN, SPREAD, FREEDOM, TOTAL = range(4)
-# Rows per place, at least, where every place has sums of its own; and the part of places that folds share, of which
+# Rows per pair, at least, where every pair has sums of its own; and the part of pairs that folds share, of which
 # keeping all costs less than taking these out.
-ROWS_PER_PLACE = 4
+ROWS_PER_PAIR = 4
 MOSTLY = 0.75
-# Marks of a place: 0 without rows, 1 with rows of no weight, with weight in several folds; else fold + FIRST_FOLD.
+# Marks of a pair: 0 without rows, 1 with rows of no weight, with weight in several folds; else fold + FIRST_FOLD.
 WEIGHTLESS, FIRST_FOLD, SHARED = 1, 2, -1
 
 
 @inlined
 def join_mark(before: int, mark: int) -> int:
-    """Join two marks of one place."""
+    """Join two marks of one pair."""
     if 0 <= before <= WEIGHTLESS:
         return mark if mark != 0 else before
     return before if mark == before or 0 <= mark <= WEIGHTLESS else SHARED
 
 
 @inlined
-def place_of(left: Array, right: Array, n_right: int, row: np.uint64) -> int:
-    """Give the place left * n_right + right of a row, or left where that is alone; below 0 without a category."""
+def pair_of(left: Array, right: Array, n_right: int, row: np.uint64) -> int:
+    """Give the pair left * n_right + right of a row, or left where that is alone; below 0 without a category."""
     code = np.int64(left[row])
     if len(right):
         code = code * n_right + right[row] if code >= 0 and right[row] >= 0 else np.int64(-1)
@@ -42,14 +42,14 @@ def place_of(left: Array, right: Array, n_right: int, row: np.uint64) -> int:
 
 
 @kernel
-def mark_places(
+def mark_pairs(
     left: Array, right: Array, n_right: int, folds: Array, information: Array, start: int, stop: int, marks: Array
 ) -> None:
-    """Mark the places of the rows [start, stop) by their folds."""
+    """Mark the pairs of the rows [start, stop) by their folds."""
     set_all(marks, 0)
     for row in range(start, stop):
         i = np.uint64(row)
-        code = place_of(left, right, n_right, i)
+        code = pair_of(left, right, n_right, i)
         if code >= 0:
             mark = folds[i] + FIRST_FOLD if not len(information) or information[i] > 0 else WEIGHTLESS
             marks[np.uint64(code)] = join_mark(marks[np.uint64(code)], mark)
@@ -58,27 +58,27 @@ def mark_places(
 @kernel
 def join_marks(marks: Array, other: Array, start: int, stop: int) -> None:
     """Join another thread's marks."""
-    for place in range(start, stop):
-        marks[place] = join_mark(marks[place], other[place])
+    for pair in range(start, stop):
+        marks[pair] = join_mark(marks[pair], other[pair])
 
 
 @kernel
 def number_shared(marks: Array, n_right: int, lefts: Array, rights: Array) -> tuple[int, int]:
-    """Number the places with rows in several folds in order, -1 the others; gives how many, and how many have rows."""
-    count, occupied, place = np.int64(0), np.int64(0), np.uint64(0)
+    """Number the pairs with rows in several folds in order, -1 the others; gives how many, and how many have rows."""
+    count, occupied, pair = np.int64(0), np.int64(0), np.uint64(0)
     for left in range(len(marks) // n_right):
         for right in range(n_right):
-            mark = marks[place]
+            mark = marks[pair]
             occupied += np.int64(mark != 0)
-            marks[place] = count if mark == SHARED else -1
+            marks[pair] = count if mark == SHARED else -1
             lefts[count], rights[count] = left, right
             count += np.int64(mark == SHARED)
-            place += np.uint64(1)
+            pair += np.uint64(1)
     return count, occupied  # type: ignore[return-value]
 
 
 @kernel
-def sum_places(
+def sum_pairs(
     left: Array,
     right: Array,
     n_right: int,
@@ -92,43 +92,43 @@ def sum_places(
     own: Array,
     weightless: Array,
 ) -> None:
-    """Sum h and h * z of the rows [start, stop) by fold and place, or the place's number; mark rows of no weight."""
+    """Sum h and h * z of the rows [start, stop) by fold and pair, or the pair's number; mark rows of no weight."""
     set_all(own, 0)
     set_all(weightless, 0)
     for row in range(start, stop):
         i = np.uint64(row)
-        cell = place_of(left, right, n_right, i)
+        cell = pair_of(left, right, n_right, i)
         if len(numbers) and cell >= 0:
             cell = np.int64(numbers[np.uint64(cell)])
         if cell >= 0:
-            place = np.uint64(2 * (folds[i] * n_cells + cell))
+            at = np.uint64(2 * (folds[i] * n_cells + cell))
             weight = information[i] if len(information) else np.int64(1)
-            own[place] += weight
-            own[place + np.uint64(1)] += weight * response[i]
+            own[at] += weight
+            own[at + np.uint64(1)] += weight * response[i]
             if weight == 0 and len(weightless):
                 weightless[np.uint64(cell)] = WEIGHTLESS
 
 
 @kernel
 def mark_sums(own: Array, n_folds: int, marks: Array) -> None:
-    """Mark each place by the folds in which it has weight, and write 0 over the sums of those that no folds share."""
+    """Mark each pair by the folds in which it has weight, and write 0 over the sums of those that no folds share."""
     length = np.uint64(2 * len(marks))
     for cell in range(len(marks)):
-        place, weighty = np.uint64(2 * cell), np.int64(0)
+        at, weighty = np.uint64(2 * cell), np.int64(0)
         for _ in range(n_folds):
-            weighty += np.int64(own[place] > 0)
-            place += length
+            weighty += np.int64(own[at] > 0)
+            at += length
         if weighty > 1:
             marks[cell] = SHARED
         elif weighty:
-            marks[cell], place = FIRST_FOLD, np.uint64(2 * cell)
+            marks[cell], at = FIRST_FOLD, np.uint64(2 * cell)
             for _ in range(n_folds):
-                own[place], own[place + np.uint64(1)] = 0, 0
-                place += length
+                own[at], own[at + np.uint64(1)] = 0, 0
+                at += length
 
 
-class Places:
-    """Rows by place, as kernels take them.
+class Pairs:
+    """Rows by pair, as kernels take them.
 
     Parameters
     ----------
@@ -151,30 +151,30 @@ class Places:
         self.weight = freeze(np.zeros(0, np.int64) if information is None else information, np.int64)
 
     def mark(self) -> Array:
-        """Mark every place by the folds of its rows."""
+        """Mark every pair by the folds of its rows."""
         parts = shares(self.n_rows, tables(self.size, self.n_rows))
         marks = [empty(self.size, np.int32) for _ in parts]
-        run(lambda share: mark_places(*self.given, self.weight, *parts[share], marks[share]), len(parts))
+        run(lambda share: mark_pairs(*self.given, self.weight, *parts[share], marks[share]), len(parts))
         return joined(marks)
 
     def number(self, marks: Array) -> tuple[int, tuple[Array, Array]]:
-        """Number the places that folds share, in their marks; gives how many have rows, and the codes of these."""
+        """Number the pairs that folds share, in their marks; gives how many have rows, and the codes of these."""
         room = min(self.size, self.n_rows // 2) + 1
         left, right = empty(room, np.int32), empty(room, np.int32)
         count, occupied = number_shared(marks, self.sizes[1], left, right)
         return occupied, (left[:count], right[:count])
 
     def sum(self, numbers: Array, n_cells: int, n_marks: int) -> tuple[Array, Array]:
-        """Sum rows by the numbers of their places; marks places of rows without weight, where there is room."""
+        """Sum rows by the numbers of their pairs; marks pairs of rows without weight, where there is room."""
         fixed = *self.given, self.response, self.weight, freeze(numbers, np.int32), n_cells
         length = 2 * n_cells * self.n_folds
         parts = shares(self.n_rows, tables(max(length, 1), self.n_rows))
         own, marks = [empty(length, np.int64) for _ in parts], [empty(n_marks, np.int32) for _ in parts]
-        run(lambda share: sum_places(*fixed, *parts[share], own[share], marks[share]), len(parts))
+        run(lambda share: sum_pairs(*fixed, *parts[share], own[share], marks[share]), len(parts))
         return add_tables(own).reshape(self.n_folds, n_cells, 2), joined(marks)
 
     def sum_all(self) -> tuple[int, tuple[Array, Array], Array]:
-        """Sum rows by place, and keep what folds share; all places, with sums of 0 elsewhere, where most are shared."""
+        """Sum rows by pair, and keep what folds share; all pairs, with sums of 0 elsewhere, where most are shared."""
         own, marks = self.sum(np.zeros(0, np.int32), self.size, self.size)
         mark_sums(own.reshape(-1), self.n_folds, marks)
         occupied, pairs = self.number(marks)
@@ -200,12 +200,12 @@ def conjunction_sums(
     information: Array | None,
     /,
 ) -> tuple[int, tuple[Array, Array], Array]:
-    """Give how many places have rows, those that folds share, and their sums; see `gpu_encode.seam.ops.FusedOps`."""
-    places = Places(codes, sizes, folds, n_folds, response, information)
-    if ROWS_PER_PLACE * places.size <= places.n_rows:
-        return places.sum_all()
-    occupied, pairs = places.number(marks := places.mark())
-    return occupied, pairs, places.sum(marks, len(pairs[0]), 0)[0]
+    """Give how many pairs have rows, those that folds share, and their sums; see `gpu_encode.seam.ops.FusedOps`."""
+    every = Pairs(codes, sizes, folds, n_folds, response, information)
+    if ROWS_PER_PAIR * every.size <= every.n_rows:
+        return every.sum_all()
+    occupied, pairs = every.number(marks := every.mark())
+    return occupied, pairs, every.sum(marks, len(pairs[0]), 0)[0]
 
 
 @stage
@@ -215,28 +215,28 @@ def see_cells(
     """Write W and S of every category in one view, S on its grid if asked for."""
     unit, length = numbers[UNIT], np.uint64(len(totals))
     scale = numbers[UNIT_OF_SCORE] * (numbers[GRID] if on_grid else 1.0)
-    place = np.uint64(0)
+    at = np.uint64(0)
     for cell in range(len(weight)):
-        seen, moved = totals[place], totals[place + np.uint64(1)]
+        seen, moved = totals[at], totals[at + np.uint64(1)]
         for fold in hidden:
-            source = np.uint64(fold) * length + place
+            source = np.uint64(fold) * length + at
             seen -= own[source]
             moved -= own[source + np.uint64(1)]
         weight[cell] = seen * unit
         score[cell] = np.rint(moved * scale) if on_grid else moved * scale
-        place += np.uint64(2)
+        at += np.uint64(2)
 
 
 @stage
-def sum_margins(places: Array, weight: Array, score: Array, margins: Array, totals: Array) -> None:
+def sum_margins(categories: Array, weight: Array, score: Array, margins: Array, totals: Array) -> None:
     """Sum W and S by the categories of one column; what lies side by side is added first."""
-    last, more, moved = np.uint64(places[0]), 0.0, 0.0
-    for cell in range(len(places)):
-        place = np.uint64(places[cell])
-        if place != last:
+    last, more, moved = np.uint64(categories[0]), 0.0, 0.0
+    for cell in range(len(categories)):
+        category = np.uint64(categories[cell])
+        if category != last:
             margins[last] += more
             totals[last] += moved
-            last, more, moved = place, 0.0, 0.0
+            last, more, moved = category, 0.0, 0.0
         more += weight[cell]
         moved += score[cell]
     margins[last] += more
@@ -247,24 +247,24 @@ def sum_margins(places: Array, weight: Array, score: Array, margins: Array, tota
 def explain(at: Array, means: Array, explained: Array) -> None:
     """Write what the columns together say of every category, for each unit of W."""
     for part in range(len(at)):
-        places = at[part]
+        categories = at[part]
         if part:
             for cell in range(len(explained)):
-                explained[cell] += means[np.uint64(places[cell])]
+                explained[cell] += means[np.uint64(categories[cell])]
         else:
             for cell in range(len(explained)):
-                explained[cell] = means[np.uint64(places[cell])]
+                explained[cell] = means[np.uint64(categories[cell])]
 
 
 @stage
-def subtract_explained(places: Array, weight: Array, explained: Array, left: Array) -> None:
+def subtract_explained(categories: Array, weight: Array, explained: Array, left: Array) -> None:
     """Take what is explained of every category away from the sums of one column."""
-    last, more = np.uint64(places[0]), 0.0
-    for cell in range(len(places)):
-        place = np.uint64(places[cell])
-        if place != last:
+    last, more = np.uint64(categories[0]), 0.0
+    for cell in range(len(categories)):
+        category = np.uint64(categories[cell])
+        if category != last:
             left[last] -= more
-            last, more = place, 0.0
+            last, more = category, 0.0
         more += np.rint(explained[cell] * weight[cell])
     left[last] -= more
 
@@ -324,7 +324,7 @@ def gain_of(
     """Give what the steps of a view are worth to the rows of its own fold, and write the steps where there is room."""
     unit, unit_of_score = -0.5 * numbers[UNIT], numbers[UNIT_OF_SCORE]
     fine, longest = numbers[GRID_OF_GAIN], numbers[LONGEST]
-    gain, place = 0.0, np.uint64(0)
+    gain, at = 0.0, np.uint64(0)
     for cell in range(len(weight)):
         seen = weight[cell]
         if ridge < 0:
@@ -332,9 +332,9 @@ def gain_of(
         else:
             step = score[cell] / (seen + ridge if seen + ridge > 0 else 1.0) if seen > 0 else 0.0
         step = min(max(step, -longest), longest)
-        rise = (step * (own[place] * unit) + own[place + np.uint64(1)] * unit_of_score) * step
+        rise = (step * (own[at] * unit) + own[at + np.uint64(1)] * unit_of_score) * step
         gain += np.rint(rise * fine)
-        place += np.uint64(2)
+        at += np.uint64(2)
         if len(steps):
             steps[cell] = step
     return gain * (1.0 / fine)

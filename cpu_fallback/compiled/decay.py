@@ -28,7 +28,7 @@ def multiply_digits(sums: Array, begin: int, width: int, factor: int, bits: int,
 
 @stage
 def see_cell(sums: Array, at: int, spans: Array, factor: int, power: int, columns: Array, out: Array, to: int) -> int:
-    """Write a cell as it is seen, the highest column with what is above it, too; gives the place after the cell."""
+    """Write a cell as it is seen, the highest column with what is above it, too; gives where the next one begins."""
     bits, digits = power & 31, power >> 5
     for k in range(len(spans) >> 2):
         begin, n = spans[4 * k], spans[4 * k + 1] - spans[4 * k]
@@ -62,8 +62,8 @@ def see_range(
     for k in range(len(spans) >> 2):
         n_out += spans[4 * k + 3] - spans[4 * k + 2]
     for cell in range(start, stop):
-        place = (cell // n_classes) % n_factors
-        see_cell(sums, cell * width, spans, factors[2 * place], factors[2 * place + 1], columns, out, cell * n_out)
+        step = (cell // n_classes) % n_factors
+        see_cell(sums, cell * width, spans, factors[2 * step], factors[2 * step + 1], columns, out, cell * n_out)
 
 
 def seen_from(sums: Array, spans: Array, factors: Array, /) -> Array:

@@ -26,7 +26,7 @@ class Room(NamedTuple):
     """Scratch space for the numbers of a block.
 
     `word` has three lines for the number and one for a factor; `other` the sign and the exponent of that factor;
-    `place` is the column of a number's first digit.
+    `lowest` is the column of a number's lowest digit.
     """
 
     word: Array
@@ -34,7 +34,7 @@ class Room(NamedTuple):
     exponent: Array
     other: Array
     digit: Array
-    place: Array
+    lowest: Array
 
 
 @counting
@@ -123,9 +123,9 @@ def load(numbers: Numbers, n_factors: int, start: int, stop: int, flip: int, roo
 
 
 @stage
-def aim(word: Array, n_words: int, exponent: Array, low: int, last: int, place: Array) -> None:
+def aim(word: Array, n_words: int, exponent: Array, low: int, last: int, lowest: Array) -> None:
     """Choose the column of each number's first digit, `last` at most, and leave in `exponent` the shift from there."""
-    for i in range(len(place)):
+    for i in range(len(lowest)):
         shift = exponent[i] - 32 * low
         if n_words == 1:
             # Zeros below the window are shifted out; no other bits are there.
@@ -134,8 +134,8 @@ def aim(word: Array, n_words: int, exponent: Array, low: int, last: int, place: 
             shift = shift + back if word[0, i] else 0
         elif n_words == 2:
             shift = shift if word[0, i] | word[1, i] else 0
-        place[i] = min(max(shift >> 5, 0), last)
-        exponent[i] = shift - 32 * place[i]
+        lowest[i] = min(max(shift >> 5, 0), last)
+        exponent[i] = shift - 32 * lowest[i]
 
 
 @stage
@@ -159,7 +159,7 @@ def apply_sign(digit: np.uint64, sign: np.int64) -> np.int64:
 
 
 @stage
-def cut_singles(bits: Array, kind: int, flip: int, low: int, last: int, digit: Array, place: Array) -> int:
+def cut_singles(bits: Array, kind: int, flip: int, low: int, last: int, digit: Array, lowest: Array) -> int:
     """Unpack, aim and cut numbers into three digits in one go.
 
     Gives all shifts or-ed together: below 32 if every digit is where it should be.
@@ -172,8 +172,8 @@ def cut_singles(bits: Array, kind: int, flip: int, low: int, last: int, digit: A
         back = max(-shift, 0)
         word = word >> np.uint64(back) if back < 64 else ZERO
         shift = shift + back if word else 0
-        place[i] = min(shift >> 5, last)
-        shift -= 32 * place[i]
+        lowest[i] = min(shift >> 5, last)
+        shift -= 32 * lowest[i]
         every |= shift
         ahead = np.uint64(shift & 31)
         behind = HALF - ahead
@@ -193,7 +193,7 @@ def cut_products(
     low: int,
     last: int,
     digit: Array,
-    place: Array,
+    lowest: Array,
 ) -> int:
     """Unpack, multiply, aim and cut products of two numbers into five digits in one go.
 
@@ -206,8 +206,8 @@ def cut_products(
         sign ^= other_sign ^ flip
         first, second = product(word, other)
         shift = exponent + other_exponent - 32 * low if first | second else 0
-        place[i] = min(max(shift >> 5, 0), last)
-        shift -= 32 * place[i]
+        lowest[i] = min(max(shift >> 5, 0), last)
+        shift -= 32 * lowest[i]
         every |= shift
         ahead = np.uint64(shift & 31)
         behind = HALF - ahead
@@ -229,7 +229,7 @@ def cut_triples(
     low: int,
     last: int,
     digit: Array,
-    place: Array,
+    lowest: Array,
 ) -> int:
     """Unpack, multiply, aim and cut left * right**2 into seven digits; the last is zero where all are float64.
 
@@ -246,8 +246,8 @@ def cut_triples(
         second += above
         third += ONE if second < above else ZERO
         shift = exponent + 2 * other_exponent - 32 * low if first | second | third else 0
-        place[i] = min(max(shift >> 5, 0), last)
-        shift -= 32 * place[i]
+        lowest[i] = min(max(shift >> 5, 0), last)
+        shift -= 32 * lowest[i]
         every |= shift
         ahead = np.uint64(shift & 31)
         behind = HALF - ahead
@@ -263,26 +263,26 @@ def cut_triples(
 
 @counting
 def cut(numbers: Numbers, n_factors: int, start: int, stop: int, flip: int, low: int, width: int, room: Room) -> int:
-    """Cut the products of a block into digits from their places on; gives how many digits each has."""
+    """Cut the products of a block into digits from their lowest on; gives how many digits each has."""
     left, left_kind = factor_of(numbers, 0, start, stop)
     right, right_kind = factor_of(numbers, 1, start, stop)
-    digit, place = room.digit, room.place[: stop - start]
+    digit, lowest = room.digit, room.lowest[: stop - start]
     every, n_digits = -1, 2 * n_factors + 1
     if n_factors == 3 and left_kind == REAL and right_kind == REAL:
         n_digits = 6
     last = width - n_digits
     # The quick ways take numbers whose digits all lie in the window, as they do in windows made for them.
     if last >= 0 and n_factors == 1:
-        every = cut_singles(left, left_kind, flip, low, last, digit, place)
+        every = cut_singles(left, left_kind, flip, low, last, digit, lowest)
     elif last >= 0 and n_factors == 2:
-        every = cut_products(left, left_kind, right, right_kind, flip, low, last, digit, place)
+        every = cut_products(left, left_kind, right, right_kind, flip, low, last, digit, lowest)
     elif last >= 0:
-        every = cut_triples(left, left_kind, right, right_kind, flip, low, last, digit, place)
+        every = cut_triples(left, left_kind, right, right_kind, flip, low, last, digit, lowest)
     if 0 <= every < 32:
         return n_digits
     load(numbers, n_factors, start, stop, flip, room)
     n_digits = min(width, 2 * n_factors + 1)
     shift = room.exponent[: stop - start]
-    aim(room.word, n_factors, shift, low, width - n_digits, place)
+    aim(room.word, n_factors, shift, low, width - n_digits, lowest)
     cut_any(room.word, n_factors, shift, room.sign, n_digits, digit)
     return n_digits

@@ -20,27 +20,26 @@ from cpu_fallback.compiled.block_moments import (
 )
 from cpu_fallback.compiled.border import (
     Array,
-    Numbers,
-    codes_of,
+    RowParts,
     freeze,
     kernel,
-    measures_of,
-    numbers_of,
+    parts_of,
     set_all,
     stage,
 )
 from cpu_fallback.compiled.decay import see_cell
 from cpu_fallback.compiled.digits import scratch as digit_room
 from cpu_fallback.compiled.moments import Shape, cell_width, scratch, shape_of
-from cpu_fallback.compiled.ordered_counts import Table, table_of
+from cpu_fallback.compiled.ordered import Table, table_of
 from cpu_fallback.compiled.ordered_digits import run_counting, write_rows
 from cpu_fallback.compiled.ordered_encodings import tile_size
-from cpu_fallback.compiled.row_encodings import Destination, destination
+from cpu_fallback.compiled.row_encodings import CellRule, Destination, destination
 from cpu_fallback.decay import blocks_of, factors_of, layout_of, room_for_two_blocks, spans_of
-from cpu_fallback.fused_rules import M_ESTIMATE, FusedRule
+from cpu_fallback.fused_rules import M_ESTIMATE, FusedRule, RowEncodings
+from cpu_fallback.row_numbers import TimeOrder
 
 if TYPE_CHECKING:
-    from cpu_fallback.types import Layout, Rows
+    from cpu_fallback.types import Layout, Rows, SumShape
 
 
 class Tile(NamedTuple):
@@ -171,7 +170,7 @@ def see_rows(digits: Array, begin: int, times: Array, columns: Array, n_classes:
 
 
 @kernel
-def merge_places(rows: Array, ties: Array, gone: Array, state: Array, numbers: Array, times: Array) -> int:
+def merge_rows(rows: Array, ties: Array, gone: Array, state: Array, numbers: Array, times: Array) -> int:
     """Write the next rows that come or leave, and numbers of their times; gives how many.
 
     Number 2 t is that of time t; with 2 t - 1, right before, rows leave in the order in which they came: `gone` of
@@ -193,25 +192,16 @@ def merge_places(rows: Array, ties: Array, gone: Array, state: Array, numbers: A
 
 @kernel
 def hand_out_by_age(
-    codes: Array,
-    classes: Array,
-    given: Numbers,
-    measures: Array,
-    numbers: Array,
-    ties: Array,
-    shape: Shape,
-    blocks: Blocks,
-    table: Table,
-    tile: Tile,
+    rows: RowParts, numbers: Array, ties: Array, shape: Shape, blocks: Blocks, table: Table, tile: Tile
 ) -> int:
     """Hand out sums to the rows of a tile, and add these to them; gives how many rows are encoded."""
     width, digits, at = cell_width(shape), digit_room(), 0
     own, slots = np.empty(width * BLOCK, np.int64), np.arange(BLOCK) * width
-    for begin in range(0, len(codes), BLOCK):
-        end = min(begin + BLOCK, len(codes))
+    for begin in range(0, len(rows.codes), BLOCK):
+        end = min(begin + BLOCK, len(rows.codes))
         set_all(own[: (end - begin) * width], 0)
-        add_rows(given, measures, begin, end, 0, digits, slots[: end - begin], own)
-        here = codes[begin:end], classes[begin:end], numbers[begin:end], ties[begin:end]
+        add_rows(rows, begin, end, 0, digits, slots[: end - begin], own)
+        here = rows.codes[begin:end], rows.classes[begin:end], numbers[begin:end], ties[begin:end]
         at = pass_block(*here, shape, own, blocks, table, tile, at)
     if len(blocks.of_time):
         set_all(tile.peaks, 0)
@@ -224,9 +214,7 @@ def hand_out_by_age(
 def blend_by_age(
     burned: int,
     width: int,
-    shape: Shape,
-    first: int,
-    rule: FusedRule,
+    cell_rule: CellRule,
     view: View,
     tile: Tile,
     start: int,
@@ -235,8 +223,9 @@ def blend_by_age(
 ) -> int:
     """Write the encodings of the rows [start, stop) of a tile, of which the first `burned` get none; gives the lost.
 
-    A cell has `width` columns, and as it is seen `shape`.
+    A cell has `width` columns, and as it is seen the shape of the rule.
     """
+    shape, first, rule = cell_rule
     room, length, n_outputs = scratch(shape), cell_width(shape) * shape.n_classes, shape.n_classes - first
     own, around = room_for_moments(n_outputs, BLOCK), room_for_moments(n_outputs, BLOCK)
     number, line = room_for_weights(BLOCK, shape.n_width), np.arange(BLOCK)
@@ -250,11 +239,11 @@ def blend_by_age(
             see_rows(tile.around, begin, tile.times[begin:end], columns, shape.n_classes, view, whole)
         else:
             mine, whole = tile.seen[begin * length : end * length], tile.around[begin * length : end * length]
-        prior_rows(whole, 0, end - begin, shape, first, rule, room, number, around)
+        prior_rows(whole, 0, end - begin, cell_rule, room, number, around)
         moment_rows(mine, 0, end - begin, shape, first, kind, kind != M_ESTIMATE, room, number, own)
-        sums, here = BlockSums(mine, 0, whole, line, shape, first), tile.codes[begin:end]
-        places = tile.numbers[begin:end], begin, burned - begin
-        lost += write_rows(here, *places, number, own, around, sums, rule, values, counted, to)
+        sums, here = BlockSums(mine, 0, whole, line, cell_rule), tile.codes[begin:end]
+        ranks = tile.numbers[begin:end], begin, burned - begin
+        lost += write_rows(here, *ranks, number, own, around, sums, values, counted, to)
     return lost
 
 
@@ -295,40 +284,33 @@ class Ageing:
 
 def encodings_by_age(
     rows: "Rows",
-    n_categories: int,
-    n_classes: int,
-    layout: "Layout",
-    first_output: int,
-    order: Array,
-    ties: tuple[Array, Array, Array | None],
-    steps: Array | None,
+    shape: "SumShape",
+    order: TimeOrder,
     burn_in: int,
     rule: FusedRule,
-    out: Array,
-    unseen: Array | None,
+    out: RowEncodings,
     /,
 ) -> int | None:
     """Write the encoding of every row from the rows before it by their age; see `gpu_encode.seam.ops.FusedOps`."""
-    held = layout if steps is None else room_for_two_blocks(layout)
-    to, length = destination(out, unseen, n_classes - first_output), n_classes * held.width
-    if to is None:
+    (n_categories, _, n_classes, layout), steps, starts = shape, order.steps, order.starts
+    if (to := destination(out)) is None:
         return None
-    shape, measures, table = shape_of(held, n_classes), measures_of(held), table_of(n_categories + 3, length, True)
-    given, starts = (freeze(order, np.int64), freeze(ties[0], np.int64)), ties[1]
-    gone = freeze(np.zeros_like(starts) if ties[2] is None else starts[ties[2]], np.int64)
+    held = layout if steps is None else room_for_two_blocks(layout)
+    length, first_output = n_classes * held.width, n_classes - out.values.shape[1]
+    cell, table = shape_of(held, n_classes), table_of(n_categories + 3, length, True)
+    given = freeze(order.rows, np.int64), freeze(order.ties, np.int64)
+    gone = freeze(np.zeros_like(starts) if order.firsts is None else starts[order.firsts], np.int64)
     blocks, ageing = blocks_of_times(steps, held, len(table.sums)), Ageing(held, n_classes, steps)
     # The rows of one time burn in together.
     first = np.searchsorted(starts, burn_in)
-    burned = int(starts[first]) if first < len(starts) else len(order)
-    numbers, times = np.empty((2, min(tile_size(length), 2 * len(order))), np.int64)
+    burned = int(starts[first]) if first < len(starts) else len(order.rows)
+    numbers, times = np.empty((2, min(tile_size(length), 2 * len(order.rows))), np.int64)
     tile, state, lost = tile_of(len(numbers), length, held.width), np.zeros(2, np.int64), 0
-    while n := merge_places(*given, gone, state, numbers, times):
+    while n := merge_rows(*given, gone, state, numbers, times):
         mine, when = freeze(numbers[:n], np.int64), freeze(times[:n], np.int64)
-        here = rows.pick(mine)
-        known = codes_of(here.codes), codes_of(here.classes), numbers_of(here), measures
-        n_encoded = hand_out_by_age(*known, mine, when, shape, blocks, table, tile)
+        n_encoded = hand_out_by_age(parts_of(rows.pick(mine), held), mine, when, cell, blocks, table, tile)
         seen_shape, view = ageing.view(tile.peaks)
-        fixed = burned, held.width, seen_shape, first_output, rule, view, tile
+        fixed = burned, held.width, CellRule(seen_shape, first_output, rule), view, tile
         lost += run_counting(blend_by_age, n_encoded, fixed, to)
         burned -= n_encoded
     return lost

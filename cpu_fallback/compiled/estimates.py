@@ -117,7 +117,7 @@ def near_estimate(
 
 @stage
 def float_digits(value: float, out: Array) -> tuple[int, int]:
-    """Write the magnitude of a float as three digits; gives its sign and the place of the first."""
+    """Write the magnitude of a float as three digits; gives its sign and the position of the first."""
     fraction, exponent = math.frexp(abs(value))
     mantissa, power = np.uint64(math.ldexp(fraction, 53)), exponent - 53
     low, shift = power >> 5, np.uint64(power & 31)

@@ -1,4 +1,4 @@
-"""Which binary places a sum touches."""
+"""Which binary positions a sum touches."""
 
 import numpy as np
 
@@ -6,7 +6,7 @@ from cpu_fallback.compiled.border import BLOCK, REAL, Array, Numbers, kernel, se
 from cpu_fallback.compiled.digits import FIELD, FIELD_MASK, FRACTION, HIDDEN, ONE, SIGN, scratch, unpack
 from cpu_fallback.compiled.threads import run, shares
 
-# Beyond the places of any product.
+# Beyond the positions of any product.
 NOWHERE = 1 << 40
 N_FIELDS = 2048
 
@@ -23,8 +23,8 @@ def bit_length(word: np.uint64) -> int:
 
 
 @stage
-def places_of_words(united: Array) -> tuple[int, int]:
-    """Lowest and one more than the highest place of the mantissas of each exponent field, which were or-ed together."""
+def positions_of_words(united: Array) -> tuple[int, int]:
+    """Lowest position of the mantissas of each exponent field, which were or-ed together, and one above the highest."""
     lowest, highest = NOWHERE, -NOWHERE
     for field in range(len(united)):
         if united[field]:
@@ -36,7 +36,7 @@ def places_of_words(united: Array) -> tuple[int, int]:
 
 @kernel
 def extent_of_one(bits: Array, kind: int, start: int, stop: int) -> tuple[int, int]:
-    """Find the binary places of numbers.  For each exponent only the OR of all mantissas is needed."""
+    """Find the binary positions of numbers.  For each exponent only the OR of all mantissas is needed."""
     united, given = np.zeros(N_FIELDS if kind == REAL else 1, np.uint64), bits[start:stop]
     if kind == REAL:
         for i in range(len(given)):
@@ -46,14 +46,14 @@ def extent_of_one(bits: Array, kind: int, start: int, stop: int) -> tuple[int, i
     else:
         for i in range(len(given)):
             united[0] |= ~given[i] + ONE if given[i] >> SIGN else given[i]
-    return places_of_words(united)
+    return positions_of_words(united)
 
 
 @kernel
 def extent_of_product(numbers: Numbers, power: int, start: int, stop: int) -> tuple[int, int]:
     """Places of weight * target**power, row by row."""
     room = scratch()
-    word, low, high = room.word, room.exponent, room.place
+    word, low, high = room.word, room.exponent, room.lowest
     lowest, highest = NOWHERE, -NOWHERE
     for begin in range(start, stop, BLOCK):
         n = min(BLOCK, stop - begin)
@@ -95,6 +95,6 @@ def extent(numbers: Numbers, power: int) -> tuple[int, int]:
 
 
 def extents(target: Array | None, weight: Array | None, powers: tuple[int, ...], /) -> list[tuple[int, int]]:
-    """Binary places that weight * target**power touches in any row, for each power; ordered by power."""
+    """Binary positions that weight * target**power touches in any row, for each power; ordered by power."""
     numbers = Numbers(*words(target), *words(weight))
     return [extent(numbers, power) for power in powers]

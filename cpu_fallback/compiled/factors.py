@@ -1,8 +1,13 @@
 """Stochastic gradient descent on factors of categories, row by row.  One thread: every row sees the one before it."""
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from cpu_fallback.compiled.border import Array, codes_of, freeze, kernel
+
+if TYPE_CHECKING:
+    from cpu_fallback.types import Rows
 
 
 @kernel
@@ -20,8 +25,8 @@ def descend_in_order(
     """Take a step of all factors of a row, row after row; see `gpu_encode.methods.factors.descent`, the definition."""
     n_columns = len(first)
     at, old = np.empty(n_columns, np.uint64), np.empty(n_columns, np.float64)
-    for place in range(len(order)):
-        row = np.uint64(order[place])
+    for rank in range(len(order)):
+        row = np.uint64(order[rank])
         for d in range(n_columns):
             code = np.int64(codes[row * np.uint64(n_columns) + np.uint64(d)])
             at[d] = np.uint64((first[d] + code) * n_components)
@@ -45,23 +50,18 @@ def descend_in_order(
 
 
 def descend_rows(
-    codes: Array,
+    rows: "Rows",
     order: Array,
-    values: Array,
-    weight: Array,
     first: Array,
     penalties: Array,
     learning_rate: float,
     factors: Array,
     /,
 ) -> None:
-    """Change factors (lines, components), those of column d from line first[d] on, by the rows in the order given.
-
-    `codes` (rows, columns) are not negative.
-    """
-    numbers = (freeze(array, np.float64) for array in (values, weight))
+    """Change factors by the rows in the order given; see `gpu_encode.seam.ops.FusedOps`."""
+    numbers = (freeze(array, np.float64) for array in (rows.target, rows.weight))  # type: ignore[arg-type]
     descend_in_order(
-        codes_of(codes).reshape(-1),
+        codes_of(rows.codes).reshape(-1),
         freeze(order, np.int64),
         *numbers,
         freeze(first, np.int64),

@@ -70,19 +70,21 @@ def block_of(unit: int) -> tuple[int, int, int]:
 
 
 @stage
-def enter_block(source: FoldSource, block: int, log2_stride: int, place: int, room: tuple[Array, Array, Array]) -> None:
-    """Set the state to a place inside a block: strides before it have had one turn more than those after."""
+def enter_block(
+    source: FoldSource, block: int, log2_stride: int, position: int, room: tuple[Array, Array, Array]
+) -> None:
+    """Set the state to a position inside a block: strides before it have had one turn more than those after."""
     current, step, _ = room
     n_splits, n_units = source.n_splits, len(source.units)
     inverse, inverse_units = 1.0 / n_splits, 1.0 / n_units
-    turn, stride = place >> log2_stride, place & ((1 << log2_stride) - 1)
+    turn, stride = position >> log2_stride, position & ((1 << log2_stride) - 1)
     block_key = mix(source.seed + np.uint64(block) * BLOCK_KEY)
     for s in range(1 << log2_stride):
         key = mix(block_key + np.uint64(s) * STRIDE_KEY)
         step[s] = source.units[remainder(key >> np.uint64(32), n_units, inverse_units)]
         current[s] = remainder(key & MASK, n_splits, inverse)
     # A block entered at its beginning, the usual case, needs no division.
-    for s in range(1 << log2_stride if place else 0):
+    for s in range(1 << log2_stride if position else 0):
         current[s] = (step[s] * (turn + (1 if s < stride else 0)) + current[s]) % n_splits
 
 
@@ -104,10 +106,10 @@ def fill_random(source: FoldSource, first: int, out: Array, room: tuple[Array, A
     while done < len(out):
         row = first + done
         block, log2_stride, first_unit = block_of(row // n_splits)
-        place = row - first_unit * n_splits
+        position = row - first_unit * n_splits
         if state[0] != block or state[1] != row:
-            enter_block(source, block, log2_stride, place, room)
-        stride = place & ((1 << log2_stride) - 1)
+            enter_block(source, block, log2_stride, position, room)
+        stride = position & ((1 << log2_stride) - 1)
         count = min((1 << log2_stride) - stride, len(out) - done)
         take_turn(current[stride : stride + count], step[stride : stride + count], n_splits, out[done : done + count])
         done += count
@@ -197,9 +199,9 @@ def walk_range(
             outside = 0
             for i in range(count):
                 # Those outside move to the front; what the others write there is not read.
-                word, place = numbers[i], index[i]
-                out[np.uint64(place)] = np.int64(word)
-                numbers[outside], index[outside] = word, place
+                word, position = numbers[i], index[i]
+                out[np.uint64(position)] = np.int64(word)
+                numbers[outside], index[outside] = word, position
                 outside += 1 if word >= n_rows else 0
             count = outside
 

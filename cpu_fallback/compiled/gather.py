@@ -26,7 +26,8 @@ from cpu_fallback.memory import empty
 if TYPE_CHECKING:
     from cpu_fallback.types import Folds
 
-# A table of codes by number is no work to build, or is worth it: with fewer rows it takes longer than a code for each.
+# A table may have a code for each number of a range: so many, and one more for so many rows.  To build a longer one
+# takes longer than to look up a code for each row.
 FEW_NUMBERS, ROWS_PER_NUMBER = 1024, 4
 RAW: dict[int, Any] = {4: np.uint32, 8: np.uint64}
 

@@ -5,21 +5,21 @@ import numpy as np
 from cpu_fallback.compiled.border import Array, kernel, stage
 from cpu_fallback.memory import empty, zeros
 
-FEWEST_PLACES = 1 << 10
+FEWEST_SLOTS = 1 << 10
 # 2**64 divided by the golden ratio (Knuth's multiplicative hashing).
 GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 
 
 @stage
-def place_of(word: np.uint64, shift: np.uint64) -> np.uint64:
-    """First place to look for a word: the upper bits of a scrambled product."""
+def slot_of(word: np.uint64, shift: np.uint64) -> np.uint64:
+    """First slot to look for a word: the upper bits of a scrambled product."""
     word = (word ^ (word >> np.uint64(32))) * GOLDEN
     return (word ^ (word >> np.uint64(29))) * GOLDEN >> shift
 
 
-def blank(n_places: int) -> tuple[Array, np.uint64]:
-    """Give an empty table (number 0 means free), and the shift that takes a hash to a place."""
-    return zeros((n_places, 2), np.uint64), np.uint64(65 - n_places.bit_length())
+def blank(n_slots: int) -> tuple[Array, np.uint64]:
+    """Give an empty table (number 0 means free), and the shift that takes a hash to a slot."""
+    return zeros((n_slots, 2), np.uint64), np.uint64(65 - n_slots.bit_length())
 
 
 @kernel
@@ -27,11 +27,11 @@ def fill(table: Array, shift: np.uint64, words: Array) -> None:
     """Give each of some distinct words its index plus one."""
     last = np.uint64(len(table) - 1)
     for i in range(len(words)):
-        place = place_of(words[i], shift)
-        while table[place, 1] != 0:
-            place = (place + np.uint64(1)) & last
-        table[place, 0] = words[i]
-        table[place, 1] = np.uint64(i + 1)
+        slot = slot_of(words[i], shift)
+        while table[slot, 1] != 0:
+            slot = (slot + np.uint64(1)) & last
+        table[slot, 0] = words[i]
+        table[slot, 1] = np.uint64(i + 1)
 
 
 @kernel
@@ -43,39 +43,39 @@ def number_words(
     for i in range(start, stop):
         row = np.uint64(i)
         word = words[row]
-        place = place_of(word, shift)
-        while table[place, 1] != 0 and table[place, 0] != word:
-            place = (place + np.uint64(1)) & last
-        if table[place, 1] == 0:
+        slot = slot_of(word, shift)
+        while table[slot, 1] != 0 and table[slot, 0] != word:
+            slot = (slot + np.uint64(1)) & last
+        if table[slot, 1] == 0:
             if count == len(first):
                 return i, count
             first[count] = i
             count += 1
-            table[place, 0] = word
-            table[place, 1] = np.uint64(count)
-        codes[row] = np.int64(table[place, 1]) - 1
+            table[slot, 0] = word
+            table[slot, 1] = np.uint64(count)
+        codes[row] = np.int64(table[slot, 1]) - 1
     return stop, count
 
 
 def codes_by_hash(words: Array, start: int, stop: int, codes: Array) -> Array:
     """Number the words [start, stop) in the order in which they are first seen; gives the row of each that is first."""
-    n_places, count = FEWEST_PLACES, 0
-    first = empty(n_places // 2, np.int64)
+    n_slots, count = FEWEST_SLOTS, 0
+    first = empty(n_slots // 2, np.int64)
     while True:
-        table, shift = blank(n_places)
+        table, shift = blank(n_slots)
         fill(table, shift, words[first[:count]])
         start, count = number_words(words, start, stop, codes, table, shift, first, count)
         if start == stop:
             return first[:count]
-        n_places *= 4
-        longer = empty(n_places // 2, np.int64)
+        n_slots *= 4
+        longer = empty(n_slots // 2, np.int64)
         longer[:count] = first
         first = longer
 
 
 def table_of(words: Array) -> Array:
     """Table in which the number of a word is its index plus one."""
-    table, shift = blank(max(FEWEST_PLACES, 1 << (2 * len(words) - 1).bit_length()))
+    table, shift = blank(max(FEWEST_SLOTS, 1 << (2 * len(words) - 1).bit_length()))
     fill(table, shift, words)
     return table
 
@@ -90,7 +90,7 @@ def find_codes(words: Array, table: Array, unknown: int, start: int, stop: int, 
     last = np.uint64(len(table) - 1)
     given, out = words[start:stop], codes[start:stop]
     for i in range(len(given)):
-        place = place_of(given[i], shift)
-        while table[place, 1] != 0 and table[place, 0] != given[i]:
-            place = (place + np.uint64(1)) & last
-        out[i] = np.int64(table[place, 1]) - 1 if table[place, 1] != 0 else unknown
+        slot = slot_of(given[i], shift)
+        while table[slot, 1] != 0 and table[slot, 0] != given[i]:
+            slot = (slot + np.uint64(1)) & last
+        out[i] = np.int64(table[slot, 1]) - 1 if table[slot, 1] != 0 else unknown

@@ -27,7 +27,6 @@ from cpu_fallback.fused_rules import (
 from cpu_fallback.types import KeyCounts, KeyEncodings
 
 if TYPE_CHECKING:
-    from cpu_fallback.exact import Ratio
     from cpu_fallback.types import FoldedClasses, KeyColumns
 
 # Rows whose cells are found, and categories that are encoded, at a time.
@@ -262,7 +261,6 @@ def encode_keys_by_fold(
     rows: "FoldedClasses",
     rule: FusedRule,
     population: PopulationMoments,
-    exact: "Ratio | None",
     out: KeyEncodings,
     /,
 ) -> tuple[list[KeyCounts], int]:
@@ -270,7 +268,7 @@ def encode_keys_by_fold(
     n_rows, n_keys = len(rows.classes), len(keys.members)
     given, cells, prior = keys_of(keys, out.first), cells_of(rows), population.prior
     of_missing = {AS_CATEGORY: np.zeros(0), AS_PRIOR: prior.reshape(-1), AS_NAN: np.full(prior.size, np.nan)}
-    blend, around = rule.blend, around_of(population, exact, rule.blend.shrinkage)
+    blend, around = rule.blend, around_of(population, rule.blend.shrinkage)
     views = views_of(rows.visibility, len(rows.new_rows))
     formula = Formula(rows.n_classes - prior.shape[1], views, blend, around, of_missing[rule.missing])
     length, width = len(rows.new_rows) * rows.n_classes, prior.size

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from cpu_fallback.compiled.addition import add_rows
-from cpu_fallback.compiled.border import BLOCK, Array, Numbers, codes_of, freeze, kernel, measures_of, numbers_of, stage
+from cpu_fallback.compiled.border import BLOCK, Array, RowParts, freeze, kernel, parts_of, stage
 from cpu_fallback.compiled.digits import scratch
 from cpu_fallback.compiled.threads import run, shares
 from cpu_fallback.memory import empty
@@ -32,10 +32,7 @@ def copy_lines(
 def leave_one_out_range(
     accumulators: Array,
     shape: tuple[int, int, int],
-    codes: Array,
-    classes: Array,
-    numbers: Numbers,
-    measures: Array,
+    rows: RowParts,
     start: int,
     stop: int,
     seen: Array,
@@ -45,13 +42,13 @@ def leave_one_out_range(
     n_lines, n_classes, width = shape
     for begin in range(start, stop, BLOCK):
         end = min(begin + BLOCK, stop)
-        copy_lines(accumulators, codes, n_lines, n_classes * width, begin, end, seen)
-        labels = classes[begin:end]
+        copy_lines(accumulators, rows.codes, n_lines, n_classes * width, begin, end, seen)
+        labels = rows.classes[begin:end]
         for i in range(end - begin):
             slots[i] = (begin + i) * n_classes * width
         for i in range(len(labels)):
             slots[i] += labels[i] * width
-        add_rows(numbers, measures, begin, end, -1, room, slots[: end - begin], seen)
+        add_rows(rows, begin, end, -1, room, slots[: end - begin], seen)
 
 
 def leave_one_out(accumulators: Array, rows: "Rows", layout: "Layout", /) -> Array:
@@ -61,14 +58,7 @@ def leave_one_out(accumulators: Array, rows: "Rows", layout: "Layout", /) -> Arr
     """
     seen = empty(len(rows.codes) * accumulators.shape[1] * accumulators.shape[2], np.int64)
     table = freeze(accumulators, np.int64).reshape(-1)
-    fixed = (
-        table,
-        accumulators.shape,
-        codes_of(rows.codes),
-        codes_of(rows.classes),
-        numbers_of(rows),
-        measures_of(layout),
-    )
+    fixed = table, accumulators.shape, parts_of(rows, layout)
     parts = shares(len(rows.codes))
     run(lambda share: leave_one_out_range(*fixed, *parts[share], seen), len(parts))
     return seen.reshape(len(rows.codes), *accumulators.shape[1:])

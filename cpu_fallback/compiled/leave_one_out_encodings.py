@@ -15,20 +15,18 @@ from cpu_fallback.compiled.block_moments import (
 )
 from cpu_fallback.compiled.border import (
     Array,
-    Numbers,
-    codes_of,
+    RowParts,
     freeze,
     kernel,
-    measures_of,
-    numbers_of,
+    parts_of,
     set_all,
     stage,
 )
 from cpu_fallback.compiled.digits import scratch as digit_room
-from cpu_fallback.compiled.moments import Shape, cell_width, scratch, shape_of
+from cpu_fallback.compiled.moments import cell_width, scratch, shape_of
 from cpu_fallback.compiled.ordered_digits import run_counting, write_rows
-from cpu_fallback.compiled.row_encodings import Destination, destination
-from cpu_fallback.fused_rules import EMPIRICAL_BAYES, M_ESTIMATE, FusedRule
+from cpu_fallback.compiled.row_encodings import CellRule, Destination, destination
+from cpu_fallback.fused_rules import EMPIRICAL_BAYES, M_ESTIMATE, FusedRule, RowEncodings
 
 if TYPE_CHECKING:
     from cpu_fallback.types import Layout, Rows
@@ -49,18 +47,14 @@ def see_others(accumulators: Array, codes: Array, length: int, mine: Array, seen
 def leave_out_range(
     accumulators: Array,
     total: Array,
-    codes: Array,
-    classes: Array,
-    numbers: Numbers,
-    measures: Array,
-    shape: Shape,
-    first: int,
-    rule: FusedRule,
+    rows: RowParts,
+    cell_rule: CellRule,
     start: int,
     stop: int,
     to: Destination,
 ) -> int:
     """Write the encodings of the rows [start, stop); gives how many are lost."""
+    shape, first, rule = cell_rule
     width, n_outputs, lost, in_order = cell_width(shape), shape.n_classes - first, 0, np.empty(0, np.int64)
     length = width * shape.n_classes
     room, digits, slots = scratch(shape), digit_room(), np.empty(BLOCK, np.int64)
@@ -69,20 +63,20 @@ def leave_out_range(
     own, around = room_for_moments(n_outputs, BLOCK), room_for_moments(n_outputs, BLOCK)
     number = room_for_weights(BLOCK, shape.n_width)
     values, counted = np.empty(BLOCK, np.float64), np.empty(BLOCK, np.bool_)
-    kind, sums = rule.blend.shrinkage.kind, BlockSums(seen, 0, others, np.arange(BLOCK), shape, first)
+    kind, sums = rule.blend.shrinkage.kind, BlockSums(seen, 0, others, np.arange(BLOCK), cell_rule)
     for begin in range(start, stop, BLOCK):
         end = min(begin + BLOCK, stop)
-        n, here = end - begin, codes[begin:end]
+        n, here, labels = end - begin, rows.codes[begin:end], rows.classes[begin:end]
         for i in range(n):
-            slots[i] = i * length + (np.int64(classes[np.uint64(begin + i)]) * width if len(classes) else 0)
+            slots[i] = i * length + (np.int64(labels[i]) * width if len(labels) else 0)
         set_all(mine[: n * length], 0)
-        add_rows(numbers, measures, begin, end, -1, digits, slots[:n], mine)
+        add_rows(rows, begin, end, -1, digits, slots[:n], mine)
         if kind == EMPIRICAL_BAYES or rule.by_mean:
             see_others(total, nobody[:n], length, mine, others)
-        prior_rows(others, 0, n, shape, first, rule, room, number, around)
+        prior_rows(others, 0, n, cell_rule, room, number, around)
         see_others(accumulators, here, length, mine, seen)
         moment_rows(seen, 0, n, shape, first, kind, kind != M_ESTIMATE, room, number, own)
-        lost += write_rows(here, in_order, begin, 0, number, own, around, sums, rule, values, counted, to)
+        lost += write_rows(here, in_order, begin, 0, number, own, around, sums, values, counted, to)
     return lost
 
 
@@ -91,18 +85,14 @@ def leave_one_out_encodings(
     total: Array,
     rows: "Rows",
     layout: "Layout",
-    first_output: int,
     rule: FusedRule,
-    out: Array,
-    unseen: Array | None,
+    out: RowEncodings,
     /,
 ) -> int | None:
     """Write the encoding of every row from all others; see `gpu_encode.seam.ops.FusedOps`."""
     n_classes, n_rows = accumulators.shape[1], len(rows.codes)
-    to = destination(out, unseen, n_classes - first_output)
-    if to is None:
+    if (to := destination(out)) is None:
         return None
     sums = freeze(accumulators, np.int64).reshape(-1), freeze(total, np.int64).reshape(-1)
-    given = codes_of(rows.codes), codes_of(rows.classes), numbers_of(rows), measures_of(layout)
-    fixed = shape_of(layout, n_classes), first_output, rule
-    return run_counting(leave_out_range, n_rows, (*sums, *given, *fixed), to)
+    cell_rule = CellRule(shape_of(layout, n_classes), n_classes - out.values.shape[1], rule)
+    return run_counting(leave_out_range, n_rows, (*sums, parts_of(rows, layout), cell_rule), to)

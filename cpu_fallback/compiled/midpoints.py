@@ -1,6 +1,6 @@
 """Which way a quotient is rounded that lies so near the middle of two floats that only its digits can tell.
 
-Digits come one place after the other from the lowest, as int64 not carried; backends differ in where they lie.
+Digits come one position after the other, from the lowest, as int64 not carried; backends differ in where they lie.
 """
 
 from typing import NamedTuple
@@ -23,9 +23,9 @@ class Difference(NamedTuple):
     Parameters
     ----------
     carry, count_carry : int64
-        Carries to the next place, of the difference and of |N|.
+        Carries to the next position, of the difference and of |N|.
     above : int64
-        Upper halves of the last place's products.
+        Upper halves of the last position's products.
     first, second : uint64
         The last two digits of |N|.
     any : int64
@@ -61,7 +61,7 @@ def midpoint(bits: np.uint64, upper: bool) -> tuple[np.uint64, int]:
 def push_columns(
     known: Difference, total: np.int64, count: np.int64, total_sign: int, count_sign: int, factor: np.uint64, bits: int
 ) -> Difference:
-    """Take in the columns of S and of N at the next place; the midpoint is factor * 2**bits, bits below 32."""
+    """Take in the columns of S and of N at the next position; the midpoint is factor * 2**bits, bits below 32."""
     digit = count_sign * (count & MASK) + known.count_carry
     newest = np.uint64(digit & MASK)
     # The simulator of a GPU hands words in as Python's integers.
@@ -84,7 +84,7 @@ def push_columns(
 
 @stage
 def side(known: Difference) -> int:
-    """Sign of a difference of which all places are known: -1, 0 or 1."""
+    """Sign of a difference of which all positions are known: -1, 0 or 1."""
     if known.carry < 0:
         return -1
     return 1 if known.carry > 0 or known.any != 0 else 0
@@ -129,8 +129,8 @@ def compare(
     begin = min(low, count_low + ahead)
     end = max(low + width, count_low + ahead + count_width + AFTER)
     known = no_difference()
-    for place in range(begin, end):
-        mine, its = place - low, place - ahead - count_low
+    for position in range(begin, end):
+        mine, its = position - low, position - ahead - count_low
         total = totals[at + mine] if 0 <= mine < width else np.int64(0)
         count = counts[count_at + its] if 0 <= its < count_width else np.int64(0)
         known = push_columns(known, total, count, total_sign, count_sign, factor, bits)

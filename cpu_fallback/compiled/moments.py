@@ -1,6 +1,6 @@
 """Count, mean and squared deviations of cells, from their digits: integers of any size, rounded once.
 
-Numbers are `n` digits from a place `at` of a flat array: slices would cost more than the arithmetic on them.
+Numbers are `n` digits from an index `at` of a flat array: slices would cost more than the arithmetic on them.
 """
 
 import math

@@ -1,6 +1,6 @@
 """Ordered statistics: what each row sees is its category before it.  One thread: an order has no halves."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -8,28 +8,64 @@ from cpu_fallback.compiled.addition import add_rows
 from cpu_fallback.compiled.border import (
     BLOCK,
     Array,
-    Numbers,
-    codes_of,
+    RowParts,
+    counting,
     freeze,
     kernel,
-    measures_of,
-    numbers_of,
+    parts_of,
     set_all,
     stage,
 )
 from cpu_fallback.compiled.digits import scratch
-from cpu_fallback.memory import empty
+from cpu_fallback.memory import empty, zeros
 
 if TYPE_CHECKING:
     from cpu_fallback.types import Carry, Layout, Rows
 
 
+class Table(NamedTuple):
+    """Sums per category and class; with ties also those at the tie that each category saw last."""
+
+    sums: Array
+    at_tie: Array
+    last_tie: Array
+
+
+def table_of(n_lines: int, length: int, tied: bool) -> Table:
+    """Give an empty table."""
+    size = n_lines if tied else 0
+    return Table(zeros(n_lines * length, np.int64), zeros(size * length, np.int64), np.full(size, -1, np.int64))
+
+
+class Added(NamedTuple):
+    """What the rows of a block add, and where the sums of their categories, and of their classes there, begin."""
+
+    own: Array
+    lines: Array
+    accumulators: Array
+
+
+@counting
+def room_for_added(width: int) -> Added:
+    """Give room for a block."""
+    return Added(np.empty(width * BLOCK, np.int64), np.empty(BLOCK, np.int64), np.empty(BLOCK, np.int64))
+
+
 @stage
-def pass_rows(
-    lines: Array, own: Array, accumulators: Array, width: int, length: int, first: int, sums: Array, seen: Array
-) -> None:
-    """Let each row of a block see its category's line, then add the row's own digits to its cell."""
-    for i in range(len(lines)):
+def find_cells(codes: Array, classes: Array, shape: tuple[int, int, int], block: Added) -> None:
+    """Write where the sums of each row's category, and of its class there, begin; shape: lines, classes, columns."""
+    n_lines, n_classes, width = shape
+    for i in range(len(codes)):
+        code = np.int64(codes[i])
+        block.lines[i] = (code + n_lines if code < 0 else code) * n_classes * width
+        block.accumulators[i] = block.lines[i] + (np.int64(classes[i]) * width if len(classes) else 0)
+
+
+@stage
+def pass_rows(n: int, block: Added, width: int, length: int, first: int, sums: Array, seen: Array) -> None:
+    """Let each of n rows see its category's line, then add the row's own digits to its cell."""
+    own, lines, accumulators = block
+    for i in range(n):
         source, target = np.uint64(lines[i]), np.uint64((first + i) * length)
         for k in range(length):
             seen[target + np.uint64(k)] = sums[source + np.uint64(k)]
@@ -39,21 +75,10 @@ def pass_rows(
 
 
 @stage
-def pass_tied_rows(
-    lines: Array,
-    own: Array,
-    accumulators: Array,
-    width: int,
-    length: int,
-    first: int,
-    ties: Array,
-    sums: Array,
-    at_tie: Array,
-    last_tie: Array,
-    seen: Array,
-) -> None:
+def pass_tied_rows(ties: Array, block: Added, width: int, length: int, first: int, table: Table, seen: Array) -> None:
     """Let each row see its category's sums as the first row of its tie saw them, then add its digits to them."""
-    for i in range(len(lines)):
+    (own, lines, accumulators), (sums, at_tie, last_tie) = block, table
+    for i in range(len(ties)):
         source, target = np.uint64(lines[i]), np.uint64((first + i) * length)
         if ties[i] != last_tie[lines[i] // length]:
             last_tie[lines[i] // length] = ties[i]
@@ -67,41 +92,19 @@ def pass_tied_rows(
 
 
 @kernel
-def ordered_rows(
-    codes: Array,
-    classes: Array,
-    ties: Array,
-    numbers: Numbers,
-    measures: Array,
-    shape: tuple[int, int, int],
-    sums: Array,
-    at_tie: Array,
-    last_tie: Array,
-    seen: Array,
-) -> None:
+def ordered_rows(rows: RowParts, ties: Array, shape: tuple[int, int, int], table: Table, seen: Array) -> None:
     """Work on blocks: what their rows add is computed first, then handed out in order."""
-    n_lines, n_classes, width = shape
-    length = n_classes * width
-    room, own = scratch(), np.empty(width * BLOCK, np.int64)
-    slots, lines, cells = np.arange(BLOCK) * width, np.empty(BLOCK, np.int64), np.empty(BLOCK, np.int64)
-    for begin in range(0, len(codes), BLOCK):
-        n = min(BLOCK, len(codes) - begin)
-        set_all(own[: n * width], 0)
-        add_rows(numbers, measures, begin, begin + n, 0, room, slots[:n], own)
-        given = codes[begin : begin + n]
-        for i in range(n):
-            code = np.int64(given[i])
-            lines[i] = (code + n_lines if code < 0 else code) * length
-            cells[i] = lines[i]
-        labels = classes[begin : begin + n]
-        for i in range(len(labels)):
-            cells[i] += labels[i] * width
+    width, length = shape[2], shape[1] * shape[2]
+    room, block, slots = scratch(), room_for_added(width), np.arange(BLOCK) * width
+    for begin in range(0, len(rows.codes), BLOCK):
+        n = min(BLOCK, len(rows.codes) - begin)
+        set_all(block.own[: n * width], 0)
+        add_rows(rows, begin, begin + n, 0, room, slots[:n], block.own)
+        find_cells(rows.codes[begin : begin + n], rows.classes[begin : begin + n], shape, block)
         if len(ties):
-            pass_tied_rows(
-                lines[:n], own, cells, width, length, begin, ties[begin : begin + n], sums, at_tie, last_tie, seen
-            )
+            pass_tied_rows(ties[begin : begin + n], block, width, length, begin, table, seen)
         else:
-            pass_rows(lines[:n], own, cells, width, length, begin, sums, seen)
+            pass_rows(n, block, width, length, begin, table.sums, seen)
 
 
 def ordered(rows: "Rows", ties: "Array | None", layout: "Layout", carry: "Carry", /) -> Array:
@@ -114,10 +117,7 @@ def ordered(rows: "Rows", ties: "Array | None", layout: "Layout", carry: "Carry"
     seen = empty(len(rows.codes) * shape[1] * shape[2], np.int64)
     tied = freeze(np.zeros(0, np.int64) if ties is None else ties, np.int64)
     state = [np.ascontiguousarray(part) for part in (carry.sums, carry.at_tie, carry.last_tie)]
-    flat = [part.reshape(-1) for part in state]
-    ordered_rows(
-        codes_of(rows.codes), codes_of(rows.classes), tied, numbers_of(rows), measures_of(layout), shape, *flat, seen
-    )
+    ordered_rows(parts_of(rows, layout), tied, shape, Table(*(part.reshape(-1) for part in state)), seen)
     for kept, worked_on in zip((carry.sums, carry.at_tie, carry.last_tie), state, strict=True):
         if kept is not worked_on:
             kept[...] = worked_on

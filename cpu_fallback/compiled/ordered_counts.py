@@ -13,6 +13,7 @@ from cpu_fallback.compiled.border import BLOCK, Array, counting, kernel, set_all
 from cpu_fallback.compiled.checkpoints import END, Walk, enter, leg, pause
 from cpu_fallback.compiled.estimates import mean_pair, near_estimate, prior_of_line, settle_count, weigh_prior
 from cpu_fallback.compiled.moments import shape_of_counts
+from cpu_fallback.compiled.ordered import Table
 from cpu_fallback.compiled.row_encodings import (
     Destination,
     encoding_without,
@@ -23,7 +24,6 @@ from cpu_fallback.compiled.row_encodings import (
 from cpu_fallback.compiled.shrinkage import bayes_weight_of_count, blend_near, unseen_encoding, weights_of
 from cpu_fallback.compiled.ties import decide_estimate
 from cpu_fallback.fused_rules import AS_CATEGORY, EMPIRICAL_BAYES, M_ESTIMATE, PLAIN, Blend, FusedRule
-from cpu_fallback.memory import zeros
 
 LEAST_BLOCK = 64
 
@@ -37,20 +37,6 @@ class Block(NamedTuple):
     own: Array
     value: Array
     counted: Array
-
-
-class Table(NamedTuple):
-    """Counts per category and class; with ties also those at the tie that each category saw last."""
-
-    sums: Array
-    at_tie: Array
-    last_tie: Array
-
-
-def table_of(n_lines: int, length: int, tied: bool) -> Table:
-    """Give an empty table."""
-    size = n_lines if tied else 0
-    return Table(zeros(n_lines * length, np.int64), zeros(size * length, np.int64), np.full(size, -1, np.int64))
 
 
 @counting
@@ -278,7 +264,7 @@ def encode_from_counts(
     around: Array,
     to: Destination,
 ) -> int:
-    """Write the encodings of the places [start, stop), whose rows are `numbers`; gives how many are lost."""
+    """Write the encodings of the ranks [start, stop), whose rows are `numbers`; gives how many are lost."""
     block, lost, at = block_of(n_classes), 0, start
     pairs = n_classes == 2 and first == 1 and not len(walk.starts)
     while at < stop:

@@ -18,15 +18,14 @@ from cpu_fallback.compiled.block_moments import (
     room_for_moments,
     room_for_weights,
 )
-from cpu_fallback.compiled.border import Array, Numbers, codes_of, kernel, measures_of, numbers_of, set_all, stage
+from cpu_fallback.compiled.border import Array, RowParts, kernel, parts_of, set_all, stage
 from cpu_fallback.compiled.checkpoints import END, Walk, enter, leg, pause
 from cpu_fallback.compiled.digits import scratch as digit_room
 from cpu_fallback.compiled.kernel_parts import for_any_number
-from cpu_fallback.compiled.moments import Shape, cell_width, scratch
-from cpu_fallback.compiled.ordered import pass_rows, pass_tied_rows
-from cpu_fallback.compiled.ordered_counts import Table
-from cpu_fallback.compiled.row_encodings import Destination, flag, write
-from cpu_fallback.fused_rules import M_ESTIMATE, FusedRule
+from cpu_fallback.compiled.moments import cell_width, scratch
+from cpu_fallback.compiled.ordered import Table, find_cells, pass_rows, pass_tied_rows, room_for_added
+from cpu_fallback.compiled.row_encodings import CellRule, Destination, flag, write
+from cpu_fallback.fused_rules import M_ESTIMATE
 
 if TYPE_CHECKING:
     from cpu_fallback.types import Layout, Rows
@@ -47,14 +46,6 @@ class Tile(NamedTuple):
     around: Array
 
 
-class Added(NamedTuple):
-    """What the rows of a block add, and where the sums of their categories, and of their classes there, begin."""
-
-    own: Array
-    lines: Array
-    accumulators: Array
-
-
 @stage
 def add_lines(own: Array, accumulators: Array, lines: Array, n: int, width: int, totals: Array) -> None:
     """Add what the rows of a block add to the sums of all categories."""
@@ -67,24 +58,6 @@ def add_lines(own: Array, accumulators: Array, lines: Array, n: int, width: int,
         else:
             for i in range(n):
                 totals[accumulators[i] - lines[i] + column] += own[i * width + column]
-
-
-@stage
-def pass_block(
-    codes: Array, classes: Array, ties: Array, shape: Shape, begin: int, block: Added, table: Table, seen: Array
-) -> None:
-    """Let each row of a block see its category's line, then add the row's own digits to its cell."""
-    width, n, (own, lines, accumulators) = cell_width(shape), len(codes), block
-    (sums, at_tie, last_tie), length = table, width * shape.n_classes
-    n_lines = len(sums) // length
-    for i in range(n):
-        code = np.int64(codes[i])
-        lines[i] = (code + n_lines if code < 0 else code) * length
-        accumulators[i] = lines[i] + (np.int64(classes[i]) * width if len(classes) else 0)
-    if len(ties):
-        pass_tied_rows(lines[:n], own, accumulators, width, length, begin, ties, sums, at_tie, last_tie, seen)
-    else:
-        pass_rows(lines[:n], own, accumulators, width, length, begin, sums, seen)
 
 
 @for_any_number
@@ -104,41 +77,34 @@ def keep(prior: BlockMoments, source: Array, tile: Tile, segment: int) -> None:
 
 @kernel
 def hand_out(
-    codes: Array,
-    classes: Array,
-    numbers: Numbers,
-    measures: Array,
-    start: int,
-    stop: int,
-    shape: Shape,
-    first: int,
-    rule: FusedRule,
-    walk: Walk,
-    table: Table,
-    tile: Tile,
+    rows: RowParts, start: int, stop: int, cell_rule: CellRule, walk: Walk, table: Table, tile: Tile
 ) -> tuple[int, int]:
-    """Hand out sums to the places [start, stop) until priors run out; gives where, and how many priors there are."""
+    """Hand out sums to the ranks [start, stop) until priors run out; gives where, and how many priors there are."""
+    shape, first = cell_rule.shape, cell_rule.first
     width, at, segments, room, digits = cell_width(shape), start, 0, scratch(shape), digit_room()
     totals, ends, number = walk.totals, tile.ends, room_for_weights(1, shape.n_width)
     prior = room_for_moments(shape.n_classes - first, 1)
-    block = Added(np.empty(width * BLOCK, np.int64), np.empty(BLOCK, np.int64), np.empty(BLOCK, np.int64))
-    slots = np.arange(BLOCK) * width
+    block, slots, length = room_for_added(width), np.arange(BLOCK) * width, width * shape.n_classes
+    extents = len(table.sums) // length, shape.n_classes, width
     while at < stop:
         entering = at == walk.state[END]
         if (entering or at == start) and segments == len(ends):
             break
         if entering:
             source = walk.held if enter(walk, at) else totals
-            prior_rows(source, 0, 1, shape, first, rule, room, number, prior)
+            prior_rows(source, 0, 1, cell_rule, room, number, prior)
             keep(prior, source, tile, segments)
             pause(walk, at)
         segments += 1 if entering or at == start else 0
         end = min(leg(walk, at, stop), at + BLOCK)
         begin, n = at - start, end - at
         set_all(block.own[: n * width], 0)
-        add_rows(numbers, measures, begin, begin + n, 0, digits, slots[:n], block.own)
-        ties = walk.ties[at:end] if len(walk.starts) else walk.ties
-        pass_block(codes[begin : begin + n], classes[begin : begin + n], ties, shape, begin, block, table, tile.seen)
+        add_rows(rows, begin, begin + n, 0, digits, slots[:n], block.own)
+        find_cells(rows.codes[begin : begin + n], rows.classes[begin : begin + n], extents, block)
+        if len(walk.starts):
+            pass_tied_rows(walk.ties[at:end], block, width, length, begin, table, tile.seen)
+        else:
+            pass_rows(n, block, width, length, begin, table.sums, tile.seen)
         add_lines(block.own, block.accumulators, block.lines, n, width, totals)
         at = end
         pause(walk, at)
@@ -148,14 +114,14 @@ def hand_out(
 
 @stage
 def spread_priors(
-    ends: Array, place: int, segment: int, n: int, priors: BlockMoments, out: BlockMoments, line: Array
+    ends: Array, rank: int, segment: int, n: int, priors: BlockMoments, out: BlockMoments, line: Array
 ) -> int:
-    """Give each of n rows from `place` on the priors of its segment, and its number; gives the segment of the last."""
+    """Give each of n rows from `rank` on the priors of its segment, and its number; gives the segment of the last."""
     at = 0
     while at < n:
-        while ends[segment] <= place + at:
+        while ends[segment] <= rank + at:
             segment += 1
-        end = min(ends[segment] - place, n)
+        end = min(ends[segment] - rank, n)
         for output in range(len(out.mean)):
             set_all(out.mean[output, at:end], priors.mean[output, segment])
             set_all(out.fraction[output, at:end], priors.fraction[output, segment])
@@ -177,7 +143,6 @@ def write_rows(
     own: BlockMoments,
     around: BlockMoments,
     sums: BlockSums,
-    rule: FusedRule,
     values: Array,
     counted: Array,
     to: Destination,
@@ -185,7 +150,7 @@ def write_rows(
     """Write the encodings of a block whose first `burned` rows get none; gives how many are lost."""
     lost, n = 0, len(codes)
     for output in range(len(own.mean)):
-        blend_rows(codes, number, own, around, output, sums, rule, values[:n], counted[:n])
+        blend_rows(codes, number, own, around, output, sums, values[:n], counted[:n])
         set_all(values[: max(min(burned, n), 0)], np.nan)
         lost += write(values[:n], to.columns[output], numbers, begin, to.wide, to.narrow)
     flag(counted[:n], numbers, begin, to.unseen)
@@ -196,17 +161,16 @@ def write_rows(
 def blend_seen(
     codes: Array,
     numbers: Array,
-    place: int,
+    rank: int,
     burned: int,
-    shape: Shape,
-    first: int,
-    rule: FusedRule,
+    cell_rule: CellRule,
     tile: Tile,
     start: int,
     stop: int,
     to: Destination,
 ) -> int:
-    """Write the encodings of the rows [start, stop) of a tile that begins at `place`; gives how many are lost."""
+    """Write the encodings of the rows [start, stop) of a tile that begins at `rank`; gives how many are lost."""
+    shape, first, rule = cell_rule
     room, length, n_outputs = scratch(shape), cell_width(shape) * shape.n_classes, shape.n_classes - first
     own, around, number = (
         room_for_moments(n_outputs, BLOCK),
@@ -216,13 +180,13 @@ def blend_seen(
     values, counted, line = np.empty(BLOCK, np.float64), np.empty(BLOCK, np.bool_), np.empty(BLOCK, np.int64)
     kind, lost, segment = rule.blend.shrinkage.kind, 0, 0
     for begin in range(start, stop, BLOCK):
-        n, at = min(BLOCK, stop - begin), place + begin
+        n, at = min(BLOCK, stop - begin), rank + begin
         segment = spread_priors(tile.ends, at, segment, n, tile.priors, around, line)
         moment_rows(tile.seen, begin * length, n, shape, first, kind, kind != M_ESTIMATE, room, number, own)
-        sums = BlockSums(tile.seen, begin * length, tile.around, line, shape, first)
+        sums = BlockSums(tile.seen, begin * length, tile.around, line, cell_rule)
         mine = numbers[begin : begin + n] if len(numbers) else numbers
         here = codes[begin : begin + n]
-        lost += write_rows(here, mine, at, burned - at, number, own, around, sums, rule, values, counted, to)
+        lost += write_rows(here, mine, at, burned - at, number, own, around, sums, values, counted, to)
     return lost
 
 
@@ -237,19 +201,17 @@ def tile_of(n_rows: int, length: int, n_outputs: int) -> Tile:
 
 
 def encode_from_digits(
-    rows: "Rows", numbers: Array, layout: "Layout", places: Sequence[int], tile: Tile, fixed: tuple[Any, ...]
+    rows: "Rows", numbers: Array, layout: "Layout", ranks: Sequence[int], tile: Tile, fixed: tuple[Any, ...]
 ) -> int:
-    """Write the encodings of the places of one tile; gives how many are lost."""
-    shape, first, rule, walk, _, to = fixed
-    at, stop = places
+    """Write the encodings of the ranks of one tile; gives how many are lost."""
+    cell_rule, walk, table, to = fixed
+    at, stop = ranks
     here = rows.pick(numbers) if len(numbers) else rows.block(at, stop)
     lost = 0
     while at < stop:
-        codes = codes_of(here.codes)
-        reached, segments = hand_out(
-            codes, codes_of(here.classes), numbers_of(here), measures_of(layout), at, stop, *fixed[:-1], tile
-        )
-        given = codes, numbers, at, walk.burned, shape, first, rule, tile
+        parts = parts_of(here, layout)
+        reached, segments = hand_out(parts, at, stop, cell_rule, walk, table, tile)
+        given = parts.codes, numbers, at, walk.burned, cell_rule, tile
         lost += run_counting(blend_seen, reached - at, given, to)
         for part in tile.priors:
             part[:, 0] = part[:, segments - 1]

@@ -12,15 +12,16 @@ from cpu_fallback.compiled.border import Array, codes_of, freeze
 from cpu_fallback.compiled.checkpoints import walk_of
 from cpu_fallback.compiled.folds import walk_share
 from cpu_fallback.compiled.moments import shape_of
-from cpu_fallback.compiled.ordered_counts import encode_from_counts, table_of
+from cpu_fallback.compiled.ordered import table_of
+from cpu_fallback.compiled.ordered_counts import encode_from_counts
 from cpu_fallback.compiled.ordered_digits import MOST_NUMBERS, encode_from_digits, tile_of
-from cpu_fallback.compiled.row_encodings import destination
-from cpu_fallback.fused_rules import FusedRule, Written
-from cpu_fallback.types import CARRY_AFTER
+from cpu_fallback.compiled.row_encodings import CellRule, destination
+from cpu_fallback.fused_rules import FusedRule, RowEncodings, Written
+from cpu_fallback.row_numbers import Order, Permutation, TimeOrder
+from cpu_fallback.types import CARRY_AFTER, SumShape
 
 if TYPE_CHECKING:
-    from cpu_fallback.row_numbers import Permutation
-    from cpu_fallback.types import Layout, Rows
+    from cpu_fallback.types import Layout, Rows, SumShape
 
 # Rows whose numbers in a random order are known at a time.
 TILE = 1 << 16
@@ -35,68 +36,62 @@ def most_ordered_rows(layout: "Layout", /) -> int:
 
 
 def tile_size(length: int) -> int:
-    """Places that are worked on at a time, each with sums of this length."""
+    """Give how many rows are worked on at a time, each with sums of this length."""
     return max(min(TILE, MOST_NUMBERS // length), LEAST_TILE)
 
 
-def rows_of(order: "Permutation", start: int, stop: int) -> Array:
-    """Row at each place in [start, stop), found by the thread that asks."""
+def rows_of(order: Permutation, start: int, stop: int) -> Array:
+    """Row of each rank in [start, stop), found by the thread that asks."""
     numbers = np.empty(stop - start, np.int64)
     walk_share(order, False, start, 0, len(numbers), numbers)
     return freeze(numbers, np.int64)
 
 
-def cut_order(order: "Permutation | Array | None", n_rows: int, size: int) -> Iterator[tuple[int, int, Array]]:
-    """Cut an order into tiles of places, each with the numbers of its rows; none where rows stand in order.
+def cut_order(order: Order, n_rows: int, size: int) -> Iterator[tuple[int, int, Array]]:
+    """Cut the ranks of an order into tiles, each with the numbers of its rows; none where rows stand in order.
 
     Those of the next tile of a random order are computed on a second thread, while the caller works on this one.
     """
     edges = [(start, min(start + size, n_rows)) for start in range(0, n_rows, size)]
-    if order is None or isinstance(order, np.ndarray):
-        numbers = freeze(np.zeros(0) if order is None else order, np.int64)
+    if not isinstance(order, Permutation):
+        numbers = freeze(order.rows if isinstance(order, TimeOrder) else np.zeros(0), np.int64)
         yield from ((start, stop, numbers[start:stop]) for start, stop in edges)
     elif threads.threads() == 1:
         yield from ((start, stop, rows_of(order, start, stop)) for start, stop in edges)
     else:
         helper, ahead = threads.pool(threads.threads() - 1), deque[Any]()
-        for place, edge in enumerate(edges):
-            while len(ahead) < min(2, len(edges) - place):
-                ahead.append(helper.submit(rows_of, order, *edges[place + len(ahead)]))
+        for number, edge in enumerate(edges):
+            while len(ahead) < min(2, len(edges) - number):
+                ahead.append(helper.submit(rows_of, order, *edges[number + len(ahead)]))
             yield *edge, ahead.popleft().result()
 
 
 def ordered_encodings(
     rows: "Rows",
-    n_categories: int,
-    n_classes: int,
-    layout: "Layout",
-    first_output: int,
-    order: "Permutation | Array | None",
-    ties: tuple[Array, Array] | None,
+    shape: "SumShape",
+    order: Order,
     burn_in: int,
     rule: FusedRule,
-    out: Array,
-    unseen: Array | None,
+    out: RowEncodings,
     /,
 ) -> Written | None:
     """Write the encoding of every row from the rows before it; see `gpu_encode.seam.ops.FusedOps`."""
-    n_rows = len(rows.codes)
-    to = destination(out, unseen, n_classes - first_output)
-    if to is None:
+    n_rows, (n_categories, _, n_classes, layout) = len(rows.codes), shape
+    if (to := destination(out)) is None:
         return None
-    length = n_classes * layout.width
-    walk = walk_of(ties, n_rows, burn_in, length)
+    length, first_output = n_classes * layout.width, n_classes - out.values.shape[1]
+    walk = walk_of(order, n_rows, burn_in, length)
     table = table_of(n_categories + 2, length, bool(len(walk.starts)))
     if rows.classes is not None and rows.weight is None and layout.count.whole:
         # Only a random order has numbers that come tile by tile.
-        parts = cut_order(order, n_rows, n_rows if order is None or isinstance(order, np.ndarray) else TILE)
+        parts = cut_order(order, n_rows, TILE if isinstance(order, Permutation) else n_rows)
         priors, known = room_for_moments(n_classes - first_output, 1), (codes_of(rows.codes), codes_of(rows.classes))
         given = n_classes, first_output, rule, walk, table, priors, np.zeros(n_classes, np.int64), to
-        found = [encode_from_counts(*known, numbers, *places, *given) for *places, numbers in parts]
+        found = [encode_from_counts(*known, numbers, *ranks, *given) for *ranks, numbers in parts]
     else:
         size = tile_size(length)
         parts = cut_order(order, n_rows, size)
-        fixed = shape_of(layout, n_classes), first_output, rule, walk, table, to
+        fixed = CellRule(shape_of(layout, n_classes), first_output, rule), walk, table, to
         tile = tile_of(min(size, n_rows), length, n_classes - first_output)
-        found = [encode_from_digits(rows, numbers, layout, places, tile, fixed) for *places, numbers in parts]
+        found = [encode_from_digits(rows, numbers, layout, ranks, tile, fixed) for *ranks, numbers in parts]
     return Written(table.sums.reshape(n_categories + 2, n_classes, layout.width), sum(found))

@@ -73,7 +73,7 @@ def rank_codes(codes: Array, shift: int, ranks: Array, start: int, stop: int) ->
 
 @kernel
 def write_marked(marks: Array, lowest: np.uint64, ranks: Array, words: Array) -> None:
-    """Write how many marks there are before each place, and the words of marked ones; there is room for one more."""
+    """Write how many marks there are before each index, and the words of marked ones; there is room for one more."""
     count = 0
     for i in range(len(marks)):
         ranks[i] = count
@@ -82,7 +82,7 @@ def write_marked(marks: Array, lowest: np.uint64, ranks: Array, words: Array) ->
 
 
 def ranks_of_marks(marks: Array, lowest: np.uint64) -> tuple[Array, Array]:
-    """Give the number of each marked place, and its word: the place, counted from the lowest word on."""
+    """Give the number of each marked index, and its word: the index, counted from the lowest word on."""
     number = int(np.count_nonzero(marks))
     ranks, words = empty(len(marks), np.int32), empty(number + 1, np.uint64)
     write_marked(marks, lowest, ranks, words)
@@ -90,7 +90,7 @@ def ranks_of_marks(marks: Array, lowest: np.uint64) -> tuple[Array, Array]:
 
 
 def factorize_dense(numbers: Array) -> tuple[Array, Array] | None:
-    """Number whole numbers of a small range by their place in it; None where the range is large.
+    """Number whole numbers of a small range by their distance from its lowest; None where the range is large.
 
     The pass that finds the range also writes distances from a guess of where it begins, and marks those of a guessed
     range; for nothing if it is large.

@@ -142,7 +142,7 @@ def absolute(high: np.uint64, middle: np.uint64, low: np.uint64) -> Three:
 
 @inlined
 def round_words(high: np.uint64, middle: np.uint64, low: np.uint64, top: int) -> tuple[float, float, int]:
-    """Round words to (hi, lo, exponent); `top` is the place of the upper digit of `high`, which is not zero."""
+    """Round words to (hi, lo, exponent); `top` is the position of the upper digit of `high`, which is not zero."""
     # As a mask, since no branch can be foreseen that sums of either size take in turn.
     short = ZERO - np.uint64(high >> HALF == ZERO)
     high ^= (high ^ ((high << HALF) | (middle >> HALF))) & short
@@ -164,7 +164,7 @@ def round_words(high: np.uint64, middle: np.uint64, low: np.uint64, top: int) ->
 
 @inlined
 def pair_of_words(high: np.uint64, middle: np.uint64, low: np.uint64) -> tuple[float, float, int]:
-    """Round a number in two's complement whose lowest digit is at place 0."""
+    """Round a number in two's complement whose lowest digit is at position 0."""
     sign = 1.0 - 2.0 * np.float64(high >> SIGN)
     high, middle, low = absolute(high, middle, low)
     top = 5
@@ -224,7 +224,7 @@ def less(left: Four, right: Four) -> Four:
 
 @inlined
 def round_four(number: Four) -> tuple[float, int]:
-    """Round four words in two's complement, with their lowest digit at place 0, to (fraction, exponent)."""
+    """Round four words in two's complement, with their lowest digit at position 0, to (fraction, exponent)."""
     negative = number[0] >> SIGN != ZERO
     high, third, second, low = less((ZERO, ZERO, ZERO, ZERO), number) if negative else number
     top = 7

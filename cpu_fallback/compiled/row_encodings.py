@@ -1,4 +1,4 @@
-"""From what each row of a block sees to its encoding, written at the row's place in the output."""
+"""From what each row of a block sees to its encoding, written where the row stands in the output."""
 
 import math
 from typing import TYPE_CHECKING, NamedTuple
@@ -6,15 +6,24 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from cpu_fallback.compiled.border import Array, stage
+from cpu_fallback.compiled.moments import Shape
 from cpu_fallback.compiled.shrinkage import unseen_encoding
-from cpu_fallback.fused_rules import AS_CATEGORY, AS_NAN, FusedRule
+from cpu_fallback.fused_rules import AS_CATEGORY, AS_NAN, FusedRule, RowEncodings
 
 if TYPE_CHECKING:
     from numpy.typing import DTypeLike
 
 
+class CellRule(NamedTuple):
+    """How the digits of a cell become encodings: where they lie in it, the class of the first output, and the rule."""
+
+    shape: Shape
+    first: int
+    rule: FusedRule
+
+
 class Destination(NamedTuple):
-    """Where encodings go: one of two flat outputs, the place at which each column begins, and flags of the unseen."""
+    """Where encodings go: one of two flat outputs, the index at which each column begins, and flags of the unseen."""
 
     wide: Array
     narrow: Array
@@ -22,8 +31,9 @@ class Destination(NamedTuple):
     unseen: Array
 
 
-def destination(out: Array, unseen: Array | None, n_outputs: int) -> Destination | None:
+def destination(to: RowEncodings) -> Destination | None:
     """Describe an output to the kernels; None for one that they do not write to."""
+    out, n_outputs = to.values, to.values.shape[1]
     size = out.itemsize
     if out.dtype.name not in {"float64", "float32"} or not out.dtype.isnative or out.strides[0] != size:
         return None
@@ -33,7 +43,7 @@ def destination(out: Array, unseen: Array | None, n_outputs: int) -> Destination
     def of(dtype: "DTypeLike") -> Array:
         return flat if out.dtype == dtype else np.zeros(0, dtype)
 
-    flags = np.zeros(0, bool) if unseen is None else unseen
+    flags = np.zeros(0, bool) if to.unseen is None else to.unseen
     return Destination(of(np.float64), of(np.float32), np.arange(n_outputs) * step, flags)
 
 

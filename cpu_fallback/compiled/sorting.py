@@ -1,4 +1,4 @@
-"""Order of numbers, digit by digit: places of the bits in which they differ are sorted along in the same words."""
+"""Order of numbers, digit by digit: a word that is sorted holds the bits in which numbers differ, and an index."""
 
 from itertools import groupby
 from typing import Any
@@ -13,7 +13,7 @@ WORD_BITS = 64
 # NumPy has sorted so few before the passes over them are set up.
 FEW_WORDS = 1 << 12
 SIGN = np.uint64(1 << 63)
-# 1,024 places that are written to stay in the second cache, and in the table of pages.
+# 1,024 positions that are written to stay in the second cache, and in the table of pages.
 DIGIT_BITS = 10
 
 
@@ -30,16 +30,16 @@ def find_different_bits_of_range(words: Array, start: int, stop: int) -> np.uint
 
 @kernel
 def pack(
-    words: Array, order: Array, masks: Array, downs: Array, place_bits: np.uint64, start: int, stop: int, out: Array
+    words: Array, order: Array, masks: Array, downs: Array, index_bits: np.uint64, start: int, stop: int, out: Array
 ) -> None:
-    """Write the kept bits of each word, in the order so far, above the place of the word."""
-    places, packed = order[start:stop], out[start:stop]
+    """Write the kept bits of each word, in the order so far, above the index of the word."""
+    indices, packed = order[start:stop], out[start:stop]
     for i in range(len(packed)):
-        place = np.uint64(places[i]) if len(places) else np.uint64(start + i)
-        word, kept = words[place], np.uint64(0)
+        index = np.uint64(indices[i]) if len(indices) else np.uint64(start + i)
+        word, kept = words[index], np.uint64(0)
         for k in range(len(masks)):
             kept |= (word & masks[k]) >> downs[k]
-        packed[i] = kept << place_bits | place
+        packed[i] = kept << index_bits | index
 
 
 @kernel
@@ -51,25 +51,25 @@ def count_digits(words: Array, down: np.uint64, start: int, stop: int, counts: A
 
 
 @kernel
-def move_by_digit(words: Array, down: np.uint64, start: int, stop: int, places: Array, out: Array) -> None:
-    """Write each word to the next place of its digit."""
-    given, mask = words[start:stop], np.uint64(len(places) - 1)
+def move_by_digit(words: Array, down: np.uint64, start: int, stop: int, positions: Array, out: Array) -> None:
+    """Write each word to the next position of its digit."""
+    given, mask = words[start:stop], np.uint64(len(positions) - 1)
     for i in range(len(given)):
         digit = (given[i] >> down) & mask
-        out[np.uint64(places[digit])] = given[i]
-        places[digit] += 1
+        out[np.uint64(positions[digit])] = given[i]
+        positions[digit] += 1
 
 
 @kernel
-def places_in(packed: Array, place_bits: np.uint64, start: int, stop: int, order: Array) -> None:
-    """Take the places out of packed words."""
-    given, out, mask = packed[start:stop], order[start:stop], (np.uint64(1) << place_bits) - np.uint64(1)
+def indices_in(packed: Array, index_bits: np.uint64, start: int, stop: int, order: Array) -> None:
+    """Take the indices out of packed words."""
+    given, out, mask = packed[start:stop], order[start:stop], (np.uint64(1) << index_bits) - np.uint64(1)
     for i in range(len(given)):
         out[i] = np.int64(given[i] & mask)
 
 
 @kernel
-def write_places(out: Array) -> None:
+def write_indices(out: Array) -> None:
     """Write 0, 1, 2, ..."""
     for i in range(len(out)):
         out[i] = i
@@ -77,20 +77,20 @@ def write_places(out: Array) -> None:
 
 @kernel
 def write_ranks(order: Array, ranks: Array) -> None:
-    """Write at each place where it stands in an order."""
+    """Write at each index its rank in an order."""
     for i in range(len(order)):
         ranks[np.uint64(order[i])] = i
 
 
-def places(number: int, dtype: Any) -> Array:
+def indices(number: int, dtype: Any) -> Array:
     """Give 0, 1, 2, ..., so many of them."""
     found = empty(number, dtype)
-    write_places(found)
+    write_indices(found)
     return found
 
 
 def ranks_of(order: Array) -> Array:
-    """Where each place stands in an order (int32)."""
+    """Rank of each index in an order (int32)."""
     ranks = empty(len(order), np.int32)
     write_ranks(order, ranks)
     return ranks
@@ -115,20 +115,20 @@ def groups_of(bits: int, room: int) -> list[list[tuple[int, int]]]:
     groups = [kept[first : first + room] for first in range(0, len(kept), room)]
     found = []
     for group in groups:
-        # Neighbours are as far from their places in the group as from each other.
+        # Neighbours are as far from their positions in the group as from each other.
         runs = [[bit for _, bit in same] for _, same in groupby(enumerate(group), lambda item: item[1] - item[0])]
         found.append([(run[0], run[-1] + 1) for run in runs])
     return found
 
 
-def pack_words(words: Array, order: Array, runs: list[tuple[int, int]], place_bits: int, out: Array) -> int:
-    """Write some runs of bits of each word, and its place, in the order so far; gives how many bits there are."""
+def pack_words(words: Array, order: Array, runs: list[tuple[int, int]], index_bits: int, out: Array) -> int:
+    """Write some runs of bits of each word, and its index, in the order so far; gives how many bits there are."""
     masks, downs, n_bits = [], [], 0
     for begin, end in runs:
         masks.append((1 << end) - (1 << begin))
         downs.append(begin - n_bits)
         n_bits += end - begin
-    fixed = freeze(order, np.int64), np.array(masks, np.uint64), np.array(downs, np.uint64), np.uint64(place_bits)
+    fixed = freeze(order, np.int64), np.array(masks, np.uint64), np.array(downs, np.uint64), np.uint64(index_bits)
     parts = shares(len(words))
     run(lambda share: pack(words, *fixed, *parts[share], out), len(parts))
     return n_bits
@@ -141,14 +141,14 @@ def sort_by_digit(packed: Array, down: int, n_bits: int, out: Array) -> None:
     run(lambda share: count_digits(packed, shift, *parts[share], counts[share]), len(parts))
     # A digit of the first share goes before the same digit of the next.
     in_order = counts.T.ravel()
-    places = np.ascontiguousarray((np.cumsum(in_order) - in_order).reshape(counts.T.shape).T)
-    run(lambda share: move_by_digit(packed, shift, *parts[share], places[share], out), len(parts))
+    positions = np.ascontiguousarray((np.cumsum(in_order) - in_order).reshape(counts.T.shape).T)
+    run(lambda share: move_by_digit(packed, shift, *parts[share], positions[share], out), len(parts))
 
 
-def places_of(packed: Array, place_bits: int, room: Array) -> Array:
+def indices_of(packed: Array, index_bits: int, room: Array) -> Array:
     """Places of packed words, in their order, in room for as many words."""
     order, parts = room.view(np.int64), shares(len(packed))
-    run(lambda share: places_in(packed, np.uint64(place_bits), *parts[share], order), len(parts))
+    run(lambda share: indices_in(packed, np.uint64(index_bits), *parts[share], order), len(parts))
     return order
 
 
@@ -158,18 +158,18 @@ def order_of_words(words: Array) -> Array:
     order = np.empty(0, np.int64)
     if n_words < FEW_WORDS:
         return np.argsort(words, kind="stable")
-    words, place_bits = freeze(words, np.uint64), (n_words - 1).bit_length()
+    words, index_bits = freeze(words, np.uint64), (n_words - 1).bit_length()
     packed, other = empty(n_words, np.uint64), empty(n_words, np.uint64)
-    for runs in groups_of(find_different_bits(words), WORD_BITS - place_bits):
-        n_bits = pack_words(words, order, runs, place_bits, packed)
+    for runs in groups_of(find_different_bits(words), WORD_BITS - index_bits):
+        n_bits = pack_words(words, order, runs, index_bits, packed)
         n_digits = -(-n_bits // DIGIT_BITS)
         size = -(-n_bits // n_digits)
         for digit in range(n_digits):
-            sort_by_digit(packed, place_bits + digit * size, size, other)
+            sort_by_digit(packed, index_bits + digit * size, size, other)
             packed, other = other, packed
         # Room that the next bits are sorted in once the order has been read.
-        order = places_of(packed, place_bits, other)
-    return order if len(order) else places(n_words, np.int64)
+        order = indices_of(packed, index_bits, other)
+    return order if len(order) else indices(n_words, np.int64)
 
 
 def order_of_numbers(numbers: Array) -> Array:

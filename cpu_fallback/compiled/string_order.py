@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from cpu_fallback.compiled.border import Array, inlined, kernel, stage
-from cpu_fallback.compiled.sorting import order_of_words, places
+from cpu_fallback.compiled.sorting import indices, order_of_words
 from cpu_fallback.compiled.string_pieces import SHORT, first_bytes, word_at
 from cpu_fallback.memory import empty
 
@@ -43,7 +43,7 @@ def swap_bytes(word: np.uint64) -> np.uint64:
 
 @stage
 def common_prefix(picked: Picked, order: Array, begin: int, end: int) -> int:
-    """Bytes that all strings at some places of the order begin with."""
+    """Bytes that all strings of some ranks of the order begin with."""
     first = order[begin]
     common = picked.lengths[first]
     for k in range(begin + 1, end):
@@ -79,7 +79,7 @@ def precedes(picked: Picked, one: int, other: int, depth: int) -> bool:
 
 @stage
 def merge_runs(picked: Picked, order: Array, begin: int, end: int, depth: int, scratch: Array) -> None:
-    """Sort the places [begin, end) of the order by merging runs of 1, 2, 4, ... of them."""
+    """Sort the ranks [begin, end) of the order by merging runs of 1, 2, 4, ... of them."""
     width = 1
     while width < end - begin:
         for start in range(begin, end, 2 * width):
@@ -115,7 +115,7 @@ def sort_ties(picked: Picked, keys: Array, order: Array) -> None:
 
 def order_of(picked: Picked) -> Array:
     """Order of strings, all of them different, by their bytes."""
-    order = places(len(picked.starts), np.int64)
+    order = indices(len(picked.starts), np.int64)
     if len(order) < 2:
         return order
     keys = empty(len(order), np.uint64)

@@ -11,7 +11,7 @@ from cpu_fallback.compiled.hashing import GOLDEN
 SHORT = 16
 # The second factor of splitmix64 (Steele et al. 2014).
 SECOND_FACTOR = np.uint64(0x94D049BB133111EB)
-# Hash bits of a stamp: the upper 27 and, for the place, the lower 32; the length class lies between.
+# Hash bits of a stamp: the upper 27 and, for the slot, the lower 32; the length class lies between.
 HASHED = np.uint64(0xFFFFFFE0FFFFFFFF)
 EVERY = np.uint64(0xFFFFFFFFFFFFFFFF)
 

@@ -1,7 +1,7 @@
 """Tables of strings: numbers by stamp and pieces, and where there are more bytes than that, byte by byte.
 
-A place of a table holds the upper half of a string's stamp and its number plus one, in one word.  What is compared,
-sixteen bytes of a short string or hash and length of a long one, lies densely by number: cold places cost eight bytes.
+A slot of a table holds the upper half of a string's stamp and its number plus one, in one word.  What is compared,
+sixteen bytes of a short string or hash and length of a long one, lies densely by number: cold slots cost eight bytes.
 """
 
 from typing import NamedTuple
@@ -15,7 +15,7 @@ from cpu_fallback.memory import empty, zeros
 MISSING, UNKNOWN = -1, -2
 # Rows cut and hashed at once: their loads from the table do not wait for one another.
 BLOCK = 512
-FEWEST_PLACES = 1 << 12
+FEWEST_SLOTS = 1 << 12
 LOW = np.uint64(0xFFFFFFFF)
 HIGH = np.uint64(0xFFFFFFFF00000000)
 
@@ -41,7 +41,7 @@ class Dictionary(NamedTuple):
 
 @counting
 def put(table: Array, stamps: Array, count: int) -> None:
-    """Give the first numbers their places in an empty table."""
+    """Give the first numbers their slots in an empty table."""
     last, taken = np.uint64(len(table) - 1), np.empty(BLOCK, np.uint64)
     for begin in range(0, count, BLOCK):
         some = stamps[begin : min(begin + BLOCK, count)]
@@ -49,22 +49,22 @@ def put(table: Array, stamps: Array, count: int) -> None:
         for i in range(len(some)):
             taken[i] = np.uint64(table[some[i] & last] != 0)
         for i in range(len(some)):
-            place = ((some[i] & last) + taken[i]) & last
-            while table[place] != 0:
-                place = (place + np.uint64(1)) & last
-            table[place] = some[i] & HIGH | np.uint64(begin + i + 1)
+            slot = ((some[i] & last) + taken[i]) & last
+            while table[slot] != 0:
+                slot = (slot + np.uint64(1)) & last
+            table[slot] = some[i] & HIGH | np.uint64(begin + i + 1)
 
 
-def blank(n_places: int, room: int) -> Dictionary:
-    """Give an empty dictionary with so many places, and room for so many strings."""
+def blank(n_slots: int, room: int) -> Dictionary:
+    """Give an empty dictionary with so many slots, and room for so many strings."""
     return Dictionary(
-        zeros(n_places, np.uint64), empty(2 * room, np.uint64), empty(room, np.uint64), empty(room, np.int64)
+        zeros(n_slots, np.uint64), empty(2 * room, np.uint64), empty(room, np.uint64), empty(room, np.int64)
     )
 
 
-def grow(dictionary: Dictionary, count: int, n_places: int) -> Dictionary:
-    """Give the same dictionary with more places."""
-    larger = blank(n_places, n_places // 2)
+def grow(dictionary: Dictionary, count: int, n_slots: int) -> Dictionary:
+    """Give the same dictionary with more slots."""
+    larger = blank(n_slots, n_slots // 2)
     move(dictionary, count, larger)
     return larger
 
@@ -90,20 +90,20 @@ def probe(
     pieces: Array,
     starts: Array,
 ) -> tuple[np.int64, np.uint64]:
-    """Give the number of a string, -2 where it is absent, and the place where it is or would be."""
+    """Give the number of a string, -2 where it is absent, and the slot where it is or would be."""
     stamp, first, second = cut
     last = np.uint64(len(table) - 1)
-    place = stamp & last
-    while table[place] != 0:
-        held = table[place]
+    slot = stamp & last
+    while table[slot] != 0:
+        held = table[slot]
         if held & HIGH == stamp & HIGH:
             number = (held & LOW) - np.uint64(1)
             at = number << np.uint64(1)
             equal = pieces[at] == first and pieces[at + np.uint64(1)] == second
             if equal and (length <= SHORT or alike(words, start, known, starts[number], length)):
-                return np.int64(number), place
-        place = (place + np.uint64(1)) & last
-    return np.int64(UNKNOWN), place
+                return np.int64(number), slot
+        slot = (slot + np.uint64(1)) & last
+    return np.int64(UNKNOWN), slot
 
 
 @inlined
@@ -112,14 +112,14 @@ def insert(
     pieces: Array,
     stamps: Array,
     starts: Array,
-    place: np.uint64,
+    slot: np.uint64,
     number: int,
     start: int,
     cut: tuple[int, int, int],
 ) -> None:
-    """Write a new string to a free place."""
+    """Write a new string to a free slot."""
     stamp, first, second = cut
-    table[place] = stamp & HIGH | np.uint64(number + 1)
+    table[slot] = stamp & HIGH | np.uint64(number + 1)
     stamps[number], starts[number] = stamp, start
     pieces[2 * number], pieces[2 * number + 1] = first, second
 
@@ -128,7 +128,7 @@ def insert(
 def guess_block(
     dictionary: Dictionary, n: int, stamps: Array, firsts: Array, seconds: Array, codes: Array, missed: Array
 ) -> int:
-    """Number strings by stamp and pieces in the first place looked at; gives how many rows are not there, and which."""
+    """Number strings by stamp and pieces in the first slot looked at; gives how many rows are not there, and which."""
     table, pieces, last = dictionary.table, dictionary.pieces, np.uint64(len(dictionary.table) - 1)
     # Loops of loads alone: more of them are under way at a time.
     held = np.empty(BLOCK, np.uint64)
@@ -200,9 +200,9 @@ def number_rows(
                 continue
             cut = (stamps[i], firsts[i], seconds[i])
             length = starts[i + 1] - starts[i]
-            number, place = probe(words, starts[i], length, cut, known, table, pieces, kept_starts)
+            number, slot = probe(words, starts[i], length, cut, known, table, pieces, kept_starts)
             if adds and number < 0:
-                insert(table, pieces, kept_stamps, kept_starts, place, count, starts[i], cut)
+                insert(table, pieces, kept_stamps, kept_starts, slot, count, starts[i], cut)
                 number = count
                 count += 1
             own[i] = number
@@ -214,7 +214,7 @@ def number_rows(
 
 def number_piece(texts: Texts, start: int, stop: int, codes: Array) -> tuple[Dictionary, int]:
     """Number the strings of the rows [start, stop) as they come; gives their dictionary, and how many there are."""
-    dictionary, count = blank(FEWEST_PLACES, FEWEST_PLACES // 2), 0
+    dictionary, count = blank(FEWEST_SLOTS, FEWEST_SLOTS // 2), 0
     while True:
         start, count = number_rows(texts, start, stop, texts.words, dictionary, count, 1, codes)
         if start == stop:
@@ -237,7 +237,7 @@ def cut_all(texts: Texts, n_rows: int, dictionary: Dictionary) -> None:
 
 def of_distinct(texts: Texts, n_rows: int) -> Dictionary:
     """Give the dictionary of strings all of which are different, the number of each its row."""
-    dictionary = blank(max(FEWEST_PLACES, 1 << (2 * n_rows - 1).bit_length()), max(n_rows, 1))
+    dictionary = blank(max(FEWEST_SLOTS, 1 << (2 * n_rows - 1).bit_length()), max(n_rows, 1))
     cut_all(texts, n_rows, dictionary)
     put(dictionary.table, dictionary.stamps, n_rows)
     return dictionary
@@ -276,9 +276,9 @@ def join(words: Array, dictionary: Dictionary, count: int, other: Dictionary, n_
         for k in range(n_missed):
             i = missed[k]
             cut, start, length = (stamps[i], firsts[i], seconds[i]), starts[i], length_of(stamps, given, i)
-            number, place = probe(words, start, length, cut, words, table, pieces, kept_starts)
+            number, slot = probe(words, start, length, cut, words, table, pieces, kept_starts)
             if number < 0:
-                insert(table, pieces, kept_stamps, kept_starts, place, count, start, cut)
+                insert(table, pieces, kept_stamps, kept_starts, slot, count, start, cut)
                 number = count
                 count += 1
             own[i] = number

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from cpu_fallback.compiled.border import Array, freeze, kernel
-from cpu_fallback.compiled.sorting import places, ranks_of
+from cpu_fallback.compiled.sorting import indices, ranks_of
 from cpu_fallback.compiled.string_order import Picked, order_of
 from cpu_fallback.compiled.string_pieces import SHORT, Texts, word_at
 from cpu_fallback.compiled.string_tables import (
@@ -134,11 +134,11 @@ def copy_strings(pieces: list[tuple[Picked, Array]]) -> Strings:
     return Strings(offsets, characters[:begin])
 
 
-def in_one_place(parts: list[Part]) -> list[Part]:
+def in_one_piece(parts: list[Part]) -> list[Part]:
     """Dictionaries of several arrays as those of one, which holds their distinct strings."""
     if all(part.words is parts[0].words for part in parts):
         return parts
-    strings = copy_strings([(part.pick(), places(part.size, np.int64)) for part in parts])
+    strings = copy_strings([(part.pick(), indices(part.size, np.int64)) for part in parts])
     words, edges = words_of(strings.characters), np.cumsum([part.size for part in parts])[:-1]
     words.flags.writeable = False
     for part, starts in zip(parts, np.split(strings.offsets[:-1], edges), strict=True):
@@ -148,14 +148,14 @@ def in_one_place(parts: list[Part]) -> list[Part]:
 
 def join_dictionaries(parts: list[Part]) -> tuple[Part, list[Array]]:
     """One dictionary of all, and the number in it of each string of each."""
-    (words, dictionary, count), *others = in_one_place(parts)
-    numbers = [places(count, np.int32)]
+    (words, dictionary, count), *others = in_one_piece(parts)
+    numbers = [indices(count, np.int32)]
     for part in others:
-        n_places = len(dictionary.table)
-        while n_places // 2 < count + part.size:
-            n_places *= 2
-        if n_places > len(dictionary.table):
-            dictionary = grow(dictionary, count, n_places)
+        n_slots = len(dictionary.table)
+        while n_slots // 2 < count + part.size:
+            n_slots *= 2
+        if n_slots > len(dictionary.table):
+            dictionary = grow(dictionary, count, n_slots)
         numbers.append(empty(part.size, np.int32))
         count = join(words, dictionary, count, part.dictionary, part.size, numbers[-1])
     return Part(words, dictionary, count), numbers

@@ -10,12 +10,13 @@ from cpu_fallback.compiled.border import (
     NO_FOLDS,
     Array,
     FoldSource,
-    Numbers,
+    RowParts,
     codes_of,
     fold_source,
     kernel,
     measures_of,
     numbers_of,
+    parts_of,
     raw,
     set_all,
     stage,
@@ -27,14 +28,14 @@ from cpu_fallback.compiled.folds import fill_folds, fold_room
 from cpu_fallback.compiled.ranges import guess_range, word_of
 from cpu_fallback.compiled.threads import run, shares, threads
 from cpu_fallback.memory import empty
-from cpu_fallback.types import SumsByNumber
+from cpu_fallback.types import SumsByNumber, SumShape
 
 if TYPE_CHECKING:
     from cpu_fallback.types import Folds, Layout, Rows
 
 
 # Places for the sums of all numbers of a range pay while they take less memory than a code for each row would.
-PLACES_PER_ROW = 0.5
+NUMBERS_PER_ROW = 0.5
 
 
 @stage
@@ -48,8 +49,7 @@ def add_classes(classes: Array, start: int, by_class: int, slots: Array) -> None
 
 @stage
 def fill_slots(
-    codes: Array,
-    classes: Array,
+    rows: RowParts,
     source: FoldSource,
     start: int,
     steps: tuple[int, int, int],
@@ -60,7 +60,7 @@ def fill_slots(
 ) -> None:
     """Write where each row's cell begins; negative codes count from the end of the table."""
     by_code, by_fold, by_class = steps
-    given = codes[start : start + len(slots)]
+    given = rows.codes[start : start + len(slots)]
     for i in range(len(slots)):
         code = np.int64(given[i])
         slots[i] = (code + n_lines if code < 0 else code) * by_code
@@ -68,16 +68,13 @@ def fill_slots(
         fill_folds(source, start, folds[: len(slots)], room)
         for i in range(len(slots)):
             slots[i] += folds[i] * by_fold
-    add_classes(classes, start, by_class, slots)
+    add_classes(rows.classes, start, by_class, slots)
 
 
 @kernel
 def accumulate_range(
-    codes: Array,
-    classes: Array,
+    rows: RowParts,
     source: FoldSource,
-    numbers: Numbers,
-    measures: Array,
     steps: tuple[int, int, int],
     n_lines: int,
     start: int,
@@ -90,8 +87,8 @@ def accumulate_range(
     folds, slots = np.empty(BLOCK, np.int32), np.empty(BLOCK, np.int64)
     for begin in range(start, stop, BLOCK):
         end = min(begin + BLOCK, stop)
-        fill_slots(codes, classes, source, begin, steps, n_lines, folds, fold_state, slots[: end - begin])
-        add_rows(numbers, measures, begin, end, 0, room, slots[: end - begin], accumulators)
+        fill_slots(rows, source, begin, steps, n_lines, folds, fold_state, slots[: end - begin])
+        add_rows(rows, begin, end, 0, room, slots[: end - begin], accumulators)
 
 
 @stage
@@ -113,23 +110,24 @@ def accumulate_by_distance(
     words: Array,
     lowest: np.uint64,
     size: int,
-    classes: Array,
-    numbers: Numbers,
-    measures: Array,
+    rows: RowParts,
     steps: tuple[int, int],
     start: int,
     stop: int,
     accumulators: Array,
 ) -> bool:
-    """Write the sums of the rows [start, stop) to the cells of their numbers; False where one is out of the range."""
+    """Write the sums of the rows [start, stop) to the cells of their numbers; False where one is out of the range.
+
+    Their codes do not matter.
+    """
     set_all(accumulators, 0)
     room, slots = scratch(), np.empty(BLOCK, np.int64)
     length, by_class = steps
     for begin in range(start, stop, BLOCK):
         own = slots[: min(BLOCK, stop - begin)]
-        if not fill_slots_by_distance(words, lowest, size, classes, length, by_class, begin, own):
+        if not fill_slots_by_distance(words, lowest, size, rows.classes, length, by_class, begin, own):
             return False
-        add_rows(numbers, measures, begin, begin + len(own), 0, room, own, accumulators)
+        add_rows(rows, begin, begin + len(own), 0, room, own, accumulators)
     return True
 
 
@@ -139,13 +137,13 @@ def take_occupied(accumulators: Array, length: int, lowest: np.uint64, kept: Arr
 
     There is room for one more of both.
     """
-    count, place = np.int64(0), np.uint64(0)
+    count, source = np.int64(0), np.uint64(0)
     for distance in range(len(accumulators) // length):
         target, any_row = np.uint64(count * length), np.int64(0)
         for _ in range(length):
-            any_row |= accumulators[place]
-            kept[target] = accumulators[place]
-            place += np.uint64(1)
+            any_row |= accumulators[source]
+            kept[target] = accumulators[source]
+            source += np.uint64(1)
             target += np.uint64(1)
         words[count] = lowest + np.uint64(distance)
         count += np.int64(any_row != 0)
@@ -160,26 +158,17 @@ def add_range(accumulators: Array, other: Array, start: int, stop: int) -> None:
         mine[i] += theirs[i]
 
 
-def accumulate(
-    rows: "Rows", n_categories: int, folds: "Folds", n_folds: int, n_classes: int, layout: "Layout", /
-) -> Array:
+def accumulate(rows: "Rows", shape: SumShape, folds: "Folds" = None, /) -> Array:
     """Add every row to its cell; gives (n_categories + 2, n_folds, n_classes, layout.width) digits."""
-    width = layout.width
-    shape = (n_categories + 2, n_folds, n_classes, width)
-    fixed = (
-        codes_of(rows.codes),
-        codes_of(rows.classes),
-        fold_source(folds),
-        numbers_of(rows),
-        measures_of(layout),
-        (n_folds * n_classes * width, n_classes * width, width),
-        n_categories + 2,
-    )
-    size = int(np.prod(shape))
+    n_categories, n_folds, n_classes, layout = shape
+    n_lines, width = n_categories + 2, layout.width
+    steps = n_folds * n_classes * width, n_classes * width, width
+    fixed = parts_of(rows, layout), fold_source(folds), steps, n_lines
+    size = n_lines * n_folds * n_classes * width
     parts = shares(len(rows.codes), tables(size, len(rows.codes)))
     accumulators = [empty(size, np.int64) for _ in parts]
     run(lambda share: accumulate_range(*fixed, *parts[share], accumulators[share]), len(parts))
-    return add_tables(accumulators).reshape(shape)
+    return add_tables(accumulators).reshape(n_lines, n_folds, n_classes, width)
 
 
 def add_tables(accumulators: list[Array]) -> Array:
@@ -196,7 +185,8 @@ def accumulate_numbers(rows: "Rows", n_classes: int, layout: "Layout", /) -> Sum
     if whole and (found := sums_by_distance(rows, n_classes, layout)) is not None:
         return found
     codes, numbers = factorize(rows.codes)
-    return SumsByNumber(accumulate(rows.with_codes(codes), len(numbers), None, 1, n_classes, layout), numbers, codes)
+    shape = SumShape(len(numbers), 1, n_classes, layout)
+    return SumsByNumber(accumulate(rows.with_codes(codes), shape), numbers, codes)
 
 
 def sums_by_distance(rows: "Rows", n_classes: int, layout: "Layout") -> SumsByNumber | None:
@@ -208,17 +198,10 @@ def sums_by_distance(rows: "Rows", n_classes: int, layout: "Layout") -> SumsByNu
     """
     values, length = wide(rows.codes), n_classes * layout.width
     lowest, size = guess_range(values)
-    if size * length > PLACES_PER_ROW * len(values):
+    if size * length > NUMBERS_PER_ROW * len(values):
         return None
-    fixed = (
-        raw(values),
-        word_of(lowest),
-        size,
-        codes_of(rows.classes),
-        numbers_of(rows),
-        measures_of(layout),
-        (length, layout.width),
-    )
+    given = RowParts(codes_of(None), codes_of(rows.classes), numbers_of(rows), measures_of(layout))
+    fixed = raw(values), word_of(lowest), size, given, (length, layout.width)
     parts = shares(len(values), tables(size * length, len(values)))
     accumulators, inside = [empty(size * length, np.int64) for _ in parts], [False] * len(parts)
 

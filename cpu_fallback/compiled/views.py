@@ -7,6 +7,7 @@ import numpy as np
 from cpu_fallback import sums as definition
 from cpu_fallback.compiled.border import Array, counting, freeze, inlined, kernel
 from cpu_fallback.compiled.threads import run, shares
+from cpu_fallback.fused_rules import Visibility
 from cpu_fallback.memory import empty
 
 # A category costs as much as several rows of other kernels.
@@ -26,10 +27,13 @@ class Views(NamedTuple):
     matrix: Array
 
 
-def views_of(visibility: "Array | None", n_folds: int) -> Views:
-    """Describe a visibility matrix to the kernels."""
+def views_of(visibility: Visibility, n_folds: int, n_classes: int = 0) -> Views:
+    """Describe to the kernels what views see."""
+    nothing = freeze(np.zeros((0, 0), np.int64), np.int64)
+    if isinstance(visibility, str):
+        return Views(LESS_ONE, n_classes, 1, nothing)
     if visibility is None or definition.is_own(visibility, n_folds):
-        return Views(OWN, n_folds, n_folds, freeze(np.zeros((0, 0), np.int64), np.int64))
+        return Views(OWN, n_folds, n_folds, nothing)
     others = definition.is_others(visibility, n_folds)
     return Views(OTHERS if others else CHOSEN, len(visibility), n_folds, freeze(visibility, np.int64))
 
@@ -37,10 +41,10 @@ def views_of(visibility: "Array | None", n_folds: int) -> Views:
 @inlined
 def sum_of_folds(accumulators: Array, at: int, n_folds: int, length: int, k: int) -> int:
     """Sum number k of all folds of the category that begins at `at`."""
-    total, place = np.int64(0), np.uint64(at) + np.uint64(k)
+    total, source = np.int64(0), np.uint64(at) + np.uint64(k)
     for _ in range(n_folds):
-        total += accumulators[place]
-        place += np.uint64(length)
+        total += accumulators[source]
+        source += np.uint64(length)
     return total  # type: ignore[return-value]
 
 
@@ -60,27 +64,27 @@ def see_all(
     # Number after number and not view after view: loops this short are over before the compiler's vectors pay.
     for k in range(length):
         total = sum_of_folds(accumulators, at, n_folds, length, k) if kind in (OTHERS, LESS_ONE) else np.int64(0)
-        place, target = np.uint64(at + k), np.uint64(to + k)
+        source, target = np.uint64(at + k), np.uint64(to + k)
         for view in range(n_views):
             if kind == OTHERS:
-                seen[target] = total - accumulators[place]
+                seen[target] = total - accumulators[source]
             elif kind == OWN:
-                seen[target] = accumulators[place]
+                seen[target] = accumulators[source]
             elif kind == LESS_ONE:
                 seen[target] = total - (1 if view == k else 0)
             else:
                 seen[target] = sum_of_chosen(accumulators, at + k, n_folds, length, matrix, view)
-            place += np.uint64(length)
+            source += np.uint64(length)
             target += np.uint64(length)
 
 
 @inlined
 def sum_of_chosen(accumulators: Array, at: int, n_folds: int, length: int, matrix: Array, view: int) -> int:
     """Sum one number of the folds that a view sees."""
-    total, place = np.int64(0), np.uint64(at)
+    total, source = np.int64(0), np.uint64(at)
     for fold in range(n_folds):
-        total += accumulators[place] if matrix[view, fold] else np.int64(0)
-        place += np.uint64(length)
+        total += accumulators[source] if matrix[view, fold] else np.int64(0)
+        source += np.uint64(length)
     return total  # type: ignore[return-value]
 
 
@@ -88,21 +92,21 @@ def sum_of_chosen(accumulators: Array, at: int, n_folds: int, length: int, matri
 def see_others(accumulators: Array, first: int, n_views: int, length: int, seen: Array, seen_at: Array) -> int:
     """Write what views see that see all folds but their own, each of it once a category, and where; gives how many.
 
-    `first` is the first category; `seen_at` has a place for each of them and each view.
+    `first` is the first category; `seen_at` has a number for each of them and each view.
     """
     total, count = np.empty(length, np.int64), np.int64(0)
-    place = np.uint64(first * n_views * length)
+    source = np.uint64(first * n_views * length)
     for i in range(len(seen_at) // n_views):
         for k in range(length):
-            total[k] = sum_of_folds(accumulators, place, n_views, length, k)
+            total[k] = sum_of_folds(accumulators, source, n_views, length, k)
         whole = np.int64(-1)
         for view in range(n_views):
             # Written in any case, over what is not kept: that costs less than to decide.
             target, any_own = np.uint64(count * length), np.int64(0)
             for k in range(length):
-                any_own |= accumulators[place]
-                seen[target] = total[k] - accumulators[place]
-                place += np.uint64(1)
+                any_own |= accumulators[source]
+                seen[target] = total[k] - accumulators[source]
+                source += np.uint64(1)
                 target += np.uint64(1)
             known = (any_own == 0) & (whole >= 0)
             found_at = whole if known else count

@@ -19,7 +19,7 @@ WORD = 8
 
 @device_function
 def pattern_of(shared: "Array", query: int, own: int, step: int, n_features: int) -> np.int64:
-    """Give the pattern in which the row of a thread agrees with a query; both begin at a place in shared memory."""
+    """Give the pattern in which the row of a thread agrees with a query; both begin at an index of shared memory."""
     pattern = np.int64(0)
     for feature in range(n_features):
         code = shared[query + feature]

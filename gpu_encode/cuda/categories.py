@@ -11,14 +11,14 @@ from cpu_fallback.compiled.ranges import range_around
 from cpu_fallback.types import written
 from gpu_encode.cuda import raw
 from gpu_encode.cuda.casting import cast
-from gpu_encode.cuda.hashing import UNKNOWN, Words, codes_in, distinct, number_places, place_words, rank_places
-from gpu_encode.cuda.indexed import MOST_PLACES, CodeSource, Index, codes_by, offset_at, rank_rows
+from gpu_encode.cuda.hashing import UNKNOWN, Words, codes_in, distinct, enter_words, number_slots, rank_slots
+from gpu_encode.cuda.indexed import MOST_OFFSETS, CodeSource, Index, codes_by, offset_at, rank_rows
 from gpu_encode.cuda.memory import empty, to_device, to_host, wait_for_stream, zeros
 from gpu_encode.cuda.runtime import SIMULATED, cuda, current_device, is_device_array, kernel, launch_rows, xp
 
-# A direct index may be longer than the rows that use it by this much.  Each of its places takes nine bytes for a time.
+# A direct index may be longer than the rows that use it by this much.  Each of its offsets takes nine bytes for a time.
 SMALL_RANGE = 1 << 16
-# An index that is looked into by every pass over the rows, and read on the host, may have as many places: an estimate,
+# An index that is looked into by every pass over the rows, and read on the host, may have as many offsets: an estimate,
 # by what a GPU's cache holds beside other tables.
 SHORT_INDEX = 1 << 20
 # Rows for each number of a range from which every block marks by itself: it goes over all marks once.  An estimate.
@@ -146,8 +146,8 @@ def index_range(numbers: Array, lowest: int, size: int) -> tuple[Array, Array] |
     marks = to_host(present) if size <= SHORT_INDEX else present
     if marks[-1]:
         return None
-    places = marked(marks[:-1])
-    return codes_by(words, Index(base, mask, ranks[:-1]), places), numbers_at(places, base, numbers.dtype)
+    offsets = marked(marks[:-1])
+    return codes_by(words, Index(base, mask, ranks[:-1]), offsets), numbers_at(offsets, base, numbers.dtype)
 
 
 def marked(marks: Array) -> "range | Array":
@@ -168,12 +168,12 @@ def mark(words: Array, base: np.uint64, size: int) -> Array:
     return present
 
 
-def numbers_at(places: "range | Array", base: np.uint64, dtype: np.dtype[np.generic]) -> Array:
-    """Give the numbers that have some places in a direct index."""
+def numbers_at(offsets: "range | Array", base: np.uint64, dtype: np.dtype[np.generic]) -> Array:
+    """Give the numbers at some offsets from the base of a direct index."""
     words = unsigned_type(dtype)
-    if isinstance(places, range):
-        places = np.arange(places.start, places.stop, dtype=np.uint32)
-    found: Array = (places.astype(words) + words.type(base)).view(dtype)
+    if isinstance(offsets, range):
+        offsets = np.arange(offsets.start, offsets.stop, dtype=np.uint32)
+    found: Array = (offsets.astype(words) + words.type(base)).view(dtype)
     return found
 
 
@@ -188,14 +188,14 @@ def factorize_ends(numbers: Array, lowest: int, size: int) -> tuple[Array, Array
 
 
 def factorize_hashed(numbers: Array) -> tuple[Array, Array]:
-    """Number the values by a hash table, and its places by the order of the values there."""
-    codes, places = place_words(words_of(numbers))
-    occupied, words = distinct(places)
+    """Number the values by a hash table, and its slots by the order of the values there."""
+    codes, slots = enter_words(words_of(numbers))
+    occupied, words = distinct(slots)
     found = numbers_of(words, numbers.dtype)
     order = xp.argsort(found.astype(np.float32) if numbers.dtype == np.float16 else found)
-    ranks = empty(len(places), np.int32)
-    launch_rows(rank_places, len(order), occupied[order], ranks)
-    launch_rows(number_places, len(codes), codes, ranks)
+    ranks = empty(len(slots), np.int32)
+    launch_rows(rank_slots, len(order), occupied[order], ranks)
+    launch_rows(number_slots, len(codes), codes, ranks)
     return codes, found[order]
 
 
@@ -238,7 +238,7 @@ def source_by(categories: Array, values: Array) -> CodeSource | None:
         index: Index | None = Index(*base_and_mask(int(categories[0]), dtype), empty(0, np.int32))
     else:
         index = index_for(categories, dtype, len(values))
-    if index is None or n >= MOST_PLACES or len(index.ranks) >= MOST_PLACES:
+    if index is None or n >= MOST_OFFSETS or len(index.ranks) >= MOST_OFFSETS:
         return None
     size = n if are_neighbours else len(index.ranks)
     return CodeSource(words_of(to_device(values)).words, index.base, index.mask, np.uint64(size), index.ranks)
@@ -284,8 +284,8 @@ def bisect(given: Array, known: Array) -> Array:
     """Look few values up among many categories."""
     if known.dtype == np.float16:
         given, known = given.astype(np.float32), known.astype(np.float32)
-    place = xp.minimum(xp.searchsorted(known, given), len(known) - 1)
-    return xp.where(known[place] == given, place, UNKNOWN).astype(np.int32)
+    index = xp.minimum(xp.searchsorted(known, given), len(known) - 1)
+    return xp.where(known[index] == given, index, UNKNOWN).astype(np.int32)
 
 
 @kernel

@@ -4,13 +4,13 @@ A block keeps the sums of its chunk in shared memory and goes on by as many rows
 and the earlier rows of its turn.  What the chunks before it held is added afterwards.
 """
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from cpu_fallback.compiled.digits import MOST_DIGITS
+from gpu_encode.cuda.digits import Extents, RowParts, line_of, spread_row
 from gpu_encode.cuda.memory import empty
-from gpu_encode.cuda.row_parts import RowParts, line_of, spread_row
 from gpu_encode.cuda.running import sum_between
 from gpu_encode.cuda.runtime import (
     MOST_BLOCKS,
@@ -32,15 +32,15 @@ if TYPE_CHECKING:
 LANES = min(THREADS, 32)
 
 
-def shared_bytes(shape: tuple[int, int, int]) -> int:
+def shared_bytes(extents: Extents) -> int:
     """Shared memory of a block: the sums, and of each row of a turn its key and what it adds."""
-    n_lines, n_classes, width = shape
+    n_lines, n_classes, width = extents
     return 8 * (n_lines * n_classes * width + LANES * (1 + width))
 
 
-def fits(shape: tuple[int, int, int]) -> bool:
-    """Whether the sums of (lines, classes, columns) fit into a block's shared memory."""
-    return shared_bytes(shape) <= SHARED_BYTES
+def fits(extents: Extents) -> bool:
+    """Whether the sums fit into a block's shared memory."""
+    return shared_bytes(extents) <= SHARED_BYTES
 
 
 def chunk_size(n_rows: int, n_cells: int) -> int:
@@ -49,9 +49,19 @@ def chunk_size(n_rows: int, n_cells: int) -> int:
     return -(-n_rows // (n_chunks * LANES)) * LANES
 
 
+class Turn(NamedTuple):
+    """Rows of a turn in shared memory: where their keys and what they add begin, and which row of how many this is."""
+
+    shared: "Array"
+    keys: int
+    own: int
+    lane: int
+    lanes: int
+
+
 @device_function
 def sum_of_turn(shared: "Array", keys: int, column: int, n_lanes: int, key: int) -> np.int64:
-    """Sum of what the first lanes of a turn add to one column of one key; both begin at a place in shared memory."""
+    """Sum of what the first lanes of a turn add to one column of one key; `keys` and `column` say where both begin."""
     found = np.int64(0)
     for lane in range(n_lanes):
         if shared[keys + lane] == key:
@@ -60,30 +70,21 @@ def sum_of_turn(shared: "Array", keys: int, column: int, n_lanes: int, key: int)
 
 
 @device_function
-def see_turn(
-    shared: "Array",
-    keys: int,
-    own: int,
-    lane: int,
-    lanes: int,
-    first: int,
-    n_classes: int,
-    width: int,
-    seen: "Array",
-    at: int,
-) -> None:
+def see_turn(turn: Turn, first: int, extents: Extents, seen: "Array", at: int) -> None:
     """Let a row see the chunk's sums and the turn's earlier rows, in all classes of its category, from key `first`."""
-    for label in range(n_classes):
+    shared, keys, own, lane, lanes = turn
+    for label in range(extents.n_classes):
         key = first + label
-        for column in range(width):
+        for column in range(extents.width):
             earlier = sum_of_turn(shared, keys, own + column * lanes, lane, key)
-            seen[at] = shared[key * width + column] + earlier
+            seen[at] = shared[key * extents.width + column] + earlier
             at += 1
 
 
 @device_function
-def add_turn(shared: "Array", keys: int, own: int, lane: int, lanes: int, width: int) -> None:
+def add_turn(turn: Turn, width: int) -> None:
     """Add all rows of a key to the chunk's sums, if this is the turn's last row that has it."""
+    shared, keys, own, lane, lanes = turn
     key = shared[keys + lane]
     for later in range(lane + 1, lanes):
         if shared[keys + later] == key:
@@ -93,44 +94,31 @@ def add_turn(shared: "Array", keys: int, own: int, lane: int, lanes: int, width:
 
 
 @kernel
-def walk_chunks(
-    codes: "Array",
-    classes: "Array",
-    labelled: bool,
-    target: "Array",
-    target_kind: int,
-    weight: "Array",
-    weight_kind: int,
-    measures: "Array",
-    n_lines: int,
-    n_classes: int,
-    width: int,
-    chunk_rows: int,
-    table: "Array",
-    seen: "Array",
-) -> None:
+def walk_chunks(rows: RowParts, extents: Extents, chunk_rows: int, table: "Array", seen: "Array") -> None:
     """Write what each row sees of its chunk, and each chunk's sums to its column of the table."""
+    n_lines, n_classes, width = extents
     shared, digits = cuda.shared.array(0, types.int64), cuda.local.array(MOST_DIGITS, types.int64)
     lane, lanes = np.int64(cuda.threadIdx.x), np.int64(cuda.blockDim.x)
     keys, own = n_lines * n_classes * width, n_lines * n_classes * width + lanes
+    turn = Turn(shared, keys, own, lane, lanes)  # type: ignore[arg-type]
     for cell in range(lane, keys, lanes):
         shared[cell] = 0
     start = cuda.blockIdx.x * chunk_rows
-    stop = min(start + chunk_rows, len(codes))
+    stop = min(start + chunk_rows, len(rows.codes))
     for row in range(start + lane, start + chunk_rows, lanes):
-        first = line_of(codes[min(row, stop - 1)], n_lines) * n_classes
+        first = line_of(rows.codes[min(row, stop - 1)], n_lines) * n_classes
         shared[keys + lane] = -1
         for column in range(width):
             shared[own + column * lanes + lane] = 0
         if row < stop:
-            shared[keys + lane] = first + (classes[row] if labelled else 0)
-            spread_row(row, 0, target, target_kind, weight, weight_kind, measures, digits, shared, own + lane, lanes)
+            shared[keys + lane] = first + (rows.classes[row] if rows.labelled else 0)
+            spread_row(row, 0, rows, digits, shared, own + lane, lanes)
         cuda.syncthreads()
         if row < stop:
-            see_turn(shared, keys, own, lane, lanes, first, n_classes, width, seen, row * n_classes * width)
+            see_turn(turn, first, extents, seen, row * n_classes * width)
         cuda.syncthreads()
         if row < stop:
-            add_turn(shared, keys, own, lane, lanes, width)
+            add_turn(turn, width)
         cuda.syncthreads()
     for cell in range(lane, keys, lanes):
         table[cell * cuda.gridDim.x + cuda.blockIdx.x] = shared[cell]
@@ -155,12 +143,12 @@ def add_chunks(
             seen[row * length + k] += sums[cell] + sum_between(running, cell * n_chunks, 0, chunk)
 
 
-def by_chunk(parts: RowParts, shape: tuple[int, int, int], sums: "Array", seen: "Array") -> None:
+def by_chunk(parts: RowParts, extents: Extents, sums: "Array", seen: "Array") -> None:
     """Write what each row sees to `seen` and bring `sums` up to date, both flat."""
-    n_rows, n_cells, length = len(parts.codes), len(sums), shape[1] * shape[2]
+    n_rows, n_cells, length = len(parts.codes), len(sums), extents.n_classes * extents.width
     size = chunk_size(n_rows, n_cells)
     n_chunks = -(-n_rows // size)
     table = empty(n_cells * n_chunks, np.int64)
-    launch(walk_chunks, n_chunks, LANES, *parts, *shape, size, table, seen, shared=shared_bytes(shape))
-    launch_rows(add_chunks, n_rows, parts.codes, shape[0], length, size, n_chunks, xp.cumsum(table), sums, seen)
+    launch(walk_chunks, n_chunks, LANES, parts, extents, size, table, seen, shared=shared_bytes(extents))
+    launch_rows(add_chunks, n_rows, parts.codes, extents.n_lines, length, size, n_chunks, xp.cumsum(table), sums, seen)
     sums += table.reshape(n_cells, n_chunks).sum(axis=1)

@@ -88,10 +88,10 @@ from cpu_fallback.compiled.shrinkage import weights_of
 from cpu_fallback.compiled.ties import two_sum
 from cpu_fallback.fused_rules import EMPIRICAL_BAYES, M_ESTIMATE, SIGMOID, FusedRule
 from gpu_encode.cuda import raw
+from gpu_encode.cuda.digits import RowParts
 from gpu_encode.cuda.memory import empty
-from gpu_encode.cuda.moments import ROOM, class_width, difference, magnitude, pair
+from gpu_encode.cuda.moments import ROOM, Rooms, class_width, difference, magnitude, sum_pair
 from gpu_encode.cuda.row_encodings import Destination
-from gpu_encode.cuda.row_parts import RowParts
 from gpu_encode.cuda.runtime import blocks_for, cuda, device_function, kernel, launch_rows, types
 from gpu_encode.cuda.table_encodings import code_of
 from gpu_encode.cuda.tiles import PLAN_BYTES, slots_of
@@ -111,6 +111,14 @@ CANCELLED = 2.0**-16
 THREADS = min(raw.THREADS, 256)
 # A line takes as long as the exact encodings of some rows.
 ROWS_OF_A_LINE = 4
+
+
+class Sums(NamedTuple):
+    """Sums of each category and of all rows, flat, and the number of categories with unknown and missing."""
+
+    accumulators: "Array"
+    total: "Array"
+    n_lines: int
 
 
 class Lines(NamedTuple):
@@ -175,7 +183,7 @@ def invert(high: float, low: float) -> tuple[float, float]:
 @device_function
 def total_pair(sums: "Array", at: int, shape: Shape) -> tuple[float, float]:
     """Give S of a cell as a pair of plain numbers; NaN as the second where they are too large or small."""
-    high, lower, exponent = pair(sums, at + shape.n_width, class_width(shape), 1, shape.s_width, shape.s_low, 0)
+    high, lower, exponent = sum_pair(sums, at + shape.n_width, shape)
     return plain_pair(high, lower, exponent)
 
 
@@ -204,39 +212,22 @@ def write_estimate(
 
 
 @device_function
-def write_counted(
-    words: "Array",
-    at: int,
-    wide: bool,
-    sums: tuple[float, float],
-    sums_of_all: tuple[float, float],
-    fewer: float,
-    above: float,
-    m: float,
-    rule: FusedRule,
-) -> None:
-    """Write the line of a category that counts: of its sum and that of all rows, of n - 1 and N - 1."""
-    own, bottom, prior = sums, two_sum(fewer, m), weigh(rule.prior, 0.0, m)
+def top_and_bottom(
+    own: tuple[float, float], everything: tuple[float, float], fewer: float, above: float, m: float, rule: FusedRule
+) -> tuple[tuple[float, float], tuple[float, float], float]:
+    """Give A of a category that counts, what divides it, and the size of A's parts, from S, T, n - 1 and N - 1."""
+    bottom, prior = two_sum(fewer, m), weigh(rule.prior, 0.0, m)
     if rule.by_mean and m > 0.0:
-        own, bottom = weigh(sums[0], sums[1], above), weigh(bottom[0], bottom[1], above)
-        prior = weigh(sums_of_all[0], sums_of_all[1], m)
+        own, bottom = weigh(own[0], own[1], above), weigh(bottom[0], bottom[1], above)
+        prior = weigh(everything[0], everything[1], m)
     top, rest = two_sum(own[0], prior[0])
-    size = abs(own[0]) + abs(prior[0])
-    write_estimate(words, at, wide, (top, rest + (own[1] + prior[1])), bottom, size, m == 0.0)
+    return (top, rest + (own[1] + prior[1])), bottom, abs(own[0]) + abs(prior[0])
 
 
 @kernel
-def make_estimates(
-    accumulators: "Array",
-    total: "Array",
-    n_lines: int,
-    shape: Shape,
-    rule: FusedRule,
-    wide: bool,
-    words: "Array",
-    uncounted: "Array",
-) -> None:
+def make_estimates(sums: Sums, shape: Shape, rule: FusedRule, wide: bool, lines: Lines) -> None:
     """Write the lines of m-estimates, or means, of every category."""
+    (accumulators, total, n_lines), (words, uncounted) = sums, lines
     cell, width, m = class_width(shape), 4 if wide else 2, rule.blend.shrinkage.first
     if rule.blend.shrinkage.kind != M_ESTIMATE:
         m = 0.0
@@ -264,7 +255,8 @@ def make_estimates(
                 bottom = weigh(weight[0], weight[1], above)
                 write_estimate(words, at, wide, (high, low + t_high * weight[1]), bottom, 0.0, m == 0.0)
         else:
-            write_counted(words, at, wide, (s_high, s_low), (t_high, t_low), fewer, above, m, rule)
+            top, bottom, size = top_and_bottom((s_high, s_low), (t_high, t_low), fewer, above, m, rule)
+            write_estimate(words, at, wide, top, bottom, size, m == 0.0)
 
 
 @device_function
@@ -275,21 +267,18 @@ def count_digits(count: np.int64, room: "Array") -> int:
 
 
 @device_function
-def spread_around(
-    sums: "Array", at: int, shape: Shape, n_room: "Array", s_room: "Array", q_room: "Array"
-) -> tuple[float, float, int, bool]:
+def spread_around(sums: "Array", at: int, shape: Shape, rooms: Rooms) -> tuple[float, float, int, bool]:
     """Give (n - 1) * Q - S**2 of a cell as (hi, lo, exponent), and whether all of its rows are alike."""
     s_at, line = at + shape.n_width, class_width(shape)
     q_at, count = s_at + shape.s_width, sums[at]
-    _, n_s = magnitude(sums, s_at, line, 1, shape.s_width, s_room)
-    sign, n_q = magnitude(sums, q_at, line, 1, shape.q_width, q_room)
-    left, right = shape.n_low + shape.q_low, 2 * shape.s_low
-    n = count_digits(count - 1, n_room)
-    high, lower, exponent = difference(sign, n_room, n, q_room, n_q, s_room, n_s, left, right)
+    _, n_s = magnitude(sums, s_at, line, 1, shape.s_width, rooms.s)
+    sign, n_q = magnitude(sums, q_at, line, 1, shape.q_width, rooms.q)
+    n = count_digits(count - 1, rooms.n)
+    high, lower, exponent = difference(rooms, (n, n_s, n_q), sign, shape)
     alike = False
     if high <= 0.0:
-        n = count_digits(count, n_room)
-        whole, _, _ = difference(sign, n_room, n, q_room, n_q, s_room, n_s, left, right)
+        n = count_digits(count, rooms.n)
+        whole, _, _ = difference(rooms, (n, n_s, n_q), sign, shape)
         alike = whole == 0.0
     return high, lower, exponent, alike
 
@@ -301,47 +290,37 @@ def list_rows(words: "Array", at: int, wide: bool) -> None:
         words[at + k] = LISTED
 
 
+class Blended(NamedTuple):
+    """What the line of a category says: S and c0 as pairs, n, n beside c1 (or 0), c1 as a multiple of S, its weight."""
+
+    own: tuple[float, float]
+    spread: tuple[float, float]
+    n: float
+    n_of_slope: float
+    slope: float
+    weight: float
+
+
 @device_function
-def write_sums(
-    words: "Array",
-    at: int,
-    wide: bool,
-    sums: tuple[float, float],
-    spread: tuple[float, float],
-    count: float,
-    slope: float,
-    n: float,
-    weight: float,
-) -> None:
+def write_blend(words: "Array", at: int, wide: bool, line: Blended) -> None:
     """Write S, 1 / (n - 1), the variance as c0, c1 = slope * S and n, and its weight."""
-    share = invert(n - 1.0, 0.0)
-    if not (sums[1] == sums[1] and spread[1] == spread[1] and spread[0] < math.inf):
-        list_rows(words, at, wide)
-        return
-    step = 2 if wide else 1
-    put_sum(words, at, wide, sums[0], sums[1], True)
+    share, step = invert(line.n - 1.0, 0.0), 2 if wide else 1
+    put_sum(words, at, wide, line.own[0], line.own[1], True)
     put_pair(words, at + step, wide, share[0], share[1])
-    put_pair(words, at + 2 * step, wide, spread[0], spread[1])
+    put_pair(words, at + 2 * step, wide, line.spread[0], line.spread[1])
     if wide:
-        put(words, at + 6, count, slope)
+        put(words, at + 6, line.n_of_slope, line.slope)
     else:
-        words[at + 3] = np.float64(slope * (sums[0] + sums[1])).view(np.int64)
-        put(words, at + 4, count, weight)
+        words[at + 3] = np.float64(line.slope * (line.own[0] + line.own[1])).view(np.int64)
+        put(words, at + 4, line.n_of_slope, line.weight)
 
 
 @device_function
 def variance_of(
-    sums: "Array",
-    at: int,
-    shape: Shape,
-    n: float,
-    all_rows: bool,
-    n_room: "Array",
-    s_room: "Array",
-    q_room: "Array",
+    sums: "Array", at: int, shape: Shape, n: float, all_rows: bool, rooms: Rooms
 ) -> tuple[tuple[float, float], float, float]:
     """Give c0, n, and c1 as a multiple of S; without a variance c0 = n = c1 = 0, or any c0 of all rows."""
-    high, low, exponent, alike = spread_around(sums, at, shape, n_room, s_room, q_room)
+    high, low, exponent, alike = spread_around(sums, at, shape, rooms)
     # Of two rows one is left, and rows that are alike are so without one of them: there is no variance.
     if alike or n == 2.0:
         return (1.0 if all_rows else 0.0, 0.0), 0.0, 0.0
@@ -349,17 +328,9 @@ def variance_of(
 
 
 @kernel
-def make_blends(
-    accumulators: "Array",
-    total: "Array",
-    n_lines: int,
-    shape: Shape,
-    rule: FusedRule,
-    wide: bool,
-    words: "Array",
-    uncounted: "Array",
-) -> None:
+def make_blends(sums: Sums, shape: Shape, rule: FusedRule, wide: bool, lines: Lines) -> None:
     """Write the lines of blends of every category, and of all rows."""
+    (accumulators, total, n_lines), (words, uncounted) = sums, lines
     n_room = cuda.local.array(ROOM, types.int64)
     s_room = cuda.local.array(ROOM, types.int64)
     q_room = cuda.local.array(ROOM, types.int64)
@@ -379,9 +350,9 @@ def make_blends(
             list_rows(words, at, wide)
             continue
         source, begin = (total, 0) if all_rows else (accumulators, i * cell)
-        sums, spread, count, slope, weight = total_pair(source, begin, shape), (1.0, 0.0), 0.0, 0.0, 1.0
+        own, spread, count, slope, weight = total_pair(source, begin, shape), (1.0, 0.0), 0.0, 0.0, 1.0
         if bayes:
-            spread, count, slope = variance_of(source, begin, shape, n, all_rows, n_room, s_room, q_room)
+            spread, count, slope = variance_of(source, begin, shape, n, all_rows, Rooms(n_room, s_room, q_room))
             ratio = above / (n - 1.0)
             weight = 1.0 if all_rows else ratio * ratio / (n - 1.0)
         elif not all_rows:
@@ -389,7 +360,10 @@ def make_blends(
             if spread[0] == math.inf and rule.by_mean:
                 words[at] = OF_ALL
                 continue
-        write_sums(words, at, wide, sums, spread, count, slope, n, weight)
+        if own[1] == own[1] and spread[1] == spread[1] and spread[0] < math.inf:
+            write_blend(words, at, wide, Blended(own, spread, n, count, slope, weight))
+        else:
+            list_rows(words, at, wide)
 
 
 def has_closed_forms(parts: RowParts, n_lines: int, shape: Shape, rule: FusedRule) -> bool:
@@ -406,15 +380,13 @@ def has_closed_forms(parts: RowParts, n_lines: int, shape: Shape, rule: FusedRul
     return plain_rows and counted and known and len(parts.codes.words) >= ROWS_OF_A_LINE * n_lines
 
 
-def make_lines(
-    accumulators: "Array", total: "Array", n_lines: int, shape: Shape, rule: FusedRule, to: Destination
-) -> Lines:
+def make_lines(sums: Sums, shape: Shape, rule: FusedRule, to: Destination) -> Lines:
     """Make the lines of all categories, from flat sums."""
     blends = rule.blend.shrinkage.kind in (EMPIRICAL_BAYES, SIGMOID)
     width = (BLEND_WIDTHS if blends else ESTIMATE_WIDTHS)[to.out.itemsize]
-    lines = Lines(empty((n_lines + 1) * width, np.int64), empty(n_lines, np.uint8))
-    given = accumulators, total, n_lines, shape, rule, to.out.itemsize == 8, *lines
-    launch_rows(make_blends if blends else make_estimates, n_lines + 1, *given)
+    lines = Lines(empty((sums.n_lines + 1) * width, np.int64), empty(sums.n_lines, np.uint8))
+    given = sums, shape, rule, to.out.itemsize == 8, lines
+    launch_rows(make_blends if blends else make_estimates, sums.n_lines + 1, *given)
     return lines
 
 

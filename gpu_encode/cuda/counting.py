@@ -38,9 +38,7 @@ def count(
     codes: Array | CodeSource,
     classes: Array | None,
     folds: "Folds",
-    n_lines: int,
-    n_folds: int,
-    n_classes: int,
+    extents: tuple[int, int, int],
     accumulators: Array,
 ) -> None:
     """Add one to the cell of every row.
@@ -51,10 +49,10 @@ def count(
         Unknown ones, -2, and missing ones, -1, have the last two lines.
     classes : int32 device array, optional
     folds : FoldPattern, int32 array or None
-    n_lines, n_folds, n_classes : int
-        Extents of the table.
+    extents : tuple of int
+        Lines, folds and classes of the table.
     accumulators : int64 device array
-        (line * n_folds + fold) * n_classes + class is the place of a cell.
+        A cell of each line, fold and class, flat.
     """
     source = source_of(codes)
     n_rows = len(source.words)
@@ -63,19 +61,23 @@ def count(
     chosen = engine()
     # Measured: global atomics 98 G rows/s at best, but 4.4 under Zipf, where rows wait for each other at one cell; an
     # earlier kernel in shared memory 520-790.
-    slots = slots_of(source, n_lines)
-    extents = n_folds, n_classes
+    slots = slots_of(source, extents[0])
     for by_rank in (False, True) if len(source.ranks) else (False,):
-        n_cells = (n_lines - 1 if by_rank else slots.last + 1) * n_folds * n_classes
-        if table_size(n_cells) <= chosen.table_bytes:
-            count_in_tables(chosen, slots, classes, folds, extents, by_rank, n_cells, accumulators)
+        if table_size(cells_of(slots, extents, by_rank)) <= chosen.table_bytes:
+            count_in_tables(slots, classes, folds, extents, by_rank, accumulators)
             return
     found = (source, source.ranks, 0) if classes is None else (source, classes, 1)
-    rows = (*found, *fold_source(folds), n_lines, n_folds, n_classes)
+    rows = (*found, *fold_source(folds), *extents)
     if n_rows >= partition.FEWEST_ROWS and partition.fits(chosen, len(accumulators)):
         partition.count(chosen, rows, accumulators)
     else:
         chosen.run("count_in_memory", chosen.blocks_for(n_rows), chosen.threads, *rows, accumulators)
+
+
+def cells_of(slots: tiles.Slots, extents: tuple[int, int, int], by_rank: bool) -> int:
+    """Give the number of cells of a table by slot or by rank."""
+    n_lines, n_folds, n_classes = extents
+    return (n_lines - 1 if by_rank else slots.last + 1) * n_folds * n_classes
 
 
 def table_size(n_cells: int) -> int:
@@ -84,22 +86,20 @@ def table_size(n_cells: int) -> int:
 
 
 def count_in_tables(
-    chosen: Engine,
     slots: tiles.Slots,
     classes: Array | None,
     folds: "Folds",
-    extents: tuple[int, int],
+    extents: tuple[int, int, int],
     by_rank: bool,
-    n_cells: int,
     accumulators: Array,
 ) -> None:
     """Count in a table of each block, by slot or by rank."""
-    n_classes = extents[1]
-    labels = "1" if classes is None else "2" if n_classes == 2 else "0"
+    chosen, n_cells = engine(), cells_of(slots, extents, by_rank)
+    labels = "1" if classes is None else "2" if extents[2] == 2 else "0"
     source, turns = tiles.walk_of(folds)
     number = labels if source != "ComputedFolds" or labels == "1" else "0"
     variant = {**raw.key_of(slots.keys), "SOURCE": source, "CLASSES": number}
     shared = table_size(n_cells)
     blocks = tiles.blocks_with_tables(len(slots.keys), turns, n_cells, shared, chosen.blocks, chosen.table_bytes)
-    given = slots, slots.ranks if classes is None else classes, *fold_source(folds), *extents, by_rank, accumulators
+    given = slots, slots.ranks if classes is None else classes, *fold_source(folds), *extents[1:], by_rank, accumulators
     chosen.run("count_rows", blocks, min(chosen.threads, tiles.THREADS), *given, shared=shared, variant=variant)

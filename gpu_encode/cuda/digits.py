@@ -1,9 +1,10 @@
-"""What one row adds to its cell: up to three factors multiplied to a number of three words, and cut into digits.
+"""Rows as kernels take them, and what one row adds to its cell.
 
-The scalar twin of `cpu_fallback.compiled.digits`; kernels keep the number in registers.
+Up to three factors are multiplied to a number of three words, which is cut into digits.  The scalar twin of
+`cpu_fallback.compiled.digits`; kernels keep the number in registers.
 """
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -15,7 +16,9 @@ from gpu_encode.cuda.memory import empty, to_device
 from gpu_encode.cuda.runtime import device_function
 
 if TYPE_CHECKING:
-    from cpu_fallback.types import Array, Layout
+    from collections.abc import Callable
+
+    from cpu_fallback.types import Array, Layout, Rows
 
     Words = tuple[np.uint64, np.uint64, np.uint64]
 
@@ -24,6 +27,19 @@ WORD = np.uint64(64)
 # exponent, and that of the lowest bit, those of a float64 number.
 SINGLE_MAGNITUDE, SINGLE_NORMAL, SINGLE_SIGN = np.uint64(0x7FFFFFFF), np.uint64(0x00800000), np.uint64(31)
 SINGLE_SHIFT, SINGLE_BIAS, SINGLE_LOWEST = np.uint64(29), np.uint64((1023 - 127) << 23), np.uint64(1023 - 150)
+
+
+class RowParts(NamedTuple):
+    """Launch arguments: category, class where rows are `labelled`, target and weight with their kinds, measures."""
+
+    codes: Any
+    classes: "Array"
+    labelled: bool
+    target: "Array"
+    target_kind: int
+    weight: "Array"
+    weight_kind: int
+    measures: "Array"
 
 
 def number_words(array: "Array | None") -> "tuple[Array, int]":
@@ -40,6 +56,28 @@ def number_words(array: "Array | None") -> "tuple[Array, int]":
 def measures_of(layout: "Layout") -> "Array":
     """One line (kept, whole, low, width) for the sums of weight, weight * target and weight * target**2, flat."""
     return to_device(host_measures_of(layout).flatten())
+
+
+def parts_of(rows: "Rows", measures: "Array", read_codes: "Callable[[Array], Any]" = to_device) -> RowParts:
+    """Bring rows to the device; `measures` is what `measures_of` a layout gives."""
+    classes = empty(1, np.int32) if rows.classes is None else to_device(rows.classes)
+    numbers = *number_words(rows.target), *number_words(rows.weight)
+    return RowParts(read_codes(rows.codes), classes, rows.classes is not None, *numbers, measures)
+
+
+class Extents(NamedTuple):
+    """Extents of sums: lines, which are categories with unknown and missing, classes, and columns of digits."""
+
+    n_lines: int
+    n_classes: int
+    width: int
+
+
+@device_function
+def line_of(code: int, n_lines: int) -> np.int64:
+    """Line of a category; a negative code counts from the end."""
+    line = np.int64(code)
+    return line + n_lines if line < 0 else line
 
 
 @device_function
@@ -147,56 +185,46 @@ def is_left(digit: np.uint64, words: "Words") -> bool:
 
 
 @device_function
-def term(
-    row: int,
-    power: int,
-    target: "Array",
-    target_kind: int,
-    weight: "Array",
-    weight_kind: int,
-    whole: int,
-    low: int,
-    width: int,
-    digits: "Array",
-) -> tuple[int, int]:
+def term(row: int, power: int, rows: RowParts, digits: "Array") -> tuple[int, int]:
     """Write the signed digits of weight * target**power of a row, lowest first; gives their first column and number.
 
     Of a whole window the single digit is the product itself.  Zeros, as all digits outside the window are, may be left
     out below and above the digits.
     """
-    of_target, of_weight = bits_at(target, target_kind, row), bits_at(weight, weight_kind, row)
-    if whole:
+    target_kind, weight_kind = rows.target_kind, rows.weight_kind
+    of_target, of_weight = bits_at(rows.target, target_kind, row), bits_at(rows.weight, weight_kind, row)
+    low, width = rows.measures[4 * power + 2], rows.measures[4 * power + 3]
+    if rows.measures[4 * power + 1]:
         word, sign = whole_number(power, of_target, target_kind, of_weight, weight_kind)
         digits[0] = apply_sign(word, sign)
         return 0, 1
     digit, words, sign, column = number(power, of_target, target_kind, of_weight, weight_kind, low)
-    place, n_digits = max(column, 0), 0
+    first, n_digits = max(column, 0), 0
     while column < width and is_left(digit, words):
         if column >= 0:
             digits[n_digits] = apply_sign(digit, sign)
             n_digits += 1
         digit, words, column = words[0] & MASK, below(words, HALF), column + 1
-    return place, n_digits
+    return first, n_digits
 
 
 @device_function
-def add_row(
-    row: int,
-    sign: int,
-    target: "Array",
-    target_kind: int,
-    weight: "Array",
-    weight_kind: int,
-    measures: "Array",
-    digits: "Array",
-    line: "Array",
-    at: int,
-) -> None:
+def add_row(row: int, sign: int, rows: RowParts, digits: "Array", line: "Array", at: int) -> None:
     """Add sign (1, -1) times what a row adds to the cell line[at:], which no other thread touches meanwhile."""
     for power in range(3):
-        if measures[4 * power]:
-            whole, low, width = measures[4 * power + 1], measures[4 * power + 2], measures[4 * power + 3]
-            place, n_digits = term(row, power, target, target_kind, weight, weight_kind, whole, low, width, digits)
+        if rows.measures[4 * power]:
+            first, n_digits = term(row, power, rows, digits)
             for k in range(n_digits):
-                line[at + place + k] += sign * digits[k]
-            at += width
+                line[at + first + k] += sign * digits[k]
+            at += rows.measures[4 * power + 3]
+
+
+@device_function
+def spread_row(row: int, first_power: int, rows: RowParts, digits: "Array", out: "Array", at: int, step: int) -> None:
+    """Write what a row adds, from a power of the target on, to every step-th number of `out`; zeros are not written."""
+    for power in range(first_power, 3):
+        if rows.measures[4 * power]:
+            first, n_digits = term(row, power, rows, digits)
+            for k in range(n_digits):
+                out[at + (first + k) * step] = digits[k]
+            at += rows.measures[4 * power + 3] * step

@@ -12,7 +12,7 @@ from cpu_fallback.compiled.shrinkage import HEAVY, LIGHT, bayes_weight, blend_on
 from cpu_fallback.compiled.ties import rounded_estimate
 from cpu_fallback.fused_rules import EMPIRICAL_BAYES, M_ESTIMATE, Blend, FusedRule, Shrinkage
 from gpu_encode.cuda.memory import empty, zeros
-from gpu_encode.cuda.moments import NARROW, class_width, divide, pair, spread_of, width_of_class
+from gpu_encode.cuda.moments import NARROW, Cell, Rooms, divide, spread_of, sum_pair, width_of_class
 from gpu_encode.cuda.rounding import scale
 from gpu_encode.cuda.runtime import cuda, device_function
 
@@ -31,10 +31,10 @@ ROWS_OF_A_DOUBT = 1 << 14
 
 
 class Doubts(NamedTuple):
-    """Estimates that only the digits can round: where they belong, and the digits of S and n, T and N behind them."""
+    """Estimates that only the digits can round: their indices, and the digits of S and n, T and N behind them."""
 
     counters: "Array"
-    places: "Array"
+    indices: "Array"
     seen: "Array"
     around: "Array"
 
@@ -85,12 +85,12 @@ def room_for_doubts(n_encodings: int, length: int, kind: int, counters: "Array |
 
 
 @device_function
-def keep_doubt(doubts: Doubts, place: int) -> int:
-    """Keep the place of an estimate for those who can round it; gives its number, or -1 where there is no room."""
+def keep_doubt(doubts: Doubts, index: int) -> int:
+    """Keep the index of an estimate for those who can round it; gives its number, or -1 where there is no room."""
     number = cuda.atomic.add(doubts.counters, DOUBTFUL, 1)
-    if number >= len(doubts.places):
+    if number >= len(doubts.indices):
         return -1
-    doubts.places[number] = place
+    doubts.indices[number] = index
     return number
 
 
@@ -128,36 +128,21 @@ def encode_count(own: int, count: int, blend: Blend, priors: Priors, at: int, be
 
 
 @device_function
-def place_of_total(shape: Shape, output: int, first: int) -> int:
-    """Give where in a cell the digits of S of an output begin."""
-    return (first + output) * class_width(shape) + (0 if shape.by_class else shape.n_width)
-
-
-@device_function
 def encode_digits(
-    seen: "Array",
-    cell: int,
-    s_at: int,
-    shape: Shape,
-    blend: Blend,
-    around: Around,
-    count: tuple[float, float, int],
-    n_room: "Array",
-    s_room: "Array",
-    q_room: "Array",
+    cell: Cell, blend: Blend, around: Around, count: tuple[float, float, int], rooms: Rooms
 ) -> tuple[float, bool]:
     """Encode one output of a cell from digits, N as a pair beside them, and say whether it may be rounded wrongly."""
     n_high, n_lower, n_exponent = count
-    high, lower, exponent = pair(seen, s_at, class_width(shape), 1, shape.s_width, shape.s_low, 0)
+    total = sum_pair(cell.digits, cell.s_at, cell.shape)
     if blend.shrinkage.kind == M_ESTIMATE:
-        total, total_rest = plain_pair(high, lower, exponent)
+        s_high, s_rest = plain_pair(total[0], total[1], total[2])
         number, number_rest = plain_pair(n_high, n_lower, n_exponent)
         m = blend.shrinkage.first
-        return rounded_estimate(total, total_rest, number, number_rest, m, around.high, around.rest)
-    mean = divide(seen, cell, s_at, shape, high, lower, exponent - n_exponent, n_high, n_lower)
+        return rounded_estimate(s_high, s_rest, number, number_rest, m, around.high, around.rest)
+    mean = divide(cell, total, count)
     mine, other = 1.0, 0.0
     if blend.shrinkage.kind == EMPIRICAL_BAYES:
-        fraction, power = spread_of(seen, cell, s_at, shape, n_room, s_room, q_room)
+        fraction, power = spread_of(cell, rooms)
         weight = scale(n_high, n_exponent)
         other = bayes_weight(weight, fraction, power, around.fraction, around.exponent)
     else:
@@ -166,33 +151,22 @@ def encode_digits(
 
 
 @device_function
-def see_around(
-    seen: "Array",
-    s_at: int,
-    shape: Shape,
-    rule: FusedRule,
-    count: tuple[float, float, int],
-    n_room: "Array",
-    s_room: "Array",
-    q_room: "Array",
-) -> Around:
+def see_around(cell: Cell, rule: FusedRule, count: tuple[float, float, int], rooms: Rooms) -> Around:
     """Give the prior of one output and what lam asks for, from the digits of all that a row sees."""
     n_high, n_lower, n_exponent = count
     kind, m = rule.blend.shrinkage.kind, rule.blend.shrinkage.first
     mu, fraction, power, prior, rest = rule.prior, 0.0, 0, rule.prior, 0.0
     if rule.by_mean:
-        high, lower, exponent = pair(seen, s_at, class_width(shape), 1, shape.s_width, shape.s_low, 0)
+        total = sum_pair(cell.digits, cell.s_at, cell.shape)
         mu = math.nan
         if n_high != 0.0:
-            mu = divide(seen, 0, s_at, shape, high, lower, exponent - n_exponent, n_high, n_lower)
+            mu = divide(cell, total, count)
         if kind == M_ESTIMATE:
-            total, total_rest = plain_pair(high, lower, exponent)
+            s_high, s_rest = plain_pair(total[0], total[1], total[2])
             number, number_rest = plain_pair(n_high, n_lower, n_exponent)
-            prior, rest = mean_pair(total, total_rest, number, number_rest)
+            prior, rest = mean_pair(s_high, s_rest, number, number_rest)
     if kind == EMPIRICAL_BAYES:
-        fraction, power = variance_of(
-            scale(n_high, n_exponent), spread_of(seen, 0, s_at, shape, n_room, s_room, q_room)
-        )
+        fraction, power = variance_of(scale(n_high, n_exponent), spread_of(cell, rooms))
     prior, rest = weigh_prior(prior, rest, m)
     return Around(mu, fraction, power, prior, rest)
 

@@ -1,4 +1,4 @@
-"""Which binary places a sum touches."""
+"""Which binary positions a sum touches."""
 
 from typing import TYPE_CHECKING
 
@@ -19,8 +19,8 @@ POWERS = 3
 
 
 @device_function
-def places(bits: np.uint64, kind: int) -> tuple[np.int64, np.int64]:
-    """Binary places [low, high) that a number touches.  Zero gives places far from those of any other number."""
+def positions(bits: np.uint64, kind: int) -> tuple[np.int64, np.int64]:
+    """Binary positions [low, high) that a number touches.  Zero gives positions far from those of any other number."""
     if kind == ABSENT:
         return np.int64(0), np.int64(0)
     word, _, exponent = parts(bits, kind)
@@ -33,7 +33,7 @@ def places(bits: np.uint64, kind: int) -> tuple[np.int64, np.int64]:
 
 @device_function
 def reduce_block(power: int, low: int, high: int, ends: "Array") -> None:
-    """Let the threads of a block agree on their lowest and highest place."""
+    """Let the threads of a block agree on their lowest and highest position."""
     cuda.atomic.min(ends, power, low)
     cuda.atomic.max(ends, POWERS + power, high)
 
@@ -42,9 +42,9 @@ def reduce_block(power: int, low: int, high: int, ends: "Array") -> None:
 def measure_products(
     n_rows: int, target: "Array", target_kind: int, weight: "Array", weight_kind: int, lowest: "Array", highest: "Array"
 ) -> None:
-    """Lowest and highest place of weight * target**power in the rows of each block, for powers 0, 1 and 2."""
-    # Lowest places, then highest.  Of shared memory of a fixed size the simulator gives threads that ask at one moment
-    # different arrays, and what all but the first have found is lost.
+    """Lowest and highest position of weight * target**power in the rows of each block, for powers 0, 1 and 2."""
+    # Lowest positions, then highest.  Of shared memory of a fixed size the simulator gives threads that ask at one
+    # moment different arrays, and what all but the first have found is lost.
     ends = cuda.shared.array(0, types.int64)
     if cuda.threadIdx.x == 0:
         for power in range(POWERS):
@@ -52,8 +52,8 @@ def measure_products(
     low_0, low_1, low_2 = np.int64(NOWHERE), np.int64(NOWHERE), np.int64(NOWHERE)
     high_0, high_1, high_2 = np.int64(-NOWHERE), np.int64(-NOWHERE), np.int64(-NOWHERE)
     for row in range(cuda.grid(1), n_rows, cuda.gridsize(1)):
-        low, high = places(bits_at(weight, weight_kind, row), weight_kind)
-        step, top = places(bits_at(target, target_kind, row), target_kind)
+        low, high = positions(bits_at(weight, weight_kind, row), weight_kind)
+        step, top = positions(bits_at(target, target_kind, row), target_kind)
         low_0, high_0 = min(low_0, low), max(high_0, high)
         low_1, high_1 = min(low_1, low + step), max(high_1, high + top)
         low_2, high_2 = min(low_2, low + 2 * step), max(high_2, high + 2 * top)
@@ -69,7 +69,7 @@ def measure_products(
 
 
 def extents(target: "Array | None", weight: "Array | None", powers: tuple[int, ...], /) -> list[tuple[int, int]]:
-    """Binary places that weight * target**power touches in any row, for each power; ordered by power."""
+    """Binary positions that weight * target**power touches in any row, for each power; ordered by power."""
     n_rows = len(target) if target is not None else 0 if weight is None else len(weight)
     if not n_rows:
         return [(0, 0)] * len(powers)
@@ -78,7 +78,7 @@ def extents(target: "Array | None", weight: "Array | None", powers: tuple[int, .
 
 
 def extents_of_target(target: "Array | None") -> list[tuple[int, int]]:
-    """Lowest and highest place of target**power, for powers 0, 1 and 2; the first is above the second for zeros."""
+    """Lowest and highest position of target**power, for powers 0, 1 and 2; the first is above the second for zeros."""
     words, kind = number_words(target)
     ends, variant = empty(2 * raw.BLOCKS, np.int64), {"VALUE": raw.value_type(words.itemsize, kind == REAL)}
     blocks = raw.run_over("measure_extents", words, ends, threads=min(raw.THREADS, 512), variant=variant)
@@ -88,7 +88,7 @@ def extents_of_target(target: "Array | None") -> list[tuple[int, int]]:
 
 
 def extents_of_products(n_rows: int, target: "Array | None", weight: "Array") -> list[tuple[int, int]]:
-    """Lowest and highest place of weight * target**power, for powers 0, 1 and 2."""
+    """Lowest and highest position of weight * target**power, for powers 0, 1 and 2."""
     blocks = blocks_for(n_rows)
     lowest, highest = empty(POWERS * blocks, np.int64), empty(POWERS * blocks, np.int64)
     numbers = (*number_words(target), *number_words(weight))

@@ -12,8 +12,8 @@ from gpu_encode.cuda.memory import empty, to_device
 from gpu_encode.cuda.runtime import cuda, device_function, kernel, launch_rows, xp
 
 WORDS = (np.dtype(np.uint32), np.dtype(np.uint64))
-# Kernels number the places of an index in 32 bits.
-MOST_PLACES = 1 << 31
+# Kernels number the offsets of an index in 32 bits.
+MOST_OFFSETS = 1 << 31
 
 
 class Index(NamedTuple):
@@ -36,7 +36,7 @@ class CodeSource(NamedTuple):
     size : uint64
         Length of the index, outside of which numbers are unknown; 0 for codes.
     ranks : int32 array
-        The code of each place of the index, plus one.  Without any, codes are places.
+        The code at each offset of the index, plus one.  Without any, codes are offsets.
     """
 
     words: Array
@@ -81,7 +81,7 @@ class IndexedCodes(UnwrittenCodes):
         The numbers, as unsigned words.
     index : Index
     span : tuple of int, optional
-        First of the index's places that hold a number, and how many, where these are neighbours: kernels then need no
+        First of the index's offsets that hold a number, and how many, where these are neighbours: kernels then need no
         index.
     """
 
@@ -106,15 +106,17 @@ class IndexedCodes(UnwrittenCodes):
         """Where kernels read the codes: the array, if it has been written, or else the index."""
         base, mask, ranks = self.index
         first, size = self.span or (0, len(ranks))
-        if "written" in vars(self) or self.words.dtype not in WORDS or size >= MOST_PLACES:
+        if "written" in vars(self) or self.words.dtype not in WORDS or size >= MOST_OFFSETS:
             return source_of(self.written)
         begin = np.uint64(int(base) + first & int(mask))
         return CodeSource(self.words, begin, mask, np.uint64(size), ranks if self.span is None else ranks[:0])
 
 
-def codes_by(words: Array, index: Index, places: "range | Array") -> Array:
-    """Give the codes of numbers that all stand in a direct index, unwritten; `places`: those that hold a number."""
-    return cast(Array, IndexedCodes(words, index, (places.start, len(places)) if isinstance(places, range) else None))
+def codes_by(words: Array, index: Index, offsets: "range | Array") -> Array:
+    """Give the codes of numbers that all stand in a direct index, unwritten; `offsets`: those that hold a number."""
+    return cast(
+        Array, IndexedCodes(words, index, (offsets.start, len(offsets)) if isinstance(offsets, range) else None)
+    )
 
 
 def source_of(codes: "Array | CodeSource") -> CodeSource:

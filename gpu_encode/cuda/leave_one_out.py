@@ -6,16 +6,16 @@ import numpy as np
 
 from cpu_fallback.compiled.digits import MOST_DIGITS
 from cpu_fallback.compiled.moments import Shape, shape_of
-from cpu_fallback.fused_rules import FusedRule
-from gpu_encode.cuda.closed_forms import encode_by_closed_forms, has_closed_forms, make_lines
-from gpu_encode.cuda.digits import add_row, measures_of
+from cpu_fallback.compiled.row_encodings import CellRule
+from cpu_fallback.fused_rules import FusedRule, RowEncodings
+from gpu_encode.cuda.closed_forms import Sums, encode_by_closed_forms, has_closed_forms, make_lines
+from gpu_encode.cuda.digits import Extents, RowParts, add_row, line_of, measures_of, parts_of
 from gpu_encode.cuda.encodings import MOST_CELL, Doubts, fits, room_for_doubts
 from gpu_encode.cuda.fallbacks import OPEN, WIDE, leave_to_arrays
 from gpu_encode.cuda.indexed import code_at, source_of
 from gpu_encode.cuda.memory import empty, to_device, to_host, zeros
-from gpu_encode.cuda.moments import ROOM, class_width
-from gpu_encode.cuda.row_encodings import Destination, destination_of, settle_rows, write_row
-from gpu_encode.cuda.row_parts import RowParts, line_of, parts_of
+from gpu_encode.cuda.moments import ROOM, Rooms, class_width
+from gpu_encode.cuda.row_encodings import Destination, Seen, destination_of, settle_rows, write_row
 from gpu_encode.cuda.runtime import (
     FEW_THREADS,
     MOST_BLOCKS,
@@ -37,25 +37,16 @@ ROOM_FOR_OPEN = 1 << 10
 ROWS_OF_AN_OPEN = 1 << 6
 
 
-@device_function
-def take_out(row: int, rows: RowParts, digits: "Array", sums: "Array", own: int) -> None:
-    """Take a row's own digits out of its class in some sums."""
-    given = rows.target, rows.target_kind, rows.weight, rows.weight_kind, rows.measures
-    add_row(row, -1, *given, digits, sums, own)
-
-
 @kernel
-def leave_row_out(
-    rows: RowParts, accumulators: "Array", n_lines: int, n_classes: int, width: int, seen: "Array"
-) -> None:
+def leave_row_out(rows: RowParts, accumulators: "Array", extents: Extents, seen: "Array") -> None:
     """Copy the line of each row's category and take the row's own digits out of its class."""
     digits = cuda.local.array(MOST_DIGITS, types.int64)
-    length = n_classes * width
+    width, length = extents.width, extents.n_classes * extents.width
     for row in range(cuda.grid(1), len(rows.codes), cuda.gridsize(1)):
-        source, at = line_of(rows.codes[row], n_lines) * length, row * length
+        source, at = line_of(rows.codes[row], extents.n_lines) * length, row * length
         for k in range(length):
             seen[at + k] = accumulators[source + k]
-        take_out(row, rows, digits, seen, at + rows.classes[row] * width if rows.labelled else at)
+        add_row(row, -1, rows, digits, seen, at + rows.classes[row] * width if rows.labelled else at)
 
 
 def leave_one_out(accumulators: "Array", rows: "Rows", layout: "Layout", /) -> "Array":
@@ -63,7 +54,7 @@ def leave_one_out(accumulators: "Array", rows: "Rows", layout: "Layout", /) -> "
     seen = empty((len(rows), *accumulators.shape[1:]), np.int64)
     if len(rows):
         parts, table = parts_of(rows, measures_of(layout)), to_device(accumulators).reshape(-1)
-        launch_rows(leave_row_out, len(rows), parts, table, *accumulators.shape, seen.reshape(-1))
+        launch_rows(leave_row_out, len(rows), parts, table, Extents(*accumulators.shape), seen.reshape(-1))
     return seen
 
 
@@ -77,18 +68,15 @@ def rows_open(n_rows: int, listed: "Array", every: bool, counters: "Array") -> i
 @kernel
 def leave_row_out_and_encode(
     rows: RowParts,
-    accumulators: "Array",
-    total: "Array",
-    n_lines: int,
-    shape: Shape,
-    first: int,
-    rule: FusedRule,
+    sums: Sums,
+    cell_rule: CellRule,
     listed: "Array",
     every: bool,
     to: Destination,
     doubts: Doubts,
 ) -> None:
     """Write the encodings of the rows that are listed, each from all other rows."""
+    shape = cell_rule.shape
     digits = cuda.local.array(MOST_DIGITS, types.int64)
     seen = cuda.local.array(MOST_CELL, types.int64)
     others = cuda.local.array(MOST_CELL, types.int64)
@@ -100,24 +88,24 @@ def leave_row_out_and_encode(
     for i in range(cuda.grid(1), n_open, cuda.gridsize(1)):
         row = i if n_open == n_rows else listed[i]
         code = code_at(rows.codes, row)
-        source = line_of(code, n_lines) * length
+        source = line_of(code, sums.n_lines) * length
         for k in range(length):
-            seen[k], others[k] = accumulators[source + k], total[k]
+            seen[k], others[k] = sums.accumulators[source + k], sums.total[k]
         own = rows.classes[row] * width if rows.labelled else 0
-        take_out(row, rows, digits, seen, own)
-        take_out(row, rows, digits, others, own)
-        write_row(code, row, seen, others, shape, first, rule, n_room, s_room, q_room, to, doubts)
+        add_row(row, -1, rows, digits, seen, own)
+        add_row(row, -1, rows, digits, others, own)
+        write_row(row, code, Seen(seen, others), cell_rule, Rooms(n_room, s_room, q_room), to, doubts)
 
 
 def list_open_rows(
-    parts: RowParts, sums: "tuple[Array, Array]", n_lines: int, shape: Shape, rule: FusedRule, to: Destination
+    parts: RowParts, sums: Sums, shape: Shape, rule: FusedRule, to: Destination
 ) -> "tuple[Array, bool, Array]":
     """Write encodings that closed forms decide; gives a list of the other rows, whether that is all, and counters."""
     n_rows, counters = len(parts.codes.words), zeros(LISTED + 1, np.int64)
-    if not has_closed_forms(parts, n_lines, shape, rule):
+    if not has_closed_forms(parts, sums.n_lines, shape, rule):
         return empty(1, np.int64), True, counters
     listed = empty(ROOM_FOR_OPEN + n_rows // ROWS_OF_AN_OPEN, np.int64)
-    encode_by_closed_forms(parts, make_lines(*sums, n_lines, shape, rule, to), rule, to, listed, counters[LISTED:])
+    encode_by_closed_forms(parts, make_lines(sums, shape, rule, to), rule, to, listed, counters[LISTED:])
     return listed, False, counters
 
 
@@ -126,25 +114,24 @@ def leave_one_out_encodings(
     total: "Array",
     rows: "Rows",
     layout: "Layout",
-    first_output: int,
     rule: FusedRule,
-    out: "Array",
-    unseen: "Array | None",
+    out: RowEncodings,
     /,
 ) -> int | None:
     """Write the encoding of every row from all others; see `gpu_encode.seam.ops.FusedOps`."""
     n_lines, n_classes, width = accumulators.shape
-    shape, n_rows, to = shape_of(layout, n_classes), len(rows), destination_of(out, unseen)
+    shape, n_rows, to = shape_of(layout, n_classes), len(rows), destination_of(*out)
     if to is None or not fits(shape):
         leave_to_arrays("leave_one_out_encodings", WIDE)
         return None
-    sums = to_device(accumulators).reshape(-1), to_device(total).reshape(-1)
+    sums = Sums(to_device(accumulators).reshape(-1), to_device(total).reshape(-1), n_lines)
     parts = parts_of(rows, measures_of(layout), source_of)
-    listed, every, counters = list_open_rows(parts, sums, n_lines, shape, rule, to)
-    doubts = room_for_doubts(n_rows * out.shape[1], n_classes * width, rule.blend.shrinkage.kind, counters)
-    given = parts, *sums, n_lines, shape, first_output, rule, listed, every, to, doubts
+    listed, every, counters = list_open_rows(parts, sums, shape, rule, to)
+    cell_rule = CellRule(shape, n_classes - out.values.shape[1], rule)
+    doubts = room_for_doubts(out.values.size, n_classes * width, rule.blend.shrinkage.kind, counters)
+    given = parts, sums, cell_rule, listed, every, to, doubts
     launch(leave_row_out_and_encode, min(blocks_for(n_rows, FEW_THREADS), MOST_BLOCKS), FEW_THREADS, *given)
     counted = to_host(doubts.counters).tolist()
     if not every and counted[LISTED] > len(listed):
         leave_to_arrays("leave_one_out_encodings", OPEN)
-    return settle_rows(doubts, shape, layout, first_output, rule, to, counted=counted)
+    return settle_rows(doubts, cell_rule, layout, to, counted=counted)

@@ -1,25 +1,27 @@
 """Segments of an order, whose rows share a prior: the sums of all rows before each, and what lam asks for of them.
 
-A segment begins at a checkpoint: a place with all but its top nine bits cleared.
+A segment begins at a checkpoint: a rank with all but its top nine bits cleared.
 """
 
 import math
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from cpu_fallback.compiled.digits import MOST_DIGITS
 from cpu_fallback.compiled.estimates import whole_prior
 from cpu_fallback.compiled.extents import bit_length
-from cpu_fallback.compiled.moments import Shape
-from cpu_fallback.fused_rules import CHECKPOINT_BITS, M_ESTIMATE, FusedRule
-from gpu_encode.cuda.digits import add_row
-from gpu_encode.cuda.encodings import MOST_CELL, Priors, place_of_total, see_around
+from cpu_fallback.compiled.row_encodings import CellRule
+from cpu_fallback.fused_rules import CHECKPOINT_BITS, M_ESTIMATE
+from gpu_encode.cuda.digits import RowParts, add_row
+from gpu_encode.cuda.encodings import MOST_CELL, Doubts, Priors, see_around
 from gpu_encode.cuda.memory import empty
-from gpu_encode.cuda.moments import ROOM, class_width, pair, width_of_class
+from gpu_encode.cuda.moments import ROOM, Cell, Rooms, class_width, count_pair, start_of_sum, width_of_class
+from gpu_encode.cuda.row_encodings import Destination
 from gpu_encode.cuda.runtime import FEW_THREADS, SIMULATED, cuda, device_function, kernel, launch_rows, types, xp
 
 if TYPE_CHECKING:
+    from cpu_fallback.row_numbers import Permutation
     from cpu_fallback.types import Array
 
 # Rows that a block sums up: nearly all blocks lie in one segment then, and have one sum to add to it.
@@ -27,10 +29,10 @@ BLOCK_ROWS = 8 if SIMULATED else 1 << 12
 
 
 @device_function
-def segment_of(place: int) -> int:
-    """Give the number of the segment that a place lies in."""
-    extra = bit_length(np.uint64(place)) - CHECKPOINT_BITS
-    return place if extra <= 0 else (extra << (CHECKPOINT_BITS - 1)) + (place >> extra)
+def segment_of(rank: int) -> int:
+    """Give the number of the segment that a rank lies in."""
+    extra = bit_length(np.uint64(rank)) - CHECKPOINT_BITS
+    return rank if extra <= 0 else (extra << (CHECKPOINT_BITS - 1)) + (rank >> extra)
 
 
 def count_segments(n_rows: int) -> int:
@@ -56,22 +58,8 @@ def add_all(numbers: "Array", n: int, sums: "Array", at: int) -> None:
 
 
 @kernel
-def sum_segments(
-    codes: "Array",
-    classes: "Array",
-    labelled: bool,
-    target: "Array",
-    target_kind: int,
-    weight: "Array",
-    weight_kind: int,
-    measures: "Array",
-    start: int,
-    width: int,
-    length: int,
-    block_rows: int,
-    segments: "Array",
-) -> None:
-    """Add the rows at the places from `start` on to the sums of their segments."""
+def sum_segments(rows: RowParts, start: int, width: int, length: int, block_rows: int, segments: "Array") -> None:
+    """Add the rows of the ranks from `start` on to the sums of their segments."""
     digits = cuda.local.array(MOST_DIGITS, types.int64)
     mine = cuda.local.array(MOST_CELL, types.int64)
     single = cuda.local.array(MOST_CELL, types.int64)
@@ -83,14 +71,13 @@ def sum_segments(
     cuda.syncthreads()
     begin = cuda.blockIdx.x * block_rows
     home = segment_of(start + begin)
-    for row in range(begin + thread, min(begin + block_rows, len(codes)), cuda.blockDim.x):
-        segment, own = segment_of(start + row), classes[row] * width if labelled else 0
-        given = row, 1, target, target_kind, weight, weight_kind, measures, digits
+    for row in range(begin + thread, min(begin + block_rows, len(rows.codes)), cuda.blockDim.x):
+        segment, own = segment_of(start + row), rows.classes[row] * width if rows.labelled else 0
         if segment == home:
-            add_row(*given, mine, own)
+            add_row(row, 1, rows, digits, mine, own)
         else:
             clear(single, length)
-            add_row(*given, single, own)
+            add_row(row, 1, rows, digits, single, own)
             add_all(single, length, segments, segment * length)
     add_all(mine, length, shared, 0)
     cuda.syncthreads()
@@ -105,25 +92,23 @@ def see_segments(
     last_segment: int,
     segments: "Array",
     running: "Array",
-    shape: Shape,
-    first: int,
-    rule: FusedRule,
+    cell_rule: CellRule,
     priors: Priors,
 ) -> None:
     """Write the priors of the segments [first_segment, last_segment]; sums up to the end of each are `running`."""
+    shape, first, rule = cell_rule
     others = cuda.local.array(MOST_CELL, types.int64)
     n_room = cuda.local.array(ROOM, types.int64)
     s_room = cuda.local.array(ROOM, types.int64)
     q_room = cuda.local.array(ROOM, types.int64)
-    line, n_outputs = class_width(shape), shape.n_classes - first
-    length = shape.n_classes * line
+    length, n_outputs = shape.n_classes * class_width(shape), shape.n_classes - first
     for segment in range(first_segment + cuda.grid(1), last_segment + 1, cuda.gridsize(1)):
         for k in range(length):
             others[k] = running[segment * length + k] - segments[segment * length + k]
-        count = pair(others, 0, line, shape.n_classes, shape.n_width, shape.n_low, 0)
+        count = count_pair(others, 0, shape, 0)
         for output in range(n_outputs):
-            at, s_at = segment * n_outputs + output, place_of_total(shape, output, first)
-            around = see_around(others, s_at, shape, rule, count, n_room, s_room, q_room)
+            at, s_at = segment * n_outputs + output, start_of_sum(shape, first + output)
+            around = see_around(Cell(others, 0, s_at, shape), rule, count, Rooms(n_room, s_room, q_room))
             priors.mu[at], priors.fraction[at], priors.exponent[at] = around.mu, around.fraction, around.exponent
             priors.high[at], priors.rest[at] = around.high, around.rest
             priors.weighed[at], priors.number[at] = 0.0, math.nan
@@ -138,34 +123,40 @@ class Segments:
     Parameters
     ----------
     n_rows : int
-    shape : Shape
-        Of a cell.
-    first : int
-        The class of the first output.
-    rule : FusedRule
+    cell_rule : CellRule
     """
 
-    def __init__(self, n_rows: int, shape: Shape, first: int, rule: FusedRule) -> None:
-        self.shape, self.first, self.rule, self.n = shape, first, rule, count_segments(n_rows)
+    def __init__(self, n_rows: int, cell_rule: CellRule) -> None:
+        self.cell_rule, self.n = cell_rule, count_segments(n_rows)
         self.bits = CHECKPOINT_BITS
-        self.length = width_of_class(shape) * shape.n_classes
-        n_priors = self.n * (shape.n_classes - first)
+        self.length = width_of_class(cell_rule.shape) * cell_rule.shape.n_classes
+        n_priors = self.n * (cell_rule.shape.n_classes - cell_rule.first)
         room = empty((6, n_priors), np.float64)
         self.sums = xp.zeros(self.n * self.length, np.int64)
         self.running = self.sums
         self.priors = Priors(room[0], room[1], empty(n_priors, np.int64), *room[2:])
 
     def find_priors(self, start: int, stop: int) -> None:
-        """Find the priors of the segments of the places [start, stop), all of which have been added."""
+        """Find the priors of the segments of the ranks [start, stop), all of which have been added."""
         self.running = xp.cumsum(self.sums.reshape(self.n, self.length), axis=0).reshape(-1)
         first, last = count_segments(start + 1) - 1, count_segments(stop) - 1
-        given = self.sums, self.running, self.shape, self.first, self.rule, self.priors
+        given = self.sums, self.running, self.cell_rule, self.priors
         launch_rows(see_segments, last - first + 1, first, last, *given, threads=FEW_THREADS)
 
     def by_class(self) -> "Array":
         """Give the sums so far: (segments, classes, width)."""
-        return self.sums.reshape(self.n, self.shape.n_classes, -1)
+        return self.sums.reshape(self.n, self.cell_rule.shape.n_classes, -1)
 
     def before(self) -> "Array":
         """Give the sums of all rows before each segment, once all have been added: (segments, classes, width)."""
-        return (self.running - self.sums).reshape(self.n, self.shape.n_classes, -1)
+        return (self.running - self.sums).reshape(self.n, self.cell_rule.shape.n_classes, -1)
+
+
+class OrderedPass(NamedTuple):
+    """A pass over the rows in an order: a random one, or None where they stand in it, and where encodings go."""
+
+    order: "Permutation | None"
+    burned: int
+    segments: Segments
+    to: Destination
+    doubts: Doubts

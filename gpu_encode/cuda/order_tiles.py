@@ -1,4 +1,4 @@
-"""The places of an order, a tile at a time, and the rows that stand there."""
+"""The ranks of an order, a tile at a time, and their rows."""
 
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -14,28 +14,28 @@ if TYPE_CHECKING:
 
     from cpu_fallback.types import Array
 
-# How a course says which row stands at a place.
+# How a course says which row has a rank.
 AS_NUMBERED, BY_ROW, IN_BLOCKS = range(3)
-# Places of a random order whose rows are known at once, in six bytes each with their cells.
-PLACES = 256 if SIMULATED else 1 << 26
+# Ranks of a random order whose rows are known at once, in six bytes each with their cells.
+RANKS = 256 if SIMULATED else 1 << 26
 
 
 class Course(NamedTuple):
-    """The places of a tile and the rows that stand there, as raw/ordered.cu reads them.
+    """The ranks of a tile and their rows, as raw/ordered.cu reads them.
 
     Parameters
     ----------
     start : int
         Where the tile begins.
     kind : int
-        Rows stand as they are numbered, or `numbers` says which stand there, or which blocks of rows.
+        Rows stand as they are numbered, or `numbers` are those of rows, or of blocks of rows.
     numbers : uint32 array
     inside : uint8 array
         How far each row lies inside of its block.
     block, offset : int
-        Rows of a block, and places of the first one before the tile.
+        Rows of a block, and ranks of the first one before the tile.
     turn, lacking : int
-        First place of the tile behind the last block, and how many rows that block is short.
+        First rank of the tile behind the last block, and how many rows that block is short.
     """
 
     start: int
@@ -49,7 +49,7 @@ class Course(NamedTuple):
 
 
 def course_of(order: "Permutation | None", start: int, stop: int) -> Course:
-    """Give the rows at the places [start, stop)."""
+    """Give the rows of the ranks [start, stop)."""
     nothing, no_bytes = empty(0, np.uint32), empty(0, np.uint8)
     if order is None:
         return Course(start, AS_NUMBERED, nothing, no_bytes, 1, 0, 0, 0)
@@ -63,8 +63,8 @@ def course_of(order: "Permutation | None", start: int, stop: int) -> Course:
 def courses_of(
     order: "Permutation | None", n_rows: int, most: int | None = None
 ) -> "Iterator[tuple[int, int, Course]]":
-    """Give the places of an order, at most so many at a time; else all that stand as they are numbered."""
-    most = most or (max(n_rows, 1) if order is None else PLACES)
+    """Give the ranks of an order with their rows, at most so many at a time; all at once where rows stand in order."""
+    most = most or (max(n_rows, 1) if order is None else RANKS)
     for start in range(0, n_rows, most):
         stop = min(start + most, n_rows)
         yield start, stop, course_of(order, start, stop)

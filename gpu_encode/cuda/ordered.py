@@ -5,11 +5,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from gpu_encode.cuda.chunks import by_chunk, fits
-from gpu_encode.cuda.digits import measures_of
+from gpu_encode.cuda.digits import Extents, measures_of, parts_of
 from gpu_encode.cuda.memory import empty, to_device
-from gpu_encode.cuda.row_parts import parts_of
 from gpu_encode.cuda.runtime import TILE
-from gpu_encode.cuda.segments import by_sorting, by_sorting_ties
+from gpu_encode.cuda.segments import TiedState, by_sorting, by_sorting_ties
 
 if TYPE_CHECKING:
     from cpu_fallback.types import Array, Carry, Layout, Rows
@@ -29,21 +28,21 @@ def ordered(rows: "Rows", ties: "Array | None", layout: "Layout", carry: "Carry"
     `carry` holds the sums of all rows before these and is brought up to date, so that chunks chain.  With `ties`
     (non-decreasing tie numbers) rows of one tie do not see each other.
     """
-    shape, measures = carry.sums.shape, measures_of(layout)
-    seen = empty((len(rows), *shape[1:]), np.int64)
+    extents, measures = Extents(*carry.sums.shape), measures_of(layout)
+    seen = empty((len(rows), *extents[1:]), np.int64)
     arrays = carry.sums, carry.at_tie, carry.last_tie
     worked_on = tuple(to_device(array) for array in arrays)
-    state = tuple(array.reshape(-1) for array in worked_on)
-    counted = counts_rows(rows, layout, shape[1])
+    state = TiedState(*(array.reshape(-1) for array in worked_on))
+    counted = counts_rows(rows, layout, extents.n_classes)
     for start in range(0, len(rows), MOST_ROWS):
         stop = min(start + MOST_ROWS, len(rows))
         parts, part = parts_of(rows.block(start, stop), measures), seen[start:stop].reshape(-1)
         if ties is not None:
-            by_sorting_ties(parts, shape, counted, to_device(ties[start:stop]), state, part)
-        elif fits(shape):
-            by_chunk(parts, shape, state[0], part)
+            by_sorting_ties(parts, extents, counted, to_device(ties[start:stop]), state, part)
+        elif fits(extents):
+            by_chunk(parts, extents, state.sums, part)
         else:
-            by_sorting(parts, shape, counted, state[0], part)
+            by_sorting(parts, extents, counted, state.sums, part)
     for array, copy in zip(arrays, worked_on, strict=True):
         if copy is not array:
             array[...] = copy

@@ -11,20 +11,21 @@ import numpy as np
 
 from cpu_fallback.fused_rules import M_ESTIMATE, FusedRule
 from gpu_encode.cuda import raw
-from gpu_encode.cuda.encodings import Doubts, exact_limit
+from gpu_encode.cuda.encodings import exact_limit
 from gpu_encode.cuda.indexed import source_of
 from gpu_encode.cuda.memory import empty, to_device
-from gpu_encode.cuda.order_segments import Segments
+from gpu_encode.cuda.order_segments import OrderedPass
 from gpu_encode.cuda.order_tiles import AS_NUMBERED, Course, courses_of
 from gpu_encode.cuda.row_encodings import Destination
 from gpu_encode.cuda.runtime import MULTIPROCESSORS, SIMULATED, blocks_for
 
 if TYPE_CHECKING:
-    from cpu_fallback.row_numbers import Permutation
+    from collections.abc import Sequence
+
     from cpu_fallback.types import Array, Rows
 
 WARP = 32
-# Places that a warp reads at once; chunks are whole groups of them.
+# Ranks that a warp reads at once; chunks are whole groups of them.
 GROUP = 4 * WARP
 # Threads of a block that counts a chunk, and of one that adds up the chunks before each.
 COUNTERS = WARP if SIMULATED else 256
@@ -32,7 +33,7 @@ ADDERS = 2 * WARP if SIMULATED else 1024
 # Warps of a block that walk, and of a multiprocessor.
 MOST_WARPS = 2 if SIMULATED else 16
 WARPS_AT_WORK = MOST_WARPS if SIMULATED else 32
-# Where segments are shorter than a group, priors differ from row to row: chunks of these places are short.
+# Where segments are shorter than a group, priors differ from row to row: chunks of these ranks are short.
 EARLY_CHUNKS, EARLY = (1, GROUP) if SIMULATED else (16, 4096)
 # A lane counts each class, and a count has 32 bits.
 MOST_CLASSES = 32
@@ -52,30 +53,30 @@ def warps_of(n_cells: int) -> int:
 
 
 class Chunks(NamedTuple):
-    """Chunks of places as raw/ordered.cu reads them: so many short ones of some places, then long ones.
+    """Chunks of ranks as raw/ordered.cu reads them: short ones first, then long ones.
 
     Parameters
     ----------
-    n_places, n_chunks : int
+    n_ranks, n_chunks : int
     n_early, early, size : int
-        Number of short ones, and places of a short and of a long one.
+        The number of short ones, and the ranks of a short and of a long one.
     """
 
-    n_places: int
+    n_ranks: int
     n_chunks: int
     n_early: int
     early: int
     size: int
 
 
-def chunks_of(n_places: int, n_cells: int) -> Chunks:
-    """Choose chunks: as many as keep all warps at work, but of no fewer places than the counts that are written."""
+def chunks_of(n_ranks: int, n_cells: int) -> Chunks:
+    """Choose chunks: as many as keep all warps at work, but of no fewer ranks than the counts that are written."""
     together = min(raw.table_bytes() // (4 * n_cells), WARPS_AT_WORK)
-    most = max(1, min(MULTIPROCESSORS * together, n_places // max(n_cells, GROUP)))
-    n_early = EARLY_CHUNKS if most >= 4 * EARLY_CHUNKS and n_places > most * EARLY else 0
-    n_late = n_places - n_early * EARLY
+    most = max(1, min(MULTIPROCESSORS * together, n_ranks // max(n_cells, GROUP)))
+    n_early = EARLY_CHUNKS if most >= 4 * EARLY_CHUNKS and n_ranks > most * EARLY else 0
+    n_late = n_ranks - n_early * EARLY
     size = -(-n_late // ((most - n_early) * GROUP)) * GROUP
-    return Chunks(n_places, n_early + -(-n_late // size), n_early, EARLY, size)
+    return Chunks(n_ranks, n_early + -(-n_late // size), n_early, EARLY, size)
 
 
 def rule_words(rule: FusedRule) -> tuple[Any, ...]:
@@ -100,51 +101,35 @@ def cells_of(rows: "Rows", n_lines: int, n_classes: int) -> "Array":
     return cells
 
 
-def encode_counts(
-    rows: "Rows",
-    order: "Permutation | None",
-    burned: int,
-    n_lines: int,
-    segments: Segments,
-    to: Destination,
-    doubts: Doubts,
-) -> "Array":
+def encode_counts(rows: "Rows", n_lines: int, given: OrderedPass) -> "Array":
     """Write the encodings of rows of whole counts; gives the counts of all, flat."""
-    cells, sums = cells_of(rows, n_lines, segments.shape.n_classes), empty(0, np.int64)
-    for start, stop, course in courses_of(order, len(rows)):
-        sums = encode_tile(cells, start, stop, course, burned, n_lines, segments, sums, to, doubts)
+    cells, sums = cells_of(rows, n_lines, given.segments.cell_rule.shape.n_classes), empty(0, np.int64)
+    for *ranks, course in courses_of(given.order, len(rows)):
+        sums = encode_tile(cells, ranks, course, n_lines, sums, given)
         # The next tile takes the memory of this one.
         del course
     return sums
 
 
 def encode_tile(
-    cells: "Array",
-    start: int,
-    stop: int,
-    course: Course,
-    burned: int,
-    n_lines: int,
-    segments: Segments,
-    sums: "Array",
-    to: Destination,
-    doubts: Doubts,
+    cells: "Array", ranks: "Sequence[int]", course: Course, n_lines: int, sums: "Array", given: OrderedPass
 ) -> "Array":
-    """Write the encodings of the rows at the places [start, stop), from the counts before; gives those after."""
-    n_classes, first, rule = segments.shape.n_classes, segments.first, segments.rule
+    """Write the encodings of the rows of the ranks [start, stop) from the counts before; gives those after."""
+    (start, stop), (_, burned, segments, to, doubts) = ranks, given
+    n_classes, first, rule = segments.cell_rule.shape.n_classes, segments.cell_rule.first, segments.cell_rule.rule
     n_cells, fixed = n_lines * n_classes, (n_lines, n_classes)
     chunks, warps, sums_after = chunks_of(stop - start, n_cells), warps_of(n_cells), empty(n_cells, np.int64)
     n_chunks, as_numbered = chunks.n_chunks, course.kind == AS_NUMBERED
     of_chunks = empty(n_cells * n_chunks, np.uint32)
-    at_places = empty(0 if as_numbered else stop - start, np.uint16)
-    counted = *fixed, segments.bits, of_chunks, segments.sums, at_places
+    in_order = empty(0 if as_numbered else stop - start, np.uint16)
+    counted = *fixed, segments.bits, of_chunks, segments.sums, in_order
     raw.run("count_chunks", n_chunks, COUNTERS, cells, course, chunks, *counted, shared=4 * n_cells)
     behind = n_chunks, sums, sums_after, of_chunks
     raw.run("scan_chunks", -(-n_cells // WARP), ADDERS, *behind, shared=4 * ADDERS)
     segments.find_priors(start, stop)
-    given = cells[start:stop] if as_numbered else at_places, course, chunks, *fixed, first, segments.bits, burned
+    walked = cells[start:stop] if as_numbered else in_order, course, chunks, *fixed, first, segments.bits, burned
     seen = of_chunks, *rule_words(rule), segments.priors, segments.sums, segments.running
     output = to.out, to.by_row, to.by_output, to.flagged, to.unseen, doubts
     shared, options = 4 * warps * n_cells, {"variant": variant_of(to, rule)}
-    raw.run("walk_chunks", -(-n_chunks // warps), WARP * warps, *given, *seen, *output, shared=shared, **options)
+    raw.run("walk_chunks", -(-n_chunks // warps), WARP * warps, *walked, *seen, *output, shared=shared, **options)
     return sums_after

@@ -1,6 +1,6 @@
 """Encodings of rows without weights, of numbers and not classes, from the exact sums of the rows before them.
 
-Places are sorted by buckets of categories, tile by tile, so that a warp has the sums of a bucket to itself: see
+Ranks are sorted by buckets of categories, tile by tile, so that a warp has the sums of a bucket to itself: see
 raw/ordered_sums.cu.
 """
 
@@ -23,16 +23,14 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from cpu_fallback.fused_rules import FusedRule
-    from cpu_fallback.row_numbers import Permutation
     from cpu_fallback.types import Array, Layout, Rows
-    from gpu_encode.cuda.encodings import Doubts
-    from gpu_encode.cuda.order_segments import Segments
+    from gpu_encode.cuda.order_segments import OrderedPass
     from gpu_encode.cuda.row_encodings import Destination
 
 WARP = 32
-# Places that are sorted at a time, a slab: each needs 16 bytes with its row in a random order.
-PLACES = 4096 if SIMULATED else 1 << 25
-# Threads of a block that sorts a tile, and places of each: where buckets are few, two blocks fit a multiprocessor,
+# Ranks that are sorted at a time, a slab: each needs 16 bytes with its row in a random order.
+RANKS = 4096 if SIMULATED else 1 << 25
+# Threads of a block that sorts a tile, and ranks of each: where buckets are few, two blocks fit a multiprocessor,
 # so that one reads while the other sorts.
 SORTERS, SORTERS_OF_FEW = (2 * WARP, WARP) if SIMULATED else (512, 256)
 FEW_BUCKETS = 4 if SIMULATED else 512
@@ -89,18 +87,18 @@ class Pieces(NamedTuple):
         """Shared memory of a warp, and what a piece keeps in memory."""
         return 4 * self.words << self.shift
 
-    def rows_of(self, n_places: int) -> int:
-        """Rows of a piece of so many places, roughly: some for each line that is kept."""
-        return max(n_places // PIECES, ROWS_A_LINE << self.shift)
+    def rows_of(self, n_ranks: int) -> int:
+        """Rows of a piece of so many ranks, roughly: some for each line that is kept."""
+        return max(n_ranks // PIECES, ROWS_A_LINE << self.shift)
 
-    def most(self, n_places: int) -> int:
-        """Pieces of so many places, at most."""
-        return n_places // self.rows_of(n_places) + self.n_buckets
+    def most(self, n_ranks: int) -> int:
+        """Pieces of so many ranks, at most."""
+        return n_ranks // self.rows_of(n_ranks) + self.n_buckets
 
-    def bytes_of(self, n_places: int) -> int:
-        """Device memory that so many places need at a time, with the rows of a random order."""
-        runs = 4 * -(-n_places // self.tile) * self.n_buckets
-        return 16 * n_places + runs + self.most(n_places) * self.bytes_of_warp
+    def bytes_of(self, n_ranks: int) -> int:
+        """Device memory that so many ranks need at a time, with the rows of a random order."""
+        runs = 4 * -(-n_ranks // self.tile) * self.n_buckets
+        return 16 * n_ranks + runs + self.most(n_ranks) * self.bytes_of_warp
 
 
 class Room(NamedTuple):
@@ -174,7 +172,7 @@ def kind_of(rows: "Rows") -> int:
 
 def room_for(pieces: Pieces, n_rows: int) -> Room:
     """Give room for slabs of so many rows at most."""
-    most = min(PLACES, n_rows)
+    most = min(RANKS, n_rows)
     return Room(
         empty(most, np.uint32),
         empty(most, np.uint64),
@@ -193,9 +191,9 @@ def variant_of(to: "Destination", rule: "FusedRule", words: int) -> dict[str, st
     return {"ENCODING": encoding, "ESTIMATES": str(estimates), "SQUARES": str(squares), "SUM_WORDS": str(words)}
 
 
-def sort_slab(run: "Callable[..., None]", n_places: int, pieces: Pieces, room: Room, *given: Any) -> tuple[Any, ...]:
-    """Sort some places by bucket, tile by tile, and add their rows to the sums of segments."""
-    n_tiles, n_buckets = -(-n_places // pieces.tile), pieces.n_buckets
+def sort_slab(run: "Callable[..., None]", n_ranks: int, pieces: Pieces, room: Room, *given: Any) -> tuple[Any, ...]:
+    """Sort some ranks by bucket, tile by tile, and add their rows to the sums of segments."""
+    n_tiles, n_buckets = -(-n_ranks // pieces.tile), pieces.n_buckets
     runs, sizes = empty(n_tiles * n_buckets, np.uint32), zeros(n_buckets, np.uint32)
     slab = room.words, room.values, runs, sizes, pieces.tile
     blocks = min(n_tiles, 2 * MULTIPROCESSORS)
@@ -203,32 +201,22 @@ def sort_slab(run: "Callable[..., None]", n_places: int, pieces: Pieces, room: R
     return slab
 
 
-def encode_sums(
-    rows: "Rows",
-    order: "Permutation | None",
-    burned: int,
-    n_lines: int,
-    layout: "Layout",
-    segments: "Segments",
-    to: "Destination",
-    doubts: "Doubts",
-) -> "Array":
+def encode_sums(rows: "Rows", n_lines: int, layout: "Layout", given: "OrderedPass") -> "Array":
     """Write the encodings of rows of numbers; gives the sums of all, flat."""
-    rule, windows = segments.rule, windows_of(layout, kind_of(rows))
+    order, burned, segments, to, doubts = given
+    rule, windows = segments.cell_rule.rule, windows_of(layout, kind_of(rows))
     assert windows is not None
     words = words_of(windows.sum_width)
-    pieces, run = (
-        pieces_of(n_lines, words, layout.square is not None),
-        partial(raw.run, variant=variant_of(to, rule, words)),
-    )
+    pieces = pieces_of(n_lines, words, layout.square is not None)
     assert pieces is not None
-    given, room = (source_of(rows.codes), number_words(rows.target)[0].view(np.uint32)), room_for(pieces, len(rows))
+    run = partial(raw.run, variant=variant_of(to, rule, words))
+    sources, room = (source_of(rows.codes), number_words(rows.target)[0].view(np.uint32)), room_for(pieces, len(rows))
     sums, (shift, n_buckets, _, warps) = empty(n_lines * layout.width, np.int64), pieces
     blocks, shared = min(-(-pieces.most(len(room.words)) // warps), 16 * MULTIPROCESSORS), warps * pieces.bytes_of_warp
     output = *rule_words(rule), segments.priors, to.out, to.by_row, to.by_output, to.flagged, to.unseen, doubts
     for start, stop, course in courses_of(order, len(rows), len(room.words)):
         fixed = stop - start, n_lines, shift, segments.bits, windows, segments.sums
-        slab = sort_slab(run, stop - start, pieces, room, *given, course, *fixed)
+        slab = sort_slab(run, stop - start, pieces, room, *sources, course, *fixed)
         counted = slab, shift, room.rows_of_piece, windows, room.ends, room.of_pieces
         plan_bytes = 4 * (WARP + -(-n_buckets // 4) * 4)
         run("sum_pieces", blocks, WARP * warps, *counted, shared=plan_bytes + shared)

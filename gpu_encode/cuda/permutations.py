@@ -1,4 +1,4 @@
-"""Random orders: the place of each row, and the row at each place."""
+"""Random orders: the rank of each row, and the row of each rank."""
 
 from typing import Any, NamedTuple
 
@@ -25,11 +25,11 @@ class Blocks(NamedTuple):
     Parameters
     ----------
     numbers : uint32 array
-        The block at each place of blocks from the `first` on.
+        The block at each rank of blocks from the `first` on.
     size, first : int
         Rows of a block, but of the last one, which lacks some.
     turn, lacking : int
-        The first place behind the last block; from there on `lacking` is added to a place before `size` divides it.
+        The first rank behind the last block; from there on `lacking` is added to a rank before `size` divides it.
     """
 
     numbers: Array
@@ -55,7 +55,7 @@ def tabulated(half_bits: int, n_numbers: int) -> int:
 
 
 def walk_rows(permutation: Permutation, start: int, stop: int, forward: bool, dtype: Any = np.int64) -> Array:
-    """Give the place of each row in [start, stop), or the row at each place."""
+    """Give the rank of each row in [start, stop), or the row at each rank."""
     size = max(stop - start, 0)
     out = empty(size, dtype if permutation.block == 1 else np.int64)
     if not size:
@@ -76,13 +76,13 @@ def walk_rows(permutation: Permutation, start: int, stop: int, forward: bool, dt
 
 
 def walk_in_blocks(permutation: Permutation, start: int, stop: int) -> tuple[Blocks, Array]:
-    """Give the blocks at the places [start, stop) of an order, and in one byte how far each row lies inside of its own.
+    """Give the blocks at the ranks [start, stop) of an order, and in one byte how far each row lies inside of its own.
 
-    Blocks have more than one row and at most `LARGEST_BLOCK`, and there is some place.
+    Blocks have more than one row and at most `LARGEST_BLOCK`, and there is some rank.
     """
     size, (last, lacking) = permutation.block, permutation.last_block
     turn = (last + 1) * size - lacking
-    first, end = ((place + lacking * (place >= turn)) // size for place in (start, stop - 1))
+    first, end = ((rank + lacking * (rank >= turn)) // size for rank in (start, stop - 1))
     blocks = Blocks(walk_rows(permutation.blocks, first, end + 1, False, np.uint32), size, first, turn, lacking)
     inside, fixed = empty(stop - start, np.uint8), (permutation.inside_bits, permutation.inside_key)
     grid = blocks_for(len(blocks.numbers) * WARP, SHUFFLERS, MOST_BLOCKS)

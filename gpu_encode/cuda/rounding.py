@@ -62,7 +62,7 @@ def no_digits() -> Digits:
 
 
 @device_function
-def push(digits: Digits, column: np.int64, place: int) -> Digits:
+def push(digits: Digits, column: np.int64, position: int) -> Digits:
     """Carry the column at the next position, a signed int64, to one digit more."""
     # The two halves are added apart: a whole int64 may leave no room for a carry.
     low = (column & MASK) + digits.carry
@@ -70,7 +70,7 @@ def push(digits: Digits, column: np.int64, place: int) -> Digits:
     digit = np.uint64(low & MASK)
     top_upper, top_middle, top_under, end = digits.top_upper, digits.top_middle, digits.top_under, digits.end
     if digit != digits.upper >> HALF:
-        top_upper, top_middle, top_under, end = digits.upper, digits.middle, digits.under, place
+        top_upper, top_middle, top_under, end = digits.upper, digits.middle, digits.under, position
     upper = (digit << HALF) | (digits.upper >> HALF)
     middle = (digits.upper << HALF) | (digits.middle >> HALF)
     under = (digits.middle & LOW_HALF) | (STICKY if digits.under != ZERO else ZERO)

@@ -1,14 +1,12 @@
-"""From what each row sees to its encodings, written at the row's place in the output."""
+"""From what each row sees to its encodings, written where the row stands in the output."""
 
 import math
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from cpu_fallback.compiled.moments import Shape
-from cpu_fallback.compiled.row_encodings import encoding_without, has_category
+from cpu_fallback.compiled.row_encodings import CellRule, encoding_without, has_category
 from cpu_fallback.exact import Limbs, Ratio, m_estimates, ratio_of
-from cpu_fallback.fused_rules import FusedRule
 from gpu_encode.cuda.casting import cast
 from gpu_encode.cuda.encodings import (
     LOST,
@@ -16,13 +14,12 @@ from gpu_encode.cuda.encodings import (
     encode_digits,
     keep_cell,
     keep_doubt,
-    place_of_total,
     see_around,
 )
 from gpu_encode.cuda.fallbacks import DOUBTS, leave_to_arrays
 from gpu_encode.cuda.gather import flatten
 from gpu_encode.cuda.memory import empty, to_host
-from gpu_encode.cuda.moments import class_width, pair
+from gpu_encode.cuda.moments import Cell, Rooms, class_width, count_pair, start_of_sum
 from gpu_encode.cuda.rounding import scale
 from gpu_encode.cuda.runtime import cuda, device_function, xp
 
@@ -47,7 +44,7 @@ class Destination(NamedTuple):
     unseen: "Array"
 
 
-def destination_of(out: "Array", unseen: "Array | None") -> Destination | None:
+def destination_of(out: "Array", unseen: "Array | None" = None) -> Destination | None:
     """Describe an output to kernels; None for one that they do not write to."""
     memory = flatten(out) if out.dtype in NAN_WORDS and out.size else None
     if memory is None:
@@ -58,62 +55,54 @@ def destination_of(out: "Array", unseen: "Array | None") -> Destination | None:
     return Destination(flat, words, by_row, by_output, NAN_WORDS[out.dtype], unseen is not None, flags)
 
 
+class Seen(NamedTuple):
+    """Digits that a row sees of its category, and of all categories."""
+
+    own: "Array"
+    others: "Array"
+
+
 @device_function
-def store(value: float, place: int, to: Destination, doubts: Doubts) -> None:
+def store(value: float, index: int, to: Destination, doubts: Doubts) -> None:
     """Write an encoding, rounded to the type of the output, and count it if that cannot hold it."""
     if math.isnan(value):
-        to.words[place] = to.nan
+        to.words[index] = to.nan
     else:
-        to.out[place] = value
-        if math.isinf(to.out[place]) and not math.isinf(value):
+        to.out[index] = value
+        if math.isinf(to.out[index]) and not math.isinf(value):
             cuda.atomic.add(doubts.counters, LOST, 1)
 
 
 @device_function
 def write_row(
-    code: int,
-    row: int,
-    seen: "Array",
-    others: "Array",
-    shape: Shape,
-    first: int,
-    rule: FusedRule,
-    n_room: "Array",
-    s_room: "Array",
-    q_room: "Array",
-    to: Destination,
-    doubts: Doubts,
+    row: int, code: int, seen: Seen, cell_rule: CellRule, rooms: Rooms, to: Destination, doubts: Doubts
 ) -> None:
     """Write the encodings of a row from the digits of what it sees of its category, and of all categories."""
-    line, n_classes = class_width(shape), shape.n_classes
-    count = pair(seen, 0, line, n_classes, shape.n_width, shape.n_low, 0)
-    around_count = pair(others, 0, line, n_classes, shape.n_width, shape.n_low, 0)
+    (own, others), (shape, first, rule) = seen, cell_rule
+    n_classes, length = shape.n_classes, shape.n_classes * class_width(shape)
+    count, around_count = count_pair(own, 0, shape, 0), count_pair(others, 0, shape, 0)
     weight = scale(count[0], count[2])
     counts = has_category(code, rule) and weight > 0.0 and weight >= rule.blend.least
     for output in range(n_classes - first):
-        s_at = place_of_total(shape, output, first)
-        place = row * to.by_row + output * to.by_output
-        around = see_around(others, s_at, shape, rule, around_count, n_room, s_room, q_room)
-        value = 0.0
+        s_at, value = start_of_sum(shape, first + output), 0.0
+        around = see_around(Cell(others, 0, s_at, shape), rule, around_count, rooms)
         if counts:
-            value, doubtful = encode_digits(seen, 0, s_at, shape, rule.blend, around, count, n_room, s_room, q_room)
+            value, doubtful = encode_digits(Cell(own, 0, s_at, shape), rule.blend, around, count, rooms)
             if doubtful:
                 number = keep_doubt(doubts, row * (n_classes - first) + output)
-                keep_cell(doubts.seen, number, seen, 0, n_classes * line)
-                keep_cell(doubts.around, number, others, 0, n_classes * line)
+                keep_cell(doubts.seen, number, own, 0, length)
+                keep_cell(doubts.around, number, others, 0, length)
         else:
             value = encoding_without(code, around.mu, rule)
-        store(value, place, to, doubts)
+        store(value, row * to.by_row + output * to.by_output, to, doubts)
     if to.flagged:
         to.unseen[row] = to.unseen[row] and not counts
 
 
 def settle_rows(
     doubts: Doubts,
-    shape: Shape,
+    cell_rule: CellRule,
     layout: "Layout",
-    first: int,
-    rule: FusedRule,
     to: Destination,
     sums: "Callable[[], Array] | None" = None,
     counted: list[int] | None = None,
@@ -123,19 +112,19 @@ def settle_rows(
     Where `sums` gives some (segments, classes, width), each doubt has kept the number of the one that lies around it.
     `counted`: the counters, if the host has them already.
     """
-    lost, doubtful, *_ = counted or to_host(doubts.counters).tolist()
-    if doubtful > len(doubts.places):
+    (shape, first, rule), (lost, doubtful, *_) = cell_rule, counted or to_host(doubts.counters).tolist()
+    if doubtful > len(doubts.indices):
         leave_to_arrays("encodings of rows", DOUBTS)
         return None
     if doubtful:
-        n_outputs, places = shape.n_classes - first, doubts.places[:doubtful]
+        n_outputs, indices = shape.n_classes - first, doubts.indices[:doubtful]
         size, cells = doubtful * shape.n_classes * layout.width, (doubtful, shape.n_classes, layout.width)
         seen, around = doubts.seen[:size].reshape(cells), doubts.around[:size].reshape(cells)
         if sums is not None:
             around = sums()[around[:, 0, 0]]
         prior = ratio_of(around, layout, first) if rule.by_mean else ratio_of_number(rule.prior, seen)
         estimates = m_estimates(seen, layout, first, float(rule.blend.shrinkage.first), prior).reshape(-1)
-        row, output = places // n_outputs, places % n_outputs
+        row, output = indices // n_outputs, indices % n_outputs
         values = cast(estimates[xp.arange(doubtful) * n_outputs + output], to.out.dtype)
         to.out.put(row * to.by_row + output * to.by_output, values)
         lost += int(xp.isinf(values).sum())

@@ -1,4 +1,4 @@
-"""Running sums of several columns at once, and the sum over neighbouring places of one of them.
+"""Running sums of several columns at once, and the sum over neighbouring numbers of one of them.
 
 The columns lie one after the other and are summed in one go, as if they were one: what a column begins with cancels in
 every difference, modulo 2**64.
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @device_function
 def sum_between(running: "Array", base: int, start: int, stop: int) -> np.int64:
-    """Sum over the places [start, stop) of the column that begins at `base`."""
+    """Sum the numbers [start, stop) of the column that begins at `base`."""
     if start == stop:
         return np.int64(0)
     upto = running[base + stop - 1]

@@ -1,6 +1,6 @@
 """Ordered sums by sorting, for any number of categories and for ties: a category's rows become one segment.
 
-A row sees the difference of two running sums, at its place and where its segment begins.
+A row sees the difference of two running sums, at its rank and where its segment begins.
 """
 
 from typing import TYPE_CHECKING, NamedTuple
@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from cpu_fallback.compiled.digits import MOST_DIGITS
+from gpu_encode.cuda.digits import Extents, RowParts, line_of, spread_row
 from gpu_encode.cuda.memory import empty, zeros
-from gpu_encode.cuda.row_parts import RowParts, line_of, spread_row
 from gpu_encode.cuda.running import sum_between
 from gpu_encode.cuda.runtime import cuda, device_function, kernel, launch_rows, types, xp
 
@@ -18,24 +18,30 @@ if TYPE_CHECKING:
 
 
 class Sorted(NamedTuple):
-    """Rows in the order of their categories: row and code at each place, and running sums of `shape`'s columns.
+    """Rows in the order of their categories: row and code at each rank, and running sums of the columns of a line.
 
-    Where rows without weights are counted, the count itself has no column (`counted` is 1, else 0): places tell it.
+    Where rows without weights are counted, the count itself has no column (`counted` is 1, else 0): ranks tell it.
     """
 
     order: "Array"
     codes: "Array"
     running: "Array"
     counted: int
-    n_lines: int
-    n_classes: int
-    width: int
+    extents: Extents
+
+
+class TiedState(NamedTuple):
+    """What `cpu_fallback.types.Carry` holds, flat: sums so far, sums at the last tie of each category, and that tie."""
+
+    sums: "Array"
+    at_tie: "Array"
+    last_tie: "Array"
 
 
 @device_function
-def first_equal(keys: "Array", lowest: int, place: int) -> int:
-    """First place from `lowest` on that has the key of `place`; between them, keys are sorted."""
-    key, found, step = keys[place], place, 1
+def first_equal(keys: "Array", lowest: int, rank: int) -> int:
+    """First rank from `lowest` on that has the key of `rank`; between them, keys are sorted."""
+    key, found, step = keys[rank], rank, 1
     # Runs are short where categories are many: double the steps back, then halve what is left.
     while found - step >= lowest and keys[found - step] == key:
         found -= step
@@ -51,190 +57,117 @@ def first_equal(keys: "Array", lowest: int, place: int) -> int:
 
 
 @device_function
-def write_sums(
-    running: "Array",
-    n_places: int,
-    counted: int,
-    n_classes: int,
-    width: int,
-    start: int,
-    stop: int,
-    sums: "Array",
-    source: int,
-    out: "Array",
-    target: int,
-) -> None:
-    """Write a category's sums so far plus those over the places [start, stop) of its segment."""
-    rest = stop - start
+def write_sums(rows: Sorted, start: int, stop: int, sums: "Array", source: int, out: "Array", at: int) -> None:
+    """Write a category's sums so far plus those over the ranks [start, stop) of its segment."""
+    counted, (_, n_classes, width), rest = rows.counted, rows.extents, stop - start
     for k in range(counted, n_classes * width):
-        found = sum_between(running, (k - counted) * n_places, start, stop)
-        out[target + k] = sums[source + k] + found
+        found = sum_between(rows.running, (k - counted) * len(rows.order), start, stop)
+        out[at + k] = sums[source + k] + found
         rest -= found
     if counted:
         # All rows, or those that are in no other class.
-        out[target] = sums[source] + (stop - start if n_classes == 1 else rest)
+        out[at] = sums[source] + (stop - start if n_classes == 1 else rest)
 
 
 @kernel
 def sort_classes(order: "Array", codes: "Array", classes: "Array", own: "Array", sorted_codes: "Array") -> None:
-    """Write each place's code, and a one to its column if it is of any class but the first."""
-    n_places = len(order)
-    for place in range(cuda.grid(1), n_places, cuda.gridsize(1)):
-        row = order[place]
+    """Write each rank's code, and a one to its column if it is of any class but the first."""
+    n_rows = len(order)
+    for rank in range(cuda.grid(1), n_rows, cuda.gridsize(1)):
+        row = order[rank]
         label = np.int64(classes[row])
-        sorted_codes[place] = codes[row]
+        sorted_codes[rank] = codes[row]
         if label:
-            own[(label - 1) * n_places + place] = 1
+            own[(label - 1) * n_rows + rank] = 1
 
 
 @kernel
-def sort_digits(
-    order: "Array",
-    codes: "Array",
-    classes: "Array",
-    labelled: bool,
-    target: "Array",
-    target_kind: int,
-    weight: "Array",
-    weight_kind: int,
-    measures: "Array",
-    counted: int,
-    width: int,
-    own: "Array",
-    sorted_codes: "Array",
-) -> None:
-    """Write each place's code and what its row adds; of counted rows all but the count."""
+def sort_digits(order: "Array", rows: RowParts, counted: int, width: int, own: "Array", sorted_codes: "Array") -> None:
+    """Write each rank's code and what its row adds; of counted rows all but the count."""
     digits = cuda.local.array(MOST_DIGITS, types.int64)
-    n_places = len(order)
-    for place in range(cuda.grid(1), n_places, cuda.gridsize(1)):
-        row = order[place]
-        sorted_codes[place] = codes[row]
-        at = (np.int64(classes[row]) if labelled else np.int64(0)) * width * n_places + place
-        spread_row(row, counted, target, target_kind, weight, weight_kind, measures, digits, own, at, n_places)
+    n_rows = len(order)
+    for rank in range(cuda.grid(1), n_rows, cuda.gridsize(1)):
+        row = order[rank]
+        sorted_codes[rank] = rows.codes[row]
+        at = (np.int64(rows.classes[row]) if rows.labelled else np.int64(0)) * width * n_rows + rank
+        spread_row(row, counted, rows, digits, own, at, n_rows)
 
 
 @kernel
-def see_sorted(
-    order: "Array",
-    codes: "Array",
-    running: "Array",
-    counted: int,
-    n_lines: int,
-    n_classes: int,
-    width: int,
-    sums: "Array",
-    seen: "Array",
-) -> None:
-    """Write what each row sees: its category's sums so far, and its segment up to its place."""
-    length = n_classes * width
-    for place in range(cuda.grid(1), len(order), cuda.gridsize(1)):
-        start, source = first_equal(codes, 0, place), line_of(codes[place], n_lines) * length
-        at = order[place] * length
-        write_sums(running, len(order), counted, n_classes, width, start, place, sums, source, seen, at)
+def see_sorted(rows: Sorted, sums: "Array", seen: "Array") -> None:
+    """Write what each row sees: its category's sums so far, and its segment up to its rank."""
+    length = rows.extents.n_classes * rows.extents.width
+    for rank in range(cuda.grid(1), len(rows.order), cuda.gridsize(1)):
+        start, source = first_equal(rows.codes, 0, rank), line_of(rows.codes[rank], rows.extents.n_lines) * length
+        write_sums(rows, start, rank, sums, source, seen, rows.order[rank] * length)
 
 
 @kernel
-def see_tied(
-    order: "Array",
-    codes: "Array",
-    running: "Array",
-    counted: int,
-    n_lines: int,
-    n_classes: int,
-    width: int,
-    ties: "Array",
-    sums: "Array",
-    at_tie: "Array",
-    last_tie: "Array",
-    seen: "Array",
-) -> None:
+def see_tied(rows: Sorted, ties: "Array", state: TiedState, seen: "Array") -> None:
     """Write what the first row of each row's category and tie sees, which an earlier chunk may have kept."""
-    length = n_classes * width
-    for place in range(cuda.grid(1), len(order), cuda.gridsize(1)):
-        line, at = line_of(codes[place], n_lines), order[place] * length
-        source = line * length
-        if ties[place] == last_tie[line]:
+    length = rows.extents.n_classes * rows.extents.width
+    for rank in range(cuda.grid(1), len(rows.order), cuda.gridsize(1)):
+        line, at = line_of(rows.codes[rank], rows.extents.n_lines), rows.order[rank] * length
+        if ties[rank] == state.last_tie[line]:
             for k in range(length):
-                seen[at + k] = at_tie[source + k]
+                seen[at + k] = state.at_tie[line * length + k]
         else:
-            start = first_equal(codes, 0, place)
-            first = first_equal(ties, start, place)
-            write_sums(running, len(order), counted, n_classes, width, start, first, sums, source, seen, at)
+            start = first_equal(rows.codes, 0, rank)
+            write_sums(rows, start, first_equal(ties, start, rank), state.sums, line * length, seen, at)
 
 
 @kernel
-def carry_ties(
-    order: "Array",
-    codes: "Array",
-    ties: "Array",
-    n_lines: int,
-    length: int,
-    seen: "Array",
-    at_tie: "Array",
-    last_tie: "Array",
-) -> None:
-    """Keep each category's last tie and what its rows see, from the last place of its segment."""
-    last = len(order) - 1
-    for place in range(cuda.grid(1), len(order), cuda.gridsize(1)):
-        if place == last or codes[place + 1] != codes[place]:
-            line = line_of(codes[place], n_lines)
-            last_tie[line] = ties[place]
+def carry_ties(rows: Sorted, ties: "Array", state: TiedState, seen: "Array") -> None:
+    """Keep each category's last tie and what its rows see, from the last rank of its segment."""
+    last, length = len(rows.order) - 1, rows.extents.n_classes * rows.extents.width
+    for rank in range(cuda.grid(1), len(rows.order), cuda.gridsize(1)):
+        if rank == last or rows.codes[rank + 1] != rows.codes[rank]:
+            line = line_of(rows.codes[rank], rows.extents.n_lines)
+            state.last_tie[line] = ties[rank]
             for k in range(length):
-                at_tie[line * length + k] = seen[order[place] * length + k]
+                state.at_tie[line * length + k] = seen[rows.order[rank] * length + k]
 
 
 @kernel
-def carry_sums(
-    order: "Array",
-    codes: "Array",
-    running: "Array",
-    counted: int,
-    n_lines: int,
-    n_classes: int,
-    width: int,
-    sums: "Array",
-) -> None:
-    """Add its whole segment to each category's sums, from its last place."""
-    last = len(order) - 1
-    for place in range(cuda.grid(1), len(order), cuda.gridsize(1)):
-        if place == last or codes[place + 1] != codes[place]:
-            start, at = first_equal(codes, 0, place), line_of(codes[place], n_lines) * n_classes * width
-            write_sums(running, len(order), counted, n_classes, width, start, place + 1, sums, at, sums, at)
+def carry_sums(rows: Sorted, sums: "Array") -> None:
+    """Add its whole segment to each category's sums, from its last rank."""
+    last, (n_lines, n_classes, width) = len(rows.order) - 1, rows.extents
+    for rank in range(cuda.grid(1), len(rows.order), cuda.gridsize(1)):
+        if rank == last or rows.codes[rank + 1] != rows.codes[rank]:
+            at = line_of(rows.codes[rank], n_lines) * n_classes * width
+            write_sums(rows, first_equal(rows.codes, 0, rank), rank + 1, sums, at, sums, at)
 
 
-def sort_by_code(parts: RowParts, shape: tuple[int, int, int], counted: bool) -> Sorted:
+def sort_by_code(parts: RowParts, extents: Extents, counted: bool) -> Sorted:
     """Sort rows by category, each category's in their own order, and sum up what they add."""
-    n_places, n_classes, width = len(parts.codes), *shape[1:]
-    order, codes = xp.argsort(parts.codes, kind="stable"), empty(n_places, np.int32)
-    own = zeros(max((n_classes * width - counted) * n_places, 1), np.int64)
+    n_rows, (_, n_classes, width) = len(parts.codes), extents
+    order, codes = xp.argsort(parts.codes, kind="stable"), empty(n_rows, np.int32)
+    own = zeros(max((n_classes * width - counted) * n_rows, 1), np.int64)
     if counted and parts.labelled and n_classes > 1:
-        launch_rows(sort_classes, n_places, order, parts.codes, parts.classes, own, codes)
+        launch_rows(sort_classes, n_rows, order, parts.codes, parts.classes, own, codes)
     else:
-        launch_rows(sort_digits, n_places, order, *parts, int(counted), width, own, codes)
-    return Sorted(order, codes, xp.cumsum(own, out=own), int(counted), *shape)
+        launch_rows(sort_digits, n_rows, order, parts, int(counted), width, own, codes)
+    return Sorted(order, codes, xp.cumsum(own, out=own), int(counted), extents)
 
 
-def by_sorting(parts: RowParts, shape: tuple[int, int, int], counted: bool, sums: "Array", seen: "Array") -> None:
+def by_sorting(parts: RowParts, extents: Extents, counted: bool, sums: "Array", seen: "Array") -> None:
     """Write what each row sees to `seen` and bring `sums` up to date, both flat."""
-    found = sort_by_code(parts, shape, counted)
-    launch_rows(see_sorted, len(parts.codes), *found, sums, seen)
-    launch_rows(carry_sums, len(parts.codes), *found, sums)
+    found = sort_by_code(parts, extents, counted)
+    launch_rows(see_sorted, len(parts.codes), found, sums, seen)
+    launch_rows(carry_sums, len(parts.codes), found, sums)
 
 
 def by_sorting_ties(
     parts: RowParts,
-    shape: tuple[int, int, int],
+    extents: Extents,
     counted: bool,
     ties: "Array",
-    state: "tuple[Array, Array, Array]",
+    state: TiedState,
     seen: "Array",
 ) -> None:
-    """Write what each row sees, where rows of a tie do not see each other, to `seen`, and bring `state` up to date.
-
-    `state` is a carry's sums, sums at a tie (flat) and last ties.
-    """
-    found, (sums, *kept) = sort_by_code(parts, shape, counted), state
+    """Write what each row sees, where rows of a tie do not see each other, to `seen`, and bring `state` up to date."""
+    found = sort_by_code(parts, extents, counted)
     n_rows, tied = len(parts.codes), xp.take(ties, found.order)
-    launch_rows(see_tied, n_rows, *found, tied, *state, seen)
-    launch_rows(carry_ties, n_rows, found.order, found.codes, tied, shape[0], shape[1] * shape[2], seen, *kept)
-    launch_rows(carry_sums, n_rows, *found, sums)
+    launch_rows(see_tied, n_rows, found, tied, state, seen)
+    launch_rows(carry_ties, n_rows, found, tied, state, seen)
+    launch_rows(carry_sums, n_rows, found, state.sums)

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from cpu_fallback.compiled.border import Array
-from gpu_encode.cuda.hashing import UNKNOWN, ZERO, Words, codes_in, distinct, number_places, place_words, rank_places
+from gpu_encode.cuda.hashing import UNKNOWN, ZERO, Words, codes_in, distinct, enter_words, number_slots, rank_slots
 from gpu_encode.cuda.memory import empty, to_device, to_host, zeros
 from gpu_encode.cuda.runtime import cuda, device_function, kernel, launch_rows, xp
 
@@ -45,7 +45,7 @@ class Strings(NamedTuple):
         return len(self.starts)
 
     def pick(self, rows: Array) -> "Strings":
-        """Rows at the given places; the bytes are shared."""
+        """Rows of the given numbers; the bytes are shared."""
         return Strings(self.starts[rows], self.ends[rows], self.characters)
 
 
@@ -105,22 +105,22 @@ def hash_rows(strings: Strings, nulls: Array, has_nulls: int, seed: np.uint64, w
 
 
 @kernel
-def keep_rows(place_of_row: Array, row_at: Array) -> None:
-    """Write some row of each place: whichever thread comes last."""
-    for i in range(cuda.grid(1), len(place_of_row), cuda.gridsize(1)):
-        # Of 32 bits a place uses all, the sign's too.
-        row_at[np.int64(place_of_row[i]) & 0xFFFFFFFF] = i
+def keep_rows(slot_of_row: Array, row_at: Array) -> None:
+    """Write some row of each slot: whichever thread comes last."""
+    for i in range(cuda.grid(1), len(slot_of_row), cuda.gridsize(1)):
+        # Of 32 bits a slot uses all, the sign's too.
+        row_at[np.int64(slot_of_row[i]) & 0xFFFFFFFF] = i
 
 
 @kernel
 def compare_rows(
-    strings: Strings, nulls: Array, has_nulls: int, place_of_row: Array, row_at: Array, differs: Array
+    strings: Strings, nulls: Array, has_nulls: int, slot_of_row: Array, row_at: Array, differs: Array
 ) -> None:
-    """Note whether any string is another one than that of the row kept for its place."""
-    for i in range(cuda.grid(1), len(place_of_row), cuda.gridsize(1)):
+    """Note whether any string is another one than that of the row kept for its slot."""
+    for i in range(cuda.grid(1), len(slot_of_row), cuda.gridsize(1)):
         if has_nulls and nulls[i]:
             continue
-        if not alike(strings, i, strings, row_at[np.int64(place_of_row[i]) & 0xFFFFFFFF]):
+        if not alike(strings, i, strings, row_at[np.int64(slot_of_row[i]) & 0xFFFFFFFF]):
             differs[0] = 1
 
 
@@ -170,22 +170,22 @@ def factorize_strings(strings: Strings, nulls: Array | None = None) -> tuple[Arr
     if not n_rows:
         return empty(0, np.int32), strings
     for seed in count():
-        place_of_row, places = place_words(hash_strings(strings, nulls, np.uint64(seed)))
-        row_at, differs = empty(len(places), np.int32), zeros(1, np.int32)
-        launch_rows(keep_rows, n_rows, place_of_row, row_at)
-        launch_rows(compare_rows, n_rows, strings, *mark_nulls(nulls), place_of_row, row_at, differs)
+        slot_of_row, slots = enter_words(hash_strings(strings, nulls, np.uint64(seed)))
+        row_at, differs = empty(len(slots), np.int32), zeros(1, np.int32)
+        launch_rows(keep_rows, n_rows, slot_of_row, row_at)
+        launch_rows(compare_rows, n_rows, strings, *mark_nulls(nulls), slot_of_row, row_at, differs)
         if not int(differs[0]):
             break
-    occupied, words = distinct(places)
-    ranks = empty(len(places), np.int32)
+    occupied, words = distinct(slots)
+    ranks = empty(len(slots), np.int32)
     if nulls is not None:
         ranks[...] = MISSING
         occupied = occupied[words != NULL]
     found = strings.pick(row_at[occupied])
     order = order_of(found)
-    launch_rows(rank_places, len(order), occupied[order], ranks)
-    launch_rows(number_places, n_rows, place_of_row, ranks)
-    return place_of_row, found.pick(order)
+    launch_rows(rank_slots, len(order), occupied[order], ranks)
+    launch_rows(number_slots, n_rows, slot_of_row, ranks)
+    return slot_of_row, found.pick(order)
 
 
 def order_of(strings: Strings) -> Array:
@@ -196,7 +196,7 @@ def order_of(strings: Strings) -> Array:
     lengths = (strings.ends - strings.starts).astype(np.uint64)
     longest = int(lengths.max())
     order = xp.arange(n_rows)
-    rows, places, group = order.copy(), order.copy(), zeros(n_rows, np.int64)
+    rows, positions, group = order.copy(), order.copy(), zeros(n_rows, np.int64)
     depth = 0
     while len(rows):
         pieces = empty(len(rows), np.uint64)
@@ -206,13 +206,13 @@ def order_of(strings: Strings) -> Array:
         by_key = xp.argsort(keys, kind="stable")
         sorted_rows = by_key[xp.argsort(group[by_key], kind="stable")]
         rows, keys, group = rows[sorted_rows], keys[sorted_rows], group[sorted_rows]
-        order.put(places, rows)
+        order.put(positions, rows)
         begins, ends = empty(len(rows), bool), empty(len(rows), bool)
         begins[:1], ends[-1:] = True, True
         begins[1:] = (keys[1:] != keys[:-1]) | (group[1:] != group[:-1])
         ends[:-1] = begins[1:]
         tied = ~(begins & ends)
-        rows, places, group = rows[tied], places[tied], xp.cumsum(begins, dtype=np.int64)[tied]
+        rows, positions, group = rows[tied], positions[tied], xp.cumsum(begins, dtype=np.int64)[tied]
         depth += PIECE
     return order
 
@@ -221,7 +221,7 @@ def prepare(strings: Strings) -> Known:
     """Distinct strings, ready for others to be looked up."""
     for seed in count():
         words = hash_strings(strings, None, np.uint64(seed))
-        if not strings.n_rows or len(distinct(place_words(words)[1])[1]) == strings.n_rows:
+        if not strings.n_rows or len(distinct(enter_words(words)[1])[1]) == strings.n_rows:
             break
     return Known(strings, words.words, np.uint64(seed))
 

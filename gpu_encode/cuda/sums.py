@@ -3,11 +3,12 @@
 Integers are added up, so no bit depends on where a row is added and in which order.
 """
 
+import math
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from cpu_fallback.types import SumsByNumber
+from cpu_fallback.types import SumsByNumber, SumShape
 from gpu_encode.cuda import counting, partition, raw, windows
 from gpu_encode.cuda.addition import MOST_ADDED, plan_of
 from gpu_encode.cuda.categories import base_and_mask, factorize, index_numbers, marked, numbers_at, spans_of, words_of
@@ -36,18 +37,15 @@ def engine() -> Engine:
     return Engine(raw.run, min(raw.THREADS, 768), raw.BLOCKS, raw.table_bytes())
 
 
-def accumulate(
-    rows: "Rows", n_categories: int, folds: "Folds", n_folds: int, n_classes: int, layout: "Layout", /
-) -> "Array":
+def accumulate(rows: "Rows", shape: SumShape, folds: "Folds" = None, /) -> "Array":
     """Exact counts and sums: (n_categories + 2, n_folds, n_classes, layout.width) int64 digits, in one pass."""
-    shape = (n_categories + 2, n_folds, n_classes, layout.width)
-    accumulators = zeros(int(np.prod(shape, dtype=np.int64)), np.int64)
-    if are_counts(rows, layout):
+    accumulators = zeros(math.prod(shape.extents), np.int64)
+    if are_counts(rows, shape.layout):
         classes = None if rows.classes is None else int32(rows.classes)
-        count(rows.codes, classes, folds, *shape[:3], accumulators)
+        count(rows.codes, classes, folds, shape.extents[:3], accumulators)
     elif len(rows.codes):
-        add_rows(job_of(rows, folds, shape, layout, accumulators))
-    return accumulators.reshape(shape)
+        add_rows(job_of(rows, folds, shape, accumulators))
+    return accumulators.reshape(shape.extents)
 
 
 def are_counts(rows: "Rows", layout: "Layout") -> bool:
@@ -90,16 +88,14 @@ class Addition(NamedTuple):
     variant: dict[str, str] | None = None
 
 
-def job_of(
-    rows: "Rows", folds: "Folds", shape: tuple[int, int, int, int], layout: "Layout", accumulators: "Array"
-) -> Addition:
+def job_of(rows: "Rows", folds: "Folds", shape: SumShape, accumulators: "Array") -> Addition:
     """Bring rows to the device and plan their addition."""
     # Without classes none is read.
     classes = empty(1, np.int32) if rows.classes is None else int32(rows.classes)
     target, target_kind = number_words(rows.target)
     weight, weight_kind = number_words(rows.weight)
+    layout, (n_lines, n_folds, n_classes, width) = shape.layout, shape.extents
     lines, words = plan_of(layout, weight_kind)
-    n_lines, n_folds, n_classes, width = shape
     further = [n_lines, n_classes, int(rows.classes is not None), target_kind, weight_kind, n_folds * n_classes, width]
     further.append(target.itemsize)
     given = (source_of(rows.codes), classes, target, weight, *fold_source(folds))
@@ -125,14 +121,14 @@ def accumulate_numbers(rows: "Rows", n_classes: int, layout: "Layout", /) -> Sum
         if are_counts(rows, layout) and (found := count_numbers(numbers, rows.classes, n_classes)) is not None:
             return found
         codes, distinct = index_numbers(numbers)
-    accumulators = accumulate(rows.with_codes(codes), len(distinct), None, 1, n_classes, layout)
-    return SumsByNumber(accumulators, distinct, codes)
+    shape = SumShape(len(distinct), 1, n_classes, layout)
+    return SumsByNumber(accumulate(rows.with_codes(codes), shape), distinct, codes)
 
 
 def count_numbers(numbers: "Array", classes: "Array | None", n_classes: int) -> SumsByNumber | None:
-    """Count rows by the place of their number in a range; None where tables of the blocks do not hold all of it.
+    """Count rows by the offset of their number in a range; None where tables of the blocks do not hold all of it.
 
-    What each place holds is then known on the host, which tells the numbers that occur.
+    What each offset holds is then known on the host, which tells the numbers that occur.
     """
     words, labels = words_of(numbers).words, None if classes is None else int32(classes)
     most = counting.engine().table_bytes // 2 // n_classes - 2 if words.dtype in WORDS else 0
@@ -140,16 +136,16 @@ def count_numbers(numbers: "Array", classes: "Array | None", n_classes: int) -> 
         base, mask = base_and_mask(lowest, numbers.dtype)
         source = CodeSource(words, base, mask, np.uint64(size), empty(0, np.int32))
         counted = zeros((size + 2) * n_classes, np.int64)
-        count(source, labels, None, size + 2, 1, n_classes, counted)
+        count(source, labels, None, (size + 2, 1, n_classes), counted)
         cells = to_host(counted).reshape(size + 2, n_classes)
         # Numbers outside of the range are unknown ones.
         if not cells[size].any():
-            places = marked(cells.any(axis=1))
-            chosen = slice(places.start, places.stop) if isinstance(places, range) else places
-            accumulators, ranks = np.zeros((len(places) + 2, 1, n_classes, 1), np.int64), np.zeros(size, np.int32)
-            accumulators[:-2, 0, :, 0], ranks[chosen] = cells[chosen], np.arange(1, len(places) + 1)
-            codes = codes_by(words, Index(base, mask, to_device(ranks)), places)
-            return SumsByNumber(to_device(accumulators), numbers_at(places, base, numbers.dtype), codes)
+            offsets = marked(cells.any(axis=1))
+            chosen = slice(offsets.start, offsets.stop) if isinstance(offsets, range) else offsets
+            accumulators, ranks = np.zeros((len(offsets) + 2, 1, n_classes, 1), np.int64), np.zeros(size, np.int32)
+            accumulators[:-2, 0, :, 0], ranks[chosen] = cells[chosen], np.arange(1, len(offsets) + 1)
+            codes = codes_by(words, Index(base, mask, to_device(ranks)), offsets)
+            return SumsByNumber(to_device(accumulators), numbers_at(offsets, base, numbers.dtype), codes)
     return None
 
 

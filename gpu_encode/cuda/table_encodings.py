@@ -5,11 +5,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cpu_fallback.compiled.estimates import mean_pair, plain_pair, weigh_prior, whole_prior
-from cpu_fallback.compiled.moments import SMALL, Shape, shape_of
-from cpu_fallback.compiled.row_encodings import encoding_without, has_category
+from cpu_fallback.compiled.moments import SMALL, shape_of
+from cpu_fallback.compiled.row_encodings import CellRule, encoding_without, has_category
 from cpu_fallback.compiled.views import CHOSEN, LESS_ONE, OTHERS, OWN, Views
 from cpu_fallback.exact import Limbs, Ratio, m_estimates
-from cpu_fallback.fused_rules import Blend, FusedRule, PopulationMoments, Shrinkage
+from cpu_fallback.fused_rules import FusedRule, PopulationMoments, Shrinkage, Visibility
 from cpu_fallback.sums import is_others, is_own, visible
 from gpu_encode.cuda.casting import cast
 from gpu_encode.cuda.encodings import (
@@ -23,12 +23,11 @@ from gpu_encode.cuda.encodings import (
     exact_limit,
     fits,
     keep_doubt,
-    place_of_total,
     room_for_doubts,
 )
 from gpu_encode.cuda.fallbacks import DOUBTS, LARGE, WIDE, leave_to_arrays
 from gpu_encode.cuda.memory import empty, to_device, to_host
-from gpu_encode.cuda.moments import ROOM, class_width, pair
+from gpu_encode.cuda.moments import ROOM, Cell, Rooms, class_width, count_pair, pair, start_of_sum
 from gpu_encode.cuda.rounding import scale
 from gpu_encode.cuda.row_encodings import NAN_WORDS, Destination, destination_of, store
 from gpu_encode.cuda.runtime import FEW_THREADS, cuda, device_function, kernel, launch_rows, types, xp
@@ -97,16 +96,15 @@ def is_empty(accumulators: "Array", at: int, width: int) -> bool:
 @kernel
 def blend_counts(
     accumulators: "Array",
-    n_classes: int,
-    first: int,
+    cell_rule: CellRule,
     views: Views,
-    rule: FusedRule,
     priors: Priors,
     below: float,
     to: Destination,
     doubts: Doubts,
 ) -> None:
     """Write the encodings of every category and view from whole counts of classes."""
+    n_classes, first, rule = cell_rule.shape.n_classes, cell_rule.first, cell_rule.rule
     n_outputs = n_classes - first
     for i in range(cuda.grid(1), len(to.unseen), cuda.gridsize(1)):
         category, view, count = i // views.n_views, i % views.n_views, np.int64(0)
@@ -133,10 +131,8 @@ def blend_counts(
 @kernel
 def blend_digits(
     accumulators: "Array",
-    shape: Shape,
-    first: int,
+    cell_rule: CellRule,
     views: Views,
-    rule: FusedRule,
     priors: Priors,
     to: Destination,
     doubts: Doubts,
@@ -146,6 +142,7 @@ def blend_digits(
     n_room = cuda.local.array(ROOM, types.int64)
     s_room = cuda.local.array(ROOM, types.int64)
     q_room = cuda.local.array(ROOM, types.int64)
+    shape, first, rule = cell_rule
     n_outputs, line = shape.n_classes - first, class_width(shape)
     length = shape.n_classes * line
     for i in range(cuda.grid(1), len(to.unseen), cuda.gridsize(1)):
@@ -153,26 +150,26 @@ def blend_digits(
         base = category * views.n_folds * length
         for k in range(length):
             seen[k] = number_seen(accumulators, base, length, views, view, k)
-        count = pair(seen, 0, line, shape.n_classes, shape.n_width, shape.n_low, 0)
+        count = count_pair(seen, 0, shape, 0)
         weight = scale(count[0], count[2])
         code = code_of(category, len(to.unseen) // views.n_views)
         counts = has_category(code, rule) and weight > 0.0 and weight >= rule.blend.least
         to.unseen[i] = not counts
         for output in range(n_outputs):
             at = view * n_outputs + output
-            value, s_at = encoding_without(code, priors.mu[at], rule), place_of_total(shape, output, first)
+            value = encoding_without(code, priors.mu[at], rule)
             if counts:
-                around = around_of(priors, at, rule.blend)
-                value, doubtful = encode_digits(seen, 0, s_at, shape, rule.blend, around, count, n_room, s_room, q_room)
+                cell, rooms = Cell(seen, 0, start_of_sum(shape, first + output), shape), Rooms(n_room, s_room, q_room)
+                value, doubtful = encode_digits(cell, rule.blend, around_of(priors, at, rule.blend), count, rooms)
                 if doubtful:
                     keep_doubt(doubts, i * n_outputs + output)
             store(value, i * n_outputs + output, to, doubts)
 
 
-def views_of(visibility: "Array | None", n_folds: int, n_classes: int, less_one: bool) -> Views:
+def views_of(visibility: Visibility, n_folds: int, n_classes: int) -> Views:
     """Describe to kernels what views see."""
     matrix = empty(1, np.int64)
-    if less_one:
+    if isinstance(visibility, str):
         return Views(LESS_ONE, n_classes, 1, matrix)
     if visibility is None or is_own(visibility, n_folds):
         return Views(OWN, n_folds, n_folds, matrix)
@@ -181,10 +178,10 @@ def views_of(visibility: "Array | None", n_folds: int, n_classes: int, less_one:
     return Views(CHOSEN, len(visibility), n_folds, to_device(visibility).astype(np.int64, copy=False).reshape(-1))
 
 
-def priors_of(population: PopulationMoments, exact: Ratio | None, shrinkage: Shrinkage) -> "tuple[Priors, Array]":
+def priors_of(population: PopulationMoments, shrinkage: Shrinkage) -> "tuple[Priors, Array]":
     """Bring what views see of all categories to the device, in one copy, with three counters behind; as pairs, too."""
-    shape = population.prior.shape
-    parts = [to_host(part).reshape(-1) for part in population]
+    shape, exact = population.prior.shape, population.exact
+    parts = [to_host(part).reshape(-1) for part in population[:3]]
     if exact is not None:
         parts += [spread_over(exact.total, shape), spread_over(exact.number, (shape[0], 1))]
     parts = [np.ascontiguousarray(part).view(np.int64) for part in (*parts, np.zeros(3, np.int64))]
@@ -210,66 +207,61 @@ def spread_over(number: Limbs, shape: tuple[int, ...]) -> "Array":
 def encode_categories(
     accumulators: "Array",
     layout: "Layout",
-    first_output: int,
-    visibility: "Array | None",
-    blend: Blend,
-    missing: int,
+    visibility: Visibility,
+    rule: FusedRule,
     population: PopulationMoments,
-    exact: Ratio | None,
-    less_one: bool,
     dtype: Any,
     /,
 ) -> "tuple[Array, Array, int] | None":
     """Encodings of every category and view, and where it is unseen; see `gpu_encode.seam.ops.FusedOps`."""
     n_lines, n_folds, n_classes = accumulators.shape[:3]
-    shape, views = shape_of(layout, n_classes), views_of(visibility, n_folds, n_classes, less_one)
+    shape, views = shape_of(layout, n_classes), views_of(visibility, n_folds, n_classes)
     counts = layout.count.whole and shape.by_class
     if not counts and not fits(shape):
         leave_to_arrays("encode_categories", WIDE)
         return None
-    n_outputs, n_views = n_classes - first_output, views.n_views
+    n_outputs, n_views, exact = population.prior.shape[1], views.n_views, population.exact
+    first, shrinkage = n_classes - n_outputs, rule.blend.shrinkage
     values = empty((n_lines, n_views, n_outputs), dtype if np.dtype(dtype) in NAN_WORDS else np.float64)
     unseen = empty((n_lines, n_views), np.bool_)
-    priors, counters = priors_of(population, exact, blend.shrinkage)
-    doubts = room_for_doubts(values.size, 0, blend.shrinkage.kind, counters)
-    rule, to = FusedRule(blend, True, 0.0, missing), destination_of(values.reshape(n_lines, -1), unseen.reshape(-1))
-    flat, given = to_device(accumulators).reshape(-1), (first_output, views, rule, priors)
+    priors, counters = priors_of(population, shrinkage)
+    doubts = room_for_doubts(values.size, 0, shrinkage.kind, counters)
+    to = destination_of(values.reshape(n_lines, -1), unseen.reshape(-1))
+    flat, given = to_device(accumulators).reshape(-1), (CellRule(shape, first, rule), views, priors)
     if counts:
-        launch_rows(blend_counts, unseen.size, flat, n_classes, *given, exact_limit(blend.shrinkage), to, doubts)
+        launch_rows(blend_counts, unseen.size, flat, *given, exact_limit(shrinkage), to, doubts)
     else:
-        launch_rows(blend_digits, unseen.size, flat, shape, *given, to, doubts, threads=FEW_THREADS)
+        launch_rows(blend_digits, unseen.size, flat, *given, to, doubts, threads=FEW_THREADS)
     lost, doubtful, too_large = to_host(counters).tolist()
-    if too_large or doubtful > len(doubts.places):
+    if too_large or doubtful > len(doubts.indices):
         leave_to_arrays("encode_categories", LARGE if too_large else DOUBTS)
         return None
     if doubtful and exact is not None:
-        seen, at = cells_at(accumulators, visibility, less_one, doubts.places[:doubtful] // n_outputs, n_views)
+        seen, at = cells_at(accumulators, visibility, doubts.indices[:doubtful] // n_outputs, n_views)
         prior = Ratio(*(lines_at(number, len(population.prior), at) for number in exact))
-        estimates = m_estimates(seen, layout, first_output, float(blend.shrinkage.first), prior)
-        lost += settle_places(doubts.places[:doubtful], estimates, values)
+        estimates = m_estimates(seen, layout, first, float(shrinkage.first), prior)
+        lost += settle_doubts(doubts.indices[:doubtful], estimates, values)
     return values, unseen, int(lost)
 
 
-def settle_places(places: "Array", estimates: "Array", values: "Array") -> int:
-    """Write those estimates (places, outputs) that were in doubt; gives how many are lost."""
-    output = xp.arange(len(places)) * estimates.shape[1] + places % estimates.shape[1]
+def settle_doubts(indices: "Array", estimates: "Array", values: "Array") -> int:
+    """Write those estimates (indices, outputs) that were in doubt; gives how many are lost."""
+    output = xp.arange(len(indices)) * estimates.shape[1] + indices % estimates.shape[1]
     rounded = cast(estimates.reshape(-1)[output], values.dtype)
-    values.reshape(-1).put(places, rounded)
+    values.reshape(-1).put(indices, rounded)
     return int(xp.isinf(rounded).sum())
 
 
-def cells_at(
-    accumulators: "Array", visibility: "Array | None", less_one: bool, lines: "Array", n_views: int
-) -> "tuple[Array, Array]":
-    """Give what views see of categories, each number a category and view (places, classes, width); and the views."""
+def cells_at(accumulators: "Array", visibility: Visibility, lines: "Array", n_views: int) -> "tuple[Array, Array]":
+    """Give what views see of categories, each number a category and view (indices, classes, width); and the views."""
     category, view = lines // n_views, lines % n_views
     cells = accumulators[category]
-    places = xp.arange(len(lines))
-    if less_one:
+    number = xp.arange(len(lines))
+    if isinstance(visibility, str):
         seen = cells[:, 0].copy()
-        seen.reshape(-1).put(places * n_views + view, seen[places, view, 0] - 1)
+        seen.reshape(-1).put(number * n_views + view, seen[number, view, 0] - 1)
         return seen, view
-    return visible(cells, visibility)[places, view], view
+    return visible(cells, visibility)[number, view], view
 
 
 def lines_at(number: Limbs, n_views: int, views: "Array") -> Limbs:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from cpu_fallback.cached import cached_property
 from cpu_fallback.row_numbers import Permutation
-from cpu_fallback.types import Array, Layout, Rows
+from cpu_fallback.types import Array, Rows, SumShape
 from gpu_encode.fitting.columns import ColumnMap, Selection, column_keys, locate, locate_columns, map_columns, select
 from gpu_encode.fitting.compatibility import (
     check_columns,
@@ -523,7 +523,7 @@ def warn_of_rare_classes(context: FitContext, scheme: Scheme, sums: Sequence[Cat
         if rows.weight is None:
             counts = target_sums.totals(rows.ops).accumulators[0, :, :number, 0].sum(axis=0)
         else:
-            counts = rows.ops.accumulate(Rows(target.labels), number + 1, None, 1, 1, Layout())[:number]
+            counts = rows.ops.accumulate(Rows(target.labels), SumShape(number + 1))[:number]
         targets.warn_of_rare_classes(counts, folds)
 
 

@@ -102,9 +102,7 @@ def encode_batch(keys: Sequence[BatchKey], plan: FoldPlan, matrix: Array) -> lis
     total = everything.total()
     folded = FoldedClasses(task.rows.classes, task.n_classes, plan.folds, plan.visibility, plan.new_rows[0])
     out = KeyEncodings(matrix.T, [key.first for key in keys])
-    counted, lost = ops.fused.encode_keys_by_fold(
-        number_columns(keys), folded, rule, *everything.population(total), out
-    )
+    counted, lost = ops.fused.encode_keys_by_fold(number_columns(keys), folded, rule, everything.population(total), out)
     warn_of_lost(lost, matrix.dtype)
     found, all_see = [], bool((total.n > 0).all())
     for key, (cells, counts) in zip(keys, counted, strict=True):

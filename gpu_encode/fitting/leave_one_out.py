@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from cpu_fallback.exact import Floats, Integers
+from cpu_fallback.fused_rules import RowEncodings
 from cpu_fallback.types import Array, Rows
 from gpu_encode.fitting.tasks import EncodingTask, LevelCodes, TiledOutput, look_up, without_key
 from gpu_encode.formulas.encoding_rule import (
@@ -65,8 +66,8 @@ def rows_in_one_pass(task: EncodingTask, statistics: CategorySums, out: Array, u
     if fused is None or fused_rule is None:
         return None
     accumulators, total = statistics.accumulators[:, 0], task.ops.totals(statistics.accumulators)[0]
-    layout, first = task.spec.layout, task.spec.first_output
-    return fused.leave_one_out_encodings(accumulators, total, task.rows, layout, first, fused_rule, out, unseen)
+    to = RowEncodings(out, unseen)
+    return fused.leave_one_out_encodings(accumulators, total, task.rows, task.spec.layout, fused_rule, to)
 
 
 def table_in_one_pass(task: EncodingTask, statistics: CategorySums, dtype: Any) -> EncodingTable | None:

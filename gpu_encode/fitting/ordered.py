@@ -14,12 +14,12 @@ from numpy.typing import NDArray
 
 from cpu_fallback.decay import blocks_of, room_for_two_blocks
 from cpu_fallback.exact import Floats, Integers, Limbs, stack
-from cpu_fallback.fused_rules import CHECKPOINT_BITS
-from cpu_fallback.row_numbers import Permutation
-from cpu_fallback.types import CARRY_AFTER, MISSING, Array, Carry, Layout, Rows, Window, carry, digit_window
+from cpu_fallback.fused_rules import CHECKPOINT_BITS, RowEncodings
+from cpu_fallback.row_numbers import Order, Permutation, RowOrder, TimeOrder
+from cpu_fallback.types import CARRY_AFTER, MISSING, Array, Carry, Layout, Rows, SumShape, Window, carry, digit_window
 from gpu_encode.fitting.tasks import EncodingTask, LevelCodes, TiledOutput, without_key
 from gpu_encode.formulas.encoding_rule import EncodingRule, Mask, VisibleMoments, encode_tile
-from gpu_encode.schemes.plans import Order, OrderedPlan, RowOrder, TimeOrder
+from gpu_encode.schemes.plans import OrderedPlan
 from gpu_encode.seam.ops import Ops, host, tiles
 from gpu_encode.sums.category_sums import CategorySums, SumSpec
 from gpu_encode.sums.decay import one_block_later, seen_from
@@ -100,11 +100,9 @@ def in_one_pass(
     fused, fused_rule = task.ops.fused, task.fused_rule()
     if fused is None or fused_rule is None or len(task.rows) > fused.most_ordered_rows(task.spec.layout):
         return None
-    numbers = order.rows if isinstance(order, TimeOrder) else order if isinstance(order, Permutation) else None
-    ties = (order.ties, order.starts) if isinstance(order, TimeOrder) else None
-    fixed = task.key.n_categories, task.n_classes, task.spec.layout, task.spec.first_output
-    out = output.matrix[:, columns.start :: columns.step]
-    written = fused.ordered_encodings(task.rows, *fixed, numbers, ties, burn_in, fused_rule, out, unseen)
+    out = RowEncodings(output.matrix[:, columns.start :: columns.step], unseen)
+    shape = SumShape(task.key.n_categories, 1, task.n_classes, task.spec.layout)
+    written = fused.ordered_encodings(task.rows, shape, order, burn_in, fused_rule, out)
     if written is None:
         return None
     output.count(written.lost)
@@ -137,9 +135,8 @@ def by_age_in_one_pass(
     encode, rule = getattr(task.ops.fused, "encodings_by_age", None), task.fused_rule()
     if encode is None or rule is None or len(order.rows) > CARRY_AFTER:
         return False
-    fixed = task.key.n_categories, task.n_classes, task.spec.layout, task.spec.first_output
-    ties = order.ties, order.starts, order.firsts
-    lost = encode(task.rows, *fixed, order.rows, ties, plan.steps, plan.burn_in, rule, output.matrix, unseen)
+    shape = SumShape(task.key.n_categories, 1, task.n_classes, task.spec.layout)
+    lost = encode(task.rows, shape, order, plan.burn_in, rule, RowEncodings(output.matrix, unseen))
     output.count(lost or 0)
     return lost is not None
 
@@ -313,7 +310,7 @@ def sums_by_segment(task: EncodingTask, order: Order, checkpoints: Integers) -> 
     sums = task.ops.zeros((n_segments, task.n_classes, layout.width), np.int64)
     for tile in tiles_in_order(task, order, task.ops.TILE):
         rows = tile.rows.with_codes(find_segments(checkpoints, tile.begins))
-        sums += task.ops.accumulate(rows, n_segments, None, 1, task.n_classes, layout)[:-2, 0]
+        sums += task.ops.accumulate(rows, SumShape(n_segments, 1, task.n_classes, layout))[:-2, 0]
         start, n_rows = n_rows, n_rows + len(rows)
         if start // CARRY_AFTER < n_rows // CARRY_AFTER:
             # Rows of one time are one segment, however many they are.
@@ -565,7 +562,7 @@ class SegmentMeanDeltas:
             extents = [digit_window(extent) for extent in ops.extents(values, weight, powers)]
             layout = Layout(*extents) if weight is not None else Layout(Window(), *extents)
             rows = Rows(codes, target=values, weight=weight)
-            accumulators = ops.accumulate(rows, n_segments, None, 1, 1, layout)[:-2, 0]
+            accumulators = ops.accumulate(rows, SumShape(n_segments, layout=layout))[:-2, 0]
             by_number.append(
                 [Limbs(accumulators[..., columns], window.low) for window, _, columns in layout.measures()]
             )

@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cpu_fallback.cached import cached_property
-from cpu_fallback.exact import Floats, Integers, Ratio, Scaled
-from cpu_fallback.fused_rules import AS_CATEGORY, AS_NAN, AS_PRIOR, Blend, PopulationMoments
+from cpu_fallback.exact import Floats, Integers, Scaled
+from cpu_fallback.fused_rules import AS_CATEGORY, AS_NAN, AS_PRIOR, LESS_ONE_ROW, Blend, FusedRule, PopulationMoments
 from cpu_fallback.types import MISSING, UNKNOWN
 from gpu_encode.formulas.infrequent import Infrequent
 from gpu_encode.formulas.order_statistics import OfViews
@@ -285,23 +285,22 @@ class SeenSums(NamedTuple):
         The bits are those of `table`, which takes several passes.  It serves keys without levels, and rules by which no
         category depends on another; `total` is what each view sees in all.
         """
-        rule, ops, spec = self.rule, self.ops, self.sums.spec
+        rule, ops = self.rule, self.ops
         if ops.fused is None or (blend := rule.describe_fused()) is None:
             return None
-        population, exact = self.population(total)
-        given = blend, rule.describe_missing(), population, exact, less_one, dtype
-        encoded = ops.fused.encode_categories(
-            self.sums.accumulators, spec.layout, spec.first_output, self.visibility, *given
-        )
+        visibility = LESS_ONE_ROW if less_one else self.visibility
+        fused_rule = FusedRule(blend, True, 0.0, rule.describe_missing())
+        given = self.sums.accumulators, self.sums.spec.layout, visibility, fused_rule, self.population(total), dtype
+        encoded = ops.fused.encode_categories(*given)
         return None if encoded is None else EncodingTable(*encoded)
 
-    def population(self, total: Moments) -> tuple[PopulationMoments, Ratio | None]:
+    def population(self, total: Moments) -> PopulationMoments:
         """Describe what each view sees of all rows to a backend that computes encodings in one pass."""
         rule = self.rule
         prior = rule.find_prior(total, None)
         variance = total.variance if rule.needs.squares else Scaled(prior[:0], np.zeros_like(prior[:0], np.int64))
         exact = exact_prior(rule.context(self.ops, total), prior) if rule.needs.digits else None
-        return PopulationMoments(prior, variance.fraction, variance.exponent), exact
+        return PopulationMoments(prior, variance.fraction, variance.exponent, exact)
 
     def split_infrequent(self, total: Moments, leaf: Moments) -> tuple[Moments, Mask, Mask | None]:
         """Give what is seen of each category, which of them count, and which are infrequent, if any may be.

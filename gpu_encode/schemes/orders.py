@@ -9,16 +9,14 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from cpu_fallback.row_numbers import Permutation
+from cpu_fallback.row_numbers import Order, Permutation, RowOrder
 from gpu_encode.schemes.ages import check_spans, folds_by_age, times_seen
 from gpu_encode.schemes.plans import (
     ByTime,
     FoldPlan,
     LeaveOneOutPlan,
-    Order,
     OrderedPlan,
     Request,
-    RowOrder,
     Scheme,
     check_random_state,
     seed_of,

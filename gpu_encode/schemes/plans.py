@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
 from cpu_fallback.decay import weights_of
-from cpu_fallback.row_numbers import FoldPattern, Permutation, key_of
+from cpu_fallback.row_numbers import FoldPattern, Order, RowOrder, TimeOrder, key_of
 from cpu_fallback.types import Array, Folds
 from gpu_encode.seam.ops import Ops, device_of, tiles
 from gpu_encode.tables.categories.hashes import hash_categories
@@ -272,27 +272,6 @@ class ByTime:
 
 
 @dataclass(frozen=True)
-class TimeOrder:
-    """Rows in order of time; `ties` numbers the distinct times, `starts` is the rank at which each begins.
-
-    `firsts`: in a window, the number of the first time that is seen from each time.
-    """
-
-    rows: Array
-    ties: Array
-    starts: Array
-    firsts: Array | None = None
-
-
-@dataclass(frozen=True)
-class RowOrder:
-    """Rows in the order in which they stand, none of them tied."""
-
-
-Order = Permutation | TimeOrder | RowOrder
-
-
-@dataclass(frozen=True)
 class OrderedPlan:
     """Every row sees the rows before it in each of several orders.
 
@@ -357,10 +336,10 @@ def all_rows() -> FoldPlan:
     return FoldPlan(None, 1, one, one)
 
 
-def by_time(codes: Array, starts: Array, firsts: Array | None = None) -> TimeOrder:
+def by_time(codes: Array, starts: Array, firsts: Array | None = None, steps: Array | None = None) -> TimeOrder:
     """Order rows by the sorted codes of their times; `starts` is the rank at which each time begins."""
     rows = np.argsort(codes, kind="stable")
-    return TimeOrder(rows, codes[rows].astype(np.int64), starts, firsts)
+    return TimeOrder(rows, codes[rows].astype(np.int64), starts, firsts, steps)
 
 
 def starts_of(counts: Array) -> Array:
@@ -509,7 +488,7 @@ def find_rows(plan: Plan, rows: RowsAtHand) -> Plan:
         return replace(plan, folds=plan.folds[rows.first_row : rows.first_row + rows.n_rows])
     if isinstance(plan, OrderedPlan) and plan.time is not None:
         firsts = None if plan.firsts is None or plan.steps is not None else rows.ops.to_device(plan.firsts)
-        order = by_time(rows.codes[plan.time.role], rows.ops.to_device(plan.time.starts), firsts)
+        order = by_time(rows.codes[plan.time.role], rows.ops.to_device(plan.time.starts), firsts, plan.steps)
         new_rows = None if plan.new_rows is None else assign(plan.new_rows, rows)
         assert new_rows is None or isinstance(new_rows, FoldPlan)
         return replace(plan, orders=[order], new_rows=new_rows)

@@ -83,7 +83,7 @@ def is_python(program: str) -> bool:
 
 
 def take_lock() -> int | None:
-    """Open the file that who compiles holds locked; None while another process does, or where there is no place."""
+    """Open the file that who compiles holds locked; None while another process does, or where there is no folder."""
     folder = kernel_folder.folder()
     try:
         lock = os.open(folder / "compiling.lock", os.O_CREAT | os.O_RDWR, 0o600)

@@ -13,9 +13,10 @@ from typing import Any, Protocol, cast
 import numpy as np
 
 from cpu_fallback.exact import MomentArrays, Ratio
-from cpu_fallback.fused_rules import Blend, FusedRule, PopulationMoments, Written
+from cpu_fallback.fused_rules import FusedRule, PopulationMoments, RowEncodings, Visibility, Written
 from cpu_fallback.memory import Order
-from cpu_fallback.row_numbers import FoldPattern, Permutation
+from cpu_fallback.row_numbers import FoldPattern, Permutation, TimeOrder
+from cpu_fallback.row_numbers import Order as RowOrders
 from cpu_fallback.types import (
     MISSING,
     Array,
@@ -28,6 +29,7 @@ from cpu_fallback.types import (
     Layout,
     Rows,
     SumsByNumber,
+    SumShape,
 )
 from gpu_encode.seam import compilation, devices
 from gpu_encode.seam.loading import LOADING
@@ -90,7 +92,7 @@ class Ops(Protocol):
         """Fold number (int32) of each row in [start, stop)."""
 
     def ranks_of(self, permutation: Permutation, start: int, stop: int, /) -> Array:
-        """Place in the order of each row in [start, stop)."""
+        """Rank in the order of each row in [start, stop)."""
 
     def rows_at(self, permutation: Permutation, start: int, stop: int, /) -> Array:
         """Row of each rank in [start, stop) of the order."""
@@ -98,9 +100,7 @@ class Ops(Protocol):
     def extents(self, target: Array | None, weight: Array | None, powers: tuple[int, ...], /) -> list[tuple[int, int]]:
         """Binary positions [low, high) that weight * target**power touches in any row, by power; (0, 0) if none."""
 
-    def accumulate(
-        self, rows: Rows, n_categories: int, folds: Folds, n_folds: int, n_classes: int, layout: Layout, /
-    ) -> Array:
+    def accumulate(self, rows: Rows, shape: SumShape, folds: Folds = None, /) -> Array:
         """Exact counts and sums: (n_categories + 2, n_folds, n_classes, layout.width) int64 digits, in one pass.
 
         What the digits of a window make is the sum; how it is spread over them may differ from backend to backend.
@@ -170,8 +170,8 @@ class FusedOps(Protocol):
     expressions do what these do.
 
     Those between sums and encodings are for the rules that `formulas.smoothing` names.  Their definition is the array
-    expressions that stand in for them where a backend has none: `encoding_rule.table`, `leave_one_out.Evaluation` and
-    `fitting.ordered.SequentialScan`.
+        expressions that stand in for them where a backend has none: `encoding_rule.SeenSums.table`,
+    `leave_one_out.Evaluation` and `fitting.ordered.SequentialScan`.
     """
 
     def encode_keys_by_fold(
@@ -180,7 +180,6 @@ class FusedOps(Protocol):
         rows: FoldedClasses,
         rule: FusedRule,
         population: PopulationMoments,
-        exact: Ratio | None,
         out: KeyEncodings,
         /,
     ) -> tuple[list[KeyCounts], int]:
@@ -195,10 +194,8 @@ class FusedOps(Protocol):
 
     def descend_rows(
         self,
-        codes: Array,
+        rows: Rows,
         order: Array,
-        values: Array,
-        weight: Array,
         first: Array,
         penalties: Array,
         learning_rate: float,
@@ -207,8 +204,8 @@ class FusedOps(Protocol):
     ) -> None:
         """Take steps down the gradient of every row, in the order given; changes `factors` (lines, components).
 
-        Those of the categories of column d are lines from first[d] on; `codes` (rows, columns) are not negative.  Its
-        definition is `factors.descent.descend_by_loops`.
+        Those of the categories of column d are lines from first[d] on; codes of rows (rows, columns) are not negative,
+        and each row has a weight.  Its definition is `factors.descent.descend_by_loops`.
         """
 
     def log_odds_moments(
@@ -216,7 +213,7 @@ class FusedOps(Protocol):
     ) -> tuple[Array, Array, Array]:
         """Give z and h of rows at their log-odds, as integers of so many `bits` (of h, of z), and the log-likelihood.
 
-        Its definition is `tuning.stages.at_log_odds`.
+        Its definition is `tuning.working_response.at_log_odds`.
         """
 
     def conjunction_sums(
@@ -266,13 +263,9 @@ class FusedOps(Protocol):
         self,
         accumulators: Array,
         layout: Layout,
-        first_output: int,
-        visibility: Array | None,
-        blend: Blend,
-        missing: int,
+        visibility: Visibility,
+        rule: FusedRule,
         population: PopulationMoments,
-        exact: Ratio | None,
-        less_one: bool,
         dtype: Any,
         /,
     ) -> tuple[Array, Array, int] | None:
@@ -280,11 +273,9 @@ class FusedOps(Protocol):
 
         Encodings are float64, or `dtype` where that costs nothing; the third number says how many that cannot hold.
 
-        `exact` are the priors of m-estimates (views, outputs), exactly; others ask for none.
-
-        `missing` says what a missing value is, as in `FusedRule`.  With `less_one` there is one fold, and as many views
-        as classes: each view sees one row of its class less.  Where a class has no row, the encoding is 0.  Gives
-        None for sums that are too wide for it.
+        The priors are those of `population`, whatever the rule says of them.  With `LESS_ONE_ROW` there is one fold,
+        and as many views as classes: each view sees one row of its class less.  Where a class has no row, the encoding
+        is 0.  Gives None for sums that are too wide for it.
         """
 
     def leave_one_out_encodings(
@@ -293,39 +284,30 @@ class FusedOps(Protocol):
         total: Array,
         rows: Rows,
         layout: Layout,
-        first_output: int,
         rule: FusedRule,
-        out: Array,
-        unseen: Array | None,
+        out: RowEncodings,
         /,
     ) -> int | None:
         """Write the encoding of every row from all others.
 
         `accumulators` (categories + 2, n_classes, width) hold all rows, `total` their sum over categories.  Gives how
-        many encodings `out` (rows, outputs) cannot hold.  `unseen` keeps its flag where the category is unseen.  Gives
-        None, and the caller writes all, for sums that are too wide for it, or an `out` that it cannot write to.
+        many encodings the type of `out` cannot hold.  Gives None, and the caller writes all, for sums that are too wide
+        for it, or an `out` that it cannot write to.
         """
 
     def ordered_encodings(
         self,
         rows: Rows,
-        n_categories: int,
-        n_classes: int,
-        layout: Layout,
-        first_output: int,
-        order: Permutation | Array | None,
-        ties: tuple[Array, Array] | None,
+        shape: SumShape,
+        order: RowOrders,
         burn_in: int,
         rule: FusedRule,
-        out: Array,
-        unseen: Array | None,
+        out: RowEncodings,
         /,
     ) -> Written | None:
         """Write the encoding of every row from the rows before it; the first row sees nothing, and its prior is NaN.
 
-        The order is random, the row of each rank, or None: as rows stand.  `ties` are the number of the time at each
-        rank, and the rank at which each time begins.  At most `most_ordered_rows`.  Otherwise as
-        `leave_one_out_encodings`.
+        At most `most_ordered_rows`.  Otherwise as `leave_one_out_encodings`.
         """
 
     def most_ordered_rows(self, layout: Layout, /) -> int:
@@ -334,24 +316,17 @@ class FusedOps(Protocol):
     def encodings_by_age(
         self,
         rows: Rows,
-        n_categories: int,
-        n_classes: int,
-        layout: Layout,
-        first_output: int,
-        order: Array,
-        ties: tuple[Array, Array, Array | None],
-        steps: Array | None,
+        shape: SumShape,
+        order: TimeOrder,
         burn_in: int,
         rule: FusedRule,
-        out: Array,
-        unseen: Array | None,
+        out: RowEncodings,
         /,
     ) -> int | None:
         """Write the encoding of every row from the rows before it by their age, with the prior of just these rows.
 
-        Ties, their begins and the first that each sees are as `schemes.plans.TimeOrder` has them; `steps` of each time
-        say that rows, weighted as `cpu_fallback.decay` has it, lose weight instead.  At most 2**30 rows.
-        Otherwise as `leave_one_out_encodings`; its definition is `training.ageing.AgeingScan`.
+        Rows of an order with steps are weighted as `cpu_fallback.decay` has it.  At most 2**30 rows.  Otherwise as
+        `leave_one_out_encodings`; its definition is `fitting.ordered.AgeingScan`.
         """
 
 

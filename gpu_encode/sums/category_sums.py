@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from cpu_fallback.cached import cached_property
 from cpu_fallback.exact import Integers, Limbs, peak, widen
 from cpu_fallback.row_numbers import folds_of_block
-from cpu_fallback.types import CARRY_AFTER, Array, Folds, Layout, Rows, Window, carry, digit_window
+from cpu_fallback.types import CARRY_AFTER, Array, Folds, Layout, Rows, SumShape, Window, carry, digit_window
 from gpu_encode.seam import devices
 from gpu_encode.seam.ops import Ops, device_of, host
 from gpu_encode.sums.targets import LABELLED, NO_TARGET, WHOLE_LIMIT, Target, backend_for, check_room
@@ -74,17 +74,18 @@ class CategorySums:
     def measure(cls, ops: Ops, rows: Rows, shape: tuple[int, int, int], spec: SumSpec, folds: Folds = None) -> Self:
         """Sum rows per category, fold and class; `shape` has the numbers of these."""
         layout, n_rows, (n_categories, n_folds, n_classes) = spec.layout, len(rows), shape
+        of_sums = SumShape(*shape, layout)
         # The sums, and the encodings that are made of them.
         check_room(ops, n_classes, 16 * (n_categories + 2) * n_folds * n_classes * layout.width)
 
         # Nearly all tables are one block, which is carried only when it is saved or merged.
         if n_rows <= CARRY_AFTER:
-            return cls(ops.accumulate(rows, n_categories, folds, n_folds, n_classes, layout), spec, n_rows)
+            return cls(ops.accumulate(rows, of_sums, folds), spec, n_rows)
         accumulators: Any = None
         for start in range(0, n_rows, CARRY_AFTER):
             stop = min(start + CARRY_AFTER, n_rows)
             block, block_folds = rows.block(start, stop), folds_of_block(folds, start, stop)
-            added = ops.accumulate(block, n_categories, block_folds, n_folds, n_classes, layout)
+            added = ops.accumulate(block, of_sums, block_folds)
             if accumulators is None:
                 accumulators = added
             else:

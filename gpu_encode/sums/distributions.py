@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cpu_fallback.row_numbers import folds_of_block
-from cpu_fallback.types import CARRY_AFTER, Array, Folds, Layout, Rows, written
+from cpu_fallback.types import CARRY_AFTER, Array, Folds, Rows, SumShape, written
 from gpu_encode.seam.ops import Ops
 from gpu_encode.sums.targets import as_doubles
 
@@ -59,7 +59,7 @@ class Distribution:
         for start in range(0, len(rows), CARRY_AFTER):
             stop = min(start + CARRY_AFTER, len(rows))
             block_folds = folds_of_block(folds, start, stop)
-            accumulators = ops.accumulate(whole.block(start, stop), len(keys), block_folds, n_folds, 1, Layout())
+            accumulators = ops.accumulate(whole.block(start, stop), SumShape(len(keys), n_folds), block_folds)
             counts += ops.to_host(accumulators)[:-2, :, 0, 0]
         return cls.of_pairs(ops.to_host(values), ops.to_host(keys), counts)
 

@@ -13,7 +13,7 @@ from sklearn.utils.multiclass import type_of_target
 
 from cpu_fallback.cached import cached_property
 from cpu_fallback.exact import in_one_piece
-from cpu_fallback.types import Array, Carry, Folds, Layout, Rows, SumsByNumber
+from cpu_fallback.types import Array, Carry, Folds, Layout, Rows, SumsByNumber, SumShape
 from gpu_encode.seam import devices
 from gpu_encode.seam.ops import Ops, device_of, host
 from gpu_encode.tables.categories.vocabulary import Vocabulary
@@ -529,23 +529,22 @@ class Termwise:
             extents = [join_extents(first, of_term.get(power, first)) for first, power in pairs]
         return extents
 
-    def accumulate(
-        self, rows: Rows, n_categories: int, folds: Folds, n_folds: int, n_classes: int, layout: Layout
-    ) -> Array:
+    def accumulate(self, rows: Rows, shape: SumShape, folds: Folds = None) -> Array:
         """Sum every term exactly, and the weights: (n_categories + 2, n_folds, terms, layout.width)."""
         if rows.target is None or rows.target.ndim == 1:
-            return self._ops.accumulate(rows, n_categories, folds, n_folds, n_classes, layout)
-        accumulators = self._ops.zeros((n_categories + 2, n_folds, rows.target.shape[1], layout.width), np.int64)
-        for column in range(rows.target.shape[1]):
-            of_term = columns_of(layout, column)
-            sums = self._ops.accumulate(term(rows, column), n_categories, folds, n_folds, 1, of_term)
+            return self._ops.accumulate(rows, shape, folds)
+        n_terms = rows.target.shape[1]
+        accumulators = self._ops.zeros(shape._replace(n_classes=n_terms).extents, np.int64)
+        for column in range(n_terms):
+            of_term = columns_of(shape.layout, column)
+            sums = self._ops.accumulate(term(rows, column), shape._replace(n_classes=1, layout=of_term), folds)
             accumulators[:, :, column, : of_term.width] = sums[:, :, 0]
         return accumulators
 
     def accumulate_numbers(self, rows: Rows, n_classes: int, layout: Layout) -> SumsByNumber:
         """Sum rows, in one fold, whose codes are any integers."""
         codes, numbers = self._ops.factorize(rows.codes)
-        accumulators = self.accumulate(rows.with_codes(codes), len(numbers), None, 1, n_classes, layout)
+        accumulators = self.accumulate(rows.with_codes(codes), SumShape(len(numbers), 1, n_classes, layout))
         return SumsByNumber(accumulators, numbers, codes)
 
     def leave_one_out(self, accumulators: Array, rows: Rows, layout: Layout) -> Array:

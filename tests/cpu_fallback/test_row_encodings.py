@@ -9,14 +9,14 @@ import numpy as np
 import pytest
 
 import cpu_fallback
-from cpu_fallback.row_numbers import Permutation
+from cpu_fallback.row_numbers import Permutation, RowOrder
 from cpu_fallback.types import Layout, Rows
 from gpu_encode import EmpiricalBayes, MEstimate, Sigmoid
 from gpu_encode.fitting import fit
 from gpu_encode.fitting.tasks import EncodingTask
 from gpu_encode.formulas.encoding_rule import EncodingRule
 from gpu_encode.formulas.smoothing import JamesStein, NoSmoothing
-from gpu_encode.schemes.plans import LeaveOneOutPlan, OrderedPlan, RowOrder, all_rows, by_time, starts_of, upload
+from gpu_encode.schemes.plans import LeaveOneOutPlan, OrderedPlan, all_rows, by_time, starts_of, upload
 from gpu_encode.sums import category_sums
 from gpu_encode.sums.category_sums import SumSpec
 from tests import backends

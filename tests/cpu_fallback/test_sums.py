@@ -8,7 +8,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from cpu_fallback.row_numbers import FoldPattern, fold_numbers
-from cpu_fallback.types import Layout, Rows, Window
+from cpu_fallback.types import Layout, Rows, SumShape, Window
 from tests.cpu_fallback import definitions
 from tests.strategies import examples
 
@@ -16,7 +16,9 @@ N_FOLDS = 3
 
 
 def check(ops, drawn, folds, expected_folds):
-    accumulators = ops.accumulate(drawn.rows, definitions.N_CATEGORIES, folds, N_FOLDS, drawn.n_classes, drawn.layout)
+    accumulators = ops.accumulate(
+        drawn.rows, SumShape(definitions.N_CATEGORIES, N_FOLDS, drawn.n_classes, drawn.layout), folds
+    )
     assert accumulators.dtype == np.int64
     expected = definitions.sum_rows(drawn, expected_folds, N_FOLDS)
     assert np.array_equal(*(definitions.carried(sums, drawn.layout) for sums in (accumulators, expected)))
@@ -62,7 +64,7 @@ def test_any_number_of_tables_gives_the_same(ops, n_tables, monkeypatch):
 def test_numbers_are_summed_as_their_codes_are(ops, name, kind, monkeypatch):
     from cpu_fallback.compiled import sums
 
-    monkeypatch.setattr(sums, "PLACES_PER_ROW", 100.0)
+    monkeypatch.setattr(sums, "NUMBERS_PER_ROW", 100.0)
     drawn, choice = definitions.many(600, 5, kind), np.random.default_rng(5).choice
     numbers = choice(definitions.NUMBERS[name], 600)
     # One that is seldom, and not where a sample looks.
@@ -106,21 +108,21 @@ def test_numbers_of_a_small_range_are_summed_without_codes(numbers, codes, monke
 
 def test_the_smallest_integer_and_a_window_without_room_to_spare(ops):
     rows = Rows(np.zeros(2, np.int32), None, np.array([-(2**63), 2**63 - 1]), None)
-    accumulators = ops.accumulate(rows, 1, None, 1, 1, Layout(Window(), Window(0, 2, whole=False)))
+    accumulators = ops.accumulate(rows, SumShape(1, layout=Layout(Window(), Window(0, 2, whole=False))))
     assert accumulators[0, 0, 0].tolist() == [2, 2**32 - 1, -(2**31) + 2**31 - 1]
 
 
 def test_views_with_strides_are_read_as_they_are(ops):
     codes, target = np.arange(12, dtype=np.int32) % 3, np.linspace(0, 1, 24)
     layout = Layout(Window(), Window(-3, 4, whole=False))
-    strided = ops.accumulate(Rows(codes[::2], None, target[::-4]), 3, None, 1, 1, layout)
-    copied = ops.accumulate(Rows(codes[::2].copy(), None, target[::-4].copy()), 3, None, 1, 1, layout)
+    strided = ops.accumulate(Rows(codes[::2], None, target[::-4]), SumShape(3, layout=layout))
+    copied = ops.accumulate(Rows(codes[::2].copy(), None, target[::-4].copy()), SumShape(3, layout=layout))
     assert strided.any()
     assert np.array_equal(strided, copied)
 
 
 def summed_ranges(factors):
-    """Places that a product may touch: those of its factors, added up."""
+    """Positions that a product may touch: those of its factors, added up."""
     ranges = [definitions.bit_range([factor]) for factor in factors]
     return sum(low for low, _ in ranges), sum(high for _, high in ranges)
 

@@ -98,7 +98,7 @@ def in_tiles(n_rows: int) -> Iterator[None]:
     small |= dict.fromkeys(("FEW_ROWS", "GUESSED_FROM", "SAMPLE"), 16)
     # Orders of 1e8 rows, whose cells are counted, are one tile, and of sums one slab (really three); no others have
     # fewer rows for their many digits.
-    small |= {"PLACES": 1 << 27, "BYTES_A_ROW": 1 << 20}
+    small |= {"RANKS": 1 << 27, "BYTES_A_ROW": 1 << 20}
     owners = {"TILE": "gpu_encode.cuda", "MOST_ROWS": "gpu_encode.cuda.ordered", "SAMPLE": "gpu_encode.fitting.model"}
     owners["FEW_ROWS"] = "gpu_encode.sums.targets"
     import_module("gpu_encode.fitting.ordered")

@@ -5,10 +5,10 @@ from typing import Any
 import numpy as np
 
 import cpu_fallback
-from cpu_fallback.row_numbers import Permutation
+from cpu_fallback.row_numbers import Permutation, RowOrder
 from gpu_encode import EmpiricalBayes, MEstimate, Sigmoid
 from gpu_encode.formulas.smoothing import NoSmoothing
-from gpu_encode.schemes.plans import OrderedPlan, RowOrder
+from gpu_encode.schemes.plans import OrderedPlan
 from tests.bits import assert_same_bits
 
 SMOOTHINGS: dict[str, Any] = {

@@ -15,14 +15,19 @@ from numba import types
 from numba.cuda import dispatcher
 
 from cpu_fallback.compiled.moments import Shape
+from cpu_fallback.compiled.row_encodings import CellRule
 from cpu_fallback.compiled.views import Views
 from cpu_fallback.fused_rules import Blend, FusedRule, Shrinkage
 from gpu_encode.cuda import runtime
+from gpu_encode.cuda.closed_forms import Lines, Sums
+from gpu_encode.cuda.digits import Extents, RowParts
 from gpu_encode.cuda.encodings import Doubts, Priors
+from gpu_encode.cuda.hashing import Table, Words
 from gpu_encode.cuda.indexed import CodeSource
+from gpu_encode.cuda.moments import Cells
+from gpu_encode.cuda.ordered_encodings import Tile
 from gpu_encode.cuda.row_encodings import Destination
-from gpu_encode.cuda.row_parts import RowParts
-from gpu_encode.cuda.segments import Sorted
+from gpu_encode.cuda.segments import Sorted, TiedState
 from gpu_encode.cuda.strings import Strings
 
 
@@ -34,8 +39,8 @@ def typed(made: Any) -> Callable[..., types.Type]:
 ARCHITECTURES = ((8, 0), (9, 0), (10, 0))
 LAUNCHES = Path(__file__).parent / "signatures" / "kernels.txt"
 TUPLES = (
-    *(Shape, Blend, Shrinkage, FusedRule, Views, Doubts, Priors, Destination),
-    *(CodeSource, RowParts, Sorted, Strings),
+    *(Shape, Blend, Shrinkage, FusedRule, CellRule, Views, Doubts, Priors, Destination),
+    *(Cells, CodeSource, Extents, Lines, RowParts, Sorted, Strings, Sums, Table, TiedState, Tile, Words),
 )
 TYPES = vars(types) | {"bool": types.boolean} | {made.__name__: typed(made) for made in TUPLES}
 USAGE = {

@@ -8,7 +8,7 @@ import pytest
 
 import cpu_fallback
 from cpu_fallback.row_numbers import FoldPattern
-from cpu_fallback.types import Layout, Rows, Window
+from cpu_fallback.types import Layout, Rows, SumShape, Window
 from tests.backends import memory
 from tests.cpu_fallback.definitions import carried, digit_window
 
@@ -98,9 +98,9 @@ def rows_of(numbers, codes, size, n_categories, squares):
 
 def check(sums, rows, layout, n_categories, folds, n_folds):
     wide = rows if rows.target.dtype != np.float32 else replace(rows, target=rows.target.astype(np.float64))
-    expected = cpu_fallback.accumulate(wide, n_categories, folds, n_folds, 1, layout)
+    expected = cpu_fallback.accumulate(wide, SumShape(n_categories, n_folds, 1, layout), folds)
     given = Rows(memory.to_device(rows.codes), None, memory.to_device(rows.target))
-    found = memory.to_host(sums.accumulate(given, n_categories, folds, n_folds, 1, layout))
+    found = memory.to_host(sums.accumulate(given, SumShape(n_categories, n_folds, 1, layout), folds))
     assert np.array_equal(carried(found, layout), carried(expected, layout))
 
 
@@ -143,11 +143,7 @@ def test_too_many_buckets_too_few_rows_and_other_rows_go_elsewhere(sums, partiti
     weighted = replace(rows, weight=np.ones(600, np.int64))
     sums.accumulate(
         Rows(*(part if part is None else memory.to_device(part) for part in vars(weighted).values())),
-        90,
-        None,
-        1,
-        1,
-        layout,
+        SumShape(90, layout=layout),
     )
     monkeypatch.setattr(partition, "FEWEST_ROWS", 601)
     check(sums, rows, layout, 90, None, 1)

@@ -31,13 +31,13 @@ def way(request, monkeypatch):
 
 @pytest.fixture
 def small_tables(hashing, monkeypatch):
-    """Begin with so few places that tables must grow, again and again."""
-    monkeypatch.setattr(hashing, "FIRST_PLACES", 2)
+    """Begin with so few slots that tables must grow, again and again."""
+    monkeypatch.setattr(hashing, "FIRST_SLOTS", 2)
     monkeypatch.setattr(hashing, "MOST_PROBES", 2)
 
 
 def words_of_hashes(hashes):
-    """Words of given hashes: the inverse of `place_of`."""
+    """Words of given hashes: the inverse of `slot_of`."""
     inverse = pow(GOLDEN, -1, 1 << 64)
     words = []
     for wanted in hashes:
@@ -129,9 +129,9 @@ def test_tables_grow(ops, small_tables, distinct):
 
 
 @pytest.mark.parametrize("hashes", [range(300), range(WORD, WORD - 300, -1)])
-def test_words_of_one_place(ops, small_tables, hashing, hashes):
+def test_words_of_one_slot(ops, small_tables, hashing, hashes):
     words = words_of_hashes(hashes)
-    assert len({int(hashing.place_of(word, np.uint64(64 - 40))) for word in words}) == 1
+    assert len({int(hashing.slot_of(word, np.uint64(64 - 40))) for word in words}) == 1
     values = np.random.default_rng(5).permutation(np.repeat(words, 2))
     check_factorize(ops, values)
     check_factorize(ops, values.view(np.int64))
@@ -163,7 +163,7 @@ def test_threads_that_want_one_place_get_one_each(ops, taking_turns):
 
 
 @pytest.mark.parametrize("dtype", [np.uint64, np.int64])
-def test_the_word_that_marks_free_places(ops, hashing, small_tables, dtype):
+def test_the_word_that_marks_free_slots(ops, hashing, small_tables, dtype):
     marker = np.array([hashing.FREE]).view(dtype)
     others = np.arange(50).astype(dtype) * dtype(10**15)
     check_factorize(ops, marker)
@@ -179,17 +179,17 @@ def test_the_marker_of_free_places_is_no_number(ops, hashing):
 
 
 def test_a_table_that_can_grow_no_more_is_filled_and_then_refused(ops, hashing, monkeypatch, small_tables):
-    monkeypatch.setattr(hashing, "MOST_PLACES", 8)
+    monkeypatch.setattr(hashing, "MOST_SLOTS", 8)
     check_factorize(ops, np.arange(8) * 10**15)
     with pytest.raises(NotImplementedError):
         ops.factorize(np.arange(9) * 10**15)
 
 
-@pytest.mark.parametrize("places", [1 << 8, 1 << 31])
-def test_tables_are_half_empty(hashing, places):
-    assert hashing.places_for(places // 2) == places
-    assert hashing.places_for(places // 2 + 1) == min(2 * places, 1 << 31)
-    assert hashing.places_for(1) == 2
+@pytest.mark.parametrize("slots", [1 << 8, 1 << 31])
+def test_tables_are_half_empty(hashing, slots):
+    assert hashing.slots_for(slots // 2) == slots
+    assert hashing.slots_for(slots // 2 + 1) == min(2 * slots, 1 << 31)
+    assert hashing.slots_for(1) == 2
 
 
 def test_both_zeros_are_zero(ops):
@@ -221,8 +221,8 @@ def test_host_arrays_pieces_of_arrays_and_arrays_of_the_device(runtime):
         assert memory.to_host(codes).tolist() == expected[0].tolist()
         assert memory.to_host(distinct).tolist() == expected[1].tolist()
         for table in (known, memory.to_device(known)):
-            places = memory.to_host(categories.lookup(given, table))
-            assert places.tolist() == cpu_fallback.lookup(values, known).tolist()
+            slots = memory.to_host(categories.lookup(given, table))
+            assert slots.tolist() == cpu_fallback.lookup(values, known).tolist()
 
 
 @pytest.mark.parametrize("narrow", ["int8", "int16", "int32", "uint8", "uint16", "uint32"])

@@ -8,7 +8,7 @@ import pytest
 
 import cpu_fallback
 from cpu_fallback.row_numbers import FoldPattern
-from cpu_fallback.types import Layout, Rows
+from cpu_fallback.types import Rows, SumShape
 from tests.backends import memory
 
 pytestmark = pytest.mark.cuda
@@ -59,8 +59,8 @@ def check(counting, rows, n_categories, folds, n_folds, n_classes, begun=0):
     accumulators += begun
     classes = None if rows.classes is None else memory.to_device(rows.classes)
     codes = memory.to_device(rows.codes)
-    counting.count(codes, classes, folds, n_categories + 2, n_folds, n_classes, accumulators)
-    expected = cpu_fallback.accumulate(rows, n_categories, folds, n_folds, n_classes, Layout())
+    counting.count(codes, classes, folds, (n_categories + 2, n_folds, n_classes), accumulators)
+    expected = cpu_fallback.accumulate(rows, SumShape(n_categories, n_folds, n_classes), folds)
     assert np.array_equal(memory.to_host(accumulators), expected.ravel() + begun)
 
 
@@ -211,11 +211,11 @@ def test_labels_beyond_harm_no_other_category(counting, use, label):
     use(2048)
     for n_classes in (2, 3):
         rows = rows_of(9000, 30, n_classes)
-        right = cpu_fallback.accumulate(rows, 30, None, 1, n_classes, Layout())[:, 0, :, 0]
+        right = cpu_fallback.accumulate(rows, SumShape(30, 1, n_classes))[:, 0, :, 0]
         classes = np.where(rows.codes == 7, label, rows.classes).astype(np.int32)
         accumulators = memory.zeros(32 * n_classes, np.int64)
         given = memory.to_device(rows.codes), memory.to_device(classes)
-        counting.count(*given, None, 32, 1, n_classes, accumulators)
+        counting.count(*given, None, (32, 1, n_classes), accumulators)
         found = memory.to_host(accumulators).reshape(32, n_classes)
         assert np.array_equal(np.delete(found, 7, 0), np.delete(right, 7, 0))
         assert found[7].sum() == right[7].sum()
@@ -228,8 +228,8 @@ def test_views_that_begin_between_vectors(counting, forced, offsets):
     codes, classes, folds = (column[offset:] for column, offset in zip(columns, offsets, strict=True))
     views = [memory.to_device(column)[offset:] for column, offset in zip(columns, offsets, strict=True)]
     accumulators = memory.zeros(32 * 9, np.int64)
-    counting.count(*views, 32, 3, 3, accumulators)
-    expected = cpu_fallback.accumulate(Rows(codes, classes), 30, folds, 3, 3, Layout())
+    counting.count(*views, (32, 3, 3), accumulators)
+    expected = cpu_fallback.accumulate(Rows(codes, classes), SumShape(30, 3, 3), folds)
     assert np.array_equal(memory.to_host(accumulators), expected.ravel())
 
 

@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 
 import cpu_fallback
-from cpu_fallback.row_numbers import Permutation
+from cpu_fallback.row_numbers import Permutation, RowOrder
 from cpu_fallback.types import Rows
 from gpu_encode.fitting import fit
 from gpu_encode.fitting.ordered import checkpoint_ranks, find_segments
 from gpu_encode.fitting.tasks import EncodingTask
 from gpu_encode.formulas.encoding_rule import EncodingRule, SeenSums
-from gpu_encode.schemes.plans import LeaveOneOutPlan, OrderedPlan, RowOrder, upload
+from gpu_encode.schemes.plans import LeaveOneOutPlan, OrderedPlan, upload
 from gpu_encode.sums.category_sums import CategorySums
 from tests.bits import assert_same_bits
 from tests.cpu_fallback import test_blending as tables

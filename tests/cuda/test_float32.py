@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import cpu_fallback
-from cpu_fallback.types import Carry, Layout, Rows, Window, digit_window
+from cpu_fallback.types import Carry, Layout, Rows, SumShape, Window, digit_window
 from tests.backends import memory
 
 pytestmark = pytest.mark.cuda
@@ -49,8 +49,8 @@ def test_digits_are_those_of_64_bits(ops, weighted):
     assert ops.extents(target, weight, powers) == extents
     layout = Layout(*([] if weighted else [Window()]), *map(digit_window, extents))
     narrow, expected = Rows(codes, None, target, weight), Rows(codes, None, wide, weight)
-    sums = cpu_fallback.accumulate(expected, 2, None, 1, 1, layout)
-    assert np.array_equal(ops.accumulate(narrow, 2, None, 1, 1, layout), sums)
+    sums = cpu_fallback.accumulate(expected, SumShape(2, layout=layout))
+    assert np.array_equal(ops.accumulate(narrow, SumShape(2, layout=layout)), sums)
     others = cpu_fallback.leave_one_out(sums[:, 0], expected, layout)
     assert np.array_equal(ops.leave_one_out(sums[:, 0], narrow, layout), others)
     carries = [Carry.empty(2, 1, layout.width, False) for _ in range(2)]

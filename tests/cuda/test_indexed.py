@@ -8,7 +8,7 @@ import pytest
 
 import cpu_fallback
 from cpu_fallback.row_numbers import FoldPattern, Permutation
-from cpu_fallback.types import Layout, Rows, UnwrittenCodes
+from cpu_fallback.types import Layout, Rows, SumShape, UnwrittenCodes
 from gpu_encode import Bits, KFold, LeaveOneOut, Ordered, TargetEncoder
 from tests.backends import memory
 from tests.bits import assert_same_bits
@@ -67,7 +67,7 @@ def test_longer_indexes_have_their_codes_written(categories, monkeypatch):
     indexed = import_module("gpu_encode.cuda.indexed")
     codes, _ = categories.index_numbers(memory.to_device(draw(np.int32)))
     for most in (len(codes.index.ranks) + 1, len(codes.index.ranks)):
-        monkeypatch.setattr(indexed, "MOST_PLACES", most)
+        monkeypatch.setattr(indexed, "MOST_OFFSETS", most)
         assert indexed.source_of(codes).size == (most - 1 if most > len(codes.index.ranks) else 0)
 
 
@@ -115,8 +115,8 @@ def test_counts_by_unwritten_codes(categories, counting, kernels, monkeypatch, d
     monkeypatch.setattr(counting, "engine", lambda: replace(kernels, table_bytes=table_bytes))
     accumulators = memory.zeros((len(distinct) + 2) * n_folds * 2, np.int64)
     unwritten, _ = categories.index_numbers(memory.to_device(numbers))
-    counting.count(unwritten, memory.to_device(classes), folds, len(distinct) + 2, n_folds, 2, accumulators)
-    expected = cpu_fallback.accumulate(Rows(codes, classes), len(distinct), folds, n_folds, 2, Layout())
+    counting.count(unwritten, memory.to_device(classes), folds, (len(distinct) + 2, n_folds, 2), accumulators)
+    expected = cpu_fallback.accumulate(Rows(codes, classes), SumShape(len(distinct), n_folds, 2), folds)
     assert np.array_equal(memory.to_host(accumulators), expected.ravel())
     # Nobody has asked for the codes.
     assert ("written" in vars(unwritten)) == (dtype == "int16")
@@ -136,7 +136,7 @@ def test_numbers_that_are_neighbours_need_no_index(categories, counting, dtype, 
     source = unwritten.source
     assert len(source.ranks) == 0 if gap is None else len(source.ranks) >= 100
     accumulators = memory.zeros(len(distinct) + 2, np.int64)
-    counting.count(unwritten, None, None, len(distinct) + 2, 1, 1, accumulators)
+    counting.count(unwritten, None, None, (len(distinct) + 2, 1, 1), accumulators)
     assert memory.to_host(accumulators).tolist() == [*np.bincount(codes, minlength=len(distinct)), 0, 0]
     found, table = memory.zeros((len(codes), 1), np.float32), np.arange(len(distinct) + 2, dtype=np.float32)
     import_module("gpu_encode.cuda.gather").gather(memory.to_device(table[:, None, None]), unwritten, None, found)
@@ -177,7 +177,7 @@ def test_numbers_are_counted_before_they_are_known(
         Rows(memory.to_device(numbers), device_classes), n_classes, Layout()
     )
     codes, distinct = cpu_fallback.factorize(numbers)
-    expected = cpu_fallback.accumulate(Rows(codes, classes), len(distinct), None, 1, n_classes, Layout())
+    expected = cpu_fallback.accumulate(Rows(codes, classes), SumShape(len(distinct), 1, n_classes))
     assert memory.to_host(found.numbers).tolist() == distinct.tolist()
     assert memory.to_host(found.accumulators).tolist() == expected.tolist()
     assert memory.to_host(found.codes).tolist() == codes.tolist()

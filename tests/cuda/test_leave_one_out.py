@@ -10,7 +10,7 @@ import pytest
 import cpu_fallback
 from cpu_fallback.compiled.moments import shape_of
 from cpu_fallback.fused_rules import FusedRule
-from cpu_fallback.types import Layout, Rows
+from cpu_fallback.types import Layout, Rows, SumShape
 from gpu_encode.fitting import fit
 from gpu_encode.fitting.tasks import EncodingTask
 from gpu_encode.formulas.encoding_rule import EncodingRule
@@ -205,12 +205,12 @@ def lines_of(device, data, wide):
     """Lines that the device makes, (categories + 3, doubles), and exact sums of their rows."""
     module, loo = import_module("gpu_encode.cuda.closed_forms"), import_module("gpu_encode.cuda.row_encodings")
     spec = data.spec(cpu_fallback, data.rows.target)
-    sums = cpu_fallback.accumulate(data.rows, N_CATEGORIES, None, 1, 1, spec.layout)[:, 0]
+    sums = cpu_fallback.accumulate(data.rows, SumShape(N_CATEGORIES, layout=spec.layout))[:, 0]
     total, shape = sums.sum(axis=0), shape_of(spec.layout, 1)
     out = device.empty((len(data.rows), 1), "float64" if wide else "float32", "F")
     rule = FusedRule(data.rule.describe_fused(), True, 0.0, data.rule.describe_missing())
     flat = device.to_device(sums).reshape(-1), device.to_device(total).reshape(-1)
-    lines = module.make_lines(*flat, N_CATEGORIES + 2, shape, rule, loo.destination_of(out, None))
+    lines = module.make_lines(module.Sums(*flat, N_CATEGORIES + 2), shape, rule, loo.destination_of(out))
     words = device.to_host(lines.words).reshape(N_CATEGORIES + 3, -1)
     return words.view(np.float64), exact_sums(data.rows.target, data.rows.codes, N_CATEGORIES + 2)
 

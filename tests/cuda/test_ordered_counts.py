@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 
 import cpu_fallback
-from cpu_fallback.row_numbers import Permutation
+from cpu_fallback.row_numbers import Permutation, RowOrder
 from cpu_fallback.types import Layout, Rows
 from gpu_encode import MEstimate
 from gpu_encode.fitting import fit
 from gpu_encode.fitting.tasks import EncodingTask
 from gpu_encode.formulas.encoding_rule import EncodingRule
-from gpu_encode.schemes.plans import RowOrder, upload
+from gpu_encode.schemes.plans import upload
 from gpu_encode.sums.category_sums import SumSpec
 from tests.cpu_fallback.test_row_encodings import OnlyKey
 from tests.cuda import orders
@@ -151,10 +151,10 @@ def test_more_categories_than_a_warp_has_room_for_go_the_other_way(device, monke
 
 def test_chunks_are_whole_groups_and_keep_all_warps_at_work():
     counts = import_module("gpu_encode.cuda.ordered_counts")
-    for n_places, n_cells in product([1, 127, 129, 1000, 10**6, 10**8, 2**32 - 1], [2, 6, 100, 500]):
-        chunks = counts.chunks_of(n_places, n_cells)
+    for n_ranks, n_cells in product([1, 127, 129, 1000, 10**6, 10**8, 2**32 - 1], [2, 6, 100, 500]):
+        chunks = counts.chunks_of(n_ranks, n_cells)
         assert chunks.size % counts.GROUP == chunks.early % counts.GROUP == 0
         last = chunks.n_early * chunks.early + (chunks.n_chunks - chunks.n_early - 1) * chunks.size
-        assert last < n_places <= last + chunks.size
-        assert chunks.n_chunks * n_cells <= max(n_places, n_cells)
+        assert last < n_ranks <= last + chunks.size
+        assert chunks.n_chunks * n_cells <= max(n_ranks, n_cells)
         assert 4 * counts.warps_of(n_cells) * n_cells <= import_module("gpu_encode.cuda.raw").table_bytes()

@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 
 import cpu_fallback
-from cpu_fallback.row_numbers import Permutation
+from cpu_fallback.row_numbers import Permutation, RowOrder
 from cpu_fallback.types import Layout, Rows
 from gpu_encode import MEstimate
 from gpu_encode.fitting import fit
 from gpu_encode.fitting.tasks import EncodingTask
 from gpu_encode.formulas.encoding_rule import EncodingRule
-from gpu_encode.schemes.plans import OrderedPlan, RowOrder, upload
+from gpu_encode.schemes.plans import OrderedPlan, upload
 from gpu_encode.sums import category_sums
 from gpu_encode.sums.category_sums import SumSpec
 from tests.bits import assert_same_bits
@@ -159,12 +159,12 @@ def test_several_orders(device, left_to_digits):
 def test_what_a_slab_keeps_is_a_small_part_of_all_rows(ops, monkeypatch):
     sums, raw = import_module("gpu_encode.cuda.ordered_sums"), import_module("gpu_encode.cuda.raw")
     monkeypatch.setattr(raw, "table_bytes", lambda: 227 << 10)
-    on_a_gpu = {"PLACES": 1 << 25, "SORTERS": 512, "SORTERS_OF_FEW": 256, "FEW_BUCKETS": 512, "SHIFTS": (8, 9)}
+    on_a_gpu = {"RANKS": 1 << 25, "SORTERS": 512, "SORTERS_OF_FEW": 256, "FEW_BUCKETS": 512, "SHIFTS": (8, 9)}
     for name, value in (on_a_gpu | {"MOST_BUCKETS": 4096, "MOST_WARPS": 4, "PIECES": 4096, "ROWS_A_LINE": 16}).items():
         monkeypatch.setattr(sums, name, value)
     for n_lines, words, squares in product([3, 4098, 10**6 + 2], sums.WORDS, [False, True]):
         pieces = sums.pieces_of(n_lines, words, squares)
         assert pieces.n_buckets << pieces.shift >= n_lines
         assert pieces.warps * pieces.bytes_of_warp <= 227 << 10
-        assert pieces.bytes_of(sums.PLACES) <= 8 * 10**8
+        assert pieces.bytes_of(sums.RANKS) <= 8 * 10**8
     assert sums.pieces_of(10**8, 5, True) is None

@@ -7,7 +7,7 @@ import pytest
 
 import cpu_fallback
 from cpu_fallback.row_numbers import FoldPattern
-from cpu_fallback.types import Layout, Rows
+from cpu_fallback.types import Rows, SumShape
 from tests.backends import memory
 
 pytestmark = pytest.mark.cuda
@@ -147,12 +147,10 @@ def test_every_source_of_keys_and_folds(counting, partition, monkeypatch, source
         given,
         None if classes is None else memory.to_device(classes),
         device_folds,
-        n_categories + 2,
-        n_folds,
-        n_classes,
+        (n_categories + 2, n_folds, n_classes),
         accumulators,
     )
-    expected = cpu_fallback.accumulate(Rows(codes, classes), n_categories, folds, n_folds, n_classes, Layout())
+    expected = cpu_fallback.accumulate(Rows(codes, classes), SumShape(n_categories, n_folds, n_classes), folds)
     assert np.array_equal(memory.to_host(accumulators), expected.ravel())
 
 

@@ -167,7 +167,7 @@ def count(monkeypatch):
     monkeypatch.setattr(ordered, "TILE", TILE)
     monkeypatch.setattr(ordered, "BYTES_A_ROW", 1 << 20)
     for name in ("order_tiles", "ordered_sums"):
-        monkeypatch.setattr(import_module(f"gpu_encode.cuda.{name}"), "PLACES", TILE)
+        monkeypatch.setattr(import_module(f"gpu_encode.cuda.{name}"), "RANKS", TILE)
     segments = import_module("gpu_encode.cuda.order_segments")
     monkeypatch.setattr(segments, "CHECKPOINT_BITS", 1)
     scans = import_module("gpu_encode.fitting.ordered")

@@ -9,7 +9,7 @@ import pytest
 import cpu_fallback
 from cpu_fallback import types
 from cpu_fallback.row_numbers import FoldPattern
-from cpu_fallback.types import Layout, Rows, Window
+from cpu_fallback.types import Layout, Rows, SumShape, Window
 from tests.backends import memory
 from tests.cpu_fallback.definitions import N_CATEGORIES, Drawn, carried, digit_window
 
@@ -143,7 +143,7 @@ def rows_of(kind, size, seed=0):
 
 
 def check(ops, drawn, folds):
-    arguments = (drawn.rows, N_CATEGORIES, folds, N_FOLDS, drawn.n_classes, drawn.layout)
+    arguments = (drawn.rows, SumShape(N_CATEGORIES, N_FOLDS, drawn.n_classes, drawn.layout), folds)
     accumulators = ops.accumulate(*arguments)
     expected = cpu_fallback.accumulate(*arguments)
     assert expected.any()
@@ -181,8 +181,10 @@ def test_views_that_begin_between_vectors(ops, sums, limits, launched, monkeypat
         for column, offset in zip(columns, offsets, strict=True)
     )
     folds = FoldPattern("random", N_FOLDS, seed=2, first_row=2**32 - 5)
-    expected = cpu_fallback.accumulate(drawn.rows, N_CATEGORIES, folds, N_FOLDS, 1, drawn.layout)
-    accumulators = sums.accumulate(Rows(codes, None, target, weight), N_CATEGORIES, folds, N_FOLDS, 1, drawn.layout)
+    expected = cpu_fallback.accumulate(drawn.rows, SumShape(N_CATEGORIES, N_FOLDS, 1, drawn.layout), folds)
+    accumulators = sums.accumulate(
+        Rows(codes, None, target, weight), SumShape(N_CATEGORIES, N_FOLDS, 1, drawn.layout), folds
+    )
     assert np.array_equal(memory.to_host(accumulators), expected)
 
 
@@ -197,11 +199,11 @@ def test_targets_of_32_bits_are_read_as_they_are(ops, sums, limits, launched, mo
     layout = Layout(*([] if weighted else [Window()]), *windows)
     drawn = replace(drawn, rows=replace(drawn.rows, target=narrow.astype(np.float64)), layout=layout)
     choose(sums, limits, monkeypatch, strategy, drawn)
-    expected = cpu_fallback.accumulate(drawn.rows, N_CATEGORIES, None, 1, 1, layout)
+    expected = cpu_fallback.accumulate(drawn.rows, SumShape(N_CATEGORIES, layout=layout))
     target = memory.to_device(np.concatenate([narrow[:offset], narrow]))[offset:]
     weight = None if drawn.rows.weight is None else memory.to_device(drawn.rows.weight)
     given = Rows(memory.to_device(drawn.rows.codes), None, target, weight)
-    found = memory.to_host(sums.accumulate(given, N_CATEGORIES, None, 1, 1, layout))
+    found = memory.to_host(sums.accumulate(given, SumShape(N_CATEGORIES, layout=layout)))
     assert np.array_equal(carried(found, layout), carried(expected, layout))
 
 
@@ -224,7 +226,7 @@ def test_words_of_a_table_hold_as_many_rows_as_a_block_adds(ops, sums, limits, l
     target = np.full(sums.MOST_ADDED + 5, -(2**32) + 1)
     layout = Layout(Window(), Window(0, 2, whole=False))
     rows = Rows(np.zeros(len(target), np.int32), None, target, np.ones(len(target), np.int64))
-    accumulators = ops.accumulate(rows, 1, None, 1, 1, layout)
+    accumulators = ops.accumulate(rows, SumShape(1, layout=layout))
     assert accumulators[0, 0, 0].tolist() == [len(target), int(target.sum()), 0]
     assert [name for name, _, _ in launched] == ["add_in_tables"]
 
@@ -273,7 +275,7 @@ def test_counts_are_counted_elsewhere(ops, sums, monkeypatch):
     seen = []
     monkeypatch.setattr(sums, "count", lambda *arguments: seen.append(arguments))
     drawn = rows_of("real", 20)
-    ops.accumulate(drawn.rows, N_CATEGORIES, None, N_FOLDS, 1, Layout())
+    ops.accumulate(drawn.rows, SumShape(N_CATEGORIES, N_FOLDS))
     assert len(seen) == 1
     assert len(seen[0][-1]) == (N_CATEGORIES + 2) * N_FOLDS
 

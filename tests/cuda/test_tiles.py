@@ -8,7 +8,7 @@ import pytest
 
 import cpu_fallback
 from cpu_fallback.row_numbers import FoldPattern
-from cpu_fallback.types import Layout, Rows
+from cpu_fallback.types import Rows, SumShape
 from tests.backends import memory
 
 pytestmark = [pytest.mark.cuda, pytest.mark.filterwarnings("ignore:overflow encountered:RuntimeWarning")]
@@ -54,8 +54,8 @@ def check_counts(counting, codes, classes, folds, n_folds, offsets=(0, 0), n_cla
     accumulators = memory.zeros((N_CATEGORIES + 2) * n_folds * n_classes, np.int64)
     there = view_on_device(codes, offsets[0]) if of is None else of
     labels = None if classes is None else view_on_device(classes, offsets[1])
-    counting.count(there, labels, folds, N_CATEGORIES + 2, n_folds, n_classes, accumulators)
-    expected = cpu_fallback.accumulate(Rows(codes, classes), N_CATEGORIES, folds, n_folds, n_classes, Layout())
+    counting.count(there, labels, folds, (N_CATEGORIES + 2, n_folds, n_classes), accumulators)
+    expected = cpu_fallback.accumulate(Rows(codes, classes), SumShape(N_CATEGORIES, n_folds, n_classes), folds)
     assert np.array_equal(memory.to_host(accumulators), expected.ravel())
 
 
@@ -119,8 +119,8 @@ def test_arrays_that_begin_between_vectors(counting, gathering, offsets, kind):
         on_host = memory.to_host(given) if kind == "given" else folds
         accumulators = memory.zeros((N_CATEGORIES + 2) * n_folds * 2, np.int64)
         there = view_on_device(codes, offsets[0]), view_on_device(classes, offsets[1])
-        counting.count(*there, folds, N_CATEGORIES + 2, n_folds, 2, accumulators)
-        expected = cpu_fallback.accumulate(Rows(codes, classes), N_CATEGORIES, on_host, n_folds, 2, Layout())
+        counting.count(*there, folds, (N_CATEGORIES + 2, n_folds, 2), accumulators)
+        expected = cpu_fallback.accumulate(Rows(codes, classes), SumShape(N_CATEGORIES, n_folds, 2), on_host)
         assert np.array_equal(memory.to_host(accumulators), expected.ravel())
         table = np.arange((N_CATEGORIES + 2) * n_folds, dtype=np.float32).reshape(-1, n_folds, 1)
         wanted, out = np.zeros((len(codes), 1), np.float32), memory.zeros(len(codes) + 3, np.float32)

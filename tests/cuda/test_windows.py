@@ -9,7 +9,7 @@ import pytest
 
 import cpu_fallback
 from cpu_fallback.row_numbers import FoldPattern, fold_array
-from cpu_fallback.types import Layout, Rows, Window
+from cpu_fallback.types import Layout, Rows, SumShape, Window
 from cpu_fallback.types import digit_window as window_of
 from tests.backends import memory
 from tests.cpu_fallback.definitions import N_CATEGORIES, Drawn, carried, sum_rows
@@ -53,7 +53,7 @@ def add(sums, windows, monkeypatch):
             sums, "engine", lambda: replace(kernels, run=record, threads=threads, blocks=2 * blocks * groups)
         )
         codes, target = (memory.to_device(part) for part in (drawn.rows.codes, drawn.rows.target))
-        found = sums.accumulate(Rows(codes, None, target), N_CATEGORIES, folds, n_folds, 1, drawn.layout)
+        found = sums.accumulate(Rows(codes, None, target), SumShape(N_CATEGORIES, n_folds, 1, drawn.layout), folds)
         assert [name for name, _ in launched] == ["add_in_windows"]
         assert launched.pop()[1] % groups == 0
         return memory.to_host(found)
@@ -75,7 +75,9 @@ def assert_exact(found, drawn, folds=None, n_folds=1):
     """Compare with the sums of fractions, and with the definition on arrays."""
     rows = replace(drawn.rows, target=widened(drawn.rows.target))
     numbers = None if folds is None else fold_array(folds, 0, len(rows))
-    expected = carried(cpu_fallback.accumulate(rows, N_CATEGORIES, folds, n_folds, 1, drawn.layout), drawn.layout)
+    expected = carried(
+        cpu_fallback.accumulate(rows, SumShape(N_CATEGORIES, n_folds, 1, drawn.layout), folds), drawn.layout
+    )
     assert np.array_equal(carried(found, drawn.layout), expected)
     if len(rows) < 1000:
         exact = sum_rows(replace(drawn, rows=rows), numbers, n_folds)
@@ -234,8 +236,8 @@ def test_no_categories(sums, dtype, size):
     target, codes = np.arange(size).astype(dtype), (np.arange(size) % 2 - 2).astype(np.int32)
     layout = Layout(Window(), Window(0, 2, whole=False), Window(0, 3, whole=False))
     rows = Rows(memory.to_device(codes), None, memory.to_device(target))
-    found = memory.to_host(sums.accumulate(rows, 0, None, 1, 1, layout))
-    expected = cpu_fallback.accumulate(Rows(codes, None, widened(target)), 0, None, 1, 1, layout)
+    found = memory.to_host(sums.accumulate(rows, SumShape(0, layout=layout)))
+    expected = cpu_fallback.accumulate(Rows(codes, None, widened(target)), SumShape(0, layout=layout))
     assert np.array_equal(carried(found, layout), carried(expected, layout))
 
 
@@ -247,7 +249,7 @@ def test_columns_that_begin_between_vectors(sums, first, dtype):
     layout = Layout(Window(), Window(0, 2, whole=False))
     given = Rows(memory.to_device(codes)[first:], None, memory.to_device(target)[first:])
     drawn = Drawn(Rows(codes[first:], None, target[first:]), layout, 1)
-    assert_exact(memory.to_host(sums.accumulate(given, N_CATEGORIES, None, 1, 1, layout)), drawn)
+    assert_exact(memory.to_host(sums.accumulate(given, SumShape(N_CATEGORIES, layout=layout))), drawn)
 
 
 @pytest.mark.parametrize(
@@ -295,7 +297,7 @@ def test_rows_with_weights_or_classes_are_added_otherwise(sums, windows):
         (Rows(codes, codes, None, target), Layout(Window())),
         (Rows(codes, None, target), replace(digits, count=Window(0, 2, whole=False))),
     ]:
-        job = sums.job_of(rows, None, (3, 1, 1, layout.width), layout, memory.zeros(3 * layout.width, np.int64))
+        job = sums.job_of(rows, None, SumShape(1, layout=layout), memory.zeros(3 * layout.width, np.int64))
         assert job.variant is None
         assert not windows.add(sums.engine(), job)
 

@@ -3,7 +3,7 @@
 import numpy as np
 
 from cpu_fallback.exact import Floats
-from cpu_fallback.types import Array, Carry, Codes, Layout, Rows, digit_window
+from cpu_fallback.types import Array, Carry, Codes, Layout, Rows, SumShape, digit_window
 from gpu_encode.seam.ops import host
 
 
@@ -18,7 +18,7 @@ def of_all(leaves: Codes, gradients: Floats, n_leaves: int, l2: float) -> Floats
     l2 : float
     """
     layout, ops = layout_of(gradients), host(len(gradients))
-    sums = ops.accumulate(Rows(leaves, None, gradients), n_leaves, None, 1, 1, layout)
+    sums = ops.accumulate(Rows(leaves, None, gradients), SumShape(n_leaves, layout=layout))
     return shrunk_means(sums[:-2, 0], layout, l2)
 
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from cpu_fallback.row_numbers import Permutation
-from cpu_fallback.types import Array
+from cpu_fallback.types import Array, Rows
 from gpu_encode.methods.factors.cells import Cells, Mode
 from gpu_encode.seam.ops import Ops
 
@@ -28,32 +28,26 @@ def descend_rows(
     lines = np.concatenate(factors)
     # Python's own loops give the same bits.
     descend = getattr(backend.fused, "descend_rows", descend_by_loops)
-    descend(
-        np.stack(cells.codes, axis=1),
-        rows,
-        cells.values,
-        np.ones(cells.n_rows) if cells.weight is None else cells.weight,
-        np.concatenate([[0], ends[:-1]]),
-        np.asarray(penalties, np.float64),
-        learning_rate,
-        lines,
-    )
+    weight = np.ones(cells.n_rows) if cells.weight is None else cells.weight
+    given = Rows(np.stack(cells.codes, axis=1), None, cells.values, weight)
+    first = np.concatenate([[0], ends[:-1]])
+    descend(given, rows, first, np.asarray(penalties, np.float64), learning_rate, lines)
     return np.split(lines, ends[:-1])
 
 
 def descend_by_loops(
-    codes: Array,
+    rows: Rows,
     order: Array,
-    values: Array,
-    weight: Array,
     first: Array,
     penalties: Array,
     learning_rate: float,
     factors: Array,
 ) -> None:
     """Do what `FusedOps.descend_rows` does, with the same bits, in Python's own numbers."""
-    lines, targets, weights = factors.tolist(), values.tolist(), weight.tolist()
-    numbers, steps, columns = (codes + first).tolist(), penalties.tolist(), range(len(first))
+    assert rows.target is not None
+    assert rows.weight is not None
+    lines, targets, weights = factors.tolist(), rows.target.tolist(), rows.weight.tolist()
+    numbers, steps, columns = (rows.codes + first).tolist(), penalties.tolist(), range(len(first))
     for row in order.tolist():
         held = [lines[number] for number in numbers[row]]
         predicted = 0.0

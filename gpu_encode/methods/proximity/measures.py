@@ -7,7 +7,7 @@ from typing import Self
 
 import numpy as np
 
-from cpu_fallback.types import Array, Layout, Rows, Window
+from cpu_fallback.types import Array, Layout, Rows, SumShape, Window
 from gpu_encode.encoders.codes import CodedRows
 from gpu_encode.seam.ops import Ops
 
@@ -97,5 +97,5 @@ def merge_rows(ops: Ops, codes: Sequence[Array], sizes: Sequence[int]) -> tuple[
 def sum_equal_rows(ops: Ops, merged: Array, n_distinct: int, values: Array) -> Array:
     """Sum integers (n, rows) of rows by merged row: (n_distinct, n)."""
     layout = Layout(Window(), Window())
-    sums = [ops.accumulate(Rows(merged, None, each), n_distinct, None, 1, 1, layout) for each in values]
+    sums = [ops.accumulate(Rows(merged, None, each), SumShape(n_distinct, layout=layout)) for each in values]
     return np.stack([each[:n_distinct, 0, 0, 1] for each in sums], axis=1)

@@ -5,7 +5,7 @@ from typing import ClassVar, Self
 
 import numpy as np
 
-from cpu_fallback.types import Array, Layout, Rows
+from cpu_fallback.types import Array, Rows, SumShape
 from gpu_encode.formulas.ordered_pairs import PairCounter
 from gpu_encode.methods.proximity.voting import Cases, Electorate
 from gpu_encode.methods.votes.squared_error import SquaredError
@@ -39,7 +39,7 @@ class Area:
             counters = [PairCounter(ops, classes == label, weight) for label in labels]
             return cls(electorate.leave_out(merged, measures[:, chosen]), counters)
         numbers, keys = ops.factorize(ops.combine(merged, classes, target.n_classes))
-        sums = ops.accumulate(Rows(numbers), len(keys), None, 1, 1, Layout())
+        sums = ops.accumulate(Rows(numbers), SumShape(len(keys)))
         keys = ops.to_device(keys)
         merged = keys // target.n_classes
         classes = (keys - merged * target.n_classes).astype(np.int32)

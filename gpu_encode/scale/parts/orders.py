@@ -8,7 +8,7 @@ import numpy as np
 
 from cpu_fallback.decay import blocks_of, weights_of
 from cpu_fallback.exact import Floats
-from cpu_fallback.row_numbers import Permutation
+from cpu_fallback.row_numbers import Order, Permutation
 from cpu_fallback.types import Array, Rows
 from gpu_encode.fitting.fit import FitContext
 from gpu_encode.fitting.ordered import AgeingScan, SegmentMeanDeltas, SequentialScan, Tile
@@ -16,7 +16,7 @@ from gpu_encode.fitting.tasks import EncodingTask, OutputColumns, make_room
 from gpu_encode.scale.parts.part import Part
 from gpu_encode.scale.parts.sums import begins_of, orders_of, prepare_part
 from gpu_encode.scale.parts.tables import EncodingTables
-from gpu_encode.schemes.plans import ByTime, Order, OrderedPlan
+from gpu_encode.schemes.plans import ByTime, OrderedPlan
 from gpu_encode.seam import ops
 from gpu_encode.seam.ops import host, tiles
 from gpu_encode.sums.category_sums import CategorySums

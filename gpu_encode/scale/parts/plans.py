@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from cpu_fallback.row_numbers import RowOrder
 from cpu_fallback.types import UNKNOWN, Array
 from gpu_encode.encoders.base import Encoder
 from gpu_encode.fitting.columns import Selection, column_keys
@@ -21,7 +22,6 @@ from gpu_encode.schemes.plans import (
     FoldPlan,
     OrderedPlan,
     Plan,
-    RowOrder,
     RowsAtHand,
     SplitPlan,
     all_rows,

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from cpu_fallback.row_numbers import Permutation
+from cpu_fallback.row_numbers import Order, Permutation, RowOrder
 from cpu_fallback.types import Array
 from gpu_encode.fitting.compatibility import check_mergeable_columns
 from gpu_encode.fitting.fit import FitContext, make_model, prepare
@@ -12,7 +12,7 @@ from gpu_encode.fitting.model import Model
 from gpu_encode.fitting.ordered import checkpoint_ranks, find_segments
 from gpu_encode.scale.parts.part import Part
 from gpu_encode.scale.parts.plans import EncodingPlan
-from gpu_encode.schemes.plans import ByTime, Order, OrderedPlan, RowOrder
+from gpu_encode.schemes.plans import ByTime, OrderedPlan
 from gpu_encode.seam.ops import host
 from gpu_encode.sums.category_sums import CategorySums, DigitSpan
 from gpu_encode.tables.categories.keys import CategoryIndex

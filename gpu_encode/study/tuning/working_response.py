@@ -14,7 +14,7 @@ import numpy as np
 
 from cpu_fallback.elementary import exp, log
 from cpu_fallback.exact import Floats, Integers
-from cpu_fallback.types import Array, Codes, Layout, Rows, Window
+from cpu_fallback.types import Array, Codes, Layout, Rows, SumShape, Window
 from gpu_encode.seam.ops import Ops
 
 INTEGER_SUMS = Layout(Window(), Window())
@@ -181,7 +181,7 @@ class WorkingResponse:
         """Sum h and h * z by category and fold: int64 (categories, folds, 2), with unknown and missing left out."""
         n_folds = 1 if folds is None else self.rows.n_folds
         rows = Rows(codes, None, self.response, self.information)
-        accumulators: Array = self.rows.ops.accumulate(rows, n_categories, folds, n_folds, 1, INTEGER_SUMS)
+        accumulators: Array = self.rows.ops.accumulate(rows, SumShape(n_categories, n_folds, 1, INTEGER_SUMS), folds)
         return accumulators[:-2, :, 0, :]
 
     @property
@@ -247,6 +247,6 @@ def sum_by_code(ops: Ops, values: Floats, codes: Codes, n_codes: int) -> Floats:
     peak = float(np.abs(values).max())
     bits = min(ROOM - len(values).bit_length() - int(np.frexp(peak)[1]), FINEST)
     rows = Rows(codes, None, fixed_point(values, bits))
-    sums = ops.accumulate(rows, n_codes, None, 1, 1, INTEGER_SUMS)
+    sums = ops.accumulate(rows, SumShape(n_codes, layout=INTEGER_SUMS))
     totals: Floats = ops.to_host(sums[:n_codes, 0, 0, 1]).astype(np.float64) * 2.0**-bits
     return totals

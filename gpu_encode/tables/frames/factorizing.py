@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from cpu_fallback.types import MISSING, UNKNOWN, Array, Layout, Rows
+from cpu_fallback.types import MISSING, UNKNOWN, Array, Rows, SumShape
 from gpu_encode.seam.ops import Ops, host, host_strings
 from gpu_encode.tables.categories import intervals, objects, strings
 from gpu_encode.tables.categories import values as typed
@@ -302,7 +302,7 @@ def _factorize_dictionary(column: Column, codes: Array, origin: Origin, ops: Ops
     """Tidy the dictionary of a column that has one: unused entries are dropped, repeated ones merged."""
     kept = np.arange(len(column.data))
     if not column.all_used:
-        kept = kept[ops.accumulate(Rows(codes), len(kept), None, 1, 1, Layout())[: len(kept), 0, 0, 0] != 0]
+        kept = kept[ops.accumulate(Rows(codes), SumShape(len(kept)))[: len(kept), 0, 0, 0] != 0]
     data, nulls = column.data, column.nulls
     if len(kept) < len(data):
         data = data[kept] if isinstance(data, np.ndarray) else data.take(pa.array(kept))

@@ -10,6 +10,7 @@ import pytest
 from sklearn.base import clone
 
 from cpu_fallback.row_numbers import Permutation, key_of
+from cpu_fallback.types import Rows
 from gpu_encode import FactorizationEncoder, KFold, LeaveOneOut, load
 from gpu_encode.methods.factors.cells import Cells, Mode, predict, round_for_sums
 from gpu_encode.methods.factors.descent import descend_by_loops, descend_rows, descend_together
@@ -171,12 +172,12 @@ def test_the_kernel_has_the_bits_of_the_loops(n_columns, components):
     sizes = np.array(SIZES[:n_columns])
     codes = np.stack([random.integers(0, size, 500) for size in sizes], axis=1).astype(np.int32)
     first = np.concatenate([[0], np.cumsum(sizes)[:-1]])
-    given = (codes, random.permutation(500), random.normal(size=500), random.random(500), first)
+    order, rows = random.permutation(500), Rows(codes, None, random.normal(size=500), random.random(500))
     lines = random.normal(1.0, 0.05, (int(sizes.sum()), components))
     by_loops, by_kernel = lines.copy(), lines.copy()
-    descend_by_loops(*given, np.array(PENALTIES[:n_columns]), 0.03, by_loops)
+    descend_by_loops(rows, order, first, np.array(PENALTIES[:n_columns]), 0.03, by_loops)
     with backend("compiled") as compiled:
-        compiled.fused.descend_rows(*given, np.array(PENALTIES[:n_columns]), 0.03, by_kernel)
+        compiled.fused.descend_rows(rows, order, first, np.array(PENALTIES[:n_columns]), 0.03, by_kernel)
     assert not np.array_equal(by_loops, lines)
     assert by_kernel.tobytes() == by_loops.tobytes()
 
