@@ -133,7 +133,7 @@ def take_cells(table: Array, first: int, length: int, block: Block) -> tuple[int
             to += np.uint64(1)
         block.cells[n] = cell
         n += np.uint64(any_row != 0)
-    return stop, np.int64(n)
+    return stop, np.int64(n)  # type: ignore[return-value]
 
 
 @stage
@@ -170,7 +170,7 @@ def round_block(block: Block, n: int) -> int:
     for i in range(n * block.values.shape[1]):
         rounded[i] = values[i]
         lost += np.int64(np.isinf(rounded[i]) & np.isfinite(values[i]))
-    return lost
+    return lost  # type: ignore[return-value]
 
 
 @stage
@@ -253,7 +253,7 @@ def encode_range(
         at = unknown + 2
         found.ends[key] = at
         look_up(keys, key, rows.folds, shape, cells, encodings, out[keys.first[key] : keys.first[key] + shape[1]])
-    return lost
+    return lost  # type: ignore[return-value]
 
 
 def encode_keys_by_fold(

@@ -23,6 +23,7 @@ from gpu_encode.fitting.compatibility import (
     check_same_statistic,
 )
 from gpu_encode.fitting.inputs import (
+    FEWEST_TOGETHER,
     Decided,
     Inputs,
     RowCategories,
@@ -360,16 +361,16 @@ def sum_rows(context: FitContext, plans: Sequence[Plan] | None = None) -> list[l
 
 def encode_rows(context: FitContext, plans: Sequence[Plan]) -> tuple[list[Array], list[list[CategorySums]]]:
     """Encode the training rows by the plan of each key: columns, then indicators; and the sums that new rows see."""
-    parameters, ops, n_outputs = context.parameters, context.rows.ops, 0
-    first: list[list[int]] = []
-    for tasks, plan in zip(context.unjoined, plans, strict=True):
-        first.append([])
-        for task in tasks:
-            first[-1].append(n_outputs)
-            n_outputs += task.n_outputs * n_columns(plan)
-    matrix = make_room(ops, context.rows.n_rows, n_outputs, parameters.dtype, context.targets)
+    parameters, ops = context.parameters, context.rows.ops
+    widths = [
+        [task.n_outputs * n_columns(plan) for task in tasks]
+        for tasks, plan in zip(context.unjoined, plans, strict=True)
+    ]
+    matrix = make_room(ops, context.rows.n_rows, sum(map(sum, widths)), parameters.dtype, context.targets)
     output = OutputColumns(matrix, parameters.indicators)
-    together = {} if parameters.indicators else encode_batches(context.unjoined, plans, first, matrix)
+    together: dict[tuple[int, int], Trained] = {}
+    if len(plans) >= FEWEST_TOGETHER and not parameters.indicators:
+        together = encode_batches(context.unjoined, plans, widths, matrix)
     totals: dict[Any, Moments | None] = {}
     sums: list[list[CategorySums]] = []
     blind = BlindRows(context.rows.n_rows, {}, set())
@@ -377,10 +378,9 @@ def encode_rows(context: FitContext, plans: Sequence[Plan]) -> tuple[list[Array]
         sums.append([])
         for number, task in enumerate(tasks):
             rule, is_first = task.rule, number == context.rules[entry].statistic.first_target
-            out = output.next(task.n_outputs * n_columns(plan))
-            if (entry, number) in together:
-                done = together[entry, number]
-            else:
+            out = output.next(widths[entry][number])
+            done = together.get((entry, number))
+            if done is None:
                 # Of keys that need the same, moments of all rows are those of the first.
                 alike = id(plan), number, rule.needs, ops.fused is None or rule.describe_fused() is None
                 want_unseen = is_first and "unseen" in parameters.indicators

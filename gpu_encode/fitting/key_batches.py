@@ -29,33 +29,34 @@ class BatchKey(NamedTuple):
     first: int
 
 
-def joins_batch(task: EncodingTask, plan: Plan) -> bool:
-    """Say whether a key can be encoded together with others: rows of weight one, a class target, folds, no levels."""
+def joins_batch(task: EncodingTask, plan: FoldPlan) -> bool:
+    """Say whether a key can be encoded together with others: rows of weight one, a class target, no levels."""
     key, rule, spec = task.key, task.rule, task.spec
-    if not isinstance(plan, FoldPlan) or plan.blow_up or plan.blind or plan.ageing is not None:
+    if plan.blow_up or plan.blind or plan.ageing is not None:
         return False
     if not spec.classification or task.rows.weight is not None or rule.needs.distribution or not len(task.rows):
         return False
     if key.given or key.entry.rule is not None or key.entry.above or rule.describe_fused() is None:
         return False
-    return len(task.rows) <= CARRY_AFTER and spec.layout.count.whole and task.sums is None
+    few_rows = len(task.rows) <= CARRY_AFTER and spec.layout.count.whole and task.sums is None
+    return few_rows and cells_of(task, plan.n_folds) > 0
 
 
-def cells_of(task: EncodingTask, plan: FoldPlan) -> int:
+def cells_of(task: EncodingTask, n_folds: int) -> int:
     """Count the cells of a key; 0 where they are too many to look through all of them."""
     sizes = [len(vocabulary) + 1 for vocabulary in task.key.vocabularies]
     if len(sizes) > 1 and not isinstance(task.rows.codes, JointCodes):
         return 0
     n_cells = prod(sizes)
-    within = plan.n_folds * task.n_classes
+    within = n_folds * task.n_classes
     few = n_cells <= max(CELLS_PER_ROW * len(task.rows), FEW_CELLS)
     return n_cells if few and within <= MOST_WITHIN and n_cells * within < MOST_COUNTS else 0
 
 
 def encode_batches(
-    tasks: Sequence[Sequence[EncodingTask]], plans: Sequence[Plan], first: Sequence[Sequence[int]], matrix: Array
+    tasks: Sequence[Sequence[EncodingTask]], plans: Sequence[Plan], widths: Sequence[Sequence[int]], matrix: Array
 ) -> dict[tuple[int, int], Trained]:
-    """Encode together what keys have in common, and leave the others out.
+    """Encode together the keys that have plan, target and rule in common, and leave out the others.
 
     Parameters
     ----------
@@ -63,25 +64,27 @@ def encode_batches(
         tasks[key][target].
     plans : list of Plan
         One a key.
-    first : list of list of int
-        First column of the encodings of each task.
+    widths : list of list of int
+        Columns of the encodings of each task.
     matrix : float array (rows, columns)
-        Filled in part.
+        Filled where keys are encoded together.
 
     Returns
     -------
     dict
         What training gives, by the numbers of key and target.
     """
-    batches: dict[tuple[int, int, int], list[BatchKey]] = {}
+    batches: dict[tuple[int, int, int], tuple[FoldPlan, list[BatchKey]]] = {}
+    column = 0
     for entry, (of_key, plan) in enumerate(zip(tasks, plans, strict=True)):
         for number, task in enumerate(of_key):
-            if joins_batch(task, plan) and cells_of(task, plan):
-                alike = batches.setdefault((id(plan), number, id(task.rule)), [])
-                alike.append(BatchKey(entry, task, first[entry][number]))
+            if isinstance(plan, FoldPlan) and joins_batch(task, plan):
+                alike = batches.setdefault((id(plan), number, id(task.rule)), (plan, []))
+                alike[1].append(BatchKey(entry, task, column))
+            column += widths[entry][number]
     found = {}
-    for (_, number, _), keys in batches.items():
-        trained = encode_batch(keys, plans[keys[0].entry], matrix)
+    for (_, number, _), (shared, keys) in batches.items():
+        trained = encode_batch(keys, shared, matrix)
         found.update({(key.entry, number): done for key, done in zip(keys, trained, strict=False)})
     return found
 
@@ -100,6 +103,7 @@ def encode_batch(keys: Sequence[BatchKey], plan: FoldPlan, matrix: Array) -> lis
     sums = CategorySums.measure(ops, task.rows.with_codes(one_key), shape, task.spec, plan.folds)
     everything = SeenSums(sums, plan.visibility, task.rule, ops)
     total = everything.total()
+    assert task.rows.classes is not None
     folded = FoldedClasses(task.rows.classes, task.n_classes, plan.folds, plan.visibility, plan.new_rows[0])
     out = KeyEncodings(matrix.T, [key.first for key in keys])
     counted, lost = ops.fused.encode_keys_by_fold(number_columns(keys), folded, rule, everything.population(total), out)

@@ -333,7 +333,9 @@ class FusedOps(Protocol):
 class DeferredCopy(Protocol):
     """The copy of an array on the host, which a GPU holds until somebody asks for it."""
 
-    shape: tuple[int, ...]
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Extents of the array."""
 
     def on_device(self) -> Array | None:
         """Give the array, where the current GPU still holds it."""

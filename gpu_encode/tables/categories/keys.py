@@ -171,8 +171,9 @@ class CategoryIndex:
             codes[...] = MISSING
             put(codes, np.flatnonzero(present), dense)
         elif later and not entry.above:
-            codes = JointCodes(entry.columns, columns, vocabularies, ops, joined)
-            tuples = LaterTuples([len(words) for words in vocabularies], codes.find)
+            later_codes = JointCodes(entry.columns, columns, vocabularies, ops, joined)
+            tuples = LaterTuples([len(words) for words in vocabularies], later_codes.find)
+            return cls(entry, vocabularies, tuples), later_codes  # type: ignore[return-value]
         else:
             codes, tuples = join_columns(entry.columns, columns, vocabularies, ops, {} if joined is None else joined)
         return cls(entry, vocabularies, tuples), codes
