@@ -5,6 +5,7 @@ any order of addition.  Tables per category have two rows more than categories, 
 negative code counts from the end.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -145,6 +146,77 @@ class Rows:
     def with_codes(self, codes: Array) -> "Rows":
         """Give the same rows under another key."""
         return Rows(codes, self.classes, self.target, self.weight)
+
+
+class KeyColumns(NamedTuple):
+    """Keys of columns of codes: the cell of a row is the mixed-radix number of its codes in the key's columns.
+
+    Parameters
+    ----------
+    codes : uint8 or int32 array (columns, rows)
+        Not negative; a missing value is the last code of its column.
+    sizes : list of int
+        Codes of each column, the missing one among them.
+    members : list of tuple of int
+        Columns of each key.
+    n_cells : list of int
+        Cells of each key, the product of its columns' sizes.
+    """
+
+    codes: Array
+    sizes: Sequence[int]
+    members: Sequence[tuple[int, ...]]
+    n_cells: Sequence[int]
+
+
+class FoldedClasses(NamedTuple):
+    """Class and fold of each row, and who sees which fold.
+
+    Parameters
+    ----------
+    classes : int32 array (rows,)
+    n_classes : int
+    folds : FoldPattern or int32 array or None
+    visibility : int64 array (views, folds)
+        1 where rows of a fold, or of a view, see rows of another one.
+    new_rows : int64 array (folds,)
+        1 for the folds that new rows see.
+    """
+
+    classes: Array
+    n_classes: int
+    folds: Folds
+    visibility: Array
+    new_rows: Array
+
+
+class KeyEncodings(NamedTuple):
+    """Where the encodings of many keys are written.
+
+    Parameters
+    ----------
+    values : float array (outputs, rows)
+    first : list of int
+        Line of the first output of each key.
+    """
+
+    values: Array
+    first: Sequence[int]
+
+
+class KeyCounts(NamedTuple):
+    """Categories of a key, and how many rows of each class new rows see.
+
+    Parameters
+    ----------
+    cells : uint32 array (categories,)
+        Cells that any row has, sorted.
+    counts : int32 array (categories + 2, classes)
+        The last two lines are of unknown and of missing values.
+    """
+
+    cells: Array
+    counts: Array
 
 
 class SumShape(NamedTuple):

@@ -67,8 +67,16 @@ def calls() -> Iterator[Call]:
     yield from chain.from_iterable(
         import_module(f"gpu_encode.{guest}.warm_up").calls(keys, targets[0]) for guest in GUESTS
     )
+    yield from many_keys(targets[0])
     codes = np.zeros((2, 3), np.int32)
     yield partial(load(COMPILED).sum_agreements, codes, codes, np.ones((3, 1), np.int64))
+
+
+def many_keys(y: Any) -> Iterator[Call]:
+    """Give calls that encode many keys together, of columns whose codes take one byte, or four."""
+    tables = [np.column_stack([np.arange(N_ROWS) % (size - number) for number in range(8)]) for size in (100, N_ROWS)]
+    encoders = [TargetEncoder(dtype=dtype) for dtype in ("float64", "float32")]
+    yield from (partial(fit_and_encode, encoder, table, y) for encoder, table in product(encoders, tables))
 
 
 def fit_and_encode(encoder: Any, table: Any, y: Any = None, weight: Any = None) -> None:

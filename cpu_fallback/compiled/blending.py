@@ -100,7 +100,7 @@ def seen_of_two(accumulators: Array, at: np.uint64, view: int, kind: int, none: 
     return none - accumulators[own], one - accumulators[own + np.uint64(1)]
 
 
-@kernel
+@counting
 def blend_binary(
     accumulators: Array,
     views: Views,
@@ -144,7 +144,7 @@ def blend_binary(
     return True
 
 
-@kernel
+@counting
 def blend_counts(
     accumulators: Array,
     n_classes: int,
@@ -301,7 +301,7 @@ def settle_block(block: CountBlock, n: int, m: float, least: float, around: Arou
                 values[k] = settle_count(block.own[k], block.seen[k], around.exact, at, view, m)
 
 
-@kernel
+@counting
 def estimate_counts(
     accumulators: Array,
     n_classes: int,

@@ -195,7 +195,8 @@ def select(frame: Frame | Pieces, columns: Any, hierarchy: Any, scheme_columns: 
 
 def read_columns(frame: Frame | Pieces, columns: Any) -> list[tuple[int, ...]]:
     """Read the list of columns and joint keys."""
-    groups: list[tuple[int, ...]] = []
+    # In the order given; a list would be looked through for each of many keys.
+    groups: dict[tuple[int, ...], None] = {}
     for column in columns if isinstance(columns, list) else list_columns(frame, columns):
         members = column if isinstance(column, tuple) else (column,)
         group = tuple(locate(frame, member, "columns:") for member in members)
@@ -203,8 +204,8 @@ def read_columns(frame: Frame | Pieces, columns: Any) -> list[tuple[int, ...]]:
             raise ValueError(f"The joint key {column!r} must name different columns, at least one.")
         if group in groups:
             raise ValueError(f"columns lists {column!r} twice.")
-        groups.append(group)
-    return groups
+        groups[group] = None
+    return list(groups)
 
 
 def read_hierarchy(frame: Frame | Pieces, hierarchy: Any) -> "dict[tuple[int, ...], tuple[int, ...] | Derived]":

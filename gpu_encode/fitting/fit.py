@@ -12,6 +12,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from cpu_fallback.cached import cached_property
 from cpu_fallback.row_numbers import Permutation
 from cpu_fallback.types import Array, Rows, SumShape
 from gpu_encode.fitting.columns import ColumnMap, Selection, column_keys, locate, locate_columns, map_columns, select
@@ -22,6 +23,7 @@ from gpu_encode.fitting.compatibility import (
     check_same_statistic,
 )
 from gpu_encode.fitting.inputs import (
+    FEWEST_TOGETHER,
     Decided,
     Inputs,
     RowCategories,
@@ -32,6 +34,7 @@ from gpu_encode.fitting.inputs import (
     read_rows,
     read_summed,
 )
+from gpu_encode.fitting.key_batches import encode_batches
 from gpu_encode.fitting.leave_one_out import leave_one_out
 from gpu_encode.fitting.model import Model, TargetInfo
 from gpu_encode.fitting.ordered import ordered, ordered_by_age
@@ -41,6 +44,7 @@ from gpu_encode.fitting.tasks import (
     Elapsed,
     EncodingTask,
     OutputColumns,
+    Trained,
     look_up,
     make_room,
     missing_rows,
@@ -89,8 +93,8 @@ class FitContext:
         One for each key.
     rules : list of EncodingRule
         One for each key.
-    tasks : list of list of EncodingTask
-        tasks[key][target].
+    unjoined : list of list of EncodingTask
+        unjoined[key][target]; the rows' codes of joint keys may be `JointCodes`.
     columns : ColumnMap
         Columns of the table, by their positions at fit.
     """
@@ -101,8 +105,13 @@ class FitContext:
     targets: list[Target]
     categories: list[RowCategories]
     rules: list[EncodingRule]
-    tasks: list[list[EncodingTask]]
+    unjoined: list[list[EncodingTask]]
     columns: ColumnMap
+
+    @cached_property
+    def tasks(self) -> list[list[EncodingTask]]:
+        """What is computed of each key and target, of rows whose codes are known: tasks[key][target]."""
+        return [[task.joined() for task in of_key] for of_key in self.unjoined]
 
     @property
     def keys(self) -> list[CategoryIndex]:
@@ -352,29 +361,35 @@ def sum_rows(context: FitContext, plans: Sequence[Plan] | None = None) -> list[l
 
 def encode_rows(context: FitContext, plans: Sequence[Plan]) -> tuple[list[Array], list[list[CategorySums]]]:
     """Encode the training rows by the plan of each key: columns, then indicators; and the sums that new rows see."""
-    parameters, ops, n_outputs = context.parameters, context.rows.ops, 0
-    for tasks, plan in zip(context.tasks, plans, strict=True):
-        for task in tasks:
-            n_outputs += task.n_outputs * n_columns(plan)
-    matrix = make_room(ops, context.rows.n_rows, n_outputs, parameters.dtype, context.targets)
+    parameters, ops = context.parameters, context.rows.ops
+    widths = [
+        [task.n_outputs * n_columns(plan) for task in tasks]
+        for tasks, plan in zip(context.unjoined, plans, strict=True)
+    ]
+    matrix = make_room(ops, context.rows.n_rows, sum(map(sum, widths)), parameters.dtype, context.targets)
     output = OutputColumns(matrix, parameters.indicators)
+    together: dict[tuple[int, int], Trained] = {}
+    if len(plans) >= FEWEST_TOGETHER and not parameters.indicators:
+        together = encode_batches(context.unjoined, plans, widths, matrix)
     totals: dict[Any, Moments | None] = {}
     sums: list[list[CategorySums]] = []
     blind = BlindRows(context.rows.n_rows, {}, set())
-    for entry, (tasks, plan) in enumerate(zip(context.tasks, plans, strict=True)):
+    for entry, (tasks, plan) in enumerate(zip(context.unjoined, plans, strict=True)):
         sums.append([])
         for number, task in enumerate(tasks):
-            rule, first = task.rule, number == context.rules[entry].statistic.first_target
-            out = output.next(task.n_outputs * n_columns(plan))
-            # Of keys that need the same, moments of all rows are those of the first.
-            alike = id(plan), number, rule.needs, ops.fused is None or rule.describe_fused() is None
-            want_unseen = first and "unseen" in parameters.indicators
-            done = train(task, plan, out, want_unseen, totals.get(alike))
-            totals[alike] = done.total
+            rule, is_first = task.rule, number == context.rules[entry].statistic.first_target
+            out = output.next(widths[entry][number])
+            done = together.get((entry, number))
+            if done is None:
+                # Of keys that need the same, moments of all rows are those of the first.
+                alike = id(plan), number, rule.needs, ops.fused is None or rule.describe_fused() is None
+                want_unseen = is_first and "unseen" in parameters.indicators
+                done = train(task.joined(), plan, out, want_unseen, totals.get(alike))
+                totals[alike] = done.total
             if not done.all_see:
                 blind.note(plan, rule, out)
             sums[-1].append(done.statistics)
-            if first and parameters.indicators:
+            if is_first and parameters.indicators:
                 key, codes = context.categories[entry].key, context.categories[entry].codes
                 as_category = parameters.missing == "category"
                 missing = partial(missing_rows, key, codes, context.columns, ops, as_category)
@@ -438,28 +453,6 @@ def sum_for_new_rows(task: EncodingTask, plan: Plan) -> CategorySums:
     if isinstance(plan, FoldPlan) and (plan.blow_up or not plan.new_rows.all() or plan.ageing is not None):
         return see_new_rows(sum_by_fold(task, plan), plan, task.ops)
     return task.measure(None, 1)
-
-
-@dataclass(frozen=True)
-class Trained:
-    """What training gives beside the encodings of the rows.
-
-    Parameters
-    ----------
-    statistics : CategorySums
-        What new rows see.
-    unseen : bool array (rows,) or None
-        Rows that see no row of their category; None unless asked for.
-    all_see : bool
-        Whether it is known that every row sees some rows.
-    total : Moments, optional
-        All rows that each fold sees, for the next key of the same target; None where the plan has no folds.
-    """
-
-    statistics: CategorySums
-    unseen: Array | None
-    all_see: bool = False
-    total: Moments | None = None
 
 
 def train(task: EncodingTask, plan: Plan, out: Array, want_unseen: bool, total: Moments | None = None) -> Trained:

@@ -34,6 +34,8 @@ from gpu_encode.words.notices import warn
 
 # Every whole number up to it is a float64.
 MOST_EXACT = 1 << 53
+# So many keys may be encoded together, from the codes of their columns.
+FEWEST_TOGETHER = 8
 
 
 class Inputs:
@@ -591,6 +593,7 @@ def read_categories(
     by_type = sums_alone and not statistic.needs.sums and parameters.missing != "error"
     no_sums = None if statistic.needs.sums else CategorySums.of_nothing()
     columns, read = map_columns(rows.frame).remember(entries), []
+    later = len(entries) >= FEWEST_TOGETHER and not sums_alone and device_of(ops) == "cpu"
     for entry, given, rule in zip(entries, given_categories(parameters.categories, entries), rules, strict=True):
         categories, missing = None, rule.missing
         if given is not None:
@@ -604,8 +607,8 @@ def read_categories(
         if categories is None and device_of(ops) == "cuda":
             categories = index_whole_numbers(entry, columns, ops, no_sums)
         if categories is None:
-            key, codes = CategoryIndex.fit(entry, columns, ops, missing == "category", columns.joined)
-            categories = RowCategories(key, codes, no_sums)
+            given_as = entry, columns, ops, missing == "category", columns.joined, later and missing != "error"
+            categories = RowCategories(*CategoryIndex.fit(*given_as), no_sums)
         # A hierarchy whose rule does not fit the values is refused here, before anything is kept.
         _ = categories.key.levels
         if missing == "error" and not isinstance(categories.found, UnwrittenCodes):

@@ -406,22 +406,27 @@ class Parameters:
         least, infrequent = float(self.min_count), self.infrequent
         scale = tuple(self.scale) if isinstance(self.scale, list) else self.scale
         # Of those that others are counted against, a missing value is a category.
-        missing = [self.missing] * (len(selection.entries) - selection.others) + ["category"] * selection.others
-        each = zip(self.of_each_key(selection, frame), missing, strict=True)
-        return [
-            EncodingRule(
-                own.statistic.of_key(entry),
-                own.prior,
-                own.encoding_of_unknown,
-                missing,
-                least,
-                infrequent,
-                scale,
-                isinstance(own.handle_unknown, str) and own.handle_unknown == "error",
-                self.dropped_label,
-            )
-            for entry, (own, missing) in enumerate(each)
-        ]
+        policies = [self.missing] * (len(selection.entries) - selection.others) + ["category"] * selection.others
+        rules: list[EncodingRule] = []
+        # Keys that are encoded alike have one rule.
+        made: dict[tuple[int, int, str], EncodingRule] = {}
+        for entry, (own, missing) in enumerate(zip(self.of_each_key(selection, frame), policies, strict=True)):
+            statistic = own.statistic.of_key(entry)
+            alike = id(own), id(statistic), missing
+            if alike not in made:
+                made[alike] = EncodingRule(
+                    statistic,
+                    own.prior,
+                    own.encoding_of_unknown,
+                    missing,
+                    least,
+                    infrequent,
+                    scale,
+                    isinstance(own.handle_unknown, str) and own.handle_unknown == "error",
+                    self.dropped_label,
+                )
+            rules.append(made[alike])
+        return rules
 
     @property
     def dropped_label(self) -> Any:

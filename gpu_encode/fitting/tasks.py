@@ -25,7 +25,7 @@ from gpu_encode.sums.distributions import Distribution
 from gpu_encode.sums.moments import Moments
 from gpu_encode.sums.targets import MANY_CLASSES, backend_for, check_room
 from gpu_encode.tables.categories.hierarchy import Level
-from gpu_encode.tables.categories.keys import CategoryIndex, Columns, all_present
+from gpu_encode.tables.categories.keys import CategoryIndex, Columns, JointCodes, all_present
 from gpu_encode.tables.categories.vocabulary import FactorizedColumn, Vocabulary
 from gpu_encode.words.notices import warn
 
@@ -80,6 +80,11 @@ class EncodingTask:
         assert self.vocabulary is not None
         return FactorizedColumn(self.rows.target, self.vocabulary)
 
+    def joined(self) -> "EncodingTask":
+        """Give the task with the code of each row, where the columns of its key are not joined yet."""
+        codes = self.rows.codes
+        return replace(self, rows=self.rows.with_codes(codes.written)) if isinstance(codes, JointCodes) else self
+
     def weighed(self, factors: Array | None) -> "EncodingTask":
         """Give the task with the weight of each row times a factor; the same where there are none."""
         if factors is None:
@@ -125,6 +130,28 @@ class EncodingTask:
             of_row = np.append(level.of_leaf, [UNKNOWN, MISSING]).astype(np.int32)
             levels.append(LevelCodes(level.n, level, self.ops.to_device(of_row)))
         return [*levels, LevelCodes(self.key.n_categories)]
+
+
+@dataclass(frozen=True)
+class Trained:
+    """What training gives beside the encodings of the rows.
+
+    Parameters
+    ----------
+    statistics : CategorySums
+        What new rows see.
+    unseen : bool array (rows,) or None
+        Rows that see no row of their category; None unless asked for.
+    all_see : bool
+        Whether it is known that every row sees some rows.
+    total : Moments, optional
+        All rows that each fold sees, for the next key of the same target; None where the plan has no folds.
+    """
+
+    statistics: CategorySums
+    unseen: Array | None
+    all_see: bool = False
+    total: Moments | None = None
 
 
 @dataclass(frozen=True)

@@ -288,15 +288,19 @@ class SeenSums(NamedTuple):
         rule, ops = self.rule, self.ops
         if ops.fused is None or (blend := rule.describe_fused()) is None:
             return None
-        prior = rule.find_prior(total, None)
-        variance = total.variance if rule.needs.squares else Scaled(prior[:0], np.zeros_like(prior[:0], np.int64))
-        exact = exact_prior(rule.context(ops, total), prior) if rule.needs.digits else None
-        population = PopulationMoments(prior, variance.fraction, variance.exponent, exact)
         visibility = LESS_ONE_ROW if less_one else self.visibility
         fused_rule = FusedRule(blend, True, 0.0, rule.describe_missing())
-        given = self.sums.accumulators, self.sums.spec.layout, visibility, fused_rule, population, dtype
+        given = self.sums.accumulators, self.sums.spec.layout, visibility, fused_rule, self.population(total), dtype
         encoded = ops.fused.encode_categories(*given)
         return None if encoded is None else EncodingTable(*encoded)
+
+    def population(self, total: Moments) -> PopulationMoments:
+        """Describe what each view sees of all rows to a backend that computes encodings in one pass."""
+        rule = self.rule
+        prior = rule.find_prior(total, None)
+        variance = total.variance if rule.needs.squares else Scaled(prior[:0], np.zeros_like(prior[:0], np.int64))
+        exact = exact_prior(rule.context(self.ops, total), prior) if rule.needs.digits else None
+        return PopulationMoments(prior, variance.fraction, variance.exponent, exact)
 
     def split_infrequent(self, total: Moments, leaf: Moments) -> tuple[Moments, Mask, Mask | None]:
         """Give what is seen of each category, which of them count, and which are infrequent, if any may be.

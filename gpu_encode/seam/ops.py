@@ -17,7 +17,20 @@ from cpu_fallback.fused_rules import FusedRule, PopulationMoments, RowEncodings,
 from cpu_fallback.memory import Order
 from cpu_fallback.row_numbers import FoldPattern, Permutation, TimeOrder
 from cpu_fallback.row_numbers import Order as RowOrders
-from cpu_fallback.types import MISSING, Array, Carry, Folds, Layout, Rows, SumsByNumber, SumShape
+from cpu_fallback.types import (
+    MISSING,
+    Array,
+    Carry,
+    FoldedClasses,
+    Folds,
+    KeyColumns,
+    KeyCounts,
+    KeyEncodings,
+    Layout,
+    Rows,
+    SumsByNumber,
+    SumShape,
+)
 from gpu_encode.seam import compilation, devices
 from gpu_encode.seam.loading import LOADING
 from gpu_encode.words.errors.parameters import check_option
@@ -160,6 +173,21 @@ class FusedOps(Protocol):
         expressions that stand in for them where a backend has none: `encoding_rule.SeenSums.table`,
     `leave_one_out.Evaluation` and `fitting.ordered.SequentialScan`.
     """
+
+    def encode_keys_by_fold(
+        self,
+        keys: KeyColumns,
+        rows: FoldedClasses,
+        rule: FusedRule,
+        population: PopulationMoments,
+        out: KeyEncodings,
+        /,
+    ) -> tuple[list[KeyCounts], int]:
+        """Write the training encodings of many keys by fold, and count the rows that new rows see of each.
+
+        Its definition is `encode_categories` and `gather` for one key after the other.  The number says how many
+        encodings the type of `out` cannot hold.
+        """
 
     def number_in_order(self, values: Array, /) -> tuple[Array, Array]:
         """Give the code (int32) of each whole number, counted as they are first seen, and the first row of each."""
@@ -305,7 +333,9 @@ class FusedOps(Protocol):
 class DeferredCopy(Protocol):
     """The copy of an array on the host, which a GPU holds until somebody asks for it."""
 
-    shape: tuple[int, ...]
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Extents of the array."""
 
     def on_device(self) -> Array | None:
         """Give the array, where the current GPU still holds it."""

@@ -283,10 +283,19 @@ class DeferredSums(CategorySums):
     @classmethod
     def of(cls, sums: CategorySums) -> Self:
         """Leave sums where they are."""
+        copy = devices.cuda().defer_copy(sums.accumulators)
+        return cls.later(copy, sums.spec, sums.added, sums.distribution)
+
+    @classmethod
+    def later(cls, copy: "DeferredCopy", spec: SumSpec, added: int, distribution: "Distribution | None" = None) -> Self:
+        """Give sums whose accumulators are those of a copy that is still to be made."""
         made = object.__new__(cls)
-        kept = {name: value for name, value in vars(sums).items() if name != "accumulators"}
-        vars(made).update(kept, _copy=devices.cuda().defer_copy(sums.accumulators))
+        vars(made).update(_copy=copy, spec=spec, added=added, distribution=distribution)
         return made
+
+    def kept(self, ops: Ops) -> CategorySums:  # noqa: ARG002 - they are deferred already
+        """Give the sums as models keep them."""
+        return self
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -307,6 +316,31 @@ class DeferredSums(CategorySums):
 
     def __reduce__(self) -> tuple[Any, ...]:
         return CategorySums, (self.accumulators, self.spec, self.added, self.distribution)
+
+
+@dataclass(frozen=True, eq=False)
+class NarrowCounts:
+    """Counts in int32, which are widened when somebody asks for sums.
+
+    Parameters
+    ----------
+    counts : int32 array (categories + 2, classes)
+    """
+
+    counts: NDArray[np.int32]
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Extents of the sums: (categories + 2, 1, classes, 1)."""
+        return len(self.counts), 1, self.counts.shape[1], 1
+
+    def on_device(self) -> None:
+        """Give nothing: no GPU holds them."""
+
+    @property
+    def on_host(self) -> Integers:
+        """The sums."""
+        return self.counts.astype(np.int64).reshape(self.shape)
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from tests.architecture.call_path import calls, file_of, functions_of
 LIMITS = {
     "fit_transform": (32, 330),
     "transform": (15, 100),
-    "OneHotEncoder": (34, 230),
+    "OneHotEncoder": (34, 231),
     "encode_dataset": (51, 730),
 }
 

@@ -1,14 +1,14 @@
 """Columns become one code a row: single columns, joint keys of several columns, and hierarchies above them."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, fields, replace
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cpu_fallback.cached import cached_property
-from cpu_fallback.types import MISSING, UNKNOWN, Array, Codes
+from cpu_fallback.types import MISSING, UNKNOWN, Array, Codes, UnwrittenCodes
 from gpu_encode.seam import devices
 from gpu_encode.seam.ops import Ops, put, through
 from gpu_encode.tables.categories.hierarchy import (
@@ -67,9 +67,9 @@ class Tuples:
         """Number of combinations."""
         return len(self._prefixes[-1] if self._members is None else self._members)  # type: ignore[index]
 
-    def __getstate__(self) -> dict[str, Any]:
+    def __reduce__(self) -> tuple[Any, ...]:
         # Always as members, whichever form is known: equal combinations leave the process as equal bytes.
-        return {"sizes": self.sizes, "_members": self.members, "_prefixes": None}
+        return Tuples, (self.sizes, self.members)
 
     @property
     def members(self) -> Codes:
@@ -138,6 +138,10 @@ class CategoryIndex:
     given: bool = False
     labels: list[Vocabulary] | None = None
 
+    def __getstate__(self) -> dict[str, Any]:
+        # Without what was computed of them when somebody asked: equal categories leave the process as equal bytes.
+        return {field.name: getattr(self, field.name) for field in fields(self)}
+
     @classmethod
     def fit(
         cls,
@@ -146,10 +150,12 @@ class CategoryIndex:
         ops: Ops,
         missing_is_category: bool,
         joined: "dict[tuple[Any, ...], Joined] | None" = None,
+        later: bool = False,
     ) -> "tuple[CategoryIndex, Codes]":
         """Learn the categories of a key; gives them and each row's code.
 
         `joined` keeps the first columns that several keys share, already joined; each key then joins its last column.
+        With `later` the columns of a joint key are joined when somebody asks for its codes or categories.
         """
         if len(entry.columns) == 1:
             codes, vocabulary, complete = frame.keys(entry.members[0], ops)
@@ -164,6 +170,10 @@ class CategoryIndex:
             codes = ops.empty((frame.n_rows,), np.int32)
             codes[...] = MISSING
             put(codes, np.flatnonzero(present), dense)
+        elif later and not entry.above:
+            later_codes = JointCodes(entry.columns, columns, vocabularies, ops, joined)
+            tuples = LaterTuples([len(words) for words in vocabularies], later_codes.find)
+            return cls(entry, vocabularies, tuples), later_codes  # type: ignore[return-value]
         else:
             codes, tuples = join_columns(entry.columns, columns, vocabularies, ops, {} if joined is None else joined)
         return cls(entry, vocabularies, tuples), codes
@@ -319,6 +329,55 @@ class CategoryIndex:
         return key, indices[: len(mine)], indices[len(mine) :]
 
 
+class LaterTuples(Tuples):
+    """Combinations that are found when somebody asks for them, unless a pass over the rows has told them by then.
+
+    Parameters
+    ----------
+    sizes : list of int
+        Number of values of each column.
+    find : callable
+        Gives the sorted joint keys of the first 2, 3, ... columns.
+    """
+
+    def __init__(self, sizes: Sequence[int], find: Callable[[], Sequence[Array]]) -> None:
+        super().__init__(sizes)
+        self._find: Callable[[], Sequence[Array]] | None = find
+        self._cells: Array | None = None
+
+    def __len__(self) -> int:
+        """Number of combinations."""
+        return len(self.prefixes[-1] if self._cells is None else self._cells)
+
+    def tell(self, cells: Array) -> None:
+        """Take the combinations from who has found them: sorted mixed-radix numbers of their values."""
+        # What would have found them holds the rows.
+        self._cells, self._find = cells, None
+
+    @property
+    def members(self) -> Codes:
+        """Value numbers that make up each combination (combinations, columns), -1 for missing."""
+        if self._members is None and self._cells is not None:
+            self._members = split_cells(self._cells, self.sizes)
+        return super().members
+
+    @property
+    def prefixes(self) -> list[NDArray[np.int64]]:
+        """Sorted joint keys of the first 2, 3, ... columns, on the host."""
+        if self._find is not None:
+            self._prefixes, self._find = self._find(), None
+        return super().prefixes
+
+
+def split_cells(cells: Array, sizes: Sequence[int]) -> Codes:
+    """Give the value numbers behind mixed-radix numbers of values, a missing one after the others."""
+    members, rest = np.empty((len(cells), len(sizes)), np.int32), cells.astype(np.int64)
+    for number in reversed(range(len(sizes))):
+        rest, values = np.divmod(rest, sizes[number] + 1)
+        members[:, number] = np.where(values == sizes[number], MISSING, values)
+    return members
+
+
 def on_host(keys: Array) -> NDArray[np.int64]:
     """Give joint keys on the host."""
     return keys if isinstance(keys, np.ndarray) else devices.cuda().to_host(keys)
@@ -394,6 +453,47 @@ def join_columns(
             joined[first] = codes, [*prefixes, distinct]
         codes, prefixes = joined[first]
     return codes, Tuples([len(words) for words in vocabularies], prefixes=prefixes)
+
+
+class JointCodes(UnwrittenCodes):
+    """Codes of a joint key whose columns are joined when somebody asks for them.
+
+    Parameters
+    ----------
+    names : tuple
+        Columns of the key.
+    columns : list of int32 array (rows,)
+        Codes of each column, -1 for a missing value.
+    vocabularies : list of Vocabulary
+    ops : Ops
+    joined : dict, optional
+        First columns that several keys share, already joined.
+    """
+
+    def __init__(
+        self,
+        names: tuple[Any, ...],
+        columns: list[Codes],
+        vocabularies: list[Vocabulary],
+        ops: Ops,
+        joined: dict[tuple[Any, ...], Joined] | None,
+    ) -> None:
+        super().__init__(len(columns[0]))
+        self.columns = columns
+        self._given = names, columns, vocabularies, ops, {} if joined is None else joined
+
+    @cached_property
+    def _joined(self) -> tuple[Codes, Tuples]:
+        return join_columns(*self._given)
+
+    @property
+    def written(self) -> Codes:
+        """The codes as an array."""
+        return self._joined[0]
+
+    def find(self) -> list[NDArray[np.int64]]:
+        """Give the sorted joint keys of the first two, three ... columns."""
+        return self._joined[1].prefixes
 
 
 def categories_as_numpy(key: CategoryIndex) -> Array:
