@@ -136,8 +136,10 @@ def test_codes_of_any_width(sizes, size):
     assert sizes[0] == 8
 
 
-def test_blocks_of_rows_and_of_categories_meet(monkeypatch, sizes):
+@pytest.mark.parametrize("most_lines", [1, 500, 10**9])
+def test_blocks_of_rows_of_categories_and_of_keys_meet(monkeypatch, sizes, most_lines):
     X, y = make_rows(0, 5000, 0.1, 3)
+    monkeypatch.setattr(keys_by_fold, "MOST_LINES", most_lines)
     found = fit(X, y, cv=3)[1]
     assert sizes == [len(keys_of(X))]
     assert len(X) > 2 * keys_by_fold.ROWS
