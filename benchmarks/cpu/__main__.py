@@ -1,6 +1,6 @@
 """Target encoding on the CPU: ours beside libraries, engines, hand-written forms, and the limit of bare loops.
 
-    python -m benchmarks.cpu [--only table,small,sizes,scaling] [--rows 1e6,1e7] [--categories 100,1e5,1e6]
+    python -m benchmarks.cpu [--only table,small,sizes,scaling,wide] [--rows 1e6,1e7] [--categories 100,1e5,1e6]
                              [--works mean,folds] [--keys int,text] [--contenders ours,polars]
                              [--out FOLDER] [--resume] [--quick]
 
@@ -16,6 +16,7 @@ from benchmarks.cpu.goals import NOTES, mark
 from benchmarks.cpu.grid import AXES, QUICK, open_cell
 from benchmarks.cpu.scaling import SCALING
 from benchmarks.cpu.small import FIRST_CALLS, IMPORTS, SIZES, SMALL
+from benchmarks.cpu.wide import WIDE
 from benchmarks.harness.grid import Grid, Topic
 from benchmarks.harness.program import main
 
@@ -32,7 +33,7 @@ TABLE = Grid(
 TOPIC = Topic(
     "benchmarks.cpu.__main__",
     "Target encoding on the CPU",
-    (TABLE, SMALL, SIZES, IMPORTS, FIRST_CALLS, SCALING),
+    (TABLE, SMALL, SIZES, IMPORTS, FIRST_CALLS, SCALING, WIDE),
     NOTES,
     (*PACKAGES, "category_encoders"),
 )

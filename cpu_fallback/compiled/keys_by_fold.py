@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 
 # Rows whose cells are found, and categories that are encoded, at a time.
 ROWS, CATEGORIES = 1024, 512
+# Lines of categories that there is room for at a time, if one key has no more.
+MOST_LINES = 1 << 20
 # A row of a key costs as much as so many numbers of its tables.
 ROW_COST = 2
 
@@ -265,32 +267,39 @@ def encode_keys_by_fold(
     /,
 ) -> tuple[list[KeyCounts], int]:
     """Write the training encodings of many keys; see `gpu_encode.seam.ops.FusedOps`."""
-    n_rows, n_keys = len(rows.classes), len(keys.members)
+    n_rows = len(rows.classes)
     given, cells, prior = keys_of(keys, out.first), cells_of(rows), population.prior
     of_missing = {AS_CATEGORY: np.zeros(0), AS_PRIOR: prior.reshape(-1), AS_NAN: np.full(prior.size, np.nan)}
     blend, around = rule.blend, around_of(population, rule.blend.shrinkage)
     views = views_of(rows.visibility, len(rows.new_rows))
     formula = Formula(rows.n_classes - prior.shape[1], views, blend, around, of_missing[rule.missing])
     length, width = len(rows.new_rows) * rows.n_classes, prior.size
+    lines = np.minimum(given.n_cells, n_rows) + 2
     parts = shares_of(given.n_cells * (length + width) + ROW_COST * n_rows)
-    found: list[tuple[Found, int]] = [None] * len(parts)  # type: ignore[list-item]
+    counted: list[list[KeyCounts]] = [[] for _ in parts]
+    lost = [0] * len(parts)
 
     def work(number: int) -> None:
         start, stop = parts[number]
-        n_cells = given.n_cells[start:stop]
-        lines, most = int(np.minimum(n_cells, n_rows).sum()) + 2 * len(n_cells), int(n_cells.max())
-        cells_found, counts = np.empty(lines, np.uint32), np.empty((lines, rows.n_classes), np.int32)
-        of_share = Found(cells_found, counts, np.empty(n_keys, np.int64))
+        most = int(given.n_cells[start:stop].max())
         tables = np.empty(most * length, np.int32), np.empty(most * width, out.values.dtype)
-        found[number] = of_share, encode_range(given, cells, formula, start, stop, tables, of_share, out.values)
+        while start < stop:
+            end = start + max(1, int(np.searchsorted(np.cumsum(lines[start:stop]), MOST_LINES, side="right")))
+            size = int(lines[start:end].sum())
+            room = Found(np.empty(size, np.uint32), np.empty((size, rows.n_classes), np.int32), np.empty(end, np.int64))
+            lost[number] += encode_range(given, cells, formula, start, end, tables, room, out.values)
+            counted[number] += keep(room, start)
+            start = end
 
     run(work, len(parts))
-    counted: list[KeyCounts] = []
-    for (start, stop), (of_share, _) in zip(parts, found, strict=True):
-        ends = [0, *of_share.ends[start:stop].tolist()]
-        for begin, end in pairwise(ends):
-            counted.append(KeyCounts(of_share.cells[begin : end - 2], of_share.counts[begin:end]))
-    return counted, sum(lost for _, lost in found)
+    return [of_key for of_share in counted for of_key in of_share], sum(lost)
+
+
+def keep(found: Found, start: int) -> list[KeyCounts]:
+    """Give what was found of each key from `start` on, without the room that was left."""
+    ends = found.ends[start:].tolist()
+    cells, counts = found.cells[: ends[-1]].copy(), found.counts[: ends[-1]].copy()
+    return [KeyCounts(cells[begin : end - 2], counts[begin:end]) for begin, end in pairwise([0, *ends])]
 
 
 def keys_of(keys: "KeyColumns", first: Sequence[int]) -> Keys:

@@ -285,8 +285,11 @@ class ColumnMap:
         """Number of rows."""
         return self.frame.n_rows
 
-    def remember(self, entries: Sequence[KeySpec]) -> "ColumnMap":
-        """Give the same, in which the codes of columns that several keys read are kept, if rows are few."""
+    def remember(self, entries: Sequence[KeySpec], of_many_rows: bool = False) -> "ColumnMap":
+        """Give the same, in which the codes of columns that several keys read are kept, if rows are few or asked for.
+
+        Keys that are joined later hold the codes of their columns: without them kept, each key would hold its own.
+        """
         if len(entries) < 2:
             return self
         once: set[int] = set()
@@ -294,7 +297,7 @@ class ColumnMap:
         for entry in entries:
             for column in entry.columns:
                 (repeated if column in once else once).add(column)
-        if not repeated or self.n_rows > FEW_ROWS:
+        if not repeated or (self.n_rows > FEW_ROWS and not of_many_rows):
             return self
         return replace(self, repeated=frozenset(repeated), joined={}, _kept={})
 

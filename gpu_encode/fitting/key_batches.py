@@ -34,7 +34,7 @@ def joins_batch(task: EncodingTask, plan: FoldPlan) -> bool:
     key, rule, spec = task.key, task.rule, task.spec
     if plan.blow_up or plan.blind or plan.ageing is not None:
         return False
-    if not spec.classification or task.rows.weight is not None or rule.needs.distribution or not len(task.rows):
+    if not spec.classification or task.rows.weight is not None or rule.needs.distribution or not task.n_outputs:
         return False
     if key.given or key.entry.rule is not None or key.entry.above or rule.describe_fused() is None:
         return False

@@ -21,7 +21,7 @@ from gpu_encode import (
     TimeFolds,
     load,
 )
-from gpu_encode.fitting import inputs, key_batches
+from gpu_encode.fitting import columns, inputs, key_batches
 from gpu_encode.seam.ops import use_backend
 from tests.bits import assert_same_bits, assert_same_encoder
 from tests.strategies import examples
@@ -46,8 +46,8 @@ def make_rows(seed, n_rows, missing, n_classes):
 
 
 def keys_of(X, order=2):
-    columns = [name for name in X if name != "time"]
-    return [*columns, *itertools.chain(*(itertools.combinations(columns, size) for size in range(2, order + 1)))]
+    names = [name for name in X if name != "time"]
+    return [*names, *itertools.chain(*(itertools.combinations(names, size) for size in range(2, order + 1)))]
 
 
 @pytest.fixture
@@ -136,13 +136,32 @@ def test_codes_of_any_width(sizes, size):
     assert sizes[0] == 8
 
 
-def test_blocks_of_rows_and_of_categories_meet(monkeypatch, sizes):
+@pytest.mark.parametrize("most_lines", [1, 500, 10**9])
+def test_blocks_of_rows_of_categories_and_of_keys_meet(monkeypatch, sizes, most_lines):
     X, y = make_rows(0, 5000, 0.1, 3)
+    monkeypatch.setattr(keys_by_fold, "MOST_LINES", most_lines)
     found = fit(X, y, cv=3)[1]
     assert sizes == [len(keys_of(X))]
     assert len(X) > 2 * keys_by_fold.ROWS
     expected = fit_alone(X, y, cv=3)[1]
     assert_same_bits(found.to_numpy(), expected.to_numpy())
+
+
+def test_keys_share_the_codes_of_their_columns_whatever_the_rows(monkeypatch):
+    X, y = make_rows(3, 400, 0.1, 2)
+    monkeypatch.setattr(columns, "FEW_ROWS", 1)
+    held = set()
+    number_columns = key_batches.number_columns
+
+    def note(keys):
+        for key in keys:
+            codes = key.task.rows.codes
+            held.update(id(column) for column in getattr(codes, "columns", [codes]))
+        return number_columns(keys)
+
+    monkeypatch.setattr(key_batches, "number_columns", note)
+    fit(X, y)
+    assert len(held) == len([name for name in X if name != "time"])
 
 
 def test_what_is_learned_leaves_the_process_as_the_same_bytes(tmp_path):
