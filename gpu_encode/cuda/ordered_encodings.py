@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from cpu_fallback.types import Array, Layout, SumShape
 
 # Ranks have as many bits as a sign leaves.
-MOST_ROWS = 2**62
+MOST_RANKS = 2**62
 # What a tile may keep for each of all rows, and what a row of it needs beside digits: its number, category, target,
 # weight, and rank among sorted rows.
 BYTES_A_ROW = 6
@@ -150,7 +150,7 @@ def encode_digits_by_tile(rows: Rows, n_lines: int, layout: "Layout", given: Ord
 
 def most_ordered_rows(layout: "Layout", /) -> int:  # noqa: ARG001 - digits are carried on the way
     """Give how many rows there may be: digits are carried on the way; see `gpu_encode.seam.ops.FusedOps`."""
-    return MOST_ROWS
+    return MOST_RANKS
 
 
 def ordered_encodings(
