@@ -403,37 +403,38 @@ def encode_rows(context: FitContext, plans: Sequence[Plan]) -> tuple[list[Array]
 
 
 class BlindRows(NamedTuple):
-    """Rows that see no rows at all.
+    """What shows that rows see no rows at all.
 
     Parameters
     ----------
     n_rows : int
         Number of all rows.
-    known : dict of int to bool array (rows,)
-        By the identity of a plan, the rows whose encodings are NaN, since their prior is a mean of no rows.
+    columns : dict of int to list of array
+        By the identity of a plan, encodings whose prior is a mean: they are NaN where a row sees no rows.
     unsure : set of int
         Plans whose encodings may be NaN for other reasons, too.
     """
 
     n_rows: int
-    known: dict[int, Array]
+    columns: dict[int, list[Array]]
     unsure: set[int]
 
     def note(self, plan: Plan, rule: EncodingRule, out: Array) -> None:
-        """Note the rows that see no rows, by the encodings `out` of one key and target, column by column."""
+        """Note the encodings of one key and target, columns of the matrix of all."""
         if rule.prior is None and rule.needs_rows:
             self.unsure.add(id(plan))
-        if not isinstance(rule.prior, str) or (isinstance(plan, OrderedPlan) and plan.burn_in):
-            return
-        for column in to_columns(out):
-            # The smallest number is NaN where any is.
-            if len(column) and bool(np.isnan(column.min())):
-                self.known[id(plan)] = np.isnan(column) | self.known.get(id(plan), False)
+        if isinstance(rule.prior, str) and not (isinstance(plan, OrderedPlan) and plan.burn_in):
+            self.columns.setdefault(id(plan), []).extend(to_columns(out))
 
     def of_plan(self, plan: Plan) -> Any:
         """Count the rows under a plan that see no rows; "Some" where only weights of folds would tell how many."""
-        if id(plan) in self.known:
-            return int(self.known[id(plan)].sum())
+        blind: Any = None
+        for column in self.columns.get(id(plan), []):
+            # The smallest number is NaN where any is.
+            if len(column) and bool(np.isnan(column.min())):
+                blind = np.isnan(column) if blind is None else blind | np.isnan(column)
+        if blind is not None:
+            return int(blind.sum())
         if id(plan) not in self.unsure:
             return 0
         return "Some" if isinstance(plan, FoldPlan) and not plan.blow_up else first_rows(plan, self.n_rows)
