@@ -53,7 +53,7 @@ class Keys(NamedTuple):
     first: Array
 
 
-class Cells(NamedTuple):
+class FoldedRows(NamedTuple):
     """Rows beside their key: fold * n_classes + class, and fold; and the folds that new rows see (n_folds,)."""
 
     within: Array
@@ -112,7 +112,7 @@ def number_cells(keys: Keys, key: int, start: int, within: Array, length: int, c
 
 
 @stage
-def count_rows(keys: Keys, key: int, rows: Cells, length: int, cells: Array, table: Array) -> None:
+def count_rows(keys: Keys, key: int, rows: FoldedRows, length: int, cells: Array, table: Array) -> None:
     """Count the rows of every cell, fold and class of a key."""
     set_all(table, 0)
     for start in range(0, len(rows.within), ROWS):
@@ -139,7 +139,7 @@ def take_cells(table: Array, first: int, length: int, block: Block) -> tuple[int
 
 
 @stage
-def keep_sums(rows: Cells, block: Block, n: int, found: Found, at: int) -> None:
+def keep_sums(rows: FoldedRows, block: Block, n: int, found: Found, at: int) -> None:
     """Write categories from line `at` on, with the rows of each class that new rows see."""
     n_classes, n_folds, place = rows.n_classes, len(rows.new_rows), np.uint64(0)
     for i in range(n):
@@ -205,7 +205,7 @@ def look_up(keys: Keys, key: int, folds: Array, shape: tuple[int, int], cells: A
 
 
 @counting
-def room_for(rows: Cells, formula: Formula, table: Array) -> Block:
+def room_for(rows: FoldedRows, formula: Formula, table: Array) -> Block:
     """Give room for a block of categories."""
     n_views = formula.views.n_views
     width = n_views * (rows.n_classes - formula.first)
@@ -217,7 +217,7 @@ def room_for(rows: Cells, formula: Formula, table: Array) -> Block:
 @kernel
 def encode_range(
     keys: Keys,
-    rows: Cells,
+    rows: FoldedRows,
     formula: Formula,
     start: int,
     stop: int,
@@ -268,7 +268,7 @@ def encode_keys_by_fold(
 ) -> tuple[list[KeyCounts], int]:
     """Write the training encodings of many keys; see `gpu_encode.seam.ops.FusedOps`."""
     n_rows = len(rows.classes)
-    given, cells, prior = keys_of(keys, out.first), cells_of(rows), population.prior
+    given, of_rows, prior = keys_of(keys, out.first), rows_of(rows), population.prior
     of_missing = {AS_CATEGORY: np.zeros(0), AS_PRIOR: prior.reshape(-1), AS_NAN: np.full(prior.size, np.nan)}
     blend, around = rule.blend, around_of(population, rule.blend.shrinkage)
     views = views_of(rows.visibility, len(rows.new_rows))
@@ -287,7 +287,7 @@ def encode_keys_by_fold(
             end = start + max(1, int(np.searchsorted(np.cumsum(lines[start:stop]), MOST_LINES, side="right")))
             size = int(lines[start:end].sum())
             room = Found(np.empty(size, np.uint32), np.empty((size, rows.n_classes), np.int32), np.empty(end, np.int64))
-            lost[number] += encode_range(given, cells, formula, start, end, tables, room, out.values)
+            lost[number] += encode_range(given, of_rows, formula, start, end, tables, room, out.values)
             counted[number] += keep(room, start)
             start = end
 
@@ -322,7 +322,7 @@ def keys_of(keys: "KeyColumns", first: Sequence[int]) -> Keys:
     )
 
 
-def cells_of(rows: "FoldedClasses") -> Cells:
+def rows_of(rows: "FoldedClasses") -> FoldedRows:
     """Number the fold and class of each row, and its fold."""
     n_rows, folds = len(rows.classes), rows.folds
     if folds is None:
@@ -330,7 +330,7 @@ def cells_of(rows: "FoldedClasses") -> Cells:
     elif not isinstance(folds, np.ndarray):
         folds = fold_numbers(folds, 0, n_rows)
     within = (folds * rows.n_classes + rows.classes).astype(np.uint16)
-    return Cells(within, folds.astype(np.uint16), rows.n_classes, np.array(rows.new_rows, np.int64))
+    return FoldedRows(within, folds.astype(np.uint16), rows.n_classes, np.array(rows.new_rows, np.int64))
 
 
 def shares_of(costs: Array) -> list[tuple[int, int]]:

@@ -21,7 +21,7 @@ from cpu_fallback.row_numbers import Order, Permutation, TimeOrder
 from cpu_fallback.types import CARRY_AFTER, SumShape
 
 if TYPE_CHECKING:
-    from cpu_fallback.types import Layout, Rows, SumShape
+    from cpu_fallback.types import Layout, Rows
 
 # Rows whose numbers in a random order are known at a time.
 TILE = 1 << 16
@@ -68,7 +68,7 @@ def cut_order(order: Order, n_rows: int, size: int) -> Iterator[tuple[int, int, 
 
 def ordered_encodings(
     rows: "Rows",
-    shape: "SumShape",
+    shape: SumShape,
     order: Order,
     burn_in: int,
     rule: FusedRule,

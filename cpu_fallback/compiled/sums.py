@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from cpu_fallback.types import Folds, Layout, Rows
 
 
-# Places for the sums of all numbers of a range pay while they take less memory than a code for each row would.
+# Room for the sums of all numbers of a range pays while it takes less memory than a code for each row would.
 NUMBERS_PER_ROW = 0.5
 
 

@@ -32,7 +32,7 @@ ISO_8601 = re.compile(rf"\d{{4}}({DATE}|-W[0-5]\d(-[1-7])?|-[0-3]\d\d)?", re.ASC
 # A name of a column, or its position.
 Name = TypeVar("Name", bound=Column)
 
-# Up to so many rows, codes of columns that several keys read are kept until the call ends.
+# Up to so many rows, codes of columns that several keys read are kept until the call ends, unless keys ask for more.
 FEW_ROWS = 1 << 20
 
 

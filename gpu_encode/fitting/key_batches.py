@@ -15,10 +15,11 @@ from gpu_encode.seam.ops import host
 from gpu_encode.sums.category_sums import CategorySums, DeferredSums, NarrowCounts
 from gpu_encode.tables.categories.keys import JointCodes, LaterTuples
 
-# With more cells than these to look through, the rows of a key are numbered.
-CELLS_PER_ROW, FEW_CELLS = 4, 1 << 16
-# A row's fold and class are one number of 16 bits, and that of its cell and these has 31.
-MOST_WITHIN, MOST_COUNTS = 1 << 16, 1 << 31
+# Counts of a key (cells, folds, classes) for each row, and of few rows: to look through more of them takes longer than
+# to number the rows.  A thread holds the counts of one key, at most 32 MB, and its encodings, at most 64.
+COUNTS_PER_ROW, FEW_COUNTS, MOST_COUNTS = 8, 1 << 19, 1 << 23
+# A row's fold and class are one number of 16 bits.
+MOST_WITHIN = 1 << 16
 
 
 class BatchKey(NamedTuple):
@@ -39,18 +40,17 @@ def joins_batch(task: EncodingTask, plan: FoldPlan) -> bool:
     if key.given or key.entry.rule is not None or key.entry.above or rule.describe_fused() is None:
         return False
     few_rows = len(task.rows) <= CARRY_AFTER and spec.layout.count.whole and task.sums is None
-    return few_rows and cells_of(task, plan.n_folds) > 0
+    return few_rows and has_few_cells(task, plan.n_folds)
 
 
-def cells_of(task: EncodingTask, n_folds: int) -> int:
-    """Count the cells of a key; 0 where they are too many to look through all of them."""
+def has_few_cells(task: EncodingTask, n_folds: int) -> bool:
+    """Say whether all cells of a key, its folds and classes may be looked through."""
     sizes = [len(vocabulary) + 1 for vocabulary in task.key.vocabularies]
     if len(sizes) > 1 and not isinstance(task.rows.codes, JointCodes):
-        return 0
-    n_cells = prod(sizes)
+        return False
     within = n_folds * task.n_classes
-    few = n_cells <= max(CELLS_PER_ROW * len(task.rows), FEW_CELLS)
-    return n_cells if few and within <= MOST_WITHIN and n_cells * within < MOST_COUNTS else 0
+    most = min(max(COUNTS_PER_ROW * len(task.rows), FEW_COUNTS), MOST_COUNTS)
+    return within <= MOST_WITHIN and prod(sizes) * within <= most
 
 
 def encode_batches(
@@ -92,7 +92,7 @@ def encode_batches(
 def encode_batch(keys: Sequence[BatchKey], plan: FoldPlan, matrix: Array) -> list[Trained]:
     """Write the training encodings of keys that have plan, target and rule in common, in columns of a matrix.
 
-    Gives nothing, and nothing is written, where each key is better encoded alone.
+    Gives nothing, and nothing is written, where keys are few or the backend encodes each alone.
     """
     task, n_rows = keys[0].task, len(keys[0].task.rows)
     ops, rule = host(n_rows * len(keys)), task.fused_rule()
@@ -135,6 +135,7 @@ def number_columns(keys: Sequence[BatchKey]) -> KeyColumns:
     for line, column, size in zip(matrix, codes, sizes, strict=True):
         # A missing value is -1.
         np.copyto(line, column, casting="unsafe")
-        if bool((column == MISSING).any()):
-            line[column == MISSING] = size - 1
+        missing = column == MISSING
+        if bool(missing.any()):
+            line[missing] = size - 1
     return KeyColumns(matrix, sizes, members, [prod(sizes[column] for column in of_key) for of_key in members])

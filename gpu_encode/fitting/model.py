@@ -220,7 +220,7 @@ class Model:
     def task(self, entry: int, target: int, ops: Ops, rows: Rows = NO_ROWS) -> EncodingTask:
         """Give the task of an entry and a target for rows whose categories are known."""
         sums, rule = self.statistics[entry][target], self.rules[entry].of_target(target)
-        n_classes, vocabulary = sums.accumulators.shape[2], self.targets[target].vocabulary
+        n_classes, vocabulary = sums.shape[2], self.targets[target].vocabulary
         return EncodingTask(ops, rows, self.keys[entry], n_classes, sums.spec, rule, vocabulary=vocabulary)
 
     def elapsed_of(
@@ -489,7 +489,7 @@ def kept_outputs(model: Model) -> list[bool]:
         output != dropped_output(model, info)
         for per_target in model.statistics
         for info, sums in zip(model.targets, per_target, strict=True)
-        for output in range(sums.accumulators.shape[2] - sums.spec.first_output)
+        for output in range(sums.shape[2] - sums.spec.first_output)
     ]
 
 

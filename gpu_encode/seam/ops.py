@@ -170,7 +170,7 @@ class FusedOps(Protocol):
     expressions do what these do.
 
     Those between sums and encodings are for the rules that `formulas.smoothing` names.  Their definition is the array
-        expressions that stand in for them where a backend has none: `encoding_rule.SeenSums.table`,
+    expressions that stand in for them where a backend has none: `encoding_rule.SeenSums.table`,
     `leave_one_out.Evaluation` and `fitting.ordered.SequentialScan`.
     """
 

@@ -318,29 +318,28 @@ class DeferredSums(CategorySums):
         return CategorySums, (self.accumulators, self.spec, self.added, self.distribution)
 
 
-@dataclass(frozen=True, eq=False)
 class NarrowCounts:
-    """Counts in int32, which are widened when somebody asks for sums.
+    """Counts in int32, which are widened, and given up, when somebody asks for sums.
 
     Parameters
     ----------
     counts : int32 array (categories + 2, classes)
     """
 
-    counts: NDArray[np.int32]
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """Extents of the sums: (categories + 2, 1, classes, 1)."""
-        return len(self.counts), 1, self.counts.shape[1], 1
+    def __init__(self, counts: NDArray[np.int32]) -> None:
+        self.shape = len(counts), 1, counts.shape[1], 1
+        self._counts: NDArray[np.int32] | None = counts
 
     def on_device(self) -> None:
         """Give nothing: no GPU holds them."""
 
-    @property
+    @cached_property
     def on_host(self) -> Integers:
         """The sums."""
-        return self.counts.astype(np.int64).reshape(self.shape)
+        assert self._counts is not None
+        wide = self._counts.astype(np.int64).reshape(self.shape)
+        self._counts = None
+        return wide
 
 
 @dataclass(frozen=True)

@@ -6,12 +6,15 @@ import pickle
 import numpy as np
 import pandas as pd
 import pytest
+import sklearn.model_selection
 from hypothesis import given
 from hypothesis import strategies as st
 
 from cpu_fallback.compiled import keys_by_fold
 from gpu_encode import (
     EmpiricalBayes,
+    Greedy,
+    GroupKFold,
     Holdout,
     JamesStein,
     KFold,
@@ -22,6 +25,7 @@ from gpu_encode import (
     load,
 )
 from gpu_encode.fitting import columns, inputs, key_batches
+from gpu_encode.fitting import fit as fitting
 from gpu_encode.seam.ops import use_backend
 from tests.bits import assert_same_bits, assert_same_encoder
 from tests.strategies import examples
@@ -64,17 +68,17 @@ def sizes(monkeypatch):
     return noted
 
 
-def fit(X, y, **choices):
+def fit(X, y, groups=None, **choices):
     with use_backend("compiled"):
         encoder = TargetEncoder(columns=keys_of(X), **choices)
-        return encoder, encoder.fit_transform(X, y)
+        return encoder, encoder.fit_transform(X, y, groups=groups)
 
 
-def fit_alone(X, y, **choices):
+def fit_alone(X, y, groups=None, **choices):
     with pytest.MonkeyPatch.context() as patch:
-        for module in (inputs, key_batches):
+        for module in (inputs, key_batches, fitting):
             patch.setattr(module, "FEWEST_TOGETHER", 10**9)
-        return fit(X, y, **choices)
+        return fit(X, y, groups, **choices)
 
 
 @examples(60)
@@ -115,13 +119,43 @@ def test_each_target_is_a_batch_of_all_keys_that_no_dict_names(sizes):
     assert sizes == [len(keys), len(keys)]
 
 
-def test_keys_of_too_many_cells_are_encoded_alone(sizes, monkeypatch):
+LIMITS = [{"COUNTS_PER_ROW": 0, "FEW_COUNTS": 500}, {"COUNTS_PER_ROW": 2, "FEW_COUNTS": 0}, {"MOST_COUNTS": 500}]
+
+
+@pytest.mark.parametrize("limits", LIMITS, ids=str)
+def test_keys_of_too_many_cells_are_encoded_alone(sizes, monkeypatch, limits):
     X, y = make_rows(0, 300, 0, 2)
     expected = fit(X, y)[1].to_numpy()
-    monkeypatch.setattr(key_batches, "FEW_CELLS", 8)
-    monkeypatch.setattr(key_batches, "CELLS_PER_ROW", 0.1)
+    for name, value in limits.items():
+        monkeypatch.setattr(key_batches, name, value)
     assert_same_bits(fit(X, y)[1].to_numpy(), expected)
     assert sizes[0] > sizes[1] > 0
+
+
+GROUPS = np.arange(300) % 11
+
+
+@pytest.mark.parametrize(
+    "choices",
+    [
+        {"cv": Greedy()},
+        {"cv": GroupKFold(4)},
+        {"cv": sklearn.model_selection.PredefinedSplit(np.arange(300) % 4)},
+        {"drop": "first", "target_type": "multiclass"},
+        {"target_type": ["binary", "continuous"]},
+    ],
+    ids=str,
+)
+def test_other_schemes_and_targets(sizes, choices):
+    X, y = make_rows(5, 300, 0.1, 2)
+    X = X.drop(columns="time")
+    y = np.column_stack([y, y * 0.5]) if isinstance(choices.get("target_type"), list) else y
+    groups = GROUPS if isinstance(choices.get("cv"), GroupKFold) else None
+    found = fit(X, y, groups, **choices)
+    assert sizes == [len(keys_of(X))]
+    expected = fit_alone(X, y, groups, **choices)
+    assert_same_bits(found[1].to_numpy(np.float64), expected[1].to_numpy(np.float64))
+    assert_same_encoder(found[0], expected[0])
 
 
 @pytest.mark.parametrize("size", [1, 300, 70_000])

@@ -364,8 +364,8 @@ class LaterTuples(Tuples):
     @property
     def prefixes(self) -> list[NDArray[np.int64]]:
         """Sorted joint keys of the first 2, 3, ... columns, on the host."""
-        if self._find is not None:
-            self._prefixes, self._find = self._find(), None
+        if (find := self._find) is not None:
+            self._prefixes, self._find = find(), None
         return super().prefixes
 
 
