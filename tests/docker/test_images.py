@@ -61,7 +61,7 @@ def test_only_known_lines_are_run(image):
 
 
 def test_ci_runs_them():
-    lines = [line.split(" 2>&1")[0] for line in CI.splitlines()]
+    lines = [line.strip().split(" 2>&1")[0] for line in CI.splitlines()]
     assert "docker/install.sh cpu" in lines
     assert "docker/test.sh cpu" in lines
     # What the other would install is found, and not downloaded.
