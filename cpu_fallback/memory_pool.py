@@ -1,4 +1,4 @@
-"""Memory of large arrays, kept for the next ones: the first touch of fresh memory takes longer than a pass over it."""
+"""Memory of large arrays is kept for later arrays: the first touch of new memory takes longer than a pass over it."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -9,18 +9,18 @@ from cpu_fallback.settings import number_from_environment
 if TYPE_CHECKING:
     from cpu_fallback.types import Array
 
-# Bytes of a huge page: where the system has them, a large array begins at one.
+# Bytes of a huge page: if the system has huge pages, a large array begins at one.
 HUGE = 1 << 21
 # A free block may hold this many times the bytes that were asked for.
 SLACK = 2
-# Most blocks that are searched whenever an array comes or goes.
+# At most so many blocks are searched whenever an array is made or freed.
 MOST_BLOCKS = 256
-# Free MiB that are kept unless the environment says otherwise.
+# MiB of free memory that are kept, unless the environment says otherwise.
 SETTING, MOST_KEPT = "GPU_ENCODE_KEPT_MEMORY", 512
 
 
 class Block:
-    """Memory of an array; it goes back to its pool when no array shows it any more.
+    """Memory of an array; it goes back to its pool when no array uses it any more.
 
     Parameters
     ----------
@@ -39,29 +39,29 @@ class Block:
 
 
 class MemoryPool:
-    """Free memory, to be taken again by arrays of about the same size.
+    """Free memory that later arrays of about the same size take.
 
     There is no lock: an array may be freed at any line of any thread, even in the middle of a call of this class.  Each
-    step is one operation of a dictionary, which happens as a whole or not at all; loops go over a copy.
+    step is one operation of a dictionary, which is atomic; loops go over a copy.
 
     Parameters
     ----------
     most : int
-        Bytes that are kept; the block that has been free for longest goes first.
+        Most bytes that are kept; the block that has been free for longest is dropped first.
     """
 
     def __init__(self, most: int) -> None:
         self.most = most
-        # By address; the block that came back last is at the end.
+        # Blocks by address; the block that came back last is at the end.
         self.free: dict[int, Array] = {}
 
     def take(self, n_bytes: int) -> "Array":
-        """Give memory of so many bytes, or up to about twice as many, with any content."""
+        """Give memory of so many bytes, or of up to about twice as many, with any content."""
         size = round_up(n_bytes)
         while fitting := [
             (len(block), at) for at, block in self.free.copy().items() if size <= len(block) <= SLACK * size
         ]:
-            # The smallest block, and among equal ones the newest: a cache may still hold it.
+            # The smallest block is taken, and the newest of equal blocks: a cache may still hold it.
             smallest = min(length for length, _ in fitting)
             block = self.free.pop(next(at for length, at in reversed(fitting) if length == smallest), None)
             # Another thread may have taken the block first, and given back another one at the same address.
@@ -88,13 +88,13 @@ class MemoryPool:
 
 
 def round_up(n_bytes: int) -> int:
-    """Bytes of a block for so many: one of four sizes between powers of two, and whole huge pages."""
+    """Round bytes up to a size of blocks: one of four between powers of two, or whole huge pages."""
     step = 1 << max(n_bytes.bit_length() - 3, HUGE.bit_length() - 1 if n_bytes >= HUGE else 0)
     return -(-n_bytes // step) * step
 
 
 def fresh(size: int) -> "Array":
-    """Memory that was never touched."""
+    """Give memory that was never touched."""
     if size < HUGE:
         return np.empty(size, np.uint8)
     # NumPy asks the system for huge pages; they begin at multiples of their size.

@@ -4,12 +4,12 @@ import os
 
 
 def number_from_environment(name: str, described: str, least: int) -> int | None:
-    """Give the number that a variable holds, None where it is not set.
+    """Give the number that an environment variable holds; None if the variable is not set.
 
     Raises
     ------
     ValueError
-        If it holds anything else.
+        If the variable holds anything else.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Public address of what serves other libraries' encoders, which lies in `gpu_encode.serve.accel`.
+"""Public address of `gpu_encode.serve.accel`, which serves the encoders of other libraries.
 
 ``python -m gpu_encode.accel script.py`` runs a script.
 """

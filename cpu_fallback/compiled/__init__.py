@@ -1,4 +1,4 @@
-"""The operations on a CPU compiled by numba and spread over threads: the same bits as `cpu_fallback`, for many rows."""
+"""The operations on a CPU, compiled by numba and run on threads, for many rows: the same bits as `cpu_fallback`."""
 
 from cpu_fallback.compiled import fused
 from cpu_fallback.compiled.agreements import sum_agreements

@@ -1,6 +1,6 @@
-"""The border between Python and the kernels: few types cross it, so that every kernel is compiled once.
+"""The border between Python and the kernels: few types cross the border, so that every kernel is compiled once.
 
-Arrays cross read-only, in one piece, as int32, int64 or raw 64-bit words; a number's kind crosses as a flag.
+Arrays cross it read-only, in one piece, as int32, int64 or raw 64-bit words; the kind of numbers crosses as a flag.
 """
 
 from collections.abc import Callable
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 Array = NDArray[Any]
 
-# Rows worked on at once: their scratch space stays in the fast caches.
+# Number of rows that are worked on at once: their scratch space stays in the fast caches.
 BLOCK = 2048
 
 ABSENT, WHOLE, REAL = 0, 1, 2
@@ -26,7 +26,7 @@ NO_FOLDS, GIVEN, INTERLEAVED, CONTIGUOUS, RANDOM = 0, 1, 2, 3, 4
 ORDERS = {"interleaved": INTERLEAVED, "contiguous": CONTIGUOUS, "random": RANDOM}
 
 
-# No fastmath, whose reordering would change bits.
+# There is no fastmath, since its reordering would change bits.
 OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True}
 
 
@@ -36,30 +36,30 @@ def kernel(function: Callable[..., Any]) -> Any:
 
 
 def stage(function: Callable[..., Any]) -> Any:
-    """Compile a function that kernels call, as a part of each of them: it needs no file, and no door for Python.
+    """Compile a function that only kernels call, as a part of each kernel: it needs no file, and no entry for Python.
 
-    Its caller holds all arrays that it works on, so that it counts none as in use.
+    The caller holds all arrays that the function works on, so the function counts no references to them.
     """
     return as_part(function, kernel, **OPTIONS, _nrt=False, forceinline=False)
 
 
 def counting(function: Callable[..., Any]) -> Any:
-    """Compile a stage that makes arrays, or is given some by what it calls: they are counted as in use."""
+    """Compile a stage that makes arrays, or gets arrays from functions that it calls: it counts references to them."""
     return as_part(function, kernel, **OPTIONS, _nrt=True, forceinline=False)
 
 
 def inlined(function: Callable[..., Any]) -> Any:
     """Copy a step into its callers.
 
-    Arrays are counted when they cross a call, and when they are taken out of a tuple, which costs more than the
-    arithmetic on a cell: for what is called once a cell or a row.
+    References to arrays are counted when arrays cross a call, and when they are taken out of a tuple.  That costs more
+    than the arithmetic on a cell, so this is for steps that are called once a cell or a row.
     """
     return as_part(function, kernel, **OPTIONS, _nrt=False, forceinline=True)
 
 
 @stage
 def set_all(out: Array, value: Any) -> None:
-    """Write one value everywhere: `out[:] = value`, which takes the compiler ten times as long."""
+    """Write one value everywhere, like `out[:] = value`, which takes the compiler ten times as long."""
     for i in range(len(out)):
         out[i] = value
 
@@ -74,7 +74,7 @@ class Numbers(NamedTuple):
 
 
 class RowParts(NamedTuple):
-    """Rows as kernels take them: category, class or none, target and weight, and what `measures_of` a layout gives."""
+    """Rows as kernels take them: category, class or none, target and weight, and the `measures_of` a layout."""
 
     codes: Array
     classes: Array
@@ -95,8 +95,8 @@ class FoldSource(NamedTuple):
 
 
 def freeze(array: Array, dtype: Any) -> Array:
-    """Give a read-only view of the array in one piece, or of a copy where it is not of the type asked for."""
-    # NumPy takes longer to require what is so already than small calls take over all rows.
+    """Give a read-only view of the array in one piece; copy the array if its type is not the one asked for."""
+    # NumPy takes longer to require what is true already than small calls take over all rows.
     flags = array.flags
     if type(array) is not np.ndarray or array.dtype != dtype or not (flags.c_contiguous and flags.aligned):
         array = np.require(array, dtype, ["C", "A"])
@@ -119,7 +119,7 @@ def numbers_of(rows: "Rows") -> Numbers:
 
 
 def codes_of(codes: Array | None) -> Array:
-    """Category codes, classes or fold numbers; none at all is an empty array."""
+    """Category codes, classes or fold numbers; None becomes an empty array."""
     return freeze(np.zeros(0, np.int32) if codes is None else codes, np.int32)
 
 
@@ -155,7 +155,7 @@ def wide(values: Array) -> Array:
 
 
 def raw(values: Array) -> Array:
-    """64-bit words of numbers, equal if and only if the numbers are equal."""
+    """64-bit words of numbers; words are equal if and only if the numbers are equal."""
     if values.dtype.kind == "f" and ((values == 0) & np.signbit(values)).any():
         values = values + 0.0
     return freeze(values, values.dtype).view(np.uint64)

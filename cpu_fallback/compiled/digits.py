@@ -1,7 +1,7 @@
-"""What each row of a block adds to its cell: unpacked, multiplied and cut into digits.
+"""The number that each row of a block adds to its cell: it is unpacked, multiplied and cut into digits.
 
-A number is up to three 64-bit words times 2**exponent; its sign is a mask, 0 or -1.  All loops run over
-the rows of a block without branches, so that the compiler makes vector instructions of them.
+A number is up to three 64-bit words times 2**exponent; its sign is a mask, 0 or -1.  All loops over the rows of a block
+have no branches, so that the compiler makes vector instructions of them.
 """
 
 from typing import NamedTuple
@@ -25,7 +25,7 @@ MOST_DIGITS = 7
 class Room(NamedTuple):
     """Scratch space for the numbers of a block.
 
-    `word` has three lines for the number and one for a factor; `other` the sign and the exponent of that factor;
+    `word` has three lines for the number and one for a factor; `other` has the sign and the exponent of that factor;
     `lowest` is the column of a number's lowest digit.
     """
 
@@ -58,7 +58,7 @@ def parts(bits: np.uint64, kind: int) -> tuple[np.uint64, np.int64, np.int64]:
         field = (bits >> FIELD) & FIELD_MASK
         fraction = bits & FRACTION
         return fraction if field == 0 else fraction | HIDDEN, sign, max(np.int64(field), np.int64(1)) - np.int64(1075)
-    # The magnitude of the smallest int64 only exists unsigned.
+    # Only unsigned integers hold the magnitude of the smallest int64.
     return ~bits + ONE if sign else bits, sign, np.int64(0)
 
 
@@ -83,7 +83,7 @@ def product(left: np.uint64, right: np.uint64) -> tuple[np.uint64, np.uint64]:
 
 @stage
 def multiply(word: Array, n_words: int, factor: Array) -> None:
-    """Multiply numbers of one or two words by one of a single word, in place; they grow by a word."""
+    """Multiply numbers of one or two words by numbers of one word, in place; the results have one word more."""
     for i in range(len(factor)):
         low, high = product(word[0, i], factor[i])
         word[0, i] = low
@@ -124,11 +124,11 @@ def load(numbers: Numbers, n_factors: int, start: int, stop: int, flip: int, roo
 
 @stage
 def aim(word: Array, n_words: int, exponent: Array, low: int, last: int, lowest: Array) -> None:
-    """Choose the column of each number's first digit, `last` at most, and leave in `exponent` the shift from there."""
+    """Choose the column of each number's first digit, at most `last`, and leave in `exponent` the shift from there."""
     for i in range(len(lowest)):
         shift = exponent[i] - 32 * low
         if n_words == 1:
-            # Zeros below the window are shifted out; no other bits are there.
+            # Only zeros below the window are shifted out, and no other bits.
             back = max(-shift, 0)
             word[0, i] = word[0, i] >> np.uint64(back) if back < 64 else ZERO
             shift = shift + back if word[0, i] else 0
@@ -144,7 +144,7 @@ def cut_any(word: Array, n_words: int, shift: Array, sign: Array, n_digits: int,
     for k in range(n_digits):
         for j in range(n_words):
             for i in range(len(shift)):
-                # Each word gives other bits of the digit.
+                # Each word gives different bits of the digit.
                 ahead = shift[i] - 32 * k + 64 * j
                 left = (word[j, i] << np.uint64(ahead)) & MASK if 0 <= ahead < 32 else ZERO
                 right = (word[j, i] >> np.uint64(-ahead)) & MASK if -64 < ahead < 0 else ZERO
@@ -263,7 +263,7 @@ def cut_triples(
 
 @counting
 def cut(numbers: Numbers, n_factors: int, start: int, stop: int, flip: int, low: int, width: int, room: Room) -> int:
-    """Cut the products of a block into digits from their lowest on; gives how many digits each has."""
+    """Cut the products of a block into digits, the lowest digit first; gives how many digits each product has."""
     left, left_kind = factor_of(numbers, 0, start, stop)
     right, right_kind = factor_of(numbers, 1, start, stop)
     digit, lowest = room.digit, room.lowest[: stop - start]
@@ -271,7 +271,7 @@ def cut(numbers: Numbers, n_factors: int, start: int, stop: int, flip: int, low:
     if n_factors == 3 and left_kind == REAL and right_kind == REAL:
         n_digits = 6
     last = width - n_digits
-    # The quick ways take numbers whose digits all lie in the window, as they do in windows made for them.
+    # The quick ways take numbers whose digits all lie in the window; in windows made for these numbers they do.
     if last >= 0 and n_factors == 1:
         every = cut_singles(left, left_kind, flip, low, last, digit, lowest)
     elif last >= 0 and n_factors == 2:

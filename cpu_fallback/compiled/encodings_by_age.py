@@ -1,8 +1,8 @@
-"""Encodings of rows from the rows before them by their age, in one pass: see `gpu_encode.seam.ops.FusedOps`.
+"""Encode rows from the rows before them, weighted by age, in one pass: see `gpu_encode.seam.ops.FusedOps`.
 
-What the rows of a tile see is handed out first, then blended by all threads, as `ordered_digits` does.  Here each time
-has a prior of its own.  Sums of rows that lose weight are on the scale of their block; what a row sees of them is
-multiplied where it is blended, by the factor of the row's step.
+First each row of a tile gets the sums that it sees; then all threads make encodings of them, as in `ordered_digits`.
+Here each time has a prior of its own.  Where rows lose weight, sums are on the scale of their block; when an encoding
+is made, the sums are multiplied by the factor of the row's step.
 """
 
 from typing import TYPE_CHECKING, NamedTuple
@@ -43,9 +43,9 @@ if TYPE_CHECKING:
 
 
 class Tile(NamedTuple):
-    """Rows of a tile that are encoded: digits that each sees of its category and of all, its category, number, time.
+    """Rows of a tile: the digits that each row sees of its category and of all rows; its category, number and time.
 
-    And by column what is at least the magnitude of all digits there.
+    Each peak is at least as large as all digits of its column.
     """
 
     seen: Array
@@ -57,9 +57,9 @@ class Tile(NamedTuple):
 
 
 class Blocks(NamedTuple):
-    """Of rows that lose weight: the block of each time, the block now, what the one before gives to each sum.
+    """Blocks of rows that lose weight: the block of each time, the block now, what the one before gives to each sum.
 
-    And where the columns of each measure begin, with where they end.
+    `columns` says where the columns of each measure begin and end.
     """
 
     of_time: Array
@@ -69,7 +69,7 @@ class Blocks(NamedTuple):
 
 
 class View(NamedTuple):
-    """How sums are seen: columns as `cpu_fallback.decay.spans_of` gives them, factors of each time; or as they are."""
+    """How sums are seen: columns as `cpu_fallback.decay.spans_of` gives them, with factors of times; or as stored."""
 
     spans: Array
     factors: Array
@@ -84,7 +84,7 @@ def tile_of(n_rows: int, length: int, width: int) -> Tile:
 
 @stage
 def enter_block(block: int, blocks: Blocks, width: int, sums: Array) -> None:
-    """Bring sums to the scale of a block; those of all blocks but the one before go."""
+    """Bring sums to the scale of a block; only sums of this block and of the one before are kept."""
     follows, columns, earlier = block == blocks.now[0] + 1, blocks.columns, blocks.earlier
     blocks.now[0] = block
     for cell in range(0, len(sums), width):
@@ -98,7 +98,7 @@ def enter_block(block: int, blocks: Blocks, width: int, sums: Array) -> None:
 
 @stage
 def enter_time(line: int, length: int, tie: int, table: Table) -> None:
-    """Keep the sums of a line as all rows of a time see them: before the first of its own."""
+    """Keep the sums of a line as all rows of a time see them: as they are before the first row of that time."""
     sums, at_tie, last_tie = table
     if last_tie[line // length] != tie:
         last_tie[line // length] = tie
@@ -119,9 +119,9 @@ def pass_block(
     tile: Tile,
     at: int,
 ) -> int:
-    """Let each row of a block see its category and all rows, then add it to both; gives how many rows are encoded.
+    """Let each row of a block see its category and all rows, then add the row to both; give how many rows are encoded.
 
-    Those of odd ties are taken away, and not encoded.  `at` says how many are encoded before the block.
+    Rows of odd ties are subtracted, and not encoded.  `at` says how many rows were encoded before the block.
     """
     width, (sums, at_tie, _) = cell_width(shape), table
     length = width * shape.n_classes
@@ -150,7 +150,7 @@ def pass_block(
 
 @stage
 def find_peaks(digits: Array, peaks: Array) -> None:
-    """Raise each peak to what is at least the magnitude of every digit of its column, and no power of two above."""
+    """Raise each peak to at least the magnitude of every digit of its column, and below the next power of two."""
     width = len(peaks)
     for cell in range(0, len(digits), width):
         for k in range(width):
@@ -159,7 +159,7 @@ def find_peaks(digits: Array, peaks: Array) -> None:
 
 @stage
 def see_rows(digits: Array, begin: int, times: Array, columns: Array, n_classes: int, view: View, out: Array) -> None:
-    """Write sums of the rows from `begin` on as these see them; `columns` has room for a cell and one more."""
+    """Write the sums that each row from `begin` on sees; `columns` has room for a cell and one more column."""
     width, to = len(columns) - 1, 0
     at = begin * width * n_classes
     for i in range(len(times)):
@@ -171,10 +171,10 @@ def see_rows(digits: Array, begin: int, times: Array, columns: Array, n_classes:
 
 @kernel
 def merge_rows(rows: Array, ties: Array, gone: Array, state: Array, numbers: Array, times: Array) -> int:
-    """Write the next rows that come or leave, and numbers of their times; gives how many.
+    """Write the next rows that come or leave, and the numbers of their times; give the number of these rows.
 
-    Number 2 t is that of time t; with 2 t - 1, right before, rows leave in the order in which they came: `gone` of
-    them by each time.  `state` says how many have come and left.
+    The number of time t is 2 t.  With the number before, 2 t - 1, rows leave in the order in which they came; `gone`
+    says how many have left by each time.  `state` says how many rows have come, and how many have left.
     """
     come, left, at = state[0], state[1], 0
     while at < len(numbers) and come < len(rows):
@@ -194,7 +194,7 @@ def merge_rows(rows: Array, ties: Array, gone: Array, state: Array, numbers: Arr
 def hand_out_by_age(
     rows: RowParts, numbers: Array, ties: Array, shape: Shape, blocks: Blocks, table: Table, tile: Tile
 ) -> int:
-    """Hand out sums to the rows of a tile, and add these to them; gives how many rows are encoded."""
+    """Give each row of a tile its sums, then add the row to the sums; give how many rows are encoded."""
     width, digits, at = cell_width(shape), digit_room(), 0
     own, slots = np.empty(width * BLOCK, np.int64), np.arange(BLOCK) * width
     for begin in range(0, len(rows.codes), BLOCK):
@@ -221,9 +221,9 @@ def blend_by_age(
     stop: int,
     to: Destination,
 ) -> int:
-    """Write the encodings of the rows [start, stop) of a tile, of which the first `burned` get none; gives the lost.
+    """Write the encodings of the rows [start, stop) of a tile; the first `burned` rows get none; gives the lost.
 
-    A cell has `width` columns, and as it is seen the shape of the rule.
+    A cell has `width` columns; once a row sees it, it has the shape of the rule.
     """
     shape, first, rule = cell_rule
     room, length, n_outputs = scratch(shape), cell_width(shape) * shape.n_classes, shape.n_classes - first
@@ -248,7 +248,7 @@ def blend_by_age(
 
 
 def blocks_of_times(steps: Array | None, layout: "Layout", size: int) -> Blocks:
-    """Give the blocks of the times of a call, where its rows lose weight, with room for `size` sums."""
+    """Give the blocks of all times of a call if its rows lose weight, with room for `size` sums."""
     if steps is None:
         return Blocks(*(np.zeros(0, np.int64) for _ in range(4)))
     of_time = freeze(blocks_of(steps), np.int64)
@@ -262,10 +262,10 @@ class Ageing:
     Parameters
     ----------
     layout : Layout
-        Of the sums.
+        Layout of the sums.
     n_classes : int
     steps : int64 array (times,), optional
-        Where rows lose weight.
+        Step of each time, if rows lose weight.
     """
 
     def __init__(self, layout: "Layout", n_classes: int, steps: Array | None) -> None:
@@ -274,7 +274,7 @@ class Ageing:
         self.flat = freeze(self.factors.reshape(-1), np.int64)
 
     def view(self, peaks: Array) -> tuple[Shape, View]:
-        """Describe cells as they are seen, and how they are; peaks are those of the sums of a tile."""
+        """Describe how cells are seen, and how they are stored; peaks are those of the sums of a tile."""
         if not self.loses:
             return shape_of(self.layout, self.n_classes), View(np.zeros(0, np.int64), self.flat)
         spans = spans_of(peaks, self.layout, self.factors[:, 1])
@@ -301,7 +301,7 @@ def encodings_by_age(
     given = freeze(order.rows, np.int64), freeze(order.ties, np.int64)
     gone = freeze(np.zeros_like(starts) if order.firsts is None else starts[order.firsts], np.int64)
     blocks, ageing = blocks_of_times(steps, held, len(table.sums)), Ageing(held, n_classes, steps)
-    # The rows of one time burn in together.
+    # All rows of one time get encodings, or none of them.
     first = np.searchsorted(starts, burn_in)
     burned = int(starts[first]) if first < len(starts) else len(order.rows)
     numbers, times = np.empty((2, min(tile_size(length), 2 * len(order.rows))), np.int64)

@@ -1,4 +1,4 @@
-"""Leave-one-out: what each row sees is its category without itself."""
+"""Leave-one-out: each row sees its category without itself."""
 
 from typing import TYPE_CHECKING
 
@@ -37,7 +37,7 @@ def leave_one_out_range(
     stop: int,
     seen: Array,
 ) -> None:
-    """Write the rows [start, stop): the category's digits, less the row's own in its class."""
+    """Write the rows [start, stop): the digits of the row's category, less the row's own digits in its class."""
     room, slots = scratch(), np.empty(BLOCK, np.int64)
     n_lines, n_classes, width = shape
     for begin in range(start, stop, BLOCK):
@@ -52,7 +52,7 @@ def leave_one_out_range(
 
 
 def leave_one_out(accumulators: Array, rows: "Rows", layout: "Layout", /) -> Array:
-    """Category sums less the row itself: (rows, n_classes, layout.width) digits.
+    """Give the sums of each row's category without the row: (rows, n_classes, layout.width) digits.
 
     `accumulators` is (categories + 2, n_classes, layout.width).
     """

@@ -1,6 +1,6 @@
-"""Which way a quotient is rounded that lies so near the middle of two floats that only its digits can tell.
+"""Round a quotient that lies near the middle of two floats: only its digits can tell which float is nearer.
 
-Digits come one position after the other, from the lowest, as int64 not carried; backends differ in where they lie.
+Digits come one position after the other, from the lowest, as int64 before carries; each backend stores them elsewhere.
 """
 
 from typing import NamedTuple
@@ -13,12 +13,12 @@ from cpu_fallback.compiled.digits import FIELD, FRACTION, HALF, HIDDEN, ONE, SIG
 MASK = np.int64(0xFFFFFFFF)
 LOW = np.uint64(0xFFFFFFFF)
 INFINITE = np.uint64(0x7FF << 52)
-# Places after the last digit of a count, until nothing of its product with a midpoint is left to add.
+# Positions after the last digit of a count, until its product with a midpoint has nothing left to add.
 AFTER = 4
 
 
 class Difference(NamedTuple):
-    """|S| - midpoint * |N|, as far as it is known.
+    """|S| - midpoint * |N|, as far as its digits are known.
 
     Parameters
     ----------
@@ -29,7 +29,7 @@ class Difference(NamedTuple):
     first, second : uint64
         The last two digits of |N|.
     any : int64
-        Not zero where a digit of the difference is not.
+        Not zero if any digit of the difference is not zero.
     """
 
     carry: np.int64
@@ -51,7 +51,7 @@ def midpoint(bits: np.uint64, upper: bool) -> tuple[np.uint64, int]:
     """Give the middle of a positive float and the next one, upper or lower, as an integer times a power of two."""
     field, fraction = np.int64(np.uint64(bits) >> FIELD), np.uint64(bits) & FRACTION
     mantissa = fraction if field == 0 else fraction | HIDDEN
-    # Below a power of two numbers lie twice as near.
+    # Below a power of two, floats lie twice as close.
     less = ONE if fraction == ZERO and field > 1 else ONE << ONE
     quarters = mantissa << np.uint64(2)
     return quarters + (ONE << ONE) if upper else quarters - less, int(max(field, np.int64(1)) - np.int64(1077))
@@ -61,10 +61,10 @@ def midpoint(bits: np.uint64, upper: bool) -> tuple[np.uint64, int]:
 def push_columns(
     known: Difference, total: np.int64, count: np.int64, total_sign: int, count_sign: int, factor: np.uint64, bits: int
 ) -> Difference:
-    """Take in the columns of S and of N at the next position; the midpoint is factor * 2**bits, bits below 32."""
+    """Add the columns of S and of N at the next position; the midpoint is factor * 2**bits, and bits is below 32."""
     digit = count_sign * (count & MASK) + known.count_carry
     newest = np.uint64(digit & MASK)
-    # The simulator of a GPU hands words in as Python's integers.
+    # The simulator of a GPU passes words as Python's integers.
     word, shift = np.uint64(factor), np.uint64(bits)
     low = (word << shift) & LOW
     middle = (word >> (HALF - shift)) & LOW
@@ -84,7 +84,7 @@ def push_columns(
 
 @stage
 def side(known: Difference) -> int:
-    """Sign of a difference of which all positions are known: -1, 0 or 1."""
+    """Sign of a difference whose positions are all known: -1, 0 or 1."""
     if known.carry < 0:
         return -1
     return 1 if known.carry > 0 or known.any != 0 else 0
@@ -92,14 +92,14 @@ def side(known: Difference) -> int:
 
 @stage
 def first_guess(mean: float) -> np.uint64:
-    """Magnitude of a mean as bits; of an infinite one, those of the largest number."""
+    """Magnitude of a mean as bits; for an infinite mean, the bits of the largest float."""
     bits = np.float64(mean).view(np.uint64) & ~(ONE << SIGN)
     return bits - ONE if bits == INFINITE else bits
 
 
 @stage
 def chosen(bits: np.uint64, above: int, below: int) -> float:
-    """Give a float or a neighbour, by the sides on which the number lies of the middles above and below it."""
+    """Give a float or its neighbour: `above` and `below` say on which side of each midpoint the number lies."""
     word = np.uint64(bits)
     odd = word & ONE != ZERO
     if above > 0 or (above == 0 and odd):

@@ -1,4 +1,4 @@
-"""Whole numbers of a small range: numbered, and looked up, by their distance from the lowest."""
+"""Whole numbers of a small range: they are numbered, and looked up, by their distance from the lowest."""
 
 from typing import Any
 
@@ -11,9 +11,9 @@ from cpu_fallback.memory import empty, zeros
 
 UNKNOWN = -2
 
-# Twice as many are still int32.
+# Twice as many still fit int32.
 MOST_CODES = 1 << 30
-# Values that are looked at for a guess of the range.
+# Number of values that are read to guess the range.
 SAMPLED = 512
 
 
@@ -26,12 +26,12 @@ def word_of(number: int) -> np.uint64:
 def offset_with_bounds(
     values: Array, base: int, start: int, stop: int, codes: Array, present: Array
 ) -> tuple[int, int]:
-    """Write the distance of each value from `base`, mark those that have a mark, and give the extreme values."""
+    """Write the distance of each value from `base`, set the mark of each value that has one, and give the extremes."""
     given, out = values[start:stop], codes[start:stop]
     lowest = highest = given[0]
     size = np.uint64(len(present))
     if size == 0:
-        # A loop of its own, which works on several values at a time.
+        # This is a loop of its own, which works on several values at a time.
         for i in range(len(given)):
             value = given[i]
             lowest, highest = min(lowest, value), max(highest, value)
@@ -49,7 +49,7 @@ def offset_with_bounds(
 
 @kernel
 def mark_codes(codes: Array, shift: int, start: int, stop: int, present: Array) -> None:
-    """Mark the codes that occur, `shift` added."""
+    """Set the mark of each code that occurs, plus `shift`."""
     given = codes[start:stop]
     for i in range(len(given)):
         present[np.uint64(given[i] + shift)] = True
@@ -65,7 +65,7 @@ def shift_range(codes: Array, shift: int, start: int, stop: int) -> None:
 
 @kernel
 def rank_codes(codes: Array, shift: int, ranks: Array, start: int, stop: int) -> None:
-    """Turn codes into ranks, `shift` added."""
+    """Turn each code, plus `shift`, into its rank."""
     part = codes[start:stop]
     for i in range(len(part)):
         part[i] = ranks[np.uint64(part[i] + shift)]
@@ -73,7 +73,7 @@ def rank_codes(codes: Array, shift: int, ranks: Array, start: int, stop: int) ->
 
 @kernel
 def write_marked(marks: Array, lowest: np.uint64, ranks: Array, words: Array) -> None:
-    """Write how many marks there are before each index, and the words of marked ones; there is room for one more."""
+    """Write how many marks come before each index, and the words of marked indices, which have room for one more."""
     count = 0
     for i in range(len(marks)):
         ranks[i] = count
@@ -82,7 +82,7 @@ def write_marked(marks: Array, lowest: np.uint64, ranks: Array, words: Array) ->
 
 
 def ranks_of_marks(marks: Array, lowest: np.uint64) -> tuple[Array, Array]:
-    """Give the number of each marked index, and its word: the index, counted from the lowest word on."""
+    """Give the rank of each marked index, and its word: the lowest word plus the index."""
     number = int(np.count_nonzero(marks))
     ranks, words = empty(len(marks), np.int32), empty(number + 1, np.uint64)
     write_marked(marks, lowest, ranks, words)
@@ -90,15 +90,15 @@ def ranks_of_marks(marks: Array, lowest: np.uint64) -> tuple[Array, Array]:
 
 
 def factorize_dense(numbers: Array) -> tuple[Array, Array] | None:
-    """Number whole numbers of a small range by their distance from its lowest; None where the range is large.
+    """Number whole numbers of a small range by their distance from the lowest; None if the range is large.
 
-    The pass that finds the range also writes distances from a guess of where it begins, and marks those of a guessed
-    range; for nothing if it is large.
+    The pass that finds the range also writes distances from the guessed lowest number, and marks the numbers of a
+    guessed range; if the range is large, this work is lost.
     """
     given, codes = freeze(numbers, numbers.dtype), empty(len(numbers), np.int32)
     most, parts = min(DENSE_RANGE * len(codes) + 1024, MOST_CODES), shares(len(codes))
     base, guessed = guess_marks(numbers, most)
-    # Each thread has its own marks: a line of memory that one writes is taken away from the others.
+    # Each thread has its own marks: if one thread writes a line of memory, the other threads lose it from their caches.
     present, bounds = [zeros(guessed, np.bool_) for _ in parts], [(0, 0)] * len(parts)
 
     def look(share: int) -> None:
@@ -110,7 +110,7 @@ def factorize_dense(numbers: Array) -> tuple[Array, Array] | None:
     if size > most:
         return None
     if size == 2:
-        # Both occur: one is the lowest, the other the highest.
+        # Both numbers occur: one is the lowest, the other the highest.
         marks = np.ones(2, np.bool_)
     elif shift <= 0 and highest - int(base) < guessed:
         marks = join_marks([marks[-shift : size - shift] for marks in present])
@@ -126,24 +126,25 @@ def factorize_dense(numbers: Array) -> tuple[Array, Array] | None:
 
 
 def guess_marks(numbers: Array, most: int) -> tuple[Any, int]:
-    """Guess the smallest number, most often zero or near the first, and how many from it on are worth a mark."""
+    """Guess the smallest number, often zero or near the first value, and how many numbers from it on get marks."""
     first = numbers[0]
     base = numbers.dtype.type(0) if 0 <= first < MOST_CODES else first
     farthest = int(numbers[:: max(len(numbers) // SAMPLED, 1)].max()) - int(base)
-    # Neighbours are known without a mark, and beyond a sample lie about as many as in it.
+    # Neighbours are known without a mark, and beyond a sample they lie about as dense as in it.
     return base, 2 * farthest if 1 < farthest <= most // 2 else 0
 
 
 def guess_range(numbers: Array) -> tuple[int, int]:
-    """Guess the smallest number, and how many there are from it to the largest, with room for what a sample misses."""
+    """Guess the smallest number, and the distance to the largest, with room for numbers that the sample misses."""
     some = numbers[:: max(len(numbers) // SAMPLED, 1)]
     return range_around(int(some.min()), int(some.max()), numbers.dtype)
 
 
 def range_around(lowest: int, highest: int, dtype: "np.dtype[Any]") -> tuple[int, int]:
-    """Give the first number of a range with room around those of a sample, and its length."""
+    """Give the first number and the length of a range, which has room around the numbers of a sample."""
     bounds = np.iinfo(dtype)
-    # Of 512 numbers drawn evenly from a range, some lie in its last thirty-second, but for one time in millions.
+    # If 512 numbers are drawn evenly from a range, some lie in its last thirty-second, except once in millions of
+    # draws.
     spare = (highest - lowest) // 32 + 64
     first, last = max(lowest - spare, bounds.min), min(highest + spare, bounds.max)
     # Numbers that count something begin at zero or one.
@@ -152,14 +153,14 @@ def range_around(lowest: int, highest: int, dtype: "np.dtype[Any]") -> tuple[int
 
 
 def join_marks(present: list[Array]) -> Array:
-    """Marks of all threads."""
+    """Join the marks of all threads."""
     for other in present[1:]:
         present[0] |= other
     return present[0]
 
 
 def mark_present(codes: Array, shift: int, size: int) -> Array:
-    """Whether there is a value, for each distance from the lowest one."""
+    """Say for each distance from the lowest value whether a value has it."""
     parts = shares(len(codes))
     present = [zeros(size, np.bool_) for _ in parts]
     run(lambda share: mark_codes(codes, shift, *parts[share], present[share]), len(parts))
@@ -167,7 +168,7 @@ def mark_present(codes: Array, shift: int, size: int) -> Array:
 
 
 def range_of(categories: Array, n_values: int) -> int | None:
-    """Numbers from the smallest to the largest of sorted whole numbers; None if a table of them is not worth it."""
+    """Count the numbers from the smallest to the largest of sorted values; None if a table of them is too large."""
     if categories.dtype.kind == "f" or not len(categories):
         return None
     size = int(categories[-1]) - int(categories[0]) + 1
@@ -176,7 +177,7 @@ def range_of(categories: Array, n_values: int) -> int | None:
 
 @kernel
 def offset_inside_range(words: Array, lowest: np.uint64, size: int, start: int, stop: int, codes: Array) -> None:
-    """Distance of each value from the lowest; absent from `size` on."""
+    """Distance of each value from the lowest; values from `size` on count as absent."""
     given, out = words[start:stop], codes[start:stop]
     for i in range(len(given)):
         offset = given[i] - lowest
@@ -187,7 +188,7 @@ def offset_inside_range(words: Array, lowest: np.uint64, size: int, start: int, 
 def take_in_range(
     words: Array, lowest: np.uint64, table: Array, by_row: int, start: int, stop: int, out: Array
 ) -> None:
-    """Write a line of a table for the rows [start, stop): by distance from the lowest number, the last beyond all."""
+    """Write a line of a table for each row of [start, stop): by distance from the lowest; beyond all, the last line."""
     last, given = np.uint64(len(table) - 1), words[start:stop]
     for i in range(len(given)):
         out[np.uint64((start + i) * by_row)] = table[min(given[i] - lowest, last)]
@@ -195,14 +196,14 @@ def take_in_range(
 
 @kernel
 def put_lines(known: Array, lowest: np.uint64, lines: Array, unknown: Any, table: Array) -> None:
-    """Write the line of each known number at its distance from the lowest, and one for all others between and last."""
+    """Write the line of each known number at its distance from the lowest; all others, and the end, share one line."""
     set_all(table, unknown)
     for number in range(len(known)):
         table[known[number] - lowest] = lines[number]
 
 
 def table_by_distance(known: Array, lines: Array, size: int) -> Array:
-    """Table for `take_in_range` of a line for each of some sorted words, the last of `lines` for all others."""
+    """Make a table for `take_in_range`: a line for each of some sorted words, the last of `lines` for all others."""
     table = empty(size + 1, lines.dtype)
     put_lines(known, known[0], lines, lines[-1], table)
     return table

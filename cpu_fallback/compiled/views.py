@@ -1,4 +1,4 @@
-"""What each view sees of a category: sums over some of its folds, one category after the other."""
+"""What each view sees of a category: sums over some of its folds.  Categories are computed one after the other."""
 
 from typing import NamedTuple
 
@@ -18,7 +18,7 @@ OWN, OTHERS, CHOSEN, LESS_ONE = 0, 1, 2, 3
 class Views(NamedTuple):
     """Which folds a view sees: its own, all others, those with a 1 in its line of the matrix; or all, less one row.
 
-    That row is of the class whose number the view has.
+    The row that is left out has the class whose number the view has.
     """
 
     kind: int
@@ -61,7 +61,7 @@ def see_all(
     to: int,
 ) -> None:
     """Write what every view sees of the category that begins at `at`, one view after the other, from `to` on."""
-    # Number after number and not view after view: loops this short are over before the compiler's vectors pay.
+    # The loops go number by number, not view by view: loops this short end before the compiler's vectors pay.
     for k in range(length):
         total = sum_of_folds(accumulators, at, n_folds, length, k) if kind in (OTHERS, LESS_ONE) else np.int64(0)
         source, target = np.uint64(at + k), np.uint64(to + k)
@@ -90,9 +90,9 @@ def sum_of_chosen(accumulators: Array, at: int, n_folds: int, length: int, matri
 
 @counting
 def see_others(accumulators: Array, first: int, n_views: int, length: int, seen: Array, seen_at: Array) -> int:
-    """Write what views see that see all folds but their own, each of it once a category, and where; gives how many.
+    """Write the distinct sums of views that see all folds but their own, and say where each lies; gives how many.
 
-    `first` is the first category; `seen_at` has a number for each of them and each view.
+    `first` is the first category; `seen_at` gets the position of the sums for each category and each view.
     """
     total, count = np.empty(length, np.int64), np.int64(0)
     source = np.uint64(first * n_views * length)
@@ -101,7 +101,7 @@ def see_others(accumulators: Array, first: int, n_views: int, length: int, seen:
             total[k] = sum_of_folds(accumulators, source, n_views, length, k)
         whole = np.int64(-1)
         for view in range(n_views):
-            # Written in any case, over what is not kept: that costs less than to decide.
+            # This is written in any case, even if it is overwritten later: writing costs less than a decision.
             target, any_own = np.uint64(count * length), np.int64(0)
             for k in range(length):
                 any_own |= accumulators[source]

@@ -10,7 +10,7 @@ from urllib.parse import quote
 from gpu_encode.cli.arguments import EXPORT
 from gpu_encode.cli.messages import one_line, refuse
 
-# What errors call parameters of the exports, and what the command line calls them.
+# Names of parameters of the exports in error messages, and their names on the command line.
 OPTIONS = {
     "matrix=True": "--matrix",
     "passed=False": "--drop-passed",
@@ -22,7 +22,7 @@ OPTIONS = {
     "keep names": "--keep names",
 }
 
-# What every export takes: `min_count` and `hash_key`.
+# Parameters of every export: `min_count` and `hash_key`.
 Leaving = dict[str, Any]
 
 
@@ -50,7 +50,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def refuse_options_of_others(options: argparse.Namespace) -> None:
-    """Refuse options that are for another format than the one asked for."""
+    """Refuse options that belong to another format than the one asked for."""
     for title, group in EXPORT.items():
         for option, *_ in group:
             given = getattr(options, option.removeprefix("--").replace("-", "_"))
@@ -59,12 +59,12 @@ def refuse_options_of_others(options: argparse.Namespace) -> None:
 
 
 def read_key(path: str | None) -> bytes | None:
-    """Read the key of hashes: all bytes of a file."""
+    """Read the key of hashes: all bytes of the file."""
     return None if path is None else Path(path).read_bytes()
 
 
 def in_options(message: str) -> str:
-    """Give a message with options of the command line in place of parameters.
+    """Give a message with the options of the command line instead of parameters.
 
     Examples
     --------
@@ -89,7 +89,7 @@ def write_folder(files: dict[str, bytes], path: Path) -> None:
 
 
 def as_sql(encoder: Any, options: argparse.Namespace, leaving: Leaving) -> bytes:
-    """Give the query, behind the statements that create the tables of categories where these are named."""
+    """Give the query; if tables of categories are named, the statements that create them come first."""
     from gpu_encode.cli.columns import split_names
     from gpu_encode.serve.export import to_sql, to_sql_tables
 
@@ -133,7 +133,7 @@ def as_json(encoder: Any, _: argparse.Namespace, leaving: Leaving) -> bytes:
 
 
 def as_arrow(encoder: Any, _: argparse.Namespace, leaving: Leaving) -> dict[str, bytes]:
-    """Give a Feather file for each key and level, by its name."""
+    """Give a Feather file for each key and level, by the name of the file."""
     import pyarrow as pa
 
     from gpu_encode.serve.export import to_arrow
@@ -147,7 +147,7 @@ def as_arrow(encoder: Any, _: argparse.Namespace, leaving: Leaving) -> dict[str,
     return files
 
 
-# What a format is called on the command line, and what gives the content of a file, or of a folder of files.
+# The name of each format on the command line, and the function that gives the content of its file or files.
 FORMATS: dict[str, Callable[[Any, argparse.Namespace, Leaving], bytes | dict[str, bytes]]] = {
     "arrow": as_arrow,
     "json": as_json,

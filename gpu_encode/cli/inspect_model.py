@@ -20,7 +20,7 @@ from gpu_encode.encoders.base import names_at_fit
 from gpu_encode.fitting.model import counts_of, target_parts
 from gpu_encode.schemes.ages import text_of_span
 
-# Classes, and columns of encodings, that a terminal has room for.
+# Number of classes, and number of columns of encodings, for which a terminal has room.
 MOST_SHOWN = 5
 
 
@@ -46,16 +46,16 @@ def describe(encoder: Any, chosen: list[int], top: int) -> dict[str, Any]:
     Parameters
     ----------
     encoder : Encoder
-        Fitted.
+        A fitted encoder.
     chosen : list of int
         Numbers of the columns to describe.
     top : int
-        How many categories of each.
+        How many categories of each column to describe.
     """
     keys = keys_of(encoder)
     names = [encoding_names(encoder, number) for number in range(len(keys))]
     ends = np.cumsum([0, *map(len, names)])
-    # An encoder that hashes keeps neither.
+    # An encoder that hashes values keeps neither.
     encodings, categories = getattr(encoder, "encodings_", None), getattr(encoder, "categories_", None)
     return {
         "encoder": type(encoder).__name__,
@@ -80,13 +80,13 @@ def describe(encoder: Any, chosen: list[int], top: int) -> dict[str, Any]:
 
 
 def parameters_of(encoder: Any) -> dict[str, Any]:
-    """Return the parameters of an encoder, but for the columns, which are described."""
+    """Return the parameters of an encoder without the columns, which are described elsewhere."""
     given = encoder.get_params(deep=False)
     return {name: with_spans_as_text(value) for name, value in given.items() if name != "columns"}
 
 
 def with_spans_as_text(value: Any) -> Any:
-    """Return a parameter whose timedeltas are texts, which options take."""
+    """Return a parameter with its timedeltas as texts, which options of the command line take."""
     if isinstance(value, Mapping):
         return {key: with_spans_as_text(one) for key, one in value.items()}
     if hasattr(value, "get_params") and not isinstance(value, type):
@@ -104,7 +104,7 @@ def keys_of(encoder: Any) -> list[Any]:
 
 
 def encoding_names(encoder: Any, number: int) -> list[str]:
-    """Return what each encoding of a category is for: its target, class, statistic and fold, as they apply."""
+    """Return what each encoding of a category belongs to: its target, class, statistic and fold, if it has them."""
     model = encoder._model
     n_views = model.statistics[0][0].n_views
     folds = [f"_fold{fold}" for fold in range(n_views)] if n_views > 1 else [""]
@@ -144,7 +144,7 @@ def weightiest(categories: Any, weight: Any, encodings: list[Any], top: int) -> 
 
 
 def plain(value: Any) -> Any:
-    """Return a value as JSON knows it; numbers beyond all others as text, others that it has none for as text, too.
+    """Return a value as JSON can hold it; infinite numbers, and values that JSON does not know, become text.
 
     Examples
     --------
@@ -181,7 +181,7 @@ def text_of(value: Any) -> str:
 
 
 def shorten(value: Any) -> str:
-    """Return a value as people read it, of a long list how it begins.
+    """Return a value as people read it; of a long list, only the beginning.
 
     Examples
     --------

@@ -1,8 +1,8 @@
-"""What kernels know of sums: which digits a row is added to, in a block's table in shared memory or in the cells.
+"""How kernels add rows to sums: to which digits, and whether in a block's table in shared memory or in the cells.
 
-A table holds signed 32-bit words, one for each 16-bit half of a digit: halves with the sign of their number add up
-exactly while a block adds no more than MOST_ADDED rows.  Words lie measure by measure, half by half, cell by cell, and
-where a table is small a block has several copies, so that fewer threads meet at a word.
+A table holds signed 32-bit words, one for each 16-bit half of a digit: each half has the sign of its number, and halves
+add up exactly as long as a block adds no more than MOST_ADDED rows.  Words lie measure by measure, half by half, cell
+by cell.  If a table is small, a block has several copies of it, so that fewer threads add to the same word at once.
 """
 
 from typing import TYPE_CHECKING
@@ -23,8 +23,9 @@ LINE = 6
 def plan_of(layout: "Layout", weight_kind: int) -> "tuple[Array, int]":
     """One line (kept, whole, low, width, words, columns) for each power of the target, and the words of a cell.
 
-    Words are those of a measure of a cell, columns its digits that have words.  The highest digit of a window has none
-    if there are others: it is there for carries, and whatever a row adds to it goes to the cells.
+    `words` is the number of words of one measure of a cell, `columns` the number of digits that have words.  The
+    highest digit of a window has no words if there are other digits: it is there for carries, and what a row adds to it
+    goes to the cells.
     """
     lines = np.zeros((3, LINE), np.int64)
     lines[:, :4] = measures_of(layout)

@@ -1,17 +1,17 @@
-"""Leave-one-out by closed forms: formulas, bounds of their errors, and the numbers of each category that they take.
+"""Leave-one-out by closed forms: formulas, bounds of their errors, and the numbers that each category gives them.
 
-A row with target v sees of its category n - 1 rows, whose sum is S - v and whose sum of squares is Q - v**2, and of
-all rows N - 1, with T - v and TQ - v**2.  Its encoding is a function of v and of a few numbers of its category, its
-line.  gpu_encode/cuda/raw/closed_forms.cuh evaluates it as q, and with it an e of which is proven below that the
-definition's float64 encoding F lies in [q - e, q + e].  Rounding is monotone: where both ends round to one number, F
-does.  All other rows are listed, and exact code encodes them.
+A row with target v sees n - 1 rows of its category, whose sum is S - v and whose sum of squares is Q - v**2.  Of all
+rows it sees N - 1, with the sums T - v and TQ - v**2.  Its encoding is a function of v and of a few numbers of its
+category, its line.  gpu_encode/cuda/raw/closed_forms.cuh computes this function as q, and a bound e.  It is proven
+below that the definition's float64 encoding F lies in [q - e, q + e].  Rounding is monotone: if both ends round to one
+number, F rounds to it, too.  All other rows are listed, and exact code encodes them.
 
 **Estimates** (m-estimates; means, with m = 0): the prior is the mean of the others, or a number p.
 
     encoding = (A - K v) R,    A = S (N - 1) + m T,  K = N - 1 + m,  R = 1 / ((n - 1 + m) (N - 1))
                           or   A = S + m p,          K = 1,          R = 1 / (n - 1 + m)
 
-F is that quotient, rounded once.  Rows whose category does not count have the mean of all others, A = K T and R = 1 /
+F is that quotient, rounded once.  If its category does not count, a row has the mean of all others, A = K T and R = 1 /
 (K (N - 1)), or a number.
 
 **Blends** (empirical Bayes, sigmoid): with mean M = (S - v) / (n - 1), prior U = (T - v) / (N - 1) or p, the sums of
@@ -20,13 +20,14 @@ rows,
 
     encoding = X = M + s (U - M),    s = O / (W + O),  O = V a,  a = (N - 1)**2 / (n - 1)**3.
 
-F takes M, U, V and W, each rounded once, through the steps of `blend_one`.  By a sigmoid O is a number and W is 1.
+F is what the steps of `blend_one` make of M, U, V and W, each rounded once.  With a sigmoid O is a number and W is 1.
 
 Errors
 ------
 u is 2**-53.  "Within k g" stands for an error of at most k u g, g a sum of magnitudes; every k is rounded up by more
-than what terms of u**2 add.  Numbers of lines are correctly rounded but for a few u**2: within 1 of themselves.  Sums
-(A, S, T) are rounded to odd if they are not exact, within 2, or their low parts are odd: an even one is all of it.
+than what terms of u**2 add.  The numbers of a line are correctly rounded but for a few u**2, so that they are within 1
+of themselves.  If a sum (A, S, T) is not exact, it, or the low part of its pair, is rounded to odd, within 2: a sum or
+low part that is even is exact.
 
 *Estimates as floats.*  With G = abs(A) + abs(K v): K v is within 2.1 G (K, product), A - K v within 3.2 G (A: 2;
 difference), times R within 5.3 G R (R, product).  e = 8 u G R = 2**-50 G R.
@@ -34,12 +35,12 @@ difference), times R within 5.3 G R (R, product).  e = 8 u G R = 2**-50 G R.
 *Blends as floats.*  Y = (abs(S) + abs(v)) / (n - 1) + (abs(T) + abs(v)) / (N - 1), or with abs(p) as its second term.
 M and U are within 5.01 of their part of Y (sum: 2; difference, share, product).  With H = abs(c0) + abs(v) (abs(c1) +
 n abs(v)) V is within 4.1 H; a, of four steps, is within 4, so O is within 9.2 H a.  W is within 4.1 H'.  Z = H a + H'
-bounds O + W and abs(O) and abs(W), and B, the computed W + O, is within 10.3 Z.  A row counts only if Z <= 2**40 B,
-so that B is right to one part in 700; then s is within 22 Z / B (O: 9.2, B: 10.3 since s <= 1, reciprocal and
-product: 2), and below 1.01.  Hence q is within 5.01 Y + 1.01 (5.01 Y + Y) + 1.02 Y + Y <= 13.2 Y (M; U - M, rounded;
-product; sum) and 22.1 D Z / B, D = abs(U - M), of X.  F is within 2.01 Y (M, U, the last sum) and 12 s D of X: O / W
-is within 8 (V and W rounded, two divisions each, a product, a division), which moves s by 8 s (1 - s), and 4 more
-steps follow, with parts of at most one half; s <= Z / B (1 + 1/700).  So e = 16 u Y + 64 u D Z / B.
+bounds O + W and abs(O) and abs(W), and B, the computed W + O, is within 10.3 Z.  The closed form holds for a row only
+if Z <= 2**40 B, so that B is right to one part in 700; then s is within 22 Z / B (O: 9.2, B: 10.3 since s <= 1,
+reciprocal and product: 2), and below 1.01.  Hence q is within 5.01 Y + 1.01 (5.01 Y + Y) + 1.02 Y + Y <= 13.2 Y (M; U -
+M, rounded; product; sum) and 22.1 D Z / B, D = abs(U - M), of X.  F is within 2.01 Y (M, U, the last sum) and 12 s D of
+X: O / W is within 8 (V and W rounded, two divisions each, a product, a division), which moves s by 8 s (1 - s), and 4
+more steps follow, with parts of at most one half; s <= Z / B (1 + 1/700).  So e = 16 u Y + 64 u D Z / B.
 
 *Pairs.*  A pair (h, l) that stands for x, abs(x) <= g, is [c, k] where abs(l) <= c u g and abs(h + l - x) <= k u**2 g:
 
@@ -55,23 +56,23 @@ less than 2**-16 of it, there is no line, so A is [1, 2**20].  R is [1, 20].  K 
 + 6], times R [5, 2**20 + 38]; rounding the low part takes 5 more.  e = 2**26 u**2 G R = 2**-80 G R.
 
 *Moments as pairs.*  S - v is [2, 5], times 1 / (n - 1) [4, 17]; n v is [1, 0], 2 S - n v [2, 5], times v [3, 8], plus
-c0 [4, 15]; rounding the low part takes 4 more.  e is 64 u**2 = 2**-100 of the magnitudes.  What both ends round to is
-the moment, rounded once, and the steps of `blend_one` follow as they are; V and W are doubles there, where
-`blend_one` has a power of two apart, which is the same as long as no quotient leaves the normal numbers: O / W must
+c0 [4, 15]; rounding the low part takes 4 more.  e is 64 u**2 = 2**-100 of the magnitudes.  If both ends round to one
+number, it is the moment, rounded once, and the steps of `blend_one` follow unchanged.  V and W are doubles there, but
+`blend_one` keeps a power of two apart.  Both give the same as long as no quotient leaves the normal numbers: O / W must
 lie in [2**-1000, 2**1000].
 
 *The ends of the range.*  Products below 2**-1022 add at most 2**-1074 each.  Every factor that follows is at most 1
 (R, shares and s), or a <= 2**106 after V, so such errors are below 2**-960 in O, where B >= 2**-900, and below
-2**-1070 in M, U and q.  Floats count from 2**-126 on, where e >= 2**-177; pairs from 2**-900 on, where e >= 2**-1000.
-An e that is infinite or NaN decides nothing.
+2**-1070 in M, U and q.  Floats are taken from 2**-126 on, where e >= 2**-177; pairs from 2**-900 on, where e >=
+2**-1000. An e that is infinite or NaN decides nothing.
 
-*Ties.*  The mean of a few doubles is often exactly between two others.  `round_tie` compares S - v, if all of S is
-known, with n - 1 times the middle in steps that lose nothing where both are equal, and says if they are.
+*Ties.*  The mean of a few doubles is often exactly between two others.  If all of S is known, `round_tie` compares S -
+v with n - 1 times the middle, and says whether they are equal.  Its steps lose nothing if they are.
 
 *What is exactly zero.*  S - v = 0 where all of S is known, or A = 0 (it is never rounded to zero) and v = 0, make an
-encoding or a mean of +0.0.  Of two rows one is left, and rows that are all alike (n Q = S**2, by digits) are so
-without one: V is zero, which lines say by c0 = c1 = n = 0, and F is M.  Where all rows of all categories are alike,
-any W will do, as 1.
+encoding or a mean of +0.0.  If a category has two rows, one is left; if all of its rows are alike (n Q = S**2, by
+digits), the others are alike, too.  In both cases V is zero, which its line says by c0 = c1 = n = 0, and F is M.  If
+all rows of all categories are alike, W may be any number, such as 1.
 """
 
 import math
@@ -99,22 +100,22 @@ from gpu_encode.cuda.tiles import PLAN_BYTES, slots_of
 if TYPE_CHECKING:
     from cpu_fallback.types import Array
 
-# First words of lines that are no closed forms: NaN.
+# First words of lines without a closed form: NaN.
 LISTED = np.int64(0x7FF8 << 48)
 CONSTANT, OF_ALL = LISTED + 1, LISTED + 2
-# Doubles of a line, by the bytes of an encoding.
+# Doubles of a line, by the number of bytes of an encoding.
 NARROW_BLEND, WIDE_BLEND = 6, 8
 ESTIMATE_WIDTHS, BLEND_WIDTHS = {4: 2, 8: 4}, {4: NARROW_BLEND, 8: WIDE_BLEND}
-# Where sums cancel to less than that, estimates have no closed form.
+# If sums cancel to less than this share, estimates have no closed form.
 CANCELLED = 2.0**-16
-# Threads of a block: registers leave room for two or three of these.
+# Threads of a block: there are registers for two or three such blocks.
 THREADS = min(raw.THREADS, 256)
-# A line takes as long as the exact encodings of some rows.
+# Making a line takes as long as the exact encodings of so many rows.
 ROWS_OF_A_LINE = 4
 
 
 class Sums(NamedTuple):
-    """Sums of each category and of all rows, flat, and the number of categories with unknown and missing."""
+    """Flat sums of each category and of all rows, and the number of categories with unknown and missing."""
 
     accumulators: "Array"
     total: "Array"
@@ -122,7 +123,7 @@ class Sums(NamedTuple):
 
 
 class Lines(NamedTuple):
-    """What the rows of a category share: a line of doubles, as words, each, and a last one of all rows.
+    """What the rows of a category share: each category has a line of doubles, as words; the last line is of all rows.
 
     Parameters
     ----------
@@ -144,7 +145,7 @@ def put(words: "Array", at: int, first: float, second: float) -> None:
 
 @device_function
 def put_pair(words: "Array", at: int, wide: bool, high: float, low: float) -> None:
-    """Write a pair, rounded to one double unless lines are wide."""
+    """Write a pair, rounded to one double if lines are not wide."""
     total = high + low
     words[at] = np.float64(total).view(np.int64)
     if wide:
@@ -153,7 +154,7 @@ def put_pair(words: "Array", at: int, wide: bool, high: float, low: float) -> No
 
 @device_function
 def put_sum(words: "Array", at: int, wide: bool, high: float, low: float, exact: bool) -> None:
-    """Write a sum: that of digits is exact, or its low part odd. One double is rounded to an odd one unless exact."""
+    """Write a sum as a pair, exact or with an odd low part, or as one double, exact or rounded to an odd one."""
     total = high + low
     rest = low - (total - high)
     bits = np.float64(total).view(np.int64)
@@ -182,14 +183,14 @@ def invert(high: float, low: float) -> tuple[float, float]:
 
 @device_function
 def total_pair(sums: "Array", at: int, shape: Shape) -> tuple[float, float]:
-    """Give S of a cell as a pair of plain numbers; NaN as the second where they are too large or small."""
+    """Give S of a cell as a pair of plain numbers; the second is NaN if they are too large or too small."""
     high, lower, exponent = sum_pair(sums, at + shape.n_width, shape)
     return plain_pair(high, lower, exponent)
 
 
 @device_function
 def without_category(code: int, rule: FusedRule, words: "Array", at: int) -> bool:
-    """Write the line of a category that does not count, unless its rows have the mean of all others: say whether."""
+    """Write the line of a category that does not count; if its rows have the mean of all others, only return True."""
     if rule.by_mean and encoding_without(code, 1.0, rule) == 1.0 and encoding_without(code, 2.0, rule) == 2.0:
         return True
     words[at] = CONSTANT
@@ -201,7 +202,7 @@ def without_category(code: int, rule: FusedRule, words: "Array", at: int) -> boo
 def write_estimate(
     words: "Array", at: int, wide: bool, top: tuple[float, float], bottom: tuple[float, float], size: float, exact: bool
 ) -> None:
-    """Write A and 1 / bottom of a category, where the parts of A sum to `size`."""
+    """Write A and 1 / bottom of a category; `size` is the sum of the parts of A."""
     known = top[1] == top[1] and in_range(top[0]) and in_range(bottom[0])
     if known and abs(top[0]) >= CANCELLED * size:
         share = invert(bottom[0], bottom[1])
@@ -215,7 +216,7 @@ def write_estimate(
 def top_and_bottom(
     own: tuple[float, float], everything: tuple[float, float], fewer: float, above: float, m: float, rule: FusedRule
 ) -> tuple[tuple[float, float], tuple[float, float], float]:
-    """Give A of a category that counts, what divides it, and the size of A's parts, from S, T, n - 1 and N - 1."""
+    """Give A of a category that counts, its divisor, and the size of A's parts, from S, T, n - 1 and N - 1."""
     bottom, prior = two_sum(fewer, m), weigh(rule.prior, 0.0, m)
     if rule.by_mean and m > 0.0:
         own, bottom = weigh(own[0], own[1], above), weigh(bottom[0], bottom[1], above)
@@ -250,7 +251,7 @@ def make_estimates(sums: Sums, shape: Shape, rule: FusedRule, wide: bool, lines:
             words[at] = LISTED
         elif not counts:
             if without_category(code, rule, words, at):
-                # (T - v) / (N - 1), in a form that has the weight of a row.
+                # (T - v) / (N - 1), with the weight of a row above and below.
                 high, low = weigh(t_high, t_low, weight[0])
                 bottom = weigh(weight[0], weight[1], above)
                 write_estimate(words, at, wide, (high, low + t_high * weight[1]), bottom, 0.0, m == 0.0)
@@ -285,13 +286,13 @@ def spread_around(sums: "Array", at: int, shape: Shape, rooms: Rooms) -> tuple[f
 
 @device_function
 def list_rows(words: "Array", at: int, wide: bool) -> None:
-    """Write a line of which nothing is known: NaN throughout, since rows may read any part of the line of all rows."""
+    """Write a line without a closed form: all of it is NaN, since rows may read any part of the line of all rows."""
     for k in range(WIDE_BLEND if wide else NARROW_BLEND):
         words[at + k] = LISTED
 
 
 class Blended(NamedTuple):
-    """What the line of a category says: S and c0 as pairs, n, n beside c1 (or 0), c1 as a multiple of S, its weight."""
+    """The line of a category: S and c0 as pairs, n, the n beside c1 (or 0), c1 as a multiple of S, and the weight."""
 
     own: tuple[float, float]
     spread: tuple[float, float]
@@ -319,9 +320,9 @@ def write_blend(words: "Array", at: int, wide: bool, line: Blended) -> None:
 def variance_of(
     sums: "Array", at: int, shape: Shape, n: float, all_rows: bool, rooms: Rooms
 ) -> tuple[tuple[float, float], float, float]:
-    """Give c0, n, and c1 as a multiple of S; without a variance c0 = n = c1 = 0, or any c0 of all rows."""
+    """Give c0, n, and c1 as a multiple of S: three times 0 without a variance, but c0 is any number for all rows."""
     high, low, exponent, alike = spread_around(sums, at, shape, rooms)
-    # Of two rows one is left, and rows that are alike are so without one of them: there is no variance.
+    # One row of two is left, or all rows are alike, and so are all but one: there is no variance.
     if alike or n == 2.0:
         return (1.0 if all_rows else 0.0, 0.0), 0.0, 0.0
     return plain_pair(high, low, exponent), n, 2.0
@@ -367,9 +368,9 @@ def make_blends(sums: Sums, shape: Shape, rule: FusedRule, wide: bool, lines: Li
 
 
 def has_closed_forms(parts: RowParts, n_lines: int, shape: Shape, rule: FusedRule) -> bool:
-    """Say whether rows have closed forms: targets without weights, many to a category, of numbers that are no extremes.
+    """Say whether rows have closed forms: many rows of a category, without weights, and no extreme numbers.
 
-    The numbers of a category take as long as exact encodings of some rows.
+    It takes many, since the line of a category takes as long to make as exact encodings of some rows.
     """
     plain_rows = not (parts.labelled or shape.by_class) and parts.weight_kind == ABSENT and parts.target_kind != ABSENT
     counted = shape.n_classes == shape.n_width == 1 and shape.n_low == 0
@@ -393,7 +394,7 @@ def make_lines(sums: Sums, shape: Shape, rule: FusedRule, to: Destination) -> Li
 def encode_by_closed_forms(
     parts: RowParts, lines: Lines, rule: FusedRule, to: Destination, listed: "Array", count: "Array"
 ) -> None:
-    """Write the encodings that lines decide; all other rows are listed, and counted."""
+    """Write the encodings that lines decide; list and count all other rows."""
     value = raw.value_type(parts.target.itemsize, parts.target_kind == REAL)
     slots = slots_of(parts.codes, len(lines.uncounted))
     variant = {**raw.key_of(slots.keys), "VALUE": value, "ENCODING": raw.ENCODINGS[to.out.itemsize]}

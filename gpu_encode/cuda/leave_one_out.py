@@ -1,4 +1,4 @@
-"""Leave-one-out: what each row sees is its category without itself; and the encodings of all rows, in one pass."""
+"""Leave-one-out: each row sees its category without itself.  One pass encodes all rows."""
 
 from typing import TYPE_CHECKING
 
@@ -31,7 +31,7 @@ from gpu_encode.cuda.runtime import (
 if TYPE_CHECKING:
     from cpu_fallback.types import Array, Layout, Rows
 
-# The counter of rows that closed forms leave open, behind those of `Doubts`, and room for their numbers.
+# Position of the counter of rows that closed forms leave open, after the counters of `Doubts`; room for row numbers.
 LISTED = 3
 ROOM_FOR_OPEN = 1 << 10
 ROWS_OF_AN_OPEN = 1 << 6
@@ -50,7 +50,7 @@ def leave_row_out(rows: RowParts, accumulators: "Array", extents: Extents, seen:
 
 
 def leave_one_out(accumulators: "Array", rows: "Rows", layout: "Layout", /) -> "Array":
-    """Category sums (categories + 2, n_classes, width) less the row itself: (rows, n_classes, width) digits."""
+    """Give the sums of each row's category without the row: (rows, n_classes, width) digits."""
     seen = empty((len(rows), *accumulators.shape[1:]), np.int64)
     if len(rows):
         parts, table = parts_of(rows, measures_of(layout)), to_device(accumulators).reshape(-1)
@@ -60,7 +60,7 @@ def leave_one_out(accumulators: "Array", rows: "Rows", layout: "Layout", /) -> "
 
 @device_function
 def rows_open(n_rows: int, listed: "Array", every: bool, counters: "Array") -> int:
-    """How many rows a list names; all of them where there is no list, or it had no room."""
+    """Give how many rows a list names; all rows if there is no list, or if it was too short."""
     n_listed = counters[LISTED]
     return n_rows if every or n_listed > len(listed) else n_listed
 
@@ -75,7 +75,7 @@ def leave_row_out_and_encode(
     to: Destination,
     doubts: Doubts,
 ) -> None:
-    """Write the encodings of the rows that are listed, each from all other rows."""
+    """Write the encodings of the listed rows, each from all rows but itself."""
     shape = cell_rule.shape
     digits = cuda.local.array(MOST_DIGITS, types.int64)
     seen = cuda.local.array(MOST_CELL, types.int64)
@@ -100,7 +100,7 @@ def leave_row_out_and_encode(
 def list_open_rows(
     parts: RowParts, sums: Sums, shape: Shape, rule: FusedRule, to: Destination
 ) -> "tuple[Array, bool, Array]":
-    """Write encodings that closed forms decide; gives a list of the other rows, whether that is all, and counters."""
+    """Write encodings that closed forms decide; give a list of other rows, whether it is complete, and counters."""
     n_rows, counters = len(parts.codes.words), zeros(LISTED + 1, np.int64)
     if not has_closed_forms(parts, sums.n_lines, shape, rule):
         return empty(1, np.int64), True, counters
@@ -118,7 +118,7 @@ def leave_one_out_encodings(
     out: RowEncodings,
     /,
 ) -> int | None:
-    """Write the encoding of every row from all others; see `gpu_encode.seam.ops.FusedOps`."""
+    """Write the encoding of every row from all other rows; see `gpu_encode.seam.ops.FusedOps`."""
     n_lines, n_classes, width = accumulators.shape
     shape, n_rows, to = shape_of(layout, n_classes), len(rows), destination_of(*out)
     if to is None or not fits(shape):

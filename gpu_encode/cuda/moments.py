@@ -1,4 +1,4 @@
-"""Count, mean and squared deviations of cells, from their digits: one thread a cell."""
+"""Count, mean and squared deviations of each cell, from its digits: one thread computes one cell."""
 
 import math
 from typing import TYPE_CHECKING, NamedTuple
@@ -34,15 +34,16 @@ from gpu_encode.cuda.runtime import THREADS, blocks_for, cuda, device_function, 
 if TYPE_CHECKING:
     from cpu_fallback.types import Array, Layout
 
-# Digits of the widest windows whose numbers a thread keeps to itself, and of those with one for the last carry.  The
-# driver sets memory aside for every thread the GPU can run at once; wider numbers lie in scratch space instead.
+# Digits of the widest windows whose numbers a thread keeps to itself; and the same with one digit for the last carry.
+# The driver sets memory aside for every thread that the GPU can run at once; wider numbers lie in scratch space
+# instead.
 NARROW = 8
 ROOM = NARROW + 1
 SCRATCH_BYTES = 1 << 26
 
 
 class Cell(NamedTuple):
-    """Digits among which a cell lies, where it begins, where the digits of S of one output begin, and its shape."""
+    """The digits that hold a cell: where the cell begins, where the digits of S of one output begin, and its shape."""
 
     digits: "Array"
     at: int
@@ -60,7 +61,7 @@ class Cells(NamedTuple):
 
 
 class Rooms(NamedTuple):
-    """Room for the magnitudes of N, S and Q, of which a thread makes N * Q - S**2."""
+    """Room for the magnitudes of N, S and Q, from which a thread computes N * Q - S**2."""
 
     n: "Array"
     s: "Array"
@@ -68,11 +69,11 @@ class Rooms(NamedTuple):
 
 
 def width_of_class(shape: Shape) -> int:
-    """Columns of a class in a cell."""
+    """Number of columns that a class has in a cell."""
     return shape.n_width if shape.by_class else shape.n_width + shape.s_width + shape.q_width
 
 
-# The same for kernels.
+# The same function, for kernels.
 class_width = device_function(width_of_class)
 
 
@@ -87,7 +88,7 @@ def column_sum(accumulators: "Array", at: int, line: int, n_lines: int) -> np.in
 
 @device_function
 def start_of_sum(shape: Shape, label: int) -> int:
-    """Give where in a cell the digits of S of a class begin."""
+    """Give the position in a cell at which the digits of S of a class begin."""
     return label * class_width(shape) + (0 if shape.by_class else shape.n_width)
 
 
@@ -184,7 +185,7 @@ def average(cells: Cells, n: "Array", mean: "Array") -> None:
 
 @kernel
 def average_whole(cells: Cells, n: "Array", mean: "Array") -> None:
-    """Write N and the means of each cell, whose sums are one int64 each: far fewer registers."""
+    """Write N and the means of each cell whose sums are one int64 each; this takes far fewer registers."""
     n_cells, accumulators, shape, first = cells
     line, n_outputs = class_width(shape), shape.n_classes - first
     for i in range(cuda.grid(1), n_cells, cuda.gridsize(1)):
@@ -211,7 +212,7 @@ def count_less_one(cells: Cells, fewer: "Array") -> None:
 
 @device_function
 def magnitude(accumulators: "Array", at: int, line: int, n_lines: int, width: int, out: "Array") -> tuple[int, int]:
-    """Carry digits, summed over classes, to non-negative ones; gives the sign and their number."""
+    """Carry digits, summed over classes, to non-negative ones; gives the sign and the number of digits."""
     carry = np.int64(0)
     for i in range(width):
         column = column_sum(accumulators, at + i, line, n_lines)
@@ -235,7 +236,7 @@ def magnitude(accumulators: "Array", at: int, line: int, n_lines: int, width: in
 
 @device_function
 def product_column(left: "Array", n_left: int, right: "Array", n_right: int, k: int) -> tuple[np.int64, np.int64]:
-    """Column k of a product of digits, not carried: the lower halves of its terms, and the upper ones, summed."""
+    """Column k of a product of digits, before carries: the sums of the lower and of the upper halves of its terms."""
     below, above = np.int64(0), np.int64(0)
     for i in range(max(k - n_right + 1, 0), min(k + 1, n_left)):
         term = np.uint64(left[i]) * np.uint64(right[k - i])
@@ -246,7 +247,7 @@ def product_column(left: "Array", n_left: int, right: "Array", n_right: int, k: 
 
 @device_function
 def difference(rooms: Rooms, lengths: tuple[int, int, int], sign: int, shape: Shape) -> tuple[float, float, int]:
-    """Sign * N * Q - S**2 of magnitudes of so many digits, as `round_columns` gives it."""
+    """Give sign * N * Q - S**2 from magnitudes with so many digits, in the form of `round_columns`."""
     left, right = shape.n_low + shape.q_low, 2 * shape.s_low
     n, s, q = lengths
     digits, passed = no_digits(), np.int64(0)
@@ -291,7 +292,7 @@ def spread(i: int, cells: Cells, rooms: Rooms, fraction: "Array", exponent: "Arr
 
 @kernel
 def spread_narrow(cells: Cells, fraction: "Array", exponent: "Array") -> None:
-    """Write N * Q - S**2 of each cell, whose windows are at most NARROW digits wide."""
+    """Write N * Q - S**2 of each cell, if windows are at most NARROW digits wide."""
     n_room = cuda.local.array(ROOM, types.int64)
     s_room = cuda.local.array(ROOM, types.int64)
     q_room = cuda.local.array(ROOM, types.int64)
@@ -303,7 +304,7 @@ def spread_narrow(cells: Cells, fraction: "Array", exponent: "Array") -> None:
 def spread_wide(cells: Cells, scratch: "Array", room: int, fraction: "Array", exponent: "Array") -> None:
     """Write N * Q - S**2 of each cell; `scratch` has three times `room` digits for each thread of the grid."""
     thread, n_threads = cuda.grid(1), cuda.gridsize(1)
-    # The digits of one position lie side by side, so that threads next to each other read and write them together.
+    # Digits of one position lie side by side, so that neighbouring threads read and write them together.
     n_room = scratch[thread : room * n_threads : n_threads]
     s_room = scratch[room * n_threads + thread : 2 * room * n_threads : n_threads]
     q_room = scratch[2 * room * n_threads + thread : 3 * room * n_threads : n_threads]
@@ -344,7 +345,7 @@ def moments(accumulators: "Array", layout: "Layout", first_output: int, deviatio
 
 
 def write_spread(cells: Cells, fraction: "Array", exponent: "Array") -> None:
-    """Write N * Q - S**2 of each cell, by the kernel for the widths at hand."""
+    """Write N * Q - S**2 of each cell, by the kernel that fits the widths."""
     widest = max(cells.shape.n_width, cells.shape.s_width, cells.shape.q_width)
     if widest <= NARROW:
         launch_rows(spread_narrow, cells.n, cells, fraction, exponent)

@@ -1,4 +1,4 @@
-"""Encodings of all rows from the rows before them: from counts or sums in one go, from any digits tile by tile."""
+"""Encodings of all rows from the rows before them: counts and sums go in one pass, all other digits tile by tile."""
 
 import math
 from typing import TYPE_CHECKING, NamedTuple
@@ -47,16 +47,16 @@ from gpu_encode.cuda.segments import Sorted, carry_sums, first_equal, sort_by_co
 if TYPE_CHECKING:
     from cpu_fallback.types import Array, Layout, SumShape
 
-# Ranks have as many bits as a sign leaves.
+# Largest number of ranks: an int64 holds each of them, with room for the sign.
 MOST_RANKS = 2**62
-# What a tile may keep for each of all rows, and what a row of it needs beside digits: its number, category, target,
-# weight, and rank among sorted rows.
+# Bytes that a tile may take for each row of the table; and bytes that a row of a tile needs beside digits: its number,
+# category, target, weight, and rank among sorted rows.
 BYTES_A_ROW = 6
 BYTES_OF_TILE = 48
 
 
 class Tile(NamedTuple):
-    """Ranks of a tile: their rows unless these stand in order, the first rank, how many burn in, and their rule."""
+    """Ranks of a tile: their rows (empty if in order), the first rank, how many rows burn in, and their rule."""
 
     numbers: "Array"
     start: int
@@ -67,7 +67,7 @@ class Tile(NamedTuple):
 
 @device_function
 def encode_row(i: int, code: int, tile: Tile, seen: "Array", rooms: Rooms, to: Destination, doubts: Doubts) -> None:
-    """Write the encodings of the i-th row of a tile from what it sees."""
+    """Write the encodings of the i-th row of a tile from the sums that it sees."""
     (shape, first, rule), rank = tile.cell_rule, tile.start + i
     n_outputs, segment, length = shape.n_classes - first, segment_of(rank), shape.n_classes * class_width(shape)
     row = np.int64(tile.numbers[i]) if len(tile.numbers) else np.int64(rank)
@@ -92,7 +92,7 @@ def encode_row(i: int, code: int, tile: Tile, seen: "Array", rooms: Rooms, to: D
 
 @kernel
 def encode_sorted(rows: Sorted, sums: "Array", tile: Tile, to: Destination, doubts: Doubts) -> None:
-    """Write the encodings of a tile's rows, which stand in the order of their categories."""
+    """Write the encodings of a tile's rows, which are sorted by category."""
     seen = cuda.local.array(MOST_CELL, types.int64)
     n_room = cuda.local.array(ROOM, types.int64)
     s_room = cuda.local.array(ROOM, types.int64)
@@ -107,20 +107,20 @@ def encode_sorted(rows: Sorted, sums: "Array", tile: Tile, to: Destination, doub
 
 @device_function
 def keep_segment(doubts: Doubts, number: int, segment: int, length: int) -> None:
-    """Keep the number of the segment of an estimate, whose sums lie around it."""
+    """Keep the number of the segment of an estimate: the sums around the estimate are those of the segment."""
     if number >= 0:
         doubts.around[number * length] = segment
 
 
 def numbers_of(order: "Permutation | None", start: int, stop: int) -> "Array":
-    """Give the rows of the ranks [start, stop) of a random order."""
+    """Give the rows at the ranks [start, stop) of a random order."""
     if order is None:
         return empty(0, np.int32)
     return walk_rows(order, start, stop, False, np.int32 if order.n_rows < 2**31 else np.int64)
 
 
 def tile_size(n_rows: int, length: int) -> int:
-    """Rows of a tile: what is kept of each, its digits among it, is to be a small part of what all rows are."""
+    """Rows of a tile: all that is kept of them, digits included, has to be small beside the data of all rows."""
     return min(TILE, max(TILE // 8, BYTES_A_ROW * n_rows // (8 * length + BYTES_OF_TILE)))
 
 
@@ -149,7 +149,7 @@ def encode_digits_by_tile(rows: Rows, n_lines: int, layout: "Layout", given: Ord
 
 
 def most_ordered_rows(layout: "Layout", /) -> int:  # noqa: ARG001 - digits are carried on the way
-    """Give how many rows there may be: digits are carried on the way; see `gpu_encode.seam.ops.FusedOps`."""
+    """Give the largest number of rows, with carries of digits on the way; see `gpu_encode.seam.ops.FusedOps`."""
     return MOST_RANKS
 
 

@@ -1,10 +1,10 @@
 """The only file that touches numba.cuda and CuPy: array library, kernels, launches, transfers.
 
-Numba compiles a kernel once for each list of types and each architecture, and its machine code is kept on disk beside
-that of the CPU's kernels.  CuPy loads and launches it: numba's own launch takes ten times as long.
+Numba compiles a kernel once for each list of types and each architecture.  The machine code is kept on disk, beside the
+machine code of the CPU's kernels.  CuPy loads and launches the kernel: numba's own launch takes ten times as long.
 
-In numba's simulator (NUMBA_ENABLE_CUDASIM=1) the suite's arrays stand in for CuPy's, and blocks are tiny, so that
-several blocks, partial blocks and several turns of every loop occur on small data.
+In numba's simulator (NUMBA_ENABLE_CUDASIM=1) the tests' arrays replace CuPy's.  Blocks are tiny there, so that small
+data need several blocks, partial blocks and several turns of every loop.
 """
 
 import os
@@ -47,7 +47,7 @@ __all__ = [
 ]
 
 SIMULATED = bool(config.ENABLE_CUDASIM)
-# The suite stands another library in for CuPy, stricter than NumPy, which compiles CUDA C++ for a CPU.
+# The tests replace CuPy by another library, stricter than NumPy, which compiles CUDA C++ for a CPU.
 xp: Any = import_module(os.environ.get("GPU_ENCODE_SIMULATED_ARRAYS", "numpy") if SIMULATED else "cupy")
 
 if not SIMULATED:
@@ -57,11 +57,11 @@ if not SIMULATED:
 THREADS = 4 if SIMULATED else 256
 MULTIPROCESSORS = 3 if SIMULATED else 132
 MOST_BLOCKS = 3 if SIMULATED else 16 * MULTIPROCESSORS
-# Threads of a block of kernels with so many registers that larger blocks would leave a good part of these to nobody.
+# Threads of a block, for kernels with so many registers that larger blocks would leave many registers unused.
 FEW_THREADS = 2 if SIMULATED else 64
 # numba.cuda launches nothing with more dynamic shared memory than this.
 SHARED_BYTES = 2048 if SIMULATED else 48 * 1024
-# Rows of which the schemes that work row by row hold intermediate results.
+# Rows for which a scheme that works row by row holds intermediate results at a time.
 TILE = 64 if SIMULATED else 1 << 23
 
 Kernel = Any
@@ -69,7 +69,7 @@ KERNELS: list[Kernel] = []
 
 
 def kernel(function: Callable[..., None]) -> Kernel:
-    """Declare a kernel.  It is compiled at its first launch, for the types it then gets."""
+    """Declare a kernel.  Its first launch compiles it, for the types of that launch."""
     made = cuda.jit(function)
     KERNELS.append(made)
     return made
@@ -98,10 +98,10 @@ def blocks_for(n_items: int, threads: int = THREADS, most: int | None = None) ->
 def wrap_for_simulator(argument: Any) -> Any:
     """Wrap an array for the simulator.
 
-    It would copy a plain array and write the copy back, even to read-only memory.
+    The simulator would copy a plain array and write the copy back, even to read-only memory.
     """
     if isinstance(argument, tuple):
-        # What is in a tuple it takes as it is.
+        # The simulator takes the members of a tuple as they are.
         return type(argument)(*(getattr(each, "held", wrap_for_simulator(each)) for each in argument))
     array = getattr(argument, "held", argument)
     if not isinstance(array, np.ndarray) or array.ndim == 0:
@@ -125,7 +125,7 @@ def launch(kernel: Kernel, blocks: int, threads: int, *arguments: Any, shared: i
         Bytes of dynamic shared memory.
     """
     if SIMULATED:
-        # Kernels wrap around 2**64 on purpose, and compute what other lanes throw away.
+        # Kernels let numbers wrap around 2**64 on purpose, and compute results that other lanes throw away.
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", RuntimeWarning)
             kernel[blocks, threads, 0, shared](*map(wrap_for_simulator, arguments))
@@ -135,14 +135,14 @@ def launch(kernel: Kernel, blocks: int, threads: int, *arguments: Any, shared: i
 
 
 def type_of(argument: Any) -> Any:
-    """Tell apart what kernels are compiled for: cheaply, since each launch asks."""
+    """Give the type of an argument, for which a kernel is compiled: cheaply, since each launch asks."""
     if isinstance(argument, xp.ndarray):
         return argument.dtype
     return (type(argument), *map(type_of, argument)) if isinstance(argument, tuple) else type(argument)
 
 
 def numba_type(kind: Any) -> types.Type:
-    """Give numba's type of what `type_of` told: arrays have one axis."""
+    """Give numba's type for a result of `type_of`: arrays have one axis."""
     if isinstance(kind, tuple):
         return types.NamedTuple(tuple(map(numba_type, kind[1:])), kind[0])
     if isinstance(kind, np.dtype):
@@ -151,11 +151,12 @@ def numba_type(kind: Any) -> types.Type:
 
 
 def pack(arguments: tuple[Any, ...]) -> Iterator[Any]:
-    """Give arguments as numba's machine code takes them: an array is seven words, a tuple what it holds."""
+    """Give arguments as numba's machine code takes them: an array is seven words, a tuple is its members."""
     for each in arguments:
         if isinstance(each, xp.ndarray):
             size, itemsize = each.size, each.itemsize
-            # Two words for what owns the memory, which only a CPU asks for; then length and step of the axis.
+            # Two words are for the owner of the memory, which only a CPU asks for; then come length and step of the
+            # axis.
             yield from (0, 0, size, itemsize, each.data.ptr, size, itemsize)
         elif isinstance(each, tuple):
             yield from pack(each)
@@ -165,7 +166,7 @@ def pack(arguments: tuple[Any, ...]) -> Iterator[Any]:
 
 @cache
 def function_of(device: int, kernel: Kernel, *kinds: Any) -> Any:
-    """Give a kernel for some types, loaded on a device: from disk, if it ever was compiled for such a one."""
+    """Give a kernel for some types, loaded on a device: from disk, if it was compiled for such a device before."""
     architecture = architecture_of(device)
     signature = tuple(map(numba_type, kinds))
     key = str(signature), architecture
@@ -194,19 +195,19 @@ def files_of(function: Callable[..., None]) -> KernelFiles:
 
 
 def sources_stamp(function: Callable[..., None]) -> str:
-    """Tell one state of what a kernel is made of, and of its compiler, from another."""
+    """Give a hash of the sources of a kernel and of the version of its compiler."""
     made_of = stamp_of(function.__module__, function.__qualname__, (__name__, ("kernel", "compile_kernel")))
     return digest(compiler(), made_of)
 
 
 @cache
 def compiler() -> str:
-    """Give the version of what compiles."""
+    """Give the version of the compiler."""
     return version("numba-cuda")
 
 
 def library_of(function: Callable[..., None], signature: tuple[Any, ...], architecture: tuple[int, int]) -> Any:
-    """Compile a kernel for an architecture as numba does, but fuse no product with a sum: a CPU rounds twice."""
+    """Compile a kernel for an architecture as numba does, but fuse no product with a sum, since a CPU rounds twice."""
     options = {"opt": 3, "fma": False}
     compiled = compile_cuda(function, types.void, signature, nvvm_options=options, cc=architecture)
     library = compiled.library
@@ -224,7 +225,7 @@ def compile_kernel(
 
 
 def launch_rows(kernel: Kernel, n_rows: int, *arguments: Any, threads: int = THREADS) -> None:
-    """Run a kernel that walks over rows in strides of the grid; nothing is launched for no rows."""
+    """Run a kernel that walks over rows in strides of the grid; without rows, launch nothing."""
     if n_rows:
         launch(kernel, blocks_for(n_rows, threads), threads, *arguments)
 
@@ -235,7 +236,7 @@ def is_device_array(array: Any) -> bool:
 
 
 def iterate_eigenvectors(matrix: Any, squared: bool, wanted: int, start: Any, accuracy: float) -> tuple[Any, Any]:
-    """Run CuPy's iterative solver on a sparse matrix of the host, or on its transpose times itself.
+    """Run CuPy's iterative solver on a sparse matrix of the host, or on the product of its transpose and the matrix.
 
     Returns the largest eigenvalues and their vectors, on the host, whether or not residuals are as small as `accuracy`.
     """
@@ -253,6 +254,6 @@ def iterate_eigenvectors(matrix: Any, squared: bool, wanted: int, start: Any, ac
         turned, factor = there.T.tocsr(), there
         side = (matrix.shape[1],) * 2
         there = LinearOperator(side, matvec=lambda vector: turned @ (factor @ vector), dtype=np.float64)
-    # The solver writes over where it starts.
+    # The solver overwrites its start vector.
     values, vectors = eigsh(there, wanted, which="LA", v0=xp.array(start), tol=accuracy)
     return xp.asnumpy(values), xp.asnumpy(vectors)

@@ -1,6 +1,6 @@
-"""Rows without weights added in windows (raw/windows.cuh): in shared memory, few instructions a row.
+"""Rows without weights are added in windows (raw/windows.cuh), in shared memory, by few instructions a row.
 
-A block holds the cells of all lines, or, of blocks that walk over the same rows, of every so-many-th line.
+A block holds the cells of all lines.  If several blocks walk over the same rows, each holds every so-many-th line.
 """
 
 from typing import TYPE_CHECKING, NamedTuple
@@ -17,26 +17,27 @@ if TYPE_CHECKING:
     from gpu_encode.cuda.counting import Engine
     from gpu_encode.cuda.sums import Addition
 
-# Bytes of a block, and of each of its warps.
+# Bytes that a block takes beside its cells, and bytes that each of its warps takes.
 BLOCK_BYTES, WARP_BYTES = PLAN_BYTES + 64, 384
-# Bytes of a slot by type of the numbers, without and with squares, and of a row that waits for the others of its warp.
+# Bytes of a slot by type of the numbers, without and with squares; and bytes of a row that waits for others of its
+# warp.
 SLOT_BYTES = {"float": (10, 22), "double": (12, 28), "Long": (12, 28)}
 ROW_BYTES = {"float": 8, "double": 12, "Long": 12}
-# Threads of a block at most, for which registers suffice; fewer where folds are computed one by one.
+# Most threads of a block: registers suffice for so many; fewer threads where folds are computed one by one.
 THREADS, FEWER_THREADS, LANES = 640, 512, 32
-# What blocks read more than once comes from the cache, but each reading costs instructions.
+# Rows that several blocks read come from the cache, but each reading costs instructions.
 MOST_GROUPS = 4
-# Rows of a block's own that wait, of each warp, where blocks walk in groups.
+# Rows that may wait in each warp, where blocks walk in groups.
 QUEUED = 3 * LANES
-# Copies of a table take half of what a block may have at most: a multiprocessor's cache needs memory, too.
+# Copies of a table take half of a block's largest memory: a multiprocessor's cache needs memory, too.
 COPIED_SHARE = 2
 MOST_COPIES = 8
 
 
 class Shape(NamedTuple):
-    """How the cells lie in shared memory: in groups of lines, slots of a group, copies of each, words of a copy.
+    """How the cells lie in shared memory: groups of lines, slots of a group, copies of each group, words of a copy.
 
-    Bytes of rows that wait follow.
+    `queues` is the bytes of rows that wait.
     """
 
     groups: int
@@ -60,7 +61,7 @@ def shape_of(room: int, n_lines: int, in_line: int, warps: int, variant: dict[st
         words = slots * slot_bytes(variant) // 4
         queues = QUEUED * ROW_BYTES[variant["VALUE"]] * warps if groups > 1 else 0
         if 4 * words + queues <= room:
-            # Copies in an odd distance lie in different banks.
+            # Copies at an odd distance lie in different banks.
             fitting = min(room // COPIED_SHARE // (4 * (words | 1)), MOST_COPIES) if groups == 1 else 1
             copies = 1 << (max(1, fitting).bit_length() - 1)
             return Shape(groups, slots, copies, words | int(copies > 1), queues)
@@ -77,7 +78,7 @@ def variant_of(rows: "Rows", folds: "Folds", layout: "Layout", target: "Array", 
 
 
 def add(chosen: "Engine", job: "Addition") -> bool:
-    """Add all rows in windows, unless that needs too much shared memory; says whether that was done."""
+    """Add all rows in windows, unless that needs too much shared memory; give whether they were added."""
     if job.variant is None:
         return False
     threads = min(chosen.threads, FEWER_THREADS if job.variant["SOURCE"] == "ComputedFolds" else THREADS)
@@ -87,7 +88,7 @@ def add(chosen: "Engine", job: "Addition") -> bool:
     if shape is None:
         return False
     codes, _, target, _, *folds = job.rows
-    # A line times this, without the lower half, is the line divided by the number of groups, if there are several.
+    # If there are several groups, the upper half of a line times this is the line divided by the number of groups.
     inverse = -(-(2**32) // shape.groups) % 2**32
     chosen.run(
         "add_in_windows",
@@ -102,7 +103,7 @@ def add(chosen: "Engine", job: "Addition") -> bool:
 
 
 def walkers_of(chosen: "Engine", n_rows: int, shape: Shape) -> int:
-    """Blocks, or groups of blocks, of which each has rows enough to make clearing and moving its table cheap."""
+    """Choose how many blocks, or groups, walk over rows: each has enough rows to repay its table's cost."""
     # Registers leave room for one block on a multiprocessor.
     most = max(-(-chosen.blocks // 2) // shape.groups, 1)
     enough = max(shape.slots * shape.copies, 4 * chosen.threads)

@@ -1,4 +1,4 @@
-"""What every encoder offers: fit, transform, partial_fit, merge, save; an engine may take a call over."""
+"""What every encoder offers: fit, transform, partial_fit, merge and save; an engine may take over a call."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -42,16 +42,16 @@ from gpu_encode.words.errors.parameters import KnownKeywords, no_ages
 if TYPE_CHECKING:
     from gpu_encode.encoders.row_encoder import RowEncoder
 
-# Now, while no process is forked, and not in the first call.
+# This is done now, while no process is forked, and not in the first call.
 frames.load_what_arrays_need()
 
 Method = TypeVar("Method", bound=Callable[..., Any])
-# Which parameters a pickled state holds as pairs.
+# Parameters that a pickled state holds as pairs.
 PAIRED = "_paired"
 # Kinds of tables whose columns have no names.
 ARRAYS = ("numpy", "cupy")
-# Modules that take over the calls on tables of their own, loaded by the first of them.  Each has a function for every
-# method that `dispatch` wraps: it is given the encoder, and what the method was given.
+# Modules that take over the calls on tables of an engine; the first such call loads the module.  Each module has a
+# function for every method that `dispatch` wraps, which gets the encoder and the arguments of the method.
 ENGINES = {
     "dask": "gpu_encode.scale.dask",
     "spark": "gpu_encode.scale.engines.calls",
@@ -60,13 +60,13 @@ ENGINES = {
 
 
 def engine_of(X: Any) -> Any:
-    """Give the module of the engine that holds a table; None if this process does."""
+    """Give the module of the engine that holds a table; None if this process holds it."""
     name = frames.engine_holding(X)
     return None if name is None else import_module(ENGINES[name])
 
 
 def dispatch(method: Method) -> Method:
-    """Make a method of an encoder leave its calls to the engine that holds X, and explain a lack of a GPU's memory."""
+    """Make a method of an encoder pass its calls to the engine that holds X, and explain a lack of GPU memory."""
 
     @wraps(method)
     def call(encoder: Any, X: Any, *vectors: Any, **named: Any) -> Any:
@@ -82,19 +82,19 @@ def dispatch(method: Method) -> Method:
 
 
 class Encoder(KnownKeywords, TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  # type: ignore[call-arg]
-    """What every encoder offers; subclasses say what their parameters mean.
+    """The methods of every encoder; subclasses say what their parameters mean.
 
-    scikit-learn's wrapper for `set_output` is left out: `_assemble` gives the container asked for, and the wrapper
-    would rename the columns of a frame that rightly lacks a scheme's column.
+    scikit-learn's wrapper for `set_output` is not used: `_assemble` gives the container that the user asked for.  The
+    wrapper would rename the columns of a frame that rightly lacks a scheme's column.
     """
 
     device: str
     _model: Model
-    # What messages call it, where an estimator that has another name made it.
+    # The name in messages, if an estimator of another name made this encoder.
     _called: str | None = None
 
     def __init_subclass__(cls, **keywords: Any) -> None:
-        # The wrapper would be put around what a subclass defines anew, and takes no list of tables.
+        # scikit-learn would wrap each method that a subclass defines, and its wrapper takes no list of tables.
         methods = {name: vars(cls)[name] for name in ("transform", "fit_transform") if name in vars(cls)}
         super().__init_subclass__(**keywords)
         for name, method in methods.items():
@@ -109,19 +109,19 @@ class Encoder(KnownKeywords, TransformerMixin, BaseEstimator, auto_wrap_output_k
 
     @property
     def _owner(self) -> str:
-        """What messages call it."""
+        """The name in messages."""
         return self._called or type(self).__name__
 
     @property
     def _needs_target(self) -> bool:
-        """Whether rows without a target can teach nothing."""
+        """Whether rows without a target teach nothing."""
         return True
 
     def _check_container(self, X: Any) -> None:
-        """Refuse containers that cannot hold the output, before anything is done."""
+        """Refuse containers that cannot hold the output, before any work is done."""
 
     def get_metadata_routing(self) -> Any:
-        """Say what scikit-learn's pipelines hand over: groups, where the scheme asks for them.
+        """Say what scikit-learn's pipelines pass on: groups, if the scheme asks for them.
 
         Returns
         -------
@@ -136,28 +136,29 @@ class Encoder(KnownKeywords, TransformerMixin, BaseEstimator, auto_wrap_output_k
         routing = super().get_metadata_routing()
         if asks_for_groups(getattr(self, "cv", None)):
             for request in (routing.fit, routing.fit_transform):
-                # What the user said, by `set_fit_request`, holds.
+                # What the user said by `set_fit_request` still holds.
                 if request.requests["groups"] is None:
                     request.add_request(param="groups", alias=True)
         return routing
 
     def _html_repr(self) -> str:
-        """Show scikit-learn's diagram and, once fitted, what was learned."""
+        """Show scikit-learn's diagram and, after fit, what was learned."""
         diagram: str = estimator_html_repr(self)
         if not hasattr(self, "_model"):
             return diagram
-        # Few processes show anything.
+        # Few processes show anything, so this is loaded late.
         from gpu_encode.encoders.notebook import describe
 
         named = {"scheme": "cv", "target": "target_type_", "target mean": "target_mean_"}
         return diagram + describe(self._model, {fact: getattr(self, name, None) for fact, name in named.items()})
 
     def __dask_tokenize__(self) -> Any:
-        # Of a dataclass Dask would look at the parameters alone, and take two fitted encoders for one.
+        # For a dataclass Dask would look only at the parameters, and take two fitted encoders for one.
         return import_module(ENGINES["dask"]).tokenize(self)
 
     def __getstate__(self) -> dict[str, Any]:
-        # What walks through a state, as skops does, makes empty shells of Arrow's arrays and refuses keys of several.
+        # Libraries that walk through a state, such as skops, make empty shells of Arrow's arrays and refuse tuples as
+        # keys.
         state: dict[str, Any] = super().__getstate__()
         dicts = {name: value for name, value in state.items() if isinstance(value, dict)}
         paired = {name: list(value.items()) for name, value in dicts.items() if tuple in map(type, value)}
@@ -178,17 +179,18 @@ class Encoder(KnownKeywords, TransformerMixin, BaseEstimator, auto_wrap_output_k
         Parameters
         ----------
         X : table of shape (n_rows, n_columns), or list, tuple, iterator or other collection of tables
-            NumPy array, pandas, polars, Arrow or cuDF table.  Several tables, of any kinds, give the bits that they
-            would give as one; they are held until the call ends.  An array given as `cv` is one for all rows.
-            Or a frame of Dask or Spark, or a dataset of Ray; beside the last two, y, `sample_weight` and `groups` are
-            names of columns.
+            NumPy array, pandas, polars, Arrow or cuDF table.  Several tables, of any kinds, give the same bits as one
+            table of all rows; they are held until the call ends.  If `cv` is an array, it has an entry for each row of
+            all tables.  X may also be a frame of Dask or Spark, or a dataset of Ray; for Spark and Ray, y,
+            `sample_weight` and `groups` are names of columns.
         y : array or table of shape (n_rows,) or (n_rows, n_targets)
-            Beside several tables: one for all rows, or a collection of one for each table.
+            If X is several tables: one y for all rows, or a collection with one for each table.
         sample_weight : array of shape (n_rows,), optional
-            Weights of at least zero; whole weights equal repeated rows.  For all rows or for each table, like y.  A row
-            of weight 0 adds nothing to any sum; its category and its class, with its columns, are known all the same.
+            Weights of at least zero; whole weights equal repeated rows.  As y, they are given for all rows or for each
+            table.  A row of weight 0 adds nothing to any sum, but its category, and its class with its columns, become
+            known.
         groups : array of shape (n_rows,), optional
-            Groups for a scheme that wants them.  For all rows or for each table, like y.
+            Groups for a scheme that wants them.  As y, they are given for all rows or for each table.
 
         Returns
         -------
@@ -214,7 +216,7 @@ class Encoder(KnownKeywords, TransformerMixin, BaseEstimator, auto_wrap_output_k
         return self
 
     def _learn_from(self, inputs: Inputs) -> None:
-        """Keep what rows teach new ones."""
+        """Keep what training rows teach about new rows."""
         parameters = self._parameters()
         sums_alone = not parameters.new_rows_see_folds
         context = prepare(parameters, inputs, sums_alone=sums_alone)
@@ -226,7 +228,7 @@ class Encoder(KnownKeywords, TransformerMixin, BaseEstimator, auto_wrap_output_k
     def fit_transform(
         self, X: Table, y: Table | None = None, *, sample_weight: Vector | None = None, groups: Vector | None = None
     ) -> Any:
-        """Learn the encodings of new rows, and give those of these rows: by the scheme, where a target is read.
+        """Learn the encodings of new rows, and give those of the training rows: by the scheme, if a target is read.
 
         Parameters
         ----------
@@ -236,9 +238,9 @@ class Encoder(KnownKeywords, TransformerMixin, BaseEstimator, auto_wrap_output_k
         Returns
         -------
         table of shape (n_rows, n_outputs), or list of tables
-            Of X's kind, or the CSR matrix of `OneHotEncoder`: encoded columns, indicators, columns that pass through.
-            Of several tables a list, of one for each, of its kind and with its index; row numbers, and so folds and
-            orders, run through all of them.
+            A table of X's kind, or the CSR matrix of `OneHotEncoder`: encoded columns, indicators, columns that pass
+            through.  For several tables, a list with a table for each, of its kind and with its index; row numbers, and
+            so folds and orders, run through all tables.
 
         Raises
         ------
@@ -252,9 +254,9 @@ class Encoder(KnownKeywords, TransformerMixin, BaseEstimator, auto_wrap_output_k
 
         Notes
         -----
-        Where a target is read, ``fit(X, y).transform(X)`` gives other numbers: there each row has seen its own target,
-        and a model trained on them trusts the encodings of small categories more than new rows bear out.  Encoders that
-        read none give the same in both ways.
+        If a target is read, ``fit(X, y).transform(X)`` gives other numbers: there each row has seen its own target, and
+        a model that is trained on these numbers trusts small categories too much.  Encoders that read no target give
+        the same numbers in both ways.
 
         Examples
         --------
@@ -268,7 +270,7 @@ class Encoder(KnownKeywords, TransformerMixin, BaseEstimator, auto_wrap_output_k
         return self._assemble(context.rows.frame, self._fit_encodings(context), context.columns)
 
     def _fit_encodings(self, context: FitContext) -> Any:
-        """Keep what training rows teach, and give their encodings as `_assemble` takes them."""
+        """Keep what training rows teach, and give their encodings in the form that `_assemble` takes."""
         context.rows.inputs.warn_of_groups(context.parameters)
         arrays, sums = encode_rows(context, plan_keys(context))
         self._keep(context, sums)
@@ -281,17 +283,17 @@ class Encoder(KnownKeywords, TransformerMixin, BaseEstimator, auto_wrap_output_k
         Parameters
         ----------
         X : table of shape (n_rows, n_columns), or collection of tables
-            Of any kind, whatever kind the encoder was fitted on.
+            A table of any kind; it need not be the kind that the encoder was fitted on.
 
         Returns
         -------
         table of shape (n_rows, n_outputs), or list of tables
-            Of X's kind, or the CSR matrix of `OneHotEncoder`.
+            A table of X's kind, or the CSR matrix of `OneHotEncoder`.
 
         Raises
         ------
         ValueError
-            If a fitted column is missing or holds another kind of values, and for the policies "error".
+            If a fitted column is missing or holds another kind of values, or if a policy "error" refuses a value.
 
         Warns
         -----
@@ -321,10 +323,10 @@ class Encoder(KnownKeywords, TransformerMixin, BaseEstimator, auto_wrap_output_k
         Parameters
         ----------
         X, y, sample_weight
-            As in `fit`, several tables included.  Class labels are the union of those of all calls; `cv` plays no part.
+            As in `fit`, several tables included.  The classes are those of all calls together; `cv` plays no part.
             All weights of a call may be 0: encodings are NaN until a row weighs something.  With
-            ``missing_target="keep"`` all targets may be missing, of the first call, too: `target_type_` is then
-            "undecided" until a row has one.
+            ``missing_target="keep"`` all targets of a call may be missing, even of the first call: `target_type_` is
+            then "undecided" until a row has a target.
 
         Returns
         -------
@@ -349,14 +351,14 @@ class Encoder(KnownKeywords, TransformerMixin, BaseEstimator, auto_wrap_output_k
 
     @dispatch
     def forget(self, X: Table, y: Table | None = None, *, sample_weight: Vector | None = None) -> Self:
-        """Take rows out of what `transform` knows: the encoder is then, to the last bit, one that has never seen them.
+        """Take rows out of what `transform` knows: then the encoder is, to the last bit, as if it had never seen them.
 
         Sums are exact, so that `partial_fit` has an inverse: add yesterday, and take out the same day of last year.
 
         Parameters
         ----------
         X, y, sample_weight
-            Rows that `fit` or `partial_fit` was given, in any order, with the same weights.  Not all of them.
+            Rows that `fit` or `partial_fit` was given, in any order, with the same weights.  Some row has to remain.
 
         Returns
         -------
@@ -365,14 +367,15 @@ class Encoder(KnownKeywords, TransformerMixin, BaseEstimator, auto_wrap_output_k
         Raises
         ------
         ValueError
-            If the rows cannot have been there: categories or labels that are not known, fewer rows of a category than
-            are to go, sums that no rows have.  If no rows would be left.  Nothing is then changed.
+            If the encoder cannot have learned the rows: it does not know a category or label, a category has fewer rows
+            than are to be taken out, or sums would remain that no rows can have.  If no rows would be left.  Nothing is
+            then changed.
 
         Notes
         -----
-        The encoder keeps sums, not rows: rows that were never there, but whose sums others have, are not noticed.  A
-        category or a label vanishes with the last of its weight; rows of weight 0, and rows without a target, do not
-        keep it.  The type of a column's values stays the one that holds all that were ever seen.
+        The encoder keeps sums, not rows: if rows were never learned but other rows have the same sums, no error is
+        raised.  A category or a label is dropped with the last of its weight; rows of weight 0, and rows without a
+        target, do not keep it.  The type of a column stays wide enough for all values that were ever seen.
 
         Examples
         --------
@@ -403,7 +406,7 @@ class Encoder(KnownKeywords, TransformerMixin, BaseEstimator, auto_wrap_output_k
         return context
 
     def merge(self, *others: "Encoder") -> Self:
-        """Add what other encoders of the same parameters have learned, in place.
+        """Add to this encoder what other encoders of the same parameters have learned.
 
         Returns
         -------
@@ -435,7 +438,7 @@ class Encoder(KnownKeywords, TransformerMixin, BaseEstimator, auto_wrap_output_k
 
     @property
     def encodings_(self) -> list[Array]:
-        """Encoding of each category, per column and class (and target)."""
+        """Encoding of each category, for each column and class (and target)."""
         model = self._fitted()
         encodings = [
             np.append(
@@ -455,13 +458,13 @@ class Encoder(KnownKeywords, TransformerMixin, BaseEstimator, auto_wrap_output_k
     def get_feature_names_out(self, input_features: ArrayLike | None = None) -> Array:
         """Names of the output columns.
 
-        Columns without a name, or whose names are no strings, are called x0, x1 and so on, by their position in X; so
-        are those that pass through, in every table of the output that has names.
+        Columns without a name, or with a name that is no string, are called x0, x1 and so on, by their position in X.
+        Columns that pass through are named in the same way, in every kind of output that has names.
 
         Parameters
         ----------
         input_features : array of str, optional
-            Names of the columns of X, where it had none.
+            Names of the columns of X, if X had none at fit.
 
         Returns
         -------
@@ -481,7 +484,7 @@ class Encoder(KnownKeywords, TransformerMixin, BaseEstimator, auto_wrap_output_k
         return np.array([*encoded, *(names[i] for i in selection.passed)], dtype=object)
 
     def save(self, path: "str | PathLike[str]") -> None:
-        """Write the fitted encoder to one file, whole or not at all.
+        """Write the fitted encoder to one file; after an error there is no part of a file.
 
         Parameters
         ----------
@@ -491,7 +494,7 @@ class Encoder(KnownKeywords, TransformerMixin, BaseEstimator, auto_wrap_output_k
         Raises
         ------
         OSError
-            If it cannot be written; an older file of that name is then as it was.
+            If the file cannot be written; an older file of that name then remains unchanged.
 
         Examples
         --------
@@ -503,30 +506,31 @@ class Encoder(KnownKeywords, TransformerMixin, BaseEstimator, auto_wrap_output_k
         ...     load(f"{folder}/encoder").transform([["b"]]).tolist()
         [[1.0]]
         """
-        # Files need every statistic that there is, and an encoder only its own.
+        # Files need every statistic, but an encoder needs only its own.
         from gpu_encode import storage
 
         storage.save(self, path)
 
     def row_encoder(self) -> "RowEncoder":
-        """Give what encodes one row at a time, in microseconds: for a web service, a stream, a loop.
+        """Give an object that encodes one row at a time, in microseconds: for a web service, a stream, a loop.
 
         Returns
         -------
         RowEncoder
-            Call it with a dict or a tuple, or with a list of these, and get a list of the values that `transform` gives
-            a row; `names` are their names.
+            Call it with a row, as a dict or a tuple, and get the list of the values that `transform` gives the row; a
+            list of rows gives a list of such lists.  `names` has the names of the values.
 
         Notes
         -----
-        It is made of plain dicts and holds what the encoder knows now: what `partial_fit` adds later is not in it.
-        Nothing is written when it is called, so that threads may share it; it can be pickled.  Beside the encoder it
-        holds 160 to 230 bytes for each category of a key, and 32 more for every encoding of it but the first.
+        The row encoder is made of plain dicts and holds what the encoder knows now, without what `partial_fit` adds
+        later.  A call changes nothing in it, so that threads may share it; it can be pickled.  It takes 160 to 230
+        bytes for each category of a key, and 32 more for every encoding of the category but the first.
 
-        Text, bytes, numbers of Python and NumPy, dates and times of Python and None are looked up.  All other values
-        (timestamps of pandas and NumPy, intervals, types that are derived from these), unknown values below a rule of a
-        hierarchy, and what the policies refuse, go through the steps of `transform`, which take a hundred times as
-        long; so do all rows of encoders whose values do not follow from single keys, such as `SpectralEncoder`.
+        Text, bytes, numbers of Python and NumPy, dates and times of Python and None are looked up.  The steps of
+        `transform`, which take a hundred times as long, encode all other values: timestamps of pandas and NumPy,
+        intervals, and types that are derived from these; unknown values below a rule of a hierarchy; and values that
+        the policies refuse.  They also encode all rows of encoders whose values do not follow from single keys, such as
+        `SpectralEncoder`.
 
         Examples
         --------
@@ -539,7 +543,7 @@ class Encoder(KnownKeywords, TransformerMixin, BaseEstimator, auto_wrap_output_k
         >>> encode([("b", 1), ("never seen", None)])
         [[1.0, 0.0], [0.6666666666666666, 0.6666666666666666]]
         """
-        # Most processes that fit need none.
+        # Most processes that fit do not need this.
         from gpu_encode.encoders.row_encoder import RowEncoder
 
         check_is_fitted(self, "_model")
@@ -552,30 +556,30 @@ class Encoder(KnownKeywords, TransformerMixin, BaseEstimator, auto_wrap_output_k
         Parameters
         ----------
         X : table of shape (n_rows, n_columns), or collection of tables
-            As in `transform`; of an iterator each table is let go of before the next.  Frames of Dask and Spark and
-            datasets of Ray are counted where they lie.
+            As in `transform`; if X is an iterator, each table is dropped before the next one is read.  The rows of
+            Dask, Spark and Ray are counted where they lie.
 
         Returns
         -------
         list of dict
-            Rows for `pandas.DataFrame` or `polars.DataFrame`, one a key: ``key``, its name; ``rows``; ``unknown`` and
-            ``missing``, the shares of rows whose value fit has not seen, and that have none; ``psi``, the population
-            stability index between the categories of training rows, those with a target, and these;
-            ``psi_by_chance``, what it is on average where nothing moved.
+            Rows for `pandas.DataFrame` or `polars.DataFrame`, one for each key: ``key``, its name; ``rows``, their
+            number; ``unknown``, the share of rows whose value fit has not seen; ``missing``, the share of rows without
+            a value; ``psi``, the population stability index between the categories of the new rows and of the training
+            rows that have a target; ``psi_by_chance``, the average of this index if nothing has moved.
 
         Raises
         ------
         ValueError
-            If there are no rows, and where `transform` raises it; policies refuse nothing here.
+            If there are no rows, or if `transform` would raise it; but no policy refuses values here.
         TypeError
             If the encoder keeps no counts of categories.
 
         Notes
         -----
-        PSI = sum of (q - p) ln(q / p) over the categories, unknown and missing values, where p are shares of the
-        weight of the training rows and q of these rows [1]_.  A cell that is empty on one side counts half a row
-        there.  The usual limits, 0.1 and 0.25, are meant for ten cells and many rows; of many categories and few rows
-        chance alone gives more: about (B - 1)(1/N + 1/M), for B cells, N and M rows [2]_.
+        PSI = sum of (q - p) ln(q / p) over the categories, unknown and missing values, where p is the share of the
+        weight of the training rows, and q that of the new rows [1]_.  A cell that is empty on one side counts as half a
+        row there.  The usual limits, 0.1 and 0.25, are meant for ten cells and many rows; with many categories and few
+        rows, chance alone gives more: about (B - 1)(1/N + 1/M), for B cells, N and M rows [2]_.
 
         References
         ----------
@@ -592,14 +596,14 @@ class Encoder(KnownKeywords, TransformerMixin, BaseEstimator, auto_wrap_output_k
         ('x0', 100, 0.1, 0.627)
         """
         model, counts = self._counted(), RowCounts()
-        # What an iterator gives is let go of; a list may be one of rows.
+        # Each table of an iterator is dropped after use; a list may be one table of rows.
         tables: Any = X if hasattr(X, "__next__") else frames.tables_of(X) or [X]
         for table in tables:
             counts += self._count_rows(table)
         return counts.beside(model)
 
     def _counted(self) -> Model:
-        """Give the model whose counts of categories new rows are compared with."""
+        """Give the model with the counts of categories with which new rows are compared."""
         check_is_fitted(self, "_model")
         model = self._summed
         if model.selection.others:
@@ -619,7 +623,7 @@ class Encoder(KnownKeywords, TransformerMixin, BaseEstimator, auto_wrap_output_k
 
     @property
     def _summed(self) -> Model:
-        """What more rows are added to."""
+        """The sums to which more rows are added."""
         return self._fitted()
 
     def _fitted(self) -> Model:
@@ -631,23 +635,23 @@ class Encoder(KnownKeywords, TransformerMixin, BaseEstimator, auto_wrap_output_k
         return hasattr(self, "_model")
 
     def _check_names(self, inputs: Inputs, selection: Selection, *, reset: bool) -> None:
-        """Remember the columns' names, or compare them as scikit-learn does."""
-        # To see that names are the same, or that there are none, takes scikit-learn a tenth of a small call.
+        """Remember the names of the columns, or compare them as scikit-learn does."""
+        # scikit-learn takes a tenth of a small call only to see that the names are equal, or that there are none.
         labels, known = inputs.frame.labels, getattr(self, "feature_names_in_", None)
         same = known is None if labels is None else not reset and known is not None and labels == known.tolist()
         if not same and (reset or (selection.everything and not lacks_training_only(inputs.frame, self._model))):
-            with LOADING:  # scikit-learn loads what knows a library at its first table
+            with LOADING:  # scikit-learn loads the support of a library at its first table
                 _check_feature_names(self, table_with_names(inputs.tables[0], inputs.frame), reset=reset)
         if reset:
             self.n_features_in_ = inputs.frame.n_columns
 
     def _keep(self, context: FitContext, sums: list[list[CategorySums]], known: Model | None = None) -> None:
-        """Store the result of a fit, whole."""
+        """Store the whole result of a fit, or nothing."""
         model = make_model(context, sums)
         self._store(context, model if known is None else known.merge(model), is_first=known is None)
 
     def _store(self, context: FitContext, model: Model, *, is_first: bool = True) -> None:
-        """Set the fitted attributes, once it is sure that the model can be kept."""
+        """Set the fitted attributes, once it is certain that the model can be kept."""
         self._check_model(model)
         if is_first:
             self._check_names(context.rows.inputs, context.selection, reset=True)
@@ -655,7 +659,7 @@ class Encoder(KnownKeywords, TransformerMixin, BaseEstimator, auto_wrap_output_k
         self.device_ = ops.device_of(context.rows.ops)
 
     def _adopt(self, model: Model, device: str) -> None:
-        """Store what was learned in parts, whole; the names are the model's, as no table is at hand."""
+        """Store all that was learned in parts; the names come from the model, since there is no table."""
         check_weights(type(self).__name__, model.rules, model.statistics, ops.host(0))
         self._check_model(model)
         if model.feature_names is not None:
@@ -667,7 +671,7 @@ class Encoder(KnownKeywords, TransformerMixin, BaseEstimator, auto_wrap_output_k
         self.device_ = device
 
     def _check_model(self, model: Model) -> None:
-        """Raise ValueError if what was learned cannot be kept; nothing is changed yet."""
+        """Raise ValueError if what was learned cannot be kept; nothing has been changed yet."""
         model.check_indices()
         names = names_at_fit(model)
         check_unique([*self._encoded_names(model, names), *map(names.__getitem__, model.selection.passed)])
@@ -691,7 +695,7 @@ class Encoder(KnownKeywords, TransformerMixin, BaseEstimator, auto_wrap_output_k
     def _assemble(
         self, frame: Frame | Pieces, arrays: list[Array], columns: ColumnMap, model: Model | None = None
     ) -> Any:
-        """Put columns together in the container that the user wants, named by a model; by the encoder's own if None."""
+        """Join columns in the container that the user wants; the model, by default the encoder's own, names them."""
         model = self._model if model is None else model
         selection, arrays = model.selection, self._finish(model, arrays)
         wanted = wanted_container(self)
@@ -701,13 +705,13 @@ class Encoder(KnownKeywords, TransformerMixin, BaseEstimator, auto_wrap_output_k
             return frame.assemble([], arrays, passed, kind)
         called = output_names(frame, model)
         if frame.names is None:
-            # scikit-learn refuses names of which some are strings and others are not.
+            # scikit-learn refuses names if only some of them are strings.
             at_fit = {column: position for position, column in columns.positions.items()}
             frame = replace(frame, labels=[called[at_fit[column]] for column in range(frame.n_columns)])
         return frame.assemble(self._encoded_names(model, called), arrays, passed, kind)
 
     def _finish(self, model: Model, arrays: list[Array]) -> list[Any]:
-        """Give the columns that the output has, as values of their types."""
+        """Give the columns of the output, as values of their types."""
         return model.with_values(kept_columns(model, arrays))
 
     @property
@@ -725,7 +729,7 @@ class Encoder(KnownKeywords, TransformerMixin, BaseEstimator, auto_wrap_output_k
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class CategoryEncoder(Encoder):
-    """An encoder with the parameters that most have, as the docstring of `TargetEncoder` tells them."""
+    """An encoder with the parameters that most encoders have; the docstring of `TargetEncoder` describes them."""
 
     categories: Categories = "auto"
     columns: Columns = None
@@ -743,7 +747,7 @@ class CategoryEncoder(Encoder):
 
 
 def accept_categories(tags: Tags) -> Tags:
-    """Say that an estimator takes categories, text and missing values; gives the tags back."""
+    """Say in an estimator's tags that it takes categories, text and missing values; return the tags."""
     tags.input_tags.categorical = True
     tags.input_tags.string = True
     tags.input_tags.allow_nan = True
@@ -779,7 +783,7 @@ def check_unique(names: list[str]) -> None:
 
 
 def lacks_training_only(frame: Frame | Pieces, model: Model) -> bool:
-    """Tell whether a table has all fitted columns, in order, but for those that only training reads."""
+    """Tell whether a table has all fitted columns, in order, except for columns that only training reads."""
     names, absent = model.feature_names, model.selection.optional
     if not absent or names is None or frame.names is None:
         return bool(absent) and frame.n_columns == model.n_features - len(absent)
@@ -787,7 +791,7 @@ def lacks_training_only(frame: Frame | Pieces, model: Model) -> bool:
 
 
 def table_with_names(X: Any, frame: Frame | Pieces) -> Any:
-    """Give what scikit-learn can read column names off: X itself, or the first of several tables."""
+    """Give the table whose column names scikit-learn can read: X itself, or the first of several tables."""
     first = frame.parts[0]
     if first.kind == "pyarrow_batch":
         return first.native.schema.empty_table()
@@ -795,11 +799,11 @@ def table_with_names(X: Any, frame: Frame | Pieces) -> Any:
 
 
 def names_at_fit(model: Model) -> list[str]:
-    """Give the names of the columns of X at fit; of an array x0, x1 and so on."""
+    """Give the names of the columns of X at fit; for an array, x0, x1 and so on."""
     return model.feature_names or [f"x{i}" for i in range(model.n_features)]
 
 
 def output_names(frame: Frame | Pieces, model: Model) -> list[str]:
-    """Give names at fit, or a table's where fit saw none and the table has all columns, in their order at fit."""
+    """Give the names at fit; if fit saw none, and the table has all columns in the order at fit, the table's names."""
     has_all = model.feature_names is None and frame.n_columns == model.n_features
     return (frame.names if has_all else None) or names_at_fit(model)

@@ -21,33 +21,37 @@ PRIORS = (0.0, 0.5, 1.0)
 class CatBoostEncoder(SchemeEncoder):
     """Encode categories as CatBoost does before it grows trees: by ratios with priors, in a random order of the rows.
 
-    A category with summed weight n gets, for every prior p of weight a, ``(S + a * p) / (n + a)``, of the rows that
-    the scheme lets a row see.  What S is, `statistic` says.
+    A category with summed weight n gets ``(S + a * p) / (n + a)`` for every prior p of weight a.  S and n are sums over
+    the rows that the scheme lets a row see.  `statistic` chooses what S is.
 
     Parameters
     ----------
     statistic : {"mean", "borders", "buckets", "counter", "frequency"}, default="mean"
-        "mean" (CatBoost's FloatTargetMeanValue): S is the sum of y; of labels the weight of each label's rows, of two
-        labels that of the last.  "borders": the weight of the rows with y above a border, a column a border.
-        "buckets": the weight of the rows in a bucket, a column a bucket (of two labels the last).  "counter" reads no
-        target: S is n itself, and the largest n of any category stands for n below the line.  "frequency" (FeatureFreq)
-        is the same with the weight of all visible rows below.
+        "mean" (CatBoost's FloatTargetMeanValue): S is the sum of y.  If y holds labels, S is the weight of the
+        rows of each label; of two labels, only the last has a column.  "borders": S is the weight of the rows with y
+        above a border; each border has a column.  "buckets": S is the weight of the rows in a bucket; each bucket has a
+        column (of two labels, only the last).  "counter" reads no target: S is n itself, and the divisor has the
+        largest n of any category instead of n.  "frequency" (FeatureFreq) is the same, but its divisor has the weight
+        of all visible rows.
     priors : list of float or dict, default=(0.0, 0.5, 1.0)
-        A column for each p.  A dict has a list for each column or joint key that it names; others get the default.
+        Each p gives a column.  A dict has a list for each column or joint key that it names; all others get the
+        default.
     weight : float or dict, default=1.0
-        Weight a of a prior, in rows.  With 0 there is none, but for categories that no visible row has.  A dict has one
-        for each column or joint key that it names; others get 1.
+        Weight a of a prior, in rows.  With 0 a prior counts only for categories that no visible row has.  A dict has a
+        weight for each column or joint key that it names; all others get 1.
     borders : None, int or list of float, default=None
         Where y is cut: bucket i holds the numbers above border i - 1, up to border i.  None: y holds labels, which are
-        the buckets.  A list gives the borders, in rising order.  An int is a number of borders at quantiles of y, 1 for
-        its median; these see the y of every row, its own included, as CatBoost's do, and need all rows in one call.
-        With "mean", y becomes the number of its bucket over the number of borders (BinarizedTargetMeanValue).
+        the buckets.  A list gives the borders, in rising order.  An int is a number of borders at quantiles of y; 1
+        means the median.  Such borders depend on the y of every row, the encoded row included, as CatBoost's do, and
+        need all rows in one call.  With "mean", y becomes the number of its bucket over the number of borders
+        (BinarizedTargetMeanValue).
     categories : "auto" or list, default="auto"
         As in `TargetEncoder`.
     columns : list, "categorical", selector, pattern or function, optional
         Names (or positions) of the columns to encode; a tuple is a joint key.  Others pass through.
     handle_unknown : {"prior", "nan", "error"}, float or dict, default="prior"
-        Encoding of categories that no visible row has.  "prior": that of n = 0, which is p itself but for the counts.
+        Encoding of categories that no visible row has.  "prior": the encoding of n = 0, which is p itself except for
+        "counter" and "frequency".
     handle_missing : {"category", "prior", "nan", "error"}, default="category"
         As in `TargetEncoder`.
     min_count : float, default=0
@@ -55,25 +59,27 @@ class CatBoostEncoder(SchemeEncoder):
     min_frequency : int or float, optional
         Categories of less visible weight, or of less than this share of it, are infrequent.
     max_categories : int, optional
-        Most categories with encodings of their own, the infrequent ones together counting as one: the others, by what
-        is visible, are infrequent.  Both need a scheme with folds, which "auto" gives to the counts alone.
+        Largest number of categories with encodings of their own; all infrequent ones together count as one.  The
+        categories with the least visible weight become infrequent.  `min_frequency` and `max_categories` need a scheme
+        with folds; "auto" is one for "counter" and "frequency" only.
     handle_infrequent : {"prior", "category"}, default="prior"
-        Infrequent categories are as if unseen, or one category together.
+        "prior": infrequent categories are treated as unseen.  "category": together they are one category.
     indicators : bool or list of {"unseen", "missing"}, default=False
-        0/1 columns per encoded column, key_unseen and key_missing: no visible row has this category; the row has no
-        value, of a joint key in any of its columns, whatever `handle_missing`.  True: ["unseen"].
+        Columns of 0 and 1 for each encoded column.  key_unseen is 1 if no visible row has the category.  key_missing is
+        1 if the row has no value in the column, or in any column of a joint key, whatever `handle_missing` says.  True:
+        ["unseen"].
     device : {"auto", "cpu", "cuda"}, default="auto"
         As in `TargetEncoder`.
     dtype : {"float64", "float32"}, default="float64"
         As in `TargetEncoder`.
     missing_target : {"error", "keep"}, default="error"
         Rows without a target (None, NaN).  "keep": their categories are known and they are encoded, and they count
-        nowhere: neither in n, in the prior, nor in `min_count`.  They have a fold, or a rank in an order, as other
-        rows do, and get what the rows that they see say.
+        nowhere: neither in n, in the prior, nor in `min_count`.  They have a fold, or a rank in an order, as
+        other rows do, and are encoded by the rows that they see.
     cv : "auto", int, None, scheme, splitter, iterable, str, array or dict, default="auto"
-        Who may look at whom in training, as in `TargetEncoder`.  "auto": `Ordered`, the rows before it in a random
-        order; for "counter" and "frequency", which read no target, all rows, as in CatBoost.  "counter" takes schemes
-        with folds alone; `Ordered` counts the rows before with "frequency".
+        Who may look at whom in training, as in `TargetEncoder`.  "auto" is `Ordered`: a row sees the rows before it in
+        a random order.  For "counter" and "frequency", which read no target, "auto" lets it see all rows, as CatBoost
+        does.  "counter" takes only schemes with folds; with "frequency", `Ordered` counts the rows before.
     target_type : {"auto", "continuous", "binary", "multiclass"} or list, default="auto"
         As in `TargetEncoder`.
     shuffle : bool, default=True
@@ -85,14 +91,14 @@ class CatBoostEncoder(SchemeEncoder):
 
     See Also
     --------
-    TargetEncoder : With ``smooth=1.0, cv=Ordered()`` its prior is the mean of the rows before, as in category_encoders'
-        CatBoostEncoder.
+    TargetEncoder : With ``smooth=1.0, cv=Ordered()`` it has the mean of the rows before as its prior, as
+        category_encoders' CatBoostEncoder does.
 
     Notes
     -----
-    Columns are called key_above_border_prior_p, key_to_border_prior_p (the last bucket key_to_inf), or by the label;
-    without the prior where there is but one.  Sums are exact and rounded once, then come one addition and one division.
-    CatBoost quantizes these numbers into bins afterwards; this is left to the learner.
+    Columns are called key_above_border_prior_p, key_to_border_prior_p (key_to_inf for the last bucket), or by the
+    label; with a single prior, names do not mention it.  Sums are exact and rounded once, then come one addition and
+    one division.  CatBoost quantizes these numbers into bins afterwards; this is left to the learner.
 
     References
     ----------
@@ -135,7 +141,7 @@ class CatBoostEncoder(SchemeEncoder):
     scale: Literal["identity", "log", "log1p", "sqrt", "logit"] | tuple[str, float] | float = "identity"
 
     def merge(self, *others: Encoder) -> Self:
-        """Add what other encoders of the same parameters have learned, in place.
+        """Add to this encoder what other encoders of the same parameters have learned.
 
         Returns
         -------

@@ -1,4 +1,4 @@
-"""GradientEncoder: categories become what gradient boosting makes of them, without leaking the target."""
+"""GradientEncoder: encode categories by gradients, as gradient boosting does, without leaking the target."""
 
 from dataclasses import KW_ONLY, dataclass
 from typing import Literal
@@ -12,30 +12,30 @@ from gpu_encode.words.annotations import ByKey, Seed
 
 @dataclass(eq=False, repr=False)
 class GradientEncoder(SchemeEncoder):
-    """Encode categories by their gradients and hessians, by which LightGBM orders them before it splits on them.
+    """Encode categories by gradients and hessians; by these numbers LightGBM orders categories before it splits them.
 
-    A category whose visible rows have gradients that add up to G, and hessians that add up to H, gets
-    ``G / (H + regularization)``, or its rank among the categories in the order of that number.  By this order a tree
-    need only look at splits of neighbours to find the best subset of the categories.
+    Let G be the sum of the gradients of a category's visible rows, and H the sum of their hessians.  The category gets
+    ``G / (H + regularization)``, or the rank of this number among all categories.  In this order, a tree finds the best
+    subset of the categories by looking only at splits between neighbours.
 
     Parameters
     ----------
     output : {"ratio", "order"}, default="ratio"
-        "ratio": the number above.  "order": 0, 1, ... by rising ratio, categories of equal ratio as they sort; takes
-        schemes with folds, and neither `LeaveOneOut` nor `Ordered`.
+        "ratio": the number above.  "order": ranks 0, 1, ... by rising ratio; categories of equal ratio are in the order
+        of their values.  "order" needs a scheme with folds, so not `LeaveOneOut` or `Ordered`.
     regularization : float, default=10.0
-        Lambda, in hessians: LightGBM's ``cat_smooth``, and its default.
+        Lambda, which is added to H.  It is LightGBM's ``cat_smooth``, and has the same default.
     cv : int, None, scheme, splitter, iterable, str, array or dict, default=5
         Who may look at whom in training, as in `TargetEncoder`.
     categories : "auto" or list, default="auto"
-        "auto": the values of the training rows.  A list: one list of values per encoded column; others are unknown,
-        a missing value too where None is not among them.
+        "auto": the values of the training rows.  A list: one list of values per encoded column; all other
+        values are unknown, and so are missing values if the list does not hold None.
     columns : list, "categorical", selector, pattern or function, optional
         Names (or positions) of the columns to encode; a tuple is a joint key.  Others pass through.  None: every
         column.
     handle_unknown : {"prior", "nan", "error"}, float or dict, default="prior"
-        Encoding of categories that no visible row has.  "prior": the ratio of all visible rows, and by order the rank
-        that it would have.  "error" refuses values that fit did not see.
+        Encoding of categories that no visible row has.  "prior": the ratio of all visible rows; with
+        output="order", the rank that this ratio would have.  "error" refuses values that fit did not see.
     handle_missing : {"category", "prior", "nan", "error"}, default="category"
         None, NaN, pandas.NA, NaT and Arrow null are one and the same missing value.
     min_count : float, default=0
@@ -43,21 +43,23 @@ class GradientEncoder(SchemeEncoder):
     min_frequency : int or float, optional
         Categories of less visible weight, or of less than this share of it, are infrequent.
     max_categories : int, optional
-        Most categories with encodings of their own, the infrequent ones together counting as one: the others, by what
-        is visible, are infrequent.  Both need a scheme with folds.
+        Largest number of categories with encodings of their own; all infrequent ones together count as one.  The
+        categories with the least visible weight become infrequent.  `min_frequency` and `max_categories` need a scheme
+        with folds.
     handle_infrequent : {"prior", "category"}, default="prior"
-        Infrequent categories are as if unseen, or one category together.
+        "prior": infrequent categories are treated as unseen.  "category": together they are one category.
     indicators : bool or list of {"unseen", "missing"}, default=False
-        0/1 columns per encoded column, key_unseen and key_missing: no visible row has this category; the row has no
-        value, whatever `handle_missing`.  True: ["unseen"].
+        Columns of 0 and 1 for each encoded column.  key_unseen is 1 if no visible row has the category.  key_missing is
+        1 if the row has no value, whatever `handle_missing` says.  True: ["unseen"].
     device : {"auto", "cpu", "cuda"}, default="auto"
         As in `TargetEncoder`.
     dtype : {"float64", "float32"}, default="float64"
         As in `TargetEncoder`.
     missing_target : {"error", "keep"}, default="error"
         Rows without a target (None, NaN).  "keep": their categories are known and they are encoded, and they count
-        nowhere: neither in n, in the prior, nor in `min_count`.  They have a fold, or a rank in an order, as other
-        rows do, and get what the rows that they see say; a row that lacks one of the two has neither.
+        nowhere: neither in n, in the prior, nor in `min_count`.  They have a fold, or a rank in an order, as
+        other rows do, and are encoded by the rows that they see.  A row without a gradient or without a hessian counts
+        as a row without both.
     shuffle : bool, default=True
         False makes the folds of an integer `cv` contiguous.
     random_state : int, RandomState, Generator or None, default=0
@@ -82,18 +84,18 @@ class GradientEncoder(SchemeEncoder):
 
     Notes
     -----
-    y has two columns, the gradient and the hessian of the loss in each row's current prediction: of squared error
-    ``prediction - target`` and 1, of log loss ``p - target`` and ``p * (1 - p)``.  Weights multiply both.  Sums are
-    exact and rounded once, so the encodings have the same bits on every backend and in any chunks.  Where neither a
-    hessian nor lambda is there to divide by, the ratio is 0.
+    y has two columns, the gradient and the hessian of the loss at each row's current prediction: ``prediction -
+    target`` and 1 for squared error, ``p - target`` and ``p * (1 - p)`` for log loss.  Weights multiply both.  Sums are
+    exact and rounded once, so the encodings have the same bits on every backend and in any chunks.  If H + lambda is 0,
+    the ratio is 0.
 
-    LightGBM leaves categories of fewer than ``cat_smooth`` rows, as it estimates them from hessians, out of the order,
-    and orders the others anew in every leaf.  ``min_count=10`` is near to that by its default: such categories are as
-    if unseen.
+    LightGBM leaves out categories of fewer than ``cat_smooth`` rows, a number that it estimates from hessians, and
+    orders all other categories again in every leaf.  ``min_count=10`` does nearly the same as its default: it treats
+    such categories as unseen.
 
-    A leaf of these rows alone would predict -G / (H + lambda).  Gradients know the target: encodings of a row that has
-    seen its own gradient leak, as a target mean does, which LightGBM takes ``cat_l2`` and ``min_data_per_group``
-    against, and this encoder the scheme.
+    A leaf that holds only these rows would predict -G / (H + lambda).  Gradients contain the target: if a row sees its
+    own gradient, its encoding leaks, as a target mean does.  LightGBM limits this by ``cat_l2`` and
+    ``min_data_per_group``; this encoder prevents it by the scheme.
 
     References
     ----------

@@ -1,4 +1,4 @@
-"""Rows taken out of a model again: sums are exact, so that what is left is what the other rows alone would give."""
+"""Take rows out of a model again: sums are exact, so what remains is what the other rows alone would give."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -17,12 +17,12 @@ from gpu_encode.words.errors.values import in_one_line
 
 
 def forget(known: Model, gone: Model) -> Model:
-    """Give a model without the rows of another, which were in it.
+    """Give a model without the rows of another model, which it has learned.
 
     Raises
     ------
     ValueError
-        If the rows cannot have been in it, or if none would be left.
+        If the model cannot have learned the rows, or if no row would be left.
     """
     targets = [check_labels(mine, theirs) for mine, theirs in zip(known.targets, gone.targets, strict=True)]
     keys, statistics = [], []
@@ -53,7 +53,7 @@ def forget(known: Model, gone: Model) -> Model:
 
 
 def check_labels(mine: TargetInfo, theirs: TargetInfo) -> TargetInfo:
-    """Give what is known of a target; raise ValueError for labels that it never had."""
+    """Give what is known of a target; raise ValueError for labels that the target never had."""
     joined = join_targets(mine, theirs)
     if mine.kind == UNDECIDED != theirs.kind:
         raise ValueError(
@@ -69,7 +69,7 @@ def check_labels(mine: TargetInfo, theirs: TargetInfo) -> TargetInfo:
 
 
 def _never_learned_label(label: object) -> ValueError:
-    """Error for rows to forget with a label that was never learned."""
+    """Give the error for rows that have a label which was never learned."""
     return ValueError(
         f"forget was given the label {in_one_line(label)}, which this encoder has not learned. Give rows as they were "
         "given to fit or partial_fit, each once."
@@ -77,7 +77,7 @@ def _never_learned_label(label: object) -> ValueError:
 
 
 def codes_in(mine: CategoryIndex, theirs: CategoryIndex) -> NDArray[np.int32]:
-    """Code of each category among those of another index; raise ValueError for one that is not there."""
+    """Give the code that each category has in another index; raise ValueError for a category that is not there."""
     joined, own, codes = mine.union(theirs)
     if joined.n_categories > mine.n_categories:
         new = np.setdiff1d(np.arange(joined.n_categories), own)[0]
@@ -88,7 +88,7 @@ def codes_in(mine: CategoryIndex, theirs: CategoryIndex) -> NDArray[np.int32]:
 
 
 def take_out(sums: CategorySums, gone: CategorySums, codes: NDArray[np.int32]) -> CategorySums:
-    """Subtract sums, digit by digit; `codes` are those of the categories that lose rows."""
+    """Subtract sums, digit by digit; `codes` are the codes of the categories that lose rows."""
     values = gone.distribution
     values = None if values is None else replace(values, counts=-values.counts)
     lost = replace(gone, accumulators=-gone.accumulators, distribution=values)
@@ -97,7 +97,7 @@ def take_out(sums: CategorySums, gone: CategorySums, codes: NDArray[np.int32]) -
 
 
 def check_left(key: CategoryIndex, left: Sequence[CategorySums]) -> None:
-    """Raise ValueError for a category whose sums no rows can have."""
+    """Raise ValueError for a category whose sums no set of rows can have."""
     for sums in left:
         bad = cannot_be(sums)
         if sums.distribution is not None:
@@ -108,7 +108,7 @@ def check_left(key: CategoryIndex, left: Sequence[CategorySums]) -> None:
 
 
 def _never_learned(key: str, category: object) -> ValueError:
-    """Error for rows to forget that were never learned."""
+    """Give the error for rows that were never learned."""
     return ValueError(
         f"forget was given rows of {key!r} that this encoder has not learned, or not so many: those of {category!r} "
         "would leave sums that no rows have. Give rows as they were given to fit or partial_fit, each once."
@@ -116,7 +116,7 @@ def _never_learned(key: str, category: object) -> ValueError:
 
 
 def cannot_be(sums: CategorySums) -> NDArray[np.bool_]:
-    """Say of each category whether its sums are those of no rows: counts or squares below 0, or sums without rows."""
+    """Say of each category whether its sums are impossible: counts or squares below 0, or a sum without rows."""
     n_lines, n_classes = len(sums.accumulators), sums.accumulators.shape[2]
     measures = [sums.accumulators[:, 0, :, columns] for _, _, columns in sums.spec.layout.measures()]
     empty = ~measures[0].any(axis=-1)
@@ -125,7 +125,7 @@ def cannot_be(sums: CategorySums) -> NDArray[np.bool_]:
         if power:
             bad |= empty & measure.any(axis=-1)
         if power % 2 == 0:
-            # The highest of canonical digits has the sign.
+            # The highest of the canonical digits has the sign.
             bad |= measure[..., -1] < 0
     if len(measures) > 2 and n_classes == 1:
         bad |= host(n_lines).moments(sums.accumulators[:, 0], sums.spec.layout, 0, True).fraction < 0
@@ -148,7 +148,7 @@ def without_unused(
 
 
 def pick(sums: CategorySums, kept: NDArray[np.int64]) -> CategorySums:
-    """Give the sums of some categories, and of unknown and missing ones."""
+    """Give the sums of some categories, and of unknown and missing values."""
     if len(kept) == sums.n_categories:
         return sums
     values = sums.distribution
@@ -162,7 +162,7 @@ def pick(sums: CategorySums, kept: NDArray[np.int64]) -> CategorySums:
 def without_unused_values(
     targets: Sequence[TargetInfo], gone: Sequence[TargetInfo], statistics: Sequence[Sequence[CategorySums]]
 ) -> tuple[list[TargetInfo], list[list[CategorySums]]]:
-    """Give the targets without the text or dates that have lost all their rows, and the sums that know no others."""
+    """Give the targets without the text or dates that have lost all their rows, and the sums without them."""
     kept, left = list(targets), [list(of_key) for of_key in statistics]
     for number, (info, lost) in enumerate(zip(targets, gone, strict=True)):
         values = [of_key[number].distribution for of_key in statistics]
@@ -179,7 +179,7 @@ def without_unused_values(
 
 
 def used_labels(info: TargetInfo, gone: TargetInfo, sums: CategorySums) -> NDArray[np.int64] | None:
-    """Give the numbers of the labels that have not lost all their weight; None of a target without labels."""
+    """Give the numbers of the labels that have not lost all their weight; None for a target without labels."""
     if info.classes is None or gone.classes is None:
         return None
     used = np.logical_or.reduce(sums.accumulators, axis=(0, 1, 3))[: len(info.classes)]
@@ -187,7 +187,7 @@ def used_labels(info: TargetInfo, gone: TargetInfo, sums: CategorySums) -> NDArr
 
 
 def pick_labels(sums: CategorySums, info: TargetInfo, labels: NDArray[np.int64] | None) -> CategorySums:
-    """Give the sums of some labels; of a binary target the first label has the first of two numbers."""
+    """Give the sums of some labels; for a binary target the first label has the first of two numbers."""
     if labels is None or info.classes is None or len(labels) == len(info.classes):
         return sums
     picked = sums.accumulators[:, :, labels]

@@ -42,7 +42,7 @@ def leave_one_out(task: EncodingTask, statistics: CategorySums, out: Array, want
     """
     rows = task.rows
     if task.spec.classification and rows.weight is None and rows.classes is not None:
-        # Without weights an encoding depends on nothing but category and class.
+        # Without weights an encoding depends only on category and class.
         encodings = table_in_one_pass(task, statistics, out.dtype) or table_by_cells(task, statistics)
         return look_up(task.ops, encodings, rows.codes, rows.classes, out, want_unseen)
     output, unseen = TiledOutput(out, task.ops), task.ops.xp.ones(len(rows), np.bool_) if want_unseen else None
@@ -61,7 +61,7 @@ def leave_one_out(task: EncodingTask, statistics: CategorySums, out: Array, want
 
 
 def rows_in_one_pass(task: EncodingTask, statistics: CategorySums, out: Array, unseen: Mask | None) -> int | None:
-    """Encode the rows in one pass of the backend, with the same bits; None where it has no such pass."""
+    """Encode the rows in one pass of the backend, with the same bits; None if the backend has no such pass."""
     fused, fused_rule = task.ops.fused, task.fused_rule()
     if fused is None or fused_rule is None:
         return None
@@ -71,7 +71,7 @@ def rows_in_one_pass(task: EncodingTask, statistics: CategorySums, out: Array, u
 
 
 def table_in_one_pass(task: EncodingTask, statistics: CategorySums, dtype: Any) -> EncodingTable | None:
-    """Make the table by category and class in one pass of the backend; None where it has no such pass."""
+    """Make the table by category and class in one pass of the backend; None if the backend has no such pass."""
     if task.ops.fused is None or task.key.levels or task.rule.describe_fused() is None:
         return None
     everything, backend = statistics.totals_on_host(task.ops)
@@ -82,7 +82,7 @@ def table_in_one_pass(task: EncodingTask, statistics: CategorySums, dtype: Any) 
 
 
 def table_by_cells(task: EncodingTask, statistics: CategorySums) -> EncodingTable:
-    """Make the table by array expressions, for the cells that hold rows: no row looks at the others."""
+    """Make the table by array expressions, for the cells that hold rows: no row looks at empty cells."""
     ops, n, width = task.ops, task.key.n_categories, task.n_outputs
     evaluate = Evaluation(task, statistics)
     category, label = np.nonzero(statistics.accumulators[:, 0, :, 0])
@@ -100,7 +100,7 @@ def table_by_cells(task: EncodingTask, statistics: CategorySums) -> EncodingTabl
 
 @dataclass(frozen=True)
 class TotalSums:
-    """Sums over all rows at one level, from which each row is taken out."""
+    """Sums over all rows at one level; each row is subtracted from them."""
 
     level_codes: LevelCodes
     accumulators: Integers
@@ -109,7 +109,7 @@ class TotalSums:
 
 
 class Evaluation:
-    """Encodes tiles of rows, each row left out of what it sees."""
+    """Encodes tiles of rows; each row is left out of the sums that it sees."""
 
     def __init__(self, task: EncodingTask, statistics: CategorySums) -> None:
         self.task = task
@@ -137,7 +137,7 @@ class Evaluation:
         return encode_tile(seen, rows.codes, task.rule.find_prior(total, seen[-1].context.categories), task.rule)
 
     def _in_order(self, others: OtherRows, rows: Rows, leaf: VisibleMoments, total: Moments) -> tuple[Floats, Mask]:
-        """Encode a tile from the values of other rows in order, and say which rows' categories are unseen."""
+        """Encode a tile from the sorted values of other rows, and say which rows' categories are unseen."""
         task = self.task
         counted = task.rule.which_count(leaf.moments) & leaf.has[:, None]
         # Only rows whose category does not count need the values of other categories.
@@ -160,7 +160,7 @@ class Evaluation:
 
 
 def own_category(moments: Moments, has: Mask, rule: EncodingRule) -> CategoryMoments:
-    """Each row's own category as sums over one category, or over none where it does not count."""
+    """Give each row's own category as sums over one category, or over none if the category does not count."""
     numbers, weights = rule.statistic.of_each_category(moments), rule.statistic.category_weights(moments)
     counted = (rule.which_count(moments) & has[:, None])[None]
     return CategoryMoments.of(numbers[None], counted, None if weights is None else weights[None])

@@ -31,7 +31,7 @@ INDICATORS = ("unseen", "missing")
 
 @dataclass(frozen=True, eq=False)
 class Parameters:
-    """Parameters of any encoder; those that an encoder does not have are what they are here.
+    """Parameters of any encoder; the defaults are those of an encoder that does not have the parameter.
 
     Parameters
     ----------
@@ -39,33 +39,34 @@ class Parameters:
         The encoder's name, for messages.
     statistic : Statistic
     by_key : dict of key to Statistic
-        Of keys that have one of their own; `statistic` is that of all others.
+        Statistics of keys that have one of their own; all other keys have `statistic`.
     keyed_parameter : str
-        The parameter of the encoder that gives them.
+        The name of the encoder's parameter that gives these statistics.
     scheme_by_key : dict of key to Scheme
-        Of keys that have one of their own; `scheme` is that of all others.
+        Schemes of keys that have one of their own; all other keys have `scheme`.
     of_numbers : list of KFold
-        Those of the schemes that were given as a number of folds.
+        The schemes that were given as a number of folds.
     target_type : str, list or None
-        None of an encoder that reads no target.
+        None for an encoder that reads no target.
     values : list, optional
-        Columns of X that are summed in place of a target.
+        Columns of X that are summed instead of a target.
     labelled : bool
-        Whether these may hold text and dates.
+        Whether these columns may hold text and dates.
     select : callable, optional
-        Gives the selection of a frame, where keys are counted in pairs.
+        Gives the selection of a frame, if keys are counted in pairs.
     together : bool
         Whether encodings follow from all categories at once, whatever the statistic.
     cut : Cut, optional
-        Borders that the target is cut at.
+        The borders at which the target is cut.
     as_unseen : str
-        The word by which `handle_unknown` and `handle_missing` ask for the encoding of what no visible row has.
+        The word by which `handle_unknown` and `handle_missing` ask for the encoding of categories that no visible row
+        has.
     prior : str, float, dict or None
-        None for the statistic's own; a dict has one for each key that it names, the others have "mean".
+        None for the statistic's own prior; a dict has a prior for each key that it names, and all others have "mean".
     indicators : bool or list of str
         Kept as a tuple of names.
     handle_infrequent : str
-        "category": infrequent categories have one encoding together; or `as_unseen`.
+        "category": infrequent categories have one encoding together; `as_unseen`: they count as unseen.
     """
 
     owner: str
@@ -101,8 +102,8 @@ class Parameters:
 
     @classmethod
     def of(cls, encoder: BaseEstimator, statistic: Statistic, **given: Any) -> Self:
-        """Read and check the parameters of an encoder that have these names; `given` stand in place of some."""
-        # An estimator keeps each parameter under its own name; `get_params` takes longer than a small fit.
+        """Read and check the parameters of an encoder that have these names; `given` replaces some of them."""
+        # An estimator has each parameter as an attribute; `get_params` takes longer than a small fit.
         attributes = vars(encoder)
         taken = {field.name: attributes[field.name] for field in fields(cls) if field.name in attributes}
         owner = getattr(encoder, "_owner", type(encoder).__name__)
@@ -117,7 +118,7 @@ class Parameters:
 
     @property
     def training_columns(self) -> list[Any]:
-        """Columns of X that training alone reads, and that are not encoded: the scheme's, and values."""
+        """Columns of X that only training reads and that are not encoded: the columns of the scheme, and values."""
         columns = []
         for scheme in self.every_scheme:
             columns += scheme.used_columns()
@@ -125,7 +126,7 @@ class Parameters:
 
     @property
     def date_columns(self) -> list[Any]:
-        """Columns of values whose own date new rows have to have."""
+        """Columns of values for which each new row needs a date of its own."""
         if self.values is None:
             return []
         named = enumerate(self.values)
@@ -133,39 +134,39 @@ class Parameters:
 
     @property
     def reads_target(self) -> bool:
-        """Whether encodings follow from a target, and not from the rows' number alone."""
+        """Whether encodings follow from a target, and not only from the number of rows."""
         return self.target_type is not None
 
     @property
     def trains_apart(self) -> bool:
-        """Whether rows may get other encodings in training than new rows like them get."""
+        """Whether training rows may get other encodings than equal new rows get."""
         return self.reads_target or not all(isinstance(scheme, Greedy) for scheme in self.every_scheme)
 
     @property
     def reads_classes(self) -> bool:
-        """Whether rows find their folds by their classes, under any scheme."""
+        """Whether the folds of rows depend on their classes, under any scheme."""
         return any(scheme.reads_classes for scheme in self.every_scheme)
 
     @property
     def every_statistic(self) -> list[Statistic]:
-        """The statistics of all keys, whichever has which."""
+        """The statistics of all keys; which key has which is not told."""
         return [self.statistic, *self.by_key.values()]
 
     @property
     def every_scheme(self) -> list[Scheme]:
-        """The schemes of all keys, whichever has which, each once."""
+        """The schemes of all keys, each scheme once; which key has which is not told."""
         if not self.scheme_by_key:
             return [self.scheme]
         schemes = [*([] if self._names_all(self.scheme_by_key) else [self.scheme]), *self.scheme_by_key.values()]
         return list({id(scheme): scheme for scheme in schemes}.values())
 
     def _names_all(self, by_key: Mapping[Any, Any]) -> bool:
-        """Whether it is known that a dict names all keys, before there is a table: each of them once."""
+        """Whether a dict is known to name every key before there is a table: it has as many keys as `columns`."""
         return isinstance(self.columns, list) and len(self.columns) == len(by_key)
 
     @property
     def leaves_one_out(self) -> bool:
-        """Whether training rows of all keys see all rows but themselves."""
+        """Whether the training rows of all keys see all rows but themselves."""
         return all(isinstance(scheme, LeaveOneOut) for scheme in self.every_scheme)
 
     @property
@@ -181,7 +182,7 @@ class Parameters:
 
     @property
     def new_rows_see_folds(self) -> bool:
-        """Whether new rows see some of the folds, or each apart, or rows by their age, rather than all rows."""
+        """Whether new rows see only some folds, or each fold apart, or rows by their age, rather than all rows."""
         return any(scheme.new_rows_see_folds for scheme in self.every_scheme)
 
     def check(self) -> None:
@@ -213,12 +214,12 @@ class Parameters:
             )
         self._check_infrequent()
         self._check_ages()
-        # What goes together is known once each key has its own.
+        # Which parameters go together is known once each key has its own.
         if (self.statistic.needs.table or self.statistic.needs.distribution) and not self.differs_by_key:
             self._check_table()
 
     def _check_table(self) -> None:
-        """Raise ValueError for what a statistic that looks at all categories at once cannot have."""
+        """Raise ValueError for parameters that do not go with a statistic of all categories at once."""
         owner = self.owner
         if self.statistic.needs.distribution and getattr(self.scheme, "half_life", None) is not None:
             raise ValueError(
@@ -251,7 +252,7 @@ class Parameters:
             )
 
     def _check_dates(self) -> None:
-        """Raise ValueError for schemes by which a row's own date does not tell which dates it sees."""
+        """Raise ValueError for schemes under which a row's own date does not tell which dates the row sees."""
         if getattr(self.scheme, "blow_up", False):
             raise ValueError(
                 f"'seconds_since_last' of {self.owner} has one column, and blow_up=True asks for one of each fold. "
@@ -267,7 +268,7 @@ class Parameters:
             )
 
     def _check_ages(self) -> None:
-        """Raise ValueError for what changes with the age of rows that a row of an order does not see."""
+        """Raise ValueError for encodings that would change with the age of rows that a row of an order does not see."""
         if not isinstance(self.scheme, Ordered) or not self.scheme.by_age:
             return
         asked = None
@@ -282,7 +283,7 @@ class Parameters:
             )
 
     def _check_infrequent(self) -> None:
-        """Raise ValueError for limits of infrequent categories that are none, or that other parameters forbid."""
+        """Raise ValueError for limits of infrequent categories that are no limits, or that other parameters forbid."""
         owner = self.owner
         if not (self.min_frequency is None and self.max_categories is None):
             check_rule(owner, self.min_frequency, self.max_categories)
@@ -307,10 +308,10 @@ class Parameters:
 
     @property
     def infrequent(self) -> Infrequent | None:
-        """Which categories are infrequent; None where no limit is given."""
+        """Which categories are infrequent; None if no limit was given."""
         if self.min_frequency is None and self.max_categories is None:
             return None
-        # A search over parameters hands over NumPy's numbers, which a file of a model does not hold.
+        # A search over parameters gives NumPy's numbers, which the file of a model cannot hold.
         least, most = (
             limit.item() if isinstance(limit, np.generic) else limit
             for limit in (self.min_frequency, self.max_categories)
@@ -318,13 +319,13 @@ class Parameters:
         return Infrequent(least, most, self.handle_infrequent == "category")
 
     def _check_prior(self) -> None:
-        """Raise ValueError for a prior that is not one."""
+        """Raise ValueError for a prior that is not valid."""
         if self.prior is not None or self.statistic.takes_prior:
             read_each(self.prior, "mean", self._check_one_prior, "prior")
 
     def _check_one_prior(self, prior: Any, name: str) -> None:
         owner = self.owner
-        # Encodings lie between means and priors, and the scale has to be defined for all of them.
+        # Encodings lie between means and priors, so the scale has to be defined for all priors, too.
         low = -np.inf if self.scale == "identity" else 0.0
         high = 1.0 if self.scale == "logit" else np.inf
         if isinstance(prior, str):
@@ -335,7 +336,7 @@ class Parameters:
             check_number(owner, name, prior, low=low, high=high)
 
     def check_targets(self, targets: Sequence[Target]) -> None:
-        """Raise ValueError for targets that these encodings cannot be made of, once all are decided."""
+        """Raise ValueError for targets that these encodings cannot be made of; all targets are known by now."""
         kinds = [target.kind for target in targets]
         if UNDECIDED in kinds:
             return
@@ -349,7 +350,7 @@ class Parameters:
         if self.scale == "identity":
             return
         for number, target in enumerate(targets):
-            # Of labels it is 0/1 columns that are summed.
+            # For labels, columns of 0 and 1 are summed.
             bounds = (0.0, 1.0)
             if target.kind == "continuous":
                 bounds = float(target.values.min()), float(target.values.max())
@@ -357,7 +358,7 @@ class Parameters:
                 check_ranges(self.owner, self.scale, statistic.of_target(number).ranges(*bounds), target.name)
 
     def _check_labelled(self, statistic: Statistic, target: Target) -> None:
-        """Raise ValueError for what cannot be had of a column of text or of dates."""
+        """Raise ValueError for statistics that a column of text or dates cannot have."""
         statistic.check_labelled(self.owner, target.name, target.kind)
         if self.scale != "identity":
             raise _number_for_values(self.owner, "scale", self.scale, target.name, target.kind)
@@ -368,7 +369,7 @@ class Parameters:
             raise _number_for_values(self.owner, "handle_unknown", numbers[0], target.name, target.kind)
 
     def of_each_key(self, selection: Selection, frame: Frame | Pieces) -> "list[Parameters]":
-        """Give the parameters of every key, with one of each that may differ; checked where these are its own."""
+        """Give the parameters of each key alone; they are checked if the key has parameters of its own."""
         if not self.differs_by_key:
             return [self] * len(selection.entries)
         statistics = value_of_each_key(self.keyed_parameter, self.by_key, self.statistic, selection, frame)
@@ -388,14 +389,14 @@ class Parameters:
         return value_of_each_key("cv", self.scheme_by_key, self.scheme, selection, frame)
 
     def naming_scheme(self, scheme: Scheme) -> AbstractContextManager[None]:
-        """Say of an error by which key of a dict its scheme was given, if by one."""
+        """Add to an error the key of the dict that gave the scheme, if a dict gave it."""
         for key, own in self.scheme_by_key.items():
             if own is scheme:
                 return naming(f"cv[{key!r}]")
         return nullcontext()
 
     def folds_given_for(self, scheme: Scheme) -> int | None:
-        """Give the folds of a scheme that was given as their number; None of any other."""
+        """Give the folds of a scheme that was given as a number of folds; None for any other scheme."""
         for known in self.of_numbers:
             if known is scheme:
                 return known.n_splits
@@ -405,10 +406,10 @@ class Parameters:
         """Give the rule by which the sums of every key become encodings."""
         least, infrequent = float(self.min_count), self.infrequent
         scale = tuple(self.scale) if isinstance(self.scale, list) else self.scale
-        # Of those that others are counted against, a missing value is a category.
+        # Keys against which other keys are counted take a missing value for a category.
         policies = [self.missing] * (len(selection.entries) - selection.others) + ["category"] * selection.others
         rules: list[EncodingRule] = []
-        # Keys that are encoded alike have one rule.
+        # Keys that are encoded in the same way share one rule.
         made: dict[tuple[int, int, str], EncodingRule] = {}
         for entry, (own, missing) in enumerate(zip(self.of_each_key(selection, frame), policies, strict=True)):
             statistic = own.statistic.of_key(entry)
@@ -430,32 +431,32 @@ class Parameters:
 
     @property
     def dropped_label(self) -> Any:
-        """The label of the class that has no column; None where it is the first one's, or none's."""
+        """The label of the class that has no column; None if it is the first class, or if every class has a column."""
         return None if isinstance(self.drop, str) and self.drop == "first" else self.drop
 
     @property
     def policies_for_unknown(self) -> list[Any]:
-        """What is asked for of unknown values, of any column."""
+        """The policies for unknown values, of all columns."""
         return list(self.handle_unknown.values()) if isinstance(self.handle_unknown, dict) else [self.handle_unknown]
 
     @property
     def has_nan_policy(self) -> bool:
-        """Whether encodings may be NaN since the user asked for it."""
+        """Whether encodings may be NaN because the user asked for NaN."""
         return any(isinstance(policy, str) and policy == "nan" for policy in [*self.policies_for_unknown, self.missing])
 
     @property
     def encoding_of_unknown(self) -> float | None:
-        """The number that a value without visible rows gets; None for what the statistic says."""
+        """The number that a value without visible rows gets; None if the statistic decides."""
         policy = self.handle_unknown
         return {"nan": float("nan")}.get(policy) if isinstance(policy, str) else float(policy)
 
     @property
     def missing(self) -> str:
-        """What becomes of missing values, in the words of `EncodingRule`."""
+        """The policy for missing values, in the words of `EncodingRule`."""
         return "prior" if self.handle_missing == self.as_unseen else self.handle_missing
 
     def warn_of_plans(self, plans: Sequence[Plan], count_blind: Callable[[Plan], Any] = lambda _: 0) -> None:
-        """Warn, once for each plan, if training encodings tell the target of their own row, or if rows see no rows.
+        """Warn, once for each plan, if training encodings contain the target of their own row, or if rows see no rows.
 
         `count_blind` gives the number of rows of a plan that see no rows at all, or "Some".
         """
@@ -466,7 +467,7 @@ class Parameters:
                 self.warn_of_blind_rows(number, plan)
 
     def warn_of_blind_rows(self, number: object, plan: Plan) -> None:
-        """Warn of so many rows that see no rows at all, unless encodings are NaN for other reasons, too."""
+        """Warn that so many rows see no rows at all, unless their encodings may be NaN for other reasons."""
         asked_for = isinstance(plan, FoldPlan) and bool(plan.blind)
         if not asked_for and not self.has_nan_policy:
             why = (
@@ -478,7 +479,7 @@ class Parameters:
 
 
 def _check_dropped(owner: str, label: object, classes: Sequence[NDArray[Any] | None]) -> None:
-    """Raise ValueError unless each target that has classes has one of this label, and some other one."""
+    """Raise ValueError unless each target with classes has a class of this label, and another class."""
     every: list[list[Any]] = [labels.tolist() for labels in classes if labels is not None]
     if not every or any(label not in labels for labels in every):
         absent: list[Any] = next((labels for labels in every if label not in labels), [])
@@ -491,7 +492,7 @@ def _check_dropped(owner: str, label: object, classes: Sequence[NDArray[Any] | N
 
 
 def _number_for_values(owner: str, parameter: str, found: object, column: object, kind: str) -> ValueError:
-    """Error for a number that would stand among text or dates."""
+    """Give the error for a number that would be mixed with text or dates."""
     held = "text" if kind == "text" else "dates"
     return ValueError(
         f"{parameter}={found!r} of {owner} is for numbers, but statistics of the column {column!r} are {held}. Leave "
@@ -500,22 +501,22 @@ def _number_for_values(owner: str, parameter: str, found: object, column: object
 
 
 def read_each(given: Any, others: Any, read: Callable[[Any, str], Any], name: str) -> tuple[Any, dict[Any, Any]]:
-    """Read a parameter that is one value for all keys, or a dict of one for each key that it names.
+    """Read a parameter that is one value for all keys, or a dict with a value for each key that it names.
 
     Parameters
     ----------
     given : object or dict
     others : object
-        What keys get that a dict does not name: the default of the parameter.
+        The value of keys that a dict does not name: the default of the parameter.
     read : callable
-        ``read(value, name)`` checks a value and gives what it means; `name` is for messages.
+        ``read(value, name)`` checks a value and gives its meaning; `name` is for messages.
     name : str
 
     Returns
     -------
     for_others : object
     named : dict
-        Empty where one value is for all.
+        Empty if one value is for all keys.
     """
     if not isinstance(given, Mapping):
         return read(given, name), {}
@@ -536,11 +537,11 @@ def read_schemes(encoder: Any, by_default: Any = 5, auto: Any = None) -> dict[st
     ----------
     encoder : Encoder
     by_default : object
-        What keys get that a dict does not name.
+        The scheme of keys that a dict does not name.
     auto : object, optional
-        What the word "auto" means, where `cv` may be that.
+        The meaning of "auto", if `cv` may be "auto".
     """
-    # What is given for several keys is one scheme, of one draw.
+    # If one scheme is given for several keys, they share the scheme and its random draw.
     read: dict[int, tuple[Any, Scheme]] = {}
     of_numbers: list[KFold] = []
 

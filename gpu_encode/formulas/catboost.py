@@ -1,4 +1,4 @@
-"""CatBoost's statistics of a category: shares and means of the target, and counts, each beside rows of a prior."""
+"""CatBoost's statistics of a category: shares and means of the target, and counts, each mixed with rows of a prior."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -20,7 +20,7 @@ OF_LABELS = ("borders", "buckets")
 
 
 class WithPriors(Statistic):
-    """Statistics with several priors, a column each.
+    """Statistics with several priors; each prior gives a column.
 
     Parameters
     ----------
@@ -35,37 +35,37 @@ class WithPriors(Statistic):
         self.weight = weight
 
     def ranges(self, least: float, largest: float) -> list[tuple[str, float, float]]:
-        """Give the range of the values, or of 0/1 columns and shares, extended by the priors."""
+        """Give the range of the values, or of shares, extended to hold the priors."""
         computed = f"statistic={self.statistic!r} with priors={list(self.priors)!r}"
         return [(computed, min(least, *self.priors), max(largest, *self.priors))]
 
     def check(self) -> None:
-        """Raise ValueError for priors that are no numbers, or equal, and for a negative weight."""
+        """Raise ValueError for priors that are no numbers or are equal, and for a negative weight."""
         if not isinstance(self.priors, (list, tuple)) or not self.priors:
             raise bad_option(OWNER, "priors", self.priors, ("a list of numbers such as [0.0, 0.5, 1.0]",))
         for prior in self.priors:
             check_number(OWNER, "priors", prior, low=-np.inf)
-        # As names show them: nobody could tell two columns of one name apart.
+        # Priors differ if their names differ: nobody could tell two columns of one name apart.
         if len({f"{prior:g}" for prior in self.priors}) < len(self.priors):
             raise bad_option(OWNER, "priors", self.priors, ("a list of different numbers",))
         check_number(OWNER, "weight", self.weight, low=0.0)
 
     def suffixes(self) -> list[str]:
-        """Name the priors, where there are several."""
+        """Name the priors, if there are several."""
         return [f"_prior_{prior:g}" for prior in self.priors] if len(self.priors) > 1 else [""]
 
 
 class TargetRatios(WithPriors):
-    """(S + a * p) / (n + a): S what the rows of a category add up to, n their weight.
+    """(S + a * p) / (n + a), where S is the sum of what the rows of a category count, and n is their weight.
 
     Parameters
     ----------
     statistic : {"mean", "borders", "buckets"}, default="mean"
-        S is the sum of y, or of each label's 0/1 column; the weight of the rows with a label above each but the last;
-        or that of the rows with each label.
+        "mean": S is the sum of y, or of the 0/1 column of each label.  "borders": the weight of the rows whose label
+        is above a label, for each label but the last.  "buckets": the weight of the rows with a label, for each label.
     weight : float, default=1.0
     borders : int, list of float or None
-        What the target is cut at; labels are then the largest numbers that buckets hold.
+        Where the target is cut; the label of a bucket is then the largest number that it can hold.
     """
 
     def __init__(
@@ -77,7 +77,7 @@ class TargetRatios(WithPriors):
 
     @property
     def needs(self) -> Needs:
-        """What it needs of the sums: with borders, a row counts for its own label and for all labels below it."""
+        """The sums that are needed: with borders, a row counts for its own label and for all labels below it."""
         return Needs(totals=True, totals_from_above=self.statistic == "borders")
 
     def check(self) -> None:
@@ -86,7 +86,7 @@ class TargetRatios(WithPriors):
         super().check()
 
     def check_targets(self, owner: str, kinds: Sequence[str]) -> None:
-        """Raise ValueError for a quantity where labels are counted."""
+        """Raise ValueError for a quantity if labels are counted."""
         if self.statistic in OF_LABELS and "continuous" in kinds:
             raise ValueError(
                 f"statistic={self.statistic!r} of {owner} counts labels, but y is continuous. Give borders, numbers at "
@@ -94,7 +94,7 @@ class TargetRatios(WithPriors):
             )
 
     def label_parts(self, labels: Array, first: int) -> list[str]:
-        """Name labels by what lies above them, or up to them, where that is what is counted."""
+        """Name labels as borders or as ends of buckets, if rows above or up to a border are counted."""
         if self.statistic == "borders":
             return [f"_above_{label}" for label in labels[:-1]]
         return [f"_to_{label}" for label in labels] if self.borders is not None else super().label_parts(labels, first)
@@ -104,14 +104,14 @@ class TargetRatios(WithPriors):
         return side_by_side([np.full_like(total.mean, float(prior)) for prior in self.priors])
 
     def encode(self, visible: Moments, context: Context, prior: Floats) -> Floats:
-        """Give (S + a * p) / (n + a) for each prior p, within 5 ulp where S and p have one sign.
+        """Give (S + a * p) / (n + a) for each prior p, within 5 ulp if S and p have the same sign.
 
-        By the mean where S is beyond float64.
+        If S is beyond float64, the mean is used instead.
         """
         a, columns = float(self.weight), []
         for number in range(len(self.priors)):
             p = prior[..., number :: len(self.priors)]
-            # By the sum, as CatBoost has it; a sum may overflow where the mean does not.
+            # CatBoost uses the sum; a sum may overflow where the mean does not.
             with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
                 ratio = (visible.total + a * p) / (visible.n + a)
                 by_mean = p + (visible.n / (visible.n + a)) * (visible.mean - p)
@@ -120,7 +120,7 @@ class TargetRatios(WithPriors):
 
 
 class CountRatios(WithPriors):
-    """(n + a * p) / (N + a): n the weight of a category, N the largest of any visible category, or that of all rows.
+    """(n + a * p) / (N + a): n is the weight of a category, N the largest n of any visible category, or of all rows.
 
     Parameters
     ----------
@@ -136,7 +136,7 @@ class CountRatios(WithPriors):
 
     @property
     def needs(self) -> Needs:
-        """What it needs of the sums: a counter divides by the largest category."""
+        """The sums that are needed: a counter divides by those of the largest category."""
         return Needs(table=self.statistic == "counter")
 
     def check(self) -> None:
@@ -145,11 +145,11 @@ class CountRatios(WithPriors):
         super().check()
 
     def n_outputs(self, n_targets: int) -> int:
-        """One column a prior, whatever the target."""
+        """Each prior gives one column, for any target."""
         return len(self.priors)
 
     def ranges(self, least: float, largest: float) -> list[tuple[str, float, float]]:
-        """Give the range from 0 to 1, extended by the priors."""
+        """Give the range from 0 to 1, extended to hold the priors."""
         return super().ranges(0.0, 1.0)
 
     def find_prior(self, total: Moments) -> Floats:
@@ -168,7 +168,7 @@ class CountRatios(WithPriors):
         return self._ratios(visible.n, largest), self._ratios(np.zeros_like(total.n), largest)
 
     def _ratios(self, n: Floats, whole: Floats) -> Floats:
-        """Give (n + a * p) / (whole + a) for every p; 0 where nothing is visible, not even a prior."""
+        """Give (n + a * p) / (whole + a) for every p; 0 if nothing is visible, not even a prior."""
         a = float(self.weight)
         with np.errstate(divide="ignore", invalid="ignore"):
             ratios = [(n + a * float(prior)) / (whole + a) for prior in self.priors]

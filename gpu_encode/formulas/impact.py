@@ -1,4 +1,4 @@
-"""How far a category lies from all rows, how far its rows lie apart, and how often it occurs."""
+"""How far a category lies from the mean of all rows, how much its rows differ, and how often it occurs."""
 
 from dataclasses import dataclass, replace
 from typing import Any
@@ -16,13 +16,13 @@ from gpu_encode.words.errors.parameters import bad_option, check_option
 
 PARTS = ("impact", "logit", "deviation", "prevalence")
 OWNER = "ImpactEncoder"
-# vtreat adds it to every variance.
+# vtreat adds this number to every variance.
 LEAST_VARIANCE = 1e-3
 
 
 @dataclass(eq=False, repr=False)
 class Impact(Statistic):
-    """Parts of vtreat's treatment of a category, a column each.
+    """Parts of vtreat's treatment of a category; each part gives a column.
 
     Parameters
     ----------
@@ -34,7 +34,7 @@ class Impact(Statistic):
 
     @property
     def needs(self) -> Needs:
-        """What it needs of the sums and of the target: a quantity has no log-odds."""
+        """The sums and the target that are needed: a quantity has no log-odds."""
         kinds = ("binary", "multiclass") if "logit" in self.parts else ("binary", "continuous", "multiclass")
         deviation, smoothing = "deviation" in self.parts, self.smoothing.needs
         return Needs(
@@ -47,7 +47,7 @@ class Impact(Statistic):
         )
 
     def check(self) -> None:
-        """Raise ValueError for parts that there are not, and for a smoothing that looks at all categories at once."""
+        """Raise ValueError for parts that do not exist, and for a smoothing that looks at all categories at once."""
         if not isinstance(self.parts, (list, tuple)) or not self.parts:
             raise bad_option(OWNER, "parts", self.parts, (f"a list of parts such as {list(PARTS)}",))
         for part in self.parts:
@@ -63,7 +63,7 @@ class Impact(Statistic):
         return [f"_{part}" for part in self.parts]
 
     def of_each_category(self, visible: Moments) -> Floats:
-        """Give the mean where the smoothing asks for it, then the deviation where that is a part."""
+        """Give the mean if the smoothing asks for it, then the deviation if it is a part."""
         numbers = [self.smoothing.of_each_category(visible)] if self.smoothing.needs.categories else []
         if "deviation" in self.parts:
             numbers.append(as_floats(square_root(visible.sample_variance), ~is_single(visible)))
@@ -77,7 +77,7 @@ class Impact(Statistic):
         return np.concatenate([weights, np.ones_like(visible.mean)], axis=-1)
 
     def find_prior(self, total: Moments) -> Floats:
-        """Give no impact, no deviation and no rows; NaN where nothing is visible."""
+        """Give no impact, no deviation and no rows; NaN if nothing is visible."""
         zero = np.where(np.broadcast_to(total.n > 0, total.mean.shape), 0.0, np.nan)
         return side_by_side([zero] * len(self.parts))
 
@@ -101,7 +101,7 @@ class Impact(Statistic):
             return np.broadcast_to(visible.n / total.n, mean.shape)
 
     def _deviation(self, visible: Moments, context: Context) -> Floats:
-        """Give the deviation of the rows; a single row has that of the other categories, from their mean variance."""
+        """Give the deviation of the rows; a single row gets that of other categories, from their mean variance."""
         assert context.categories is not None
         own, others = visible.sample_variance, context.categories.of_numbers(slice(-visible.mean.shape[-1], None))
         alone, average = is_single(visible), others.mean_square
@@ -113,5 +113,5 @@ class Impact(Statistic):
 
 
 def is_single(moments: Moments) -> NDArray[np.bool_]:
-    """Tell what has at most one row's weight, and no difference between rows."""
+    """Tell which categories have at most the weight of one row, and no difference between rows."""
     return (moments.less_one <= 0) & (moments.deviation.fraction == 0)

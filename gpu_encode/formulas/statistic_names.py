@@ -1,4 +1,4 @@
-"""Which statistics there are, how they are asked for, what their columns are called, and where their values lie."""
+"""Which statistics exist, how users ask for them, what their columns are called, and in what range their values lie."""
 
 import difflib
 from collections.abc import Sequence
@@ -11,21 +11,21 @@ from gpu_encode.formulas import order_statistics
 from gpu_encode.formulas.mergeable import MergeableStatistic
 from gpu_encode.words.errors.parameters import nameless_statistic
 
-# Those that a name alone does not ask for.
+# Statistics that need more than a name.
 _WITH_NUMBER = '("quantile", q), ("share", t)'
-# What other libraries call some of them.
+# Other libraries' names for some of them.
 _ALIASES = {"variance": "var", "skewness": "skew", "average": "mean", "stdev": "std", "unique": "nunique"}
 
 OF_LABELS = ("count", "sum", "mean", "var", "std", "sem")
-# A number for each row, by its own date: no sums of a category give it.
+# This statistic is a number for each row, by the row's own date: no sums of a category give it.
 SECONDS_SINCE_LAST = "seconds_since_last"
 NAMES = (*OF_LABELS, "skew", *order_statistics.NAMES, SECONDS_SINCE_LAST)
 AMID_VALUES = ("mean", "min", "max", "median", "quantile", "mode")
-# Statistics that are themselves values of a column, and so text or dates where these are.
+# Statistics whose results are values of the column, and so are text or dates if the column holds these.
 VALUES = ("mode", "min", "max", "first", "last")
 OF_TEXT = ("count", "nunique", "mode")
 OF_DATES = (*OF_TEXT, "min", "max", "first", "last", SECONDS_SINCE_LAST)
-# What there is of dates alone, and what to take of numbers instead.
+# Statistics of dates only, and the statistic to use for numbers instead.
 DATES_ALONE = {"first": "min", "last": "max", SECONDS_SINCE_LAST: None}
 NEVER_NEGATIVE = ("count", "var", "std", "sem", "nunique")
 
@@ -41,7 +41,7 @@ def has_terms(statistic: Any) -> bool:
 
 
 def name_of(statistic: Any) -> str:
-    """Name a statistic, as output columns have it."""
+    """Name a statistic, as it appears in the names of output columns."""
     if isinstance(statistic, MergeableStatistic):
         return str(statistic.name)
     if callable(statistic):
@@ -50,13 +50,13 @@ def name_of(statistic: Any) -> str:
         return statistic
     kind, number = statistic
     short = f"{float(number):g}"
-    # Six digits, unless another number has the same six.
+    # Six digits are shown, unless another number has the same six digits.
     shown = short if float(short) == number else str(number)
     return f"{kind}_{shown}" if kind == "quantile" else f"{kind}_above_{shown}"
 
 
 def check_statistics(statistics: Any) -> None:
-    """Raise ValueError for statistics that there are not, or that are listed twice."""
+    """Raise ValueError for statistics that do not exist, or that are listed twice."""
     if isinstance(statistics, str) or not isinstance(statistics, (list, tuple)) or not statistics:
         raise ValueError(
             f"statistics must be a list of at least one of {_list(NAMES)}, or functions. Got {statistics!r}."
@@ -81,7 +81,7 @@ def check_statistics(statistics: Any) -> None:
 
 
 def _unknown_statistic(found: object, names: Sequence[str]) -> ValueError:
-    """Error for a statistic that does not exist; names those that do."""
+    """Give the error for a statistic that does not exist; it names those that exist."""
     word = str(found)
     near = [_ALIASES[word]] if word in _ALIASES else difflib.get_close_matches(word, names, n=1)
     hint = f" Did you mean {near[0]!r}?" if near else ""
@@ -89,16 +89,16 @@ def _unknown_statistic(found: object, names: Sequence[str]) -> ValueError:
 
 
 def union_of(lists: Sequence[Sequence[Any]]) -> list[Any]:
-    """Put lists of statistics together, each statistic once, where it comes first."""
+    """Join lists of statistics: each statistic once, at its first position."""
     union: list[Any] = []
     for statistics in lists:
-        # Not a set: functions are equal to themselves alone, and lists are no keys.
+        # A set would not do: a function equals only itself, and lists cannot be members of a set.
         union += [statistic for statistic in statistics if statistic not in union]
     return union
 
 
 def check_number(statistic: Any) -> None:
-    """Raise ValueError for a quantile of no share, or a threshold that is no number."""
+    """Raise ValueError for a quantile outside 0 to 1, or a threshold that is not a number."""
     kind, number = statistic
     if not is_finite(number) or (kind == "quantile" and not 0.0 <= float(number) <= 1.0):
         raise ValueError(
@@ -108,7 +108,7 @@ def check_number(statistic: Any) -> None:
 
 
 def is_finite(number: Any) -> bool:
-    """Whether something is a number that float64 has room for."""
+    """Whether something is a number that float64 can hold."""
     try:
         return isinstance(number, Real) and not isinstance(number, bool) and bool(np.isfinite(float(number)))
     except OverflowError:
@@ -116,12 +116,12 @@ def is_finite(number: Any) -> bool:
 
 
 def range_of(statistic: Any, least: float, largest: float) -> tuple[float, float]:
-    """Give the least and the largest number that a statistic of values between two numbers may be.
+    """Give the smallest and the largest value of a statistic, if all values lie between two numbers.
 
     Parameters
     ----------
     statistic : str, tuple or object
-        As `StatisticEncoder` takes it; of the user's own nothing is known.
+        A statistic, as `StatisticEncoder` takes it; nothing is known of a user's own statistics.
 
     Returns
     -------

@@ -34,18 +34,18 @@ from gpu_encode.words.errors.tables import NO_NUMBERS
 from gpu_encode.words.errors.values import RowError
 
 OF_SQUARES = ("var", "std", "sem", "skew")
-# Cubes of smaller and of larger numbers leave the range in which their parts are exact.
+# Cubes of smaller or larger numbers leave the range in which their parts are exact.
 LEAST_CUBED, LARGEST_CUBED = 1e-90, 1e100
 OWNER = "StatisticEncoder"
 
-# What a user gives as `statistics`: names, names with a number, functions, or lists of these by key and column.
+# What a user may give as `statistics`: names, names with a number, functions, or lists of these by key and column.
 OneStatistic = str | tuple[str, float] | Callable[..., object]
 Statistics = Sequence[OneStatistic] | Mapping[Key, Mapping[Column, Sequence[OneStatistic]]]
 
 
 @dataclass(eq=False, repr=False)
 class Summaries(Statistic):
-    """Statistics of each category, a column each.
+    """Statistics of each category; each statistic gives a column.
 
     Parameters
     ----------
@@ -54,15 +54,15 @@ class Summaries(Statistic):
         "max", "median", ("quantile", q), "nunique", "mode", ("share", threshold); of dates "first", "last" and
         "seconds_since_last"; functions of arrays of counts, means and variances; or `MergeableStatistic`.
     ddof : {0, 1}, default=1
-        What variances have in their denominator, N - ddof; without such rows they are NaN.
+        Variances have the denominator N - ddof, and are NaN if it is not above 0.
     of_columns : bool, default=False
-        Whether the targets are columns of X, whose names are then part of every name.
+        Whether the targets are columns of X; if so, their names are part of every output name.
     pairs : list of list of list, optional
-        Statistics by key, then target, instead of the same for all; `statistics` are then all of them.
+        Statistics by key, then by target, if not all have the same; `statistics` then holds all that occur.
     entry : int, optional
-        Number of the key, where there are pairs.
+        Number of the key, if there are `pairs`.
     summed : list, optional
-        Statistics that the sums of the target serve, of which these are some; None for its own.
+        All statistics that the sums of the target serve, these and others; None: only these.
     """
 
     statistics: Any = ("mean",)
@@ -77,7 +77,7 @@ class Summaries(Statistic):
         return Summaries(**self.get_params(deep=False) | {"entry": number}) if self.pairs is not None else self
 
     def of_target(self, number: int) -> "Summaries":
-        """Give the statistics of one column of values: those of the key or, without one, of any key."""
+        """Give the statistics of one column of values: the key's own or, without a key, those of any key."""
         if self.pairs is None:
             return self
         summed = union_of([per_target[number] for per_target in self.pairs])
@@ -86,7 +86,7 @@ class Summaries(Statistic):
 
     @property
     def first_target(self) -> int:
-        """The first column of values that the key has a statistic of."""
+        """The first column of values for which the key has a statistic."""
         if self.pairs is None or self.entry is None:
             return 0
         return next(number for number, statistics in enumerate(self.pairs[self.entry]) if statistics)
@@ -98,12 +98,12 @@ class Summaries(Statistic):
 
     @property
     def names_targets(self) -> bool:
-        """Whether a single target is named as well."""
+        """Whether the name of a target is shown even if it is the only one."""
         return bool(self.of_columns)
 
     @property
     def needs(self) -> Needs:
-        """What it needs of the sums and of the target: labels have no order, and no cubes."""
+        """What is needed of the sums and of the target: labels have no order, and no cubes."""
         summed = self._sums
         cubes = "skew" in summed
         # The value itself, the parts of its cube, and the terms of the user's statistics.
@@ -127,7 +127,7 @@ class Summaries(Statistic):
         if self.needs.cubes:
             numbers = ops.cast(values[0], np.float64)
             size = np.abs(numbers)
-            # Outside this range a cube, or what is left of it after rounding, is no float64 number.
+            # Outside this range a cube, or its rest after rounding, is no float64 number.
             beyond = (size > LARGEST_CUBED) | ((size < LEAST_CUBED) & (size > 0))
             if present is not None:
                 beyond &= present != 0
@@ -143,11 +143,11 @@ class Summaries(Statistic):
 
     @property
     def asked(self) -> str:
-        """What the user asked for that no sums give."""
+        """The user's statistics that do not follow from sums."""
         return f"statistics={list(filter(is_ordered, self.statistics))!r}"
 
     def check_targets(self, owner: str, kinds: Sequence[str]) -> None:
-        """Raise ValueError for labels, where a statistic is asked for that takes numbers."""
+        """Raise ValueError for labels, if a statistic takes only numbers."""
         for number, kind in enumerate(kinds):
             if kind in LABELLED:
                 continue
@@ -163,14 +163,14 @@ class Summaries(Statistic):
                 )
 
     def check_labelled(self, owner: str, column: object, kind: str) -> None:
-        """Raise ValueError for statistics that a column of text or of dates, which is the only one here, has not."""
+        """Raise ValueError for statistics that the only column here, of text or dates, cannot have."""
         known = OF_TEXT if kind == "text" else OF_DATES
         for statistic in self.statistics:
             if statistic not in known:
                 raise _of_numbers_alone(owner, name_of(statistic), column, kind, known)
 
     def check(self) -> None:
-        """Raise ValueError for statistics that there are not, or that are listed twice."""
+        """Raise ValueError for statistics that do not exist, or that are listed twice."""
         pairs = [[self.statistics]] if self.pairs is None else self.pairs
         for statistics in chain.from_iterable(pairs):
             if statistics or self.pairs is None:
@@ -182,7 +182,7 @@ class Summaries(Statistic):
         return [f"_{name_of(statistic)}" for statistic in self.statistics]
 
     def are_values(self) -> list[bool]:
-        """Say of each statistic whether it is some of the values."""
+        """Say of each statistic whether it is one of the values."""
         return [statistic in VALUES for statistic in self.statistics]
 
     def ranges(self, least: float, largest: float) -> list[tuple[str, float, float]]:
@@ -193,12 +193,12 @@ class Summaries(Statistic):
         ]
 
     def find_prior(self, total: Moments) -> Floats:
-        """Give the statistics of all that is visible."""
+        """Give the statistics of all visible rows."""
         columns = [self._of_everything(statistic, total) for statistic in self.statistics]
         return side_by_side(columns) if columns else total.mean[..., :0]
 
     def encode(self, visible: Moments, context: Context, prior: Floats) -> Floats:
-        """Give the statistics of what is visible."""
+        """Give the statistics of the visible rows of each category."""
         columns = [self._compute(statistic, visible) for statistic in self.statistics]
         return side_by_side(columns) if columns else visible.mean[..., :0]
 
@@ -211,7 +211,7 @@ class Summaries(Statistic):
             if is_ordered(statistic):
                 columns.append(ops.to_device(values.of_category(statistic))[..., None])
                 prior = values.of_everything(statistic)
-                # No row has an unseen category, and so no value of it.
+                # No row has an unseen category, so an unseen category has no values.
                 priors.append(ops.to_device(np.zeros_like(prior) if statistic == "nunique" else prior)[..., None])
             else:
                 columns.append(self._compute(statistic, visible))
@@ -219,7 +219,7 @@ class Summaries(Statistic):
         return side_by_side(columns), side_by_side(priors)
 
     def _of_everything(self, statistic: "str | Callable[..., Any]", total: Moments) -> Floats:
-        """Compute one statistic of all that is visible; counts and sums are 0, since no row has an unseen category."""
+        """Compute one statistic of all visible rows; counts and sums are 0, since no row has an unseen category."""
         return np.zeros_like(total.mean) if statistic in ("count", "sum") else self._compute(statistic, total)
 
     def _compute(self, statistic: "str | Callable[..., Any]", visible: Moments) -> Floats:
@@ -233,7 +233,7 @@ class Summaries(Statistic):
             values = call_on_host(statistic, statistic.__name__, (count, visible.mean, variance))
             return holding(visible.mean).to_device(values.astype(np.float64))
         if statistic == SECONDS_SINCE_LAST:
-            # Rows have it, by their own dates, where they see an earlier one.
+            # Such a row has this statistic, by its own date, if it sees an earlier row.
             return np.full_like(visible.mean, np.nan)
         if statistic in ("count", "sum", "mean"):
             return {"count": count, "sum": visible.total, "mean": visible.mean}[statistic]
@@ -257,7 +257,7 @@ class Summaries(Statistic):
 
 
 def _of_dates_alone(owner: str, statistic: str, of_numbers: str | None) -> ValueError:
-    """Error for a statistic of dates that is asked of numbers or labels."""
+    """Give the error for a statistic of dates that was asked for numbers or labels."""
     instead = f" Take {of_numbers!r} of numbers." if of_numbers else ""
     return ValueError(
         f"{statistic!r} of {owner} is for columns of dates, named by values or in a dict of statistics.{instead}"
@@ -265,7 +265,7 @@ def _of_dates_alone(owner: str, statistic: str, of_numbers: str | None) -> Value
 
 
 def _of_numbers_alone(owner: str, statistic: str, column: object, kind: str, known: Sequence[str]) -> ValueError:
-    """Error for a statistic of numbers that is asked of a column of text or dates."""
+    """Give the error for a statistic of numbers that was asked for a column of text or dates."""
     held = "text" if kind == "text" else "dates"
     return ValueError(
         f"values: column {column!r} holds {held}, of which {owner} has {', '.join(map(repr, known))}, and "
@@ -275,14 +275,14 @@ def _of_numbers_alone(owner: str, statistic: str, column: object, kind: str, kno
 
 
 def count_terms(statistics: Iterable[Any]) -> int:
-    """Count the terms of the statistics of a user's own."""
+    """Count the terms of the user's own statistics."""
     return sum(len(statistic.terms) for statistic in statistics if isinstance(statistic, MergeableStatistic))
 
 
 def skewness(moments: Moments, ddof: int) -> Floats:
-    """Give the third standardized moment, with pandas' correction for the sample's size where ddof is 1.
+    """Give the third standardized moment; with ddof=1, pandas' correction for the sample's size is applied.
 
-    It is 0 of equal values.
+    It is 0 if all values are equal.
     """
     squares, n = moments.deviation, np.broadcast_to(moments.n, moments.mean.shape)
     root = square_root(squares)
@@ -297,7 +297,7 @@ def skewness(moments: Moments, ddof: int) -> Floats:
 
 
 def as_floats(number: Scaled, where: Any = None) -> Floats:
-    """Round numbers whose exponents may be beyond those of float64; NaN where they are not asked for."""
+    """Round numbers whose exponents may be beyond those of float64; NaN for numbers that nobody asked for."""
     rounded = number.ratio(Scaled(np.ones_like(number.fraction), np.zeros_like(number.exponent)))
     return rounded if where is None else np.where(where, rounded, np.nan)
 

@@ -17,9 +17,9 @@ class VarianceComponents:
     Parameters
     ----------
     within : Scaled (..., outputs)
-        sW2 = SSW / (N - C), of C categories with N rows; zero where no category has two rows.
+        sW2 = SSW / (N - C), for C categories with N rows; zero if no category has two rows.
     between : Scaled (..., outputs)
-        tau2 = max(0, (SSB - (C - 1) * sW2) / (N - sum of n**2 / N)); zero of a single category.
+        tau2 = max(0, (SSB - (C - 1) * sW2) / (N - sum of n**2 / N)); zero for a single category.
     """
 
     within: Scaled
@@ -27,20 +27,20 @@ class VarianceComponents:
 
     @staticmethod
     def of_each_category(visible: Moments) -> Floats:
-        """Give the numbers that are summed over categories: the mean, it again, the root of SSW's part, and n."""
+        """Give the numbers that are summed over categories: the mean, the mean again, the root of SSW's part, and n."""
         with np.errstate(divide="ignore", invalid="ignore"):
             root = as_floats(square_root(visible.deviation.over(visible.n)), visible.n > 0)
         return np.concatenate([visible.mean, visible.mean, root, visible.n], axis=-1)
 
     @staticmethod
     def weights(visible: Moments) -> Floats:
-        """Give the weights of these numbers: the rows of a category weigh its mean the second time."""
+        """Give the weights of these numbers: the second time, a mean is weighted by the rows of its category."""
         ones, rows = np.ones_like(visible.mean), np.broadcast_to(visible.n, visible.mean.shape)
         return np.concatenate([ones, rows, ones, np.ones_like(visible.n)], axis=-1)
 
     @classmethod
     def of(cls, categories: CategoryMoments, n_outputs: int) -> Self:
-        """Compute both from the sums of these numbers."""
+        """Compute both variances from the sums of these numbers."""
         means, roots, rows = (
             categories.of_numbers(part)
             for part in (

@@ -1,4 +1,4 @@
-"""What classifiers and regressors of `methods` share: how categories are read, and how scores become classes."""
+"""What classifiers and regressors of `methods` share: how they read categories, and how scores become classes."""
 
 from typing import Any
 
@@ -15,7 +15,7 @@ class Predictor(BaseEstimator):
     """A classifier or regressor that takes categories."""
 
     def _publish_encoder(self, encoder: Encoder) -> None:
-        """Keep the fitted encoder that reads rows, and what scikit-learn reads off an estimator."""
+        """Keep the fitted encoder that reads rows, and the attributes that scikit-learn expects."""
         self.encoder_: Any = encoder
         self.n_features_in_ = encoder.n_features_in_
         if hasattr(encoder, "feature_names_in_"):
@@ -28,12 +28,12 @@ class Predictor(BaseEstimator):
 
 
 class ScoringClassifier(ClassifierMixin):
-    """A classifier that scores classes; subclasses say how."""
+    """A classifier that gives each class a score; subclasses say how."""
 
     classes_: Array
 
     def predict(self, X: Table) -> Array:
-        """Give the class of the highest score; of equal ones the first.
+        """Give the class with the highest score; if several are equal, the first of them.
 
         Parameters
         ----------

@@ -1,1 +1,1 @@
-"""Between the library and its backends: what a backend must do, which one serves a call, and where."""
+"""The seam between the library and its backends: what a backend must do, which backend serves a call, and where."""

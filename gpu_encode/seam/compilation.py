@@ -1,4 +1,4 @@
-"""Kernels are compiled in a process of their own, of low priority, which ends with this one: no call waits for it.
+"""Kernels are compiled in a child process of low priority.  No call waits for the child; it ends with its parent.
 
 Numba compiles under the interpreter's lock, so a thread would be in the caller's way.
 """
@@ -16,25 +16,25 @@ from cpu_fallback import kernel_folder
 
 try:
     import fcntl
-except ImportError:  # without it two processes may both compile, to the same files
+except ImportError:  # without file locks two processes may both compile, to the same files
     fcntl = None  # type: ignore[assignment]
 
 SETTING = kernel_folder.COMPILE_SETTING
 MODES = ("background", "now", "never")
-# Seconds between two looks for the process that this one compiles for.
+# The child looks this often, in seconds, whether its parent still runs.
 PATIENCE = 0.5
-# The child imports from where this process does, and leaves the folder that it was started in alone.
+# The child imports from the folders that its parent imports from, and not from the folder that it was started in.
 PROGRAM = (
     "import sys; sys.path[:] = sys.argv[2:]; from gpu_encode.seam import compilation; "
     "compilation.end_with(int(sys.argv[1])); from gpu_encode.warm_up import compile_all; compile_all()"
 )
 
-# What each process started, by its number: a forked one has not started what its parent did.
+# The child of each process, by the number of the process: a forked process has not started its parent's child.
 _children: dict[int, "subprocess.Popen[bytes]"] = {}
 
 
 def mode() -> str:
-    """Give where kernels are compiled: the environment's GPU_ENCODE_COMPILE, in the background where it is not set."""
+    """Give where kernels are compiled: as GPU_ENCODE_COMPILE of the environment says, by default in the background."""
     given = os.environ.get(SETTING) or MODES[0]
     if given not in MODES:
         message = f"the environment variable {SETTING} must be one of {', '.join(MODES)}. Got {given!r}."
@@ -43,7 +43,7 @@ def mode() -> str:
 
 
 def is_ready() -> bool:
-    """Say whether a call finds its kernels compiled, or is to compile them itself; reap what has compiled them."""
+    """Say whether a call finds its kernels compiled, or is to compile them itself; reap a child that has ended."""
     if _children and (child := _children.get(os.getpid())) is not None:
         child.poll()
     return is_compiled() or mode() == "now" or bool(os.environ.get("NUMBA_DISABLE_JIT"))
@@ -60,7 +60,7 @@ def folder() -> Path:
 
 
 def is_private() -> bool:
-    """Say whether no other process finds the folder, since there was none that could be written."""
+    """Say whether no other process finds the folder, since no folder that all processes share could be written."""
     return bool(kernel_folder.environment())
 
 
@@ -71,19 +71,19 @@ def start() -> None:
     if (lock := take_lock()) is not None:
         try:
             _children[os.getpid()] = launch(lock)
-        except OSError:  # no process, or no memory, to be had: a later call tries again
+        except OSError:  # the system has no process or memory to give: a later call tries again
             pass
         finally:
             os.close(lock)
 
 
 def is_python(program: str) -> bool:
-    """Say whether a program is an interpreter, and not one that holds an interpreter in itself."""
+    """Say whether a program is Python itself, and not another program with Python inside."""
     return "python" in Path(program or "").name.lower() and not getattr(sys, "frozen", False)
 
 
 def take_lock() -> int | None:
-    """Open the file that who compiles holds locked; None while another process does, or where there is no folder."""
+    """Open and lock the file of the process that compiles; None if another process has it, or there is no folder."""
     folder = kernel_folder.folder()
     try:
         lock = os.open(folder / "compiling.lock", os.O_CREAT | os.O_RDWR, 0o600)
@@ -95,16 +95,16 @@ def take_lock() -> int | None:
     except BlockingIOError:
         os.close(lock)
         return None
-    except OSError:  # a file system that has no locks, where two processes may both compile
+    except OSError:  # this file system has no locks, so two processes may both compile
         pass
     return lock
 
 
 def launch(lock: int) -> "subprocess.Popen[bytes]":
     """Start the process, which inherits the lock and holds it until it ends."""
-    # At the end it stops before its folder is removed, which is registered by now.
+    # The folder's removal is registered by now, so that at the end the child stops before its folder is removed.
     atexit.register(stop)
-    # In a session of its own, so that Ctrl-C is this process's alone; it ends all the same when this one does.
+    # The child has a session of its own, so that Ctrl-C does not reach it; it still ends when its parent ends.
     return subprocess.Popen(
         [sys.executable, "-P", "-W", "ignore", "-c", PROGRAM, str(os.getpid()), *map(str, sys.path)],
         env={**os.environ, **kernel_folder.environment(), SETTING: "now", "CUDA_VISIBLE_DEVICES": ""},
@@ -117,7 +117,7 @@ def launch(lock: int) -> "subprocess.Popen[bytes]":
 
 
 def stop() -> None:
-    """End what this process started."""
+    """End the child that this process started."""
     if (child := _children.pop(os.getpid(), None)) is not None:
         with contextlib.suppress(OSError):
             child.kill()
@@ -125,7 +125,7 @@ def stop() -> None:
 
 
 def end_with(process: int) -> None:
-    """Let this process work where nothing else is to be done, and end when the one that started it has."""
+    """Let this process work only where the processor is idle, and end it when its parent has ended."""
     if hasattr(os, "nice"):
         os.nice(19)
 

@@ -1,1 +1,1 @@
-"""Guest: a fitted encoder elsewhere: exports, and other libraries' encoders served by ours."""
+"""Guest: a fitted encoder elsewhere, as an export or in place of another library's encoder."""

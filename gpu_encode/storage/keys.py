@@ -15,12 +15,12 @@ from gpu_encode.tables.categories.keys import CategoryIndex, KeySpec, Tuples, co
 from gpu_encode.tables.categories.vocabulary import Vocabulary
 
 STORED = (pa.bool_(), pa.int64(), pa.uint64(), pa.float64(), pa.large_string(), pa.large_binary())
-# Bytes of a number that is a Python object, with the text from which it is read.
+# Bytes of a number that is a Python object, and of the text from which it is read.
 OBJECT_BYTES = 100
 
 
 def describe_spec(entry: KeySpec, writer: Writer) -> dict[str, Any]:
-    """Give what a key is made of as JSON."""
+    """Give the parts of a key as JSON."""
     return {
         "name": entry.name,
         "members": list(entry.members),
@@ -40,7 +40,7 @@ def describe_key(key: CategoryIndex, writer: Writer) -> dict[str, Any]:
 
 
 def read_spec(document: dict[str, Any], n_features: int, reader: Reader) -> KeySpec:
-    """Read what a key is made of."""
+    """Read the parts of a key."""
     members, above = (tuple(read_counts(document, name, 0, n_features - 1)) for name in ("members", "above"))
     rule = decode(read_field(document, "rule", dict, None), reader)
     entry = KeySpec(read_field(document, "name", str), members, above, rule)
@@ -81,13 +81,13 @@ def read_vocabulary(document: dict[str, Any], reader: Reader) -> Vocabulary:
             raise ValueError(f"numbers are shown as {values.dtype!r}")
         if kind == "f" and not np.isfinite(values.array).all():
             raise ValueError("a number among the categories is not finite")
-        # An array of Arrow's is read-only and keeps the bytes around it in memory.
+        # An array that shares Arrow's memory is read-only, and keeps the bytes around it in memory.
         values = replace(values, array=values.array.copy())
     return Vocabulary(values)
 
 
 def read_members(document: Any, sizes: list[int], reader: Reader) -> Array:
-    """Read the value numbers of joint categories: in range, sorted, and each combination once."""
+    """Read the value numbers of joint categories: they are in range and sorted, and each combination occurs once."""
     members = decode_array(document, reader)
     if members.dtype != np.int32 or members.shape != (len(members), len(sizes)):
         raise ValueError(f"categories of {len(sizes)} columns are stored as {members.dtype} of shape {members.shape}")

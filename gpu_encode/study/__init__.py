@@ -1,1 +1,1 @@
-"""Guest: what encodings are worth: tuning, leaks, pictures."""
+"""Guest: what encodings are worth, by tuning, leak reports and pictures."""

@@ -19,29 +19,29 @@ if TYPE_CHECKING:
     from gpu_encode.seam.ops import DeferredCopy
     from gpu_encode.sums.distributions import Distribution
 
-# Sums that a GPU's host adds up: to launch a kernel takes longer.
+# Sums of at most this size are added up on the host, even for a GPU: launching a kernel takes longer.
 FEW_BYTES = 1 << 20
-# A copy of fewer bytes is made at once: an estimate, by the 0.4 milliseconds a megabyte that a model of calls on an
-# H200 was fitted to.
+# A copy of fewer bytes is made at once.  This is an estimate: a model fitted to calls on an H200 gave 0.4 milliseconds
+# a megabyte.
 FEWEST_DEFERRED = 1 << 18
-# Sums over all categories and views are added up in one int64 as well.
+# The sum over all categories and views fits one int64, too.
 MOST_WHOLE = 1 << 61
-# Categories whose digits are worked on at a time: large tables are not held several times over.
+# Categories whose digits are worked on at a time, so that large tables do not exist several times at once.
 CANONICAL_ROWS = 1 << 16
-# Magnitudes below it are so far from all limits that a coarse bound will do.
+# Magnitudes below this one are so far from all limits that a coarse bound is enough.
 FAR_BELOW = 1 << 60
 
 
 @dataclass(frozen=True)
 class SumSpec:
-    """What is summed for a statistic: the columns that hold the digits of one sum, and which classes are outputs.
+    """The sums for a statistic: the columns that hold the digits of one sum, and which classes are outputs.
 
     Parameters
     ----------
     layout : Layout
         Columns of the digits of one category, view and class.
     classification : bool
-        True: one count per class, which are the sums of 0/1 targets.  False: count, sum and sum of squares.
+        True: one count for each class, which is the sum of its 0/1 target.  False: count, sum and sum of squares.
     first_output : int
         Classes before this one have no output (1 for binary targets and for ``drop="first"``).
     """
@@ -58,11 +58,11 @@ class CategorySums:
     Parameters
     ----------
     accumulators : int64 array (n_categories + 2, views, classes, spec.layout.width)
-        Digits; the last two rows are unknown and missing.
+        The digits of the sums; the last two rows are for unknown and missing values.
     added : int
         Rows added since the last carry.
     distribution : Distribution, optional
-        How often each value occurs in each category, where statistics are asked for that no sums give.
+        How often each value occurs in each category, if a statistic needs more than sums.
     """
 
     accumulators: Integers
@@ -72,13 +72,13 @@ class CategorySums:
 
     @classmethod
     def measure(cls, ops: Ops, rows: Rows, shape: tuple[int, int, int], spec: SumSpec, folds: Folds = None) -> Self:
-        """Sum rows per category, fold and class; `shape` has the numbers of these."""
+        """Sum rows by category, fold and class; `shape` has the numbers of all three."""
         layout, n_rows, (n_categories, n_folds, n_classes) = spec.layout, len(rows), shape
         of_sums = SumShape(*shape, layout)
-        # The sums, and the encodings that are made of them.
+        # The sums, and the encodings that are made from them.
         check_room(ops, n_classes, 16 * (n_categories + 2) * n_folds * n_classes * layout.width)
 
-        # Nearly all tables are one block, which is carried only when it is saved or merged.
+        # Nearly all tables are one block, whose digits are carried only when it is saved or merged.
         if n_rows <= CARRY_AFTER:
             return cls(ops.accumulate(rows, of_sums, folds), spec, n_rows)
         accumulators: Any = None
@@ -114,7 +114,7 @@ class CategorySums:
         return int(self.shape[1])
 
     def part(self, start: int, stop: int) -> "CategorySums":
-        """Give rows [start, stop) of the table, as sums alone."""
+        """Give rows [start, stop) of the table, as sums without the rest."""
         return replace(self, accumulators=self.accumulators[start:stop], distribution=None)
 
     def visible(self, ops: Ops, visibility: NDArray[np.int64] | None) -> "CategorySums":
@@ -128,7 +128,7 @@ class CategorySums:
         return replace(self, accumulators=ops.visible(self.accumulators, visibility), distribution=values)
 
     def sum_by_parent(self, ops: Ops, parent_of: NDArray[np.int32], n_parents: int) -> "CategorySums":
-        """Sum per parent category; categories without one (-1) are left out, unknown and missing keep their rows."""
+        """Sum by parent category; categories without one (-1) are left out, unknown and missing keep their rows."""
         order = np.argsort(parent_of, kind="stable")
         ends = np.searchsorted(parent_of[order], np.arange(n_parents + 1))
         # Integers wrap around, so differences of running sums are exact, however large the running sums are.
@@ -143,13 +143,13 @@ class CategorySums:
         return replace(self, accumulators=ops.to_host(self.accumulators))
 
     def kept(self, ops: Ops) -> "CategorySums":
-        """Give the same sums as models keep them: on the host; where a GPU has many, once somebody asks for them."""
+        """Give the same sums as models keep them, on the host; many sums leave a GPU only when somebody asks."""
         digits = self.accumulators
         many = not isinstance(digits, np.ndarray) and digits.nbytes >= FEWEST_DEFERRED
         return DeferredSums.of(self) if many and device_of(ops) == "cuda" else self.on_host(ops)
 
     def few_on_host(self, ops: Ops) -> "tuple[CategorySums, Ops]":
-        """Give the same sums and the backend that adds them up: few go from a GPU to the host."""
+        """Give the same sums and the backend that adds them up; if they are few, they move from a GPU to the host."""
         if device_of(ops) == "cpu" or self.accumulators.nbytes > FEW_BYTES:
             return self, ops
         return self.on_host(ops), host(0)
@@ -159,13 +159,13 @@ class CategorySums:
         return replace(self, accumulators=ops.to_device(self.accumulators))
 
     def totals(self, ops: Ops) -> "CategorySums":
-        """Sum over all rows, as if they had one category."""
+        """Sum over all rows, as if all had one category."""
         accumulators = np.zeros_like(self.accumulators, shape=(3, *self.accumulators.shape[1:]))
         accumulators[0] = ops.totals(self.accumulators)
         return replace(self, accumulators=accumulators, distribution=None)
 
     def totals_on_host(self, ops: Ops) -> "tuple[CategorySums, Ops]":
-        """Give the sums over all rows on the host, and its backend: a GPU launches nothing for so few numbers."""
+        """Give the sums over all rows on the host, and the host's backend: a GPU is slower for so few numbers."""
         if device_of(ops) == "cpu":
             return self.totals(ops), ops
         few, backend = self.few_on_host(ops)
@@ -190,9 +190,9 @@ class CategorySums:
         n_categories: int,
         in_place: bool = False,
     ) -> "CategorySums":
-        """Add the sums of both under other codes: category i becomes mine[i], of the other theirs[i].
+        """Add the sums of both under new codes: category i becomes mine[i], and category i of the other theirs[i].
 
-        In place, these sums are given up to hold the result, where it fits in their memory.
+        With `in_place`, the result overwrites these sums, if it fits in their memory.
         """
         layout = join_layouts(self.spec.layout, other.spec.layout, self.sums_that_fit(other))
         spec = replace(self.spec, layout=layout)
@@ -221,21 +221,21 @@ class CategorySums:
         return CategorySums(accumulators, self.spec, 0, values)
 
     def sums_that_fit(self, other: "CategorySums") -> Iterator[bool]:
-        """Say of each sum whether both are whole numbers, and all their totals stay inside int64."""
+        """Say of each sum whether both sides are whole numbers whose totals all stay inside int64."""
         pairs = zip(self.spec.layout.measures(), other.spec.layout.measures(), strict=True)
         for (a, _, mine), (b, _, theirs) in pairs:
             sums = self.accumulators[..., mine], other.accumulators[..., theirs]
             yield a.whole and b.whole and sum(map(magnitude, sums)) < 1 << 62
 
     def tiles_at(self, codes: NDArray[np.int32], layout: Layout) -> Iterator[tuple[Integers, Array]]:
-        """Give the accumulators in a wider layout, a tile at a time, and the row that each of theirs goes to."""
+        """Give the accumulators in a wider layout, a tile at a time, and the new row of each of their rows."""
         for start in range(0, len(self.accumulators), CANONICAL_ROWS):
             stop = start + CANONICAL_ROWS
             rows = np.append(codes, (-2, -1))[start:stop] if stop > len(codes) else codes[start:stop]
             yield self.part(start, stop).in_layout(layout), rows
 
     def in_layout(self, layout: Layout) -> Integers:
-        """Give the accumulators in another, wider layout; not a copy where it is their own."""
+        """Give the accumulators in another, wider layout; if the layout is their own, no copy is made."""
         if layout == self.spec.layout:
             return self.accumulators
         parts = [
@@ -262,7 +262,7 @@ class CategorySums:
             windows.append(digits.window if whole is None else Window())
         layout = Layout(*windows)
         canonical = np.empty((*self.accumulators.shape[:-1], layout.width), np.int64)
-        # From the end: the system takes memory back from there.
+        # The loop begins at the end, since the system takes memory back from there.
         for part, (_, _, columns) in reversed(list(zip(parts, layout.measures(), strict=True))):
             if isinstance(part, CanonicalDigits):
                 part.write(canonical[..., columns])
@@ -272,23 +272,23 @@ class CategorySums:
 
 
 class DeferredSums(CategorySums):
-    """Sums whose copy on the host is made when somebody asks for it."""
+    """Sums whose copy on the host is made only when somebody asks for it."""
 
     _copy: "DeferredCopy"
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Any:
-        """Give plain sums: a copy of deferred sums, as `replace` makes one, is not deferred."""
+        """Give plain sums: a copy of deferred sums, such as `replace` makes, is not deferred."""
         return CategorySums(*args, **kwargs)
 
     @classmethod
     def of(cls, sums: CategorySums) -> Self:
-        """Leave sums where they are."""
+        """Leave the sums where they are."""
         copy = devices.cuda().defer_copy(sums.accumulators)
         return cls.later(copy, sums.spec, sums.added, sums.distribution)
 
     @classmethod
     def later(cls, copy: "DeferredCopy", spec: SumSpec, added: int, distribution: "Distribution | None" = None) -> Self:
-        """Give sums whose accumulators are those of a copy that is still to be made."""
+        """Give sums whose accumulators are copied to the host later."""
         made = object.__new__(cls)
         vars(made).update(_copy=copy, spec=spec, added=added, distribution=distribution)
         return made
@@ -299,7 +299,7 @@ class DeferredSums(CategorySums):
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """Extents of the accumulators, for which nothing is copied."""
+        """Extents of the accumulators; asking for them copies nothing."""
         return self._copy.shape
 
     @cached_property
@@ -308,7 +308,7 @@ class DeferredSums(CategorySums):
         return self._copy.on_host
 
     def to_device(self, ops: Ops) -> CategorySums:
-        """Give the same sums where a backend computes, without a copy where they still are."""
+        """Give the same sums where a backend computes; no copy is made if they are still there."""
         there = None if device_of(ops) == "cpu" else self._copy.on_device()
         return (
             super().to_device(ops) if there is None else CategorySums(there, self.spec, self.added, self.distribution)
@@ -331,7 +331,7 @@ class NarrowCounts:
         self._counts: NDArray[np.int32] | None = counts
 
     def on_device(self) -> None:
-        """Give nothing: no GPU holds them."""
+        """Give None: these sums are not on a GPU."""
 
     @cached_property
     def on_host(self) -> Integers:
@@ -344,14 +344,14 @@ class NarrowCounts:
 
 @dataclass(frozen=True)
 class CanonicalDigits:
-    """Exact numbers in canonical form, in tiles of categories; the memory of a tile is given up once it is written.
+    """Exact numbers in canonical form, in tiles of categories; the memory of a tile is freed once the tile is written.
 
     Parameters
     ----------
     tiles : list of Limbs
-        Each in the form that it would have alone.
+        Tiles, each in the form that it would have alone.
     window : Window
-        That of all of them.
+        The window of all tiles together.
     """
 
     tiles: list[Limbs]
@@ -359,7 +359,7 @@ class CanonicalDigits:
 
     @classmethod
     def of(cls, accumulators: Integers, window: Window) -> Self:
-        """Bring the columns of one window into the one form of their numbers."""
+        """Bring the columns of one window into the canonical form of their numbers."""
         starts = range(0, len(accumulators), CANONICAL_ROWS)
         tiles = [digits_of(accumulators[at : at + CANONICAL_ROWS], window).canonical() for at in starts]
         spans = [(tile.low, tile.low + tile.digits.shape[-1]) for tile in tiles if tile.digits.any()] or [(0, 1)]
@@ -367,7 +367,7 @@ class CanonicalDigits:
         return cls(tiles, Window(low, max(top for _, top in spans) - low, False))
 
     def as_integers(self) -> Integers | None:
-        """Give one int64 column, where `as_integers` has one of all numbers."""
+        """Give one int64 column, if `as_integers` gives one for all numbers."""
         if self.window.low < 0 or self.window.low + self.window.width > 2:
             return None
         shape = (sum(len(tile.digits) for tile in self.tiles), *self.tiles[0].digits.shape[1:-1], self.window.width)
@@ -386,7 +386,7 @@ class CanonicalDigits:
 
 
 def spread(number: Limbs, low: int, out: Integers) -> None:
-    """Write numbers in canonical form into a wider window of digits: the sign goes up to its top."""
+    """Write numbers in canonical form into a wider window of digits: the sign fills it up to the top."""
     first, width = number.low - low, number.digits.shape[-1]
     if not number.digits.any():
         out[...] = 0
@@ -399,7 +399,7 @@ def spread(number: Limbs, low: int, out: Integers) -> None:
 
 
 def outgrow_digits(layout: Layout, n_rows: int) -> bool:
-    """Say whether the digits of `n_rows` rows have to be carried on the way; sums kept as one integer never are."""
+    """Say whether the digits of `n_rows` rows need a carry on the way; sums that are one integer never do."""
     return n_rows > CARRY_AFTER and not layout.is_whole
 
 
@@ -423,7 +423,7 @@ def window_of_both(a: Window, b: Window) -> Window:
 
 
 def magnitude(accumulators: Integers) -> int:
-    """Sum the magnitudes of all numbers; or, where that is far from all limits, give a bound that costs less."""
+    """Sum the magnitudes of all numbers; if they are far from all limits, give a bound that costs less."""
     largest = max(int(accumulators.max(initial=0)), -int(accumulators.min(initial=0))) * accumulators.size
     if largest < FAR_BELOW:
         return largest
@@ -439,7 +439,7 @@ def digits_of(accumulators: Integers, window: Window) -> Limbs:
 
 
 def as_integers(number: Limbs) -> Integers | None:
-    """Give one int64 column, where all numbers are integers and it holds any sum of them, with room to spare."""
+    """Give one int64 column, if all numbers are integers and any sum of them fits it, with room to spare."""
     top = number.low + number.digits.shape[-1]
     if number.low < 0 or top > 2 or (top == 2 and peak(number.digits[..., -1]) >= 1 << 29):
         return None
@@ -464,7 +464,7 @@ def choose_spec(ops: Ops, target: Target, weight: Array | None, squares: bool, d
 def windows(ops: Ops, target: Array | None, weight: Array | None, highest: int, n_rows: int) -> list[Window]:
     """Find the digit positions that sums of weight * target**power touch, for powers up to the highest.
 
-    With one to spare for carries; one int64 where that holds the sum.
+    One more position is added for carries; one int64 is enough if it holds the sum.
     """
     found, powers = [Window()] * (highest + 1), []
     for power in range(highest + 1):
@@ -472,14 +472,14 @@ def windows(ops: Ops, target: Array | None, weight: Array | None, highest: int, 
         if bound is None or bound >= WHOLE_LIMIT:
             powers.append(power)
     if powers:
-        # In one go: on a device every answer is waited for.
+        # All limits are read in one go: a device makes the caller wait for every answer.
         for power, extent in zip(powers, ops.extents(target, weight, tuple(powers)), strict=True):
             found[power] = digit_window(extent)
     return found
 
 
 def whole_bound(target: Array | None, weight: Array | None, power: int, n_rows: int) -> int | None:
-    """Give a number that no sum of weight * target**power over some rows exceeds; None where there are fractions."""
+    """Give a number that no sum of weight * target**power over some rows exceeds; None if there are fractions."""
     factors = [] if weight is None else [weight]
     if power and target is not None:
         factors += [target] * power
@@ -494,12 +494,12 @@ def whole_bound(target: Array | None, weight: Array | None, power: int, n_rows: 
 
 @dataclass(frozen=True)
 class DigitSpan:
-    """Columns that hold the sums of any of the rows of a target, which a sum of all of them may not need.
+    """Columns that hold the sums of any subset of a target's rows; the sum of all rows may need fewer.
 
     Parameters
     ----------
     bounds : tuple of int
-        For each sum, a number that it cannot exceed where it is one whole number.
+        For each sum, a number that it cannot exceed if it is one whole number.
     """
 
     layout: Layout

@@ -1,4 +1,4 @@
-"""Exact sums of rows that lose weight with age, as later blocks and steps see them: see `cpu_fallback.decay`."""
+"""Exact sums of rows that lose weight with age, as later blocks and steps see these sums: see `cpu_fallback.decay`."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,7 +11,7 @@ MASK = 0xFFFFFFFF
 
 
 def add_earlier_block(own: Array, earlier: Array, layout: Layout) -> Array:
-    """Add the sums of the block before, 2**-64 of themselves; both in `layout`, the result in `room_for_two_blocks`."""
+    """Add the sums of the block before, times 2**-64; both are in `layout`, the result is in `room_for_two_blocks`."""
     parts = []
     for _, _, columns in layout.measures():
         both = np.zeros_like(own, shape=(*own.shape[:-1], columns.stop - columns.start + 2))
@@ -22,7 +22,7 @@ def add_earlier_block(own: Array, earlier: Array, layout: Layout) -> Array:
 
 
 def one_block_later(sums: Array, layout: Layout) -> Array:
-    """Give the sums of the rows of a block, in `room_for_two_blocks`, as the next block sees them."""
+    """Give the sums of the rows of a block as the next block sees them, in `room_for_two_blocks`."""
     later = np.zeros_like(sums)
     for _, _, columns in layout.measures():
         later[..., columns.start : columns.stop - 2] = sums[..., columns.start + 2 : columns.stop]
@@ -30,7 +30,7 @@ def one_block_later(sums: Array, layout: Layout) -> Array:
 
 
 def seen_from(ops: Ops, sums: Array, layout: Layout, steps: NDArray[np.int64]) -> tuple[Array, Layout]:
-    """Give sums (..., steps, classes, width) on the scale of a block as each step of it sees them, and their layout."""
+    """Give what each step of a block sees of sums (..., steps, classes, width) on the block's scale, and the layout."""
     factors, peaks = factors_of(steps), np.zeros(layout.width, np.int64)
     if sums.size:
         peaks = ops.to_host(np.abs(sums.reshape(-1, layout.width)).max(axis=0))
@@ -66,10 +66,10 @@ def move(columns: list[Array], digits: Array, position: int) -> Array:
 
 
 def multiply(sums: Array, factor: Array) -> list[Array]:
-    """Multiply digits by a factor of at most 2**31: columns, of which all but the highest are below 2**32."""
+    """Multiply digits by a factor of at most 2**31; gives columns, which except for the highest are below 2**32."""
     columns, above = [], np.zeros_like(sums[..., 0])
     for column in range(sums.shape[-1]):
-        # Digits that were not carried are multiplied by halves.
+        # Digits that were not carried are multiplied in two halves.
         lower, upper = sums[..., column] & MASK, sums[..., column] >> 32
         product = lower * factor
         total = (product & MASK) + (above & MASK)

@@ -1,4 +1,4 @@
-"""How often two categories stand in one row: exact, sparse, the same on every backend; such sums add up."""
+"""How often two categories stand in the same row: exact, sparse and equal on every backend; such sums add up."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -14,24 +14,24 @@ from gpu_encode.sums.category_sums import CategorySums, SumSpec
 from gpu_encode.sums.moments import Moments
 from gpu_encode.tables.categories.keys import CategoryIndex, code_missing
 
-# Pairs of categories that are counted in a table of all of them, where they are no more than rows or than this.
+# Pairs are counted in a table of all possible pairs, if these are no more than the rows, or than this number.
 FEW_CELLS = 1 << 16
-# Numbers of cells are int32, as codes are.
+# Numbers of cells are int32, like codes.
 MOST_CELLS = (1 << 31) - 3
 
 
 @dataclass(frozen=True, eq=False)
 class PairSums:
-    """Weight of the rows of each pair of categories of two keys that has any; pairs in order, on the host.
+    """Weight of the rows of each pair of categories of two keys, if rows have it; pairs are in order, on the host.
 
     Parameters
     ----------
     keys : tuple of int
-        Positions of the two keys; if both are one key, pairs are its categories.
+        Positions of the two keys; if both are the same key, the pairs are its categories.
     first, second : int32 array (pairs,)
-        Codes of the two keys; a missing value is MISSING, and comes last.
+        Codes of the two keys; a missing value has the code MISSING, and comes last.
     sums : CategorySums
-        Of each pair.
+        Sums of each pair.
     n_rows : int
         Rows that were counted.
     """
@@ -76,14 +76,14 @@ class PairSums:
         return int(self.first.nbytes + self.second.nbytes + self.sums.accumulators.nbytes)
 
     def plus(self, other: "PairSums", renamed: Sequence[tuple[Codes, Codes]], sizes: Sequence[int]) -> "PairSums":
-        """Add up both under other codes.
+        """Add other sums, where both get new codes.
 
         Parameters
         ----------
         renamed : list of tuple of int32 array
-            Of both keys, the new code of each category, of these sums and of the others.
+            For each key, the new codes of the categories of these sums, and of the other sums.
         sizes : list of int
-            Of both keys, the new number of categories.
+            The new number of categories of each key.
         """
         cells = []
         for number, pairs in enumerate((self, other)):
@@ -100,13 +100,13 @@ class PairSums:
         return PairSums(self.keys, *pair, sums, self.n_rows + other.n_rows)
 
     def to_canonical(self) -> "PairSums":
-        """Give the same with canonical digits."""
+        """Give the same sums with canonical digits."""
         return replace(self, sums=self.sums.to_canonical())
 
     def counts(self, keys: Sequence[CategoryIndex]) -> Any:
-        """Give the weights, exact and rounded once, as a sparse array of float64; a missing value is the last category.
+        """Give the weights, exact sums rounded once, as a sparse float64 array; a missing value is the last category.
 
-        Pairs with a missing value are left out where it is no category of the key.
+        Pairs with a missing value are left out if it is no category of the key.
         """
         shape = tuple(key.n_categories + bool(key.has_missing) for key in keys)
         first, second = (
@@ -118,12 +118,12 @@ class PairSums:
 
 
 def as_missing(codes: Array, size: int) -> Codes:
-    """Give codes in which the one after all categories is MISSING."""
+    """Give codes in which the code after all categories is MISSING."""
     return np.where(codes == size, MISSING, codes).astype(np.int32)
 
 
 def weights_of(sums: CategorySums) -> Floats:
-    """Give the weight of each category, unknown and missing last, exact and rounded once: (categories + 2,)."""
+    """Give the weight of each category, then unknown and missing, as exact sums rounded once: (categories + 2,)."""
     if sums.spec.layout == Layout():
         return sums.accumulators[:, 0].sum(axis=(1, 2)).astype(np.float64)
     ops = host(len(sums.accumulators))

@@ -1,4 +1,4 @@
-"""Zeros and ones of one row at a time."""
+"""The zeros and ones of single rows."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -14,12 +14,12 @@ from gpu_encode.fitting.model import Model
 
 
 class OneHotRowEncoder(RowEncoder):
-    """A row encoder that knows the column of the one of each category.
+    """A row encoder that knows for each category the column of its one.
 
     Parameters
     ----------
     encoder : OneHotEncoder
-        Fitted.
+        A fitted encoder.
     """
 
     _encoder: OneHotEncoder
@@ -29,7 +29,7 @@ class OneHotRowEncoder(RowEncoder):
         dtype = checked_type(self._encoder.dtype)
         self._zeros: list[Any] = np.zeros(columns.n_columns, dtype).tolist()
         self._one: Any = np.ones(1, dtype).tolist()[0]
-        # Unknown values are refused, or warned of.
+        # Unknown values are refused, or cause a warning.
         told = columns.statistic.handle_unknown in ("error", "warn") or columns.drops
         return [(ones, ones) for ones in (columns_by_code(columns, model, n, told) for n in range(len(model.keys)))]
 
@@ -49,7 +49,7 @@ class OneHotRowEncoder(RowEncoder):
 
 
 def columns_by_code(columns: OneHotColumns, model: Model, number: int, unknown_is_told: bool) -> list[Any]:
-    """Give the column of the one of each code: negative without a one, None where a policy refuses or warns."""
+    """Give the column of the one for each code: negative if there is no one, None if a policy refuses or warns."""
     key, statistic = model.keys[number], columns.statistic
     ones: list[Any] = columns.table(number, key.n_categories, np.int64).tolist()
     if key.missing_is_unknown and model.rules[number].missing == "category":

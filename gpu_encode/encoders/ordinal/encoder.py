@@ -22,7 +22,7 @@ from gpu_encode.words.errors.parameters import bad_option, check_option
 from gpu_encode.words.errors.tables import check_number_of_codes
 
 COMPUTED = ("float64", "float32")
-# Codes are floats until they are assembled, and these are all integers up to here.
+# Codes are floats until the output is assembled; floats hold all integers up to this one.
 LARGEST = 1 << 53
 
 
@@ -30,46 +30,48 @@ LARGEST = 1 << 53
 class OrdinalEncoder(Encoder):
     """Encode categories as the integers 0 to K - 1, by value, frequency, mean of the target, or at random.
 
-    By the target, `fit_transform` gives training codes by the scheme `cv`: the rank of a row's category among those
-    that the rows it may look at have, by their means there.  In every other order the target plays no part, and
-    `fit_transform` gives what `transform` gives.
+    With ``order="target"``, `fit_transform` gives training codes by the scheme `cv`: a row looks at the rows that the
+    scheme lets it see, and its code is the rank of its category among their categories, by mean.  In every other
+    order the target plays no part, and `fit_transform` gives what `transform` gives.
 
     Parameters
     ----------
     categories : "auto" or list, default="auto"
         "auto": the sorted values of the training rows.  A list: one list of values per encoded column, in the order of
-        their codes, all of which have one but by the target.
+        their codes.  Every listed value has a code, except with ``order="target"``.
     dtype : dtype, default="float64"
-        Floats or integers, which have to hold all codes exactly.
+        A type of floats or integers that holds all codes exactly.
     handle_unknown : {"error", "use_encoded_value"}, default="error"
-        What becomes of values that fit did not see.  Those of rows without weight alone have the code
-        `unknown_value`; for "error" they stand behind all others, so that they change no code.
+        What happens to values that fit did not see.  A value that only rows of weight 0 have gets the code
+        `unknown_value`; with "error" its code comes after all others, so that it changes no other code.
     unknown_value : int or nan, optional
-        Their code, for "use_encoded_value": none of a category's.
+        The code of unknown values with "use_encoded_value"; no category may have it.
     encoded_missing_value : int or nan, default=nan
-        Code of None, NaN, pandas.NA, NaT and Arrow null, which are one and the same missing value and no category.
-        Where the training rows have none, it is an unknown value.
+        Code of missing values: None, NaN, pandas.NA, NaT and Arrow null, which count as one value and as no category.
+        If no training row has a missing value, missing values are unknown values.
     min_frequency : int or float, optional
         Categories of less weight, or of a smaller share of all rows, are infrequent: together they are one category.
     max_categories : int, optional
-        Most codes, that of the infrequent categories among them.
+        Largest number of codes, the code of the infrequent categories included.
     order : {"value", "frequency", "target", "random"}, default="value"
-        What codes rise with.  "value": the values, or their order in `categories`; infrequent ones are last.
-        "frequency": from the most frequent category, 0, to the rarest.  "target": the mean of the target.  "random":
-        drawn.  Ties are in the order of the values.
+        The order of the codes.  "value": by value, or as listed in `categories`; infrequent categories are last.
+        "frequency": from the most frequent category, 0, to the rarest.  "target": by the mean of the target.
+        "random": a random order.  Equal categories are in the order of their values.
     n_draws : int, default=1
-        Columns of codes per column, each of another random order: for forests that average over codings.
+        How many columns of codes each column gives, each in another random order: for forests that average over
+        codings.
     target_type : {"auto", "continuous", "binary", "multiclass"} or list, default="auto"
         For order="target", as in `TargetEncoder`: one column per target, and per class of a multiclass one.
     missing_target : {"error", "keep"}, default="error"
-        For order="target": rows without a target, as in `TargetEncoder`.  A category of such rows alone has the code of
-        one whose rows weigh nothing.
+        For order="target": rows without a target, as in `TargetEncoder`.  A category that only such rows have gets the
+        code of a category of weight 0.
     cv : int, scheme, splitter, iterable, str or array, default=5
-        For order="target": who may look at whom in training, as in `TargetEncoder`, but for the schemes in which each
-        row has sums of its own.  A category that no visible row has gets `unknown_value`, or the rank that the mean
-        of all visible rows would have.
+        For order="target": who may look at whom in training, as in `TargetEncoder`.  Schemes in which each row has sums
+        of its own are refused.  A category that no visible row has gets `unknown_value`, or the rank that the mean of
+        all visible rows would have.
     random_state : int, default=0
-        Of the folds of an integer `cv`, and of draws, which differ by the column's position and number of categories.
+        Seed of the folds of an integer `cv`, and of random orders, which also depend on the column's position and
+        number of categories.
     columns : list, "categorical", selector, pattern or function, optional
         Names (or positions) of the columns to encode; a tuple is a joint key.  Others pass through.  None: every
         column.
@@ -81,9 +83,9 @@ class OrdinalEncoder(Encoder):
     categories_ : list of ndarray of shape (n_categories,)
         Values of each encoded column, a missing value (NaN) last.
     infrequent_categories_ : list of ndarray or None
-        Where `min_frequency` or `max_categories` is set.
+        Infrequent values of each encoded column; there only if `min_frequency` or `max_categories` is set.
     encodings_ : list of float64 ndarray of shape (n_categories,)
-        Code of each of `categories_`, per output.
+        For each output, the code of each value in `categories_`.
     device_ : {"cpu", "cuda"}
         Where the last fit ran.
     n_features_in_ : int
@@ -98,7 +100,7 @@ class OrdinalEncoder(Encoder):
     See Also
     --------
     TargetEncoder : Columns, weights, pieces, states and devices mean the same there.
-    sklearn.preprocessing.OrdinalEncoder : Its parameters mean the same here; there None is a category.
+    sklearn.preprocessing.OrdinalEncoder : Its parameters mean the same here, but it takes None for a category.
 
     References
     ----------
@@ -155,7 +157,7 @@ class OrdinalEncoder(Encoder):
             statistic,
             target_type=self.target_type if by_target else None,
             as_unseen="use_encoded_value",
-            # Ranks pools infrequent categories by itself.
+            # `Ranks` joins infrequent categories by itself.
             min_frequency=None,
             max_categories=None,
             dtype=name if name in COMPUTED else "float64",
@@ -163,7 +165,7 @@ class OrdinalEncoder(Encoder):
         )
 
     def _check_codes(self) -> None:
-        """Raise ValueError or TypeError for codes of unknown and missing values that do not go with the others."""
+        """Raise ValueError or TypeError for codes of unknown and missing values that do not fit other parameters."""
         owner, value, dtype = type(self).__name__, self.unknown_value, check_dtype(self.dtype)
         check_option(owner, "handle_unknown", self.handle_unknown, ("error", "use_encoded_value"))
         if self.handle_unknown == "error" and value is not None:
@@ -214,7 +216,7 @@ class OrdinalEncoder(Encoder):
         Parameters
         ----------
         X : array or frame of shape (n_rows, n_codes)
-            Encoded columns alone, as `transform` gives them.  Of several columns made of one the first is read.
+            Only encoded columns, as `transform` gives them.  Where one column gave several, the first is read.
 
         Returns
         -------
@@ -250,7 +252,7 @@ class OrdinalEncoder(Encoder):
         return originals
 
     def _check_model(self, model: Model) -> None:
-        """Raise ValueError for codes that two things would share, or that the type cannot hold."""
+        """Raise ValueError for a code that would mean two things, or that the type cannot hold."""
         super()._check_model(model)
         inverses = inverses_of(model)
         dtype, unknown = np.dtype(inverses[0].statistic.dtype), inverses[0].statistic.unknown
@@ -282,7 +284,7 @@ class OrdinalEncoder(Encoder):
                 )
 
     def _finish(self, model: Model, arrays: list[Array]) -> list[Any]:
-        """Give codes in a type that nothing is computed in, where that is asked for."""
+        """Give codes in the type that was asked for, if it is one that nothing is computed in."""
         return super()._finish(model, in_number_type(arrays, self._output_type))
 
     @property
@@ -304,14 +306,14 @@ def is_code(value: Any) -> bool:
 
 
 def with_nan(values: Array) -> Array:
-    """Values with NaN in place of the None at the end, as scikit-learn has it."""
+    """Values with NaN in place of a None at the end, as scikit-learn writes it."""
     if values.dtype.kind == "O":
         values[-1] = np.nan
     return values
 
 
 def in_number_type(arrays: list[Array], dtype: np.dtype[Any]) -> list[Array]:
-    """Give codes in the type asked for, where nothing is computed in it; ValueError for NaN that it cannot hold."""
+    """Give codes in the type that was asked for; raise ValueError for NaN that this type cannot hold."""
     if dtype.name in COMPUTED:
         return arrays
     if dtype.kind != "f" and (blind := sum(int(np.isnan(array).sum()) for array in arrays)):

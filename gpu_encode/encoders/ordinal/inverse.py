@@ -1,4 +1,4 @@
-"""The way back from the numbers of a fitted OrdinalEncoder to the values that they stand for."""
+"""Find the values again for which the numbers of a fitted OrdinalEncoder stand."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -18,20 +18,20 @@ from gpu_encode.tables.categories.keys import CategoryIndex
 
 @dataclass(frozen=True, eq=False)
 class OrdinalInverse:
-    """Encodings of one key, as new rows get them, and what each stands for.
+    """Encodings of one key, as new rows get them, and the value for which each encoding stands.
 
     Parameters
     ----------
     codes : float64 array (n_categories,)
-        Of the first output.
+        Codes of the first output.
     taking_part : bool array (n_categories,)
         Categories that have a rank.
     rare : bool array (n_categories,)
-        Infrequent ones.
+        Infrequent categories.
     n_codes : int
-        Codes that categories have: 0 to n_codes - 1.
+        Number of codes of categories: 0 to n_codes - 1.
     n_columns : int
-        Columns of the output.
+        Number of columns of the output.
     beyond : float64 array
         Codes that the output's type does not hold.
     """
@@ -65,7 +65,7 @@ class OrdinalInverse:
             rare |= left & statistic.pools
             part = part | left
         codes = tables[0].values[:number, 0, 0]
-        # Behind the categories come what is unknown, and what is missing.
+        # After the categories come unknown values, then missing ones.
         used = [table.values[: number + 1 + key.has_missing].ravel() for table in tables]
         beyond = not_held(np.concatenate(used), np.dtype(statistic.dtype))
         return cls(key, statistic, codes, part, rare, n_codes, columns, beyond)
@@ -76,10 +76,10 @@ class OrdinalInverse:
         return self.key.entry.name
 
     def values_of(self, labels: Floats, words: Array, dtype: Any) -> Array:
-        """Give the values that encodings stand for, as `dtype`; `words` are the categories, missing last."""
+        """Give the values for which encodings stand, as `dtype`; `words` are the categories, the missing value last."""
         values, left = np.empty(len(labels), dtype), np.ones(len(labels), np.bool_)
         if values.dtype == object and words.dtype.kind in "mM":
-            # As objects, nanoseconds would be plain integers.
+            # In an array of objects, nanoseconds would become plain integers.
             timestamps = np.empty(len(words), object)
             timestamps[:] = list(words)
             words = timestamps
@@ -97,7 +97,7 @@ class OrdinalInverse:
         kept = np.flatnonzero(self.taking_part)
         category_of = np.full(self.n_codes, -1, np.int64)
         category_of[self.codes[kept].astype(np.int64)] = kept
-        # Of infinity and NaN this holds as well.
+        # This is true for infinity and NaN, too.
         wrong = left & ~((labels >= 0) & (labels < self.n_codes) & (labels == np.floor(labels)))
         if wrong.any():
             raise ValueError(
@@ -109,7 +109,7 @@ class OrdinalInverse:
 
 
 def inverses_of(model: Model) -> list[OrdinalInverse]:
-    """Give the way back for every key, by its first target."""
+    """Give the inverse for every key, by its first target."""
     return [
         OrdinalInverse.of(key, statistics[0], rule, tables)
         for key, statistics, rule, tables in zip(model.keys, model.statistics, model.rules, model.tables, strict=True)

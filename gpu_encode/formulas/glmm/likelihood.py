@@ -1,9 +1,10 @@
 """The likelihood of counts of ones, given the intercept b and the variance v of the categories' effects.
 
-For a category of n rows with the share p of ones, h(u) = n * (p * (b + u) - log(1 + exp(b + u))) - u**2 / (2 * v).  Its
-highest point u and its curvature there, (1 + v * n * P * (1 - P)) / v, give Laplace's approximation of log of the
-integral of exp(h), and the position and width of the adaptive Gauss-Hermite rule, of which Laplace's is that with one
-point.  Derivatives are those of the approximation itself, u's and the width's own changes included.
+For a category of n rows with the share p of ones, h(u) = n * (p * (b + u) - log(1 + exp(b + u))) - u**2 / (2 * v).  Two
+numbers, its highest point u and its curvature there, (1 + v * n * P * (1 - P)) / v, give Laplace's approximation of the
+log of the integral of exp(h).  They also give position and width of the adaptive Gauss-Hermite rule, which with one
+point is Laplace's approximation.  Derivatives are those of the approximation itself, and include the changes of u and
+of the width.
 """
 
 from dataclasses import dataclass
@@ -16,14 +17,14 @@ from cpu_fallback.exact import Floats
 from gpu_encode.formulas.glmm.quadrature import gauss_hermite
 from gpu_encode.formulas.glmm.search import MOST_STEPS, total
 
-# The next of Newton's steps would be the square of it.
+# If steps are this small, Newton's next step would be the square of it.
 LAST_STEP = 2.0**-26
-# Different counts that are worked on at a time.  Sums over them are sums of blocks' sums: another gives other bits.
+# Different counts that are worked on at a time.  Sums are sums of the blocks' sums: another number gives other bits.
 BLOCK = 1 << 14
 
 
 def logistic(logits: Floats) -> tuple[Floats, Floats]:
-    """Give P = 1 / (1 + exp(-logit)) and 1 - P, each with all its digits."""
+    """Give P = 1 / (1 + exp(-logit)) and 1 - P, both to full precision."""
     small = exp(-np.abs(logits))
     near, far = 1.0 / (1.0 + small), small / (1.0 + small)
     above = logits >= 0
@@ -37,12 +38,12 @@ def log_of_one_plus_exp(logits: Floats) -> Floats:
 
 @dataclass(frozen=True)
 class Counts:
-    """Categories put together by their counts, since those alone tell them apart.
+    """Categories grouped by their counts, since nothing else tells them apart.
 
     Parameters
     ----------
     n, share, number : float64 array (different counts,)
-        Rows and share of ones, rising, and how many categories have them.
+        Number of rows and share of ones, in rising order, and how many categories have both.
     """
 
     n: Floats
@@ -51,7 +52,7 @@ class Counts:
 
     @classmethod
     def of(cls, n: Floats, share: Floats) -> "tuple[Counts, np.ndarray[tuple[int], np.dtype[np.intp]]]":
-        """Put categories together; say which of the different counts each has."""
+        """Group categories; say which of the different counts each category has."""
         order = np.lexsort((share, n))
         n, share = n[order], share[order]
         new = np.concatenate([[True], (n[1:] != n[:-1]) | (share[1:] != share[:-1])])
@@ -74,11 +75,11 @@ class Counts:
 
 @dataclass(frozen=True)
 class Bend:
-    """A category's log-likelihood at some logits: its slope n * (p - P), and curvature W = n * P * (1 - P)."""
+    """A category's log-likelihood at some logits: the slope n * (p - P), and the curvature W = n * P * (1 - P)."""
 
     slope: Floats
     curvature: Floats
-    # Derivative of W.
+    # Derivative of W by the logit.
     change: Floats
 
     @classmethod
@@ -97,7 +98,7 @@ class Likelihood:
     Parameters
     ----------
     logits : float64 array (different counts,)
-        b + u, u the likeliest effect.
+        b + u, where u is the likeliest effect.
     """
 
     counts: Counts
@@ -118,7 +119,7 @@ class Likelihood:
         return Likelihood.at(self.counts, intercept, self.variance, self.points, near)
 
     def gradient(self) -> tuple[float, float, float]:
-        """Give the derivatives by intercept and by variance, and the information on the intercept, roughly."""
+        """Give the derivatives by intercept and by variance, and roughly the information on the intercept."""
         bend, number = Bend.at(self.counts, self.logits), self.counts.number
         height = 1.0 + self.variance * bend.curvature
         moved = bend.slope / height
@@ -135,7 +136,7 @@ class Likelihood:
         )
 
     def average(self, bend: Bend, height: Floats, by_intercept: Floats, by_variance: Floats) -> tuple[Floats, Floats]:
-        """Give the derivatives of the logarithm of the rule's sum, in which points move with effect and width.
+        """Give the derivatives of the log of the rule's sum; its points move with the effect and the width.
 
         `by_intercept` and `by_variance` are the derivatives of log(height).
         """
@@ -182,10 +183,11 @@ class Likelihood:
 
 
 def likeliest(counts: Counts, intercept: float, variance: float, near: Floats) -> Floats:
-    """Find the logits at which u = v * n * (p - P) by Newton's steps, which cannot fail here.
+    """Find the logits at which u = v * n * (p - P) by Newton's steps, which always converge here.
 
-    The logit 0 parts the curve n * (p - P) into a bent-down and a bent-up side.  On the side of the zero, Newton's step
-    leads to one end of it, from wherever it starts, and then on to it without ever passing it.
+    The logit 0 divides the curve n * (p - P) into a concave and a convex side.  From any start on the side of the
+    solution, the first Newton step leads to one known side of the solution; later steps come nearer and never pass the
+    solution.
 
     Parameters
     ----------

@@ -1,1 +1,1 @@
-"""Clusters of categories: by one number the best partition, by several Ward's."""
+"""Clusters of categories: the best partition if categories have one number, Ward's method if they have several."""

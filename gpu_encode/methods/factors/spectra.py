@@ -10,43 +10,43 @@ from cpu_fallback.types import Array
 from gpu_encode.schemes.plans import read_seed
 from gpu_encode.seam import devices
 
-# Matrices up to this side, or of which a quarter of all vectors is asked for, are decomposed whole.
+# Matrices of at most this side, or of whose vectors a quarter is asked for, are decomposed as a whole.
 WHOLE_SIDE = 512
 WHOLE_SHARE = 4
-# Entries of a matrix that is decomposed whole as it is, and not through its products.
+# Most entries of a matrix that is decomposed itself, as a whole, and not through its products.
 WHOLE_ENTRIES = 1 << 22
-# Entries this near to the largest are ties: solvers do not tell them apart.
+# Entries this close to the largest are ties: solvers do not tell them apart.
 TIE = 1e-6
 
 
 def is_decomposed_whole(side: int, n_components: int) -> bool:
-    """Say whether all singular vectors of a matrix of this smaller side are computed, to keep some."""
+    """Say whether all singular vectors of a matrix with this smaller side are computed, though only some are kept."""
     return side <= WHOLE_SIDE or n_components * WHOLE_SHARE >= side
 
 
 def leading_eigenvectors(
     products: Any, n_components: int, tol: float, random_state: Any, device: str, factor: Any = None
 ) -> tuple[Array, Array]:
-    """Give the largest eigenvalues of a symmetric matrix without negative ones, and a column for each.
+    """Give the largest eigenvalues of a symmetric matrix without negative eigenvalues, and a column for each.
 
     Parameters
     ----------
     products : array, sparse array or LinearOperator (side, side)
-        An array is decomposed whole; others are only multiplied by.
+        An array is decomposed as a whole; other forms are only used as factors of products.
     n_components : int
     tol : float
-        Relative accuracy of the eigenvalues; 0 is that of the numbers.
+        Relative accuracy of the eigenvalues; 0 means the accuracy of the floats.
     random_state : int, RandomState, Generator or None
-        Where the solver starts.
+        Gives the vector with which the solver starts.
     device : str
-        Where an iterative solver may run, as encoders take it; a function of it and of the matrix says where it does.
+        Where an iterative solver may run, as encoders take it; where it runs depends on this and on the matrix.
     factor : sparse array, optional
-        What `products` are the transpose times itself of.
+        The matrix whose transpose times itself is `products`.
 
     Returns
     -------
     values : float64 array (found,)
-        From the largest on; those that are zero but for rounding are left out.
+        The largest eigenvalue first; eigenvalues that are zero up to rounding are left out.
     vectors : float64 array (side, found)
     """
     side = products.shape[0]
@@ -62,7 +62,7 @@ def leading_eigenvectors(
 
 
 def iterate(products: Any, wanted: int, tol: float, random_state: Any, device: str, factor: Any) -> tuple[Array, Array]:
-    """Run an iterative solver: the GPU's where the matrix is large enough for one, else, or where it fails, ARPACK."""
+    """Run an iterative solver: the GPU's if the matrix is large enough; otherwise, or if it fails, ARPACK."""
     start = np.random.RandomState(read_seed(random_state) % (1 << 32)).uniform(-1.0, 1.0, products.shape[0])
     matrix = products if factor is None else factor
     if sparse.issparse(matrix) and devices.choose(device, n_rows=matrix.nnz) == "cuda":
@@ -84,7 +84,7 @@ def leading_singular_vectors(
 ) -> tuple[Array, Array, Array]:
     """Give U (rows, found), the singular values and V (columns, found) of a sparse matrix.
 
-    Those that are zero but for rounding are left out: where fewer come than were asked for, their number is the rank.
+    Values that are zero up to rounding are left out: if there are fewer than were asked for, their number is the rank.
     """
     side = min(matrix.shape)
     whole = is_decomposed_whole(side, n_components)
@@ -108,7 +108,7 @@ def leading_singular_vectors(
 
 
 def settle_signs(vectors: Array) -> Array:
-    """Give 1 or -1 for each column, by which its largest entry in size becomes positive; of ties the first."""
+    """Give a sign for each column, which makes its entry of largest size positive; among ties, the first entry."""
     sizes = np.abs(vectors)
     first = np.argmax(sizes >= sizes.max(axis=0, initial=0.0) * (1.0 - TIE), axis=0)
     largest = np.take_along_axis(vectors, first[None, :], axis=0)[0] if len(vectors) else np.ones(vectors.shape[1])
@@ -117,7 +117,7 @@ def settle_signs(vectors: Array) -> Array:
 
 
 def weigh_columns(sums: Array, total: float, weighting: str | None) -> Array:
-    """Give the factor of each column by the weight of its rows; a column without weight has none.
+    """Give a factor for each column by the weight of its rows; a column without weight gets no factor.
 
     Parameters
     ----------

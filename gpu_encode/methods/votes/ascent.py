@@ -1,4 +1,4 @@
-"""Coordinate ascent: numbers that are tuned one at a time, by steps that become smaller where none helps."""
+"""Coordinate ascent: numbers are tuned one at a time, by steps that become smaller when none of them helps."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -19,9 +19,9 @@ class Ascent:
     ----------
     numbers : float64 array (n,)
     score : number
-        Of these numbers.
+        Score of these numbers.
     path : list of list of number
-        Of each rise: which number, the step, and the score that was then reached.
+        For each rise: the position of the number, the step, and the score after it.
     n_rounds : int
         Rounds, in each of which every number was tried.
     """
@@ -39,10 +39,10 @@ def ascend(
     least_rise: float = 0.0,
     max_rounds: int | None = None,
 ) -> Ascent:
-    """Raise numbers, in each round the one whose rise by a step raises the score most.
+    """Raise numbers: in each round the number whose rise by a step raises the score most.
 
-    Where no number raises the score, the step is halved, from 1 on; below `tol` the ascent ends.  Of equally good
-    numbers the first one rises.
+    The step begins with 1.  When no number raises the score, the step is halved; the ascent ends when the step is below
+    `tol`.  Among equally good numbers the first one rises.
 
     Parameters
     ----------
@@ -51,15 +51,15 @@ def ascend(
     start : float64 array (n,)
     tol : float
     least_rise : float, default=0
-        A rise has to be larger than this share of the score.  Scores that change by steps need none; others may rise
-        for ever, by less and less.
+        A rise has to be larger than this share of the score.  Scores that change by steps need no such share; other
+        scores may rise for ever, by less and less.
     max_rounds : int, optional
         None: as many rounds as it takes.
 
     Warns
     -----
     ConvergenceWarning
-        If so many rounds do not end it.
+        If the ascent does not end within `max_rounds` rounds.
 
     Examples
     --------
@@ -84,7 +84,7 @@ def ascend(
         for candidate, score in enumerate(judge(numbers + step * np.eye(len(numbers)))):
             if score > reached:
                 reached, chosen = score, candidate
-        # Whole numbers may be too large to be multiplied by a share.
+        # A whole number may be too large to be multiplied by a share.
         if chosen < 0 or (least_rise and reached - best <= least_rise * abs(best)):
             step /= 2
             continue

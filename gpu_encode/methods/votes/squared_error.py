@@ -13,17 +13,17 @@ from gpu_encode.seam.ops import Ops
 
 @dataclass(frozen=True, eq=False)
 class SquaredError:
-    """The weighted mean of squared errors, its sign turned, in units of a power of two.
+    """The weighted mean of squared errors, with a minus sign, in units of a power of two.
 
-    Such a unit changes no comparison, and keeps squares of numbers as large as 1e200 in reach.
+    Such a unit changes no comparison, and lets float64 hold the squares of numbers as large as 1e200.
 
     Parameters
     ----------
     ops : Ops
     y : float64 array (rows,)
-        Where `ops` computes; divided by `unit`.
+        The targets divided by `unit`, where `ops` computes.
     weight : float64 array (rows,), optional
-        Divided by a power of two.
+        The weights divided by a power of two.
     total : float
         Sum of the weights.
     unit : float
@@ -37,7 +37,7 @@ class SquaredError:
 
     @classmethod
     def of(cls, ops: Ops, y: Array, weight: Array | None) -> Self:
-        """Take what is to be predicted, and weights of any kind."""
+        """Take the numbers to be predicted, and weights of any kind."""
         numbers = ops.cast(y, np.float64)
         unit = power_above(float(np.abs(numbers).max()))
         if weight is None:
@@ -47,7 +47,7 @@ class SquaredError:
         return cls(ops, numbers / unit, weight, math.fsum(ops.to_host(weight).tolist()), unit)
 
     def score(self, predictions: Floats) -> float:
-        """Give the mean of the rounded squares, in units of unit**2, below zero; a prediction of NaN has no error."""
+        """Give minus the mean of the rounded squares, in units of unit**2; a prediction of NaN counts as no error."""
         error = self.y - predictions / self.unit
         square = np.where(np.isnan(error), 0.0, error * error)
         weighted = square if self.weight is None else square * self.weight
@@ -55,5 +55,5 @@ class SquaredError:
 
 
 def power_above(number: float) -> float:
-    """Give a power of two near a number, which divides by it without rounding."""
+    """Give a power of two near a number; dividing by it rounds nothing."""
     return math.ldexp(1.0, min(math.frexp(number)[1], 1023)) if number else 1.0

@@ -1,4 +1,4 @@
-"""What an engine has to offer of its rows, and to leave tables of categories in it."""
+"""What an engine has to offer: its rows, and a way to keep tables of categories in the engine."""
 
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol, Self
@@ -8,7 +8,7 @@ from gpu_encode.scale.files.shuffle import ShuffledSums
 
 
 class Rows(Protocol):
-    """A table of an engine: its rows come as Arrow tables, in any cut and any order, in each pass anew."""
+    """A table of an engine: in each pass its rows come again as Arrow tables, cut anywhere and in any order."""
 
     engine: str
 
@@ -17,27 +17,27 @@ class Rows(Protocol):
         """Names and types of the columns, as Arrow has them."""
 
     def check_repeatable(self) -> None:
-        """Raise ValueError if each pass would see other rows, or other values in them."""
+        """Raise ValueError if a later pass would see other rows, or other values."""
 
     def pick(self, names: Sequence[str]) -> Self:
-        """Give the same rows with some of the columns, so that no others are read."""
+        """Give the same rows with some of the columns, so that the engine reads no others."""
 
     def add_up(self, function: Callable[[Any, Any], Any], shared: Any, nothing: Any) -> Any:
-        """Add up ``function(shared, table)`` over all rows, now, in a tree; `nothing` where there are none."""
+        """Add up ``function(shared, table)`` over all rows, now, in a tree; give `nothing` if there are no rows."""
 
     def map(self, function: Callable[[Any, Any], Any], shared: Any) -> Any:
-        """Give the tables ``function(shared, table)`` of all rows, lazily, as the engine has tables."""
+        """Give the tables ``function(shared, table)`` of all rows, lazily, as a table of the engine."""
 
     def deal(self, function: Callable[[Any, Any], dict[int, Any]], shared: Any, number: int) -> Any:
-        """Bring together what ``function(shared, table)`` of all rows gives for each bucket.
+        """Bring together the results of ``function(shared, table)`` of all rows, bucket by bucket.
 
-        There are so many buckets at most.  What comes back has `map` and, but in Dask, `add_up`: their functions get a
-        bucket, and the list of what it was given in any order, instead of a table.
+        There are at most `number` buckets.  The result has `map` and, except in Dask, `add_up`.  Instead of a table,
+        their functions get a bucket, and a list of all that was given to the bucket, in any order.
         """
 
 
 class Shuffle(Protocol):
-    """What a call is given of an engine whose tables of categories may stay in it.
+    """The arguments of a call to an engine that can keep tables of categories.
 
     Encodings are a table of the engine's own kind, with the lines of `shuffle.encode_lines`.
 
@@ -45,7 +45,7 @@ class Shuffle(Protocol):
     ----------
     X : table of the engine
     y, sample_weight, groups : optional
-        Of training rows, as the engine takes them.
+        Targets, weights and groups of training rows, as the engine takes them.
     """
 
     def __init__(self, X: Any, y: Any = None, sample_weight: Any = None, groups: Any = None) -> None: ...
@@ -54,7 +54,7 @@ class Shuffle(Protocol):
         """Estimate how many categories all keys of an unfitted encoder have, now."""
 
     def learn(self, encoder: Any, training: bool) -> tuple[ShuffledSums, Any]:
-        """Give what is known of all rows, and encodings, now; those of training rows, too, if these are asked for."""
+        """Learn from all rows now; give what was learned and encodings, on request those of training rows, too."""
 
     def encode_training(self, shared: ShuffledSums, joined: Joined, encodings: Any) -> Any:
         """Give the encodings of training rows, lazily."""
@@ -64,13 +64,13 @@ class Shuffle(Protocol):
 
     @staticmethod
     def save(joined: Joined, encodings: Any, path: str) -> None:
-        """Write what new rows need to a new folder.
+        """Write everything that new rows need to a new folder.
 
         ``path/encodings`` has Parquet files of `look_up.of_new_rows`; ``path/joined`` is what `Joined.write` writes.
         """
 
     def read(self, path: str) -> tuple[Joined, Any]:
-        """Read what any engine has saved."""
+        """Read a folder that any engine has saved."""
 
     @staticmethod
     def release(encodings: Any) -> None:

@@ -1,4 +1,4 @@
-"""The files of a source, in a defined order: of a file, several files, a glob, a folder or a dataset of Arrow.
+"""The files of a source, in a defined order; a source is a file, several files, a glob, a folder or an Arrow dataset.
 
 All files of a source are read in one schema; it is found here, too.
 """
@@ -29,12 +29,12 @@ KINDS_OF_SOURCES = (
 )
 TABLES = ("DataFrame", "Table", "ndarray")
 
-# A scheme; before it may stand schemes of fsspec that work on another one: simplecache::s3://.
+# The scheme of a URL; schemes of fsspec that wrap another scheme may stand before it: simplecache::s3://.
 URL = re.compile(r"([a-z0-9+.-]+::)*[a-z][a-z0-9+.-]*://", re.IGNORECASE)
 NO_VALUE = "__HIVE_DEFAULT_PARTITION__"
 WHOLE_NUMBER = re.compile(r"[+-]?\d{1,18}")
 PANDAS = b"pandas"
-# A table of Delta Lake has this folder.
+# The folder of a Delta table has this folder in it.
 DELTA_LOG = "_delta_log"
 
 
@@ -56,13 +56,13 @@ class SourceFile:
     Parameters
     ----------
     path : str
-        As its file system knows it.
+        The path by which its file system knows the file.
     relative : str
         Its path below the folder that was given, with slashes.
     suffix : str
-        Tells the format.
+        The end of the name, which tells the format.
     partition : mapping of str to str or None
-        Values that the names of its folders (``day=3``) give to all its rows.
+        Values that the names of the file's folders (``day=3``) give to all its rows.
     filesystem : pyarrow.fs.FileSystem
     failures : tuple of type
         Errors that reading a damaged file may raise.
@@ -77,12 +77,12 @@ class SourceFile:
 
     @property
     def is_local(self) -> bool:
-        """Whether the file is on this machine, as Python knows it."""
+        """Whether the file is on this machine, so that Python can open its path."""
         return isinstance(self.filesystem, pyarrow.fs.LocalFileSystem)
 
     @property
     def format(self) -> Format:
-        """How the file is read."""
+        """The format by which the file is read."""
         return SUFFIXES[self.suffix]
 
     def state(self) -> tuple[int, int]:
@@ -103,7 +103,7 @@ class SourceFile:
 
 
 def _source_is_gone(path: str) -> FileNotFoundError:
-    """Error for a file that was there, and is not any more."""
+    """Give the error for a file that was there, and is not any more."""
     return FileNotFoundError(f"the source file {path!r} is not there any more. Put it back, and run again.")
 
 
@@ -116,9 +116,9 @@ class SourceFiles:
     files : list of SourceFile
         In the order of their rows.
     folder : Path or str, optional
-        The folder that was given, if it was one; a str is a URL.
+        The folder, if the source is a folder; a str is a URL.
     types : dict of str to pyarrow.DataType
-        Types of the columns that folders' names make, where a dataset of Arrow declares them.
+        Types of the columns that names of folders make, if a dataset of Arrow declares them.
     """
 
     files: list[SourceFile]
@@ -144,7 +144,7 @@ def find(source: Any) -> SourceFiles:
         return find_in_delta(source)
     if isinstance(source, (str, PathLike)):
         return find_at(os.fspath(source))
-    # A table is not a list of paths, though its columns, or their names, may come one after another.
+    # A table is not a list of paths, even if iterating over it gives its columns or their names.
     if len(getattr(source, "shape", ())) > 1:
         raise TypeError(
             f"source is a table ({type(source).__name__}), which encoders take as it is: encoder.fit_transform(X, y), "
@@ -161,7 +161,7 @@ def find(source: Any) -> SourceFiles:
 
 
 def _not_a_source(type_name: str) -> TypeError:
-    """Error for something that names no files."""
+    """Give the error for a source that names no files."""
     held = " A table in memory goes to encoder.fit_transform(X, y)." if type_name in TABLES else ""
     return TypeError(f"source is a {type_name}. Give {KINDS_OF_SOURCES}.{held}")
 
@@ -206,7 +206,7 @@ def walk(folder: Path) -> Iterator[Path]:
 
 
 def is_hidden(path: PurePath) -> bool:
-    """Whether a file, or a folder above it, has a name that other programs reserve for their own."""
+    """Whether a file, or a folder above it, has a name of the kind that other programs keep for themselves."""
     return any(part.startswith((".", "_")) for part in path.parts)
 
 
@@ -214,7 +214,7 @@ def find_matching(pattern: str) -> list[SourceFile]:
     """Find the files that match a glob, sorted by path."""
     # Path.glob takes no absolute pattern.
     paths = sorted(path for path in glob.glob(pattern, recursive=True) if Path(path).is_file())  # noqa: PTH207
-    # The folders that stand before the first wildcard.
+    # The folders that come before the first wildcard.
     base = Path(*takewhile(lambda part: not glob.has_magic(part), Path(pattern).parts[:-1]))
     if not paths:
         if base.is_dir() and not os.access(base, os.R_OK | os.X_OK):
@@ -224,7 +224,7 @@ def find_matching(pattern: str) -> list[SourceFile]:
 
 
 def _closed_folder(path: str) -> PermissionError:
-    """Error for a folder that may not be read."""
+    """Give the error for a folder that may not be read."""
     return PermissionError(f"no permission to read the folder {path!r} of the source.")
 
 
@@ -263,7 +263,7 @@ def describe_file(path: Path, relative: str) -> SourceFile:
 
 
 def partition_of(relative: str) -> dict[str, str | None]:
-    """Read the values in the folders' names.
+    """Read the values in the names of a file's folders.
 
     Examples
     --------
@@ -332,7 +332,7 @@ def find_in_dataset(dataset: Any, partitions: Collection[str] | None = None) -> 
 
 
 def _no_sources() -> ValueError:
-    """Error for a list or dataset of no files."""
+    """Give the error for a list or dataset of no files."""
     return ValueError(f"source names no file. Give {KINDS_OF_SOURCES}.")
 
 
@@ -345,7 +345,7 @@ def describe_fragment(
     if suffix is None:
         raise messages.unknown_format(fragment.path, list(SUFFIXES))
     values = pyarrow.dataset.get_partition_keys(fragment.partition_expression)
-    # In the order of the columns: the expression has an order of its own.
+    # Names are in the order of the columns: the expression has another order.
     names = [name for name in dataset.schema.names if name in values and (partitions is None or name in partitions)]
     partition = {name: None if values[name] is None else str(values[name]) for name in names}
     relative = PurePosixPath(fragment.path).relative_to(base).as_posix()
@@ -364,11 +364,11 @@ def unify_schemas(files: Sequence[SourceFile], schemas: Sequence[Any]) -> Any:
     Raises
     ------
     ValueError
-        If a file lacks a column or has another type in it, with both files and the column.
+        If a file lacks a column, or the column has another type; the message names both files and the column.
     """
     refuse_repeated(files[0], schemas[0])
     fields = {column.name: column for column in schemas[0]}
-    # The file that decided the type: the first file may have only nulls in a column.
+    # The file that decided the type: the first file may have had only nulls in the column.
     origin = dict.fromkeys(fields, files[0])
     for file, schema in zip(files[1:], schemas[1:], strict=True):
         refuse_repeated(file, schema)
@@ -393,7 +393,7 @@ def unify_schemas(files: Sequence[SourceFile], schemas: Sequence[Any]) -> Any:
 
 
 def _column_in_one_file(column: str, having: str, lacking: str) -> ValueError:
-    """Error for a column that not all files have."""
+    """Give the error for a column that not all files have."""
     return ValueError(
         f"column {column!r} is in {having!r}, but not in {lacking!r}. All files of a source must have the same columns."
     )
@@ -411,7 +411,7 @@ def refuse_repeated(file: SourceFile, schema: Any) -> None:
 
 
 def common_type(one: Any, other: Any) -> Any:
-    """Give the type in which the values of two files are read, or None where there is none.
+    """Give the type in which the values of two files are read, or None if there is no such type.
 
     Examples
     --------
@@ -431,7 +431,7 @@ def common_type(one: Any, other: Any) -> Any:
 
 
 def partition_types(files: Sequence[SourceFile], declared: Mapping[str, Any]) -> dict[str, Any]:
-    """Give the type of each column that folders' names make: whole numbers if all values are, else text.
+    """Give the type of each column that names of folders make: whole numbers if all values are, else text.
 
     Examples
     --------

@@ -1,7 +1,7 @@
-"""Formats of files with rows, a class for each: it reads wanted columns, never a whole file at once, and writes.
+"""Formats of files with rows.  Each format is a class that reads the wanted columns in pieces, and writes files.
 
-A new format is a class that is listed in `FORMATS`.  A CSV file's columns have the types that reading it whole would
-give; they are found block by block.
+A new format is a class that is listed in `FORMATS`.  A CSV file's columns have the types that reading the whole file
+would give; the types are found block by block.
 """
 
 import codecs
@@ -25,16 +25,16 @@ from gpu_encode.scale import messages
 if TYPE_CHECKING:
     from gpu_encode.scale.files.files import SourceFile
 
-# Bytes of compressed Parquet that are read at a time, of every column.
+# Bytes of compressed Parquet that are read at a time, for all columns together.
 PARQUET_BUFFER = 1 << 20
-# Bytes of text that are read at a time, in which a row has to fit.
+# Bytes of text that are read at a time; each row has to fit into them.
 SETTING = "GPU_ENCODE_CSV_BLOCK"
 BLOCK = (number_from_environment(SETTING, "a number of MiB, 1 or more", 1) or 4) << 20
-# Bytes of text up to which a file is read whole for its types.
+# A file of at most so many bytes of text is read whole to find its types.
 SMALL = 1 << 26
-# What to do with a column of a type that text or Parquet cannot hold.
+# Advice for a column of a type that text or Parquet cannot hold.
 OTHERWISE_ARROW = "write Arrow (.arrow), or leave it out"
-# Missing values: an empty cell, and the words that R, SQL and pandas write.  In quotes the same words are text.
+# An empty cell is a missing value, and so are the words that R, SQL and pandas write.  In quotes these words are text.
 MISSING_IN_CSV = ["", "NA", "N/A", "n/a", "NaN", "nan", "NULL", "null", "#N/A"]
 # Types that Arrow tries on a column of a CSV file, one after the other, until one fits all its values.
 LADDER = (
@@ -52,13 +52,13 @@ class Contents:
     file : SourceFile
     schema : pyarrow.Schema
     group_rows : list of int
-        Rows of each row group of Parquet, of each batch of Arrow; all rows of a CSV file.
+        Rows of each row group of Parquet or of each batch of Arrow; one number, of all rows, for a CSV file.
     column_bytes : dict of str to int
         Bytes of each column in the file.
     compression : str, optional
-        Of a Parquet file.
+        How a Parquet file is compressed.
     missing_text : sequence of str
-        Texts that stand for a missing value in a CSV file, beside those that do so in every CSV file.
+        Texts that stand for a missing value in this CSV file, beside the texts that do so in every CSV file.
     """
 
     file: "SourceFile"
@@ -70,7 +70,7 @@ class Contents:
 
     @cached_property
     def borders(self) -> list[int]:
-        """Number of the first row of each row group, and of all rows."""
+        """Number of the first row of each row group, and at the end the number of all rows."""
         return [0, *accumulate(self.group_rows)]
 
     @property
@@ -91,13 +91,13 @@ class Format:
     ----------
     name : str
     extension : str
-        As a dataset of Arrow calls the format.
+        The name of the format in a dataset of Arrow.
     suffixes : tuple of str
-        Of the names of files.
+        Ends of the names of such files.
     compressions : tuple of str
-        That a caller may choose from.
+        Compressions that a caller may choose from.
     has_groups : bool
-        Whether rows lie in groups; errors name the group, and groups are written whole.
+        Whether rows lie in groups.  If so, errors name the group, and each group is written as a whole.
     """
 
     name: str
@@ -137,7 +137,7 @@ class Format:
         raise NotImplementedError
 
     def arrange(self, table: pa.Table, _dictionaries: dict[int, Any]) -> pa.Table:
-        """Give a row group in the form in which it is written after others; the dictionaries of these are given."""
+        """Give a row group in the form in which it is written after other groups, whose dictionaries are given."""
         return table
 
 
@@ -152,7 +152,7 @@ class Parquet(Format):
         """Read the foot of a file."""
         with file.open() as stream:
             reader = pyarrow.parquet.ParquetFile(stream)
-        # Made once, since the library makes a schema anew whenever it is asked for one.
+        # The schema is kept, since the library makes a new one whenever it is asked.
         schema = reader.schema_arrow
         names = set(schema.names)
         groups = [reader.metadata.row_group(number) for number in range(reader.metadata.num_row_groups)]
@@ -178,7 +178,7 @@ class Parquet(Format):
                     yield batch.select(columns)
 
     def file_schema(self, schema: pa.Schema) -> pa.Schema:
-        """Refuse what Parquet does not have."""
+        """Refuse types that Parquet does not have."""
         for column in schema:
             if pa.types.is_interval(column.type) or pa.types.is_run_end_encoded(column.type):
                 raise messages.type_unknown_to(column.name, column.type, "Parquet", OTHERWISE_ARROW)
@@ -192,7 +192,7 @@ class Parquet(Format):
 
 
 class Arrow(Format):
-    """Files of Arrow, which are Feather's."""
+    """Files of Arrow, which are also called Feather."""
 
     name, extension = "arrow", "ipc"
     suffixes = (".feather", ".arrow")
@@ -202,7 +202,7 @@ class Arrow(Format):
         """Read the foot of a file, and how many rows its batches have."""
         with file.open() as stream:
             schema = pa.ipc.open_file(stream).schema
-            # One column tells how many rows there are.
+            # One column is enough to tell how many rows there are.
             first = pa.ipc.IpcReadOptions(included_fields=[0] if len(schema) else [])
             reader = pa.ipc.open_file(stream, options=first)
             rows = [reader.get_batch(number).num_rows for number in range(reader.num_record_batches)]
@@ -226,7 +226,7 @@ class Arrow(Format):
         return pa.ipc.new_file(stream, schema, options=options)
 
     def arrange(self, table: pa.Table, dictionaries: dict[int, Any]) -> pa.Table:
-        """Number the values of dictionaries as in the tables before: a file may only add to a dictionary."""
+        """Number the values of dictionaries as earlier tables do: a file may only add to a dictionary."""
         # A slice is written as other bytes than a copy of it.
         table = copy_rows(table)
         for number, column_field in enumerate(table.schema):
@@ -252,7 +252,7 @@ class Csv(Format):
     has_groups = False
 
     def explain(self, file: "SourceFile", error: Exception) -> str:
-        """Say in which line a file holds no row of text, and what to do."""
+        """Say which line of the file is no row of text, and what to do."""
         if isinstance(error, UnicodeDecodeError) or "invalid UTF8" in str(error):
             line = find_bad_line(file)
             return (
@@ -265,7 +265,7 @@ class Csv(Format):
                 f"If rows are that long, set the environment variable {SETTING} to a larger number of MiB."
             )
         if "Expected" in str(error):
-            # Arrow's threads, where there are several, do not know the number of the row.
+            # If Arrow uses several threads, they do not know the number of the row.
             found = error if "Row #" in str(error) else find_bad_row(file) or error
             error = pa.ArrowInvalid(str(found).replace("Row #", "the header being row 1, row "))
         return super().explain(file, error)
@@ -399,9 +399,9 @@ def csv_conversion(missing_text: Sequence[str], types: Mapping[str, Any], column
     Parameters
     ----------
     missing_text : sequence of str
-        Texts that stand for a missing value, beside those that do so in every CSV file.
+        Texts that stand for a missing value, beside the texts that do so in every CSV file.
     types : mapping of str to pyarrow.DataType
-        Types of the columns for which they are known; others are inferred.
+        Types of the columns whose type is known; the types of all others are inferred.
     columns : sequence of str, optional
         Columns to read.
     """
@@ -415,7 +415,7 @@ def csv_conversion(missing_text: Sequence[str], types: Mapping[str, Any], column
 
 
 def scan(file: "SourceFile", missing_text: Sequence[str]) -> tuple[list[str], list[set[Any]], int]:
-    """Read one file: names of its columns, the types that they have block by block, and its number of rows."""
+    """Read one file: the names of its columns, their types block by block, and its number of rows."""
     parsing = csv_parsing(file.suffix)
     if file.state()[0] * (8 if file.suffix.endswith(".gz") else 1) <= SMALL:
         with open_text(file) as stream:
@@ -449,7 +449,7 @@ def find_bad_line(file: "SourceFile") -> int:
 
 
 def find_bad_row(file: "SourceFile") -> pa.ArrowInvalid | None:
-    """Give Arrow's error for a row of too few or too many cells with its number."""
+    """Give Arrow's error for a row with too few or too many cells; the error names the number of the row."""
     everything = pyarrow.csv.ReadOptions(block_size=BLOCK, use_threads=False)
     try:
         with open_text(file) as stream:
@@ -474,18 +474,18 @@ def typed_batches(
 
 
 def infer_types(batch: Any, missing_text: Sequence[str]) -> list[Any]:
-    """Give the types that the values of one block have, all of them read as text so far.
+    """Give the types of the columns of one block, whose values were read as text.
 
-    The cells are written anew and Arrow's own reader decides, so that none of its rules is repeated here.
+    The cells are written again and Arrow's own reader chooses their types, so that no rule of Arrow is repeated here.
     """
     kinds: list[Any] = [pa.binary()] * batch.num_columns
     columns = {}
     for number in range(batch.num_columns):
-        with contextlib.suppress(pa.ArrowInvalid):  # bytes that are no text
+        with contextlib.suppress(pa.ArrowInvalid):  # the text has bytes that are not UTF-8
             columns[str(number)] = batch.column(number).cast(pa.string())
     sink = pa.BufferOutputStream()
     if columns:
-        # In quotes a value is never taken for a missing one.
+        # A value in quotes is never a missing one.
         layout = pyarrow.csv.WriteOptions(quoting_style="all_valid")
         pyarrow.csv.write_csv(pa.table(columns), sink, layout)
         inferred = pyarrow.csv.read_csv(
@@ -499,7 +499,7 @@ def infer_types(batch: Any, missing_text: Sequence[str]) -> list[Any]:
 
 
 def join_types(files: "Sequence[SourceFile]", name: str, kinds: set[Any], missing_text: Sequence[str]) -> Any:
-    """Give the first type of the ladder that fits all blocks of a column, from the types of the single blocks."""
+    """Give the first type of the ladder that fits all blocks of a column; the type of each block is given."""
     steps = {LADDER.index(kind) for kind in kinds} - {0}
     if len(steps) <= 1:
         return LADDER[max(steps, default=0)]

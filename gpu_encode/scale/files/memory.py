@@ -1,8 +1,8 @@
-"""Memory below a limit: how many rows a chunk may have, and whether the categories and their sums still fit.
+"""How to keep memory below a limit: how many rows a chunk may have, and whether the categories and sums still fit.
 
-All numbers are bytes that are resident at once.  Categories are counted while they grow, and refused where they cannot
-fit.  The factors are measured: tests/scale/files/test_memory_limit.py checks from outside of the process that the
-limits hold.
+All numbers are bytes of memory that are resident at the same time.  Categories are counted while they grow, and
+refused if they cannot fit.  The factors below were measured: tests/scale/files/test_memory_limit.py checks from
+outside the process that the limits hold.
 """
 
 import contextlib
@@ -36,7 +36,7 @@ from gpu_encode.tables.categories.keys import CategoryIndex
 MOST_ROWS = 1 << 23
 # Smaller chunks cost more time than they save memory.
 FEWEST_ROWS = 1 << 12
-# Beyond this an Arrow array of text would need wider offsets.
+# An Arrow array of text with more bytes would need wider offsets.
 MOST_BYTES = 1 << 30
 # Rows of the sample that tells how many bytes a row takes.
 SAMPLE = 1 << 12
@@ -46,35 +46,35 @@ LOADED = 450 << 20
 WORK_PER_KEY = 48
 # Bytes that reading and writing take for every column, whatever a chunk holds: pages and dictionaries of Parquet.
 BUFFERS_PER_COLUMN = 4 << 20
-# Bytes in memory of a row group of Parquet, or of a batch of Arrow, that is written.
+# Bytes in memory of one row group of Parquet, or of one batch of Arrow, that is being written.
 GROUP_BYTES = 16 << 20
-# The share of a limit that may be free memory, kept for the next arrays.
+# A limit divided by this number may be free memory, which is kept for the next arrays.
 KEPT_SHARE = 64
 UNITS = {"": 1, "b": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12}
 UNITS |= {f"{letter}i": 1 << (10 * power) for power, letter in enumerate("kmgt", start=1)}
 
-# Bytes of a category, beside its values, while two vocabularies are joined, and while values are looked up in one.
+# Bytes that a category takes beside its values, while two vocabularies are joined; while values are looked up in one.
 JOINING, FINDING = 96, 48
-# Bytes that an encoding takes: in its table and look-up, while one pass computes it, while array expressions do.
+# Bytes that an encoding takes: in its table and look-up; while one pass computes it; while array expressions do.
 TABLE, IN_ONE_PASS, IN_ARRAYS = 18, 8, 120
-# Digits of the sums of a target of quantities, before any have been seen.
+# Likely number of digits of the sums of a target of quantities, as long as no target was seen.
 LIKELY_WIDTH = 20
-# Bytes that a row of a piece takes beside its own and its sums: codes, folds, ranks.
+# Bytes that a row of a piece takes beside its values and its sums: codes, folds, ranks.
 WORK_OF_ROW = 100
 # Copies of the sums of a row that exist at once: those of a thread, those of the piece, and room that is rounded up.
 SUMS_OF_ROW = 2.5
-# Copies of the lines of a row: those that are made, those in their buckets, and those that are compressed.
+# Copies of the lines of a row: the lines when they are made, those in buckets, and those that are compressed.
 LINES_OF_ROW = 5
-# The share of free memory that a chunk takes if its rows are summed in pieces.
+# A chunk takes the free memory divided by this number, if its rows are summed in pieces.
 CHUNK_SHARE = 16
-# Most rows whose categories are counted to say which limit is enough.
+# At most so many rows are read to count the categories for an error that names a limit.
 MOST_COUNTED = 1 << 26
-# Largest relative error of a counted number, and MiB by which two runs may differ.
+# Largest relative error of a counted number, and bytes by which two runs may differ.
 DOUBT, SPARE = 0.03, 12 << 20
 
 
 def limit_of(memory_limit: Any) -> int:
-    """Read a limit in bytes or in words such as "2GiB", or choose one: memory held already, and a quarter of the free.
+    """Read a limit, in bytes or as "2GiB"; without one, choose the memory held already and a quarter of the free.
 
     Examples
     --------
@@ -95,7 +95,7 @@ def limit_of(memory_limit: Any) -> int:
 
 
 def resident_bytes() -> int:
-    """Bytes of memory that this process has now; where the system does not tell, the most that it ever had."""
+    """Bytes of memory that this process has now; if the system does not tell, the most that it ever had."""
     with contextlib.suppress(OSError, ValueError, IndexError, AttributeError):
         return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
     return peak_bytes()
@@ -113,7 +113,7 @@ def peak_bytes() -> int:
 
 @contextlib.contextmanager
 def few_kept(limit: int) -> Iterator[None]:
-    """Keep little free memory for later calls while a limit is to hold."""
+    """Keep little free memory for later calls as long as a limit holds."""
     most, pool.most = pool.most, min(pool.most, limit // KEPT_SHARE)
     try:
         yield
@@ -130,9 +130,9 @@ def release() -> None:
 
 
 class PassBytes(NamedTuple):
-    """What a pass over rows takes of memory.
+    """The memory that a pass over rows takes.
 
-    Three chunks exist at once, one that is read, one at work and one that is written; and the encodings of two.
+    Three chunks exist at once, one that is read, one at work and one that is written; and the encodings of two chunks.
 
     Parameters
     ----------
@@ -161,7 +161,7 @@ class PassBytes(NamedTuple):
 
     @property
     def buffers(self) -> int:
-        """Bytes that reading and writing take, independent of the chunk."""
+        """Bytes that reading and writing take, for chunks of any size."""
         most = BUFFERS_PER_COLUMN * self.n_columns
         return most if self.n_rows is None else min(most, int(2 * self.n_rows * self.row_bytes))
 
@@ -206,13 +206,13 @@ def chunk_size(limit: int, needed: PassBytes, begun: bool = False) -> Size:
         )
     rows = min(whole_chunk(rows), MOST_ROWS, max(FEWEST_ROWS, int(MOST_BYTES / row_bytes)))
     batch_rows = max(1 << 10, min(rows, 1 << 18, int((8 << 20) / row_bytes)))
-    # The texts of the sample may have been short.
+    # The texts of the sample may have been shorter than others.
     n_bytes = min(int(rows * row_bytes * 1.25) + 1, MOST_BYTES)
     return Size(rows, n_bytes, batch_rows)
 
 
 def whole_chunk(rows: float) -> int:
-    """Round a number of rows down to a multiple of the fewest that a chunk has, which is also the least."""
+    """Round a number of rows down to a multiple of the smallest chunk, and at least to the smallest chunk."""
     return max(FEWEST_ROWS, int(rows) // FEWEST_ROWS * FEWEST_ROWS)
 
 
@@ -222,7 +222,7 @@ def group_rows(row_bytes: float) -> int:
 
 
 def check_room_for_all(limit: int, needed: PassBytes) -> None:
-    """Refuse rows that must be in memory all at once where the limit leaves no room for them."""
+    """Refuse rows that must all be in memory at once, if the limit leaves no room for them."""
     release()
     n_bytes = max(resident_bytes(), LOADED) + int((needed.n_rows or 0) * needed.at_work / 0.8)
     if n_bytes > limit:
@@ -242,11 +242,11 @@ class KeyBytes:
     name : str
     n_categories : int
     words : float
-        Distinct values.
+        Bytes of the distinct values.
     sums, largest : float
-        Sums of all targets, and of the target that has most.
+        Bytes of the sums of all targets, and of the target with the most.
     tables, work : float
-        Encodings, and working memory while those of one target are made.
+        Bytes of the encodings, and of working memory while the encodings of one target are made.
     """
 
     name: str
@@ -261,7 +261,7 @@ class KeyBytes:
     def of(
         cls, key: CategoryIndex, per_target: list[CategorySums], rules: list[Any], views: int, pairs: int
     ) -> "KeyBytes":
-        """Count the bytes that a key holds, with its pairs, and the bytes that its tables will take."""
+        """Count the bytes that a key and its pairs hold, and the bytes that its tables will take."""
         n_categories = key.n_categories
         held = [sums.accumulators.nbytes + bytes_of(sums.distribution) for sums in per_target] + [pairs]
         tables, work = [0.0], [0.0]
@@ -271,7 +271,7 @@ class KeyBytes:
             fused = rule.describe_fused() is not None and sums.distribution is None and not key.levels
             work.append((IN_ONE_PASS if fused else IN_ARRAYS) * cells + IN_ARRAYS * cells / views)
         words = sum(vocabulary.values.array.nbytes for vocabulary in key.vocabularies)
-        # Combinations by value numbers, and twice as much by joint keys.
+        # Combinations of value numbers take 4 bytes a column; what joint keys hold beside them takes twice as much.
         words += 0 if key.tuples is None else 3 * 4 * len(key.vocabularies) * n_categories
         return cls(key.entry.name, n_categories, words, sum(held), max(held), sum(tables), max(work))
 
@@ -283,7 +283,7 @@ class KeyBytes:
 
 
 def bytes_of(distribution: Any) -> int:
-    """Bytes that the counts of values take; they are sorted anew whenever some are added."""
+    """Bytes that the counts of values take; whenever counts are added, they are sorted again."""
     if distribution is None:
         return 0
     return 3 * sum(int(getattr(distribution, name).nbytes) for name in ("values", "category", "value", "counts"))
@@ -303,7 +303,7 @@ class Room:
         Bytes of a row that is summed.
     n_keys : int
     kept_rows : int, default=0
-        Bytes of all rows, where they are not in memory yet and could be with a larger limit.
+        Bytes of all rows, if the rows are not in memory but a larger limit could keep them there.
     """
 
     def __init__(
@@ -326,7 +326,7 @@ class Room:
         self._sums_of_row, self._read_ahead = 8.0 * self.views * width * n_keys, 0.0
 
     def rows_of_piece(self, sums: PartialSums) -> int:
-        """Say how many rows may be summed at once, each of which may have categories of its own."""
+        """Say how many rows may be summed at once, if each may have categories of its own."""
         keys = self.keys(sums)
         if keys:
             self._sums_of_row = sum(key.sums / (key.n_categories + 2) for key in keys)
@@ -334,7 +334,7 @@ class Room:
         return int(0.8 * free / (self._row + SUMS_OF_ROW * self._sums_of_row))
 
     def shorten(self, size: Size) -> Size:
-        """Give shorter chunks where the sums of all their rows would not fit beside them."""
+        """Give shorter chunks, if the sums of all their rows would not fit beside the chunks."""
         free = self.limit - self.held
         if size.rows * (self._row + SUMS_OF_ROW * self._sums_of_row) <= 0.8 * free:
             return size
@@ -368,11 +368,11 @@ class Room:
 
     @staticmethod
     def while_joined(keys: list[KeyBytes]) -> float:
-        """Bytes that sums take in addition while others are added to them."""
+        """Bytes that sums take in addition while other sums are added to them."""
         return max((key.largest + 2 * key.words + JOINING * key.n_categories for key in keys), default=0.0)
 
     def needed(self, keys: list[KeyBytes]) -> int:
-        """Bytes that the process takes at most: while sums are joined, become tables, and rows are encoded."""
+        """Most bytes that the process takes: while sums are joined or become tables, or while rows are encoded."""
         words = sum(key.words + FINDING * key.n_categories for key in keys)
         sums, tables = sum(key.sums for key in keys), sum(key.tables for key in keys)
         largest, work = max((key.largest for key in keys), default=0), max((key.work for key in keys), default=0)
@@ -390,12 +390,13 @@ class Room:
         return self.needed(self.keys(sums)) <= self.limit
 
     def refuse(self, given_up: list[PartialSums], rest: Iterable[Part]) -> CategoriesError:
-        """Give the error that says which limit is enough; the rest of the rows is looked through for their categories.
+        """Give the error that says which limit is enough; the categories of the remaining rows are counted first.
 
         Parameters
         ----------
         given_up : list of PartialSums
-            The sums of the rows so far, alone in a list from which they are taken so that nothing else holds them.
+            The sums of the rows so far, as the only item of a list.  They are taken out of it, so that nothing else
+            holds them.
         rest : iterable of Part
         """
         sums = given_up.pop()
@@ -419,7 +420,7 @@ class Room:
         grown = []
         for of_key, count, earlier in zip(keys, counts, before, strict=True):
             total = count.estimate()
-            # The rows that were not read are taken to bring as many new categories as those that were read last.
+            # Rows that were not read are assumed to bring new categories at the rate of the rows that were read last.
             new = (total - earlier) / max(seen - known, 1) * (self.plan.n_rows - seen)
             grown.append(of_key.grown(max(of_key.n_categories, ceil((total + new) * (1 + DOUBT)))))
         return self.too_small(grown, exact=seen >= self.plan.n_rows)
@@ -431,7 +432,7 @@ class Room:
         return enough + (self.kept_rows if enough - self.held > 2 * self.kept_rows else 0)
 
     def too_small(self, keys: list[KeyBytes], exact: bool) -> CategoriesError:
-        """Give the error of keys that do not fit."""
+        """Give the error for keys that do not fit."""
         largest = max(keys, key=lambda key: key.words + key.sums)
         about = round(largest.n_categories / (1 + DOUBT))
         need = Need(self.limit, self.enough(keys), largest.name, about, exact)
@@ -441,7 +442,7 @@ class Room:
 def count_categories(
     encoding_plan: EncodingPlan, part: Part, keys: list[CategoryIndex], counts: list[DistinctCount]
 ) -> None:
-    """Count the categories of a part among those before."""
+    """Add the categories of a part to the categories that were counted before."""
     parameters, given = encoding_plan.parameters, part.given()
     columns = map_columns(given.frame)
     backend = ops.host(given.frame.n_rows)

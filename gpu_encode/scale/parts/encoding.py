@@ -37,19 +37,20 @@ def encode(tables: EncodingTables, part: Part, by_order: Sequence[Sequence[RowEn
     ----------
     tables : EncodingTables
     part : Part
-        The same rows that were measured; y only for schemes in which the encoding of a row depends on its own y.
+        The same rows that were measured; y is only needed for schemes in which the encoding of a row depends on its own
+        y.
     by_order : list of list of RowEncodings, optional
-        For an ordered scheme: per order, the encodings that one or more calls of `OrderedScan` gave for these rows.
+        For an ordered scheme: for each order, the encodings of these rows, from one or more calls of `OrderedScan`.
 
     Returns
     -------
     table of shape (n_rows, n_outputs)
-        Of X's kind and with X's index: encoded columns, indicators, columns that pass through.
+        A table of X's kind, with X's index: encoded columns, indicators, columns that pass through.
 
     Raises
     ------
     ValueError
-        If the rows are not those that were measured.
+        If the rows are not the rows that were measured.
 
     Examples
     --------
@@ -66,7 +67,7 @@ def encode(tables: EncodingTables, part: Part, by_order: Sequence[Sequence[RowEn
     with part.named():
         given = part.given()
         if not given.frame.n_rows:
-            with notices.kept():  # Warnings about encodings that no row here gets.
+            with notices.kept():  # Warnings would be about encodings that no row here gets.
                 return tables.encoder.transform(part.X)
         if not tables.encoding_plan.parameters.trains_apart:
             check_columns(tables.model, given.frame)
@@ -92,9 +93,9 @@ class CodedRows(NamedTuple):
     codes : list of int32 array
         Category of each row, per key.
     labels : array
-        Class of each row, where folds follow from it.
+        Class of each row, if folds depend on classes.
     tasks : list of list of EncodingTask
-        Per key and target; none where every key has a table by folds.
+        A list for each key, with a task for each target; empty if every key has a table by folds.
     """
 
     rows: TrainingRows
@@ -105,7 +106,7 @@ class CodedRows(NamedTuple):
 
 
 def code_rows(tables: EncodingTables, part: Part, given: Inputs) -> CodedRows:
-    """Look up the categories of a part; its target is read only where encodings follow from a row's own."""
+    """Look up the categories of a part; read its target only if a row's encoding depends on its own target."""
     encoding_plan, model = tables.encoding_plan, tables.model
     check_columns(model, given.frame)
     if not encoding_plan.by_folds:
@@ -120,7 +121,7 @@ def code_rows(tables: EncodingTables, part: Part, given: Inputs) -> CodedRows:
 
 
 def encode_rows(tables: EncodingTables, coded: CodedRows, first_row: int) -> list[Array]:
-    """Look rows up by category and fold, or take each out of the sums of all rows; columns, then indicators."""
+    """Look up rows by category and fold, or take each row out of all sums; give columns, then indicators."""
     model, backend = tables.model, coded.rows.ops
     plans = tables.encoding_plan.fold_plans(model.selection, coded.rows, coded.labels, first_row)
     width = sum(
@@ -145,7 +146,7 @@ def encode_rows(tables: EncodingTables, coded: CodedRows, first_row: int) -> lis
 def look_up_key(
     tables: EncodingTables, entry: int, coded: CodedRows, plan: FoldPlan, output: OutputColumns
 ) -> Array | None:
-    """Look rows up in the table of one key, by their categories and folds; also says which are unseen, if asked."""
+    """Look up rows in the table of one key, by their categories and folds; on request, say which are unseen."""
     backend, codes, encodings = coded.rows.ops, coded.codes[entry], tables.encodings[entry]
     assert encodings is not None
     table = EncodingTable(backend.to_device(encodings.values), backend.to_device(encodings.unseen))
@@ -156,7 +157,7 @@ def look_up_key(
 
 
 def leave_out(tables: EncodingTables, entry: int, tasks: Sequence[EncodingTask], output: OutputColumns) -> Array | None:
-    """Take each row out of the sums of all rows under one key; also says which are unseen, if asked."""
+    """Encode each row of one key from the sums of all other rows; on request, say which are unseen."""
     model, unseen = tables.model, None
     for target, (task, sums, in_order) in enumerate(zip(tasks, tables.sums[entry], tables.others[entry], strict=True)):
         first = target == model.rules[entry].statistic.first_target
@@ -167,7 +168,7 @@ def leave_out(tables: EncodingTables, entry: int, tasks: Sequence[EncodingTask],
 
 
 def labels_of(encoding_plan: EncodingPlan, given: Inputs, rows: TrainingRows) -> Array:
-    """Give the classes of the rows of a part; the target is read only where folds depend on it."""
+    """Give the classes of the rows of a part; read the target only if folds depend on it."""
     if not encoding_plan.needs_labels:
         return np.zeros(0, np.int32)
     if not given.has_target:
@@ -179,10 +180,10 @@ def labels_of(encoding_plan: EncodingPlan, given: Inputs, rows: TrainingRows) ->
 
 
 def align(task: EncodingTask, whole: CategorySums, vocabulary: Vocabulary | None) -> EncodingTask:
-    """Give the task of a part with the sums of all rows, in their layout, and its values by their indices among all."""
+    """Give the task of a part with the sums of all rows and their layout; its values get indices among all values."""
     rows = task.rows
     if task.vocabulary is not None and vocabulary is not None:
-        # A row without a value has the index -1, behind those of all values.
+        # A row without a value has the index -1, after those of all values.
         indices = np.append(vocabulary.positions(task.vocabulary, task.key.entry.name), np.int32(-1)).astype(np.int64)
         rows = replace(rows, target=task.ops.to_device(indices)[rows.target])
     return replace(task, spec=whole.spec, rows=rows, sums=whole.to_device(task.ops), vocabulary=vocabulary)
@@ -191,7 +192,7 @@ def align(task: EncodingTask, whole: CategorySums, vocabulary: Vocabulary | None
 def by_rank(
     tables: EncodingTables, part: Part, given: Inputs, plan: OrderedPlan, by_order: Sequence[Sequence[RowEncodings]]
 ) -> Any:
-    """Sort the encodings of every order by row; average over the orders where that is asked for."""
+    """Sort the encodings of every order by row; average over the orders, if the scheme says so."""
     model, n_rows = tables.model, given.frame.n_rows
     backend = ops.resolve(n_rows, given.device(tables.encoding_plan.parameters.device))
     orders = [sort_by_row(pieces, part.first_row, n_rows) for pieces in by_order]

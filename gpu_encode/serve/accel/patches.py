@@ -1,7 +1,7 @@
-"""Which methods of scikit-learn's classes are exchanged, and for what.
+"""Which methods of scikit-learn's classes are replaced, and by what.
 
-The classes stay scikit-learn's: `isinstance`, `clone`, pickles, feature names, `set_output` and metadata routing are as
-before, wherever a class was imported or subclassed.  This is the one list of the private names that we rely on.
+The classes themselves remain: `isinstance`, `clone`, pickles, feature names, `set_output` and metadata routing work as
+before, even if a class was imported or subclassed earlier.  This is the one list of the private names that we rely on.
 """
 
 from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder, TargetEncoder
@@ -17,7 +17,7 @@ EXCHANGES = Exchanges()
 
 
 def exchange() -> None:
-    """Exchange the methods, unless they are."""
+    """Replace the methods, if they are not replaced already."""
     if EXCHANGES:
         return
     put = EXCHANGES.put
@@ -37,6 +37,6 @@ def exchange() -> None:
 
 
 def as_output(name: str, encoder: type, ours: Method) -> Method:
-    """Make a method that gives tables as `set_output` asks for: what scikit-learn's own wrapper for it wraps."""
+    """Make a method whose tables are of the kind that `set_output` asks for, by scikit-learn's own wrapper."""
     method: Method = _wrap_method_output(serve(name, getattr(encoder, name).__wrapped__, ours), "transform")
     return method

@@ -1,4 +1,4 @@
-"""A fitted encoder as a graph of ONNX, of standard operators alone: the values of `transform`, without Python."""
+"""A fitted encoder as a graph of standard ONNX operators, which gives the values of `transform` without Python."""
 
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -18,7 +18,7 @@ from gpu_encode.words.errors.tables import unknown_column
 if TYPE_CHECKING:
     from onnx import ModelProto
 
-# Types of inputs.  A uint64 would be compared as int64.
+# Types of inputs that are taken.  A uint64 would be compared as an int64.
 TYPES = ("str", "bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "float16", "float32", "float64")
 
 
@@ -34,54 +34,55 @@ def to_onnx(
 ) -> "ModelProto":
     """Give a fitted encoder as a graph of ONNX.
 
-    Its operators are standard ones, of opset 15 and ai.onnx.ml 2, so that any runtime runs it, alone or before a model.
+    The graph has only standard operators, of opset 15 and ai.onnx.ml 2, so that any runtime runs it, alone or before a
+    model.
 
     Parameters
     ----------
     encoder : Encoder
-        Fitted.  Encodings follow from single keys, and no policy refuses rows.
+        A fitted encoder, whose encodings follow from single keys, and whose policies refuse no rows.
     types : str or dict of str to str, optional
         NumPy's types of the inputs ("str", "bool", "int64", "float32" and so on) by column, or one for all.  By default
-        those of fit, and float64 of bool and whole numbers below 2**53 where rows of fit lacked a value; of columns
-        that pass through the type of the output.
+        a column has the type that it had at fit.  Bool and whole numbers below 2**53 become float64 if rows of fit
+        lacked a value.  Columns that pass through have the type of the output.
     matrix : bool, default=False
-        Whether there is one input "X" of shape (n_rows, n_columns) with all columns in their order at fit, all of one
-        type, instead of one of shape (n_rows, 1) for each column, called as it is.
+        False: each column has an input of shape (n_rows, 1), with the name of the column.  True: there is one input "X"
+        of shape (n_rows, n_columns), with all columns in their order at fit, and of one type.
     passed : bool, default=True
-        Whether columns that pass through are inputs, and stand in the output behind the encodings.
+        Whether columns that pass through are inputs; in the output they come after the encodings.
     missing_text : str, optional
-        The text that stands for a missing value, as ONNX has none of text: "" for example.  By default no text does.
+        The text that stands for a missing value, for example "", since ONNX has no missing text.  By default no text
+        does.
     min_count : float, default=0
-        Categories whose training rows weigh less are left out, and their values are unknown: the file tells nothing of
-        them.
+        Categories whose training rows weigh less are left out of the file, and their values count as unknown.
     hash_key : bytes, optional
-        The graph holds `hash_values` by this key instead of values; the inputs of keys are these hashes, as
-        text.  At least 16 bytes.
+        A key of at least 16 bytes.  The graph then holds `hash_values` by this key instead of values, and takes these
+        hashes, as text, as the inputs of its keys.
 
     Returns
     -------
     onnx.ModelProto
         Its output "encodings", of shape (n_rows, n_outputs), has the bits of `transform`, in the encoder's dtype;
-        columns that pass through are cast to what holds both.  The names of its columns are its metadata "names", as a
-        list in JSON.
+        if columns pass through, all are cast to a type that holds both.  The names of its columns are its metadata
+        "names", as a list in JSON.
 
     Raises
     ------
     ImportError
         Without onnx.
     TypeError
-        For an encoder whose encodings do not follow from single keys, for categories that ONNX has no values of (dates,
-        bytes, decimals), levels above that a rule makes of text, encodings that are text or dates, and for types of
-        inputs that no category could equal.
+        If encodings do not follow from single keys, or are text or dates.  If ONNX has no values for the categories
+        (dates, bytes, decimals), if a rule makes levels of a hierarchy from text, or if no category could equal an
+        input of the type that was asked for.
     ValueError
         If a policy is "error", since a graph cannot refuse rows.  If a matrix would have several types.  If
-        `missing_text` is a category.  Of `hash_key` as in `to_arrow`.
+        `missing_text` is a category.  If `hash_key` is one that `to_arrow` refuses.
 
     Notes
     -----
     Numbers are compared exactly, as `transform` does: a float32 input never equals the float64 category 0.1.  NaN is
-    missing; whole numbers and bool cannot be, so have such columns as "float64" where rows may lack them.  An infinite
-    number, which `transform` refuses, is unknown.
+    missing.  Whole numbers and bool cannot be missing, so give such columns the type "float64" if rows may lack a
+    value.  An infinite number, which `transform` refuses, is unknown.
 
     Examples
     --------
@@ -124,7 +125,7 @@ def column_inputs(graph: Graph, types: Mapping[str, np.dtype[Any]]) -> dict[str,
 
 
 def matrix_input(graph: Graph, labels: Sequence[str], types: Mapping[str, np.dtype[Any]]) -> dict[str, InputColumn]:
-    """Give all columns one input, of which those are taken that are read."""
+    """Give all columns one input, and take from it the columns that are read."""
     dtype, *others = dict.fromkeys(types.values())
     if others:
         words = {label: "str" if of_column.kind == "O" else of_column.name for label, of_column in types.items()}
@@ -147,7 +148,7 @@ def read_types(
     types: str | Mapping[str, str] | None,
     of_passed: np.dtype[Any],
 ) -> dict[str, np.dtype[Any]]:
-    """Give the type of each column that is needed, in their order at fit: what was asked for, or that of fit."""
+    """Give the type of each needed column, in the order at fit: the type that was asked for, or that of fit."""
     asked = dict.fromkeys(labels, types) if isinstance(types, str) else dict(types or {})
     if unknown := [label for label in asked if label not in labels]:
         raise unknown_column("The column of types", unknown[0], labels)
@@ -156,15 +157,15 @@ def read_types(
 
 
 def types_at_fit(tables: EncoderTables) -> dict[str, np.dtype[Any]]:
-    """Give the type of each column that keys read, as the categories have it; float64 where all values are missing."""
+    """Give the type of each column that keys read, by its categories; float64 if all values are missing."""
     found: dict[str, np.dtype[Any]] = {}
     for key in tables.keys:
         for number, label in enumerate(key.columns):
             values = key.levels[0].values.column(label)
-            # Which column of a joint key lacked a value is not known where that made no category.
+            # If missing values made no category, nobody knows which column of a joint key lacked a value.
             lacks = values.null_count > 0 or (number == key.n_above == len(key.columns) - 1 and key.missing_weight > 0)
             dtype = type_at_fit(label, values, lacks)
-            # Categories that the user gave may be of a narrower type than the column's in other keys.
+            # Categories that the user gave may have a narrower type than the same column's in other keys.
             found[label] = np.result_type(dtype, found.get(label, dtype))
     return found
 
@@ -184,7 +185,7 @@ def type_at_fit(label: str, values: Any, lacks: bool) -> np.dtype[Any]:
 
 
 def are_doubles(values: Any) -> bool:
-    """Tell whether float64 keeps all numbers of a column of Arrow apart from all others."""
+    """Tell whether float64 keeps all numbers of a column of Arrow different from all other numbers."""
     return all(abs(number) < 1 << 53 for number in values.drop_null().to_pylist())
 
 

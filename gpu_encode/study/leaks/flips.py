@@ -1,4 +1,4 @@
-"""What moves when the target of one row is another: bits of its own encoding, and of those of other rows."""
+"""What changes when the target of one row changes: the bits of its own encoding, and those of other rows."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -9,27 +9,27 @@ from numpy.typing import NDArray
 from cpu_fallback.types import Array
 from gpu_encode.study.leaks.trials import RowTargets, Trials, same_bits
 
-# Rows of a value that has fewer say nothing of whether a row is left out alone.
+# If fewer rows have a value, they do not tell whether a row is left out alone.
 FEWEST_MATES = 8
-# A prior moves a row's own encoding by at most about what it moves others by, and by the change of the target over the
-# number of rows.  What moves by more than so many times both moves by more than a prior.
+# A prior moves a row's own encoding by at most about as much as it moves other encodings, and by the change of the
+# target over the number of rows.  If an encoding moves by more than so many times both, it moves by more than a prior.
 BEYOND_OTHERS, BEYOND_MEAN = 3.0, 1.5
-# From this share on, of the rows that move, those that move the other way are no accident.
+# If at least this share of the moving rows moves the other way, that is no accident.
 OTHER_WAY = 0.1
 
 
 @dataclass(frozen=True)
 class Flip:
-    """What the target of one row moves in one column.
+    """What a changed target of one row moves in one column.
 
     Parameters
     ----------
     own : bool
-        Whether the row's own encoding has other bits.
+        Whether the bits of the row's own encoding change.
     alone : bool or None
-        Whether it is the only row of its value that stays as it is; None where its value has few rows.
+        Whether only this row of its value keeps its encoding; None if few rows have the value.
     beyond : bool
-        Whether its own encoding moves by more than a mean over all rows would make it.
+        Whether the row's own encoding moves by more than a mean over all rows can explain.
     both_ways : bool
         Whether other rows move up as well as down.
     """
@@ -46,19 +46,19 @@ class Flip:
         Parameters
         ----------
         row : int
-            Whose target is another.
+            The row whose target was changed.
         before, after : array (rows,)
         codes : int64 array (rows,), optional
-            Categories of the rows, where they are known.
+            Categories of the rows, if they are known.
         step : float
-            By how much the target is another; 1 of classes.
+            How much the target was changed; 1 for classes.
         """
         same = same_bits(before, after)
         mates = np.zeros(len(same), bool) if codes is None else codes == codes[row]
         alone = bool(same[mates].sum() == 1 and same[row]) if mates.sum() >= FEWEST_MATES else None
         if same[row]:
             return cls(False, alone, False, False)
-        # Text moves, or does not.
+        # Of text, only whether it changes is known.
         change = np.nan_to_num(after - before) if before.dtype.kind == "f" else (~same).astype(np.float64)
         own, others = abs(change[row]), np.abs(change[~mates])
         beyond = bool(mates.any() and len(others) and own > BEYOND_OTHERS * others.max())
@@ -89,13 +89,13 @@ class Moves:
 
     @property
     def alone(self) -> bool:
-        """Whether rows are left out alone, as far as there are rows of values that tell."""
+        """Whether rows are left out alone, as far as there are values with enough rows to tell."""
         told = [flip.alone for flip in self.flips if flip.alone is not None]
         return len(told) > 1 and all(told)
 
     @property
     def kind(self) -> str:
-        """What a row's own target does: "never" moves it, "alone", by a "prior", by what is "shared", or "own"."""
+        """How a row's own target moves its encoding: "never", "alone", by a "prior", by what is "shared", or "own"."""
         moved = [flip for flip in self.flips if flip.own]
         if not moved:
             return "alone" if self.alone else "never"
@@ -105,7 +105,7 @@ class Moves:
 
 
 def flip(targets: RowTargets, row: int, random: np.random.Generator) -> tuple[Array, float]:
-    """Give all targets, with that of one row another class, or the end of the numbers farther off; and by how much."""
+    """Give all targets with one row's changed, to another class or the farther end of all numbers; and the change."""
     values = targets.values.copy()
     present = values[targets.present]
     if values.dtype.kind == "f" and len(np.unique(present)) > len(targets.classes):
@@ -120,7 +120,7 @@ def flip(targets: RowTargets, row: int, random: np.random.Generator) -> tuple[Ar
 def choose_rows(
     targets: RowTargets, number: int, keys: Sequence[NDArray[np.int64]], random: np.random.Generator
 ) -> NDArray[np.int64]:
-    """Draw rows whose target can be another without a class that is lost: rare and common values of keys alike."""
+    """Draw rows whose target can change without losing a class; rows of rare and of common key values are drawn."""
     told = targets.labels if targets.values.dtype.kind in "iuf" else targets.values
     _, classes, sizes = np.unique(told[targets.present], return_inverse=True, return_counts=True)
     rows = targets.present[sizes[classes] > 2]
@@ -143,7 +143,7 @@ def flip_rows(
     Returns
     -------
     moves : dict of str to Moves
-        By column, but for those that two fits of the same rows give other bits.
+        By column, without the columns whose bits differ between two fits of the same rows.
     moved : list of bool array (rows,)
         For each flip, the rows in which any column moves.
     """

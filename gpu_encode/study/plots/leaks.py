@@ -1,4 +1,4 @@
-"""A leak report: what a tree reads off training encodings, and off those of new rows."""
+"""A leak report: what a tree learns from training encodings, and from those of new rows."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ class LeakDisplay(Display):
     Parameters
     ----------
     columns : list of ColumnReport
-        Those with scores.
+        Reports of the columns that have scores.
     """
 
     columns: Sequence[Any]

@@ -18,15 +18,15 @@ class Step:
     Parameters
     ----------
     action : {"start", "added", "left out", "confirmed", "taken out"}
-        The last two are of the backward pass.
+        The last two happen in the backward pass only.
     key : tuple or None
-        Columns of the conjunction; None of the start.
+        Columns of the conjunction; None at the start.
     score : float
-        Of the set of keys after the step.
+        Score of all keys after the step.
     gain : float
-        What the key adds to the others; NaN of the start.
+        How much the key adds to the score of the others; NaN at the start.
     standard_error : float
-        Of the gain, over folds.
+        Standard error of the gain, over folds.
     """
 
     action: str
@@ -51,23 +51,26 @@ class ChosenInteractions:
     encoder : TargetEncoder
         A clone, not fitted, with `columns` as its columns.
     columns : list
-        For the `columns` parameter: what the encoder had, then the conjunctions chosen, in the order of their choice.
+        A value for the `columns` parameter: the encoder's columns, then the chosen conjunctions, in the order of their
+        choice.
     path : tuple of Step
-        The start, every key that was taken in or left out after it had been tried in earnest, and the backward pass.
+        The start, every key that was added or left out after it was scored, and the backward pass.
     score : float
-        Of `columns`.
+        Score of `columns`.
     tried : int
-        Conjunctions that were looked at: the sum of the next four.
+        Number of conjunctions that were looked at: the sum of the next four numbers.
     ruled_out_by_counts : int
-        That have as many categories as a key of some of their columns, or nearly as many as there are rows.
+        Conjunctions with as many categories as a key of some of their columns, or with nearly as many as there are
+        rows.
     ruled_out_by_sample : int
-        That a sample of the rows said too little of, whenever they were looked at.
+        Conjunctions of which a sample of the rows promised too little, whenever they were looked at.
     ruled_out_by_chance : int
-        That showed in all rows, whenever they were looked at, no more than chance gives: no fold was held out.
+        Conjunctions that in all rows, whenever they were looked at, showed no more than chance: no fold was held out
+        for them.
     scored : int
-        That were scored by all rows.
+        Conjunctions that were scored by all rows.
     sampled : int
-        That were looked at in a sample.
+        Conjunctions that were looked at in a sample.
     sampled_rows : int
         Rows of the sample; 0 where there was none.
     """
@@ -92,7 +95,7 @@ class ChosenInteractions:
         return [key for key in added if key is not None and key not in taken_out]
 
     def as_dicts(self) -> list[dict[str, Any]]:
-        """Give the path as rows, for `pandas.DataFrame` or `polars.DataFrame`."""
+        """Give the path as a list of rows, for `pandas.DataFrame` or `polars.DataFrame`."""
         return [step.as_dict() for step in self.path]
 
     def report(self) -> str:

@@ -1,4 +1,4 @@
-"""What a key does to an additive model: sums by category and fold, steps that these decide, and what they are worth."""
+"""What a key does to an additive model: sums by category and fold, the steps that follow from them, and their gain."""
 
 import math
 from collections.abc import Sequence
@@ -13,7 +13,7 @@ from gpu_encode.study.tuning.working_response import FINEST, WorkingResponse
 
 # Sums of whole floats below 2**52 are exact.
 ROOM_OF_FLOATS = 52
-# In a sample, S * S / W of a category counts for no more.
+# In a sample, S * S / W of one category counts for at most this.
 LARGEST_RATIO = 1000.0
 
 
@@ -24,11 +24,11 @@ class Seen:
     Parameters
     ----------
     weight, score : float64 array (cells,)
-        W and S; of a conjunction, S less what its columns explain in this fold's eyes.
+        W and S; for a conjunction, S less what its columns explain by the rows that this fold sees.
     spread : float
         Sum of S * S / W.
     freedom : int
-        What the spread is on average where nothing is left to explain.
+        The average of the spread if nothing is left to explain.
     total : float
         Sum of W.
     """
@@ -41,12 +41,12 @@ class Seen:
 
     @classmethod
     def of(cls, working: WorkingResponse, weight: Floats, score: Floats, members: Sequence[Array]) -> "Seen":
-        """Take W and S of categories; of a conjunction, `members` hold for each column its category in each of them."""
+        """Take W and S of categories; for a conjunction, `members` says which category of each column each has."""
         ops, unit, n_rows = working.rows.ops, working.units()[0], len(working.response)
         present = weight > 0
         freedom = int(present.sum())
         if members:
-            # Of no rows NumPy counts in whole numbers, weights or none.
+            # Without rows, NumPy's counts are whole numbers, with or without weights.
             margins: list[Array] = [np.bincount(member, weight).astype(np.float64) for member in members]
             freedom -= sum(int((margin > 0).sum()) for margin in margins) - len(members) + 1
             bits = bits_of_score(n_rows, len(members))
@@ -54,18 +54,18 @@ class Seen:
             score = (score - explained_by(members, margins, weight, score)) * 2.0**-bits
         squares = score * score
         squares /= np.maximum(weight, unit)
-        # No sum exceeds the largest mean times the sum of all |h * z|, which is below the number of rows.
+        # No sum is larger than the largest mean times the sum of all |h * z|, which is less than the number of rows.
         spread = sum_on_grid(squares, finest(8.0 * working.largest * n_rows))
-        # Multiples of the unit, of which sums are exact.
+        # The numbers become multiples of the unit, whose sums are exact.
         return cls(weight, score, spread, freedom, float(ops.to_host(weight.sum())))
 
     @property
     def variance(self) -> float:
-        """Variance between categories, by moments; 0 where it would not be above."""
+        """Variance between categories, by moments; 0 if the estimate is negative."""
         return max(self.spread - self.freedom, 0.0) / self.total if self.total and self.freedom > 0 else 0.0
 
     def steps(self, ridge: float | None, longest: float) -> Floats:
-        """Give S / (W + ridge), or S * t / (1 + t * W) with t the variance."""
+        """Give S / (W + ridge), or S * t / (1 + t * W), where t is the variance."""
         if ridge is None:
             variance = self.variance
             steps = self.score * variance
@@ -77,9 +77,9 @@ class Seen:
 
 
 def explained_by(members: Sequence[Array], margins: Sequence[Array], weight: Floats, score: Floats) -> Array:
-    """Give what columns explain of S: the first, the next what that leaves over, and all but the last once more.
+    """Give what columns explain of S: each explains a part of what the earlier ones left; all but the last do so twice.
 
-    What is summed is whole, so that the order is all the same.
+    Only whole numbers are summed, so that their order does not matter.
     """
     means = [np.zeros_like(margin) for margin in margins]
     explained = np.zeros_like(score)
@@ -95,26 +95,26 @@ def explained_by(members: Sequence[Array], margins: Sequence[Array], weight: Flo
 
 
 def bits_of_score(n_rows: int, n_members: int) -> int:
-    """Binary bits of S: no sum of |S| exceeds the number of rows, and no column more than doubles what is left."""
+    """Bits behind the point of S: no sum of |S| exceeds the number of rows, and a column at most doubles the rest."""
     return finest(float(n_rows << (2 * n_members)))
 
 
 @dataclass(frozen=True, eq=False)
 class SharedSums:
-    """Sums of the categories of a key that have rows in several folds: no row of any other would see a step.
+    """Sums of the categories of a key that have rows in several folds: rows of other categories would see no step.
 
-    There may be other categories, and pairs of codes without rows, whose sums are 0: they change nothing.
+    Other categories may be included, and pairs of codes without rows, whose sums are 0: neither changes the result.
 
     Parameters
     ----------
     n_categories : int
-        All that have rows.
+        Number of all categories that have rows.
     cells : int array (cells,)
-        Which category each is; of two keys that are not joined, its category of the first.
+        The category of each cell; for two keys that are not joined, the category of the first key.
     own : int64 array (folds, cells, 2)
         Sums of h and of h * z.
     members : list of int array (cells,)
-        Of a conjunction, the category of each of its columns.
+        For a conjunction, the category of each of its columns.
     """
 
     n_categories: int
@@ -126,7 +126,7 @@ class SharedSums:
     def of(
         cls, working: WorkingResponse, codes: Codes, n_categories: int, members: Sequence[Array] = ()
     ) -> "SharedSums":
-        """Sum rows by category and fold; `members` are of all categories."""
+        """Sum rows by category and fold; `members` has an entry for every category."""
         fused = fused_operation(working, "conjunction_sums")
         if fused is None or not n_categories:
             sums = working.sums(codes, n_categories, working.rows.folds)
@@ -142,7 +142,7 @@ class SharedSums:
     def of_pair(
         cls, working: WorkingResponse, codes: tuple[Codes, Codes], sizes: tuple[int, int], members: Sequence[Array]
     ) -> "SharedSums":
-        """Sum rows of two keys as if these were joined; `members` are of the first."""
+        """Sum rows of two keys as if they were joined; `members` has an entry for every category of the first key."""
         fused: Any = fused_operation(working, "conjunction_sums")
         n_categories, (left, right), own = fused(codes, sizes, *cls._rows(working))
         return cls(n_categories, left, own, [*(member[left] for member in members), right])
@@ -153,22 +153,22 @@ class SharedSums:
 
 
 def fused_operation(working: WorkingResponse, name: str) -> Any:
-    """Give a fused operation of its backend; None where array expressions do it."""
+    """Give a fused operation of the backend; None if array expressions do its work."""
     return getattr(working.rows.ops.fused, name, None)
 
 
 @dataclass(frozen=True, eq=False)
 class Steps:
-    """What one key would do to the model of one outcome.
+    """The effect of one key on the model of one outcome.
 
     Parameters
     ----------
     gains : float64 array (folds,)
-        How much likelier each fold's rows would be, by the second-order expansion; on the host.
+        Rise of the log-likelihood of each fold's rows, by the second-order expansion; on the host.
     surprise : float
-        How many standard errors the spread between categories is above what chance gives.
+        How many standard errors the spread between categories is above its average by chance.
     cells : int array (cells,)
-        Categories that have rows in more than one fold: no row of any other would see a step.
+        Categories that have rows in more than one fold: rows of other categories would see no step.
     steps : float64 array (folds, cells)
     """
 
@@ -179,15 +179,15 @@ class Steps:
 
     @classmethod
     def of(cls, working: WorkingResponse, shared: SharedSums, m: float | None = None) -> "Steps":
-        """Let each fold's steps be S / (W + ridge) of what it sees.
+        """Let the steps of each fold be S / (W + ridge), by the sums that the fold sees.
 
         Parameters
         ----------
         working : WorkingResponse
         shared : SharedSums
         m : float, optional
-            The ridge, in rows of mean information.  None: 1 / t, with t the variance between categories that the fold
-            sees, by moments; no step where it is not above zero.
+            The ridge, in rows of mean information.  None: 1 / t, where t is the variance between categories
+            that the fold sees, by moments; if t is not above 0, there is no step.
         """
         steps = working.rows.ops.zeros(shared.own.shape[:2], np.float64)
         found = fused_gains(working, shared, working.rows.visibility, m, steps)
@@ -197,7 +197,7 @@ class Steps:
 
     @classmethod
     def by_arrays(cls, working: WorkingResponse, shared: SharedSums, m: float | None, steps: Floats) -> "Steps":
-        """Do so by array expressions, the definition of `conjunction_gains`."""
+        """Compute the steps by array expressions, which define `conjunction_gains`."""
         unit, unit_of_score = working.units()
         of_weight, of_score = shared.own[:, :, 0], shared.own[:, :, 1]
         everything = shared.own.sum(axis=0)
@@ -223,7 +223,7 @@ class Steps:
         table: Floats = working.rows.ops.zeros((n_categories + 2, len(self.steps)), np.float64)
         cells = self.cells.astype(np.int64) * len(self.steps)
         for fold, steps in enumerate(self.steps):
-            # Assignment to rows by number counts in 32 bits on a GPU, `put` in 64.
+            # On a GPU, assignment to rows by number counts in 32 bits, but `put` counts in 64.
             table.put(cells + fold, steps)
         return table
 
@@ -250,7 +250,7 @@ def chance_of(working: WorkingResponse, shared: SharedSums) -> float:
 def fused_gains(
     working: WorkingResponse, shared: SharedSums, visibility: Array, m: float | None, steps: Floats
 ) -> Array | None:
-    """Give `conjunction_gains` of the views (views, folds), where the backend has it."""
+    """Give `conjunction_gains` of the views (views, folds), if the backend has this operation."""
     fused = fused_operation(working, "conjunction_gains")
     if fused is None:
         return None
@@ -271,7 +271,7 @@ def count_folds(weight: Array) -> Array:
 
 
 def surprise_of(spreads: Sequence[float], freedoms: Sequence[float]) -> float:
-    """Give how far the mean spread is above chance, as a normal deviate: by Wilson and Hilferty of a chi-square."""
+    """Give how far the mean spread is above chance, as a normal deviate, by Wilson and Hilferty's formula."""
     known = [(spread, freedom) for spread, freedom in zip(spreads, freedoms, strict=True) if freedom > 0]
     if not known:
         return -math.inf
@@ -284,10 +284,11 @@ def surprise_of(spreads: Sequence[float], freedoms: Sequence[float]) -> float:
 def most_gain(
     working: WorkingResponse, codes: Codes, n_categories: int, members: Sequence[Array], times: float, errors: float
 ) -> float:
-    """Give the gain per unit of weight that all rows would show at most, by a sample of them.
+    """Give the largest gain per unit of weight that all rows could show, estimated from a sample.
 
-    The variance between categories is taken to be `errors` standard errors above its estimate t, and categories to have
-    `times` the weight W that they have in the sample: sum of W * t * u / (1 + u) / 2, with u = times * W * t.
+    Two assumptions are made: the variance between categories is `errors` standard errors above its estimate t, and
+    categories have `times` the weight W that they have in the sample.  The gain is the sum of W * t * u / (1 + u) / 2,
+    with u = times * W * t.
     """
     sums = working.sums(codes, n_categories, None)[:, 0]
     unit, unit_of_score = working.units()
@@ -295,7 +296,7 @@ def most_gain(
     if not seen.total:
         return 0.0
     weight = seen.weight
-    # Clipped, so that one category in a thousand does not decide how uncertain the others are.
+    # Clipped, so that one category in a thousand does not decide how uncertain the other categories are.
     off = np.minimum(seen.score * seen.score / np.maximum(weight, unit), LARGEST_RATIO) - 1.0
     bits = finest(LARGEST_RATIO * LARGEST_RATIO * n_categories)
     error = math.sqrt(sum_on_grid(np.where(weight > 0, off * off, 0.0), bits))
@@ -306,14 +307,14 @@ def most_gain(
 
 
 def finest(bound: float) -> int:
-    """Bits behind the binary point of numbers whose sums, none of which exceeds a bound, are exact in any order."""
+    """Give how many bits behind the binary point keep sums exact in any order, if no sum exceeds a bound."""
     return min(ROOM_OF_FLOATS - max(int(np.frexp(bound)[1]), 0), FINEST)
 
 
 def sum_on_grid(values: Floats, bits: int) -> float:
     """Sum numbers rounded to so many bits behind the binary point.
 
-    What is summed is whole and of less than 2**53, so that any order of additions gives the same.
+    All sums are of whole numbers and below 2**53, so that any order of additions gives the same result.
     """
     whole = values * 2.0**bits
     np.rint(whole, out=whole)

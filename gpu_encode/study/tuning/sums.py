@@ -1,4 +1,4 @@
-"""Sums of floating-point numbers that no order of additions can change, quick enough for a grid of smoothings."""
+"""Sums of floating-point numbers that are equal in any order of additions, fast enough for a grid of smoothings."""
 
 from collections.abc import Callable
 from fractions import Fraction
@@ -11,18 +11,18 @@ from gpu_encode.seam.ops import Ops, tiles
 
 Mask = NDArray[np.bool_]
 
-# Sums of integers below 2**62 are sums of int64.
+# Sums of integers that stay below 2**62 fit int64.
 ROOM = 62
-# Powers of two beyond it are no float64 numbers; what is so small counts for nothing beside weights of 1.
+# Larger powers of two are no float64 numbers; a number so small counts for nothing beside weights of 1.
 FINEST = 1000
 
 
 def sums_by_fold(ops: Ops, addends: Callable[[int, int], Floats], scored: Mask, classes: int = 1) -> list[Fraction]:
-    """Sum finite numbers over the first axis, where `scored` holds.
+    """Sum finite numbers over the first axis, where `scored` is True.
 
-    All numbers are put on one grid, as fine as an int64 holds their sum, and what is left over on a second one: two
-    sums of integers, the same in any order.  What then is left over of n numbers is below n**3 / 2**122 of the
-    largest, far less than the numbers' own rounding.
+    All numbers are rounded to one grid, the finest on which an int64 holds their sum, and the rests to a second grid.
+    Both sums are of integers, and so are equal in any order.  The rests of n numbers that still remain are below n**3 /
+    2**122 of the largest number, far less than the numbers' own rounding.
 
     Parameters
     ----------
@@ -31,7 +31,7 @@ def sums_by_fold(ops: Ops, addends: Callable[[int, int], Floats], scored: Mask, 
         ``addends(start, stop)`` gives float64 numbers (stop - start, folds).
     scored : bool array (rows, folds)
     classes : int
-        How many arrays of that shape the callable needs at a time.
+        How many arrays of this shape the callable needs at a time.
 
     Returns
     -------
@@ -49,7 +49,7 @@ def sums_by_fold(ops: Ops, addends: Callable[[int, int], Floats], scored: Mask, 
     coarse, fine = np.zeros(folds, np.int64), np.zeros(folds, np.int64)
     for start, stop in tiles(rows, max(ops.TILE // folds, 1)):
         high, low = on_grids(values[start:stop], first, second)
-        # Along columns that lie in one piece, sums take a quarter of the time.
+        # Sums along columns that lie in one piece take a quarter of the time.
         coarse += ops.to_host(high.T.copy().sum(axis=1))
         fine += ops.to_host(low.T.copy().sum(axis=1))
     unit = Fraction(2) ** -first
@@ -57,7 +57,7 @@ def sums_by_fold(ops: Ops, addends: Callable[[int, int], Floats], scored: Mask, 
 
 
 def on_grids(values: Floats, first: int, second: int) -> tuple[Integers, Integers]:
-    """Numbers in units of 2**-first, and what is left over in units of 2**-second of these."""
+    """Give numbers in units of 2**-first, and their rests in units of 2**-second of the first unit."""
     scaled = values * 2.0**first
     whole = np.rint(scaled)
     return whole.astype(np.int64), np.rint((scaled - whole) * 2.0**second).astype(np.int64)

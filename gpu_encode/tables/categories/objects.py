@@ -1,4 +1,4 @@
-"""Python objects as typed values: one kind per column, numbers by Python's own exact equality."""
+"""Python objects as typed values: one kind of value per column; numbers are equal as Python says, exactly."""
 
 import datetime
 from collections.abc import Sequence
@@ -15,7 +15,7 @@ from gpu_encode.words.errors.values import broken_text, mixed_types, out_of_rang
 
 _EPOCH = datetime.datetime(1970, 1, 1)
 _MICROSECOND = datetime.timedelta(microseconds=1)
-# First match wins: a bool is an int, a datetime is a date.
+# The first match wins: a bool is also an int, a datetime is also a date.
 _KINDS: list[tuple[str, tuple[type, ...]]] = [
     ("text", (str,)),
     ("bytes", (bytes,)),
@@ -24,7 +24,7 @@ _KINDS: list[tuple[str, tuple[type, ...]]] = [
     ("datetime", (datetime.date, np.datetime64)),
     ("time", (datetime.time,)),
 ]
-# Types of pandas, which need not be loaded.
+# Types of pandas, which this process may not have loaded.
 _OF_PANDAS = {"Interval": "interval", "Period": "period"}
 _NULL_TYPES = ("NoneType", "NAType", "NaTType")
 
@@ -36,12 +36,12 @@ def is_null(value: object) -> bool:
     if isinstance(value, str):
         return False
     if isinstance(value, (float, Decimal, np.floating, np.datetime64, np.timedelta64)):
-        return bool(value != value)  # noqa: PLR0124 - only what is not a number differs from itself
+        return bool(value != value)  # noqa: PLR0124 - only NaN differs from itself
     return False
 
 
 def from_objects(objects: Sequence[object], column: object) -> Values:
-    """Values of Python objects, none of them null, that are all of one kind."""
+    """Values of Python objects that are all of one kind, and none of them null."""
     if not len(objects):
         return nothing()
     types = list(dict.fromkeys(map(type, objects)))
@@ -102,7 +102,7 @@ def _numbers(objects: Sequence[object], column: object) -> Values:
 
 
 def _plain(value: Any) -> Any:
-    """Give the plain Python number of a NumPy scalar or of an instance of a subclass, an IntEnum say."""
+    """Give the plain Python number of a NumPy scalar, or of an instance of a subclass such as IntEnum."""
     if isinstance(value, np.generic):
         return value.item()
     return next((base(value) for base in (bool, int, float) if isinstance(value, base)), value)
@@ -156,7 +156,7 @@ def _ticks(value: Any, column: object) -> tuple[int, str]:
 
 
 def to_text(numbers: Array) -> list[str]:
-    """Spell the numbers of an object array as text, from which `from_text` makes the very same objects."""
+    """Write the numbers of an object array as text, from which `from_text` makes equal objects of the same types."""
     tags = {bool: "b", int: "i", float: "f", Decimal: "d"}
     return [tags[type(value)] + _digits(value) for value in numbers]
 

@@ -1,4 +1,4 @@
-"""Arrays and columns in a GPU's memory: taken over, numbered there, moved to the host and put together to a matrix."""
+"""Arrays and columns in a GPU's memory: they are adopted, numbered, moved to the host, or joined to a matrix."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -19,8 +19,8 @@ NUMBERS = "biuf"
 
 
 def adopt(data: Any, role: str) -> Array:
-    """CuPy array of anything in a GPU's memory (`__cuda_array_interface__` or DLPack), in the same memory."""
-    devices.choose("auto", data)  # says what is missing
+    """Give a CuPy array that shares the memory of anything on a GPU (`__cuda_array_interface__` or DLPack)."""
+    devices.choose("auto", data)  # the import says what is missing
     array: Array = devices.cuda().adopt(data)
     if array.dtype.kind not in NUMBERS:
         raise unsupported_type(role, str(array.dtype))
@@ -28,12 +28,12 @@ def adopt(data: Any, role: str) -> Array:
 
 
 def to_host(array: Array) -> Array:
-    """NumPy copy of a CuPy array; an array of the host as it is."""
+    """Give a NumPy copy of a CuPy array; give an array of the host unchanged."""
     return array if isinstance(array, np.ndarray) else devices.cuda().to_host(array)
 
 
 def assemble_matrix(arrays: list[Array], native: Array, passed: list[int]) -> Array:
-    """Matrix of encoded columns and of those that pass through, in one type that holds them all."""
+    """Give a matrix of encoded columns and of those that pass through, in one type that holds them all."""
     encoded = there(arrays)
     if encoded and not passed:
         matrix = columns.matrix_of(encoded)
@@ -50,7 +50,7 @@ def assemble_matrix(arrays: list[Array], native: Array, passed: list[int]) -> Ar
 
 
 def there(arrays: list[Array]) -> list[Array]:
-    """Columns on the GPU; those of the host go there as one matrix."""
+    """Give the columns on the GPU; columns of the host go there as one matrix."""
     if not arrays or not isinstance(arrays[0], np.ndarray):
         return arrays
     matrix = devices.cuda().to_device(np.stack(arrays)).T
@@ -58,7 +58,7 @@ def there(arrays: list[Array]) -> list[Array]:
 
 
 def here(arrays: list[Array]) -> list[Array]:
-    """Columns of a GPU on the host, of one matrix."""
+    """Give columns of a GPU on the host, by way of one matrix."""
     matrix = np.empty((len(arrays[0]), len(arrays)), arrays[0].dtype, order="F")
     for position, array in enumerate(arrays):
         matrix[:, position] = to_host(array)
@@ -72,12 +72,12 @@ class DeviceColumn:
     Parameters
     ----------
     rows : CuPy array or Strings
-        What distinguishes values: numbers; ticks of dates and times; unscaled decimals; text, or other rows of bytes;
-        or codes.
+        The data that distinguish values: numbers, ticks of dates and times, unscaled decimals, text or other bytes, or
+        codes.
     nulls : bool array, optional
-        Rows that are null whatever `rows` holds there; None: none is.
+        Rows that are null, whatever `rows` holds there; None if no row is null.
     type : pyarrow.DataType, optional
-        Type of the values for which `rows` stand; None where `rows` are the numbers themselves.
+        Type of the values for which `rows` stand; None if `rows` are the numbers themselves.
     entries : Column, optional
         The values for which codes stand, on the host.
     """
@@ -89,16 +89,16 @@ class DeviceColumn:
 
     @property
     def holds_strings(self) -> bool:
-        """Whether rows are bytes of any length."""
+        """Whether the rows are bytes of any length."""
         return hasattr(self.rows, "characters")
 
     @property
     def holds_numbers(self) -> bool:
-        """Whether rows are the values themselves."""
+        """Whether the rows are the values themselves."""
         return self.type is None and self.entries is None
 
     def present(self) -> Any:
-        """Rows that are not null; strings have no such array."""
+        """Mask of the rows that are not null; strings have no such array."""
         return self.rows if self.nulls is None else self.rows[~self.nulls]
 
 
@@ -111,14 +111,14 @@ def keys(column: DeviceColumn, name: object, ops: Ops) -> FactorizedColumn:
         return FactorizedColumn(spread(codes, nulls, ops), vocabulary, nulls is None)
     codes, entries = number_rows(column, ops)
     if column.holds_strings and values.is_text(column.type):
-        # They were sorted on the device, where a million take no time.
+        # They were sorted on the device, where sorting a million takes no time.
         return FactorizedColumn(codes, Vocabulary(values.from_arrow(entries.data)))
     indices, vocabulary, _ = factorizing.keys(entries, name, host(len(entries)))
     return FactorizedColumn(through(indices, codes, ops), vocabulary)
 
 
 def lookup(column: DeviceColumn, name: object, vocabulary: Vocabulary, ops: Ops) -> Array:
-    """Position in a vocabulary of each row (int32): -1 for null and NaN, -2 where it is absent."""
+    """Position of each row's value in a vocabulary (int32): -1 for null and NaN, -2 if it is absent."""
     if column.holds_numbers:
         return lookup_numbers(column, name, vocabulary, ops)
     if column.holds_strings and vocabulary.kind == "text" and values.is_text(column.type):
@@ -129,7 +129,7 @@ def lookup(column: DeviceColumn, name: object, vocabulary: Vocabulary, ops: Ops)
 
 
 def lookup_numbers(column: DeviceColumn, name: object, vocabulary: Vocabulary, ops: Ops) -> Array:
-    """Look numbers up as they are where the vocabulary has their type, else by their distinct values."""
+    """Look up numbers as they are, if the vocabulary has their type; else look up their distinct values."""
     present, nulls = present_numbers(column, name)
     fitted = vocabulary.values.array
     if vocabulary.kind == "number" and vocabulary.is_sorted and comparable(present.dtype, fitted.dtype):
@@ -140,14 +140,14 @@ def lookup_numbers(column: DeviceColumn, name: object, vocabulary: Vocabulary, o
 
 
 def whole_numbers(column: DeviceColumn) -> tuple[Array, str] | None:
-    """Whole numbers, none of them null, and the name of their type; None for any other column."""
+    """Give whole numbers, if none of them is null, and the name of their type; None for any other column."""
     if not column.holds_numbers or column.nulls is not None or column.rows.dtype.kind not in "iu":
         return None
     return column.rows, values.numpy_name(column.rows.dtype)
 
 
 def whole_numbers_of(column: DeviceColumn, vocabulary: Vocabulary) -> Array | None:
-    """Whole numbers, none of them null, that are looked up in a vocabulary as they are; None for any other column."""
+    """Give whole numbers without nulls that can be looked up in a vocabulary as they are; None for any other column."""
     fitted = vocabulary.values.array
     if whole_numbers(column) is None:
         return None
@@ -156,7 +156,7 @@ def whole_numbers_of(column: DeviceColumn, vocabulary: Vocabulary) -> Array | No
 
 
 def comparable(given: "np.dtype[Any]", fitted: "np.dtype[Any]") -> bool:
-    """Whether numbers can be looked up as they are: of one type, or integers among wider ones of their kind."""
+    """Whether numbers can be looked up as they are: types are equal, or integers that the fitted type holds."""
     return given == fitted or (given.kind == fitted.kind and given.kind in "iu" and given.itemsize < fitted.itemsize)
 
 
@@ -170,7 +170,7 @@ def number_rows(column: DeviceColumn, ops: Ops) -> tuple[Array, Column]:
 
 
 def decode(column: DeviceColumn, held: Array, nulls: Array | None = None) -> Column:
-    """Values that rows of a column stand for, on the host."""
+    """Give the values for which codes stand, on the host."""
     if column.entries is not None:
         codes = held.astype(np.int32)
         codes = codes if nulls is None else np.where(nulls, np.int32(MISSING), codes)
@@ -179,7 +179,7 @@ def decode(column: DeviceColumn, held: Array, nulls: Array | None = None) -> Col
 
 
 def upload_strings(vocabulary: Vocabulary, ops: Ops) -> Any:
-    """Texts of a vocabulary on the device, ready to be looked up; kept there for the next call."""
+    """Give the texts of a vocabulary on the device, ready to be looked up; they stay there for the next call."""
     prepared, memory = vocabulary.prepared, memory_of(ops)
     if memory not in prepared:
         on_device = devices.cuda().strings
@@ -203,13 +203,13 @@ def present_numbers(column: DeviceColumn, name: object) -> tuple[Array, Array | 
 
 
 def spread(codes: Array, nulls: Array | None, ops: Ops) -> Array:
-    """Codes of the rows that are not null, put in their rows."""
+    """Put codes of the rows that are not null at these rows."""
     if nulls is None:
         return codes
     every = ops.empty((len(nulls),), np.int32)
     every[...] = MISSING
     done = 0
-    # In tiles, so that the numbers of all rows are never there at once.
+    # This goes in tiles, so that the numbers of all rows never exist at once.
     for start in range(0, len(nulls), ops.TILE):
         rows = np.flatnonzero(~nulls[start : start + ops.TILE])
         put(every[start : start + ops.TILE], rows, codes[done : done + len(rows)])
@@ -228,7 +228,7 @@ def column_to_host(column: DeviceColumn) -> Column:
 def as_arrow(held: Array, type_: Any, nulls: Array | None = None) -> Any:
     """Arrow array of ticks or of unscaled decimals."""
     if pa.types.is_decimal(type_):
-        # 16 bytes each, the lower half first; the upper half repeats the sign.
+        # Each has 16 bytes, the lower half first; the upper half repeats the sign.
         halves = np.empty((len(held), 2), np.int64)
         halves[:, 0], halves[:, 1] = held, held.astype(np.int64) >> 63
         held = halves

@@ -1,4 +1,4 @@
-"""Targets and weights in a GPU's memory: one value per row, as numbers, or as numbered labels, which stay there."""
+"""Targets and weights in a GPU's memory: one value per row, as numbers or numbered labels, which stay there."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -21,7 +21,7 @@ from gpu_encode.words.errors.values import RowError
 
 @dataclass(frozen=True, eq=False)
 class NumberedLabels:
-    """One label per row, numbered where the rows are.
+    """One label per row; the numbers of the labels lie where the rows are.
 
     Parameters
     ----------
@@ -43,7 +43,7 @@ class NumberedLabels:
         return self.labels.dtype
 
     def on_host(self) -> "NumberedLabels":
-        """Give the same with the numbers on the host."""
+        """Give the same labels, with the numbers on the host."""
         return NumberedLabels(device_columns.to_host(self.codes), self.labels)
 
     def fetch(self) -> Array:
@@ -53,14 +53,14 @@ class NumberedLabels:
 
 @dataclass(frozen=True, eq=False)
 class Incomplete:
-    """The values of a target that some rows lack, and which rows lack one.
+    """The values of a target that some rows lack, and a mask of these rows.
 
     Parameters
     ----------
     values : array or NumberedLabels
         Values of the rows that have one, in order.
     missing : bool array (rows,)
-        Rows that have no value; it lies in the memory of the values.
+        True for rows that have no value; the mask lies in the same memory as the values.
     """
 
     values: Any
@@ -68,7 +68,7 @@ class Incomplete:
 
     @classmethod
     def of(cls, values: Any, missing: Array) -> Any:
-        """Leave out rows without a value; where all rows have one, the values are given as they are."""
+        """Leave out rows without a value; if all rows have a value, the values are given unchanged."""
         if not bool(missing.any()):
             return values
         if isinstance(values, NumberedLabels):
@@ -85,7 +85,7 @@ class Incomplete:
 
     @contextmanager
     def naming_rows(self) -> Iterator[None]:
-        """Let an error about a row that has a value name it by its number among all rows."""
+        """Let an error about a row name the row by its number among all rows, and not among those with a value."""
         try:
             yield
         except RowError as error:
@@ -99,7 +99,7 @@ class Incomplete:
         return Incomplete(values, device_columns.to_host(self.missing))
 
     def fetch(self) -> Array:
-        """Value of every row, on the host: NaN among floats, else None, where there is none."""
+        """Give the value of every row, on the host; a missing value is NaN among floats, else None."""
         held = self.values
         values = held.fetch() if isinstance(held, NumberedLabels) else device_columns.to_host(held)
         missing = device_columns.to_host(self.missing)
@@ -114,7 +114,7 @@ def read_array(data: Any, role: str) -> list[tuple[str | None, Any]]:
     if array.ndim not in (1, 2) or 0 in array.shape[1:]:
         raise not_one_column(role, array.shape)
     matrix = array[:, None] if array.ndim == 1 else array
-    # The encoder that learns from y looks at its floats anyway, and says what is wrong.
+    # The encoder that learns from y reads its floats anyway, and says what is wrong.
     return [(None, matrix[:, position]) for position in range(matrix.shape[1])]
 
 
@@ -133,7 +133,7 @@ def read_cudf(data: Any, role: str, keep_missing: bool = False) -> list[tuple[st
 
 
 def to_vector(column: DeviceColumn, role: str, keep_missing: bool = False) -> Any:
-    """Numbers as they are held, NaN for null; labels that are not numbers, numbered."""
+    """Give numbers unchanged, with NaN for null; give labels that are not numbers as numbered labels."""
     nulls = column.nulls
     if role == "y" and nulls is not None and not keep_missing:
         refuse_missing(nulls, role)
@@ -150,7 +150,7 @@ def to_vector(column: DeviceColumn, role: str, keep_missing: bool = False) -> An
 
 
 def number_labels(column: DeviceColumn, role: str, keep_missing: bool = False) -> Any:
-    """Give labels and their numbers; where labels are numbers themselves (decimals, categories), one for every row."""
+    """Give labels and their numbers; if the labels are numbers themselves (decimals, categories), one label a row."""
     ops = devices.cuda()
     codes, vocabulary, _ = device_columns.keys(column, role, ops)
     missing = codes < 0
@@ -162,7 +162,7 @@ def number_labels(column: DeviceColumn, role: str, keep_missing: bool = False) -
 
 
 def label_rows(codes: Array, vocabulary: Vocabulary, complete: bool, ops: Ops) -> Any:
-    """Give the labels of rows by their codes; `complete` says that no row lacks one."""
+    """Give the labels of rows by their codes; `complete` says that every row has a label."""
     labels = vocabulary.to_numpy()
     if vocabulary.kind == "null":
         labels = np.zeros(0)
@@ -171,7 +171,7 @@ def label_rows(codes: Array, vocabulary: Vocabulary, complete: bool, ops: Ops) -
     numbers = labels if labels.dtype.kind != "O" else np.array([float(label) for label in labels])
     if len(numbers) and complete:
         return ops.to_device(numbers)[codes]
-    # A null counts from the end of the table.
+    # The code of a null counts from the end of the table.
     return ops.to_device(np.append(numbers.astype(np.float64), np.nan))[codes]
 
 

@@ -19,10 +19,10 @@ from gpu_encode.tables.frames import columns
 from gpu_encode.tables.frames.columns import Column, is_number, to_numpy
 from gpu_encode.words.errors.values import broken_text, infinite_value, unsupported_type
 
-# Python keeps the hash of a text.  With these hashes, objects of text are numbered in less time than Arrow takes to
-# read them, where rows are few, or where text repeats more often than this in a sample.
+# Python keeps the hash of a text.  With these hashes, text objects are numbered in less time than Arrow takes to read
+# them, if rows are few, or if text repeats more often than this in a sample.
 FEWEST_READ = 1 << 14
-# Up to so many rows, Python has finished before Arrow has begun.
+# With at most so many rows, Python has finished before Arrow has begun.
 FEW_ROWS = 1024
 SAMPLED = 1024
 REPEATED = 2
@@ -30,7 +30,7 @@ TEXT_OR_NULL = {str, np.str_, type(None), float}
 
 
 class Origin(NamedTuple):
-    """The column of values, and the row of the value at an index: messages name both."""
+    """The column of values, and a function that gives the row of the value at an index: messages name both."""
 
     column: object
     row: Callable[[int], int]
@@ -48,7 +48,7 @@ class Dictionary:
 
     def through(self, indices: Array | None, ops: Ops) -> Array:
         """Give the code of each row after the values have moved to `indices`."""
-        # A null counts from the end of the table, where it is found again.
+        # The last entry of the table is for null, so that -1 finds it.
         table = self.table if indices is None else np.append(indices, np.int32(MISSING)).astype(np.int32)
         if table is None:
             return self.codes
@@ -62,7 +62,7 @@ class Dictionary:
 
 
 class Addresses:
-    """Addresses of the objects of an array, for NumPy: the array's own memory holds these numbers."""
+    """Addresses of the objects of an array, for NumPy: the array's memory holds these addresses as numbers."""
 
     def __init__(self, data: Array) -> None:
         self.objects = data
@@ -76,14 +76,14 @@ class Addresses:
 
 
 def share_objects(column: Column, ops: Ops) -> Column:
-    """Make a dictionary of objects if each stands in several rows; any other column stays as it is.
+    """Make a dictionary of objects if each object stands in several rows; any other column remains as it is.
 
-    Compiled kernels number addresses in a tenth of the time in which Python hashes what lies there.
+    Compiled kernels number addresses in a tenth of the time in which Python hashes the objects.
     """
     data = column.data
     if column.codes is not None or column.nulls is not None or len(data) < SAMPLED:
         return column
-    # A GPU has none: objects lie on the host.
+    # A GPU has no such operation: objects lie on the host.
     number_in_order = getattr(ops.fused, "number_in_order", None)
     if number_in_order is None or not isinstance(data, np.ndarray) or data.dtype.kind != "O":
         return column
@@ -91,7 +91,7 @@ def share_objects(column: Column, ops: Ops) -> Column:
     sample = addresses[:: len(data) // SAMPLED]
     if len(number_in_order(sample)[1]) * REPEATED > len(sample):
         return column
-    # In the order of rows: which of two equal objects is kept must not depend on addresses.
+    # Objects are numbered in the order of rows: which of two equal objects is kept must not depend on addresses.
     codes, first = number_in_order(addresses)
     return Column(data[first], codes=codes, all_used=True)
 
@@ -106,12 +106,12 @@ def keys(column: Column, name: object, ops: Ops) -> FactorizedColumn:
 
 
 def empty_vocabulary(column: Column, name: object) -> Vocabulary | None:
-    """Vocabulary of a column without rows; None where the column's type does not name the kind of its values."""
+    """Vocabulary of a column without rows; None if the column's type does not tell the kind of its values."""
     data = column.data
     if column.codes is not None:
         return None
     if isinstance(data, np.ndarray):
-        # Floats may be infinite, which is refused, and objects anything.
+        # Floats may be infinite, which is refused, and objects may be anything.
         says_its_kind = data.dtype.kind in "iu"
     else:
         says_its_kind = typed.is_text(data.type) or typed.is_binary(data.type) or pa.types.is_integer(data.type)
@@ -120,7 +120,7 @@ def empty_vocabulary(column: Column, name: object) -> Vocabulary | None:
 
 
 def lookup(column: Column, name: object, vocabulary: Vocabulary, ops: Ops) -> Array:
-    """Position in a vocabulary of each row (int32): -1 for null, -2 where it is absent."""
+    """Position of each row's value in a vocabulary (int32): -1 for null, -2 if it is absent."""
     column = share_objects(column, ops)
     if (codes := _lookup_numbers(column, name, vocabulary, ops)) is not None:
         return codes
@@ -143,17 +143,17 @@ def _lookup_few_texts(column: Column, vocabulary: Vocabulary) -> Array | None:
         return None
     try:
         rows = data.tolist() if isinstance(data, np.ndarray) else data.to_pylist()
-    except UnicodeDecodeError:  # what files hold
+    except UnicodeDecodeError:  # the types that files hold
         return None
     codes = [indices.get(row, UNKNOWN) if row is not None else MISSING for row in rows]
-    # Text of NumPy that is no text of Arrow is refused.
+    # Text of NumPy that Arrow does not take as text is refused.
     if UNKNOWN in codes and isinstance(data, np.ndarray) and not all(map(str.isascii, rows)):
         return None
     return np.array(codes, np.int32)
 
 
 def _lookup_strings(column: Column, vocabulary: Vocabulary, ops: Ops) -> Array | None:
-    """Look text or bytes up without a dictionary, if both sides are of one kind and there are rows enough."""
+    """Look up text or bytes without a dictionary, if both sides are of one kind and there are enough rows."""
     if column.codes is not None or vocabulary.kind not in ("text", "bytes"):
         return None
     array = _to_arrow_strings(column, ops)
@@ -163,7 +163,7 @@ def _lookup_strings(column: Column, vocabulary: Vocabulary, ops: Ops) -> Array |
 
 
 def _lookup_numbers(column: Column, name: object, vocabulary: Vocabulary, ops: Ops) -> Array | None:
-    """Look numbers up without a dictionary of their own, if both sides are of one type."""
+    """Look up numbers without a dictionary of their own, if both sides are of one type."""
     if not are_numbers_of(column, vocabulary):
         return None
     present, nulls = present_numbers(column, Origin(name, int))
@@ -179,7 +179,7 @@ def _lookup_objects(column: Column, name: object, vocabulary: Vocabulary, ops: O
     if not isinstance(data, np.ndarray) or data.dtype.kind != "O":
         return None
     rows = data.tolist()
-    # Subclasses, and other objects, may be equal or not in a way of their own.
+    # Subclasses, and other objects, may define equality in their own way.
     if not {*map(type, rows)} <= TEXT_OR_NULL:
         return None
     codes = np.fromiter(map(vocabulary.index_of_text.get, rows, repeat(UNKNOWN)), np.int32, len(rows))
@@ -217,7 +217,7 @@ def factorize(column: Column, origin: Origin, ops: Ops) -> Dictionary:
 
 
 def _to_arrow_strings(column: Column, ops: Ops) -> Any:
-    """Text or bytes of any library as an Arrow array, where the backend is to number them; None for anything else."""
+    """Text or bytes of any library as an Arrow array, if the backend is to number them; None for anything else."""
     data = column.data
     if host_strings(len(data), ops) is None:
         return None
@@ -227,7 +227,7 @@ def _to_arrow_strings(column: Column, ops: Ops) -> Any:
 
 
 def _factorize_fixed_width(column: Column, origin: Origin, ops: Ops) -> Dictionary:
-    """Find the dictionary of NumPy's text as it lies in memory, or as Arrow's."""
+    """Find the dictionary of NumPy's text in its own memory, or of the same text in Arrow's."""
     backend = host_strings(len(column.data), ops)
     if backend is None or not column.data.itemsize:
         return _factorize_arrow(_fixed_width_to_arrow(column, origin), origin, ops)
@@ -246,7 +246,7 @@ def _fixed_width_to_arrow(column: Column, origin: Origin) -> Any:
 def _factorize_numbers(column: Column, origin: Origin, ops: Ops) -> Dictionary:
     present, nulls = present_numbers(column, origin)
     if present.dtype.kind == "b":
-        # Without False, True is the only value and has code 0.
+        # If False does not occur, True is the only value and has code 0.
         seen = np.array([False, True])[[bool(len(present)) and not present.all(), bool(present.any())]]
         codes = present.astype(np.int32) - np.int32(0 if len(seen) and not seen[0] else 1)
         return Dictionary(columns.spread(codes, nulls, MISSING), Values("number", seen, "bool"), is_sorted=True)
@@ -283,7 +283,7 @@ def _factorize_arrow(array: Any, origin: Origin, ops: Ops) -> Dictionary:
 
 
 def in_one_piece(array: Any) -> Any:
-    """Give an Arrow array of an extension type in one piece, as long as one array holds it."""
+    """Give an Arrow array of an extension type in one piece, if one array can hold it."""
     return array.combine_chunks() if isinstance(array, pa.ChunkedArray) else array
 
 
@@ -299,7 +299,7 @@ def _factorize_intervals(array: Any, ops: Ops) -> Dictionary:
 
 
 def _factorize_dictionary(column: Column, codes: Array, origin: Origin, ops: Ops) -> Dictionary:
-    """Tidy the dictionary of a column that has one: unused entries are dropped, repeated ones merged."""
+    """Clean the dictionary of a column that has one: unused entries are dropped, repeated entries are merged."""
     kept = np.arange(len(column.data))
     if not column.all_used:
         kept = kept[ops.accumulate(Rows(codes), SumShape(len(kept)))[: len(kept), 0, 0, 0] != 0]
@@ -318,7 +318,7 @@ def _sorted_strings(data: Any) -> Dictionary | None:
     """Text that is sorted already, as categories often are; None for anything else."""
     if isinstance(data, np.ndarray) or not typed.is_text(data.type) or data.null_count:
         return None
-    # The first hundred show it of most arrays that are not sorted.
+    # For most arrays that are not sorted, the first hundred values show it.
     if not all(typed.from_arrow(part).is_sorted for part in (data[:100], data)):
         return None
     array = data.combine_chunks() if isinstance(data, pa.ChunkedArray) else data
@@ -326,7 +326,7 @@ def _sorted_strings(data: Any) -> Dictionary | None:
 
 
 def present_numbers(column: Column, origin: Origin) -> tuple[Array, Array | None]:
-    """Numbers that are not null, and which rows are (None: none is); infinity is an error."""
+    """Numbers that are not null, and a mask of the null rows (None: no row is null); infinity is an error."""
     data, nulls = column.data, column.nulls
     if not isinstance(data, np.ndarray):
         present, nulls = columns.drop_nulls(data)
@@ -371,15 +371,15 @@ def are_numbers_of(column: Column, vocabulary: Vocabulary) -> bool:
 
 
 def _strings_of_objects(column: Column) -> Any:
-    """Give objects that are all text or null as an Arrow array; None if any is not, or if few are distinct."""
+    """Give objects that are all text or null as an Arrow array; None if other objects occur, or few are distinct."""
     data = column.data
     if len(data) < FEWEST_READ:
         return None
-    # A look at a sample spares most columns of other objects the attempt.
+    # A look at a sample avoids the attempt for most columns of other objects.
     sample = {value for value in data[:: max(len(data) // SAMPLED, 1)] if isinstance(value, str)}
     if len(sample) * REPEATED <= min(len(data), SAMPLED):
         return None
-    # Subclasses may be equal or not in a way of their own.
+    # Subclasses may define equality in their own way.
     if any(type_ not in (str, np.str_) and issubclass(type_, str) for type_ in set(map(type, data))):
         return None
     try:
@@ -400,7 +400,7 @@ def _factorize_few_texts(column: Column, origin: Origin) -> Dictionary | None:
         return None
     if len(distinct) > typed.FEW or {*map(type, distinct)} != {str}:
         return None
-    # Python sorts them by code points, which is the order of UTF-8, and in less time than Arrow.
+    # Python sorts texts by code points, which is the order of UTF-8, and takes less time than Arrow.
     kept = sorted(distinct)
     codes = np.fromiter(map(dict(zip(kept, range(len(kept)), strict=True)).__getitem__, rows), np.int32, len(rows))
     return Dictionary(codes, objects.from_objects(kept, origin.column), is_sorted=True, complete=True)

@@ -1,4 +1,4 @@
-"""Targets, weights, groups: one value per row, from any container, or from one container for each table of X."""
+"""Targets, weights and groups: one value per row, from one container, or from one container for each table of X."""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -35,16 +35,16 @@ def read_vector(data: Any, role: str, n_rows: int | None = None) -> Array:
     data : list, tuple, ndarray, series or frame
         The values, matched to the rows by position.
     role : str
-        What they are, as named in messages: "y", "sample_weight", "groups".  A null in "y" is an error; NaN in an array
-        of floats is left to the encoder that learns from it.
+        The name of the values in messages: "y", "sample_weight", "groups".  A null in "y" is an error.  NaN in an array
+        of floats is not: the encoder that learns from the array decides.
     n_rows : int, optional
-        How many there must be.
+        How many values there must be.
 
     Returns
     -------
-    ndarray, or a CuPy array of what lies on a GPU
-        Numbers as they came, dates and times as int64 (not for "y"), text as objects.  Nulls elsewhere than in "y" are
-        NaN among numbers and None among objects.  May share memory with `data`.
+    ndarray, or a CuPy array if the values lie on a GPU
+        Numbers as they came, dates and times as int64 (not for "y"), text as objects.  Nulls, which "y" may not have,
+        are NaN among numbers and None among objects.  The array may share memory with `data`.
 
     Examples
     --------
@@ -56,19 +56,19 @@ def read_vector(data: Any, role: str, n_rows: int | None = None) -> Array:
     array(['a', None], dtype=object)
     """
     values = _only_one(read_targets(data, n_rows, role), role)
-    # Only targets may be labels; a caller that wants numbers says what it got instead.
+    # Only targets may be labels; a caller that wants numbers says what it was given instead.
     return values.fetch() if isinstance(values, NumberedLabels) and role != "y" else values
 
 
 def _only_one(targets: list[tuple[str | None, Any]], role: str) -> Any:
-    """Values of the one target; more are an error."""
+    """Give the values of the one target; raise ValueError for more than one."""
     if len(targets) != 1:
         raise not_one_column(role, (len(targets[0][1]), len(targets)))
     return targets[0][1]
 
 
 def read_grouping(data: Any, role: str, n_rows: int | None = None) -> Frame:
-    """Read one value of any kind per row, to be numbered: a frame of one column, where the values are."""
+    """Read one value of any kind per row, to be numbered by the caller: a frame of one column, where the values lie."""
     data = devices.unwrap(data)
     if not (devices.is_cudf_frame(data) or devices.is_cudf_vector(data)):
         return replace(read(read_vector(data, role, n_rows).reshape(-1, 1)), labels=[role])
@@ -85,9 +85,9 @@ def read_grouping(data: Any, role: str, n_rows: int | None = None) -> Frame:
 def read_targets(
     y: Any, n_rows: int | None = None, role: str = "y", keep_missing: bool = False
 ) -> list[tuple[str | None, Any]]:
-    """Read one or several targets: the name, if there is one, and the values of each.
+    """Read one or several targets: give for each its name, if it has one, and its values.
 
-    With `keep_missing` rows may lack a value: those of the others are then `Incomplete`.
+    With `keep_missing` rows may lack a value: the values of the other rows are then an `Incomplete`.
     """
     targets = _read_columns(y, role, keep_missing)
     if n_rows is not None and len(targets[0][1]) != n_rows:
@@ -103,7 +103,7 @@ def _without_nan(values: Any) -> Any:
 
 
 def on_host(targets: Sequence[tuple[str | None, Any]]) -> Array:
-    """Targets for callers that know only NumPy: one vector, or a matrix with a column for each target."""
+    """Give targets to callers that know only NumPy: one vector, or a matrix with a column for each target."""
     fetched = [
         values.fetch() if isinstance(values, (Incomplete, NumberedLabels)) else to_host(values) for _, values in targets
     ]
@@ -111,7 +111,7 @@ def on_host(targets: Sequence[tuple[str | None, Any]]) -> Array:
 
 
 def _read_columns(data: Any, role: str, keep_missing: bool = False) -> list[tuple[str | None, Array]]:
-    # Asking which library a vector is of takes longer than reading a short one.
+    # Asking which library a vector belongs to takes longer than reading a short vector.
     if type(data) is np.ndarray and data.ndim == 1:
         return [(None, _to_vector(columns.from_numpy(data), role, keep_missing))]
     if not hasattr(data, "__array__"):
@@ -144,7 +144,7 @@ def _to_vector(column: Column, role: str, keep_missing: bool = False) -> Any:
         if data.dtype.kind in "biuUSc":
             columns.check_real(role, data)
             return data
-        # The encoder that learns from y looks at its floats anyway, and says what is wrong.
+        # The encoder that learns from y reads its floats anyway, and says what is wrong.
         if data.dtype.kind == "f" and (role == "y" or sum_is_finite(data)):
             return data
     values, nulls = columns.plain(column)
@@ -162,16 +162,16 @@ def _to_vector(column: Column, role: str, keep_missing: bool = False) -> Any:
 
 
 def sum_is_finite(numbers: Array) -> bool:
-    """Whether the sum is finite: then no number is NaN or infinite; if not, some may be, or the sum is too large.
+    """Whether the sum is finite: then no number is NaN or infinite; if not, some may be, or the numbers are too large.
 
-    One pass, and no array of answers.
+    This takes one pass, and no array of booleans.
     """
     with np.errstate(over="ignore", invalid="ignore"):
         return math.isfinite(numbers.sum())
 
 
 def _as_numbers(objects: Array, nulls: Array) -> Array:
-    """Objects that are all numbers, or null, as numbers; others as they are."""
+    """Give objects that are all numbers, or null, as numbers; give other objects unchanged."""
     present = objects[~nulls]
     if not len(present) or not all(isinstance(value, _NUMBERS) for value in present):
         return objects
@@ -200,7 +200,7 @@ class PieceVectors:
     lengths: list[int]
 
     def targets(self, keep_missing: bool = False) -> list[tuple[str | None, Any]]:
-        """Read them as one vector, or several: the name, if there is one, and the values of all rows."""
+        """Read the vectors as one or several targets: give the name, if there is one, and the values of all rows."""
         per_part = [read_targets(part, None, role, keep_missing) for role, part in self._named()]
         self._check_lengths([targets[0][1] for targets in per_part])
         self._check_temporal()
@@ -208,7 +208,7 @@ class PieceVectors:
             raise timestamps_as_target()
         names = [[name for name, _ in targets] for targets in per_part]
         for number, own_names in enumerate(names):
-            # A series' name means nothing where there is but one target.
+            # The name of a series means nothing if there is only one target.
             if len(own_names) != len(names[0]) or (len(own_names) > 1 and own_names != names[0]):
                 raise ValueError(
                     f"y[{number}] has {_targets(own_names)}, but y[0] has {_targets(names[0])}. All must have the same "
@@ -221,12 +221,12 @@ class PieceVectors:
         return list(zip(names[0] if same else [None], every, strict=True))
 
     def vector(self) -> Array:
-        """Read them as one vector."""
+        """Read the vectors as one vector."""
         values = _only_one(self.targets(), self.role)
         return values.fetch() if isinstance(values, NumberedLabels) else values
 
     def grouping(self) -> Pieces:
-        """Read them as one column of values of any kind, to be numbered."""
+        """Read the vectors as one column of values of any kind, which the caller will number."""
         groups = [read_grouping(part, role) for role, part in self._named()]
         self._check_lengths(groups)
         self._check_temporal()
@@ -247,7 +247,7 @@ class PieceVectors:
                 )
 
     def _check_temporal(self) -> None:
-        """Raise for dates and times as a target, and for several units: each table is read as bare numbers."""
+        """Raise an error for a target of dates or times, and for several units: each table is read as bare numbers."""
         typed_columns = [column for part in self.parts for column in _typed_columns_of(part) if len(column)]
         kinds = list(dict.fromkeys(map(_temporal_kind, typed_columns)))
         if self.role == "y" and any(kinds):
@@ -311,7 +311,7 @@ def join_incomplete(parts: Sequence[Any]) -> Any:
 
 
 def _typed_columns_of(part: Any) -> list[Column]:
-    """Columns of what has types of its own, on the host: neither a list nor what lies on a device."""
+    """Give the columns of data that has types of its own and lies on the host, and so is no list."""
     if devices.on_gpu(part):
         return []
     if is_table(part):
@@ -322,13 +322,13 @@ def _typed_columns_of(part: Any) -> list[Column]:
 
 
 def _holds_timestamps(values: Any) -> bool:
-    """Whether numbered labels are dates or times, for which a device has no other type."""
+    """Whether numbered labels are dates or times, which have no other type on a device."""
     held = values.values if isinstance(values, Incomplete) else values
     return isinstance(held, NumberedLabels) and held.dtype.kind in "mM"
 
 
 def _temporal_kind(column: Column) -> str | None:
-    """Kind and unit of a column of dates, times or durations; None for any other."""
+    """Give kind and unit of a column of dates, times or durations; None for any other column."""
     if not columns.is_temporal(column):
         return None
     data = column.data[:0]
@@ -350,7 +350,7 @@ def _refuse_missing(values: Any) -> None:
 
 
 def move_to_reader(values: Any, backend: Ops) -> Any:
-    """Give values of a GPU to a backend of the host; values on the host stay there, where they are checked first."""
+    """Move values from a GPU to a backend of the host; values on the host stay there, where they are checked first."""
     if isinstance(values, np.ndarray) or ops.device_of(backend) == "cuda":
         return values
     is_array = not isinstance(values, (NumberedLabels, Incomplete))

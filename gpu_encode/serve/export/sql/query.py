@@ -1,4 +1,4 @@
-"""The query of an encoder: the columns of its keys, joined with the levels of each, and what rows get of these."""
+"""The query of an encoder: it joins the columns of the keys with the levels of each key, and gives encodings."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -11,9 +11,9 @@ from gpu_encode.serve.export.sql.levels import LevelRows, is_null, write_answers
 from gpu_encode.serve.export.sql.names import LevelIndex, column, identifier, level_table
 from gpu_encode.serve.export.tables import Answer, EncoderTables, KeyTable, LevelTable
 
-# A condition, and what is given where it holds.
+# A condition, and the value that is given if the condition holds.
 Case = tuple[Any, Any]
-# What the table of rows is called in the statement.
+# The name of the table of rows in the statement.
 TABLE = "given"
 
 
@@ -27,12 +27,12 @@ class Query:
     prefix : str
         Beginning of the names that the statement gives to its parts.
     category_tables : Table, optional
-        Beginning of the names of tables of categories that are there.
+        Beginning of the names of tables of categories, if the database has them already.
     """
 
     def __init__(self, tables: EncoderTables, dialect: str, prefix: str, category_tables: Any = None) -> None:
         self.tables, self.dialect, self.prefix, self.category_tables = tables, dialect, prefix, category_tables
-        # By name: what is read of the table.
+        # What is read of the table, by the name that it gets.
         self.read: dict[str, Any] = {}
         self.levels: dict[LevelIndex, LevelRows] = {
             index: LevelRows(level, tables.keys[index[0]].columns, dialect, f"{prefix}_{index[0]}_{index[1]}")
@@ -53,7 +53,7 @@ class Query:
             if self.category_tables is not None:
                 held = level_table(self.category_tables, index).as_(identifier(rows.name), table=True)
             query.join(held, on=exp.and_(*self.conditions(index)), join_type="left", copy=False)
-        # What is read is known now.
+        # By now all columns that are read are known.
         read = exp.select(*(value.as_(identifier(name)) for name, value in self.read.items()))
         read.from_(table.as_(identifier(TABLE), table=True), copy=False)
         query.with_(identifier(self.prefix), as_=read, copy=False)
@@ -62,7 +62,7 @@ class Query:
         return query
 
     def read_column(self, name: str, values: Any = None, length: int | None = None) -> Any:
-        """Read a column of the table as it is, or to be compared with values; by a prefix where there is a length."""
+        """Read a column of the table, as it is or to compare it with `values`; with `length`, only a prefix."""
         value = column(name, TABLE)
         if values is not None:
             value = comparable(name, value, values, self.dialect, length)
@@ -72,7 +72,7 @@ class Query:
         return column(alias, self.prefix)
 
     def columns(self, index: LevelIndex) -> list[Any]:
-        """Give what is compared with the columns of a level."""
+        """Give the expressions that are compared with the columns of a level."""
         number, depth = index
         key = self.tables.keys[number]
         length = key.rule.lengths[depth - 1] if key.rule is not None and depth else None
@@ -80,7 +80,7 @@ class Query:
         return [self.read_column(name, values, length) for name, values in zip(key.columns, columns, strict=False)]
 
     def conditions(self, index: LevelIndex) -> list[Any]:
-        """Give when a row is one of a level: equalities alone, by which every engine joins in one pass."""
+        """Give the condition that a row belongs to a level: only equalities, which every engine joins in one pass."""
         rows, conditions = self.levels[index], []
         for number, (own, fill) in enumerate(zip(self.columns(index), rows.fills, strict=True)):
             value = column(f"value_{number}", rows.name)
@@ -117,11 +117,11 @@ class Query:
         return [exp.case().when(is_one, one.copy(), copy=False).else_(zero.copy(), copy=False) for is_one in are_ones]
 
     def literal(self, key: KeyTable, answer: Answer, output: int) -> Any:
-        """Write one encoding or indicator; None where rows are refused."""
+        """Write one encoding or indicator; None if rows are refused."""
         return None if answer is None else write_answers([answer[output]], key.columns[-1], self.dialect).one()
 
     def choose(self, cases: Sequence[Case], default: Any, number: int) -> Any:
-        """Give the value of the first case that holds, in the order of rules that `tables` states; an error of none."""
+        """Give the value of the first case that holds, by the rules that `tables` states; without a case, an error."""
         if not cases and default is not None:
             return default
         whole, name = exp.case(), ", ".join(self.tables.keys[number].columns)

@@ -1,7 +1,7 @@
-"""Values as each dialect has them, exactly.
+"""Values as each dialect of SQL writes them, exactly.
 
-Numbers, dates and times are written as text and cast, since casts of text read every digit; SQLite reads some of them
-wrongly, so floats are quotients of whole numbers there.
+Numbers, dates and times are written as text and cast, since casts of text read every digit.  SQLite reads some digits
+wrongly, so there a float is written as a quotient of whole numbers.
 """
 
 import math
@@ -24,11 +24,11 @@ COLLATIONS = {
     "snowflake": exp.Literal.string("utf8"),
     "sqlite": exp.to_identifier("BINARY", quoted=True),
 }
-# Where Spark puts the value of a setting, inside quotes as well.
+# Where Spark replaces a variable by its setting, inside quotes as well.
 SUBSTITUTED = "${"
 BIGINT, BINARY, DOUBLE = map(exp.DataType.build, ("BIGINT", "BINARY", "DOUBLE"))
 LARGEST_INTEGER = 2**63 - 1
-# Floats hold every whole number below it.
+# Floats hold every whole number below this one.
 DOUBLES_END = 2**53
 MOST_DIGITS = 38
 
@@ -41,7 +41,7 @@ class Written(NamedTuple):
     literals : list of Expression
         One for each value, NULL for a null.
     type : DataType, optional
-        What the column of literals is to be cast to.
+        The type to which the column of literals is cast.
     """
 
     literals: list[Any]
@@ -57,7 +57,7 @@ class Written(NamedTuple):
 
 
 def cast(value: Any, type_: Any) -> Any:
-    """Cast a value; sqlglot's own function reads the name of the type each time."""
+    """Cast a value; sqlglot's own function parses the name of the type at each call."""
     return exp.Cast(this=value, to=type_.copy())
 
 
@@ -68,7 +68,7 @@ def write(array: Any, name: str, dialect: str) -> Written:
     ----------
     array : pyarrow.Array
     name : str
-        What holds them, for messages.
+        The name of what holds the values, for messages.
     dialect : str
 
     Raises
@@ -155,7 +155,7 @@ def quotient(number: float, name: str) -> Any:
         written = exp.Mul(this=written, expression=exp.Literal.number(factor))
     for factor in powers(under.bit_length() - 1):
         written = exp.Div(this=written, expression=exp.Literal.number(factor), typed=True)
-    # Zero has a sign, too.
+    # Zero can be negative, too.
     return exp.Neg(this=exp.Paren(this=written)) if math.copysign(1.0, number) < 0 else written
 
 
@@ -178,13 +178,13 @@ def write_decimals(array: Any, name: str, dialect: str) -> Written:
 
 
 def write_dates(array: Any, _: str, dialect: str) -> Written:
-    """Write dates, in SQLite as the text that its own functions give."""
+    """Write dates; for SQLite, as the text that its own functions give."""
     written = as_text(array, "DATE")
     return written._replace(type=None) if dialect == "sqlite" else written
 
 
 def write_moments(array: Any, name: str, dialect: str) -> Written:
-    """Write moments of whole microseconds, which all dialects have but SQLite; those of a time zone in UTC."""
+    """Write moments of whole microseconds, which all dialects but SQLite have; moments with a time zone are in UTC."""
     if dialect == "sqlite":
         raise messages.not_exact(f"Values of type {array.type}", name, dialect)
     try:
@@ -209,7 +209,7 @@ def spelled(array: Any) -> list[str | None]:
 
 
 def or_null(literals: list[Any]) -> list[Any]:
-    """Put NULL where nothing is written."""
+    """Put NULL where no value was written."""
     return [exp.null() if literal is None else literal for literal in literals]
 
 
@@ -228,7 +228,7 @@ WRITERS: tuple[tuple[Callable[[Any], bool], Writer], ...] = (
 
 
 def write_comparable(array: Any, name: str, dialect: str) -> Written:
-    """Write values in the type in which columns are compared with them: Spark compares the bytes of text."""
+    """Write values in the type in which a column is compared with them; for text, Spark compares bytes."""
     written = write(array, name, dialect)
     if is_text(array.type) and dialect == "spark":
         return written._replace(type=BINARY)
@@ -248,6 +248,6 @@ def is_number(type_: Any) -> bool:
 
 
 def is_wide(numbers: Any) -> bool:
-    """Whether some of these are so large that floats do not hold every whole number."""
+    """Whether some of these numbers are so large that floats do not hold every whole number."""
     ends = pc.min_max(numbers).as_py().values()
     return any(end is not None and abs(end) >= DOUBLES_END for end in ends)
