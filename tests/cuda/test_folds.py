@@ -25,7 +25,7 @@ def folds_of_chunk(count, folds, n_rows, n_folds):
     """Fold of every row of a chunk, from the cells of rows that each have a category of their own."""
     accumulators = memory.zeros((n_rows + 2) * n_folds, np.int64)
     codes = memory.to_device(np.arange(n_rows, dtype=np.int32))
-    count(codes, None, folds, n_rows + 2, n_folds, 1, accumulators)
+    count(codes, None, folds, (n_rows + 2, n_folds, 1), accumulators)
     cells = memory.to_host(accumulators).reshape(-1, n_folds)[:n_rows]
     assert (cells.sum(1) == 1).all()
     return cells.argmax(1).tolist()
