@@ -159,14 +159,11 @@ class KeyColumns(NamedTuple):
         Codes of each column, the missing one among them.
     members : list of tuple of int
         Columns of each key.
-    n_cells : list of int
-        Cells of each key, the product of its columns' sizes.
     """
 
     codes: Array
     sizes: Sequence[int]
     members: Sequence[tuple[int, ...]]
-    n_cells: Sequence[int]
 
 
 class FoldedClasses(NamedTuple):

@@ -6,6 +6,7 @@ Cells that no row has are left out once the rows are counted.
 
 from collections.abc import Sequence
 from itertools import accumulate, pairwise
+from math import prod
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -307,16 +308,15 @@ def keys_of(keys: "KeyColumns", first: Sequence[int]) -> Keys:
     members = np.array([column for of_key in keys.members for column in of_key], np.int64)
     ends = np.array([0, *accumulate(map(len, keys.members))], np.int64)
     # Missing values of a single column have a line of their own; of joint keys they are one more value.
-    missing = [
-        n_cells - 1 if len(of_key) == 1 else -1 for n_cells, of_key in zip(keys.n_cells, keys.members, strict=True)
-    ]
-    codes, n_cells = freeze(keys.codes, keys.codes.dtype).reshape(-1), np.array(keys.n_cells, np.int64)
+    n_cells = np.array([prod(keys.sizes[column] for column in of_key) for of_key in keys.members], np.int64)
+    missing = np.where([len(of_key) == 1 for of_key in keys.members], n_cells - 1, -1)
+    codes = freeze(keys.codes, keys.codes.dtype).reshape(-1)
     return Keys(
         codes,
         np.array(keys.sizes, np.int64),
         members,
         ends,
-        np.array(missing, np.int64),
+        missing,
         n_cells,
         np.array(first, np.int64),
     )

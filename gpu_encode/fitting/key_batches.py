@@ -138,4 +138,4 @@ def number_columns(keys: Sequence[BatchKey]) -> KeyColumns:
         missing = column == MISSING
         if bool(missing.any()):
             line[missing] = size - 1
-    return KeyColumns(matrix, sizes, members, [prod(sizes[column] for column in of_key) for of_key in members])
+    return KeyColumns(matrix, sizes, members)
