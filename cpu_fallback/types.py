@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from cpu_fallback.fused_rules import Visibility
 from cpu_fallback.row_numbers import FoldPattern
 
 Array = NDArray[Any]
@@ -166,24 +167,27 @@ class KeyColumns(NamedTuple):
     members: Sequence[tuple[int, ...]]
 
 
-class FoldedClasses(NamedTuple):
-    """Class and fold of each row, and who sees which fold.
+class FoldedRows(NamedTuple):
+    """Rows and the fold of each, how they are summed, and who sees which fold.
 
     Parameters
     ----------
-    classes : int32 array (rows,)
+    rows : Rows
+        Their codes do not matter.
     n_classes : int
+    layout : Layout
     folds : FoldPattern or int32 array or None
-    visibility : int64 array (views, folds)
-        1 where rows of a fold, or of a view, see rows of another one.
+    visibility : int64 array (views, folds), or LESS_ONE_ROW
+        1 where rows of a fold, or of a view, see rows of another one; or each row sees all others, in one fold.
     new_rows : int64 array (folds,)
         1 for the folds that new rows see.
     """
 
-    classes: Array
+    rows: Rows
     n_classes: int
+    layout: Layout
     folds: Folds
-    visibility: Array
+    visibility: Visibility
     new_rows: Array
 
 
@@ -202,14 +206,14 @@ class KeyEncodings(NamedTuple):
 
 
 class KeyCounts(NamedTuple):
-    """Categories of a key, and how many rows of each class new rows see.
+    """Categories of a key, and the sums of the rows that new rows see.
 
     Parameters
     ----------
     cells : uint32 array (categories,)
         Cells that any row has, sorted.
-    counts : int32 array (categories + 2, classes)
-        The last two lines are of unknown and of missing values.
+    counts : int32 or int64 array (categories + 2, classes, layout.width)
+        The last two lines are of unknown and of missing values.  Counts take 32 bits.
     """
 
     cells: Array

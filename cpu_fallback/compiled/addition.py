@@ -78,14 +78,19 @@ def add_whole(
     for index in range(n_factors):
         bits, kind = factor_of(numbers, index, start, stop)
         times_whole(bits, kind, value)
-    for i in range(len(slots)):
-        accumulators[np.uint64(slots[i] + first)] += value[i]
+    for line in range(0, len(slots), stop - start):
+        own = slots[line : line + stop - start]
+        for i in range(len(own)):
+            accumulators[np.uint64(own[i] + first)] += value[i]
 
 
 @for_any_number
 @stage
 def add_rows(rows: RowParts, start: int, stop: int, flip: int, room: Room, slots: Array, accumulators: Array) -> None:
-    """Add what each row in [start, stop) weighs to the cell that begins at its slot; with `flip` -1, take it away."""
+    """Add what each row in [start, stop) weighs to the cell that begins at its slot; with `flip` -1, take it away.
+
+    There may be several slots for each row, those of all rows one after the other: its digits are made once.
+    """
     first, numbers, measures = 0, rows.numbers, rows.measures
     for power in range(3):
         if not measures[power, 0]:
@@ -96,5 +101,7 @@ def add_rows(rows: RowParts, start: int, stop: int, flip: int, room: Room, slots
             add_whole(numbers, n_factors, start, stop, flip, room.exponent[: stop - start], slots, first, accumulators)
         elif n_factors:
             n_digits = cut(numbers, n_factors, start, stop, flip, low, width, room)
-            add_digits(room.digit, n_digits, room.lowest, slots, first, accumulators)
+            for line in range(0, len(slots), stop - start):
+                own = slots[line : line + stop - start]
+                add_digits(room.digit, n_digits, room.lowest, own, first, accumulators)
         first += width

@@ -532,13 +532,45 @@ def around_of(population: PopulationMoments, shrinkage: Shrinkage) -> Around:
     return Around(mean, fraction, exponent, high, lower, prior)
 
 
-def encode_whole(accumulators: Array, n_classes: int, first: int, views: Views, blend: Blend, *rest: Any) -> bool:
+class Formula(NamedTuple):
+    """What turns sums by category and fold into encodings; `whole` says that a sum is a count of a class."""
+
+    shape: Shape
+    first: int
+    whole: bool
+    views: Views
+    blend: Blend
+    around: Around
+
+
+def formula_of(layout: "Layout", n_classes: int, views: Views, blend: Blend, population: PopulationMoments) -> Formula:
+    """Describe to the kernels what turns sums into encodings."""
+    shape, first = moments.shape_of(layout, n_classes), n_classes - population.prior.shape[1]
+    whole = layout.count.whole and shape.by_class
+    return Formula(shape, first, whole, views, blend, around_of(population, blend.shrinkage))
+
+
+def encode_sums(sums: Array, formula: Formula, start: int, stop: int, values: Array, unseen: Array) -> None:
+    """Write the encodings (categories, views, outputs) of the categories [start, stop), and who sees no row of them."""
+    shape, first, whole, views, blend, around = formula
+    n_categories, n_views, n_outputs = values.shape
+    by_category, by_line = values.reshape(n_categories, n_views * n_outputs), values.reshape(-1, n_outputs)
+    given, flags = (views, blend, around, start, stop), unseen.reshape(-1)
+    if whole and encode_whole(sums, shape.n_classes, first, *given, by_category, unseen):
+        return
+    if views.kind == OTHERS and views.n_views <= BLOCK:
+        blend_others(sums, shape, first, views.n_views, blend, around, start, stop, by_line, flags)
+    else:
+        blend_digits(sums, shape, first, *given, by_line, flags)
+
+
+def encode_whole(sums: Array, n_classes: int, first: int, views: Views, blend: Blend, *rest: Any) -> bool:
     """Write encodings from whole counts; False, with nothing promised, if a count is not below 2**31."""
     if blend.shrinkage.kind == M_ESTIMATE:
-        return bool(estimate_counts(accumulators, n_classes, first, views, blend, *rest))
+        return bool(estimate_counts(sums, n_classes, first, views, blend, *rest))
     if n_classes == 2 and first == 1 and views.kind != CHOSEN:
-        return bool(blend_binary(accumulators, views, blend, *rest))
-    return bool(blend_counts(accumulators, n_classes, first, views, blend, *rest))
+        return bool(blend_binary(sums, views, blend, *rest))
+    return bool(blend_counts(sums, n_classes, first, views, blend, *rest))
 
 
 def encode_categories(
@@ -552,27 +584,15 @@ def encode_categories(
 ) -> tuple[Array, Array, int]:
     """Encodings of every category and view, and where it is unseen; see `gpu_encode.seam.ops.FusedOps`."""
     n_lines, n_folds, n_classes = accumulators.shape[:3]
-    views, shape, blend = views_of(visibility, n_folds, n_classes), moments.shape_of(layout, n_classes), rule.blend
+    views = views_of(visibility, n_folds, n_classes)
     values = empty((n_lines, *population.prior.shape), np.float64)
-    first_output = n_classes - values.shape[2]
-    unseen, around = empty(values.shape[:2], np.bool_), around_of(population, blend.shrinkage)
+    unseen, formula = empty(values.shape[:2], np.bool_), formula_of(layout, n_classes, views, rule.blend, population)
     flat = freeze(accumulators, np.int64).reshape(-1)
     parts = threads.shares(n_lines, smallest=max(SMALLEST_SHARE // views.n_views, 1))
-    by_category, by_line = values.reshape(n_lines, -1), values.reshape(-1, values.shape[2])
-    whole = layout.count.whole and shape.by_class
-
-    def work(share: int) -> None:
-        given = views, blend, around, *parts[share]
-        done = whole and encode_whole(flat, shape.n_classes, first_output, *given, by_category, unseen)
-        if not done and views.kind == OTHERS and views.n_views <= BLOCK:
-            rest = shape, first_output, views.n_views, blend, around, *parts[share]
-            blend_others(flat, *rest, by_line, unseen.reshape(-1))
-        elif not done:
-            blend_digits(flat, shape, first_output, *given, by_line, unseen.reshape(-1))
-
-    threads.run(work, len(parts))
+    threads.run(lambda share: encode_sums(flat, formula, *parts[share], values, unseen), len(parts))
     apply_policies(population.prior, rule, values, unseen)
     if views.kind == LESS_ONE:
+        by_line = values.reshape(-1, values.shape[2])
         clear_without_rows(flat, 0, len(by_line), by_line)
     return values, unseen, 0
 

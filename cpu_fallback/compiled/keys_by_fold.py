@@ -1,39 +1,35 @@
-"""Training encodings of many keys by fold, key after key: each thread counts, encodes and looks up keys of its own.
+"""Training encodings of many keys by fold: each thread sums, encodes and looks up a group of keys at a time.
 
 The cell of a row is the mixed-radix number of its codes in the key's columns, so that no row is sorted or hashed.
-Cells that no row has are left out once the rows are counted.
+The cells of a group are those of its keys, key after key.  Cells that no row has are left out once rows are summed.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import accumulate, pairwise
 from math import prod
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from cpu_fallback.compiled.blending import Around, around_of, blend_binary, blend_counts, estimate_counts
-from cpu_fallback.compiled.border import Array, counting, freeze, kernel, set_all, stage
+from cpu_fallback.compiled.addition import add_rows
+from cpu_fallback.compiled.blending import Formula, clear_without_rows, encode_sums, formula_of
+from cpu_fallback.compiled.border import BLOCK, Array, RowParts, freeze, kernel, parts_of, set_all, stage
+from cpu_fallback.compiled.digits import scratch
 from cpu_fallback.compiled.folds import fold_numbers
+from cpu_fallback.compiled.sums import take_occupied
 from cpu_fallback.compiled.threads import run, threads
-from cpu_fallback.compiled.views import CHOSEN, Views, views_of
-from cpu_fallback.fused_rules import (
-    AS_CATEGORY,
-    AS_NAN,
-    AS_PRIOR,
-    M_ESTIMATE,
-    Blend,
-    FusedRule,
-    PopulationMoments,
-)
+from cpu_fallback.compiled.views import LESS_ONE, Views, sum_range, views_of, visible_range
+from cpu_fallback.fused_rules import AS_CATEGORY, AS_NAN, AS_PRIOR, FusedRule, PopulationMoments
+from cpu_fallback.memory import empty
 from cpu_fallback.types import KeyCounts, KeyEncodings
 
 if TYPE_CHECKING:
-    from cpu_fallback.types import FoldedClasses, KeyColumns
+    from cpu_fallback.types import FoldedRows, KeyColumns
 
-# Rows whose cells are found, and categories that are encoded, at a time.
-ROWS, CATEGORIES = 1024, 512
-# Lines of categories that there is room for at a time, if one key has no more.
-MOST_LINES = 1 << 20
+# Rows whose cells are found at a time, and keys that the digits of rows are made once for.
+ROWS, TOGETHER = 1024, 8
+# Numbers of the sums of a group, if one key has no more; and of the cells that are encoded at a time.
+GROUP, PIECE = 1 << 18, 1 << 16
 # A row of a key costs as much as so many numbers of its tables.
 ROW_COST = 2
 
@@ -54,44 +50,45 @@ class Keys(NamedTuple):
     first: Array
 
 
-class FoldedRows(NamedTuple):
-    """Rows beside their key: fold * n_classes + class, and fold; and the folds that new rows see (n_folds,)."""
+class RowNumbers(NamedTuple):
+    """Where the sums of each row stand among those of its cell, fold * n_classes + class; and the view of each row."""
 
     within: Array
-    folds: Array
-    n_classes: int
-    new_rows: Array
+    views: Array
 
 
-class Formula(NamedTuple):
-    """What turns counts into encodings; `of_missing` (outputs * views,) are those of missing values, if any differ."""
+class Batch(NamedTuple):
+    """All that the threads read; `parts` are the rows' numbers, None of rows that are counted alone.
 
-    first: int
-    views: Views
-    blend: Blend
-    around: Around
-    of_missing: Array
-
-
-class Block(NamedTuple):
-    """Room for some categories: their cells, counts (categories, folds, classes), encodings, and who sees no row."""
-
-    cells: Array
-    counts: Array
-    values: Array
-    unseen: Array
-    rounded: Array
-
-
-class Found(NamedTuple):
-    """Categories of keys, key after key: their cells, and the rows of each class that new rows see.
-
-    Each key has two more lines, of unknown and of missing values; `ends` are the lines where keys end.
+    A cell has `length` sums, of `numbers` int64 each, and encodings of `shape` (views, outputs).  `of_missing` are the
+    encodings of missing values, if these are no category.
     """
 
+    keys: Keys
+    rows: RowNumbers
+    parts: RowParts | None
+    length: int
+    numbers: int
+    shape: tuple[int, int]
+    formula: Formula
+    new_rows: Views
+    of_missing: Array
+    out: Array
+
+
+class Room(NamedTuple):
+    """What a thread writes again for each group: sums and encodings of all cells, which cells rows of any weight have.
+
+    And for each piece of a group: cells that any row has, and their sums, encodings, and who sees no row of them.
+    """
+
+    table: Array
+    encodings: Array
+    held: Array
     cells: Array
-    counts: Array
-    ends: Array
+    sums: Array
+    values: Array
+    unseen: Array
 
 
 @stage
@@ -112,195 +109,219 @@ def number_cells(keys: Keys, key: int, start: int, within: Array, length: int, c
         cells[i] = cells[i] * factor + inner[i]
 
 
-@stage
-def count_rows(keys: Keys, key: int, rows: FoldedRows, length: int, cells: Array, table: Array) -> None:
-    """Count the rows of every cell, fold and class of a key."""
+@kernel
+def count_keys(keys: Keys, rows: RowNumbers, length: int, start: int, stop: int, table: Array) -> None:
+    """Count the rows of every cell, fold and class of the keys [start, stop)."""
     set_all(table, 0)
-    for start in range(0, len(rows.within), ROWS):
-        own = cells[: min(ROWS, len(rows.within) - start)]
-        number_cells(keys, key, start, rows.within, length, own)
-        for i in range(len(own)):
-            table[np.uint64(own[i])] += np.int32(1)
-
-
-@stage
-def take_cells(table: Array, first: int, length: int, block: Block) -> tuple[int, int]:
-    """Copy the counts of cells that rows have, from cell `first` on; gives the cell after them, and how many."""
-    stop, n, place = min(len(table) // length, first + CATEGORIES), np.uint64(0), np.uint64(first * length)
-    for cell in range(first, stop):
-        any_row, to = np.int32(0), n * np.uint64(length)
-        for _ in range(length):
-            any_row |= table[place]
-            block.counts[to] = table[place]
-            place += np.uint64(1)
-            to += np.uint64(1)
-        block.cells[n] = cell
-        n += np.uint64(any_row != 0)
-    return stop, np.int64(n)  # type: ignore[return-value]
-
-
-@stage
-def keep_sums(rows: FoldedRows, block: Block, n: int, found: Found, at: int) -> None:
-    """Write categories from line `at` on, with the rows of each class that new rows see."""
-    n_classes, n_folds, place = rows.n_classes, len(rows.new_rows), np.uint64(0)
-    for i in range(n):
-        counts = found.counts[at + i]
-        for label in range(n_classes):
-            counts[label] = 0
-        for fold in range(n_folds):
-            for label in range(n_classes):
-                counts[label] += rows.new_rows[fold] * block.counts[place]
-                place += np.uint64(1)
-        found.cells[at + i] = block.cells[i]
-
-
-@counting
-def encode_block(formula: Formula, n_classes: int, n: int, block: Block) -> None:
-    """Encode some categories by their counts."""
-    first, views, blend, around, _ = formula
-    if blend.shrinkage.kind == M_ESTIMATE:
-        estimate_counts(block.counts, n_classes, first, views, blend, around, 0, n, block.values, block.unseen)
-    elif n_classes == 2 and first == 1 and views.kind != CHOSEN:
-        blend_binary(block.counts, views, blend, around, 0, n, block.values, block.unseen)
-    else:
-        blend_counts(block.counts, n_classes, first, views, blend, around, 0, n, block.values, block.unseen)
-
-
-@stage
-def round_block(block: Block, n: int) -> int:
-    """Round encodings to the type of the output; gives how many that cannot hold."""
-    values, rounded, lost = block.values.reshape(-1), block.rounded, np.int64(0)
-    for i in range(n * block.values.shape[1]):
-        rounded[i] = values[i]
-        lost += np.int64(np.isinf(rounded[i]) & np.isfinite(values[i]))
-    return lost  # type: ignore[return-value]
-
-
-@stage
-def spread(block: Block, n: int, table: Array) -> None:
-    """Write encodings to the cells of their categories."""
-    width, place = block.values.shape[1], np.uint64(0)
-    for i in range(n):
-        to = np.uint64(block.cells[i] * width)
-        for _ in range(width):
-            table[to] = block.rounded[place]
-            place += np.uint64(1)
-            to += np.uint64(1)
-
-
-@stage
-def look_up(keys: Keys, key: int, folds: Array, shape: tuple[int, int], cells: Array, table: Array, out: Array) -> None:
-    """Write the encodings of all rows, out (outputs, rows), by a table (cells, views, outputs)."""
-    n_views, n_outputs = shape
-    for start in range(0, len(folds), ROWS):
-        own = cells[: min(ROWS, len(folds) - start)]
-        number_cells(keys, key, start, folds, n_views, own)
-        for output in range(n_outputs):
-            lines = out[output, start : start + len(own)]
-            if n_outputs == 1:
-                for i in range(len(own)):
-                    lines[i] = table[np.uint64(own[i])]
-            else:
-                for i in range(len(own)):
-                    lines[i] = table[np.uint64(own[i]) * np.uint64(n_outputs) + np.uint64(output)]
-
-
-@counting
-def room_for(rows: FoldedRows, formula: Formula, table: Array) -> Block:
-    """Give room for a block of categories."""
-    n_views = formula.views.n_views
-    width = n_views * (rows.n_classes - formula.first)
-    counts = np.empty((CATEGORIES + 1) * len(rows.new_rows) * rows.n_classes, np.int64)
-    unseen, rounded = np.empty((CATEGORIES, n_views), np.bool_), np.empty(CATEGORIES * width, table.dtype)
-    return Block(np.empty(CATEGORIES + 1, np.int64), counts, np.empty((CATEGORIES, width)), unseen, rounded)
+    cells, at = np.empty(ROWS, np.uint32), np.int64(0)
+    for key in range(start, stop):
+        counts = table[at : at + keys.n_cells[key] * length]
+        for begin in range(0, len(rows.within), ROWS):
+            own = cells[: min(ROWS, len(rows.within) - begin)]
+            number_cells(keys, key, begin, rows.within, length, own)
+            for i in range(len(own)):
+                counts[np.uint64(own[i])] += np.int32(1)
+        at += len(counts)
 
 
 @kernel
-def encode_range(
+def sum_keys(
     keys: Keys,
-    rows: FoldedRows,
-    formula: Formula,
+    rows: RowNumbers,
+    parts: RowParts,
+    length: int,
+    numbers: int,
     start: int,
     stop: int,
-    tables: tuple[Array, Array],
-    found: Found,
-    out: Array,
-) -> int:
-    """Encode the keys [start, stop), and write what is found of them; gives how many encodings became infinite."""
-    shape, lost, at = (formula.views.n_views, rows.n_classes - formula.first), np.int64(0), np.int64(0)
-    length, width = len(rows.new_rows) * rows.n_classes, shape[0] * shape[1]
-    block, cells = room_for(rows, formula, tables[1]), np.empty(ROWS, np.uint32)
-    for key in range(start, stop):
-        n_cells = keys.n_cells[key]
-        counts, encodings = tables[0][: n_cells * length], tables[1][: n_cells * width]
-        count_rows(keys, key, rows, length, cells, counts)
-        cell, unknown = np.int64(0), at
-        while cell < n_cells:
-            cell, n = take_cells(counts, cell, length, block)
-            keep_sums(rows, block, n, found, at)
-            encode_block(formula, rows.n_classes, n, block)
-            at += n
-            unknown = at
-            if n > 0 and block.cells[n - 1] == keys.missing[key]:
-                unknown = at - 1
-                for k in range(len(formula.of_missing)):
-                    block.values[n - 1, k] = formula.of_missing[k]
-            lost += round_block(block, n)
-            spread(block, n, encodings)
-        # The lines of unknown and missing values; that of missing ones is there already if a row has any.
-        if unknown < at:
-            found.counts[at] = found.counts[unknown]
-        else:
-            set_all(found.counts[at + 1], 0)
-        set_all(found.counts[unknown], 0)
-        at = unknown + 2
-        found.ends[key] = at
-        look_up(keys, key, rows.folds, shape, cells, encodings, out[keys.first[key] : keys.first[key] + shape[1]])
+    table: Array,
+    held: Array,
+) -> None:
+    """Sum the rows of every cell, fold and class of the keys [start, stop); the digits of a row are made once for some.
+
+    Where rows have weights, which may be zero, say which sums are of any row.
+    """
+    set_all(table, 0)
+    set_all(held, 0)
+    n_rows, room, cells, first_sum = len(rows.within), scratch(), np.empty(BLOCK, np.uint32), np.int64(0)
+    slots = np.empty(TOGETHER * BLOCK, np.int64)
+    for first in range(start, stop, TOGETHER):
+        last = min(first + TOGETHER, stop)
+        for begin in range(0, n_rows, BLOCK):
+            n, at = min(BLOCK, n_rows - begin), first_sum
+            for key in range(first, last):
+                number_cells(keys, key, begin, rows.within, length, cells[:n])
+                own = slots[(key - first) * n : (key - first + 1) * n]
+                for i in range(n):
+                    own[i] = (np.int64(cells[i]) + at) * numbers
+                for i in range(n if len(held) else 0):
+                    held[np.uint64(np.int64(cells[i]) + at)] = 1
+                at += keys.n_cells[key] * length
+            add_rows(parts, begin, begin + n, 0, room, slots[: (last - first) * n], table)
+        for key in range(first, last):
+            first_sum += keys.n_cells[key] * length
+
+
+@kernel
+def spread(cells: Array, values: Array, table: Array) -> int:
+    """Round the encodings (cells, width) of some cells to the type of a table, and write them there.
+
+    Gives how many the type cannot hold.
+    """
+    width, lost = values.shape[1], np.int64(0)
+    for i in range(len(cells)):
+        at = cells[i] * np.uint64(width)
+        for k in range(width):
+            table[at] = values[i, k]
+            lost += np.int64(np.isinf(table[at]) & np.isfinite(values[i, k]))
+            at += np.uint64(1)
     return lost  # type: ignore[return-value]
+
+
+@kernel
+def look_up_keys(
+    keys: Keys, rows: RowNumbers, shape: tuple[int, int], start: int, stop: int, table: Array, out: Array
+) -> None:
+    """Write the encodings of all rows by the keys [start, stop), out (outputs, rows), from a table of their cells."""
+    n_views, n_outputs = shape
+    cells, at = np.empty(ROWS, np.uint32), np.int64(0)
+    for key in range(start, stop):
+        encodings = table[at : at + keys.n_cells[key] * n_views * n_outputs]
+        for begin in range(0, len(rows.views), ROWS):
+            own = cells[: min(ROWS, len(rows.views) - begin)]
+            number_cells(keys, key, begin, rows.views, n_views, own)
+            for output in range(n_outputs):
+                line = out[keys.first[key] + output, begin : begin + len(own)]
+                if n_outputs == 1:
+                    for i in range(len(own)):
+                        line[i] = encodings[np.uint64(own[i])]
+                else:
+                    for i in range(len(own)):
+                        line[i] = encodings[np.uint64(own[i]) * np.uint64(n_outputs) + np.uint64(output)]
+        at += len(encodings)
 
 
 def encode_keys_by_fold(
     keys: "KeyColumns",
-    rows: "FoldedClasses",
+    rows: "FoldedRows",
     rule: FusedRule,
     population: PopulationMoments,
     out: KeyEncodings,
     /,
 ) -> tuple[list[KeyCounts], int]:
     """Write the training encodings of many keys; see `gpu_encode.seam.ops.FusedOps`."""
-    n_rows = len(rows.classes)
-    given, of_rows, prior = keys_of(keys, out.first), rows_of(rows), population.prior
-    of_missing = {AS_CATEGORY: np.zeros(0), AS_PRIOR: prior.reshape(-1), AS_NAN: np.full(prior.size, np.nan)}
-    blend, around = rule.blend, around_of(population, rule.blend.shrinkage)
-    views = views_of(rows.visibility, len(rows.new_rows))
-    formula = Formula(rows.n_classes - prior.shape[1], views, blend, around, of_missing[rule.missing])
-    length, width = len(rows.new_rows) * rows.n_classes, prior.size
-    lines = np.minimum(given.n_cells, n_rows) + 2
-    parts = shares_of(given.n_cells * (length + width) + ROW_COST * n_rows)
-    counted: list[list[KeyCounts]] = [[] for _ in parts]
+    batch = batch_of(keys, rows, rule, population, out)
+    n_cells, n_rows = batch.keys.n_cells, len(batch.rows.within)
+    numbers = n_cells * batch.length * batch.numbers
+    parts = shares_of(numbers + n_cells * prod(batch.shape) + ROW_COST * n_rows)
+    found: list[list[KeyCounts]] = [[] for _ in parts]
     lost = [0] * len(parts)
 
     def work(number: int) -> None:
-        start, stop = parts[number]
-        most = int(given.n_cells[start:stop].max())
-        tables = np.empty(most * length, np.int32), np.empty(most * width, out.values.dtype)
-        while start < stop:
-            end = start + max(1, int(np.searchsorted(np.cumsum(lines[start:stop]), MOST_LINES, side="right")))
-            size = int(lines[start:end].sum())
-            room = Found(np.empty(size, np.uint32), np.empty((size, rows.n_classes), np.int32), np.empty(end, np.int64))
-            lost[number] += encode_range(given, of_rows, formula, start, end, tables, room, out.values)
-            counted[number] += keep(room, start)
-            start = end
+        groups = [*groups_of(numbers, *parts[number])]
+        room = room_for(batch, max(int(n_cells[slice(*group)].sum()) for group in groups))
+        for group in groups:
+            of_group, lost_here = encode_group(batch, *group, room)
+            found[number] += of_group
+            lost[number] += lost_here
 
     run(work, len(parts))
-    return [of_key for of_share in counted for of_key in of_share], sum(lost)
+    return [of_key for of_share in found for of_key in of_share], sum(lost)
 
 
-def keep(found: Found, start: int) -> list[KeyCounts]:
-    """Give what was found of each key from `start` on, without the room that was left."""
-    ends = found.ends[start:].tolist()
-    cells, counts = found.cells[: ends[-1]].copy(), found.counts[: ends[-1]].copy()
-    return [KeyCounts(cells[begin : end - 2], counts[begin:end]) for begin, end in pairwise([0, *ends])]
+def encode_group(batch: Batch, start: int, stop: int, room: Room) -> tuple[list[KeyCounts], int]:
+    """Encode the keys [start, stop); gives what is found of them, and how many encodings the type cannot hold."""
+    keys, rows, (n_views, n_outputs) = batch.keys, batch.rows, batch.shape
+    ends, length = np.cumsum(keys.n_cells[start:stop]), batch.length * batch.numbers
+    n_cells, lost, at_once = int(ends[-1]), 0, len(room.values)
+    table, encodings = room.table[: n_cells * length], room.encodings[: n_cells * n_views * n_outputs]
+    held = room.held[: n_cells * batch.length]
+    if batch.parts is None:
+        count_keys(keys, rows, length, start, stop, table)
+    else:
+        sum_keys(keys, rows, batch.parts, batch.length, batch.numbers, start, stop, table, held)
+    found = room_for_lines(batch, start, stop)
+    n_found = 0
+    for begin in range(0, n_cells, at_once):
+        n = take_cells(batch, begin, min(begin + at_once, n_cells), table, held, room)
+        sums, values = freeze(room.sums[: n * length], np.int64), room.values[:n]
+        encode_sums(sums, batch.formula, 0, n, values, room.unseen[:n])
+        if batch.formula.views.kind == LESS_ONE:
+            clear_without_rows(sums, 0, n * n_views, values.reshape(-1, n_outputs))
+        lost += spread(room.cells[:n], values.reshape(n, n_views * n_outputs), encodings)
+        found.cells[n_found : n_found + n] = room.cells[:n]
+        see_new_rows(batch, sums, found.counts[n_found : n_found + n])
+        n_found += n
+    if len(batch.of_missing):
+        encodings.reshape(n_cells, -1)[ends[keys.missing[start:stop] >= 0] - 1] = batch.of_missing
+    look_up_keys(keys, rows, batch.shape, start, stop, encodings, batch.out)
+    return [*split_by_key(found, n_found, ends, keys.missing[start:stop])], lost
+
+
+def take_cells(batch: Batch, begin: int, end: int, table: Array, held: Array, room: Room) -> int:
+    """Copy the sums of the cells [begin, end) that any row has; gives how many there are."""
+    length = batch.length * batch.numbers
+    sums = table[begin * length : end * length]
+    if not len(held):
+        return int(take_occupied(sums, length, np.uint64(begin), room.sums, room.cells))
+    any_row = held[begin * batch.length : end * batch.length].reshape(-1, batch.length).any(axis=1)
+    cells = np.flatnonzero(any_row)
+    room.cells[: len(cells)] = cells + begin
+    room.sums[: len(cells) * length] = sums.reshape(-1, length)[cells].reshape(-1)
+    return len(cells)
+
+
+def room_for_lines(batch: Batch, start: int, stop: int) -> KeyCounts:
+    """Give room for what is found of the keys [start, stop); counts of rows take 32 bits."""
+    most = int(np.minimum(batch.keys.n_cells[start:stop], len(batch.rows.within)).sum())
+    shape = most, batch.length // batch.new_rows.n_folds, batch.numbers
+    return KeyCounts(np.empty(most, np.uint32), np.empty(shape, np.int32 if batch.parts is None else np.int64))
+
+
+def see_new_rows(batch: Batch, sums: Array, seen: Array) -> None:
+    """Write what new rows see of some cells, (cells, classes, numbers of a sum)."""
+    views, (n, n_classes, numbers) = batch.new_rows, seen.shape
+    if views.matrix.all():
+        sum_range(sums, views.n_folds, n_classes * numbers, 0, n, seen.reshape(-1))
+    else:
+        visible_range(sums, n_classes * numbers, views, 0, n, seen.reshape(-1))
+
+
+def split_by_key(found: KeyCounts, n_found: int, ends: Array, missing: Array) -> Iterator[KeyCounts]:
+    """Give what is found of each key of a group, whose cells end at `ends`; `missing` are cells of keys, or -1."""
+    stops = np.searchsorted(found.cells[:n_found], ends).tolist()
+    first_cells, last_cells, begin = [0, *ends.tolist()], missing.tolist(), 0
+    for end, first, last in zip(stops, first_cells, last_cells, strict=False):
+        cells, counts = found.cells[begin:end] - np.uint32(first), found.counts[begin:end]
+        # Missing values are no category, and have the last line.
+        n = len(cells) - (begin < end and int(cells[-1]) == last)
+        lines = np.zeros((n + 2, *counts.shape[1:]), counts.dtype)
+        lines[:n] = counts[:n]
+        if n < len(cells):
+            lines[-1] = counts[n]
+        yield KeyCounts(cells[:n], lines)
+        begin = end
+
+
+def batch_of(
+    keys: "KeyColumns", rows: "FoldedRows", rule: FusedRule, population: PopulationMoments, out: KeyEncodings
+) -> Batch:
+    """Describe a batch to the threads."""
+    prior, n_folds, layout, given = population.prior, len(rows.new_rows), rows.layout, rows.rows
+    views = views_of(rows.visibility, n_folds, rows.n_classes)
+    counted = layout.width == 1 and given.weight is None
+    of_missing = {AS_CATEGORY: np.zeros(0), AS_PRIOR: prior.reshape(-1), AS_NAN: np.full(prior.size, np.nan)}
+    return Batch(
+        keys_of(keys, out.first),
+        row_numbers(rows, views),
+        None if counted else parts_of(given, layout),
+        n_folds * rows.n_classes,
+        layout.width,
+        (views.n_views, prior.shape[1]),
+        formula_of(layout, rows.n_classes, views, rule.blend, population),
+        views_of(rows.new_rows[None], n_folds),
+        of_missing[rule.missing],
+        out.values,
+    )
 
 
 def keys_of(keys: "KeyColumns", first: Sequence[int]) -> Keys:
@@ -322,15 +343,42 @@ def keys_of(keys: "KeyColumns", first: Sequence[int]) -> Keys:
     )
 
 
-def rows_of(rows: "FoldedClasses") -> FoldedRows:
-    """Number the fold and class of each row, and its fold."""
-    n_rows, folds = len(rows.classes), rows.folds
+def row_numbers(rows: "FoldedRows", views: Views) -> RowNumbers:
+    """Number the fold and class of each row, and its view: its fold, or its class where each row is left out."""
+    folds, classes, n_rows = rows.folds, rows.rows.classes, len(rows.rows)
     if folds is None:
         folds = np.zeros(n_rows, np.int32)
     elif not isinstance(folds, np.ndarray):
         folds = fold_numbers(folds, 0, n_rows)
-    within = (folds * rows.n_classes + rows.classes).astype(np.uint16)
-    return FoldedRows(within, folds.astype(np.uint16), rows.n_classes, np.array(rows.new_rows, np.int64))
+    within = folds if classes is None else folds * rows.n_classes + classes
+    within, view = within.astype(np.uint16), classes if views.kind == LESS_ONE else folds
+    return RowNumbers(within, within if view is None else view.astype(np.uint16))
+
+
+def room_for(batch: Batch, n_cells: int) -> Room:
+    """Give room for groups of at most so many cells."""
+    n_views, n_outputs = batch.shape
+    length = batch.length * batch.numbers
+    counted, weighted = batch.parts is None, batch.parts is not None and batch.parts.numbers.weight_kind
+    at_once = min(max(PIECE // length, 1), n_cells)
+    return Room(
+        empty(n_cells * length, np.int32 if counted else np.int64),
+        empty(n_cells * n_views * n_outputs, batch.out.dtype),
+        empty(n_cells * batch.length if weighted else 0, np.uint8),
+        # There is room for one more, which is written before it is known whether any row has it.
+        np.empty(at_once + 1, np.uint64),
+        np.empty((at_once + 1) * length, np.int64),
+        np.empty((at_once, n_views, n_outputs)),
+        np.empty((at_once, n_views), np.bool_),
+    )
+
+
+def groups_of(sizes: Array, start: int, stop: int) -> Iterator[tuple[int, int]]:
+    """Split the keys [start, stop) into groups of at most GROUP numbers, or of one key."""
+    while start < stop:
+        end = start + max(1, int(np.searchsorted(np.cumsum(sizes[start:stop]), GROUP, side="right")))
+        yield start, end
+        start = end
 
 
 def shares_of(costs: Array) -> list[tuple[int, int]]:

@@ -6,12 +6,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from cpu_fallback.types import CARRY_AFTER, MISSING, Array, FoldedClasses, KeyColumns, KeyEncodings
+from cpu_fallback.fused_rules import LESS_ONE_ROW, PopulationMoments
+from cpu_fallback.types import CARRY_AFTER, MISSING, Array, FoldedRows, KeyColumns, KeyEncodings
 from gpu_encode.fitting.inputs import FEWEST_TOGETHER
+from gpu_encode.fitting.leave_one_out import total_of_others
 from gpu_encode.fitting.tasks import EncodingTask, Trained, warn_of_lost
 from gpu_encode.formulas.encoding_rule import SeenSums
-from gpu_encode.schemes.plans import FoldPlan, Plan
-from gpu_encode.seam.ops import host
+from gpu_encode.schemes.plans import FoldPlan, LeaveOneOutPlan, Plan
+from gpu_encode.seam.ops import Ops, host
 from gpu_encode.sums.category_sums import CategorySums, DeferredSums, NarrowCounts
 from gpu_encode.tables.categories.keys import JointCodes, LaterTuples
 
@@ -30,27 +32,37 @@ class BatchKey(NamedTuple):
     first: int
 
 
-def joins_batch(task: EncodingTask, plan: FoldPlan) -> bool:
-    """Say whether a key can be encoded together with others: rows of weight one, a class target, no levels."""
+def joins_batch(task: EncodingTask, plan: Plan) -> bool:
+    """Say whether a key can be encoded together with others: by folds, or classes of rows that are left out one by one.
+
+    Keys with levels and rows in an order are encoded one at a time, and so are left-out rows of other targets, each of
+    which sees sums of its own.
+    """
     key, rule, spec = task.key, task.rule, task.spec
-    if plan.blow_up or plan.blind or plan.ageing is not None:
-        return False
-    if not spec.classification or task.rows.weight is not None or rule.needs.distribution or not task.n_outputs:
+    if isinstance(plan, FoldPlan):
+        joins = not (plan.blow_up or plan.blind or plan.ageing is not None)
+    else:
+        joins = isinstance(plan, LeaveOneOutPlan) and spec.classification and task.rows.weight is None
+    if not joins or rule.needs.distribution or not task.n_outputs or task.ops.fused is None:
         return False
     if key.given or key.entry.rule is not None or key.entry.above or rule.describe_fused() is None:
         return False
-    few_rows = len(task.rows) <= CARRY_AFTER and spec.layout.count.whole and task.sums is None
-    return few_rows and has_few_cells(task, plan.n_folds)
+    return len(task.rows) <= CARRY_AFTER and task.sums is None and has_few_cells(task, n_folds_of(plan))
 
 
 def has_few_cells(task: EncodingTask, n_folds: int) -> bool:
-    """Say whether all cells of a key, its folds and classes may be looked through."""
+    """Say whether the sums of all cells of a key, its folds and classes may be looked through."""
     sizes = [len(vocabulary) + 1 for vocabulary in task.key.vocabularies]
     if len(sizes) > 1 and not isinstance(task.rows.codes, JointCodes):
         return False
     within = n_folds * task.n_classes
     most = min(max(COUNTS_PER_ROW * len(task.rows), FEW_COUNTS), MOST_COUNTS)
-    return within <= MOST_WITHIN and prod(sizes) * within <= most
+    return within <= MOST_WITHIN and prod(sizes) * within * task.spec.layout.width <= most
+
+
+def n_folds_of(plan: Plan) -> int:
+    """Give the number of folds that rows are summed by; rows that are left out one by one have one."""
+    return plan.n_folds if isinstance(plan, FoldPlan) else 1
 
 
 def encode_batches(
@@ -74,12 +86,13 @@ def encode_batches(
     dict
         What training gives, by the numbers of key and target.
     """
-    batches: dict[tuple[int, int, int], tuple[FoldPlan, list[BatchKey]]] = {}
+    batches: dict[tuple[int, int, str], tuple[Plan, list[BatchKey]]] = {}
     column = 0
     for entry, (of_key, plan) in enumerate(zip(tasks, plans, strict=True)):
         for number, task in enumerate(of_key):
-            if isinstance(plan, FoldPlan) and joins_batch(task, plan):
-                alike = batches.setdefault((id(plan), number, id(task.rule)), (plan, []))
+            if joins_batch(task, plan):
+                # Rules that a user gave for each key may be equal; NaN is equal to itself as text alone.
+                alike = batches.setdefault((id(plan), number, repr(task.fused_rule())), (plan, []))
                 alike[1].append(BatchKey(entry, task, column))
             column += widths[entry][number]
     found = {}
@@ -89,7 +102,7 @@ def encode_batches(
     return found
 
 
-def encode_batch(keys: Sequence[BatchKey], plan: FoldPlan, matrix: Array) -> list[Trained]:
+def encode_batch(keys: Sequence[BatchKey], plan: Plan, matrix: Array) -> list[Trained]:
     """Write the training encodings of keys that have plan, target and rule in common, in columns of a matrix.
 
     Gives nothing, and nothing is written, where keys are few or the backend encodes each alone.
@@ -98,22 +111,35 @@ def encode_batch(keys: Sequence[BatchKey], plan: FoldPlan, matrix: Array) -> lis
     ops, rule = host(n_rows * len(keys)), task.fused_rule()
     if len(keys) < FEWEST_TOGETHER or ops.fused is None or rule is None:
         return []
-    one_key = np.zeros(n_rows, np.int32)
-    shape = (1, plan.n_folds, task.n_classes)
-    sums = CategorySums.measure(ops, task.rows.with_codes(one_key), shape, task.spec, plan.folds)
-    everything = SeenSums(sums, plan.visibility, task.rule, ops)
-    total = everything.total()
-    assert task.rows.classes is not None
-    folded = FoldedClasses(task.rows.classes, task.n_classes, plan.folds, plan.visibility, plan.new_rows[0])
+    rows, population, all_see = see_all_rows(task, plan, ops)
     out = KeyEncodings(matrix.T, [key.first for key in keys])
-    counted, lost = ops.fused.encode_keys_by_fold(number_columns(keys), folded, rule, everything.population(total), out)
+    summed, lost = ops.fused.encode_keys_by_fold(number_columns(keys), rows, rule, population, out)
     warn_of_lost(lost, matrix.dtype)
-    found, all_see = [], bool((total.n > 0).all())
-    for key, (cells, counts) in zip(keys, counted, strict=True):
+    found = []
+    for key, (cells, counts) in zip(keys, summed, strict=True):
         if isinstance(key.task.key.tuples, LaterTuples):
             key.task.key.tuples.tell(cells)
         found.append(Trained(DeferredSums.later(NarrowCounts(counts), task.spec, n_rows), None, all_see))
     return found
+
+
+def see_all_rows(task: EncodingTask, plan: Plan, ops: Ops) -> tuple[FoldedRows, PopulationMoments, bool]:
+    """Give the rows by fold, what each view sees of all of them, and whether it is known that every row sees some."""
+    rows, spec, n_folds = task.rows.with_codes(np.zeros(len(task.rows), np.int32)), task.spec, n_folds_of(plan)
+    folds, visibility, new_rows = (
+        (plan.folds, plan.visibility, plan.new_rows[0])
+        if isinstance(plan, FoldPlan)
+        else (None, LESS_ONE_ROW, np.ones(1, np.int64))
+    )
+    sums = CategorySums.measure(ops, rows, (1, n_folds, task.n_classes), spec, folds)
+    if isinstance(plan, FoldPlan):
+        everything = SeenSums(sums, plan.visibility, task.rule, ops)
+        total = everything.total()
+    else:
+        everything, total = SeenSums(sums, None, task.rule, ops), total_of_others(task, sums)
+    folded = FoldedRows(rows, task.n_classes, spec.layout, folds, visibility, new_rows)
+    all_see = bool((total.n > 0).all()) if isinstance(plan, FoldPlan) else len(rows) > 1
+    return folded, everything.population(total), all_see
 
 
 def number_columns(keys: Sequence[BatchKey]) -> KeyColumns:

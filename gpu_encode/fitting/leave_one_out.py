@@ -74,11 +74,16 @@ def table_in_one_pass(task: EncodingTask, statistics: CategorySums, dtype: Any) 
     """Make the table by category and class in one pass of the backend; None if the backend has no such pass."""
     if task.ops.fused is None or task.key.levels or task.rule.describe_fused() is None:
         return None
+    total = total_of_others(task, statistics)
+    return SeenSums(statistics, None, task.rule, task.ops).table_in_one_pass(total, dtype, less_one=True)
+
+
+def total_of_others(task: EncodingTask, statistics: CategorySums) -> Moments:
+    """Round what a row of each class sees of all rows, itself left out."""
     everything, backend = statistics.totals_on_host(task.ops)
     one_each = Rows(np.zeros(task.n_classes, np.int32), np.arange(task.n_classes, dtype=np.int32))
     others = backend.leave_one_out(everything.accumulators[:, 0], one_each, task.spec.layout)
-    total = task.rule.moments(backend, others, task.spec)
-    return SeenSums(statistics, None, task.rule, task.ops).table_in_one_pass(total, dtype, less_one=True)
+    return task.rule.moments(backend, others, task.spec)
 
 
 def table_by_cells(task: EncodingTask, statistics: CategorySums) -> EncodingTable:

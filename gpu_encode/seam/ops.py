@@ -21,7 +21,7 @@ from cpu_fallback.types import (
     MISSING,
     Array,
     Carry,
-    FoldedClasses,
+    FoldedRows,
     Folds,
     KeyColumns,
     KeyCounts,
@@ -177,13 +177,13 @@ class FusedOps(Protocol):
     def encode_keys_by_fold(
         self,
         keys: KeyColumns,
-        rows: FoldedClasses,
+        rows: FoldedRows,
         rule: FusedRule,
         population: PopulationMoments,
         out: KeyEncodings,
         /,
     ) -> tuple[list[KeyCounts], int]:
-        """Write the training encodings of many keys by fold, and count the rows that new rows see of each.
+        """Write the training encodings of many keys by fold, and sum the rows that new rows see of each.
 
         Its definition is `encode_categories` and `gather` for one key after the other.  The number says how many
         encodings the type of `out` cannot hold.

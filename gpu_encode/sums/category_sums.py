@@ -319,16 +319,16 @@ class DeferredSums(CategorySums):
 
 
 class NarrowCounts:
-    """Counts in int32, which are widened, and given up, when somebody asks for sums.
+    """Sums of a key, counts among them in int32, which are widened, and given up, when somebody asks for them.
 
     Parameters
     ----------
-    counts : int32 array (categories + 2, classes)
+    counts : int32 or int64 array (categories + 2, classes, width)
     """
 
-    def __init__(self, counts: NDArray[np.int32]) -> None:
-        self.shape = len(counts), 1, counts.shape[1], 1
-        self._counts: NDArray[np.int32] | None = counts
+    def __init__(self, counts: NDArray[np.integer[Any]]) -> None:
+        self.shape = len(counts), 1, *counts.shape[1:]
+        self._counts: NDArray[np.integer[Any]] | None = counts
 
     def on_device(self) -> None:
         """Give None: these sums are not on a GPU."""
@@ -337,7 +337,7 @@ class NarrowCounts:
     def on_host(self) -> Integers:
         """The sums."""
         assert self._counts is not None
-        wide = self._counts.astype(np.int64).reshape(self.shape)
+        wide = self._counts.astype(np.int64, copy=False).reshape(self.shape)
         self._counts = None
         return wide
 

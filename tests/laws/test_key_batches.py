@@ -36,6 +36,30 @@ pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")
 SMOOTHINGS = [None, 2.5, "auto", Sigmoid(), EmpiricalBayes("between"), JamesStein()]
 FOLDS = [None, 3, KFold(4, stratify=True), TimeFolds(3, time="time"), Holdout(0.4, random_state=2)]
 SCHEMES = [*FOLDS, KFold(3, blow_up=True), LeaveOneOut()]
+# Of these TargetEncoder makes classes, or reals, by itself or where it is told so.
+TARGETS = {
+    "binary": lambda random, n: np.arange(n) % 2,
+    "multiclass": lambda random, n: np.arange(n) % 4,
+    "continuous": lambda random, n: random.normal(size=n),
+    "whole numbers": lambda random, n: random.integers(-9, 9, n),
+    "large numbers": lambda random, n: random.integers(-(2**62), 2**62, n),
+    "any magnitude": lambda random, n: random.normal(size=n) * 10.0 ** random.integers(-20, 20, n),
+    "the largest": lambda random, n: random.choice([-1.7e308, 1.7e308, 5e-324, 0.0], n),
+    "one value": lambda random, n: np.full(n, 0.1),
+}
+CLASSES = ["binary", "multiclass"]
+# The rows of a category may all weigh nothing.
+WEIGHTS = {
+    "none": lambda random, n: None,
+    "whole": lambda random, n: random.integers(0, 3, n),
+    "real": lambda random, n: np.where(random.random(n) < 0.3, 0.0, random.random(n)),
+}
+
+
+def make_target(kind, n_rows, seed=0):
+    """A target, and what TargetEncoder is told of it."""
+    told = kind if kind in CLASSES else "continuous"
+    return TARGETS[kind](np.random.default_rng(seed), n_rows), {"target_type": told}
 
 
 def make_rows(seed, n_rows, missing, n_classes):
@@ -68,40 +92,48 @@ def sizes(monkeypatch):
     return noted
 
 
-def fit(X, y, groups=None, **choices):
+def fit(X, y, groups=None, weight=None, **choices):
     with use_backend("compiled"):
         encoder = TargetEncoder(columns=keys_of(X), **choices)
-        return encoder, encoder.fit_transform(X, y, groups=groups)
+        return encoder, encoder.fit_transform(X, y, groups=groups, sample_weight=weight)
 
 
-def fit_alone(X, y, groups=None, **choices):
+def fit_alone(X, y, groups=None, weight=None, **choices):
     with pytest.MonkeyPatch.context() as patch:
         for module in (inputs, key_batches, fitting):
             patch.setattr(module, "FEWEST_TOGETHER", 10**9)
-        return fit(X, y, groups, **choices)
+        return fit(X, y, groups, weight, **choices)
 
 
-@examples(60)
+def assert_same(found, expected):
+    """The same encoders, and the same bits of what they give."""
+    assert_same_bits(found[1].to_numpy(np.float64), expected[1].to_numpy(np.float64))
+    assert_same_encoder(found[0], expected[0])
+    others, _ = make_rows(1, 50, 0.1, 2)
+    both = [encoder.transform(others).to_numpy(np.float64) for encoder in (found[0], expected[0])]
+    assert_same_bits(*both)
+
+
+@examples(120)
 @given(data=st.data())
 def test_keys_together_equal_keys_alone(data):
-    draw = data.draw
-    X, y = make_rows(draw(st.integers(0, 2**32 - 1)), draw(st.integers(20, 200)), draw(st.sampled_from([0, 0.2])), 2)
-    y = y if draw(st.booleans()) else np.arange(len(y)) % 4
+    draw, seed = data.draw, data.draw(st.integers(0, 2**32 - 1))
+    X, _ = make_rows(seed, draw(st.integers(20, 200)), draw(st.sampled_from([0, 0.2])), 2)
+    y, told = make_target(draw(st.sampled_from(sorted(TARGETS))), len(X), seed)
+    weight = WEIGHTS[draw(st.sampled_from(sorted(WEIGHTS)))](np.random.default_rng(seed), len(X))
+    schemes = SCHEMES if told["target_type"] in CLASSES else [cv for cv in SCHEMES if not getattr(cv, "stratify", 0)]
+    smoothing = draw(st.sampled_from(SMOOTHINGS))
     choices = {
-        "smooth": draw(st.sampled_from(SMOOTHINGS)),
-        "cv": draw(st.sampled_from(SCHEMES)),
+        "smooth": smoothing,
+        "cv": draw(st.sampled_from(schemes)),
         "dtype": draw(st.sampled_from(["float32", "float64"])),
         "handle_missing": draw(st.sampled_from(["category", "prior", "nan"])),
         "handle_unknown": draw(st.sampled_from(["prior", 7.5])),
         "min_count": draw(st.sampled_from([0, 3])),
         "prior": draw(st.sampled_from(["mean", 0.25])),
+        **told,
     }
-    together, encodings = fit(X, y, **choices)
-    alone, expected = fit_alone(X, y, **choices)
-    assert_same_bits(encodings.to_numpy(np.float64), expected.to_numpy(np.float64))
-    assert_same_encoder(together, alone)
-    others, _ = make_rows(1, 50, 0.1, 2)
-    assert_same_bits(together.transform(others).to_numpy(np.float64), alone.transform(others).to_numpy(np.float64))
+    assert_same(fit(X, y, None, weight, **choices), fit_alone(X, y, None, weight, **choices))
 
 
 @pytest.mark.parametrize("cv", FOLDS, ids=str)
@@ -112,24 +144,90 @@ def test_these_keys_are_encoded_together(sizes, cv, smooth):
     assert sizes == [len(keys_of(X))]
 
 
+@pytest.mark.parametrize("weight", WEIGHTS)
+@pytest.mark.parametrize("kind", TARGETS)
+def test_so_are_those_of_these_targets_and_weights(sizes, kind, weight):
+    X, _ = make_rows(0, 300, 0.1, 2)
+    y, told = make_target(kind, len(X))
+    fit(X, y, None, WEIGHTS[weight](np.random.default_rng(0), len(X)), cv=3, **told)
+    # The sums of numbers of any magnitude have hundreds of digits a cell.
+    assert sizes == [len(keys_of(X))]
+
+
+@pytest.mark.parametrize(("kind", "weight"), [("binary", "none"), ("multiclass", "none"), ("binary", "whole")])
+def test_rows_that_are_left_out_are_encoded_together_if_they_are_classes_of_weight_one(sizes, kind, weight):
+    X, _ = make_rows(0, 300, 0.1, 2)
+    y, told = make_target(kind, len(X))
+    choices = {"weight": WEIGHTS[weight](np.random.default_rng(0), len(X)), "cv": LeaveOneOut(), **told}
+    found = fit(X, y, **choices)
+    assert sizes == ([len(keys_of(X))] if weight == "none" else [])
+    assert_same(found, fit_alone(X, y, **choices))
+
+
+def test_rows_of_real_targets_that_are_left_out_are_encoded_key_by_key(sizes):
+    X, _ = make_rows(0, 300, 0.1, 2)
+    y, told = make_target("continuous", len(X))
+    fit(X, y, cv=LeaveOneOut(), **told)
+    assert sizes == []
+
+
+@pytest.mark.parametrize("handle_unknown", ["prior", np.nan])
+def test_keys_whose_rules_are_equal_are_encoded_together(sizes, handle_unknown):
+    X, y = make_rows(0, 300, 0.1, 2)
+    choices = {"smooth": {key: Sigmoid(3.0) for key in keys_of(X)}, "handle_unknown": handle_unknown}
+    found = fit(X, y, **choices)
+    assert sizes == [len(keys_of(X))]
+    assert_same(found, fit_alone(X, y, **choices))
+    del sizes[:]
+    choices["smooth"].update({key: number + 1.0 for number, key in enumerate(keys_of(X)[:5])})
+    found = fit(X, y, **choices)
+    assert sorted(sizes) == [0] * 5 + [len(keys_of(X)) - 5]
+    assert_same(found, fit_alone(X, y, **choices))
+
+
+def test_encodings_beyond_the_type_of_the_output_are_counted(sizes):
+    X, _ = make_rows(0, 300, 0, 2)
+    y, told = make_target("the largest", len(X))
+    with pytest.warns(UserWarning, match="encodings are beyond the range of float32"):
+        found = fit(X, y, dtype="float32", cv=3, **told)
+    assert sizes == [len(keys_of(X))]
+    assert np.isinf(found[1].to_numpy()).any()
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
+def test_targets_that_are_no_numbers_are_refused(value):
+    X, _ = make_rows(0, 300, 0, 2)
+    y, told = make_target("continuous", len(X))
+    y[7] = value
+    messages = []
+    for fit_keys in (fit, fit_alone):
+        with pytest.raises(ValueError, match="y ") as refused:
+            fit_keys(X, y, **told)
+        messages.append(str(refused.value))
+    assert messages[0] == messages[1]
+
+
 def test_each_target_is_a_batch_of_all_keys_that_no_dict_names(sizes):
     X, y = make_rows(0, 300, 0.1, 2)
     keys = keys_of(X)
-    fit(X, np.column_stack([y, 1 - y]), target_type=["binary", "binary"])
-    assert sizes == [len(keys), len(keys)]
+    fit(X, np.column_stack([y, 1 - y, y * 0.5]), target_type=["binary", "binary", "continuous"])
+    assert sizes == [len(keys)] * 3
 
 
 LIMITS = [{"COUNTS_PER_ROW": 0, "FEW_COUNTS": 500}, {"COUNTS_PER_ROW": 2, "FEW_COUNTS": 0}, {"MOST_COUNTS": 500}]
 
 
 @pytest.mark.parametrize("limits", LIMITS, ids=str)
-def test_keys_of_too_many_cells_are_encoded_alone(sizes, monkeypatch, limits):
-    X, y = make_rows(0, 300, 0, 2)
-    expected = fit(X, y)[1].to_numpy()
+@pytest.mark.parametrize("kind", ["binary", "any magnitude"])
+def test_keys_of_too_many_sums_are_encoded_alone(sizes, monkeypatch, kind, limits):
+    X, _ = make_rows(0, 300, 0, 2)
+    y, told = make_target(kind, len(X))
+    expected = fit(X, y, **told)[1].to_numpy()
     for name, value in limits.items():
         monkeypatch.setattr(key_batches, name, value)
-    assert_same_bits(fit(X, y)[1].to_numpy(), expected)
-    assert sizes[0] > sizes[1] > 0
+    assert_same_bits(fit(X, y, **told)[1].to_numpy(), expected)
+    # A cell of numbers of any magnitude has hundreds of digits.
+    assert sizes[0] > sum(sizes[1:]) > 0 if kind == "binary" else sum(sizes[1:]) == 0
 
 
 GROUPS = np.arange(300) % 11
@@ -142,7 +240,7 @@ GROUPS = np.arange(300) % 11
         {"cv": GroupKFold(4)},
         {"cv": sklearn.model_selection.PredefinedSplit(np.arange(300) % 4)},
         {"drop": "first", "target_type": "multiclass"},
-        {"target_type": ["binary", "continuous"]},
+        {"target_type": ["binary", "continuous"], "smooth": 2.0},
     ],
     ids=str,
 )
@@ -152,33 +250,38 @@ def test_other_schemes_and_targets(sizes, choices):
     y = np.column_stack([y, y * 0.5]) if isinstance(choices.get("target_type"), list) else y
     groups = GROUPS if isinstance(choices.get("cv"), GroupKFold) else None
     found = fit(X, y, groups, **choices)
-    assert sizes == [len(keys_of(X))]
+    assert sizes == [len(keys_of(X))] * y.ndim
     expected = fit_alone(X, y, groups, **choices)
     assert_same_bits(found[1].to_numpy(np.float64), expected[1].to_numpy(np.float64))
     assert_same_encoder(found[0], expected[0])
 
 
+@pytest.mark.parametrize("real", [False, True], ids=["classes", "reals"])
 @pytest.mark.parametrize("size", [1, 300, 70_000])
-def test_codes_of_any_width(sizes, size):
+def test_codes_of_any_width(monkeypatch, sizes, size, real):
+    monkeypatch.setattr(key_batches, "COUNTS_PER_ROW", 100)
     random = np.random.default_rng(0)
     X = pd.DataFrame({f"c{i}": random.integers(0, size if i == 0 else 2, 70_100) for i in range(8)})
-    y = random.integers(0, 2, len(X))
+    y = random.integers(0, 2, len(X)) * (0.1 if real else 1)
     with use_backend("compiled"):
         found = TargetEncoder().fit_transform(X, y)
     with use_backend("numpy"):
         assert_same_bits(found.to_numpy(), TargetEncoder().fit_transform(X, y).to_numpy())
-    assert sizes[0] == 8
+    assert sizes == [8]
 
 
-@pytest.mark.parametrize("most_lines", [1, 500, 10**9])
-def test_blocks_of_rows_of_categories_and_of_keys_meet(monkeypatch, sizes, most_lines):
-    X, y = make_rows(0, 5000, 0.1, 3)
-    monkeypatch.setattr(keys_by_fold, "MOST_LINES", most_lines)
-    found = fit(X, y, cv=3)[1]
+@pytest.mark.parametrize("sizes_of_blocks", [(1, 1), (500, 64), (10**6, 10**6)])
+@pytest.mark.parametrize("kind", ["multiclass", "continuous"])
+def test_blocks_of_rows_of_categories_and_of_keys_meet(monkeypatch, sizes, kind, sizes_of_blocks):
+    X, _ = make_rows(0, 5000, 0.1, 2)
+    y, told = make_target(kind, len(X))
+    monkeypatch.setattr(keys_by_fold, "GROUP", sizes_of_blocks[0])
+    monkeypatch.setattr(keys_by_fold, "PIECE", sizes_of_blocks[1])
+    weight = WEIGHTS["real"](np.random.default_rng(0), len(X)) if kind == "continuous" else None
+    found = fit(X, y, None, weight, cv=3, **told)
     assert sizes == [len(keys_of(X))]
-    assert len(X) > 2 * keys_by_fold.ROWS
-    expected = fit_alone(X, y, cv=3)[1]
-    assert_same_bits(found.to_numpy(), expected.to_numpy())
+    assert len(X) > 2 * keys_by_fold.BLOCK
+    assert_same(found, fit_alone(X, y, None, weight, cv=3, **told))
 
 
 def test_keys_share_the_codes_of_their_columns_whatever_the_rows(monkeypatch):
