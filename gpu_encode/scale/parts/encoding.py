@@ -106,7 +106,7 @@ class CodedRows(NamedTuple):
 
 
 def code_rows(tables: EncodingTables, part: Part, given: Inputs) -> CodedRows:
-    """Look up the categories of a part; read its target only if the encoding of a row depends on the row's own target."""
+    """Look up the categories of a part; read its target only if the encoding of a row depends on its own target."""
     encoding_plan, model = tables.encoding_plan, tables.model
     check_columns(model, given.frame)
     if not encoding_plan.by_folds:
@@ -146,7 +146,7 @@ def encode_rows(tables: EncodingTables, coded: CodedRows, first_row: int) -> lis
 def look_up_key(
     tables: EncodingTables, entry: int, coded: CodedRows, plan: FoldPlan, output: OutputColumns
 ) -> Array | None:
-    """Look up rows in the table of one key, by their categories and folds; if indicators need it, say which are unseen."""
+    """Look up rows in the table of one key by categories and folds; if indicators need it, say which are unseen."""
     backend, codes, encodings = coded.rows.ops, coded.codes[entry], tables.encodings[entry]
     assert encodings is not None
     table = EncodingTable(backend.to_device(encodings.values), backend.to_device(encodings.unseen))
@@ -180,7 +180,7 @@ def labels_of(encoding_plan: EncodingPlan, given: Inputs, rows: TrainingRows) ->
 
 
 def align(task: EncodingTask, whole: CategorySums, vocabulary: Vocabulary | None) -> EncodingTask:
-    """Give a part's task the sums of all rows and their layout; its values get indices in the vocabulary of all rows."""
+    """Give a part's task the sums of all rows and their layout; its values get indices among the values of all rows."""
     rows = task.rows
     if task.vocabulary is not None and vocabulary is not None:
         # A row without a value has index -1: the last one, after those of all values.
