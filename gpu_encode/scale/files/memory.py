@@ -283,7 +283,7 @@ class KeyBytes:
 
 
 def bytes_of(distribution: Any) -> int:
-    """Bytes of the counts of values, twice, since they are sorted again whenever counts are added."""
+    """Bytes of the counts of values and of two copies, since counts are sorted whenever they are added."""
     if distribution is None:
         return 0
     return 3 * sum(int(getattr(distribution, name).nbytes) for name in ("values", "category", "value", "counts"))

@@ -236,7 +236,7 @@ class Store:
             self.filesystem.rm_file(probe)
 
     def publish(self, finished: Path) -> None:
-        """Upload a finished file or folder, and move its files to their paths; a later run finishes interrupted moves."""
+        """Upload a finished file or folder, and move its files to their paths; a later run ends interrupted moves."""
         single = finished.is_file()
         folder = finished.parent if single else finished
         paths = [finished] if single else sorted(path for path in finished.rglob("*") if path.is_file())
