@@ -243,10 +243,10 @@ class KeyBytes:
     n_categories : int
     words : float
         Bytes of the distinct values.
-    Bytes of the sums of all targets, and of the target with the largest sums.
-        Bytes of the sums of all targets, and of the target with the most.
-    Bytes of the encodings, and of the memory that is needed while the encodings of one target are computed.
-        Bytes of the encodings, and of working memory while the encodings of one target are made.
+    sums, largest : float
+        Bytes of the sums of all targets, and of the target with the largest sums.
+    tables, work : float
+        Bytes of the encodings, and of the memory that is needed while the encodings of one target are computed.
     """
 
     name: str

@@ -199,8 +199,8 @@ class TrainedKey:
 
     Parameters
     ----------
-    The sums that new rows see, for each target.
-        The sums that new rows see, by target.
+    visible : list of CategorySums
+        The sums that new rows see, for each target.
     encodings : EncodingTable, optional
         Encodings of training rows, by category and fold, if the scheme has folds.
     blind : bool
