@@ -1,4 +1,4 @@
-"""A leak report as HTML: a part of a page for notebooks, and one page that needs no other file."""
+"""A leak report as HTML: as a part of a page for notebooks, or as a page that needs no other file."""
 
 from html import escape
 from typing import TYPE_CHECKING
@@ -9,7 +9,7 @@ from gpu_encode.study.leaks.verdicts import ColumnReport
 if TYPE_CHECKING:
     from gpu_encode.study.leaks.report import LeakReport
 
-# Told apart by people who are colour-blind (Okabe and Ito).
+# Colours that colour-blind people can tell apart (Okabe and Ito).
 OF_TRAINING, OF_NEW = "#d55e00", "#0072b2"
 # Width and height of a drawn interval, in pixels.
 WIDTH, HEIGHT = 160, 26
@@ -86,7 +86,7 @@ def row(column: ColumnReport, leaks: bool) -> str:
 
 
 def draw(training: Interval | None, new: Interval | None) -> str:
-    """Draw both intervals, from 0 to 1, with a line at one half; and say them."""
+    """Draw both intervals on a line from 0 to 1 with a mark at one half, and write them as text."""
     if training is None or new is None:
         return "-"
     marks = [f'<line x1="{WIDTH / 2}" x2="{WIDTH / 2}" y1="0" y2="{HEIGHT}" stroke="currentColor" opacity=".35"/>']
