@@ -43,10 +43,10 @@ def body(report: "LeakReport") -> str:
         "risks",
     )
     scored = (
-        f"Scores are those of trees of {LEAVES} leaves on rows that they were not grown on: "
+        f"Scores are those of trees with {LEAVES} leaves, on rows to which they were not fitted: "
         f"<span style='color:{OF_TRAINING}'>&#9632;</span> on training encodings, "
-        f"<span style='color:{OF_NEW}'>&#9632;</span> on those of new rows; lines are intervals of "
-        f"{1 - report.level:.0%}. 0.5 is chance. The chance that any column is called predictable where none is, is at "
+        f"<span style='color:{OF_NEW}'>&#9632;</span> on encodings of new rows; lines are intervals of "
+        f"{1 - report.level:.0%}. 0.5 is chance. If no column is predictable, the chance that one is called so is at "
         f"most {report.level:g}."
     )
     told = dict.fromkeys((column.verdict, column.words) for column in report.learned)

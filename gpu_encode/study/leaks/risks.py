@@ -53,16 +53,16 @@ def risks_of_key(codes: NDArray[np.int64], targets: RowTargets, frame: Frame, me
     alone = float((sizes[codes] == 1).mean())
     risks = []
     if len(sizes) == 1:
-        risks.append("It has one value: under leave-one-out two encodings, one of each class, remain.")
+        risks.append("It has only one value: leave-one-out then gives just two encodings, one for each class.")
     elif alone == 1:
-        risks.append("All its values are distinct: new rows bring others, and training encodings hold nothing of them.")
+        risks.append("All its values are distinct: new rows have other values, about which training rows say nothing.")
     elif alone >= MANY_ALONE:
-        risks.append(f"{alone:.0%} of the rows have a value that no other row has, as new rows will.")
+        risks.append(f"{alone:.0%} of the rows have a value that no other row has, and so will new rows.")
     if len(members) == 1 and is_time(codes, frame, members[0]):
-        risks.append("It is a time, or rises with the rows: new rows come later, with values that training has not.")
+        risks.append("It is a time, or rises with the rows: new rows come later, with values that no training row has.")
     if shares_targets(codes, sizes, targets):
         risks.append(
-            "Rows of one value share their target: they may be one case several times. Give groups to GroupKFold."
+            "Rows of one value share their target: they may be the same case several times. Give groups to GroupKFold."
         )
     return risks
 

@@ -9,18 +9,19 @@ from gpu_encode.study.leaks.structure import Sight
 
 # For each verdict, what it means and what to do.
 MEANINGS = {
-    "no target": "It does not follow from the target.",
+    "no target": "It does not depend on the target.",
     "own target": "A row's own target is in its training encoding: a leak. Take KFold or Ordered.",
-    "predictable": "A small tree predicts shuffled targets from training encodings, and not from new rows': a leak. "
-    "Of this library's encoders KFold of few folds and Ordered have none.",
-    "prior": "A row's own target moves its training encoding as far as a mean over all rows carries it, no further: "
-    "a small leak, of 1 / rows. Priors of the visible rows alone have none.",
-    "left out": "A row's own target is not in its training encoding, which falls where that target rises, since the "
-    "row alone is left out. It is no leak by the letter, and misleads learners that find it. Take KFold or Ordered.",
-    "shared": "Its own target moves a row's training encoding through what all rows share (folds drawn by label, "
-    "ranks, borders), up or down alike; no tree predicted the target from it.",
-    "not compared": "No tree predicted the target from it. Single targets were not compared: two fits of the same "
-    "rows differ: give a random_state.",
+    "predictable": "A small tree predicts shuffled targets from training encodings, but not from encodings of new "
+    "rows: a leak. Of this library's schemes, KFold with few folds and Ordered have no such leak.",
+    "prior": "A row's own target changes its training encoding only as much as it changes a mean over all rows: a "
+    "small leak, of 1 / rows. A prior from the visible rows alone has no such leak.",
+    "left out": "A row's own target is not in its training encoding, but the encoding falls where that target rises, "
+    "since only this row is left out. Strictly this is no leak, but it misleads models that find it. Take KFold or "
+    "Ordered.",
+    "shared": "A row's own target changes its training encoding through something that all rows share (folds drawn by "
+    "label, ranks, borders), as often up as down; no tree predicted the target from it.",
+    "not compared": "No tree predicted the target from it. Single targets were not compared, since two fits of the "
+    "same rows differ: give a random_state.",
     "no leak": "No leak was found.",
 }
 LEAKS = ("own target", "predictable", "prior")

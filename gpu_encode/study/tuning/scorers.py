@@ -298,7 +298,7 @@ class SumsScorer:
         return shared
 
     def surprise(self, state: State, key: Key) -> float:
-        """Give by how many standard errors the spread of a key is above chance in all rows; the largest over outcomes."""
+        """Give by how many standard errors the spread of a key is above chance: the largest over outcomes."""
         return max(
             chance_of(working, shared) for working, shared in zip(state.responses, self.sums(state, key), strict=True)
         )
