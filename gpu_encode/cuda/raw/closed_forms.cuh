@@ -66,7 +66,7 @@ template <> struct Estimate<double> {
         Pair own = times(weight, v);
         return {times(minus(top, own), share), (fabs(top.high) + fabs(own.high)) * (share.high * 0x1p-80)};
     }
-    // If rounding does not decide, only a tie can, for a mean, whose A is S.
+    // If rounding does not decide, an exact tie may decide; this is possible only for means, whose A is S.
     __device__ bool settle(Pair weight, double v, double &found) const {
         Pair left = minus(top, times(weight, v));
         bool none = left.high == 0 && left.low == 0;

@@ -501,7 +501,7 @@ struct Encoder {
     Word burned;
     unsigned n_lines;
 
-    // S / n, or an m-estimate with a given prior, if only the exact sign tells on which side of a midpoint it is.
+    // S / n, or an m-estimate with a given prior; used if only exact signs show to which side it must be rounded.
     __device__ double settled(const Found &found, const Total &total, double count, double m, double prior) const {
         ExactSum sum = total.exact();
         return nearer(found.value, found.upwards, sum, count, m, prior, 1.0);

@@ -107,7 +107,7 @@ def install(
     fewest_rows: int = FEWEST_ROWS,
     verbose: bool = False,
 ) -> None:
-    """Let this library serve the encoders of category_encoders, and those of scikit-learn that it has, too.
+    """Let this library serve encoders of scikit-learn and of category_encoders.
 
     Parameters
     ----------

@@ -54,13 +54,11 @@ def to_arrow(encoder: Encoder, *, min_count: float = 0, hash_key: bytes | None =
         level first.  There is a row for each category.  The columns, for a key called ``key``:
 
         - the columns of X that the key reads, under their names, in the type of the categories; null is a missing
-        value.
-          Tables of a level above have the columns of the level, or its labels if a rule makes the level.
+          value.  Tables of a level above have the columns of the level, or its labels if a rule makes the level.
         - ``key_level``: 0 for categories, then 1 for the nearest level.
         - ``key_count``: summed weight of the training rows; without weights, their number.
         - ``key_mean``: exact mean of the target, rounded once, if the target has a mean; with several targets or
-        classes,
-          one column for each.
+          classes, one column for each.
         - ``output_encoding``, for each output of the key: what `transform` gives.
         - its indicators, under the names of their outputs.
 

@@ -267,7 +267,7 @@ def refuse_other_names(before: Mapping[str, Array], shuffled: Mapping[str, Array
 
 
 def find_keys(trials: Trials, frame: Frame, outputs: Sequence[str], read: Sequence[str]) -> dict[str, Key]:
-    """Find for each output its column or joint key, and which rows its rows see, as far as this is known."""
+    """Find for each output its column or joint key, and what its training rows see, if this is known."""
     names = [str(name) for name in frame.names or [f"x{position}" for position in range(frame.n_columns)]]
     if isinstance(trials.encoder, Encoder) and has_keys(trials.encoder):
         keys = read_keys(trials.encoder, trials.X, trials.targets.values, frame, dict(trials.vectors))

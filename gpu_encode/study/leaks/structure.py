@@ -27,9 +27,9 @@ class Sight:
     Parameters
     ----------
     kind : str
-        What the row's own target changes, in the words of `Moves.kind`; "unread" if no target is used.
+        How a row's own target changes encodings, in the words of `Moves.kind`; "unread" if no target is used.
     words : str
-        Which rows it sees.
+        The rows that a training row sees, in words.
     by_order : bool
         Whether the order of rows in the table matters.
     """
