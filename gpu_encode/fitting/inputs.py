@@ -581,16 +581,15 @@ def read_categories(
         For values that cannot be categories, or that the policies refuse.
     """
     statistic, ops = parameters.statistic, rows.ops
-    on_gpu = device_of(ops) == "cuda"
     # On a GPU, which keeps the codes unwritten, they may be asked for as well.
-    of_all = sums_alone or (on_gpu and parameters.leaves_one_out)
+    of_all = sums_alone or (device_of(ops) == "cuda" and parameters.leaves_one_out)
     # The values of a distribution are found by the codes of rows; of many classes sums may not fit.
     may = statistic.needs.sums and of_all and not statistic.of_target(0).needs.distribution
     if not (may and together is not None and together[0].target.n_classes <= MANY_CLASSES):
         together = None
     by_type = sums_alone and not statistic.needs.sums and parameters.missing != "error"
     no_sums = None if statistic.needs.sums else CategorySums.of_nothing()
-    later = len(entries) >= FEWEST_TOGETHER and not sums_alone and not on_gpu
+    later = len(entries) >= FEWEST_TOGETHER and not sums_alone and device_of(ops) == "cpu"
     columns, read = map_columns(rows.frame).remember(entries, later), []
     for entry, given, rule in zip(entries, given_categories(parameters.categories, entries), rules, strict=True):
         categories, missing = None, rule.missing
@@ -602,7 +601,7 @@ def read_categories(
             categories = sum_whole_numbers(entry, columns, ops, *together)
         elif by_type and (key := CategoryIndex.by_type(entry, columns)) is not None:
             categories = RowCategories(key, np.zeros(0, np.int32), no_sums)
-        if categories is None and on_gpu:
+        if categories is None and device_of(ops) == "cuda":
             categories = index_whole_numbers(entry, columns, ops, no_sums)
         if categories is None:
             given_as = entry, columns, ops, missing == "category", columns.joined, later and missing != "error"
