@@ -5,6 +5,8 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from cpu_fallback.types import Array, Folds, Layout, Rows
+
 if TYPE_CHECKING:
     from cpu_fallback.exact import Ratio
 
@@ -90,6 +92,30 @@ class FusedRule(NamedTuple):
     by_mean: bool
     prior: float
     missing: int
+
+
+class FoldedRows(NamedTuple):
+    """Rows and the fold of each, how they are summed, and who sees which fold.
+
+    Parameters
+    ----------
+    rows : Rows
+        Their codes do not matter.
+    n_classes : int
+    layout : Layout
+    folds : FoldPattern or int32 array or None
+    visibility : int64 array (views, folds), or LESS_ONE_ROW
+        1 where rows of a fold, or of a view, see rows of another one; or each row sees all others, in one fold.
+    new_rows : int64 array (folds,)
+        1 for the folds that new rows see.
+    """
+
+    rows: Rows
+    n_classes: int
+    layout: Layout
+    folds: Folds
+    visibility: Visibility
+    new_rows: Array
 
 
 class RowEncodings(NamedTuple):

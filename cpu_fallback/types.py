@@ -12,7 +12,6 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from cpu_fallback.fused_rules import Visibility
 from cpu_fallback.row_numbers import FoldPattern
 
 Array = NDArray[Any]
@@ -167,30 +166,6 @@ class KeyColumns(NamedTuple):
     members: Sequence[tuple[int, ...]]
 
 
-class FoldedRows(NamedTuple):
-    """Rows and the fold of each, how they are summed, and who sees which fold.
-
-    Parameters
-    ----------
-    rows : Rows
-        Their codes do not matter.
-    n_classes : int
-    layout : Layout
-    folds : FoldPattern or int32 array or None
-    visibility : int64 array (views, folds), or LESS_ONE_ROW
-        1 where rows of a fold, or of a view, see rows of another one; or each row sees all others, in one fold.
-    new_rows : int64 array (folds,)
-        1 for the folds that new rows see.
-    """
-
-    rows: Rows
-    n_classes: int
-    layout: Layout
-    folds: Folds
-    visibility: Visibility
-    new_rows: Array
-
-
 class KeyEncodings(NamedTuple):
     """Where the encodings of many keys are written.
 
@@ -218,6 +193,34 @@ class KeyCounts(NamedTuple):
 
     cells: Array
     counts: Array
+
+
+class KeyTables(NamedTuple):
+    """What the rows of many keys are looked up in, key after key.
+
+    Parameters
+    ----------
+    cells : uint32 array
+        Cells of the categories of each key.  The last two codes of each column stand for missing and unknown values.
+    values : float array
+        Lines of encodings (categories + 2, views, outputs) of each key, those of unknown and missing values last.
+    first_cell, first_value : int64 array (keys,)
+        Where those of each key begin.
+    n_categories, n_outputs : int64 array (keys,)
+    missing : int64 array (keys,)
+        Line of rows that lack a value in any column of the key; -1 where a missing value is one more value.
+    n_views : int
+        Views of each line; rows are looked up by their fold.
+    """
+
+    cells: Array
+    values: Array
+    first_cell: Array
+    first_value: Array
+    n_categories: Array
+    n_outputs: Array
+    missing: Array
+    n_views: int
 
 
 class SumShape(NamedTuple):

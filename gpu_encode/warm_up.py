@@ -2,7 +2,7 @@
 
 import gc
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from importlib import import_module
@@ -18,7 +18,7 @@ from gpu_encode.encoders.impact import ImpactEncoder
 from gpu_encode.encoders.statistic import StatisticEncoder
 from gpu_encode.encoders.target import TargetEncoder
 from gpu_encode.fitting.columns import interactions
-from gpu_encode.schemes.folds import KFold
+from gpu_encode.schemes.folds import Holdout, KFold
 from gpu_encode.schemes.orders import LeaveOneOut, Ordered
 from gpu_encode.seam.ops import COMPILED, STRINGS, load, use_backend
 
@@ -67,16 +67,18 @@ def calls() -> Iterator[Call]:
     yield from chain.from_iterable(
         import_module(f"gpu_encode.{guest}.warm_up").calls(keys, targets[0]) for guest in GUESTS
     )
-    yield from many_keys(targets[0])
+    yield from many_keys(targets[:2])
     codes = np.zeros((2, 3), np.int32)
     yield partial(load(COMPILED).sum_agreements, codes, codes, np.ones((3, 1), np.int64))
 
 
-def many_keys(y: Any) -> Iterator[Call]:
+def many_keys(targets: Sequence[Any]) -> Iterator[Call]:
     """Give calls that encode many keys together, of columns whose codes take one byte, or four."""
-    tables = [np.column_stack([np.arange(N_ROWS) % (size - number) for number in range(8)]) for size in (100, N_ROWS)]
+    tables = [np.column_stack([np.arange(N_ROWS) % (size - number) for number in range(8)]) for size in (100, 1000)]
+    # New rows see all folds, or some of them.
     encoders = [TargetEncoder(dtype=dtype) for dtype in ("float64", "float32")]
-    yield from (partial(fit_and_encode, encoder, table, y) for encoder, table in product(encoders, tables))
+    yield from (partial(fit_and_encode, *call) for call in product(encoders, tables, targets))
+    yield from (partial(fit_and_encode, *call) for call in product([TargetEncoder(cv=Holdout(0.5))], tables, targets))
 
 
 def fit_and_encode(encoder: Any, table: Any, y: Any = None, weight: Any = None) -> None:

@@ -24,7 +24,8 @@ from cpu_fallback.memory import empty
 from cpu_fallback.types import KeyCounts, KeyEncodings
 
 if TYPE_CHECKING:
-    from cpu_fallback.types import FoldedRows, KeyColumns
+    from cpu_fallback.fused_rules import FoldedRows
+    from cpu_fallback.types import KeyColumns
 
 # Rows whose cells are found at a time, and keys that the digits of rows are made once for.
 ROWS, TOGETHER = 1024, 8
@@ -177,26 +178,32 @@ def spread(cells: Array, values: Array, table: Array) -> int:
     return lost  # type: ignore[return-value]
 
 
-@kernel
-def look_up_keys(
-    keys: Keys, rows: RowNumbers, shape: tuple[int, int], start: int, stop: int, table: Array, out: Array
-) -> None:
-    """Write the encodings of all rows by the keys [start, stop), out (outputs, rows), from a table of their cells."""
+@stage
+def look_up(keys: Keys, key: int, folds: Array, shape: tuple[int, int], cells: Array, table: Array, out: Array) -> None:
+    """Write the encodings of all rows, out (outputs, rows), by a table (cells, views, outputs)."""
     n_views, n_outputs = shape
+    for start in range(0, len(folds), ROWS):
+        own = cells[: min(ROWS, len(folds) - start)]
+        number_cells(keys, key, start, folds, n_views, own)
+        for output in range(n_outputs):
+            lines = out[output, start : start + len(own)]
+            if n_outputs == 1:
+                for i in range(len(own)):
+                    lines[i] = table[np.uint64(own[i])]
+            else:
+                for i in range(len(own)):
+                    lines[i] = table[np.uint64(own[i]) * np.uint64(n_outputs) + np.uint64(output)]
+
+
+@kernel
+def look_up_group(
+    keys: Keys, views: Array, shape: tuple[int, int], start: int, stop: int, table: Array, out: Array
+) -> None:
+    """Write the encodings of all rows by the keys [start, stop), from a table of the cells of all of them."""
     cells, at = np.empty(ROWS, np.uint32), np.int64(0)
     for key in range(start, stop):
-        encodings = table[at : at + keys.n_cells[key] * n_views * n_outputs]
-        for begin in range(0, len(rows.views), ROWS):
-            own = cells[: min(ROWS, len(rows.views) - begin)]
-            number_cells(keys, key, begin, rows.views, n_views, own)
-            for output in range(n_outputs):
-                line = out[keys.first[key] + output, begin : begin + len(own)]
-                if n_outputs == 1:
-                    for i in range(len(own)):
-                        line[i] = encodings[np.uint64(own[i])]
-                else:
-                    for i in range(len(own)):
-                        line[i] = encodings[np.uint64(own[i]) * np.uint64(n_outputs) + np.uint64(output)]
+        encodings = table[at : at + keys.n_cells[key] * shape[0] * shape[1]]
+        look_up(keys, key, views, shape, cells, encodings, out[keys.first[key] : keys.first[key] + shape[1]])
         at += len(encodings)
 
 
@@ -253,7 +260,7 @@ def encode_group(batch: Batch, start: int, stop: int, room: Room) -> tuple[list[
         n_found += n
     if len(batch.of_missing):
         encodings.reshape(n_cells, -1)[ends[keys.missing[start:stop] >= 0] - 1] = batch.of_missing
-    look_up_keys(keys, rows, batch.shape, start, stop, encodings, batch.out)
+    look_up_group(keys, rows.views, batch.shape, start, stop, encodings, batch.out)
     return [*split_by_key(found, n_found, ends, keys.missing[start:stop])], lost
 
 

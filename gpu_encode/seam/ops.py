@@ -13,7 +13,7 @@ from typing import Any, Protocol, cast
 import numpy as np
 
 from cpu_fallback.exact import MomentArrays, Ratio
-from cpu_fallback.fused_rules import FusedRule, PopulationMoments, RowEncodings, Visibility, Written
+from cpu_fallback.fused_rules import FoldedRows, FusedRule, PopulationMoments, RowEncodings, Visibility, Written
 from cpu_fallback.memory import Order
 from cpu_fallback.row_numbers import FoldPattern, Permutation, TimeOrder
 from cpu_fallback.row_numbers import Order as RowOrders
@@ -21,11 +21,11 @@ from cpu_fallback.types import (
     MISSING,
     Array,
     Carry,
-    FoldedRows,
     Folds,
     KeyColumns,
     KeyCounts,
     KeyEncodings,
+    KeyTables,
     Layout,
     Rows,
     SumsByNumber,
@@ -187,6 +187,13 @@ class FusedOps(Protocol):
 
         Its definition is `encode_categories` and `gather` for one key after the other.  The number says how many
         encodings the type of `out` cannot hold.
+        """
+
+    def look_up_keys(self, keys: KeyColumns, tables: KeyTables, folds: Folds, step: int, out: KeyEncodings, /) -> Array:
+        """Write the encodings of rows by many keys, and count the rows whose category is not among a key's.
+
+        Rows 0, step, 2 * step and so on are counted.  Its definition is `CategoryIndex.lookup` and `gather` for one key
+        after the other.
         """
 
     def number_in_order(self, values: Array, /) -> tuple[Array, Array]:

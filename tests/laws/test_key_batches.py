@@ -27,6 +27,7 @@ from gpu_encode import (
 from gpu_encode.fitting import columns, inputs, key_batches
 from gpu_encode.fitting import fit as fitting
 from gpu_encode.seam.ops import use_backend
+from gpu_encode.tables.frames import Frame
 from tests.bits import assert_same_bits, assert_same_encoder
 from tests.strategies import examples
 
@@ -214,7 +215,7 @@ def test_each_target_is_a_batch_of_all_keys_that_no_dict_names(sizes):
     assert sizes == [len(keys)] * 3
 
 
-LIMITS = [{"COUNTS_PER_ROW": 0, "FEW_COUNTS": 500}, {"COUNTS_PER_ROW": 2, "FEW_COUNTS": 0}, {"MOST_COUNTS": 500}]
+LIMITS = [{"NUMBERS_PER_ROW": 0, "FEW_NUMBERS": 500}, {"NUMBERS_PER_ROW": 2, "FEW_NUMBERS": 0}, {"MOST_NUMBERS": 500}]
 
 
 @pytest.mark.parametrize("limits", LIMITS, ids=str)
@@ -259,7 +260,7 @@ def test_other_schemes_and_targets(sizes, choices):
 @pytest.mark.parametrize("real", [False, True], ids=["classes", "reals"])
 @pytest.mark.parametrize("size", [1, 300, 70_000])
 def test_codes_of_any_width(monkeypatch, sizes, size, real):
-    monkeypatch.setattr(key_batches, "COUNTS_PER_ROW", 100)
+    monkeypatch.setattr(key_batches, "NUMBERS_PER_ROW", 100)
     random = np.random.default_rng(0)
     X = pd.DataFrame({f"c{i}": random.integers(0, size if i == 0 else 2, 70_100) for i in range(8)})
     y = random.integers(0, 2, len(X)) * (0.1 if real else 1)
@@ -287,18 +288,15 @@ def test_blocks_of_rows_of_categories_and_of_keys_meet(monkeypatch, sizes, kind,
 def test_keys_share_the_codes_of_their_columns_whatever_the_rows(monkeypatch):
     X, y = make_rows(3, 400, 0.1, 2)
     monkeypatch.setattr(columns, "FEW_ROWS", 1)
-    held = set()
-    number_columns = key_batches.number_columns
+    numbered, keys = [], Frame.keys
 
-    def note(keys):
-        for key in keys:
-            codes = key.task.rows.codes
-            held.update(id(column) for column in getattr(codes, "columns", [codes]))
-        return number_columns(keys)
+    def note(frame, position, ops):
+        numbered.append(position)
+        return keys(frame, position, ops)
 
-    monkeypatch.setattr(key_batches, "number_columns", note)
+    monkeypatch.setattr(Frame, "keys", note)
     fit(X, y)
-    assert len(held) == len([name for name in X if name != "time"])
+    assert sorted(numbered) == [position for position, name in enumerate(X) if name != "time"]
 
 
 def test_what_is_learned_leaves_the_process_as_the_same_bytes(tmp_path):
