@@ -6,20 +6,24 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from cpu_fallback.types import CARRY_AFTER, MISSING, Array, FoldedClasses, KeyColumns, KeyEncodings
+from cpu_fallback.types import CARRY_AFTER, Array, FoldedClasses, KeyColumns, KeyEncodings
 from gpu_encode.fitting.inputs import FEWEST_TOGETHER
 from gpu_encode.fitting.tasks import EncodingTask, Trained, warn_of_lost
 from gpu_encode.formulas.encoding_rule import SeenSums
 from gpu_encode.schemes.plans import FoldPlan, Plan
-from gpu_encode.seam.ops import host
+from gpu_encode.seam.ops import FusedOps, device_of, host
 from gpu_encode.sums.category_sums import CategorySums, DeferredSums, NarrowCounts
 from gpu_encode.tables.categories.keys import JointCodes, LaterTuples
 
 # Counts of a key (cells, folds, classes) for each row, and of few rows: to look through more of them takes longer than
 # to number the rows.  A thread holds the counts of one key, at most 32 MB, and its encodings, at most 64.
 COUNTS_PER_ROW, FEW_COUNTS, MOST_COUNTS = 8, 1 << 19, 1 << 23
+# On a GPU a key that is not encoded with others is sorted or hashed, in many passes; and cells are of 32 bits.
+COUNTS_PER_DEVICE_ROW, MOST_DEVICE_COUNTS = 12, 1 << 31
 # A row's fold and class are one number of 16 bits.
 MOST_WITHIN = 1 << 16
+# Columns of a key that a GPU has room for, beside that of folds.
+MOST_COLUMNS = 15
 
 
 class BatchKey(NamedTuple):
@@ -49,8 +53,11 @@ def has_few_cells(task: EncodingTask, n_folds: int) -> bool:
     if len(sizes) > 1 and not isinstance(task.rows.codes, JointCodes):
         return False
     within = n_folds * task.n_classes
-    most = min(max(COUNTS_PER_ROW * len(task.rows), FEW_COUNTS), MOST_COUNTS)
-    return within <= MOST_WITHIN and prod(sizes) * within <= most
+    a_row, most = COUNTS_PER_ROW, MOST_COUNTS
+    if device_of(task.ops) == "cuda":
+        a_row, most = COUNTS_PER_DEVICE_ROW, MOST_DEVICE_COUNTS
+    most = min(max(a_row * len(task.rows), FEW_COUNTS), most)
+    return within <= MOST_WITHIN and prod(sizes) * within <= most and len(sizes) <= MOST_COLUMNS
 
 
 def encode_batches(
@@ -95,10 +102,11 @@ def encode_batch(keys: Sequence[BatchKey], plan: FoldPlan, matrix: Array) -> lis
     Gives nothing, and nothing is written, where keys are few or the backend encodes each alone.
     """
     task, n_rows = keys[0].task, len(keys[0].task.rows)
-    ops, rule = host(n_rows * len(keys)), task.fused_rule()
+    ops = host(n_rows * len(keys)) if device_of(task.ops) == "cpu" else task.ops
+    rule = task.fused_rule()
     if len(keys) < FEWEST_TOGETHER or ops.fused is None or rule is None:
         return []
-    one_key = np.zeros(n_rows, np.int32)
+    one_key = ops.zeros(n_rows, np.int32)
     shape = (1, plan.n_folds, task.n_classes)
     sums = CategorySums.measure(ops, task.rows.with_codes(one_key), shape, task.spec, plan.folds)
     everything = SeenSums(sums, plan.visibility, task.rule, ops)
@@ -106,18 +114,22 @@ def encode_batch(keys: Sequence[BatchKey], plan: FoldPlan, matrix: Array) -> lis
     assert task.rows.classes is not None
     folded = FoldedClasses(task.rows.classes, task.n_classes, plan.folds, plan.visibility, plan.new_rows[0])
     out = KeyEncodings(matrix.T, [key.first for key in keys])
-    counted, lost = ops.fused.encode_keys_by_fold(number_columns(keys), folded, rule, everything.population(total), out)
+    columns = number_columns(keys, ops.fused)
+    encoded = ops.fused.encode_keys_by_fold(columns, folded, rule, everything.population(total), out)
+    if encoded is None:
+        return []
+    counted, lost = encoded
     warn_of_lost(lost, matrix.dtype)
     found, all_see = [], bool((total.n > 0).all())
-    for key, (cells, counts) in zip(keys, counted, strict=True):
+    for key, of_key in zip(keys, counted, strict=True):
         if isinstance(key.task.key.tuples, LaterTuples):
-            key.task.key.tuples.tell(cells)
-        found.append(Trained(DeferredSums.later(NarrowCounts(counts), task.spec, n_rows), None, all_see))
+            key.task.key.tuples.tell(of_key)
+        found.append(Trained(DeferredSums.later(NarrowCounts(of_key), task.spec, n_rows), None, all_see))
     return found
 
 
-def number_columns(keys: Sequence[BatchKey]) -> KeyColumns:
-    """Give the codes of all columns that the keys read, in the smallest type that holds them; missing is the last."""
+def number_columns(keys: Sequence[BatchKey], fused: FusedOps) -> KeyColumns:
+    """Give the codes of all columns that the keys read, each once."""
     position: dict[Any, int] = {}
     codes: list[Array] = []
     sizes: list[int] = []
@@ -131,11 +143,4 @@ def number_columns(keys: Sequence[BatchKey]) -> KeyColumns:
                 codes.append(column)
                 sizes.append(len(vocabulary) + 1)
         members.append(tuple(position[name] for name in entry.members))
-    matrix = np.empty((len(codes), len(codes[0])), np.uint8 if max(sizes) <= 1 << 8 else np.int32)
-    for line, column, size in zip(matrix, codes, sizes, strict=True):
-        # A missing value is -1.
-        np.copyto(line, column, casting="unsafe")
-        missing = column == MISSING
-        if bool(missing.any()):
-            line[missing] = size - 1
-    return KeyColumns(matrix, sizes, members)
+    return KeyColumns(fused.narrow_codes(codes, sizes), sizes, members)

@@ -54,6 +54,11 @@ FILES = {
     "walk_rows_64": "permutation.cu",
     "walk_blocks": "permutation.cu",
     "shuffle_blocks": "permutation.cu",
+    "narrow_codes": "narrow_codes.cu",
+    "number_rows": "narrow_codes.cu",
+    "count_keys": "count_keys.cu",
+    "encode_keys": "encode_keys.cu",
+    "look_up_keys": "look_up_keys.cu",
 }
 # Types of unsigned words by their bytes, as raw/vectors.cuh calls them; of targets; and of encodings by their bytes.
 TYPES = {1: "unsigned char", 2: "unsigned short", 4: "unsigned", 8: "Word"}
@@ -100,6 +105,11 @@ VARIANTS: dict[str, list[dict[str, str]]] = {
     "ordered.cu": [
         {"ENCODING": encoding, "ESTIMATES": estimates} for encoding, estimates in product(ENCODINGS.values(), "01")
     ],
+    "narrow_codes.cu": [{"NARROW": narrow} for narrow in KEYS[:3]],
+    "encode_keys.cu": [
+        {"ENCODING": encoding, "ESTIMATES": estimates} for encoding, estimates in product(ENCODINGS.values(), "01")
+    ],
+    "look_up_keys.cu": [{"ENTRY": entry} for entry in WORDS],
 }
 
 
