@@ -68,7 +68,7 @@ USES = {
     "number_rows": Use("wide", 50),
     "count_keys": Use("wide", 50, "shared atomics"),
     "encode_keys": Use("wide", 50),
-    "look_up_keys": Use("wide", 50, "gather"),
+    "gather_keys": Use("wide", 50, "gather"),
 }
 # Kernels that no case is known to launch: the suites alone run them on a GPU.
 BY_SUITES = {"count_in_memory", "number_folds", "walk_rows_64", "walk_blocks", "shuffle_blocks"}

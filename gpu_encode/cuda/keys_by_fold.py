@@ -290,5 +290,5 @@ def encode_batch(
     del counts
     last, variant = (codes_at(numbers, 0), by_fold.bytes, by_fold.radix), {"ENTRY": raw.TYPES[itemsize]}
     written = n_outputs, entries.view(f"u{itemsize}"), out.values.reshape(-1).view(f"u{itemsize}")
-    raw.run("look_up_keys", blocks, THREADS, *given, *last, *written, shared=PLAN_BYTES, variant=variant)
+    raw.run("gather_keys", blocks, THREADS, *given, *last, *written, shared=PLAN_BYTES, variant=variant)
     return kept

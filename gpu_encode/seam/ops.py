@@ -27,6 +27,7 @@ from cpu_fallback.types import (
     KeyColumns,
     KeyCounts,
     KeyEncodings,
+    KeyTables,
     Layout,
     Rows,
     SumsByNumber,
@@ -195,6 +196,13 @@ class FusedOps(Protocol):
         """Give codes of columns as `encode_keys_by_fold` reads them, in as few bytes as they need.
 
         `sizes` are the numbers of codes; a missing value, -1, becomes the last of its column's.
+        """
+
+    def look_up_keys(self, keys: KeyColumns, tables: KeyTables, folds: Folds, step: int, out: KeyEncodings, /) -> Array:
+        """Write the encodings of rows by many keys, and count the rows whose category is not among a key's.
+
+        Rows 0, step, 2 * step and so on are counted.  Its definition is `CategoryIndex.lookup` and `gather` for one key
+        after the other.
         """
 
     def number_in_order(self, values: Array, /) -> tuple[Array, Array]:

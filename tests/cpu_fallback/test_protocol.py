@@ -78,6 +78,7 @@ def test_fused_passes_are_those_of_the_protocol(name):
         "conjunction_gains",
         "encodings_by_age",
         "log_odds_moments",
+        "look_up_keys",
         "seen_from",
     )
     packages = ["cpu_fallback/compiled", "gpu_encode/cuda"]

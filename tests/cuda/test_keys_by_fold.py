@@ -100,7 +100,7 @@ def test_launches_do_not_depend_on_the_number_of_keys(name, launched, cv, smooth
     X, y = make_rows(0, 100, 0.1, 2)
     fit(name, X, y, cv=cv, smooth=smooth)
     of_keys = [each for each in launched if each.endswith("_keys")]
-    assert of_keys == ["count_keys", "encode_keys", "look_up_keys"]
+    assert of_keys == ["count_keys", "encode_keys", "gather_keys"]
     assert "gather_rows" not in launched
 
 

@@ -58,7 +58,7 @@ FILES = {
     "number_rows": "narrow_codes.cu",
     "count_keys": "count_keys.cu",
     "encode_keys": "encode_keys.cu",
-    "look_up_keys": "look_up_keys.cu",
+    "gather_keys": "gather_keys.cu",
 }
 # Types of unsigned words by their bytes, as raw/vectors.cuh calls them; of targets; and of encodings by their bytes.
 TYPES = {1: "unsigned char", 2: "unsigned short", 4: "unsigned", 8: "Word"}
@@ -109,7 +109,7 @@ VARIANTS: dict[str, list[dict[str, str]]] = {
     "encode_keys.cu": [
         {"ENCODING": encoding, "ESTIMATES": estimates} for encoding, estimates in product(ENCODINGS.values(), "01")
     ],
-    "look_up_keys.cu": [{"ENTRY": entry} for entry in WORDS],
+    "gather_keys.cu": [{"ENTRY": entry} for entry in WORDS],
 }
 
 

@@ -7,7 +7,7 @@
 extern __shared__ __align__(16) unsigned table[];
 
 extern "C" __global__ void __launch_bounds__(512)
-    look_up_keys(KEYS, Long n_outputs, ARRAY(const ENTRY, entries), ARRAY(ENTRY, out)) {
+    gather_keys(KEYS, Long n_outputs, ARRAY(const ENTRY, entries), ARRAY(ENTRY, out)) {
     Column *columns = reinterpret_cast<Column *>(table);
     Key key = Key::at(plan, Long(blockIdx.x) % n_keys);
     Long begin = Long(blockIdx.x) / n_keys * chunk, end = min(begin + chunk, n_rows);
