@@ -1,4 +1,4 @@
-"""Passes that do at once what takes several: see `gpu_encode.seam.ops.FusedOps`."""
+"""Passes that do the work of several at once: see `gpu_encode.seam.ops.FusedOps`."""
 
 from gpu_encode.cuda.keys_by_fold import encode_keys_by_fold, narrow_codes
 from gpu_encode.cuda.leave_one_out import leave_one_out_encodings

@@ -9,7 +9,7 @@ __device__ __noinline__ double nearer_of_count(double near, bool upwards, double
     return nearer(near, upwards, sum, count, m, total, number);
 }
 
-// m-estimates as `whole_estimate` and `near_estimate` of cpu_fallback/compiled/estimates.py have them.
+// m-estimates, as in `whole_estimate` and `near_estimate` of cpu_fallback/compiled/estimates.py.
 __device__ inline Found estimate(double own, double count, const Rule &rule, const Prior &prior) {
     double whole = (count + rule.first) * prior.number;
     if (whole < rule.below)
@@ -17,7 +17,7 @@ __device__ inline Found estimate(double own, double count, const Rule &rule, con
     return near_estimate(own, count, rule.first, prior.high, prior.rest);
 }
 
-// The same, and where that does not tell, by the exact sign, unless numbers lie near the ends of the range of floats or
+// The same; if that does not decide, by the exact sign, unless numbers are near the ends of the range of floats or
 // cancel.
 __device__ inline Found settled(double own, double count, const Rule &rule, const Prior &prior, double total) {
     Found found = estimate(own, count, rule, prior);
@@ -28,12 +28,12 @@ __device__ inline Found settled(double own, double count, const Rule &rule, cons
     return found;
 }
 
-// The encoding, other than an m-estimate, of a category of which a row sees `count` rows, `own` of the output's class.
+// The encoding, other than an m-estimate, of a category of which a row sees `count` rows, `own` in the output's class.
 __device__ inline double encode(unsigned own, unsigned count, const Rule &rule, const Prior &prior) {
     return smoothed(double(own) / count, count, double(Word(own) * (count - own)), 0, rule, prior);
 }
 
-// The encoding of most rows; says whether it is decided.
+// The encoding of most rows; returns whether it is decided.
 __device__ inline bool quickly(unsigned own, unsigned count, const Rule &rule, const Prior &prior, float &found) {
     if (ESTIMATES)
         return quick_estimate(own, count, rule, prior, found);
