@@ -153,15 +153,15 @@ class KeyColumns(NamedTuple):
 
     Parameters
     ----------
-    codes : uint8 or int32 array (columns, rows)
-        Not negative; a missing value is the last code of its column.
+    codes : object
+        What `narrow_codes` has made of the columns' codes: there a missing value is the last code of its column.
     sizes : list of int
         Codes of each column, the missing one among them.
     members : list of tuple of int
         Columns of each key.
     """
 
-    codes: Array
+    codes: Any
     sizes: Sequence[int]
     members: Sequence[tuple[int, ...]]
 

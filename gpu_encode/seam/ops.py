@@ -21,6 +21,7 @@ from cpu_fallback.types import (
     MISSING,
     Array,
     Carry,
+    Codes,
     FoldedClasses,
     FoldedResponses,
     Folds,
@@ -184,11 +185,18 @@ class FusedOps(Protocol):
         population: PopulationMoments,
         out: KeyEncodings,
         /,
-    ) -> tuple[list[KeyCounts], int]:
+    ) -> tuple[Sequence[KeyCounts], int] | None:
         """Write the training encodings of many keys by fold, and count the rows that new rows see of each.
 
         Its definition is `encode_categories` and `gather` for one key after the other.  The number says how many
-        encodings the type of `out` cannot hold.
+        encodings the type of `out` cannot hold.  Gives None, and the caller writes all, where an estimate is left to
+        its digits.
+        """
+
+    def narrow_codes(self, columns: Sequence[Codes], sizes: Sequence[int], /) -> Any:
+        """Give codes of columns as `encode_keys_by_fold` reads them, in as few bytes as they need.
+
+        `sizes` are the numbers of codes; a missing value, -1, becomes the last of its column's.
         """
 
     def look_up_keys(self, keys: KeyColumns, tables: KeyTables, folds: Folds, step: int, out: KeyEncodings, /) -> Array:
