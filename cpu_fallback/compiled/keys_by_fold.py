@@ -21,11 +21,11 @@ from cpu_fallback.compiled.threads import run, threads
 from cpu_fallback.compiled.views import LESS_ONE, Views, sum_range, views_of, visible_range
 from cpu_fallback.fused_rules import AS_CATEGORY, AS_NAN, AS_PRIOR, FusedRule, PopulationMoments
 from cpu_fallback.memory import empty
-from cpu_fallback.types import KeyCounts, KeyEncodings
+from cpu_fallback.types import MISSING, KeyCounts, KeyEncodings
 
 if TYPE_CHECKING:
     from cpu_fallback.fused_rules import FoldedRows
-    from cpu_fallback.types import KeyColumns
+    from cpu_fallback.types import Codes, KeyColumns
 
 # Rows whose cells are found at a time, and keys that the digits of rows are made once for.
 ROWS, TOGETHER = 1024, 8
@@ -93,9 +93,10 @@ class Room(NamedTuple):
 
 
 @stage
-def number_cells(keys: Keys, key: int, start: int, within: Array, length: int, cells: Array) -> None:
-    """Write cell * length + within of the rows from `start` on."""
-    begin, end, n_rows, stop = keys.ends[key], keys.ends[key + 1], len(within), start + len(cells)
+def join_codes(keys: Keys, key: int, start: int, cells: Array) -> None:
+    """Write the mixed-radix number of the codes of the rows from `start` on, in the key's columns."""
+    begin, end, stop = keys.ends[key], keys.ends[key + 1], start + len(cells)
+    n_rows = len(keys.codes) // len(keys.radix)
     at = keys.members[begin] * n_rows
     first = keys.codes[at + start : at + stop]
     for i in range(len(cells)):
@@ -105,7 +106,13 @@ def number_cells(keys: Keys, key: int, start: int, within: Array, length: int, c
         codes = keys.codes[at + start : at + stop]
         for i in range(len(cells)):
             cells[i] = cells[i] * radix + codes[i]
-    inner, factor = within[start:stop], np.uint32(length)
+
+
+@stage
+def number_cells(keys: Keys, key: int, start: int, within: Array, length: int, cells: Array) -> None:
+    """Write cell * length + within of the rows from `start` on."""
+    join_codes(keys, key, start, cells)
+    inner, factor = within[start : start + len(cells)], np.uint32(length)
     for i in range(len(cells)):
         cells[i] = cells[i] * factor + inner[i]
 
@@ -207,6 +214,17 @@ def look_up_group(
         at += len(encodings)
 
 
+def narrow_codes(columns: "Sequence[Codes]", sizes: Sequence[int], /) -> Array:
+    """Give codes of columns as `encode_keys_by_fold` reads them; see `gpu_encode.seam.ops.FusedOps`."""
+    matrix = np.empty((len(columns), len(columns[0])), np.uint8 if max(sizes) <= 1 << 8 else np.int32)
+    for line, column, size in zip(matrix, columns, sizes, strict=True):
+        np.copyto(line, column, casting="unsafe")
+        missing = column == MISSING
+        if bool(missing.any()):
+            line[missing] = size - 1
+    return matrix
+
+
 def encode_keys_by_fold(
     keys: "KeyColumns",
     rows: "FoldedRows",
@@ -246,20 +264,20 @@ def encode_group(batch: Batch, start: int, stop: int, room: Room) -> tuple[list[
         count_keys(keys, rows, length, start, stop, table)
     else:
         sum_keys(keys, rows, batch.parts, batch.length, batch.numbers, start, stop, table, held)
-    found = room_for_lines(batch, start, stop)
-    n_found = 0
+    found, n_found = room_for_lines(batch, start, stop), 0
+    lacking = ends[keys.missing[start:stop] >= 0] - 1 if len(batch.of_missing) else None
     for begin in range(0, n_cells, at_once):
         n = take_cells(batch, begin, min(begin + at_once, n_cells), table, held, room)
         sums, values = freeze(room.sums[: n * length], np.int64), room.values[:n]
         encode_sums(sums, batch.formula, 0, n, values, room.unseen[:n])
         if batch.formula.views.kind == LESS_ONE:
             clear_without_rows(sums, 0, n * n_views, values.reshape(-1, n_outputs))
+        if lacking is not None:
+            values[np.isin(room.cells[:n], lacking)] = batch.of_missing.reshape(batch.shape)
         lost += spread(room.cells[:n], values.reshape(n, n_views * n_outputs), encodings)
         found.cells[n_found : n_found + n] = room.cells[:n]
         see_new_rows(batch, sums, found.counts[n_found : n_found + n])
         n_found += n
-    if len(batch.of_missing):
-        encodings.reshape(n_cells, -1)[ends[keys.missing[start:stop] >= 0] - 1] = batch.of_missing
     look_up_group(keys, rows.views, batch.shape, start, stop, encodings, batch.out)
     return [*split_by_key(found, n_found, ends, keys.missing[start:stop])], lost
 

@@ -7,22 +7,26 @@ from typing import NamedTuple
 import numpy as np
 
 from cpu_fallback.fused_rules import LESS_ONE_ROW, FoldedRows, PopulationMoments
-from cpu_fallback.types import CARRY_AFTER, MISSING, Array, KeyColumns, KeyEncodings
+from cpu_fallback.types import CARRY_AFTER, Array, KeyColumns, KeyEncodings
 from gpu_encode.fitting.columns import FEWEST_TOGETHER
 from gpu_encode.fitting.inputs import RowCategories
 from gpu_encode.fitting.leave_one_out import total_of_others
 from gpu_encode.fitting.tasks import EncodingTask, Trained, warn_of_lost
 from gpu_encode.formulas.encoding_rule import EncodingRule, SeenSums
 from gpu_encode.schemes.plans import FoldPlan, LeaveOneOutPlan, Plan
-from gpu_encode.seam.ops import Ops, host
+from gpu_encode.seam.ops import FusedOps, Ops, device_of, host
 from gpu_encode.sums.category_sums import CategorySums, DeferredSums, NarrowCounts
 from gpu_encode.tables.categories.keys import JointCodes, LaterTuples
 
 # Numbers in the sums of a key (cells, folds, classes, width) for each row, and of few rows: to look through more takes
 # longer than to number the rows.  A thread holds the sums of one key, at most 64 MB, and its encodings, as much.
 NUMBERS_PER_ROW, FEW_NUMBERS, MOST_NUMBERS = 8, 1 << 19, 1 << 23
+# On a GPU a key that is not encoded with others is sorted or hashed, in many passes; and cells are of 32 bits.
+NUMBERS_PER_DEVICE_ROW, MOST_DEVICE_NUMBERS = 12, 1 << 31
 # A row's fold and class are one number of 16 bits.
 MOST_WITHIN = 1 << 16
+# Columns of a key that a GPU has room for, beside that of folds.
+MOST_COLUMNS = 15
 
 
 class BatchKey(NamedTuple):
@@ -59,12 +63,19 @@ def keys_together(keys: Sequence[BatchKey], task: EncodingTask, plan: Plan) -> l
         return []
     if not task.n_outputs or task.fused_rule() is None or task.ops.fused is None:
         return []
-    most = min(max(NUMBERS_PER_ROW * len(task.rows), FEW_NUMBERS), MOST_NUMBERS) // (within * spec.layout.width)
+    a_row, most = NUMBERS_PER_ROW, MOST_NUMBERS
+    if device_of(task.ops) == "cuda":
+        # A GPU counts rows of classes by fold.
+        if not (isinstance(plan, FoldPlan) and spec.classification and task.rows.weight is None):
+            return []
+        a_row, most = NUMBERS_PER_DEVICE_ROW, MOST_DEVICE_NUMBERS
+        keys = [key for key in keys if len(key.categories.key.entry.members) <= MOST_COLUMNS]
+    most = min(max(a_row * len(task.rows), FEW_NUMBERS), most) // (within * spec.layout.width)
     return [key for key in keys if key.n_cells <= most]
 
 
 def describe(rule: EncodingRule, n_targets: int) -> str:
-    """Give text that equal rules have in common, since users may give one for each key; NaN is equal to itself there."""
+    """Give text that equal rules have in common: users may give one for each key, and NaN is equal to itself there."""
     of_targets = [rule.of_target(number) for number in range(n_targets)]
     return repr([(each.describe_fused(), each.prior, each.missing) for each in of_targets])
 
@@ -129,24 +140,27 @@ def encode_batch(keys: Sequence[BatchKey], task: EncodingTask, plan: Plan, out: 
     Gives nothing, and nothing is written, where keys are few or the backend encodes each alone.
     """
     n_rows, rule = len(task.rows), task.fused_rule()
-    ops = host(n_rows * len(keys))
+    ops = host(n_rows * len(keys)) if device_of(task.ops) == "cpu" else task.ops
     if len(keys) < FEWEST_TOGETHER or ops.fused is None or rule is None:
         return []
     rows, population, all_see = see_all_rows(task, plan, ops)
-    columns = number_columns([key.categories for key in keys])
-    summed, lost = ops.fused.encode_keys_by_fold(columns, rows, rule, population, out)
+    columns = number_columns([key.categories for key in keys], ops.fused)
+    encoded = ops.fused.encode_keys_by_fold(columns, rows, rule, population, out)
+    if encoded is None:
+        return []
+    summed, lost = encoded
     warn_of_lost(lost, out.values.dtype)
     found = []
-    for key, (cells, counts) in zip(keys, summed, strict=True):
+    for key, of_key in zip(keys, summed, strict=True):
         if isinstance(tuples := key.categories.key.tuples, LaterTuples):
-            tuples.tell(cells)
-        found.append(Trained(DeferredSums.later(NarrowCounts(counts), task.spec, n_rows), None, all_see))
+            tuples.tell(of_key)
+        found.append(Trained(DeferredSums.later(NarrowCounts(of_key), task.spec, n_rows), None, all_see))
     return found
 
 
 def see_all_rows(task: EncodingTask, plan: Plan, ops: Ops) -> tuple[FoldedRows, PopulationMoments, bool]:
     """Give the rows by fold, what each view sees of all of them, and whether it is known that every row sees some."""
-    rows, n_classes, spec = task.rows.with_codes(np.zeros(len(task.rows), np.int32)), task.n_classes, task.spec
+    rows, n_classes, spec = task.rows.with_codes(ops.zeros(len(task.rows), np.int32)), task.n_classes, task.spec
     if isinstance(plan, FoldPlan):
         sums = CategorySums.measure(ops, rows, (1, plan.n_folds, n_classes), spec, plan.folds)
         seen = SeenSums(sums, plan.visibility, task.rule, ops)
@@ -158,8 +172,8 @@ def see_all_rows(task: EncodingTask, plan: Plan, ops: Ops) -> tuple[FoldedRows, 
     return FoldedRows(rows, n_classes, spec.layout, None, LESS_ONE_ROW, np.ones(1, np.int64)), population, len(rows) > 1
 
 
-def number_columns(keys: Sequence[RowCategories]) -> KeyColumns:
-    """Give the codes of all columns that the keys read, in the smallest type that holds them; missing is the last."""
+def number_columns(keys: Sequence[RowCategories], fused: FusedOps) -> KeyColumns:
+    """Give the codes of all columns that the keys read, each once."""
     with_column = {name: key for key in keys for name in key.key.entry.members}
     codes, sizes = [], []
     for name, (key, found, _) in with_column.items():
@@ -167,11 +181,4 @@ def number_columns(keys: Sequence[RowCategories]) -> KeyColumns:
         sizes.append(len(key.vocabularies[key.entry.members.index(name)]) + 1)
     position = {name: number for number, name in enumerate(with_column)}
     members = [tuple([position[name] for name in key.key.entry.members]) for key in keys]
-    matrix = np.empty((len(codes), len(codes[0])), np.uint8 if max(sizes) <= 1 << 8 else np.int32)
-    for line, column, size in zip(matrix, codes, sizes, strict=True):
-        # A missing value is -1.
-        np.copyto(line, column, casting="unsafe")
-        missing = column == MISSING
-        if bool(missing.any()):
-            line[missing] = size - 1
-    return KeyColumns(matrix, sizes, members)
+    return KeyColumns(fused.narrow_codes(codes, sizes), sizes, members)

@@ -46,7 +46,7 @@ class Problem:
 
 
 def train(problem: Problem, settings: Settings, random: np.random.Generator) -> tuple[list[Tree], Floats]:
-    """Boost; give the trees, and for each training row the prediction at which its gradients were computed."""
+    """Boost; give the trees, and for each training row the prediction from which its gradients are computed."""
     return (train_exactly if settings.mode == "exact" else train_together)(problem, settings, random)
 
 
@@ -72,7 +72,7 @@ def train_together(problem: Problem, settings: Settings, random: np.random.Gener
 def train_exactly(problem: Problem, settings: Settings, random: np.random.Generator) -> tuple[list[Tree], Floats]:
     """Boost one model for each number of first rows, each with trees of its own; the rows before a row predict it.
 
-    The trees of all models are fitted to the same gradients: that of each row by the model of the rows before it.
+    All trees are fitted to the same gradients: that of a row comes from the model of the rows before it.
     """
     order = problem.orders[0]
     y, features, n = problem.y[order], problem.features[0][order], len(order)

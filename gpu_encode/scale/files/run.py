@@ -322,8 +322,8 @@ def open_destination(rows: Source, destination: Any, options: Options) -> Destin
     """Check the destination of a run; first finish the publication of an earlier run that was killed during it."""
     if options.resume and rows.stream is not None:
         raise ValueError(
-            f"resume=True needs files, which stay as they are, and source is a {rows.stream.name}: its query runs "
-            "anew, and may give other rows. Run without resume, or write the rows to files first."
+            f"resume=True needs files, which stay as they are, but source is a {rows.stream.name}: its query runs "
+            "again, and may give other rows. Run without resume, or write the rows to files first."
         )
     end_publication(destination)
     return choose_destination(rows, destination, options.compression, options.overwrite)
@@ -376,8 +376,8 @@ class Run:
         choices : mapping of str to object
             Choices, other than source and destination, that decide the output.
         plan_work : callable
-            Called if the run starts from the beginning: says how many rows a piece of work has, with "part_rows" for
-            each output file if the source does not decide it.
+            Called if the run starts from the beginning. Gives the sizes of pieces of work; "part_rows" is the number
+            of rows of an output file, unless the files of the source decide it.
         """
         self.seconds["opening"] = time.perf_counter() - self.options.begun
         description = describe_run(self.source, self.destination, choices)

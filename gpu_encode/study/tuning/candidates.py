@@ -89,8 +89,8 @@ def chosen_of(encoder: Any) -> tuple[str, str | None]:
     if known is None:
         names = ", ".join(kind.__name__ for kind in CHOSEN)
         raise TypeError(
-            f"tune takes one of {names}, not fitted or fitted, whose parameters say how far categories are drawn "
-            f"together. Got {type(encoder).__name__} instead."
+            f"tune takes one of {names}, not fitted or fitted, which have a parameter for the shrinkage of categories. "
+            f"Got {type(encoder).__name__} instead."
         )
     if isinstance(encoder.cv, Iterator):
         raise _splits_used_once(encoder.cv)
@@ -149,7 +149,7 @@ def checked_candidates(encoder: SchemeEncoder, values: Any, priors: Any) -> list
 def of_prediction(parameters: Parameters) -> Parameters:
     """Give the parameters with which the target is predicted: an impact is predicted by the mean from which it is made.
 
-    Probabilities are on no other scale, and there is one for each class.
+    Predictions are on the target's own scale, for every class.
     """
     statistics = [one.smoothing if isinstance(one, Impact) else one for one in parameters.every_statistic]
     by_key = dict(zip(parameters.by_key, statistics[1:], strict=True))
@@ -187,8 +187,8 @@ def checked_schemes(
         candidates.append((given, scheme))
     if any(scheme.used_columns() != candidates[0][1].used_columns() for _, scheme in candidates):
         raise ValueError(
-            "The schemes listed read different columns of X, which are then not encoded, so their likelihoods are of "
-            "different columns. List schemes that read the same; or tune for each alone."
+            "The listed schemes read different columns of X, which are then not encoded, so their likelihoods are of "
+            "different columns. List schemes that read the same columns; or tune for each scheme separately."
         )
     return candidates
 
