@@ -127,7 +127,8 @@ def encode_batch(keys: Sequence[BatchKey], task: EncodingTask, plan: FoldPlan, o
     one_key = ops.zeros(n_rows, np.int32)
     shape = (1, plan.n_folds, task.n_classes)
     sums = CategorySums.measure(ops, task.rows.with_codes(one_key), shape, task.spec, plan.folds)
-    everything = SeenSums(sums, plan.visibility, task.rule, ops)
+    sums, backend = sums.few_on_host(ops)
+    everything, of_new_rows = SeenSums(sums, plan.visibility, task.rule, backend), sums.visible(backend, plan.new_rows)
     total = everything.total()
     assert task.rows.classes is not None
     folded = FoldedClasses(task.rows.classes, task.n_classes, plan.folds, plan.visibility, plan.new_rows[0])
@@ -141,7 +142,8 @@ def encode_batch(keys: Sequence[BatchKey], task: EncodingTask, plan: FoldPlan, o
     for key, of_key in zip(keys, counted, strict=True):
         if isinstance(tuples := key.categories.key.tuples, LaterTuples):
             tuples.tell(of_key)
-        found.append(Trained(DeferredSums.later(NarrowCounts(of_key), task.spec, n_rows), None, all_see))
+        later = DeferredSums.later(NarrowCounts(of_key), task.spec, n_rows, everything=of_new_rows)
+        found.append(Trained(later, None, all_see))
     return found
 
 
