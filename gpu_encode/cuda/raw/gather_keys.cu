@@ -1,5 +1,5 @@
-// Encodings of the rows of many keys, looked up by cell and view: each block writes a chunk of rows of one key.  Compiled
-// for a size of entries, and one output or several.
+// Look up the encodings of rows, by cell and view, for many keys: each block writes a chunk of rows of one key.  The
+// kernel is compiled for a size of entries, and for one output or several.
 
 #include "rows.cuh"
 
