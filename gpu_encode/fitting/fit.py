@@ -375,7 +375,7 @@ def encode_rows(context: FitContext, plans: Sequence[Plan]) -> tuple[list[Array]
         sums.append([])
         for number, width in enumerate(widths[entry]):
             out, done = output.next(width), together.get((entry, number))
-            is_first = number == context.rules[entry].statistic.first_target
+            is_first = bool(parameters.indicators) and number == context.rules[entry].statistic.first_target
             if done is None:
                 task = context.task(entry, number).joined()
                 # Of keys that need the same, moments of all rows are those of the first.
@@ -386,7 +386,7 @@ def encode_rows(context: FitContext, plans: Sequence[Plan]) -> tuple[list[Array]
             if not done.all_see:
                 blind.note(plan, context.rules[entry].of_target(number), out)
             sums[-1].append(done.statistics)
-            if is_first and parameters.indicators:
+            if is_first:
                 key, codes = context.categories[entry].key, context.categories[entry].codes
                 as_category = parameters.missing == "category"
                 missing = partial(missing_rows, key, codes, context.columns, ops, as_category)

@@ -124,9 +124,11 @@ def encode_batch(keys: Sequence[BatchKey], task: EncodingTask, plan: FoldPlan, o
     ops = host(n_rows * len(keys)) if device_of(task.ops) == "cpu" else task.ops
     if len(keys) < FEWEST_TOGETHER or ops.fused is None or rule is None:
         return []
-    one_key = ops.zeros(n_rows, np.int32)
     shape = (1, plan.n_folds, task.n_classes)
-    sums = CategorySums.measure(ops, task.rows.with_codes(one_key), shape, task.spec, plan.folds)
+    # The codes of this one category are gone by the time that keys are encoded.
+    one_category = task.rows.with_codes(ops.zeros(n_rows, np.int32))
+    sums = CategorySums.measure(ops, one_category, shape, task.spec, plan.folds)
+    del one_category
     everything = SeenSums(sums, plan.visibility, task.rule, ops)
     total = everything.total()
     assert task.rows.classes is not None

@@ -141,15 +141,19 @@ class Model:
         """
         if tuple(names) in self._names:
             return [*self._names[tuple(names)]]
-        entries = self.selection.names(names)
-        encoded = [
-            f"{entry}{target_part}{suffix}{wide}"
-            for entry, rule in zip(entries, self.rules, strict=True)
-            for number, info in enumerate(self.targets)
-            for target_part in target_parts(self, number, info)
-            for suffix in rule.statistic.of_target(number).suffixes()
-            for wide in columns_per_output(self)
-        ]
+        entries, encoded = self.selection.names(names), []
+        # Keys of one rule have the same endings.
+        endings: dict[int, list[str]] = {}
+        for entry, rule in zip(entries, self.rules, strict=True):
+            if id(rule) not in endings:
+                endings[id(rule)] = [
+                    f"{target_part}{suffix}{wide}"
+                    for number, info in enumerate(self.targets)
+                    for target_part in target_parts(self, number, info)
+                    for suffix in rule.statistic.of_target(number).suffixes()
+                    for wide in columns_per_output(self)
+                ]
+            encoded += [entry + ending for ending in endings[id(rule)]]
         if self.indicators:
             encoded += [f"{entry}_{indicator}" for entry in entries for indicator in self.indicators]
         if not self._names:

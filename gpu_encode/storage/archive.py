@@ -215,6 +215,8 @@ class Reader:
             raise foreign(f"it has no {DOCUMENT}")
         self._used = {DOCUMENT}
         self._texts: dict[str, Any] = {}
+        # What several keys have in common is made once, by its description.
+        self.shared: dict[str, Any] = {}
         self.spend(MEMBER_BYTES * len(self._sizes))
         self.document: dict[str, Any] = self._read_document()
         if not isinstance(self.document, dict) or self.document.get("format") != FORMAT:

@@ -158,27 +158,28 @@ class CategoryIndex:
         With `later` the columns of a joint key are joined when somebody asks for its codes or categories; the frame
         keeps the codes of its columns until then.
         """
-        if len(entry.columns) == 1:
-            codes, vocabulary, complete = frame.keys(entry.members[0], ops)
+        names = entry.columns
+        if len(names) == 1:
+            codes, vocabulary, complete = frame.keys(names[0], ops)
             may_miss = missing_is_category and not complete and len(codes) > 0
             return cls(entry, [vocabulary], None, may_miss and int(codes.min()) < 0), codes
-        factorized = [frame.keys(column, ops) for column in entry.columns]
+        factorized = [frame.keys(column, ops) for column in names]
         vocabularies = [column.vocabulary for column in factorized]
         present = None
         if not (missing_is_category or all(column.complete for column in factorized)):
             present = all_present([column.codes for column in factorized[len(entry.above) :]])
         if present is not None and not bool(present.all()):
             columns = [column.codes[present] for column in factorized]
-            dense, tuples = join_columns(entry.columns, columns, vocabularies, ops, {})
+            dense, tuples = join_columns(names, columns, vocabularies, ops, {})
             codes = ops.empty((frame.n_rows,), np.int32)
             codes[...] = MISSING
             put(codes, np.flatnonzero(present), dense)
         elif later and not entry.above:
-            joint_codes = JointCodes(entry.columns, frame, ops, joined)
+            joint_codes = JointCodes(names, frame, ops, joined)
             return cls(entry, vocabularies, LaterTuples(vocabularies, joint_codes)), joint_codes  # type: ignore[return-value]
         else:
             columns = [column.codes for column in factorized]
-            codes, tuples = join_columns(entry.columns, columns, vocabularies, ops, {} if joined is None else joined)
+            codes, tuples = join_columns(names, columns, vocabularies, ops, {} if joined is None else joined)
         return cls(entry, vocabularies, tuples), codes
 
     @classmethod

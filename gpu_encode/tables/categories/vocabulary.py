@@ -97,7 +97,7 @@ class Vocabulary:
         return cls.in_order(read, column), has_null
 
     def __len__(self) -> int:
-        return len(self.values)
+        return len(self.values.array)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Vocabulary):
