@@ -43,6 +43,7 @@ from gpu_encode.fitting.inputs import (
     read_summed,
 )
 from gpu_encode.fitting.key_batches import encode_batches
+from gpu_encode.fitting.key_counts import sum_keys
 from gpu_encode.fitting.leave_one_out import leave_one_out
 from gpu_encode.fitting.model import Model, TargetInfo
 from gpu_encode.fitting.ordered import ordered, ordered_by_age
@@ -363,7 +364,8 @@ def count_classes(rows: TrainingRows, target: Target) -> Array | None:
 
 def sum_rows(context: FitContext, plans: Sequence[Plan] | None = None) -> list[list[CategorySums]]:
     """Sum the rows that new rows see, by the plan of each key: sums[key][target]; without plans all rows."""
-    plans = [all_rows()] * len(context.tasks) if plans is None else plans
+    if plans is None:
+        return sum_keys(context.unjoined, [all_rows()] * len(context.unjoined))
     return [[sum_for_new_rows(task, plan) for task in tasks] for tasks, plan in zip(context.tasks, plans, strict=True)]
 
 

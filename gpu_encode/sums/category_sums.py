@@ -324,10 +324,12 @@ class NarrowCounts:
     Parameters
     ----------
     counts : int32 array (categories + 2, classes)
+    n_folds : int, default=1
+        Folds by which rows are counted; then there are n_folds * classes counts of each category.
     """
 
-    def __init__(self, counts: NDArray[np.int32]) -> None:
-        self.shape = len(counts), 1, counts.shape[1], 1
+    def __init__(self, counts: NDArray[np.int32], n_folds: int = 1) -> None:
+        self.shape = len(counts), n_folds, counts.shape[1] // n_folds, 1
         self._counts: NDArray[np.int32] | None = counts
 
     def on_device(self) -> None:
