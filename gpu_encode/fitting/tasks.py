@@ -132,8 +132,7 @@ class EncodingTask:
         return [*levels, LevelCodes(self.key.n_categories)]
 
 
-@dataclass(frozen=True)
-class Trained:
+class Trained(NamedTuple):
     """What training gives beside the encodings of the rows.
 
     Parameters
