@@ -357,7 +357,8 @@ def count_classes(rows: TrainingRows, target: Target) -> Array | None:
 def sum_rows(context: FitContext, plans: Sequence[Plan] | None = None) -> list[list[CategorySums]]:
     """Sum the rows that new rows see, by the plan of each key: sums[key][target]; without plans all rows."""
     if plans is None:
-        return sum_keys(context.unjoined, [all_rows()] * len(context.unjoined))
+        every = [all_rows()] * len(context.categories)
+        return sum_keys(context.categories, context.rules, every, context.task, len(context.summed))
     return [[sum_for_new_rows(task, plan) for task in tasks] for tasks, plan in zip(context.tasks, plans, strict=True)]
 
 
