@@ -156,6 +156,8 @@ class TrainingRows:
         A frame of one column.
     targets : list of (str or None, array)
         Name, if there is one, and values of each target, not yet checked; none where y is not read.
+    columns : ColumnMap, optional
+        Columns whose codes were kept for keys that are read later.
     """
 
     inputs: Inputs
@@ -165,6 +167,7 @@ class TrainingRows:
     weight: Array | None
     groups: Frame | Pieces | None
     targets: Sequence[tuple[str | None, Any]] = ()
+    columns: ColumnMap | None = None
 
     @classmethod
     def of(
@@ -590,7 +593,7 @@ def read_categories(
     by_type = sums_alone and not statistic.needs.sums and parameters.missing != "error"
     no_sums = None if statistic.needs.sums else CategorySums.of_nothing()
     later = len(entries) >= FEWEST_TOGETHER and device_of(ops) == "cpu"
-    columns, read = map_columns(rows.frame).remember(entries, later), []
+    columns, read = rows.columns or map_columns(rows.frame).remember(entries, later), []
     for entry, given, rule in zip(entries, given_categories(parameters.categories, entries), rules, strict=True):
         categories, missing = None, rule.missing
         if given is not None:
