@@ -14,7 +14,7 @@ from gpu_encode.fitting.key_batches import (
     count_cells,
     number_columns,
 )
-from gpu_encode.fitting.tasks import EncodingTask, sum_by_fold
+from gpu_encode.fitting.tasks import EncodingTask
 from gpu_encode.formulas.encoding_rule import EncodingRule
 from gpu_encode.schemes.plans import FoldPlan
 from gpu_encode.seam.ops import device_of, host
@@ -22,14 +22,14 @@ from gpu_encode.sums.category_sums import CategorySums, DeferredSums, NarrowCoun
 from gpu_encode.tables.categories.keys import LaterTuples
 
 
-def sum_keys(
+def count_keys(
     found: Sequence[RowCategories],
     rules: Sequence[EncodingRule],
     plans: Sequence[FoldPlan],
     task_of: Callable[[int, int], EncodingTask],
     n_targets: int,
-) -> list[list[CategorySums]]:
-    """Sum rows by category, fold and class, sums[key][target]: of many keys together where they can be counted.
+) -> dict[tuple[int, int], CategorySums]:
+    """Sum rows by category, fold and class, of keys that have plan and rule in common, and leave out other keys.
 
     Parameters
     ----------
@@ -42,24 +42,23 @@ def sum_keys(
     task_of : callable
         Gives the task of a key and a target, by their numbers.
     n_targets : int
+
+    Returns
+    -------
+    dict
+        Sums by the numbers of key and target.
     """
     alike: dict[tuple[int, int], list[BatchKey]] = {}
     for entry, (categories, rule, plan) in enumerate(zip(found, rules, plans, strict=True)):
         if (n_cells := count_cells(categories)) is not None:
             alike.setdefault((id(plan), id(rule)), []).append(BatchKey(entry, categories, n_cells, 0))
-    together: dict[tuple[int, int], CategorySums] = {}
+    sums: dict[tuple[int, int], CategorySums] = {}
     for keys in alike.values():
         for number in range(n_targets if len(keys) >= FEWEST_TOGETHER else 0):
             entry = keys[0].entry
             counted = count_together(keys, task_of(entry, number), plans[entry])
-            together.update({(of_key, number): sums for of_key, sums in counted.items()})
-    return [
-        [
-            together.get((entry, number)) or sum_by_fold(task_of(entry, number).joined(), plan)
-            for number in range(n_targets)
-        ]
-        for entry, plan in enumerate(plans)
-    ]
+            sums.update({(of_key, number): of_rows for of_key, of_rows in counted.items()})
+    return sums
 
 
 def count_together(keys: Sequence[BatchKey], task: EncodingTask, plan: FoldPlan) -> dict[int, CategorySums]:

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from cpu_fallback.types import Array, KeyEncodings
-from gpu_encode.fitting.columns import ColumnMap, map_columns
+from gpu_encode.fitting.columns import FEWEST_TOGETHER, ColumnMap, map_columns
 from gpu_encode.fitting.compatibility import check_columns
 from gpu_encode.fitting.fit import train
 from gpu_encode.fitting.inputs import Inputs, TrainingRows, look_up_known, read_fixed_targets, refuse_unknown_rows
@@ -131,7 +131,9 @@ def encode_rows(tables: EncodingTables, coded: CodedRows, first_row: int) -> lis
     )
     width += sum(table.values.shape[2] for table in tables.encodings if table is not None)
     output = OutputColumns(make_room(backend, coded.rows.n_rows, width, model.dtype, model.targets), model.indicators)
-    together = look_up_together(tables, coded, plans[0], output.matrix) if tables.encoding_plan.by_folds else set()
+    together: set[int] = set()
+    if tables.encoding_plan.by_folds and len(plans) >= FEWEST_TOGETHER:
+        together = look_up_together(tables, coded, plans[0], output.matrix)
     for entry, plan in enumerate(plans):
         table, key, missing = tables.encodings[entry], model.keys[entry], model.rules[entry].missing
         if entry in together and table is not None:

@@ -6,9 +6,8 @@ from dataclasses import dataclass, field
 from cpu_fallback.row_numbers import Order, Permutation, RowOrder
 from cpu_fallback.types import Array
 from gpu_encode.fitting.compatibility import check_mergeable_columns
-from gpu_encode.fitting.fit import FitContext, make_model, prepare
+from gpu_encode.fitting.fit import FitContext, make_model, prepare, sum_folds
 from gpu_encode.fitting.inputs import Decided, TrainingRows
-from gpu_encode.fitting.key_counts import sum_keys
 from gpu_encode.fitting.model import Model
 from gpu_encode.fitting.ordered import checkpoint_ranks, find_segments
 from gpu_encode.scale.parts.part import Part
@@ -159,8 +158,7 @@ def sum_prepared(encoding_plan: EncodingPlan, context: FitContext, first_row: in
     labels = context.targets[0].labels
     plans = encoding_plan.fold_plans(context.selection, context.rows, labels, first_row)
     whole = encoding_plan.plan
-    n_targets = len(context.summed)
-    sums = sum_keys(context.categories, context.rules, plans, context.task, n_targets)
+    n_targets, sums = len(context.summed), sum_folds(context, plans)
     # With folds, sums are never computed for one row less or for only some of the rows.
     by_age = isinstance(whole, OrderedPlan) and whole.new_rows is not None
     by_row = [] if encoding_plan.by_folds else [context.task(0, number) for number in range(n_targets)]
