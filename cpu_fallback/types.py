@@ -153,15 +153,15 @@ class KeyColumns(NamedTuple):
 
     Parameters
     ----------
-    codes : uint8 or int32 array (columns, rows)
-        Not negative; a missing value is the last code of its column.
+    codes : object
+        What `narrow_codes` has made of the columns' codes: there a missing value is the last code of its column.
     sizes : list of int
         Codes of each column, the missing one among them.
     members : list of tuple of int
         Columns of each key.
     """
 
-    codes: Array
+    codes: Any
     sizes: Sequence[int]
     members: Sequence[tuple[int, ...]]
 
@@ -242,6 +242,22 @@ class KeyTables(NamedTuple):
     n_outputs: Array
     missing: Array
     n_views: int
+
+
+class FoldedResponses(NamedTuple):
+    """What rows say of an additive model, and which folds see which.
+
+    Parameters
+    ----------
+    response : int64 array (rows,)
+    information : int64 array (rows,) or None
+        Above 0; None where it is the same for all rows.
+    visibility : int64 array (folds, folds)
+    """
+
+    response: Array
+    information: Array | None
+    visibility: Array
 
 
 class SumShape(NamedTuple):

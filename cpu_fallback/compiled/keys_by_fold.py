@@ -25,10 +25,10 @@ from cpu_fallback.fused_rules import (
     FusedRule,
     PopulationMoments,
 )
-from cpu_fallback.types import KeyCounts, KeyEncodings
+from cpu_fallback.types import MISSING, KeyCounts, KeyEncodings
 
 if TYPE_CHECKING:
-    from cpu_fallback.types import FoldedClasses, KeyColumns
+    from cpu_fallback.types import Codes, FoldedClasses, KeyColumns
 
 # Rows whose cells are found, and categories that are encoded, at a time.
 ROWS, CATEGORIES = 1024, 512
@@ -95,9 +95,10 @@ class Found(NamedTuple):
 
 
 @stage
-def number_cells(keys: Keys, key: int, start: int, within: Array, length: int, cells: Array) -> None:
-    """Write cell * length + within of the rows from `start` on."""
-    begin, end, n_rows, stop = keys.ends[key], keys.ends[key + 1], len(within), start + len(cells)
+def join_codes(keys: Keys, key: int, start: int, cells: Array) -> None:
+    """Write the mixed-radix number of the codes of the rows from `start` on, in the key's columns."""
+    begin, end, stop = keys.ends[key], keys.ends[key + 1], start + len(cells)
+    n_rows = len(keys.codes) // len(keys.radix)
     at = keys.members[begin] * n_rows
     first = keys.codes[at + start : at + stop]
     for i in range(len(cells)):
@@ -107,7 +108,13 @@ def number_cells(keys: Keys, key: int, start: int, within: Array, length: int, c
         codes = keys.codes[at + start : at + stop]
         for i in range(len(cells)):
             cells[i] = cells[i] * radix + codes[i]
-    inner, factor = within[start:stop], np.uint32(length)
+
+
+@stage
+def number_cells(keys: Keys, key: int, start: int, within: Array, length: int, cells: Array) -> None:
+    """Write cell * length + within of the rows from `start` on."""
+    join_codes(keys, key, start, cells)
+    inner, factor = within[start : start + len(cells)], np.uint32(length)
     for i in range(len(cells)):
         cells[i] = cells[i] * factor + inner[i]
 
@@ -257,6 +264,17 @@ def encode_range(
         found.ends[key] = at
         look_up(keys, key, rows.folds, shape, cells, encodings, out[keys.first[key] : keys.first[key] + shape[1]])
     return lost  # type: ignore[return-value]
+
+
+def narrow_codes(columns: "Sequence[Codes]", sizes: Sequence[int], /) -> Array:
+    """Give codes of columns as `encode_keys_by_fold` reads them; see `gpu_encode.seam.ops.FusedOps`."""
+    matrix = np.empty((len(columns), len(columns[0])), np.uint8 if max(sizes) <= 1 << 8 else np.int32)
+    for line, column, size in zip(matrix, columns, sizes, strict=True):
+        np.copyto(line, column, casting="unsafe")
+        missing = column == MISSING
+        if bool(missing.any()):
+            line[missing] = size - 1
+    return matrix
 
 
 def encode_keys_by_fold(

@@ -2,6 +2,8 @@
 
 from collections.abc import Callable, Sequence
 
+import numpy as np
+
 from cpu_fallback.types import CARRY_AFTER
 from gpu_encode.fitting.columns import FEWEST_TOGETHER
 from gpu_encode.fitting.inputs import RowCategories
@@ -75,11 +77,12 @@ def count_together(keys: Sequence[BatchKey], task: EncodingTask, plan: FoldPlan)
     few, backend = [key for key in keys if key.n_cells <= most], host(n_rows * len(keys))
     if len(few) < FEWEST_TOGETHER or backend.fused is None or not (spec.classification and spec.layout.count.whole):
         return {}
-    columns = number_columns([key.categories for key in few])
+    columns = number_columns([key.categories for key in few], backend.fused)
     counted = backend.fused.count_keys(columns, task.rows.classes, task.n_classes, plan.folds, plan.n_folds)
     sums: dict[int, CategorySums] = {}
-    for key, (cells, counts) in zip(few, counted, strict=True):
+    for key, of_key in zip(few, counted, strict=True):
         if isinstance(tuples := key.categories.key.tuples, LaterTuples):
-            tuples.tell(cells)
-        sums[key.entry] = DeferredSums.later(NarrowCounts(counts, plan.n_folds), spec, n_rows)
+            # The categories live longer than the counts.
+            tuples.tell(of_key._replace(counts=np.zeros((0, within), np.int32)))
+        sums[key.entry] = DeferredSums.later(NarrowCounts(of_key, plan.n_folds), spec, n_rows)
     return sums

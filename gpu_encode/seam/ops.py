@@ -21,7 +21,9 @@ from cpu_fallback.types import (
     MISSING,
     Array,
     Carry,
+    Codes,
     FoldedClasses,
+    FoldedResponses,
     Folds,
     KeyColumns,
     KeyCounts,
@@ -167,8 +169,8 @@ class FusedOps(Protocol):
     """Passes that do at once what takes other backends several.
 
     Without `number_in_order`, objects are read one by one, without `descend_rows` rows in Python's own loops, and
-    without `log_odds_moments`, `conjunction_sums`, `conjunction_gains`, `seen_from` and `encodings_by_age` array
-    expressions do what these do.
+    without `log_odds_moments`, `conjunction_sums`, `conjunction_gains`, `score_conjunctions`, `seen_from` and
+    `encodings_by_age` array expressions do what these do.
 
     Those between sums and encodings are for the rules that `formulas.smoothing` names.  Their definition is the array
     expressions that stand in for them where a backend has none: `encoding_rule.SeenSums.table`,
@@ -183,11 +185,18 @@ class FusedOps(Protocol):
         population: PopulationMoments,
         out: KeyEncodings,
         /,
-    ) -> tuple[list[KeyCounts], int]:
+    ) -> tuple[Sequence[KeyCounts], int] | None:
         """Write the training encodings of many keys by fold, and count the rows that new rows see of each.
 
         Its definition is `encode_categories` and `gather` for one key after the other.  The number says how many
-        encodings the type of `out` cannot hold.
+        encodings the type of `out` cannot hold.  Gives None, and the caller writes all, where an estimate is left to
+        its digits.
+        """
+
+    def narrow_codes(self, columns: Sequence[Codes], sizes: Sequence[int], /) -> Any:
+        """Give codes of columns as `encode_keys_by_fold` reads them, in as few bytes as they need.
+
+        `sizes` are the numbers of codes; a missing value, -1, becomes the last of its column's.
         """
 
     def count_keys(
@@ -266,6 +275,23 @@ class FusedOps(Protocol):
         below 0 where the variance decides.  `numbers` are the units of W and S, and powers of two for the binary
         positions of S, of the spread and of gains; then the longest step.  `steps` (views, categories) or nothing are
         zeros, to be written over.
+        """
+
+    def score_conjunctions(
+        self,
+        keys: KeyColumns,
+        absent: Sequence[int],
+        rows: FoldedResponses,
+        ridge: float,
+        numbers: Sequence[float],
+        /,
+    ) -> tuple[Array, Array]:
+        """Give gain, spread, freedom and sum of W by key and view (keys, folds + 1, 4), and the number of categories.
+
+        The first column of every key is the fold of the rows; the others are as many for each key.  `absent` is the
+        code of each column that stands for no category, or -1.  The last view is of all rows, and has no gain.  Only
+        categories that have rows are counted.  The definition is `conjunction_sums` and `conjunction_gains` of one key
+        after the other.
         """
 
     def seen_from(self, sums: Array, spans: Array, factors: Array, /) -> Array:

@@ -77,7 +77,7 @@ def test_fused_passes_are_those_of_the_protocol(name):
         "conjunction_sums",
         "conjunction_gains",
         "count_keys",
-        "encode_keys_by_fold",
+        "score_conjunctions",
         "encodings_by_age",
         "log_odds_moments",
         "look_up_keys",
