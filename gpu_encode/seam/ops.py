@@ -558,6 +558,12 @@ def memory_of(ops: Ops) -> str:
     return f"cuda:{devices.cuda().current_device()}"
 
 
+def n_threads() -> int:
+    """Threads that large calls on the CPU run on."""
+    threads: int = load(f"{COMPILED}.threads").threads()
+    return threads
+
+
 def through(indices: Array, codes: Array, ops: Ops) -> Array:
     """Index of each row, by its code, where `ops` computes; `indices` lie on the host, and a missing code stays."""
     if np.array_equal(indices, np.arange(len(indices))):
