@@ -44,6 +44,7 @@ from gpu_encode.fitting.inputs import (
     read_summed,
 )
 from gpu_encode.fitting.key_batches import encode_batches
+from gpu_encode.fitting.key_counts import count_keys
 from gpu_encode.fitting.leave_one_out import leave_one_out
 from gpu_encode.fitting.model import Model, TargetInfo
 from gpu_encode.fitting.ordered import ordered, ordered_by_age
@@ -355,8 +356,24 @@ def count_classes(rows: TrainingRows, target: Target) -> Array | None:
 
 def sum_rows(context: FitContext, plans: Sequence[Plan] | None = None) -> list[list[CategorySums]]:
     """Sum the rows that new rows see, by the plan of each key: sums[key][target]; without plans all rows."""
-    plans = [all_rows()] * len(context.tasks) if plans is None else plans
+    if plans is None:
+        return sum_folds(context, [all_rows()] * len(context.categories))
     return [[sum_for_new_rows(task, plan) for task in tasks] for tasks, plan in zip(context.tasks, plans, strict=True)]
+
+
+def sum_folds(context: FitContext, plans: Sequence[FoldPlan]) -> list[list[CategorySums]]:
+    """Sum rows by category and fold, sums[key][target]: of many keys together where they can be counted."""
+    together: dict[tuple[int, int], CategorySums] = {}
+    n_targets = len(context.summed)
+    if len(plans) >= FEWEST_TOGETHER:
+        together = count_keys(context.categories, context.rules, plans, context.task, n_targets)
+    return [
+        [
+            together.get((entry, number)) or sum_by_fold(context.task(entry, number).joined(), plan)
+            for number in range(n_targets)
+        ]
+        for entry, plan in enumerate(plans)
+    ]
 
 
 def encode_rows(context: FitContext, plans: Sequence[Plan]) -> tuple[list[Array], list[list[CategorySums]]]:

@@ -158,6 +158,8 @@ class TrainingRows:
         A frame of one column.
     targets : list of (str or None, array)
         Name, if there is one, and values of each target, not yet checked; none where y is not read.
+    columns : ColumnMap, optional
+        Columns whose codes were kept for keys that are read later.
     """
 
     inputs: Inputs
@@ -167,6 +169,7 @@ class TrainingRows:
     weight: Array | None
     groups: Frame | Pieces | None
     targets: Sequence[tuple[str | None, Any]] = ()
+    columns: ColumnMap | None = None
 
     @classmethod
     def of(
@@ -591,8 +594,9 @@ def read_categories(
         together = None
     by_type = sums_alone and not statistic.needs.sums and parameters.missing != "error"
     no_sums = None if statistic.needs.sums else CategorySums.of_nothing()
-    later = len(entries) >= FEWEST_TOGETHER and not sums_alone
-    columns, read = map_columns(rows.frame, rows.inputs.numbered).remember(entries, later), []
+    later = len(entries) >= FEWEST_TOGETHER and (not sums_alone or device_of(ops) == "cpu")
+    columns = rows.columns or map_columns(rows.frame, rows.inputs.numbered).remember(entries, later)
+    read = []
     for entry, given, rule in zip(entries, given_categories(parameters.categories, entries), rules, strict=True):
         categories, missing = None, rule.missing
         if given is not None:
@@ -626,9 +630,14 @@ def look_up_categories(
 def look_up_known(key: CategoryIndex, columns: ColumnMap, ops: Ops, missing: str) -> Array:
     """Look up the category of rows whose categories are all known."""
     codes = key.lookup(columns, ops, missing == "category")
-    if not key.given and len(codes) and int(codes.min()) == UNKNOWN:
-        raise rows_have_changed(f"{key.entry.name!r} has values")
+    refuse_unknown_rows(key, len(codes) and int(codes.min()) == UNKNOWN)
     return codes
+
+
+def refuse_unknown_rows(key: CategoryIndex, unknown: int) -> None:
+    """Raise ValueError if any rows are unknown to a key whose categories were found in all rows."""
+    if unknown and not key.given:
+        raise rows_have_changed(f"{key.entry.name!r} has values")
 
 
 def given_categories(categories: Any, entries: Sequence[KeySpec]) -> list[Any]:

@@ -199,6 +199,14 @@ class FusedOps(Protocol):
         `sizes` are the numbers of codes; a missing value, -1, becomes the last of its column's.
         """
 
+    def count_keys(
+        self, keys: KeyColumns, classes: Array, n_classes: int, folds: Folds, n_folds: int, /
+    ) -> list[KeyCounts]:
+        """Count the rows of many keys by fold and class: (categories + 2, folds * classes) of each.
+
+        Its definition is `accumulate` for one key after the other.
+        """
+
     def look_up_keys(self, keys: KeyColumns, tables: KeyTables, folds: Folds, step: int, out: KeyEncodings, /) -> Array:
         """Write the encodings of rows by many keys, and count the rows whose category is not among a key's.
 

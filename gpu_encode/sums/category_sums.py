@@ -324,17 +324,20 @@ class NarrowCounts:
     Parameters
     ----------
     found : KeyCounts
+    n_folds : int, default=1
+        Folds by which rows are counted; then there are n_folds * classes counts of each category.
     """
 
-    def __init__(self, found: KeyCounts) -> None:
+    def __init__(self, found: KeyCounts, n_folds: int = 1) -> None:
         self._found: KeyCounts | None = found
+        self._n_folds = n_folds
 
     @cached_property
     def shape(self) -> tuple[int, ...]:
         """Extents of the sums."""
         assert self._found is not None
-        n_lines, n_classes = self._found.counts.shape
-        return n_lines, 1, n_classes, 1
+        n_lines, n_counts = self._found.counts.shape
+        return n_lines, self._n_folds, n_counts // self._n_folds, 1
 
     def on_device(self) -> None:
         """Give None: these sums are not on a GPU."""

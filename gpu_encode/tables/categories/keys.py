@@ -323,6 +323,10 @@ class CategoryIndex:
         missing = self.has_missing or other.has_missing
         if self.tuples is None or other.tuples is None:
             return replace(self, vocabularies=words, has_missing=missing), joined[0][1], joined[0][2]
+        kept = all(np.array_equal(number, np.arange(len(word))) for word, *numbers in joined for number in numbers)
+        if kept and np.array_equal(self.tuples.members, other.tuples.members):
+            same = np.arange(self.n_categories, dtype=np.int32)
+            return replace(self, vocabularies=words), same, same
         mine = renumber(self.tuples.members, [numbers for _, numbers, _ in joined])
         theirs = renumber(other.tuples.members, [numbers for _, _, numbers in joined])
         both = np.concatenate([mine, theirs])
