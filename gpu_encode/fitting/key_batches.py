@@ -127,9 +127,9 @@ def encode_batch(keys: Sequence[BatchKey], task: EncodingTask, plan: FoldPlan, o
     shape = (1, plan.n_folds, task.n_classes)
     # The codes of this one category are gone by the time that keys are encoded.
     one_category = task.rows.with_codes(ops.zeros(n_rows, np.int32))
-    sums = CategorySums.measure(ops, one_category, shape, task.spec, plan.folds)
+    sums, backend = CategorySums.measure(ops, one_category, shape, task.spec, plan.folds).few_on_host(ops)
     del one_category
-    everything = SeenSums(sums, plan.visibility, task.rule, ops)
+    everything, of_new_rows = SeenSums(sums, plan.visibility, task.rule, backend), sums.visible(backend, plan.new_rows)
     total = everything.total()
     assert task.rows.classes is not None
     folded = FoldedClasses(task.rows.classes, task.n_classes, plan.folds, plan.visibility, plan.new_rows[0])
@@ -143,7 +143,8 @@ def encode_batch(keys: Sequence[BatchKey], task: EncodingTask, plan: FoldPlan, o
     for key, of_key in zip(keys, counted, strict=True):
         if isinstance(tuples := key.categories.key.tuples, LaterTuples):
             tuples.tell(of_key)
-        found.append(Trained(DeferredSums.later(NarrowCounts(of_key), task.spec, n_rows), None, all_see))
+        later = DeferredSums.later(NarrowCounts(of_key), task.spec, n_rows, everything=of_new_rows)
+        found.append(Trained(later, None, all_see))
     return found
 
 

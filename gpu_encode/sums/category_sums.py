@@ -275,6 +275,7 @@ class DeferredSums(CategorySums):
     """Sums whose copy on the host is made only when somebody asks for it."""
 
     _copy: "DeferredCopy"
+    _everything: CategorySums | None
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Any:
         """Give plain sums: a copy of deferred sums, such as `replace` makes, is not deferred."""
@@ -287,11 +288,27 @@ class DeferredSums(CategorySums):
         return cls.later(copy, sums.spec, sums.added, sums.distribution)
 
     @classmethod
-    def later(cls, copy: "DeferredCopy", spec: SumSpec, added: int, distribution: "Distribution | None" = None) -> Self:
-        """Give sums whose accumulators are copied to the host later."""
+    def later(
+        cls,
+        copy: "DeferredCopy",
+        spec: SumSpec,
+        added: int,
+        distribution: "Distribution | None" = None,
+        everything: CategorySums | None = None,
+    ) -> Self:
+        """Give sums whose accumulators are copied to the host later; `everything` are those of all rows, if known."""
         made = object.__new__(cls)
-        vars(made).update(_copy=copy, spec=spec, added=added, distribution=distribution)
+        vars(made).update(_copy=copy, spec=spec, added=added, distribution=distribution, _everything=everything)
         return made
+
+    @property
+    def n_views(self) -> int:
+        """The number of views of each category; if the sums of all rows are known, nothing is copied."""
+        return int(self.shape[1]) if self._everything is None else self._everything.n_views
+
+    def totals(self, ops: Ops) -> CategorySums:
+        """Sum over all rows; if these sums are known, nothing is copied."""
+        return super().totals(ops) if self._everything is None else self._everything.totals(host(0))
 
     def kept(self, ops: Ops) -> CategorySums:  # noqa: ARG002 - they are deferred already
         """Give the sums as models keep them."""
