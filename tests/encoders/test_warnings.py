@@ -32,8 +32,8 @@ def split(holds_itself):
     ("cv", "words"),
     [
         (gpu_encode.Greedy(), "Greedy training encodings contain"),
-        (LeaveOneOut(), "LeaveOneOut training encodings hold no row's own target, but"),
-        (KFold(3, blow_up=True), "all but one of them hold its own target"),
+        (LeaveOneOut(), "LeaveOneOut training encodings do not contain a row's own target, but"),
+        (KFold(3, blow_up=True), "all but one of these contain its own target"),
         (split(1), "2 splits of cv train on rows that they encode"),
         ([(ROWS, ROWS[fold::2]) for fold in range(2)], "2 splits of cv train on rows that they encode"),
         (split(0), None),
