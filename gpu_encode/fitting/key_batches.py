@@ -1,4 +1,4 @@
-"""Many keys in one call of the backend: training encodings by fold, from cells that no row is sorted or hashed for."""
+"""Encode many keys in one call of the backend: training encodings by fold, without sorting or hashing of rows."""
 
 from collections.abc import Sequence
 from math import prod
@@ -15,15 +15,16 @@ from gpu_encode.seam.ops import host
 from gpu_encode.sums.category_sums import CategorySums, DeferredSums, NarrowCounts
 from gpu_encode.tables.categories.keys import JointCodes, LaterTuples
 
-# Counts of a key (cells, folds, classes) for each row, and of few rows: to look through more of them takes longer than
-# to number the rows.  A thread holds the counts of one key, at most 32 MB, and its encodings, at most 64.
+# Largest number of counts (cells x folds x classes) of a key: for each row, for a table of few rows, and in all.  With
+# more counts, it is faster to number the categories that occur.  A thread holds the counts of one key, at most 32 MB,
+# and its encodings, at most 64 MB.
 COUNTS_PER_ROW, FEW_COUNTS, MOST_COUNTS = 8, 1 << 19, 1 << 23
 # A row's fold and class are one number of 16 bits.
 MOST_WITHIN = 1 << 16
 
 
 class BatchKey(NamedTuple):
-    """One key and one target of a batch: the key's number, what is computed, and the first column of its encodings."""
+    """One key and one target of a batch: the key's number, its task, and the first column of its encodings."""
 
     entry: int
     task: EncodingTask
@@ -31,7 +32,7 @@ class BatchKey(NamedTuple):
 
 
 def joins_batch(task: EncodingTask, plan: FoldPlan) -> bool:
-    """Say whether a key can be encoded together with others: rows of weight one, a class target, no levels."""
+    """Tell whether a key can be encoded together with others: rows of weight one, a target with classes, no levels."""
     key, rule, spec = task.key, task.rule, task.spec
     if plan.blow_up or plan.blind or plan.ageing is not None:
         return False
@@ -44,7 +45,7 @@ def joins_batch(task: EncodingTask, plan: FoldPlan) -> bool:
 
 
 def has_few_cells(task: EncodingTask, n_folds: int) -> bool:
-    """Say whether all cells of a key, its folds and classes may be looked through."""
+    """Tell whether a key has so few cells, folds and classes that a count for each combination is affordable."""
     sizes = [len(vocabulary) + 1 for vocabulary in task.key.vocabularies]
     if len(sizes) > 1 and not isinstance(task.rows.codes, JointCodes):
         return False
@@ -56,23 +57,23 @@ def has_few_cells(task: EncodingTask, n_folds: int) -> bool:
 def encode_batches(
     tasks: Sequence[Sequence[EncodingTask]], plans: Sequence[Plan], widths: Sequence[Sequence[int]], matrix: Array
 ) -> dict[tuple[int, int], Trained]:
-    """Encode together the keys that have plan, target and rule in common, and leave out the others.
+    """Encode keys together that share plan, target and rule; leave out the other keys.
 
     Parameters
     ----------
     tasks : list of list of EncodingTask
         tasks[key][target].
     plans : list of Plan
-        One a key.
+        One plan for each key.
     widths : list of list of int
-        Columns of the encodings of each task.
+        Number of columns of each task's encodings.
     matrix : float array (rows, columns)
-        Filled where keys are encoded together.
+        The columns of keys that are encoded together are filled.
 
     Returns
     -------
     dict
-        What training gives, by the numbers of key and target.
+        The results of training, by the numbers of key and target.
     """
     batches: dict[tuple[int, int, int], tuple[FoldPlan, list[BatchKey]]] = {}
     column = 0
@@ -90,9 +91,9 @@ def encode_batches(
 
 
 def encode_batch(keys: Sequence[BatchKey], plan: FoldPlan, matrix: Array) -> list[Trained]:
-    """Write the training encodings of keys that have plan, target and rule in common, in columns of a matrix.
+    """Write the training encodings of keys that share plan, target and rule to columns of a matrix.
 
-    Gives nothing, and nothing is written, where keys are few or the backend encodes each alone.
+    If there are few keys, or if the backend encodes each key alone, it writes nothing and returns an empty list.
     """
     task, n_rows = keys[0].task, len(keys[0].task.rows)
     ops, rule = host(n_rows * len(keys)), task.fused_rule()
@@ -117,7 +118,7 @@ def encode_batch(keys: Sequence[BatchKey], plan: FoldPlan, matrix: Array) -> lis
 
 
 def number_columns(keys: Sequence[BatchKey]) -> KeyColumns:
-    """Give the codes of all columns that the keys read, in the smallest type that holds them; missing is the last."""
+    """Give the codes of all columns that the keys read, in the smallest type; a missing value is the last code."""
     position: dict[Any, int] = {}
     codes: list[Array] = []
     sizes: list[int] = []
@@ -133,7 +134,7 @@ def number_columns(keys: Sequence[BatchKey]) -> KeyColumns:
         members.append(tuple(position[name] for name in entry.members))
     matrix = np.empty((len(codes), len(codes[0])), np.uint8 if max(sizes) <= 1 << 8 else np.int32)
     for line, column, size in zip(matrix, codes, sizes, strict=True):
-        # A missing value is -1.
+        # The cast wraps -1, the code of a missing value, which is replaced next.
         np.copyto(line, column, casting="unsafe")
         missing = column == MISSING
         if bool(missing.any()):

@@ -277,7 +277,7 @@ class LeftOut(InOrder):
 
     @classmethod
     def of(cls, undivided: Undivided, source: Integers, copies: Integers, of_row: Array) -> Self:
-        """Leave rows out; `source` is the index of a row's value or, without one, the number of values plus its group."""
+        """Leave rows out; `source` is the index of their value or, without one, the group plus the number of values."""
         groups, n_keys = undivided.groups, len(undivided.keys)
         has_value = source < n_keys
         index = np.where(has_value, source, 0)

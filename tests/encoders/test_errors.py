@@ -139,7 +139,7 @@ PARAMETERS = [
     ({"categories": [["a"]]}, "Shape mismatch: .* categories has 1 lists for 4 columns. Give one per column"),
     ({"categories": ["city"]}, r"Give one per column. If these are columns, pass columns=\['city'\]"),
     ({"categories": [3], "columns": ["city"]}, "categories of 'city' must be a list of values or 'auto'. Got 3"),
-    ({"categories": [["a"]], "columns": [("city", "zip")]}, "categories of 'city_x_zip' cannot be given: .* 'auto'"),
+    ({"categories": [["a"]], "columns": [("city", "zip")]}, "categories of 'city_x_zip' cannot be listed: .* 'auto'"),
     ({"categories": [["a"]], "columns": ["city"], "handle_unknown": "error"}, "'city' during fit: 8 rows, .* row 2. A"),
 ]
 

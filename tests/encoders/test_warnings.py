@@ -68,7 +68,7 @@ def test_vectors_in_another_order_than_the_rows() -> None:
     shuffled = Y.sample(frac=1, random_state=0)
     for named in ({"y": shuffled}, {"y": Y, "sample_weight": shuffled + 1}):
         (message,) = caught(lambda named=named: TargetEncoder().fit(X, **named))
-        assert "has another index than X, and is matched by position" in message
+        assert "has another index than X, but is matched by position" in message
     pieces = [X[:15], X[15:]]
     (message,) = caught(lambda: TargetEncoder().fit(pieces, [Y[:15], shuffled[15:]]))
     assert message.startswith("y has another index than X")

@@ -75,13 +75,13 @@ TARGET = [
         ({"cv": ge.Ordered(), "max_categories": 3}, "rows of Ordered see sums of their own"),
         (
             {"hierarchy": {"city": ["zip"]}, "max_categories": 2, **TOGETHER},
-            r"=\"category\" beside a hierarchy, whose .*\. Leave one of them out",
+            r"=\"category\" together with a hierarchy, whose .*\. Leave one of them out",
         ),
         (
             {"smooth": ge.GLMM(), "cv": ge.LeaveOneOut()},
-            "GLMM of TargetEncoder looks at all categories at once, which LeaveOneOut would",
+            "GLMM of TargetEncoder looks at all categories at once; with LeaveOneOut",
         ),
-        ({"smooth": ge.GLMM(), "cv": ge.Ordered()}, "which Ordered would ask for every row"),
+        ({"smooth": ge.GLMM(), "cv": ge.Ordered()}, "with Ordered, it would have to do so for every row"),
         ({"smooth": ge.GLMM(), "prior": 0.5}, "estimates the common value of the categories: leave out prior=0.5"),
         ({"smooth": ge.GLMM(), "prior": "category_mean"}, "leave out prior='category_mean'"),
         ({"smooth": ge.GLMM(), "hierarchy": {"city": ["zip"]}}, "takes no hierarchy"),
@@ -275,7 +275,7 @@ STATISTICS = [
         ),
         (
             {"statistics": ["sum", "median"], "max_categories": 3, **TOGETHER},
-            r"\"category\" for statistics=\['median'\], which no sums give\. Leave",
+            r"\"category\" for statistics=\['median'\], which cannot be computed from sums\. Leave",
         ),
         ({"cv": ge.LeaveOneOut(), "max_categories": 3}, ROWS_OF_THEIR_OWN),
         *(

@@ -331,7 +331,7 @@ def test_who_takes_no_ages(kind):
 def test_an_order_by_age_refuses_what_it_cannot_see(ages):
     scheme = ge.Ordered(time="day", **ages)
     for parameters in ({"smooth": ge.JamesStein()}, {"prior": "category_mean"}, {"prior": {"shop": "category_mean"}}):
-        with pytest.raises(ValueError, match=r"follows from the means of all categories.*Take cv=TimeFolds"):
+        with pytest.raises(ValueError, match=r"needs the means of all categories.*Take cv=TimeFolds"):
             ge.TargetEncoder(cv=scheme, columns=["shop"], **parameters).fit(ROWS, Y["quantity"])
     (name,) = ages
     with pytest.raises(ValueError, match=rf"Ordered\({name}=...\) asks for the ages of rows.*time="):
