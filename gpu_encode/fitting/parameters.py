@@ -263,8 +263,8 @@ class Parameters:
         if in_order and (self.scheme.burn_in or self.scheme.by_age or columns != [self.scheme.time]):
             raise ValueError(
                 f"'seconds_since_last' of {self.owner} takes rows in the order of its own column, but {self.scheme!r} "
-                f"has another order. Take cv=Ordered(time=...) of {columns!r}, without burn_in, half_life or window, or "
-                "TimeFolds, folds or LeaveOneOut()."
+                f"has another order. Take cv=Ordered(time=...) of {columns!r}, without burn_in, half_life or window, "
+                "or TimeFolds, folds or LeaveOneOut()."
             )
 
     def _check_ages(self) -> None:

@@ -98,7 +98,7 @@ def test_lists(columns):
 
 def test_mask():
     assert_as_listed([X], X.dtypes == np.dtype(bool), ["new"])
-    with pytest.raises(ValueError, match=r"marks 2 columns by True or False, and X has 6"):
+    with pytest.raises(ValueError, match=r"has True or False for 2 columns, but X has 6"):
         encoder(np.array([True, False])).fit(X, Y)
 
 

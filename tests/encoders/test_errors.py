@@ -53,7 +53,7 @@ PARAMETERS = [
     ({"hierarchy": {"city": ["zip"]}, "columns": ["shop"]}, "hierarchy names 'city', which is not among the columns"),
     ({"hierarchy": {"city": ge.Bits(24)}}, r"column 'city': Bits\(.*\) does not apply to . of its values"),
     ({"hierarchy": {"zip": ge.Prefixes(1)}}, "column 'zip': Prefixes needs text values, but the column holds number"),
-    ({"hierarchy": {"zip": ge.Bits(1, width=2)}}, r"'zip': Bits\(.*width=2\) does not apply to 2 of its values, the f"),
+    ({"hierarchy": {"zip": ge.Bits(1, width=2)}}, r"'zip': Bits\(.*width=2\) does not apply to 2 of its values, such"),
     ({"hierarchy": {"city": ge.Prefixes()}}, r"needs at least one length, for example Prefixes\(4, 3\)"),
     ({"hierarchy": {"city": ge.Prefixes(1, 2)}}, r"Prefixes\(1, 2\) must fall strictly"),
     ({"hierarchy": {"city": ge.Prefixes(0)}}, "'lengths' parameter of Prefixes must be an integer of at least 1. Got"),
