@@ -216,6 +216,34 @@ class KeyCounts(NamedTuple):
     counts: Array
 
 
+class KeyTables(NamedTuple):
+    """What the rows of many keys are looked up in, key after key.
+
+    Parameters
+    ----------
+    cells : uint32 array
+        Cells of the categories of each key.  The last two codes of each column stand for missing and unknown values.
+    values : float array
+        Lines of encodings (categories + 2, views, outputs) of each key, those of unknown and missing values last.
+    first_cell, first_value : int64 array (keys,)
+        Where those of each key begin.
+    n_categories, n_outputs : int64 array (keys,)
+    missing : int64 array (keys,)
+        Line of rows that lack a value in any column of the key; -1 where a missing value is one more value.
+    n_views : int
+        Views of each line; rows are looked up by their fold.
+    """
+
+    cells: Array
+    values: Array
+    first_cell: Array
+    first_value: Array
+    n_categories: Array
+    n_outputs: Array
+    missing: Array
+    n_views: int
+
+
 class SumShape(NamedTuple):
     """What rows are summed into: (n_categories + 2, n_folds, n_classes, layout.width) digits.
 

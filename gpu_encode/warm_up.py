@@ -74,8 +74,9 @@ def calls() -> Iterator[Call]:
 
 def many_keys(y: Any) -> Iterator[Call]:
     """Give calls that encode many keys together, of columns whose codes take one byte, or four."""
-    tables = [np.column_stack([np.arange(N_ROWS) % (size - number) for number in range(8)]) for size in (100, N_ROWS)]
-    encoders = [TargetEncoder(dtype=dtype) for dtype in ("float64", "float32")]
+    tables = [np.column_stack([np.arange(N_ROWS) % size for size in (first, *range(2, 9))]) for first in (100, N_ROWS)]
+    keys = [*range(8), *((0, column) for column in range(1, 8)), (1, 2)]
+    encoders = [TargetEncoder(columns=keys, dtype=dtype) for dtype in ("float64", "float32")]
     yield from (partial(fit_and_encode, encoder, table, y) for encoder, table in product(encoders, tables))
 
 

@@ -34,6 +34,8 @@ Name = TypeVar("Name", bound=Column)
 
 # Up to so many rows, codes of columns that several keys read are kept until the call ends.
 FEW_ROWS = 1 << 20
+# So many keys may be encoded together, from the codes of their columns.
+FEWEST_TOGETHER = 8
 
 
 def interactions(names: Iterable[Name], order: int = 3) -> list[Name | tuple[Name, ...]]:

@@ -15,7 +15,16 @@ from numpy.typing import NDArray
 from cpu_fallback.cached import cached_property
 from cpu_fallback.row_numbers import Permutation
 from cpu_fallback.types import Array, Rows, SumShape
-from gpu_encode.fitting.columns import ColumnMap, Selection, column_keys, locate, locate_columns, map_columns, select
+from gpu_encode.fitting.columns import (
+    FEWEST_TOGETHER,
+    ColumnMap,
+    Selection,
+    column_keys,
+    locate,
+    locate_columns,
+    map_columns,
+    select,
+)
 from gpu_encode.fitting.compatibility import (
     check_columns,
     check_same_columns,
@@ -23,7 +32,6 @@ from gpu_encode.fitting.compatibility import (
     check_same_statistic,
 )
 from gpu_encode.fitting.inputs import (
-    FEWEST_TOGETHER,
     Decided,
     Inputs,
     RowCategories,

@@ -10,7 +10,7 @@ from typing import Any, Self
 import numpy as np
 
 from cpu_fallback.types import UNKNOWN, Array, Rows, UnwrittenCodes, written
-from gpu_encode.fitting.columns import ColumnMap, locate, map_columns
+from gpu_encode.fitting.columns import FEWEST_TOGETHER, ColumnMap, locate, map_columns
 from gpu_encode.fitting.model import TargetInfo, refuse_missing
 from gpu_encode.fitting.parameters import Parameters
 from gpu_encode.formulas.encoding_rule import EncodingRule
@@ -34,8 +34,6 @@ from gpu_encode.words.notices import warn
 
 # float64 holds every whole number up to this one.
 MOST_EXACT = 1 << 53
-# From so many keys on, keys may be encoded together, from the codes of their columns.
-FEWEST_TOGETHER = 8
 
 
 class Inputs:

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from cpu_fallback.types import CARRY_AFTER, MISSING, Array, FoldedClasses, KeyColumns, KeyEncodings
-from gpu_encode.fitting.inputs import FEWEST_TOGETHER
+from gpu_encode.fitting.columns import FEWEST_TOGETHER
 from gpu_encode.fitting.tasks import EncodingTask, Trained, warn_of_lost
 from gpu_encode.formulas.encoding_rule import SeenSums
 from gpu_encode.schemes.plans import FoldPlan, Plan

@@ -12,8 +12,9 @@ import numpy as np
 
 from cpu_fallback.cached import cached_property
 from cpu_fallback.exact import Floats
-from cpu_fallback.types import MISSING, UNKNOWN, Array, Folds, Rows
-from gpu_encode.fitting.columns import ColumnMap, Selection, locate_columns
+from cpu_fallback.types import MISSING, UNKNOWN, Array, Folds, KeyEncodings, Rows
+from gpu_encode.fitting.columns import FEWEST_TOGETHER, ColumnMap, Selection, locate_columns
+from gpu_encode.fitting.key_lookups import JointTables
 from gpu_encode.fitting.tasks import (
     DatedRows,
     Elapsed,
@@ -257,6 +258,19 @@ class Model:
     def _lookups(self) -> dict[str, list[LookupTable]]:
         return {}
 
+    @cached_property
+    def _joint_tables(self) -> JointTables | None:
+        """The keys that are looked up together on the host; their encodings lie there and nowhere else."""
+        lookups = self.lookups(host(0))
+        values: list[Array | None] = []
+        for rule, lookup in zip(self.rules, lookups, strict=True):
+            alone = self.indicators or lookup.elapsed or rule.missing == "error" or rule.refuses_unknown
+            values.append(None if alone else lookup.encodings)
+        joint = JointTables.of(self.keys, values, [rule.missing == "category" for rule in self.rules])
+        for number, entry in enumerate(joint.entries if joint is not None else ()):
+            lookups[entry] = replace(lookups[entry], encodings=joint.values_of(number))  # type: ignore[union-attr]
+        return joint
+
     def __getstate__(self) -> dict[str, Any]:
         # Tables that were computed from the sums may lie on a device that another process does not have.
         state = {field.name: getattr(self, field.name) for field in fields(self)}
@@ -287,9 +301,13 @@ class Model:
         n_columns = sum(lookup.encodings.shape[2] for lookup in lookups)
         matrix = make_room(ops, frame.n_rows, n_columns, self.dtype, self.targets)
         output = OutputColumns(matrix, self.indicators)
+        together = self._look_up_together(columns, ops, matrix)
         for number, (key, lookup) in enumerate(zip(self.keys, lookups, strict=True)):
             missing = self.rules[number].missing
             out = output.next(lookup.encodings.shape[2])
+            if number in together:
+                self._note_together(number, together[number], columns, ops)
+                continue
             if self._by_number(number, columns, ops, lookup.encodings, out):
                 continue
             codes = key.lookup(columns, ops, missing == "category")
@@ -302,6 +320,25 @@ class Model:
             if self.indicators:
                 self._add_indicators(output, number, lookup, codes, columns, ops)
         return output.to_list(), columns
+
+    def _look_up_together(self, columns: ColumnMap, ops: Ops, matrix: Array) -> dict[int, int]:
+        """Write the encodings of keys that are looked up together; gives the unseen rows of each among those told of.
+
+        These are all rows where they are counted, and a sample where a warning may follow.
+        """
+        if len(self.keys) < FEWEST_TOGETHER or device_of(ops) != "cpu" or (joint := self._joint_tables) is None:
+            return {}
+        first = np.cumsum([0, *(lookup.encodings.shape[2] for lookup in self.lookups(ops))]).tolist()
+        step = max(columns.n_rows // SAMPLE, 1) if _COUNTS.get() is None else 1
+        return joint.look_up(columns, ops, None, step, KeyEncodings(matrix.T, first))
+
+    def _note_together(self, number: int, unseen: int, columns: ColumnMap, ops: Ops) -> None:
+        """Count the unseen rows of a key that was looked up with others, or warn where most of a sample are."""
+        key, counts, n_rows = self.keys[number], _COUNTS.get(), columns.n_rows
+        if counts is not None:
+            counts[key.entry.name] += unseen
+        elif 2 * unseen > len(range(0, n_rows, max(n_rows // SAMPLE, 1))):
+            note_unseen(key, key.lookup(columns, ops, self.rules[number].missing == "category"))
 
     def _by_number(self, number: int, columns: ColumnMap, ops: Ops, lookup: Floats, out: Array) -> bool:
         """Write the encodings of a column of numbers without making codes; False if something needs the codes."""

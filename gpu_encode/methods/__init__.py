@@ -1,1 +1,1 @@
-"""Guest: the papers' other methods, each beside the target encoder."""
+"""Guest: other methods from the papers, which can be compared with the target encoder."""

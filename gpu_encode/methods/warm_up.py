@@ -1,4 +1,4 @@
-"""The call that needs the kernels of this guest alone: see `gpu_encode.warm_up`."""
+"""The call that compiles the kernels that only this guest needs: see `gpu_encode.warm_up`."""
 
 from collections.abc import Callable, Iterator
 from functools import partial

@@ -1,1 +1,1 @@
-"""Guest: rows that no single process holds at once: parts, files, Dask, Spark, Ray."""
+"""Guest: rows that no single process can hold at once, as parts, files, or data of Dask, Spark or Ray."""

@@ -1,4 +1,4 @@
-"""Messages that several modules share, of files, partitions and engines."""
+"""Messages about files, partitions and engines that several modules share."""
 
 import difflib
 from collections.abc import Sequence
@@ -14,7 +14,7 @@ LEAVE_OUT = (
 
 
 def did_you_mean(word: str, known: Sequence[str]) -> str:
-    """Say which known words one that is not known may stand for."""
+    """Suggest the known words that are close to an unknown word."""
     near = difflib.get_close_matches(word, known)
     return f" Did you mean {' or '.join(map(repr, near))}?" if near else ""
 
@@ -25,7 +25,7 @@ def no_such_source(path: str) -> FileNotFoundError:
 
 
 def delta_table(text: str) -> ImportError:
-    """Error for a table of Delta Lake, of which files are not all that there is to know."""
+    """Error for a folder of Delta Lake: only its log says which of its files belong to the table."""
     return ImportError(
         f"source {text!r} is a Delta table: its log says which of its files count. Give deltalake.DeltaTable({text!r}) "
         "(pip install deltalake), or a list of the files that its file_uris() names."
@@ -33,17 +33,17 @@ def delta_table(text: str) -> ImportError:
 
 
 def unknown_format(path: str, suffixes: Sequence[str]) -> ValueError:
-    """Error for a file whose suffix says nothing."""
+    """Error for a file whose suffix names no known format."""
     hint = did_you_mean(PurePath(path).suffix, suffixes)
     return ValueError(f"{path!r}: no known format has this suffix.{hint} Choose from {', '.join(suffixes)}.")
 
 
 class SourceChangedError(ValueError):
-    """Error for a file that is not what it was when work began, so that nothing finished fits it."""
+    """Error for a file that has changed since work began, so that results of the earlier passes do not match it."""
 
 
 def source_changed(path: str) -> SourceChangedError:
-    """Error for a file that is not what it was when work began."""
+    """Error for a file that has changed since work began."""
     return SourceChangedError(
         f"the source file {path!r} changed while it was read. Run again when nobody writes to it: from the start, "
         "since nothing that was finished fits it."
@@ -56,7 +56,7 @@ def type_unknown_to(column: object, kind: object, format_name: str, advice: str)
 
 
 def check_outputs(names: Sequence[str]) -> None:
-    """Raise ValueError for an output with two columns of one name."""
+    """Raise ValueError if an output would have two columns of the same name."""
     for name in names:
         if names.count(name) > 1:
             raise ValueError(f"the output would have two columns named {name!r}: rename it in the input")
@@ -70,7 +70,7 @@ def no_such_column(role: str, column: object, names: Sequence[str]) -> ValueErro
 
 
 class Need(NamedTuple):
-    """A limit, the least that is enough, the key that takes most, its categories, and whether they were all counted."""
+    """A limit, the least one that is enough, the largest key, its number of categories, and whether that is exact."""
 
     limit: int
     enough: int
@@ -80,13 +80,13 @@ class Need(NamedTuple):
 
 
 class CategoriesError(ValueError):
-    """Error for categories that are more than the limit has room for.
+    """Error for categories that do not fit into the memory limit.
 
     Parameters
     ----------
     need : Need
     n_categories : list of int
-        Of each key.
+        The number of each key.
     """
 
     def __init__(self, need: Need, n_categories: list[int]) -> None:
@@ -100,12 +100,12 @@ class CategoriesError(ValueError):
 
 
 class NotShuffledError(ValueError):
-    """Error for encodings that follow from more than the sums of single categories.
+    """Error for encodings that depend on more than the sums of single categories.
 
     Parameters
     ----------
     reason : str
-        Why; the message says it as engines do.
+        The reason, in the words of the message.
     """
 
     def __init__(self, reason: str) -> None:
@@ -114,12 +114,12 @@ class NotShuffledError(ValueError):
 
 
 class RowInPartitionError(RowError):
-    """Error about a row that is counted in its partition alone, where nobody knows yet how many rows come before.
+    """Error about a row whose number is only known within its partition, since earlier partitions are not counted yet.
 
     Parameters
     ----------
     before, after : str
-        What stands around the number of the row.
+        The text before and after the number of the row.
     row : int
     partition : int
         Number of the partition.
@@ -127,10 +127,10 @@ class RowInPartitionError(RowError):
 
     def __init__(self, before: str, row: int, after: str, partition: int) -> None:
         super().__init__(before, row, after)
-        # What pickle makes it again of.
+        # The arguments from which pickle makes the error again.
         self.args = (before, row, after, partition)
         self.partition = partition
 
     def counted(self, lengths: Sequence[int]) -> RowError:
-        """Give the error with its row counted over all rows, by the rows of the partitions before."""
+        """Give the error with the number of the row among all rows, from the lengths of the partitions before."""
         return RowError(self.before, sum(lengths) + self.row, self.after)

@@ -26,6 +26,7 @@ from cpu_fallback.types import (
     KeyColumns,
     KeyCounts,
     KeyEncodings,
+    KeyTables,
     Layout,
     Rows,
     SumsByNumber,
@@ -187,6 +188,13 @@ class FusedOps(Protocol):
 
         Its definition is `encode_categories` and `gather` for one key after the other.  The number says how many
         encodings the type of `out` cannot hold.
+        """
+
+    def look_up_keys(self, keys: KeyColumns, tables: KeyTables, folds: Folds, step: int, out: KeyEncodings, /) -> Array:
+        """Write the encodings of rows by many keys, and count the rows whose category is not among a key's.
+
+        Rows 0, step, 2 * step and so on are counted.  Its definition is `CategoryIndex.lookup` and `gather` for one key
+        after the other.
         """
 
     def number_in_order(self, values: Array, /) -> tuple[Array, Array]:

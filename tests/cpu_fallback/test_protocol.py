@@ -79,6 +79,7 @@ def test_fused_passes_are_those_of_the_protocol(name):
         "encode_keys_by_fold",
         "encodings_by_age",
         "log_odds_moments",
+        "look_up_keys",
         "seen_from",
     )
     packages = ["cpu_fallback/compiled", "gpu_encode/cuda"]

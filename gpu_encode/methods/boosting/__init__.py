@@ -1,1 +1,1 @@
-"""Boosting of oblivious trees whose gradients see no row's own target: a reference, small and exact, not quick."""
+"""Boosting of oblivious trees with gradients that never see a row's own target: a small, exact reference, not fast."""

@@ -1,4 +1,4 @@
-"""What the two boosters share: parameters, fit, and raw predictions."""
+"""What both boosters share: parameters, fit, and raw predictions."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -26,13 +26,13 @@ from gpu_encode.words.errors.tables import other_width
 from gpu_encode.words.errors.targets import no_target
 
 MODES = ("ordered", "plain", "exact")
-# A model for each row, and a tree of its own for each model and step.
+# This mode fits a model for each row, and in each step a tree for each model.
 MOST_EXACT_ROWS = 200
 
 
 @dataclass(eq=False, repr=False)
 class OrderedBoosting(Predictor):
-    """A booster of oblivious trees; subclasses say which loss."""
+    """A booster of oblivious trees; subclasses choose the loss."""
 
     mode: Literal["ordered", "plain", "exact"] = "ordered"
     iterations: int = 100
@@ -72,7 +72,7 @@ class OrderedBoosting(Predictor):
         return name, Labels(ops, frames.move_to_reader(values, ops))
 
     def _fit(self, inputs: Inputs, y: Any, loss: Loss, prior: float) -> Self:
-        """Boost; y holds quantities as floats, or labels 0 and 1 as integers."""
+        """Boost; y holds floats for a quantity, or the labels 0 and 1 as integers."""
         n_rows, owner = len(y), type(self).__name__
         if n_rows < 2:
             raise ValueError(f"{owner} predicts rows by others, and needs two rows at least. Got n_samples={n_rows}.")

@@ -1,4 +1,4 @@
-"""OrderedBoostingClassifier: boosting for log loss whose gradients see no row's own label."""
+"""OrderedBoostingClassifier: boosting for log loss with gradients that never see a row's own label."""
 
 from dataclasses import dataclass
 from typing import Self
@@ -18,30 +18,31 @@ from gpu_encode.words.annotations import Table
 
 @dataclass(eq=False, repr=False)
 class OrderedBoostingClassifier(ScoringClassifier, OrderedBoosting):
-    """Boost oblivious trees for the log loss of two classes, as CatBoost's papers define it: a reference, not quick.
+    """Boost oblivious trees for the log loss of two classes, as CatBoost's papers define it: a reference, not fast.
 
     Parameters
     ----------
     mode : {"ordered", "plain", "exact"}, default="ordered"
-        How a row's gradient is kept from its own label, as `OrderedBoostingRegressor` says.
+        How a row's own label is kept out of its gradient: see `OrderedBoostingRegressor`.
     iterations : int, default=100
         Number of trees.
     depth : int, default=4
         Levels of a tree, 10 at most; all leaves of a level have the same split.
     learning_rate : float, default=0.1
-        Part of each step that is taken.
+        Each step is multiplied by this number.
     l2 : float, default=1.0
         The mean of a leaf's n gradients is multiplied by n / (n + l2).
     permutations : int, default=4
-        Orders of which each tree takes one to choose its splits, beside the one of leaf values.
+        Number of orders for splits: each tree draws one of them to choose its splits. One more order is for leaf
+        values.
     subsample : float, default=1.0
-        Share of the rows by which the splits of a tree are chosen; values are those of all rows.
+        Share of the rows that are used to choose the splits of a tree; leaf values use all rows.
     borders : int, default=32
         Most borders of a column, 254 at most.
     categorical : "auto" or list, default="auto"
-        Names or positions of the columns of categories.  "auto": those that do not hold numbers.
+        Names or positions of the categorical columns.  "auto": all columns that do not hold numbers.
     random_state : int, RandomState, Generator or None, default=0
-        Seed of the orders, and of the rows by which splits are chosen.
+        Seed of the orders, and of the rows that are used to choose splits.
 
     Attributes
     ----------
@@ -54,16 +55,16 @@ class OrderedBoostingClassifier(ScoringClassifier, OrderedBoosting):
     n_features_in_ : int
         Number of columns of X.
     feature_names_in_ : ndarray of str
-        Only where X had string column names.
+        Only if X had string column names.
 
     See Also
     --------
-    OrderedBoostingRegressor : The same for squared error; its docstring says what all parameters mean.
+    OrderedBoostingRegressor : The same for squared error; its docstring explains all parameters.
 
     Notes
     -----
-    A reference for proof, as the regressor is.  Steps are mean gradients, as in the papers, and no Newton steps.
-    Encodings of categories are ``(S + 0.5) / (n + 1)``, with S the rows of the second class.
+    This is a reference for comparisons, like the regressor.  Steps are mean gradients, as in the papers, not Newton
+    steps. Encodings of categories are ``(S + 0.5) / (n + 1)``; S is the number of rows of the second class.
 
     Examples
     --------
@@ -77,7 +78,7 @@ class OrderedBoostingClassifier(ScoringClassifier, OrderedBoosting):
     """
 
     def fit(self, X: Table, y: Table) -> Self:
-        """Boost.
+        """Fit the trees.
 
         Parameters
         ----------
@@ -93,7 +94,7 @@ class OrderedBoostingClassifier(ScoringClassifier, OrderedBoosting):
         Raises
         ------
         ValueError, TypeError
-            For bad input; the model is then as it was.
+            For bad input; the model is then unchanged.
         """
         self._check()
         inputs = Inputs(X, y)

@@ -1,4 +1,4 @@
-"""Columns of a table as numbers: what they hold, or encodings of categories; and the borders at which trees split."""
+"""Columns of a table as numbers (their own, or encodings of categories), and the borders at which trees split."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -21,16 +21,16 @@ from gpu_encode.words.annotations import Table
 
 @dataclass(frozen=True, eq=False)
 class Features:
-    """How columns become numbers, as training rows taught it.
+    """How columns become numbers: what was learned from training rows.
 
     Parameters
     ----------
     categorical : list of int
-        Positions of the columns of categories, whose encodings come first.
+        Positions of the categorical columns, whose encodings come first.
     numeric : list of int
-        Positions of the columns of numbers.
+        Positions of the numeric columns.
     encoder : CatBoostEncoder, optional
-        None without categories.
+        None if there are no categorical columns.
     """
 
     categorical: list[int]
@@ -50,7 +50,7 @@ class Features:
         prior : float
             Encoding of a category that no row has.
         seed : int
-            Of the orders.
+            Seed of the orders.
         """
         chosen = find_categorical(inputs.frame, categorical)
         others = [position for position in range(inputs.frame.n_columns) if position not in chosen]
@@ -66,7 +66,7 @@ class Features:
         return cls(chosen, others, encoder.fit(one_table(inputs), y))
 
     def draw(self, inputs: Inputs, y: Table, number: int) -> Floats:
-        """Give the features of training rows, their categories encoded from the rows before, in an order."""
+        """Give the features of training rows, with categories encoded from the rows before in one order."""
         encoded = None if self.encoder is None else self.encoder.draw(one_table(inputs), y, number)
         return self._put_together(inputs, encoded)
 
@@ -82,21 +82,21 @@ class Features:
 
 
 def one_table(inputs: Inputs) -> Any:
-    """Give the one table that a call was given."""
+    """Give the table of a call, which must be a single one."""
     if isinstance(inputs.frame, Pieces):
         raise TypeError("A reference booster takes one table, and X is several. Put them together first.")
     return inputs.tables[0]
 
 
 def find_categorical(frame: Frame | Pieces, categorical: Any) -> list[int]:
-    """Give the positions of the columns of categories: those that were named, or all that hold no numbers."""
+    """Give the positions of the categorical columns: those that are named, or all that do not hold numbers."""
     if not isinstance(categorical, str):
         return sorted({locate(frame, column, "categorical:") for column in categorical})
     return [position for position in range(frame.n_columns) if not holds_numbers(frame.parts[0], position)]
 
 
 def holds_numbers(part: Frame, position: int) -> bool:
-    """Whether a column holds numbers, or truth values, and nothing else; a column of categories does not."""
+    """Whether a column holds only numbers or truth values."""
     column = part.column(position)
     if column.codes is not None or is_temporal(column):
         return False
@@ -105,7 +105,7 @@ def holds_numbers(part: Frame, position: int) -> bool:
 
 
 def read_columns(frame: Frame | Pieces, positions: Sequence[int]) -> list[Floats]:
-    """Read columns of numbers as float64; NaN where there is none."""
+    """Read numeric columns as float64, with NaN for missing values."""
     for position in positions:
         if not holds_numbers(frame.parts[0], position):
             raise TypeError(
@@ -122,12 +122,12 @@ def find_borders(features: Floats, y: Floats, prior: float, n_encoded: int, most
     Parameters
     ----------
     features : float64 array (rows, columns)
-        Of any order: of numbers all are the same.
+        Of any order; numeric columns are the same in all orders.
     y : float64 array (rows,)
     prior : float
     n_encoded : int
-        Columns of encodings, which come first: their borders lie evenly between the least and the greatest encoding
-        that there can be, so that no encoding says where they are.
+        Number of columns of encodings, which come first.  Their borders are spread evenly between the smallest and the
+        largest possible encoding, so that borders reveal no encodings.
     most : int
         Most borders of a column.
     """
@@ -137,7 +137,7 @@ def find_borders(features: Floats, y: Floats, prior: float, n_encoded: int, most
 
 
 def borders_of(values: Floats, most: int) -> Floats:
-    """Give borders of numbers: between all that are distinct, or at quantiles where these are too many."""
+    """Give borders of numbers: between all distinct ones, or at quantiles if there are too many."""
     known = values[~np.isnan(values)]
     distinct = np.unique(known)
     if len(distinct) <= most + 1:

@@ -1,4 +1,4 @@
-"""Means of gradients in leaves, of all rows or of those before a row: exact sums, each mean rounded once."""
+"""Mean gradients in leaves, over all rows or over the rows before a row: sums are exact, each mean is rounded once."""
 
 import numpy as np
 
@@ -8,7 +8,7 @@ from gpu_encode.seam.ops import host
 
 
 def of_all(leaves: Codes, gradients: Floats, n_leaves: int, l2: float) -> Floats:
-    """Give the value of each leaf by all rows: the mean of their gradients, times n / (n + l2); 0 of an empty one.
+    """Give the value of each leaf over all rows: the mean of their gradients times n / (n + l2); 0 for an empty leaf.
 
     Parameters
     ----------
@@ -23,7 +23,7 @@ def of_all(leaves: Codes, gradients: Floats, n_leaves: int, l2: float) -> Floats
 
 
 def of_earlier(leaves: Codes, gradients: Floats, n_leaves: int, l2: float) -> Floats:
-    """Give each row the value of its leaf by the rows before it; parameters as for `of_all`."""
+    """Give each row the value of its leaf over the rows before it; parameters as in `of_all`."""
     layout, ops = layout_of(gradients), host(len(gradients))
     carry = Carry.empty(n_leaves, 1, layout.width, False)
     return shrunk_means(ops.ordered(Rows(leaves, None, gradients), None, layout, carry), layout, l2)
@@ -36,7 +36,7 @@ def layout_of(gradients: Floats) -> Layout:
 
 
 def shrunk_means(sums: Array, layout: Layout, l2: float) -> Floats:
-    """Give the values of sums (cells, 1, digits)."""
+    """Give the leaf values from sums (cells, 1, digits)."""
     moments = host(len(sums)).moments(sums, layout, 0, False)
     n, mean = moments.n.reshape(len(sums)), moments.mean.reshape(len(sums))
     values: Floats = np.where(n > 0, np.nan_to_num(mean) * (n / np.maximum(n + l2, 1.0)), 0.0)

@@ -1,4 +1,4 @@
-"""Models that are boosted together over one order of the rows, and what they predict for rows that they do not know."""
+"""Models that are boosted together over one order of the rows, and their predictions for rows not seen by them."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from cpu_fallback.types import Codes
 from gpu_encode.methods.boosting import leaf_values
 from gpu_encode.methods.boosting.trees import Gradients, Split, find_leaves
 
-# Negative gradient of a loss, by target and prediction.
+# The negative gradient of a loss, as a function of target and prediction.
 Loss = Callable[[Floats, Floats], Floats]
 
 
@@ -22,25 +22,25 @@ def squared_error(y: Floats, predictions: Floats) -> Floats:
 
 
 def log_loss(y: Floats, predictions: Floats) -> Floats:
-    """Give the negative gradient of the log loss of labels 0 and 1, by their log-odds F."""
+    """Give the negative gradient of the log loss of labels 0 and 1, for predictions F in log-odds."""
     gradients: Floats = y - 1.0 / (1.0 + exp(-predictions))
     return gradients
 
 
 @dataclass(eq=False)
 class Models:
-    """Models over one order, each with predictions for the rows that ask it.
+    """Models over one order, each with predictions for its own rows and for the rows that it serves.
 
     Parameters
     ----------
     rows : int64 array (entries,)
-        Row of each prediction, model after model, in the order of the rows.
+        Row of each prediction, model by model, in the order of the rows.
     numbers : int32 array (entries,)
         Number of the model.
     fitted : bool array (entries,)
-        Whether the model is fitted to the row.
+        Whether the model is fitted to this row.
     counted : bool array (entries,)
-        Whether the row's gradient is that of this model.
+        Whether this row's gradient is computed from this model.
     in_order : bool
     predictions : float64 array (entries,)
     """
@@ -54,13 +54,13 @@ class Models:
 
     @classmethod
     def plain(cls, order: NDArray[np.int64]) -> "Models":
-        """Make one model, fitted to all rows."""
+        """Make one model that is fitted to all rows."""
         every = np.ones(len(order), bool)
         return cls(order, np.zeros(len(order), np.int32), every, every, False, np.zeros(len(order)))
 
     @classmethod
     def ordered(cls, order: NDArray[np.int64]) -> "Models":
-        """Make ceil(log2 n) models: number j is fitted to the first 2**j rows, and those up to 2**(j + 1) ask it."""
+        """Make ceil(log2 n) models: number j is fitted to the first 2**j rows, and serves the rows up to 2**(j + 1)."""
         n = len(order)
         sizes = [2**j for j in range((n - 1).bit_length())]
         ranks = [np.arange(min(2 * size, n)) for size in sizes]
@@ -70,12 +70,12 @@ class Models:
         return cls(rows, np.concatenate(numbers), fitted, ~fitted, True, np.zeros(len(rows)))
 
     def gradients(self, y: Floats, loss: Loss) -> Gradients:
-        """Give the gradient of every prediction."""
+        """Give the gradient at every prediction."""
         values = loss(y[self.rows], self.predictions)
         return Gradients(self.rows, values, self.numbers, self.counted, self.in_order)
 
     def advance(self, gradients: Gradients, features: Floats, splits: list[Split], rate: float, l2: float) -> Floats:
-        """Add a tree of these splits to every model, its values from the rows that the model is fitted to.
+        """Add a tree with these splits to every model, with values from the rows to which the model is fitted.
 
         Parameters
         ----------
@@ -88,7 +88,7 @@ class Models:
         Returns
         -------
         float64 array (models, leaves)
-            What was added.
+            The values that were added.
         """
         n_leaves, n_models = 2 ** len(splits), int(self.numbers[-1]) + 1
         codes = (self.numbers * n_leaves + find_leaves(features, splits)[self.rows]).astype(np.int32)
@@ -98,7 +98,7 @@ class Models:
         return added.reshape(n_models, n_leaves)
 
     def predict_rows(self, n_rows: int) -> Floats:
-        """Give each row's prediction by the model whose gradient it has; 0 for the row that no model precedes."""
+        """Give each row's prediction by the model of its gradient; 0 for the first row, which no model serves."""
         predictions = np.zeros(n_rows)
         predictions[self.rows[self.counted]] = self.predictions[self.counted]
         return predictions

@@ -1,4 +1,4 @@
-"""OrderedBoostingRegressor: boosting for squared error whose gradients see no row's own target."""
+"""OrderedBoostingRegressor: boosting for squared error with gradients that never see a row's own target."""
 
 from dataclasses import dataclass
 from typing import Self
@@ -16,51 +16,54 @@ from gpu_encode.words.annotations import Table
 
 @dataclass(eq=False, repr=False)
 class OrderedBoostingRegressor(RegressorMixin, OrderedBoosting):
-    """Boost oblivious trees for squared error, as CatBoost's papers define it: a reference, small and not quick.
+    """Boost oblivious trees for squared error, as CatBoost's papers define it: a small reference, not fast.
 
-    In ordinary boosting, a row's gradient is taken at a prediction that has seen the row's target; that shifts what
-    the next tree learns.  Here a row's gradient is taken at the prediction of a model fitted to rows before it, in a
-    random order, and categories are encoded from the rows before, in the same order.
+    In ordinary boosting, the gradient of a row is computed at a prediction that has seen the row's target; this shifts
+    what the next tree learns.  Here the gradient of a row is computed at the prediction of a model that is fitted to
+    rows before it in a random order, and categories are encoded from the rows before it in the same order.
 
     Parameters
     ----------
     mode : {"ordered", "plain", "exact"}, default="ordered"
-        "ordered": for every order there are ceil(log2 n) models; the row of rank i, counted from 1, has its gradient
-        from the one fitted to the first 2 ** floor(log2(i - 1)) rows, and a row's step, by which splits are chosen, is
-        the mean gradient of the rows before it in its leaf.  Trees of new rows have the same splits, and as values the
-        mean gradients of one more model over all rows, under an order of its own.  "plain": ordinary boosting on
-        encodings of the rows before.  "exact": the definition, a model for each number of first rows, each with trees
-        of its own; 200 rows at most.
+        "ordered": every order has ceil(log2 n) models.  The gradient of the row of rank i, counted from 1, comes from
+        the model that is fitted to the first 2 ** floor(log2(i - 1)) rows.  Splits are chosen by steps: the step of a
+        row is the mean gradient of the rows before it in its leaf.  Trees for new rows have the same splits; their
+        values are the mean gradients of one more model over all rows, with an order of its own.  "plain": ordinary
+        boosting on encodings from the rows before.  "exact": the definition in the papers, with a model for each number
+        of first rows and trees of its own for each model; at most 200 rows.
     iterations : int, default=100
         Number of trees.
     depth : int, default=4
         Levels of a tree, 10 at most; all leaves of a level have the same split.
     learning_rate : float, default=0.1
-        Part of each step that is taken.
+        Each step is multiplied by this number.
     l2 : float, default=1.0
         The mean of a leaf's n gradients is multiplied by n / (n + l2).
     permutations : int, default=4
-        Orders of which each tree takes one to choose its splits, beside the one of leaf values.
+        Number of orders for splits: each tree draws one of them to choose its splits. One more order is for leaf
+        values.
     subsample : float, default=1.0
         Share of the rows by which the splits of a tree are chosen; values are those of all rows.
     borders : int, default=32
         Most borders of a column, 254 at most.
     categorical : "auto" or list, default="auto"
-        Names or positions of the columns of categories.  "auto": those that do not hold numbers.
+        Names or positions of the categorical columns.  "auto": all columns that do not hold numbers.
     random_state : int, RandomState, Generator or None, default=0
-        Seed of the orders, and of the rows by which splits are chosen.
+        Seed of the orders, and of the rows that are used to choose splits.
 
     Attributes
     ----------
     trees_ : list
-        Each with `splits`, a list of (column, border), and `values`, one a leaf.  Encodings are the first columns.
+        Each tree has `splits`, a list of (column, border), and `values`, one for each leaf.  Columns of encodings come
+        first.
     training_predictions_ : ndarray of shape (n_rows,)
-        At the end, what each training row's gradient would be taken at: of "exact" and "ordered" by models that were
-        not fitted to the row (of "ordered" in the first order; the splits have seen all rows).
+        For each training row, the prediction at which its next gradient would be computed.  With "exact" and "ordered"
+        it comes from models that were not fitted to the row (with "ordered", in the first order; the splits have seen
+        all rows).
     n_features_in_ : int
         Number of columns of X.
     feature_names_in_ : ndarray of str
-        Only where X had string column names.
+        Only if X had string column names.
 
     See Also
     --------
@@ -68,16 +71,18 @@ class OrderedBoostingRegressor(RegressorMixin, OrderedBoosting):
 
     Notes
     -----
-    It is there to prove and to compare, on some thousand rows: work on real data is CatBoost's.  It computes on the
-    CPU.  Models begin at 0, as in the papers: of a target far from 0, take the mean off.  Missing numbers lie below
-    all borders; a missing category is one more category; one that fit has not seen has the encoding 0, the prior.
-    Encodings are `CatBoostEncoder`'s, ``S / (n + 1)``, with borders evenly between the least and the greatest target.
+    This class is for proofs and comparisons, on some thousand rows; for real data use CatBoost.  It computes on the
+    CPU. Models start at 0, as in the papers: if the target is far from 0, subtract its mean.  Missing numbers are below
+    all borders.  A missing category is a category of its own; a category that fit has not seen has the encoding 0, the
+    prior. Encodings are those of `CatBoostEncoder`, ``S / (n + 1)``, with borders spread evenly between the smallest
+    and the largest target.
 
-    Sums of gradients are exact, scores are summed exactly and rounded once, so that all machines grow the same trees.
+    Sums of gradients are exact; scores are summed exactly and rounded once.  So all machines grow the same trees.
 
-    Gradients of "ordered" and "exact" have no shift, given the row.  The mean of them in a leaf has, one of the order
-    of 1 / n and of the opposite sign to that of "plain", since leaves are of random sizes:
-    `examples/leaks/prediction_shift.py` measures both.  The values of trees are those of "plain" in mode "ordered".
+    With "ordered" and "exact", the gradient of a given row has no shift.  The mean gradient of a leaf has one, of the
+    order of 1 / n and of the opposite sign to that of "plain", since the sizes of leaves are random:
+    `examples/leaks/prediction_shift.py` measures both.  In mode "ordered", the values of trees are computed as in
+    "plain".
 
     References
     ----------
@@ -96,7 +101,7 @@ class OrderedBoostingRegressor(RegressorMixin, OrderedBoosting):
     """
 
     def fit(self, X: Table, y: Table) -> Self:
-        """Boost.
+        """Fit the trees.
 
         Parameters
         ----------
@@ -112,7 +117,7 @@ class OrderedBoostingRegressor(RegressorMixin, OrderedBoosting):
         Raises
         ------
         ValueError, TypeError
-            For bad input; the model is then as it was.
+            For bad input; the model is then unchanged.
         """
         self._check()
         inputs = Inputs(X, y)

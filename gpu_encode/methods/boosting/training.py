@@ -13,7 +13,7 @@ from gpu_encode.methods.boosting.trees import Gradients, Tree, find_leaves, grow
 
 @dataclass(frozen=True)
 class Settings:
-    """Parameters of boosting, as `OrderedBoostingRegressor` has them."""
+    """Parameters of boosting, as in `OrderedBoostingRegressor`."""
 
     mode: str
     iterations: int
@@ -25,16 +25,16 @@ class Settings:
 
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """Training rows, under several orders.
+    """Training rows in several orders.
 
     Parameters
     ----------
     y : float64 array (rows,)
     loss : Loss
     orders : list of int64 array (rows,)
-        Row of each rank; the first order is that of leaf values.
+        The row of each rank; the first order is for leaf values.
     features : list of float64 array (rows, columns)
-        Per order: encodings of categories are those of the rows before.
+        For each order, with categories encoded from the rows before.
     borders : list of float64 array
     """
 
@@ -46,14 +46,14 @@ class Problem:
 
 
 def train(problem: Problem, settings: Settings, random: np.random.Generator) -> tuple[list[Tree], Floats]:
-    """Boost, and give the trees and the prediction of each training row that its gradients were taken at."""
+    """Boost; give the trees, and for each training row the prediction at which its gradients were computed."""
     return (train_exactly if settings.mode == "exact" else train_together)(problem, settings, random)
 
 
 def train_together(problem: Problem, settings: Settings, random: np.random.Generator) -> tuple[list[Tree], Floats]:
-    """Boost the models of all orders by the same splits: those that one order, drawn for each tree, chooses."""
+    """Boost the models of all orders with the same splits, which one order, drawn for each tree, chooses."""
     make = Models.plain if settings.mode == "plain" else Models.ordered
-    # The first order's one model is what new rows are predicted by.
+    # The first order's only model predicts new rows.
     models = [Models.plain(problem.orders[0]), *map(make, problem.orders[1:])]
     trees = []
     for _ in range(settings.iterations):
@@ -70,9 +70,9 @@ def train_together(problem: Problem, settings: Settings, random: np.random.Gener
 
 
 def train_exactly(problem: Problem, settings: Settings, random: np.random.Generator) -> tuple[list[Tree], Floats]:
-    """Boost one model for each number of first rows, each by trees of its own: a row is predicted by those before it.
+    """Boost one model for each number of first rows, each with trees of its own; the rows before a row predict it.
 
-    The gradients that a tree of any model fits are those of each row by the model of the rows before it.
+    The trees of all models are fitted to the same gradients: that of each row by the model of the rows before it.
     """
     order = problem.orders[0]
     y, features, n = problem.y[order], problem.features[0][order], len(order)
@@ -95,7 +95,7 @@ def train_exactly(problem: Problem, settings: Settings, random: np.random.Genera
 def fit_tree(
     features: Floats, gradients: Floats, chosen: NDArray[np.bool_], borders: list[Floats], settings: Settings
 ) -> Tree:
-    """Fit a tree to gradients: its splits to those of the rows that were chosen, its values to all."""
+    """Fit a tree to gradients: its splits to the chosen rows, its values to all rows."""
     n = len(gradients)
     every = Gradients(np.arange(n), gradients, np.zeros(n, np.int32), np.ones(n, bool), False)
     splits = grow(features, borders, every.of_rows(chosen), settings.depth, settings.l2)
@@ -104,7 +104,7 @@ def fit_tree(
 
 
 def draw_rows(n_rows: int, share: float, random: np.random.Generator) -> NDArray[np.bool_]:
-    """Choose a share of the rows, one at least."""
+    """Choose a share of the rows at random, at least one row."""
     chosen = np.zeros(n_rows, bool)
     chosen[random.permutation(n_rows)[: max(1, round(share * n_rows))]] = True
     return chosen

@@ -1,4 +1,4 @@
-"""Oblivious trees: one split a level, found by how well the leaves' steps agree with the gradients."""
+"""Oblivious trees: each level has one split, which makes the steps of leaves agree best with the gradients."""
 
 from dataclasses import dataclass
 from math import fsum, sqrt
@@ -12,12 +12,12 @@ from cpu_fallback.types import Codes
 from gpu_encode.methods.boosting import leaf_values
 from gpu_encode.seam.ops import tiles
 
-# Gradients that are summed at a time: of several ways to split where rows are few.
+# Gradients that are summed at a time; with few rows, several possible splits are tried at once.
 MOST_ENTRIES = 1 << 18
 
 
 class Split(NamedTuple):
-    """Rows with more than the border in a column go one way, all others, NaN too, the other way."""
+    """Rows above the border in a column go one way; all others, NaN included, go the other way."""
 
     column: int
     border: float
@@ -30,9 +30,9 @@ class Tree:
     Parameters
     ----------
     splits : list of Split
-        One a level; the first says the highest bit of the leaf's number.
+        One for each level; the first gives the highest bit of the leaf's number.
     values : float64 array (2 ** levels,)
-        What the tree adds in each leaf.
+        The value that the tree adds in each leaf.
     """
 
     splits: list[Split]
@@ -46,19 +46,19 @@ class Tree:
 
 @dataclass(frozen=True, eq=False)
 class Gradients:
-    """Gradients of rows, by one or several models, in the order of the rows.
+    """Gradients of rows by one or several models, in the order of the rows.
 
     Parameters
     ----------
     rows : int64 array (entries,)
-        Row of each entry; a row has one for each model that is asked about it.
+        Row of each entry; a row has an entry for each model that predicts it.
     values : float64 array (entries,)
     models : int32 array (entries,)
-        Which model each gradient is of; they count from 0.
+        The number of each gradient's model.
     counted : bool array (entries,)
-        Entries whose gradients the tree is to fit; the others are there to make steps of.
+        Entries to whose gradients the tree is fitted; the others only contribute to steps.
     in_order : bool
-        Whether a row's step is made of the rows before it, or of all.
+        Whether the step of a row is computed from the rows before it, or from all rows.
     """
 
     rows: NDArray[np.int64]
@@ -68,7 +68,7 @@ class Gradients:
     in_order: bool
 
     def of_rows(self, chosen: NDArray[np.bool_]) -> "Gradients":
-        """Give the entries of some rows."""
+        """Select the entries of some rows."""
         kept = chosen[self.rows]
         return Gradients(self.rows[kept], self.values[kept], self.models[kept], self.counted[kept], self.in_order)
 
@@ -82,13 +82,13 @@ def find_leaves(features: Floats, splits: list[Split]) -> Codes:
 
 
 def grow(features: Floats, borders: list[Floats], gradients: Gradients, depth: int, l2: float) -> list[Split]:
-    """Find the splits of a tree level by level: the first of those with the best score.
+    """Find the splits of a tree level by level: the best by score, and among equals the first.
 
     Parameters
     ----------
     features : float64 array (rows, columns)
     borders : list of float64 array
-        Per column, where it may be split.
+        For each column, its possible borders.
     gradients : Gradients
     depth : int
     l2 : float
@@ -109,7 +109,7 @@ def grow(features: Floats, borders: list[Floats], gradients: Gradients, depth: i
 
 
 def score(gradients: Gradients, leaves: Codes, n_leaves: int, l2: float) -> list[float]:
-    """Give the cosine of steps and gradients, but for the gradients' length, for each of several ways to split.
+    """Give the cosine of steps and gradients, without the division by the gradients' length, for each possible split.
 
     Parameters
     ----------
@@ -131,7 +131,7 @@ def score(gradients: Gradients, leaves: Codes, n_leaves: int, l2: float) -> list
 
 
 def cosine(steps: Floats, gradients: Floats) -> float:
-    """Give the product of steps and gradients over the steps' length; 0 where all steps are 0."""
-    # Rounded once: the same on every machine, so that ties are ties.
+    """Give the product of steps and gradients, divided by the length of the steps; 0 if all steps are 0."""
+    # Each sum is rounded once, so it is the same on every machine, and ties stay ties.
     square = fsum((steps * steps).tolist())
     return fsum((steps * gradients).tolist()) / sqrt(square) if square > 0 else 0.0

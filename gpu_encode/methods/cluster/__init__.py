@@ -1,1 +1,1 @@
-"""Clusters of categories: the best partition if categories have one number, Ward's method if they have several."""
+"""Clusters of categories: the best partition if each category has one number, Ward's method if it has several."""

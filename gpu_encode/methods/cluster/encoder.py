@@ -1,4 +1,4 @@
-"""ClusterEncoder: categories that are alike become one cluster."""
+"""ClusterEncoder: categories that are alike are joined into one cluster."""
 
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass, replace
@@ -31,7 +31,7 @@ from gpu_encode.tables.frames import Frame, Pieces
 from gpu_encode.words.annotations import Column, Columns, Device, FloatType, Key, Seed, TargetType
 from gpu_encode.words.errors.parameters import bad_parameter, check_count, check_option
 
-# What belongs to one way of clustering alone.
+# Parameters that only one way of clustering has.
 ONLY_WITH = {"against": "cooccurrence", "values": "statistics"}
 
 
@@ -42,12 +42,12 @@ class Clusters(LearnedTables):
     Parameters
     ----------
     clusters : list of int64 array (categories,)
-        Of each key; -1 of a category that no row has that was learned from.
+        For each key; -1 for a category without training rows.
     widths : list of int
-        The most clusters that each key may have.
+        The largest number of clusters that each key may have.
     output : {"id", "onehot"}
     unseen : float
-        Encoding of what has no cluster.
+        Encoding of a category without a cluster.
     """
 
     clusters: list[Array]
@@ -56,7 +56,7 @@ class Clusters(LearnedTables):
     unseen: float
 
     def names(self, keys: Any) -> list[str]:
-        """Name ids as their key, and a column of zeros and ones by its cluster."""
+        """Name an id after its key, and a column of zeros and ones after its cluster."""
         if self.output == "id":
             return list(keys)
         return [
@@ -64,7 +64,7 @@ class Clusters(LearnedTables):
         ]
 
     def tables(self) -> list[Array]:
-        """Give the encodings of each key's categories, and last of what has no cluster: (categories + 1, outputs)."""
+        """Give the encodings of each key's categories, and in the last line of a value without a cluster."""
         return [self._table(number) for number in range(len(self.clusters))]
 
     def _table(self, key: int) -> Array:
@@ -75,7 +75,7 @@ class Clusters(LearnedTables):
         return np.where(clusters < 0, self.unseen, ones)
 
     def check(self, sizes: Any) -> None:
-        """Raise ValueError where clusters do not fit the categories of the keys."""
+        """Raise ValueError if the clusters do not fit the categories of the keys."""
         check_option("ClusterEncoder", "output", self.output, ("id", "onehot"))
         if not isinstance(self.unseen, float) or not len(self.clusters) == len(self.widths) == len(sizes):
             raise ValueError(f"it has clusters of {len(self.clusters)} keys, of {len(sizes)}")
@@ -87,50 +87,50 @@ class Clusters(LearnedTables):
 
 @dataclass(eq=False, repr=False)
 class ClusterEncoder(SummedEncoder):
-    """Encode categories by the cluster that they fall into: alike in their target, in company, or in statistics.
+    """Encode a category by its cluster of categories that are alike in their target, their neighbours or statistics.
 
-    Where a category has one number (a mean), clusters are neighbours in order, and the partition is the best that there
-    is, by dynamic programming.  Where it has several, they are Ward's: the two that are nearest are merged, until
-    `n_clusters` are left.  Either way the weighted sum of squares about the clusters' means is to be small, and a
-    category weighs as much as its rows.
+    If each category has one number (a mean), clusters are intervals of these numbers, and dynamic programming finds the
+    best partition.  If it has several numbers, Ward's method merges the two nearest clusters until `n_clusters` are
+    left.  Both minimise the weighted sum of squared distances to the means of clusters; the weight of a category is its
+    number of rows.
 
     Parameters
     ----------
     n_clusters : int, default=8
-        Clusters of each column; as many as it has categories where these are fewer.
+        Clusters of each column; a column with fewer categories has as many clusters as categories.
     by : {"target", "cooccurrence", "statistics"}, default="target"
-        "target": the smoothed mean, of classes the smoothed share of each.  "cooccurrence": the shares of the values of
-        another column, `against`, among a category's rows.  "statistics": several statistics, of y or of `values`,
-        each divided by its deviation over all rows; one that a category has not, as skewness of equal values, is taken
-        for the mean of the others.
+        "target": the smoothed mean of y; for classes the smoothed share of each class.  "cooccurrence": among the rows
+        of a category, the shares of the values of another column, `against`.  "statistics": several statistics, of y or
+        of `values`, each divided by its standard deviation over all rows; a statistic that a category does not have,
+        such as the skewness of equal values, is replaced by the mean of the others.
     against : str, int or tuple, optional
-        The other column of "cooccurrence", by name or position, or several as a joint key; a missing value is a value.
-        It is read in training alone, is not encoded, and passes through where `columns` is a list.
+        The other column of "cooccurrence", by name or position, or several columns as a joint key; a missing value
+        counts as a value.  It is only read in training and not encoded; it passes through if `columns` is a list.
     statistics : list, default=("mean", "std")
         As `StatisticEncoder` takes them, with ddof=0.
     values : list, optional
-        Numeric columns of X that "statistics" are of; None: of y.
+        Numeric columns of X for "statistics"; None: statistics of y.
     smooth : smoothing, "auto", float or None, default="auto"
         How means of "target" are smoothed, as in `TargetEncoder`.
     output : {"id", "onehot"}, default="id"
         The cluster's number, or a column of zeros and ones for each cluster.
     columns : list, "categorical", selector, pattern or function, optional
-        Names (or positions) of the columns to encode; a tuple is a joint key.  Others pass through.  None: every
-        column but those of `against` and `values`.
+        Names (or positions) of the columns to encode; a tuple is a joint key.  Others pass through.  None: all columns
+        except those of `against` and `values`.
     cv : int, None, scheme, splitter, iterable, str or array, default=5
-        Who may look at whom in training, as in `TargetEncoder`, where y is read: each fold finds clusters of its own in
-        the rows that it sees.  Schemes with folds only.
+        Which rows a training row may see, as in `TargetEncoder`; used only if y is read.  Each fold finds its own
+        clusters in the rows that it sees.  The scheme must have folds.
     shuffle : bool, default=True
         False makes the folds of an integer `cv` contiguous.
     random_state : int, RandomState, Generator or None, default=0
         Seed of the folds of an integer `cv`.
     target_type : {"auto", "continuous", "binary", "multiclass"} or list, default="auto"
-        What y is.  "target" takes one target, "statistics" take several.
+        The kind of y.  "target" takes one target, "statistics" can take several.
     handle_unknown : {"own", "nan", "error"} or float, default="own"
-        Encoding of a category that no visible row has.  "own": zeros in one-hot columns, -1 as an id.  "error" refuses
+        Encoding of a category that no visible row has.  "own": zeros in one-hot columns, or the id -1.  "error" refuses
         values that fit did not see.
     handle_missing : {"category", "own", "error"}, default="category"
-        A missing value is a category like others, or as unknown, or refused.
+        A missing value is a category, or is treated as unknown, or is refused.
     dtype : {"float64", "float32"}, default="float64"
         As in `TargetEncoder`.
     device : {"auto", "cpu", "cuda"}, default="auto"
@@ -141,37 +141,38 @@ class ClusterEncoder(SummedEncoder):
     clusters_ : list of int64 ndarray of shape (n_categories,)
         Cluster of each category of `categories_`, for new rows.
     categories_ : list of ndarray of shape (n_categories,)
-        Distinct values of each column, as `TargetEncoder` has them.
+        Distinct values of each column, as in `TargetEncoder`.
     encodings_ : list of float64 ndarray of shape (n_categories,)
-        Encoding of each category, by column, then output.
+        Encoding of each category, in the order of columns, then outputs.
     device_ : {"cpu", "cuda"}
         Where the last fit ran.
     n_features_in_ : int
         Number of columns of X.
     feature_names_in_ : ndarray of str
-        Only where X had string column names.
+        Only if X had string column names.
 
     See Also
     --------
-    TargetEncoder : Columns, schemes, policies, weights, pieces and devices mean the same there.
+    TargetEncoder : Columns, schemes, policies, weights, pieces and devices have the same meaning there.
 
     Notes
     -----
-    Clusters of one number are numbered by rising number, 0 first, in each fold as in all rows, so that ids of folds
-    match by rank; so are Ward's where y is read, by the first number of their centroids (the share of the first class),
-    then the next.  Ward's of what is not y are numbered as their first categories stand: with as many clusters as
-    categories they are one-hot columns.  Equal means are one cluster, so that there may be fewer clusters than asked
-    for, in a fold or in all rows; the last one-hot columns are then zero.
+    Clusters of one number are numbered from the lowest number, 0 first, in each fold and in all rows, so ids of
+    different folds correspond by rank.  Ward's clusters are numbered in the same way if y is read: by the first number
+    of their centroids (the share of the first class), then by the next.  If y is not read, they are numbered by their
+    first categories; with as many clusters as categories they are one-hot columns.  Categories with equal means are in
+    one cluster, so there may be fewer clusters than asked for, in a fold or in all rows; the last one-hot columns are
+    then zero.
 
-    Sums, and so numbers and weights, are exact and rounded once: the same bits on every device and in any pieces or
-    parts of the rows, files and Dask included.  Clusters are found anew where rows are added by `partial_fit`.  Costs
-    are float64; where two partitions or mergers cost the same but for rounding, either may be taken, and of costs that
-    are equal as computed the first: the earliest border of the last cluster, then of the one before it; the pair of
-    clusters with the first categories.
+    Sums are exact; numbers and weights follow from them by one rounding.  So they have the same bits on every device
+    and in any pieces or parts of the rows, files and Dask included.  If `partial_fit` adds rows, clusters are found
+    again.  Costs are float64: if two partitions or two merges differ in cost by less than rounding, either may be
+    chosen.  If computed costs are equal, the first is chosen: the partition whose last cluster begins earliest, then
+    the one before it; the pair of clusters with the first categories.
 
-    A partition takes O(K N log N) time and O(K N) memory for N categories, Ward's clusters O(N^2) time for each number
-    of a profile, and a matrix of distances for no more than 4,096 categories.  A profile of "cooccurrence" has a number
-    for each value of `against`.
+    For N categories, a partition takes O(K N log N) time and O(K N) memory.  Ward's method takes O(N^2) time for each
+    number of a profile, and keeps a matrix of distances only for at most 4,096 categories.  A profile of "cooccurrence"
+    has a number for each value of `against`.
 
     References
     ----------
@@ -218,7 +219,7 @@ class ClusterEncoder(SummedEncoder):
 
     @property
     def clusters_(self) -> list[Array]:
-        """Cluster of each category, per column; -1 of a category whose rows weigh nothing."""
+        """Cluster of each category, per column; -1 for a category whose rows have no weight."""
         return [clusters.copy() for clusters in self._fitted().learned.clusters]  # type: ignore[attr-defined]
 
     @property
@@ -245,7 +246,7 @@ class ClusterEncoder(SummedEncoder):
             check_value_columns(self.values)
 
     def _rows_parameters(self) -> Parameters:
-        # What a sum of no rows is encoded as plays no part: categories that no visible row has are in no cluster.
+        # The encoding of a sum of no rows is never used: categories without visible rows are in no cluster.
         owner, refused = type(self).__name__, isinstance(self.handle_unknown, str) and self.handle_unknown == "error"
         if isinstance(self.handle_unknown, dict):
             law = "must be one for all columns. Take an encoder of its own for each column"
@@ -266,7 +267,7 @@ class ClusterEncoder(SummedEncoder):
         return Parameters.of(self, statistics, **policy, **self._read_scheme())
 
     def _read_scheme(self) -> dict[str, Any]:
-        """Give the scheme as fields of `Parameters`; each of its folds has clusters of its own."""
+        """Give the scheme as fields of `Parameters`; each of its folds finds its own clusters."""
         scheme = read_scheme(self)
         check_scheme(scheme["scheme"], self._owner)
         return scheme | {"together": True}
@@ -289,7 +290,7 @@ class ClusterEncoder(SummedEncoder):
         return Clusters(clusters, [min(number, len(of_key)) for of_key in clusters], self.output, self._unseen())
 
     def _unseen(self) -> float:
-        """Give the encoding of what has no cluster."""
+        """Give the encoding of a category without a cluster."""
         if isinstance(self.handle_unknown, Real):
             return float(self.handle_unknown)
         if self.handle_unknown == "nan":
@@ -298,7 +299,7 @@ class ClusterEncoder(SummedEncoder):
 
 
 def select_against(frame: Frame | Pieces, columns: Any, against: Sequence[Any]) -> Selection:
-    """Select the keys that are clustered, each counted against the values of some columns as one more key."""
+    """Select the keys to cluster; the columns of `against` become one more key, with which each is counted."""
     group = tuple(locate(frame, column, "against:") for column in against)
     selection = select(frame, columns, None, against)
     number = len(selection.entries)
@@ -312,6 +313,6 @@ def select_against(frame: Frame | Pieces, columns: Any, against: Sequence[Any]) 
 
 
 def select_with_weights(frame: Frame | Pieces, columns: Any, values: Any) -> Selection:
-    """Select the keys that are clustered, whose weights are counted beside sums of columns in which rows may lack."""
+    """Select the keys to cluster, with counts of weights beside sums of columns that may have missing values."""
     selection = select(frame, columns, None, values)
     return replace(selection, pairs=[(key, key) for key in range(len(selection.entries))])

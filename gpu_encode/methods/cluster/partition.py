@@ -1,4 +1,4 @@
-"""The best partition of numbers into clusters: of one number each, these are neighbours in order."""
+"""The best partition of numbers into clusters; its clusters are intervals of the sorted numbers."""
 
 from dataclasses import dataclass
 from typing import Self
@@ -9,7 +9,7 @@ from cpu_fallback.exact import Floats, Integers
 
 
 def partition(values: Floats, weights: Floats, n_clusters: int) -> Integers:
-    """Give the cluster of each number, by rank, so that the weighted sum of squares inside of clusters is least.
+    """Give the cluster of each number, numbered by rank, with the least weighted sum of squares within clusters.
 
     Parameters
     ----------
@@ -18,7 +18,7 @@ def partition(values: Floats, weights: Floats, n_clusters: int) -> Integers:
     weights : float64 array (n,)
         Above zero.
     n_clusters : int
-        Fewer where there are fewer different numbers: equal ones are never split.
+        There are fewer if there are fewer distinct numbers, since equal numbers are never separated.
 
     Returns
     -------
@@ -26,9 +26,10 @@ def partition(values: Floats, weights: Floats, n_clusters: int) -> Integers:
 
     Notes
     -----
-    Dynamic programming over the sorted numbers, divide and conquer in each step: O(K n log n).  Costs are differences
-    of running sums in float64, so that partitions whose costs differ by less than the rounding of these sums are taken
-    for equal.  Of equal ones the last cluster begins as early as it can, then the one before it, and so on.
+    Dynamic programming over the sorted numbers, with divide and conquer in each step: O(K n log n).  Costs are
+    differences of running sums in float64.  So partitions count as equal if their costs differ by less than the
+    rounding of these sums. Among equal ones, the last cluster begins as early as possible, then the one before it, and
+    so on.
 
     Examples
     --------
@@ -44,7 +45,7 @@ def partition(values: Floats, weights: Floats, n_clusters: int) -> Integers:
 
 
 def find_borders(values: Floats, weights: Floats, n_clusters: int) -> Integers:
-    """Give where clusters begin, but for the first, of different numbers in rising order."""
+    """Give the positions at which clusters other than the first begin, for distinct numbers in rising order."""
     sums = RunningSums.of(values, weights)
     ends = np.arange(len(values) + 1)
     costs, starts = sums.costs(np.zeros_like(ends), ends), []
@@ -59,7 +60,7 @@ def find_borders(values: Floats, weights: Floats, n_clusters: int) -> Integers:
 
 @dataclass(frozen=True)
 class RunningSums:
-    """Sums of weights, of numbers and of their squares before each position: (n + 1,)."""
+    """Sums of the weights, numbers and squares before each position: (n + 1,)."""
 
     weight: Floats
     first: Floats
@@ -67,8 +68,8 @@ class RunningSums:
 
     @classmethod
     def of(cls, values: Floats, weights: Floats) -> Self:
-        """Sum numbers, seen from one that lies in their middle, so that little is subtracted from much."""
-        # A power of two rounds nothing, and keeps squares inside of the range.
+        """Sum numbers after subtracting one from their middle, so that differences of sums lose few digits."""
+        # Dividing by a power of two rounds nothing, and keeps squares in the range of floats.
         near = np.ldexp(values, -int(np.frexp(np.abs(values).max(initial=0.0))[1]))
         middle = np.average(near, weights=weights) if len(near) else 0.0
         if len(near):
@@ -77,34 +78,34 @@ class RunningSums:
         return cls(*(np.append(0.0, np.cumsum(term)) for term in terms))
 
     def costs(self, starts: Integers, stops: Integers) -> Floats:
-        """Give the weighted sums of squares of numbers [start, stop) about their means; of one number it is 0."""
+        """Give the weighted sums of squares of numbers [start, stop) about their means; for a single number it is 0."""
         weight, first, second = (array[stops] - array[starts] for array in (self.weight, self.first, self.second))
         several = stops - starts > 1
         return np.where(several, np.maximum(second - first * first / np.where(several, weight, 1.0), 0.0), 0.0)
 
 
 def add_cluster(previous: Floats, sums: RunningSums, number: int) -> tuple[Floats, Integers]:
-    """Add a cluster behind `number` others.
+    """Add a cluster after `number` others.
 
     Parameters
     ----------
     previous : float64 array (n + 1,)
-        Least cost of the first numbers, of each count, in `number` clusters.
+        For each count of first numbers, their least cost in `number` clusters.
     sums : RunningSums
     number : int
 
     Returns
     -------
     costs : float64 array (n + 1,)
-        The same in one cluster more.
+        The least cost with one more cluster.
     starts : int64 array (n + 1,)
-        Where the last cluster begins.
+        The position at which the last cluster begins.
     """
     n = len(previous) - 1
     costs, starts = np.full(n + 1, np.inf), np.zeros(n + 1, np.int64)
     half = (1 << (n - number).bit_length()) >> 1
     while half:
-        # The last cluster begins no later than that of more numbers, and no earlier than that of fewer.
+        # With more numbers the last cluster begins no earlier, with fewer numbers no later.
         stops = np.arange(number + half, n + 1, 2 * half)
         below, above = stops - half, stops + half
         lows = np.where(below > number, starts[below], number)
@@ -117,7 +118,7 @@ def add_cluster(previous: Floats, sums: RunningSums, number: int) -> tuple[Float
 def best_starts(
     previous: Floats, sums: RunningSums, stops: Integers, lows: Integers, highs: Integers
 ) -> tuple[Floats, Integers]:
-    """Give the least cost for each stop, over all starts from low to high, and the first start that has it."""
+    """Give the least cost for each stop, over all starts from low to high, and the first start with this cost."""
     lengths = highs - lows + 1
     begins = np.cumsum(lengths) - lengths
     starts = np.arange(int(lengths.sum())) - np.repeat(begins - lows, lengths)

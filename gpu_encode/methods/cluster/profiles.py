@@ -1,4 +1,4 @@
-"""The numbers that categories are clustered by: means of the target, statistics, or how often other values occur."""
+"""The numbers by which categories are clustered: means of the target, statistics, or how often other values occur."""
 
 import numpy as np
 
@@ -15,7 +15,7 @@ from gpu_encode.tables.categories.keys import CategoryIndex
 
 
 def cluster(numbers: Floats, weights: Floats, n_clusters: int, standardized: bool, by_value: bool) -> Integers:
-    """Cluster the categories of one key that have weight, and give the cluster of each; -1 of others.
+    """Cluster those categories of one key that have weight; give the cluster of each, and -1 for the others.
 
     Parameters
     ----------
@@ -23,10 +23,10 @@ def cluster(numbers: Floats, weights: Floats, n_clusters: int, standardized: boo
     weights : float64 array (categories,)
     n_clusters : int
     standardized : bool
-        Whether numbers are on scales of their own, and so are divided by their deviation.
+        Whether each number has a scale of its own, so that it is divided by its standard deviation.
     by_value : bool
-        Whether clusters of several numbers are numbered by their centroids, in the order of the first number, then of
-        the next; if not, by their first categories.
+        Whether clusters of several numbers are numbered by their centroids, ordered by the first number, then the next;
+        otherwise they are numbered by their first categories.
     """
     present = np.flatnonzero(weights > 0)
     weight, numbers = weights[present], numbers[present]
@@ -44,7 +44,7 @@ def cluster(numbers: Floats, weights: Floats, n_clusters: int, standardized: boo
 
 
 def weigh_categories(model: Model, number: int) -> Floats:
-    """Give the weight of every category of a key, a missing value last where it is one."""
+    """Give the weight of every category of a key; a missing value, if it is a category, comes last."""
     key = model.keys[number]
     of_pairs = [pairs for pairs in model.pairs if pairs.keys == (number, number)]
     if of_pairs:
@@ -54,7 +54,7 @@ def weigh_categories(model: Model, number: int) -> Floats:
 
 
 def statistics_of_categories(model: Model, number: int) -> Floats:
-    """Give the numbers of every category of a key that its rule makes of the sums: (categories, numbers)."""
+    """Compute the numbers of every category of a key from its sums, by the rule of the key: (categories, numbers)."""
     key, rule = model.keys[number], model.rules[number]
     made = []
     for target, sums in enumerate(model.statistics[number]):
@@ -75,7 +75,7 @@ def shares_of_categories(model: Model, number: int) -> Floats:
 
 
 def check_room(key: CategoryIndex, n_values: int) -> None:
-    """Refuse profiles that memory has no room for, before it is asked for."""
+    """Raise an error for profiles that do not fit into memory, before they are allocated."""
     needed, free = 16 * (key.n_categories + 2) * n_values, devices.available_bytes()
     if needed > free:
         raise ValueError(
@@ -85,7 +85,7 @@ def check_room(key: CategoryIndex, n_values: int) -> None:
 
 
 def fill_undefined(numbers: Floats, weight: Floats) -> Floats:
-    """Give numbers that are none, as the skewness of equal values is, the mean of the others."""
+    """Replace undefined numbers, such as the skewness of equal values, by the mean of the others."""
     defined = np.isfinite(numbers)
     if defined.all():
         return numbers
@@ -96,7 +96,7 @@ def fill_undefined(numbers: Floats, weight: Floats) -> Floats:
 
 
 def standardize(numbers: Floats, weight: Floats) -> Floats:
-    """Give numbers less their mean, divided by their deviation, both by weight; 0 where all are equal."""
+    """Subtract the weighted mean of the numbers, and divide by their weighted deviation; give 0 if all are equal."""
     size = np.abs(numbers).max(axis=0)
     near = numbers / np.where(size > 0, size, 1.0)
     apart = near - (near * weight[:, None]).sum(axis=0) / weight.sum()
@@ -106,10 +106,10 @@ def standardize(numbers: Floats, weight: Floats) -> Floats:
 
 
 def rank_by_centroid(clusters: Integers, numbers: Floats, weight: Floats) -> Integers:
-    """Number clusters anew, by their centroids: by the first number, then the next, then as they were."""
+    """Number clusters by their centroids: by the first number, then the next, then by the old order."""
     sums = [np.bincount(clusters, weight * column) for column in numbers.T]
     centroids = np.array(sums) / np.bincount(clusters, weight)
     ranks = np.empty(centroids.shape[1], np.int64)
-    # The last key is the first to sort by.
+    # lexsort takes the most important key last.
     ranks[np.lexsort(centroids[::-1])] = np.arange(len(ranks))
     return ranks[clusters]

@@ -5,18 +5,18 @@ from scipy.spatial.distance import cdist
 
 from cpu_fallback.exact import Floats, Integers
 
-# Up to so many profiles a table of all costs, 128 MiB of it, spares computing most of them again.
+# For up to so many profiles, a table of all costs (128 MiB) saves computing most of them again.
 MOST_IN_TABLE = 1 << 12
 
 
 def merge_by_ward(profiles: Floats, weights: Floats, n_clusters: int) -> Integers:
-    """Merge profiles, two by two, until so many clusters are left; each time what adds least to the sum of squares.
+    """Merge two clusters at a time until `n_clusters` are left; each merge adds the least to the sum of squares.
 
     Parameters
     ----------
     profiles : float64 array (n, numbers)
     weights : float64 array (n,)
-        Above zero: a profile counts as so many points.
+        Above zero: a profile counts as this number of points.
     n_clusters : int
 
     Returns
@@ -26,9 +26,10 @@ def merge_by_ward(profiles: Floats, weights: Floats, n_clusters: int) -> Integer
 
     Notes
     -----
-    To merge two clusters of weights v and w adds v w / (v + w) times their centroids' squared distance.  Of pairs that
-    add the same, the first by their first profiles is merged.  Each cluster remembers the nearest of those behind it;
-    a matrix of distances is kept of no more than 4,096 profiles.  Time is about O(n^2) times the numbers of a profile.
+    Merging two clusters of weights v and w adds v w / (v + w) times the squared distance of their centroids.  Among
+    pairs that add the same, the pair with the first profiles is merged.  Each cluster keeps its nearest neighbour among
+    the clusters after it; a matrix of distances is kept only for at most 4,096 profiles.  The time is about O(n^2)
+    times the numbers of a profile.
 
     References
     ----------
@@ -50,9 +51,9 @@ def merge_by_ward(profiles: Floats, weights: Floats, n_clusters: int) -> Integer
 
 
 class Merging:
-    """Clusters named by their first profile, with their centroids and weights, and the nearest cluster behind each.
+    """Clusters, named by their first profile, with centroids, weights and the nearest cluster after each.
 
-    A cluster that has gone into another is infinitely far away.
+    A cluster that was merged into another one is infinitely far away.
     """
 
     def __init__(self, profiles: Floats, weights: Floats) -> None:
@@ -65,14 +66,14 @@ class Merging:
             self.find_nearest(cluster)
 
     def costs(self, some: slice, others: slice) -> Floats:
-        """Say what it adds to merge some clusters with others: (some, others)."""
+        """Give the cost of merging some clusters with others: (some, others)."""
         mine, theirs = self.weights[some, None], self.weights[others]
         apart: Floats = cdist(self.centroids[some], self.centroids[others], "sqeuclidean")
         apart *= mine * theirs / (mine + theirs)
         return apart
 
     def find_nearest(self, cluster: int) -> None:
-        """Find what it costs least to merge with, among the clusters behind this one; of equal ones the first."""
+        """Find the cluster after this one that it is cheapest to merge with; the first among equals."""
         behind = slice(cluster + 1, None)
         if cluster + 1 < len(self.into):
             known = self.table
@@ -81,7 +82,7 @@ class Merging:
             self.least[cluster], self.nearest[cluster] = costs[offset], cluster + 1 + offset
 
     def merge_cheapest(self) -> None:
-        """Merge the pair that costs least; of equal ones the first."""
+        """Merge the cheapest pair; the first among equals."""
         kept = int(self.least.argmin())
         gone = int(self.nearest[kept])
         both = self.weights[kept] + self.weights[gone]
@@ -94,15 +95,16 @@ class Merging:
         lost = np.isfinite(self.least) & ((self.nearest == kept) | (self.nearest == gone))
         for cluster in {kept, *np.flatnonzero(lost).tolist()}:
             self.find_nearest(cluster)
-        # Exactly, a merged cluster is no nearer to others than what they remember; rounded, it may be.
+        # In exact arithmetic a merged cluster is never nearer to another cluster than its parts; after rounding it may
+        # be.
         least, nearest, before = self.least[:kept], self.nearest[:kept], costs[:kept]
         nearer = np.isfinite(least) & ((before < least) | ((before == least) & (kept < nearest)))
         least[nearer], nearest[nearer] = before[nearer], kept
 
     def first_of(self) -> Integers:
-        """Give the first profile of each profile's cluster."""
+        """Give the first profile in the cluster of each profile."""
         first = self.into.copy()
-        # A cluster goes into one before it, so each is final once those before it are.
+        # Clusters are merged into clusters before them, so an entry is final once the entries before it are.
         for profile, target in enumerate(self.into.tolist()):
             first[profile] = first[target]
         return first

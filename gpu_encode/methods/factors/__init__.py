@@ -1,1 +1,1 @@
-"""Encoders whose columns are factors of a matrix or tensor of categories."""
+"""Encoders that decompose a matrix or a tensor of categories into factors."""

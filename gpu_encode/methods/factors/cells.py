@@ -1,4 +1,4 @@
-"""Rows as cells of a table of as many dimensions as there are columns, and sums over those of one category."""
+"""Rows as cells of a table with one dimension for each column, and sums over the rows of each category."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -13,21 +13,21 @@ from gpu_encode.seam.ops import Ops
 
 @dataclass(frozen=True, eq=False)
 class Cells:
-    """Rows that factors are fitted to.
+    """The rows to which factors are fitted.
 
     Parameters
     ----------
     ops : Ops
-        Backend that computes; arrays lie where it does.
+        Backend that computes and holds the arrays.
     codes : list of int32 array (rows,)
-        Category of each row, by column; none is negative.
+        Category of each row, for each column; never negative.
     sizes : list of int
-        Categories of each column.
+        Number of categories of each column.
     values : float64 array (rows,)
-        What is to be predicted.
+        The numbers to predict.
     weight : float64 array (rows,), optional
     scatter : float
-        What squared errors have beside those of `values`, whatever is predicted: that of rows about their cell's mean.
+        Squared error that no prediction can avoid: that of rows around the mean of their cell.
     """
 
     ops: Ops
@@ -43,7 +43,7 @@ class Cells:
         return len(self.values)
 
     def take(self, rows: Array) -> Self:
-        """Give some of the rows, by a boolean array or by row numbers."""
+        """Select rows, by a boolean array or by row numbers."""
         return replace(
             self,
             codes=[codes[rows] for codes in self.codes],
@@ -52,7 +52,7 @@ class Cells:
         )
 
     def weigh(self, numbers: Array) -> Array:
-        """Give numbers of the rows, each times the row's weight."""
+        """Multiply the numbers of rows by the rows' weights."""
         return numbers if self.weight is None else numbers * self.weight
 
     def mean_of_squares(self, factors: Sequence[Array]) -> float:
@@ -62,7 +62,7 @@ class Cells:
         return (float(self.weigh(error * error).sum()) + self.scatter) / total
 
     def join(self) -> Self:
-        """Make one row of all rows of a cell: their mean, with their weight, says as much of any prediction."""
+        """Replace the rows of each cell by one row with their mean and total weight, which gives the same best fit."""
         cells, codes = self.number_cells()
         weight = sum_by(cells, np.ones_like(self.values) if self.weight is None else self.weight, len(codes[0]))
         values = sum_by(cells, self.weigh(self.values), len(codes[0])) / weight
@@ -70,7 +70,7 @@ class Cells:
         return replace(self, codes=codes, values=values, weight=weight, scatter=float(self.weigh(apart * apart).sum()))
 
     def number_cells(self) -> tuple[Codes, list[Codes]]:
-        """Number the cells of the rows in the order of their codes, and give the codes of each cell, by column."""
+        """Number the cells that have rows, in the order of their codes; give the codes of each cell, by column."""
         cells, codes = self.codes[0], [np.arange(self.sizes[0], dtype=np.int32)]
         for of_column, size in zip(self.codes[1:], self.sizes[1:], strict=True):
             cells, distinct = self.ops.factorize(self.ops.combine(cells, of_column, size))
@@ -81,15 +81,15 @@ class Cells:
 
 @dataclass(frozen=True, eq=False)
 class Mode:
-    """One column of the cells, whose categories' rows are added up.
+    """One column of the cells, with sums over the rows of each category.
 
     Parameters
     ----------
     number : int
     cells : Cells
-        On a CPU in the order of the column's categories, rows of one category as they stand.
+        On a CPU sorted by the column's categories; rows of one category keep their order.
     present : array, optional
-        On a CPU: the categories that have rows, and where the rows of each begin.
+        On a CPU: the categories that have rows; `starts` has the position of the first row of each.
     starts : array, optional
     """
 
@@ -100,7 +100,7 @@ class Mode:
 
     @classmethod
     def of(cls, cells: Cells, number: int) -> Self:
-        """Bring rows into the order in which they are added up."""
+        """Sort rows into the order in which they are added."""
         codes = cells.codes[number]
         if not isinstance(codes, np.ndarray):
             return cls(number, cells)
@@ -110,10 +110,10 @@ class Mode:
         return cls(number, cells.take(order), codes[starts], starts)
 
     def sum_rows(self, numbers: Array) -> Array:
-        """Sum numbers of the rows by category: in the order of the rows on a CPU, in any order on a GPU.
+        """Sum numbers of the rows by category.
 
-        There they are rounded first, to multiples of a number so large that no sum of them has to be rounded: the
-        order then plays no part, and every run gives the same bits.
+        On a CPU they are added in the order of the rows.  On a GPU the order is arbitrary, so numbers are first rounded
+        to multiples of a power of two that is large enough for all sums to be exact; so every run gives the same bits.
         """
         size = self.cells.sizes[self.number]
         if self.starts is None:
@@ -123,31 +123,31 @@ class Mode:
         return sums
 
     def sum_weights(self) -> Array:
-        """Sum the weights of the rows, or count them, by category."""
+        """Sum the weights of the rows by category, or count the rows."""
         weight = self.cells.weight
         return self.sum_rows(np.ones_like(self.cells.values) if weight is None else weight)
 
     def multiply_others(self, factors: Sequence[Array]) -> list[Array]:
-        """Give, for each component, the product of the factors of all other columns, of every row."""
+        """Give, for each component and row, the product of the factors of all other columns."""
         others = [d for d in range(len(factors)) if d != self.number]
         tables, codes = [factors[d] for d in others], [self.cells.codes[d] for d in others]
         return [multiply(tables, codes, component) for component in components(factors)]
 
 
 def sum_by(codes: Codes, numbers: Array, size: int) -> Array:
-    """Sum numbers by code: in the order of the rows on a CPU, in any order on a GPU, of numbers rounded for it."""
+    """Sum numbers by code, in the order of the rows on a CPU; on a GPU, rounded numbers in any order."""
     return np.bincount(
         codes, weights=numbers if isinstance(codes, np.ndarray) else round_for_sums(numbers), minlength=size
     )
 
 
 def components(factors: Sequence[Array]) -> range:
-    """Number the components."""
+    """Give the range of component numbers."""
     return range(factors[0].shape[1])
 
 
 def multiply(factors: Sequence[Array], codes: Sequence[Codes], component: int) -> Array:
-    """Multiply the factors of each row in one component; a code of -1 is the last line."""
+    """Multiply the factors of each row in one component; a code of -1 takes the last line."""
     product = factors[0][:, component][codes[0]]
     for table, of_column in zip(factors[1:], codes[1:], strict=True):
         product = product * table[:, component][of_column]
@@ -163,10 +163,10 @@ def predict(factors: Sequence[Array], codes: Sequence[Codes]) -> Array:
 
 
 def round_for_sums(numbers: Array) -> Array:
-    """Round numbers to multiples of a power of two, so that the sum of any of them is exact."""
+    """Round numbers to multiples of a power of two that make the sum of any of them exact."""
     largest = float(np.abs(numbers).max()) * len(numbers)
     if not 0.0 < largest < np.inf:
         return numbers
-    # Adding this number, and taking it away again, leaves no finer multiples.
+    # Adding this number and subtracting it again removes all finer multiples.
     coarse = 1.5 * 2.0 ** min(frexp(largest)[1] + 1, 1022)
     return (numbers + coarse) - coarse

@@ -1,4 +1,4 @@
-"""CooccurrenceEncoder: categories become what they stand beside."""
+"""CooccurrenceEncoder: a category is encoded by the categories that occur with it."""
 
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
@@ -27,7 +27,7 @@ from gpu_encode.words.errors.parameters import check_count, check_option
 
 WEIGHTINGS = (None, "eta", "mu", "log", "ppmi")
 SCALES = ("unit", "sigma", "root")
-# By these weightings the matrix of two keys (a, b) is that of (b, a), transposed.
+# With these weightings, the matrix of keys (a, b) is the transpose of that of (b, a).
 SYMMETRIC = (None, "log", "ppmi")
 REST = "rest"
 # Left singular vectors, singular values and right singular vectors.
@@ -41,12 +41,12 @@ class Neighbours(Learned):
     Parameters
     ----------
     encoded : list of int
-        Key of each table, by its number.
+        For each table the number of the encoded key.
     others : list of int or str
-        The other key, by its number; or its name, where new rows do not have that key.
+        The other key, by its number, or by its name if new rows do not have that key.
     tables : list of float64 array (categories, outputs)
     singular_values : list of float64 array (outputs,)
-        Empty arrays where the tables are the counts themselves.
+        Empty arrays if the tables are the counts themselves.
     indicators : bool
     """
 
@@ -57,7 +57,7 @@ class Neighbours(Learned):
     indicators: bool
 
     def names(self, keys: Sequence[str]) -> list[str]:
-        """Name the columns of a pair after both keys, and an indicator for each key where they are asked for."""
+        """Name the columns of a pair after both keys; name an indicator for each key if indicators are wanted."""
         others = [other if isinstance(other, str) else keys[other] for other in self.others]
         flags = [f"{key}_unseen" for key in keys] if self.indicators else []
         return [
@@ -67,13 +67,13 @@ class Neighbours(Learned):
         ] + flags
 
     def encode(self, rows: CodedRows) -> Array:
-        """Look up the line of each category; what fit has not seen has zeros."""
+        """Look up the line of each category; a value that fit has not seen gets zeros."""
         width = sum(table.shape[1] for table in self.tables)
         encodings = rows.ops.zeros((rows.n_rows, width), np.dtype(np.float64))
         start = 0
         for key, table in zip(self.encoded, self.tables, strict=True):
             stop = start + table.shape[1]
-            # A code of -1 counts from the end.
+            # NumPy would take a code of -1 as the last line.
             lines = rows.ops.to_device(np.concatenate([table, np.zeros((1, table.shape[1]))]))
             encodings[:, start:stop] = lines[rows.codes[key]]
             start = stop
@@ -82,7 +82,7 @@ class Neighbours(Learned):
         return append_indicators(encodings, rows.codes[: max(self.encoded) + 1])
 
     def check(self, sizes: Sequence[int]) -> None:
-        """Raise ValueError where a table has not one line for each category."""
+        """Raise ValueError if a table does not have one line for each category."""
         parts = (self.encoded, self.others, self.tables, self.singular_values)
         numbers = {len(part) for part in parts}
         if len(numbers) > 1 or not self.encoded or not all(0 <= key < len(sizes) for key in self.encoded):
@@ -99,44 +99,46 @@ class Neighbours(Learned):
 
 @dataclass(eq=False, repr=False)
 class CooccurrenceEncoder(SummedEncoder):
-    """Encode categories by which categories of other columns stand in their rows.
+    """Encode categories by the categories of other columns that occur in the same rows.
 
-    P[i, j] is the number of rows with category i of one key and category j of another, over rows with a target and
-    without one.  Its columns or its entries are weighted, and it is decomposed, P = U S V': category i becomes line i
-    of U, or of U S.  Categories that stand beside the same others get encodings that are near each other.  The target
-    plays no part, so nothing can leak, and `fit_transform` gives what `transform` gives.
+    P[i, j] is the number of rows with category i of one key and category j of another key; rows without a target count,
+    too.  The columns or entries of P are weighted, and P is decomposed, P = U S V'.  The encoding of category i is line
+    i of U, or of U S.  So categories that occur with the same others get similar encodings.  The target is not used, so
+    nothing can leak, and `fit_transform` gives the same encodings as `transform`.
 
     Parameters
     ----------
     n_components : int or None, default=2
         Number of singular vectors for each pair of keys, at most the rank of P.  None: the weighted lines of P
-        themselves, a column for each category of the other key.
+        themselves, with a column for each category of the other key.
     columns : list, "categorical", selector, pattern or function, optional
         Names (or positions) of the columns to encode; a tuple is a joint key.  Others pass through.  None: every
         column.
     pairs : "all", list of tuple or tuple of two lists, default="all"
-        "all": each key against each other one that shares no column with it.  A list of pairs (key, other): the key is
-        encoded by the other; for both, name the pair both ways.  ([keys], [others]): each of the keys by each of the
-        others.  Keys may be joint ones.  Columns that are only others are read by fit alone, and do not pass through.
+        "all": each key with each other key that has no column in common with it.  A list of pairs (key, other): the key
+        is encoded by the other key; to encode both, list the pair in both directions.  ([keys], [others]): each of the
+        keys with each of the others.  Keys may be joint keys.  Columns that are only used in others are read by fit
+        only, and do not pass through.
     against : {None, "rest"}, default=None
-        "rest": each key against all other columns that `columns` names, taken as one joint key.
+        "rest": each key with all other columns of `columns`, taken as one joint key.
     weighting : {None, "eta", "mu", "log", "ppmi"}, default=None
-        None: P as it is.  "eta": each column over the square root of its sum; "mu": times that root.  "log":
-        log(1 + P).  "ppmi": the positive part of log(P[i, j] N / (N[i] N[j])), with N the number of rows, N[i] those
-        of i, N[j] those of j.
+        None: P itself.  "eta": each column is divided by the square root of its sum; "mu": it is multiplied by that
+        root.  "log": log(1 + P).  "ppmi": the positive part of log(P[i, j] N / (N[i] N[j])), where N is the number of
+        rows, N[i] that of rows with category i, and N[j] that of rows with category j.
     scale : {"unit", "sigma", "root"}, default="unit"
         Lines of U, of U S, or of U sqrt(S).
     tol : float, default=1e-8
-        Relative accuracy of the squared singular values, where the solver is iterative; 0 is that of the numbers.
+        Relative accuracy of the squared singular values, if the solver is iterative; 0 means the accuracy of the
+        floats.
     random_state : int, RandomState, Generator or None, default=0
-        Where the iterative solver starts.
+        Seed of the starting vector of the iterative solver.
     handle_unknown : {"zero", "error"}, default="zero"
         Encoding of values that fit did not see; "error" refuses them.
     handle_missing : {"category", "error"}, default="category"
-        None, NaN, pandas.NA, NaT and Arrow null are one and the same missing value: a category, where fit saw one, or
+        None, NaN, pandas.NA, NaT and Arrow null are the same missing value.  It is a category if fit saw one, or it is
         refused.
     indicators : bool, default=False
-        Whether each key has a 0/1 column key_unseen: fit has not seen the value.
+        Whether each key has a 0/1 column key_unseen, which is 1 if fit has not seen the value.
     device : {"auto", "cpu", "cuda"}, default="auto"
         As in `TargetEncoder`.
     dtype : {"float64", "float32"}, default="float64"
@@ -145,33 +147,33 @@ class CooccurrenceEncoder(SummedEncoder):
     Attributes
     ----------
     singular_values_ : list of float64 ndarray of shape (n_components,)
-        Of each pair, in the order of the output.
+        For each pair, in the order of the output.
     categories_ : list of ndarray of shape (n_categories,)
     device_ : {"cpu", "cuda"}
     n_features_in_ : int
     feature_names_in_ : ndarray of str
-        Only where X had string column names.
+        Only if X had string column names.
 
     See Also
     --------
-    SpectralEncoder : One decomposition of all columns together.
+    SpectralEncoder : One decomposition for all columns together.
 
     Notes
     -----
-    *Counts* are exact and sparse, the same on every backend, in whatever pieces or parts rows
-    come: `partial_fit` (of rows without a target, too), `merge`, files and Dask give the bits of one fit, and counts
-    are decomposed when `transform` or an attribute is asked for.  Weights that are no whole
-    numbers are added up exactly, and rounded once.
+    *Counts* are exact and sparse, and the same on every backend and for any pieces or parts of the rows: `partial_fit`
+    (also of rows without a target), `merge`, files and Dask give the bits of one fit.  Counts are decomposed when
+    `transform` is called or an attribute is read.  Weights that are not whole numbers are added exactly, and rounded
+    once.
 
-    *Signs.* The largest entry in size of each column of V is positive; of entries within 1e-6 of it, the first.
+    *Signs.* In each column of V the entry of largest size is positive; among entries within 1e-6 of it, the first one
+    is.
 
-    *What is defined.* Where singular values are equal, or nearly so, only the space of their vectors is defined.
+    *What is defined.* If singular values are equal, or nearly so, only the space of their vectors is defined.
 
-    *Accuracy.* The solver is LAPACK, or for many categories ARPACK, on the host; with device="cuda", or a GPU at hand
-    and a large matrix, CuPy's, whose residuals are measured.  Singular values are within about
-    1e-15 * (first / last) ** 2 of the true ones, relatively, or within `tol` where that is more; they and the vectors
-    may differ in their last bits from machine to machine, and within `tol` between solvers.  Given these, every backend
-    gives the same bits.
+    *Accuracy.* The solver is LAPACK, or ARPACK for many categories, on the host.  With device="cuda", or with a GPU and
+    a large matrix, it is CuPy's, whose residuals are checked.  The relative error of singular values is about 1e-15 *
+    (first / last) ** 2, or `tol` if that is larger.  Values and vectors may differ in their last bits between machines,
+    and by `tol` between solvers.  From the same values and vectors, every backend computes the same bits.
 
     References
     ----------
@@ -217,14 +219,14 @@ class CooccurrenceEncoder(SummedEncoder):
         sample_weight: Vector | None = None,
         groups: Vector | None = None,
     ) -> Self:
-        """Count the pairs of all rows, and decompose their counts.
+        """Count the pairs of categories in all rows, and decompose the counts.
 
         Parameters
         ----------
         X, y, sample_weight, groups
-            As in `TargetEncoder.fit`; y is not looked at.
+            As in `TargetEncoder.fit`; y is not used.
         unlabelled : table, or collection of tables, optional
-            Further rows with the columns of X, which are counted as well; each weighs 1.
+            More rows with the columns of X, which are counted as well, each with weight 1.
 
         Returns
         -------
@@ -233,7 +235,7 @@ class CooccurrenceEncoder(SummedEncoder):
         Raises
         ------
         ValueError, TypeError
-            For bad input; the encoder is then as it was.
+            For bad input; the encoder is then unchanged.
         """
         if unlabelled is None:
             return super().fit(X, y, sample_weight=sample_weight, groups=groups)
@@ -249,7 +251,7 @@ class CooccurrenceEncoder(SummedEncoder):
         sample_weight: Vector | None = None,
         groups: Vector | None = None,
     ) -> Any:
-        """Count the pairs of all rows, decompose their counts, and encode the rows of X.
+        """Count the pairs of categories in all rows, decompose the counts, and encode the rows of X.
 
         Parameters
         ----------
@@ -259,12 +261,12 @@ class CooccurrenceEncoder(SummedEncoder):
         Returns
         -------
         table of shape (n_rows, n_outputs), or list of tables
-            Of X's kind: encodings, then columns that pass through.
+            In the library of X: encodings, then columns that pass through.
 
         Raises
         ------
         ValueError, TypeError
-            For bad input; the encoder is then as it was.
+            For bad input; the encoder is then unchanged.
         """
         if unlabelled is None:
             return super().fit_transform(X, y, sample_weight=sample_weight, groups=groups)
@@ -276,12 +278,12 @@ class CooccurrenceEncoder(SummedEncoder):
 
     @property
     def singular_values_(self) -> list[Array]:
-        """Singular values of each pair's weighted counts, from the largest on."""
+        """Singular values of each pair's weighted counts, the largest first."""
         values: list[Array] = self._fitted().learned.singular_values  # type: ignore[attr-defined]
         return values
 
     def _fit(self, X: Any, y: Any, unlabelled: Any, sample_weight: Any, groups: Any) -> tuple[Inputs, CodedRows]:
-        """Learn from rows; give the labelled ones as they came, and all as codes of the keys that get encodings."""
+        """Learn from rows; give the rows with a target unchanged, and all rows as codes of the encoded keys."""
         if engine_of(X) is not None or engine_of(unlabelled) is not None:
             raise ValueError(
                 f"{self._owner} takes rows with and without a target of Dask as one table, since the target plays no "
@@ -339,7 +341,7 @@ class CooccurrenceEncoder(SummedEncoder):
         return Neighbours([a for a, _ in selection.pairs], others, tables, values, bool(self.indicators))
 
     def _decompose(self, counts: Any, named: str) -> Decomposition | None:
-        """Give the leading singular vectors of weighted counts; None where the counts themselves are asked for."""
+        """Give the leading singular vectors of weighted counts; None if the counts themselves are the encodings."""
         if self.n_components is None:
             return None
         matrix = weigh_counts(counts, self.weighting)
@@ -359,7 +361,7 @@ class CooccurrenceEncoder(SummedEncoder):
 
 
 def weigh_counts(counts: Any, weighting: str | None) -> Any:
-    """Weigh a sparse matrix of counts, by its columns or entry by entry; give a sparse matrix."""
+    """Weight a sparse matrix of counts by column or by entry; the result is sparse, too."""
     if weighting in ("eta", "mu"):
         weighed = counts.copy()
         factors = weigh_columns(counts.sum(axis=0), float(counts.sum()), weighting)
@@ -379,9 +381,9 @@ def weigh_counts(counts: Any, weighting: str | None) -> Any:
 
 
 def with_unlabelled(labelled: Inputs, unlabelled: Any) -> Inputs:
-    """Join rows with and without a target; where there are weights, a row without a target weighs 1."""
+    """Join rows with and without a target; if there are weights, each row without a target gets weight 1."""
     further = tables_of(unlabelled) if is_collection(unlabelled) else None
-    # Lists of rows are tables, too, but would be taken for lists of tables.
+    # A list of rows is a table, too, but would be mistaken for a list of tables.
     tables = [
         read(table).native if isinstance(table, (list, tuple)) else table
         for table in [*labelled.tables, *(further or [unlabelled])]

@@ -1,4 +1,4 @@
-"""Steps down the gradient of the squared error of factors: row by row, or of all rows at once."""
+"""Gradient descent on the squared error of factors: row by row, or for all rows at once."""
 
 from collections.abc import Sequence
 
@@ -18,15 +18,15 @@ def descend_rows(
     order: Permutation,
     backend: Ops,
 ) -> list[Array]:
-    """Take a step for every row, in an order; the rows lie on the host.
+    """Take a step for every row, in a given order; the rows are on the host.
 
-    A step changes all factors that the row has, u(r) by ``-learning_rate * w * (e * h(r) + penalty * u(r))``, with e
-    the prediction less the value, h(r) the product of the other columns' factors, and w the row's weight.
+    A step changes all factors of the row: u(r) by ``-learning_rate * w * (e * h(r) + penalty * u(r))``.  Here e is the
+    prediction minus the value, h(r) the product of the other columns' factors, and w the row's weight.
     """
     rows = backend.rows_at(order, 0, cells.n_rows)
     ends = np.cumsum([len(table) for table in factors])
     lines = np.concatenate(factors)
-    # Python's own loops give the same bits.
+    # Without compiled kernels, Python loops give the same bits.
     descend = getattr(backend.fused, "descend_rows", descend_by_loops)
     weight = np.ones(cells.n_rows) if cells.weight is None else cells.weight
     given = Rows(np.stack(cells.codes, axis=1), None, cells.values, weight)
@@ -43,7 +43,7 @@ def descend_by_loops(
     learning_rate: float,
     factors: Array,
 ) -> None:
-    """Do what `FusedOps.descend_rows` does, with the same bits, in Python's own numbers."""
+    """Do the same as `FusedOps.descend_rows`, with the same bits, in Python floats."""
     assert rows.target is not None
     assert rows.weight is not None
     lines, targets, weights = factors.tolist(), rows.target.tolist(), rows.weight.tolist()
@@ -72,7 +72,7 @@ def descend_by_loops(
 def descend_together(
     modes: Sequence[Mode], factors: Sequence[Array], penalties: Sequence[float], learning_rate: float
 ) -> list[Array]:
-    """Take one step for the sum of what `descend_rows` would do for every row, each by the factors as they are."""
+    """Take one step that is the sum of the steps of `descend_rows` for all rows, each from the present factors."""
     changed = []
     for mode, table, penalty in zip(modes, factors, penalties, strict=True):
         cells, others = mode.cells, mode.multiply_others(factors)

@@ -1,4 +1,4 @@
-"""Factors from their start to the last iteration."""
+"""Fit factors: from their start to the last iteration."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from gpu_encode.methods.factors.descent import descend_rows, descend_together
 from gpu_encode.methods.factors.least_squares import measure, solve_in_turn
 from gpu_encode.seam import ops
 
-# Standard deviation of the factors at the start, around 1.
+# Standard deviation of the factors at the start; their mean is 1.
 SPREAD = 0.05
 OWNER = "FactorizationEncoder"
 
@@ -21,7 +21,7 @@ Step = Callable[[Sequence[Array], int], list[Array]]
 
 @dataclass(frozen=True)
 class Settings:
-    """How factors are fitted, as the docstring of `FactorizationEncoder` tells it."""
+    """How factors are fitted, as in the docstring of `FactorizationEncoder`."""
 
     n_components: int
     solver: str
@@ -38,20 +38,20 @@ class Settings:
 
     @property
     def row_by_row(self) -> bool:
-        """Whether a step follows from one row, and the next from what it has changed."""
+        """Whether each step uses one row, after the changes of the step before."""
         return self.solver == "sgd" and self.update == "row"
 
 
 @dataclass
 class Course:
-    """How the measured error fell: the best factors so far, and for how many iterations there have been none better."""
+    """The errors so far: the best factors, and the number of iterations since."""
 
     best: list[Array]
     error: float
     patience: int = 0
 
     def note(self, factors: list[Array], error: float, tol: float) -> None:
-        """Take in an iteration."""
+        """Record an iteration."""
         self.patience = 0 if error < self.error * (1.0 - tol) else self.patience + 1
         if error < self.error:
             self.best, self.error = factors, error
@@ -63,7 +63,7 @@ def fit_factors(cells: Cells, settings: Settings) -> tuple[list[Array], int]:
     Returns
     -------
     factors : list of float64 array (categories + 1, components)
-        On the host.  Categories without rows, and what is unseen (last), have the mean of the others.
+        On the host.  Categories without rows, and the last line (unseen categories), have the mean of the others.
     n_iterations : int
     """
     if settings.row_by_row:
@@ -83,10 +83,10 @@ def fit_factors(cells: Cells, settings: Settings) -> tuple[list[Array], int]:
 def iterate(
     training: Cells, held_out: Cells | None, seen: Sequence[Array], settings: Settings
 ) -> tuple[list[Array], int]:
-    """Take steps until the error no longer falls, or the last."""
+    """Take steps until the error no longer falls, or to the last iteration."""
     step = choose_step(training, settings)
     factors = [training.ops.to_device(table) for table in start(training.sizes, settings)]
-    # The rows that steps are taken for have no category that is not seen.
+    # Rows of the steps have no unseen categories.
     judged = training if held_out is None else held_out
     course = Course(factors, np.inf)
     for number in range(settings.max_iter):
@@ -104,7 +104,7 @@ def iterate(
 
 
 def take_step(step: Step, factors: list[Array], number: int) -> list[Array]:
-    """Take a step; ValueError where it has no solution."""
+    """Take a step; raise ValueError if it has no solution."""
     try:
         return step(factors, number)
     except np.linalg.LinAlgError:
@@ -114,10 +114,10 @@ def take_step(step: Step, factors: list[Array], number: int) -> list[Array]:
 
 
 def choose_step(cells: Cells, settings: Settings) -> Step:
-    """Give what makes new factors of factors and the number of the iteration."""
+    """Choose the function that makes new factors from factors and the number of the iteration."""
     penalties, rate = settings.penalties, settings.learning_rate
     if settings.row_by_row:
-        # All iterations together are worth a compiled kernel that one of them is not.
+        # A kernel that one iteration would not pay for pays for all of them.
         backend = ops.host(cells.n_rows * settings.max_iter)
         orders = (Permutation(cells.n_rows, key_of(settings.seed, number + 1)) for number in range(settings.max_iter))
         return lambda factors, _: descend_rows(cells, factors, penalties, rate, next(orders), backend)
@@ -128,14 +128,14 @@ def choose_step(cells: Cells, settings: Settings) -> Step:
 
 
 def start(sizes: Sequence[int], settings: Settings) -> list[Array]:
-    """Draw factors around 1, or around what makes the first predictions about 1."""
+    """Draw factors around 1, or scaled so that the first predictions are about 1."""
     random, k = np.random.default_rng(settings.seed), settings.n_components
     scale = k ** (-1.0 / len(sizes)) if settings.scale_start else 1.0
     return [scale * random.normal(1.0, SPREAD, (size, k)) for size in sizes]
 
 
 def hold_out(cells: Cells, settings: Settings) -> tuple[Cells, Cells | None]:
-    """Split rows at random, by their number and the seed, into those to learn from and those to judge by."""
+    """Split rows at random, by row number and seed, into training rows and rows that measure the error."""
     n_held = round(settings.validation_fraction * cells.n_rows) if settings.early_stopping else 0
     if not 0 < n_held < cells.n_rows:
         return cells, None
@@ -144,7 +144,7 @@ def hold_out(cells: Cells, settings: Settings) -> tuple[Cells, Cells | None]:
 
 
 def fill(factors: Sequence[Array], seen: Sequence[Array]) -> list[Array]:
-    """Give categories without rows, and a last line for unseen ones, the mean of the others."""
+    """Give categories without rows, and a last line for unseen categories, the mean of the others."""
     filled = []
     for table, with_rows in zip(factors, seen, strict=True):
         present = np.where(with_rows[:, None], table, 0.0)
@@ -154,7 +154,7 @@ def fill(factors: Sequence[Array], seen: Sequence[Array]) -> list[Array]:
 
 
 def check_finite(factors: Sequence[Array], settings: Settings, number: int) -> None:
-    """Raise ValueError where factors have left the numbers."""
+    """Raise ValueError if factors are no longer finite."""
     if all(bool(np.isfinite(table).all()) for table in factors):
         return
     if settings.solver == "als":

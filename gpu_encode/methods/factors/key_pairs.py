@@ -1,4 +1,4 @@
-"""Which pairs of keys are counted, and which keys that asks for."""
+"""Which pairs of keys are counted, and which keys this needs."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -12,9 +12,9 @@ Group = tuple[int, ...]
 
 
 def select_pairs(frame: Frame | Pieces, columns: Any, pairs: Any, against: Any, owner: str) -> Selection:
-    """Read the parameters `columns`, `pairs` and `against` of an encoder against a table.
+    """Read the parameters `columns`, `pairs` and `against` of an encoder for a table.
 
-    Keys that get encodings come first; columns of others alone do not pass through.
+    Keys that get encodings come first; columns that are only used in other keys do not pass through.
     """
     named = is_list_of_pairs(pairs) or is_pair_of_groups(pairs)
     if not named and not (isinstance(pairs, str) and pairs == "all"):
@@ -53,7 +53,7 @@ def is_pair_of_groups(pairs: Any) -> bool:
 
 
 def read_pairs(frame: Frame | Pieces, pairs: Any) -> list[tuple[Group, Group]]:
-    """Read pairs that are named, or all of one group with another."""
+    """Read pairs that are named, or all pairs of two groups."""
     if isinstance(pairs, tuple):
         first, second = (read_columns(frame, group) for group in pairs)
         read = [(one, other) for one in first for other in second]
@@ -71,7 +71,7 @@ def read_pairs(frame: Frame | Pieces, pairs: Any) -> list[tuple[Group, Group]]:
 def number_pairs(
     frame: Frame | Pieces, found: Sequence[tuple[Group, Group]], encoded: Sequence[Group] = ()
 ) -> Selection:
-    """Number the keys of pairs, those that get encodings first."""
+    """Number the keys of pairs; keys that get encodings come first."""
     firsts = list(encoded) or list(dict.fromkeys(one for one, _ in found))
     keys = list(dict.fromkeys([*firsts, *(other for _, other in found)]))
     numbers = {key: number for number, key in enumerate(keys)}

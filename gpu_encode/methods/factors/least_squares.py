@@ -1,4 +1,4 @@
-"""Alternating least squares: the factors of one column's categories are ridge systems, those of all others given."""
+"""Alternating least squares: with all other factors fixed, the factors of one column solve ridge systems."""
 
 from collections.abc import Sequence
 
@@ -9,7 +9,7 @@ from gpu_encode.methods.factors.cells import Cells, Mode
 
 
 def solve_in_turn(modes: Sequence[Mode], factors: Sequence[Array], penalties: Sequence[float]) -> list[Array]:
-    """Solve for the factors of every column, one column after another."""
+    """Solve for the factors of one column after another."""
     solved = list(factors)
     for mode in modes:
         solved[mode.number] = solve(mode, solved, penalties[mode.number])
@@ -17,10 +17,10 @@ def solve_in_turn(modes: Sequence[Mode], factors: Sequence[Array], penalties: Se
 
 
 def solve(mode: Mode, factors: Sequence[Array], penalty: float) -> Array:
-    """Give the factors of one column with the least squared error plus penalty * |u|^2, all others as they are.
+    """Give the factors of one column that minimise squared error plus penalty * |u|^2, with all others fixed.
 
-    Of a category they are the u with (sum w h h' + penalty) u = sum w h z over its rows, h the product of the other
-    columns' factors; without rows 0.
+    For a category, u solves (sum w h h' + penalty) u = sum w h z over its rows; h is the product of the other columns'
+    factors.  A category without rows has u = 0.
     """
     others = mode.multiply_others(factors)
     weighted = [mode.cells.weigh(product) for product in others]
@@ -37,7 +37,7 @@ def solve(mode: Mode, factors: Sequence[Array], penalty: float) -> Array:
 
 
 def measure(cells: Cells, factors: Sequence[Array], penalties: Sequence[float]) -> float:
-    """Give what the steps make smaller: mean squared error, and the penalties over the number of rows."""
+    """Give the objective: mean squared error, plus the penalties divided by the number of rows."""
     squares = sum(
         penalty * float((table * table).sum()) for table, penalty in zip(factors, penalties, strict=True) if penalty
     )

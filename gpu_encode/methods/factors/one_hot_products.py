@@ -1,4 +1,4 @@
-"""Products with the one-hot matrix of several keys, which is never made: the codes of its rows are all that it is."""
+"""Products with the one-hot matrix of several keys, which is never built: the codes of its rows stand for it."""
 
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
@@ -13,38 +13,39 @@ from cpu_fallback.types import Array
 from gpu_encode.encoders.codes import UNSEEN, CodedRows
 from gpu_encode.seam import ops
 
-# Pairs of keys are counted first where there are no more keys, since each product is then one with few numbers.
+# With at most so many keys, pairs of keys are counted first: each product then needs few numbers.
 MOST_COUNTED = 32
-# Counted pairs for each code of a row, at most: beyond, products with the codes are as fast and take less memory.
+# At most so many counted pairs for each code of a row; beyond this, products with codes are as fast and need less
+# memory.
 PAIRS_A_CODE = 2
-# Rows whose products are made at a time.
+# Rows whose products are computed at a time.
 TILE_ROWS = 1 << 16
-# Numbers that are held at a time, for each row of a backend's tile.
+# Numbers in memory at a time, for each row of a backend's tile.
 TILE_ENTRIES = 4
 
 
 def starts_of(sizes: Sequence[int]) -> Array:
-    """Give the first one-hot column of each key, and the number of all columns at the end."""
+    """Give the first one-hot column of each key, and last the number of all columns."""
     return np.concatenate([[0], np.cumsum(sizes, dtype=np.int64)])
 
 
 def most_pairs(n_keys: int, n_rows: int, whole: bool) -> float:
-    """Give how many pairs are counted at most; `whole` says that the matrix of products is made in any case."""
+    """Give the largest number of pairs to count; `whole` says that the full matrix of products is built in any case."""
     return np.inf if whole else PAIRS_A_CODE * n_keys * n_rows / 2 if n_keys <= MOST_COUNTED else 0.0
 
 
 def products_of_counts(counts: dict[tuple[int, int], Any], sums: Sequence[Floats], factors: Array, whole: bool) -> Any:
-    """Give the products of all one-hot columns with each other, D F' W F D of the column factors D.
+    """Give the products of all one-hot columns with each other, D F' W F D, with column factors D.
 
     Parameters
     ----------
     counts : dict of tuple of int to sparse array
-        By two keys, the weight of the rows of every pair of their categories.
+        By pair of keys, the weight of the rows with each pair of their categories.
     sums : list of float64 array
-        Weight of each category of each key: the diagonal.
+        Weight of each category of each key, which is the diagonal.
     factors : float64 array (columns,)
     whole : bool
-        Whether an array is wanted.
+        Whether a dense array is wanted.
 
     Returns
     -------
@@ -62,7 +63,7 @@ def products_of_counts(counts: dict[tuple[int, int], Any], sums: Sequence[Floats
 
 
 def product_of_rows(rows: CodedRows, factors: Array) -> LinearOperator:
-    """Multiply by the one-hot rows themselves, on the host: they are held as one int32 for each key and row."""
+    """Multiply by the one-hot rows themselves, on the host; each row is stored as one int32 for each key."""
     weight = None if rows.weight is None else rows.ops.to_host(rows.weight).astype(np.float64)
     tiles = list(one_hot_tiles(rows))
 
@@ -83,10 +84,10 @@ def product_of_rows(rows: CodedRows, factors: Array) -> LinearOperator:
 
 
 def one_hot_tiles(rows: CodedRows) -> Iterator[Any]:
-    """Give the one-hot rows as sparse matrices of a tile each, all with the same ones."""
+    """Yield the one-hot rows as sparse matrices, tile by tile; all share one array of ones."""
     starts, n_keys = starts_of(rows.sizes), len(rows.codes)
     n_columns = int(starts[-1])
-    # Products of a tile have all columns.
+    # The product of a tile has all columns.
     size = min(max(TILE_ROWS, n_columns), rows.n_rows)
     ones, ends = np.ones(size * n_keys), np.arange(size + 1, dtype=np.int32) * np.int32(n_keys)
     for start, stop in ops.tiles(rows.n_rows, size):
@@ -98,23 +99,23 @@ def one_hot_tiles(rows: CodedRows) -> Iterator[Any]:
 
 
 def multiply_rows(rows: CodedRows, table: Array) -> Array:
-    """Multiply the one-hot rows by a table of numbers for each column: the sum of a line for each key, in their order.
+    """Multiply the one-hot rows by a table: for each row, add up one line of the table for each key, in order.
 
     Parameters
     ----------
     rows : CodedRows
-        Codes of -1 add nothing.
+        A code of -1 adds nothing.
     table : float64 array (columns, outputs)
         On the host.
 
     Returns
     -------
     float64 array (rows, outputs)
-        Where the rows lie.  The same bits on every backend.
+        On the device of the rows; the same bits on every backend.
     """
     outputs = table.shape[1]
     starts = starts_of(rows.sizes)
-    # A negative code counts from the end of the table.
+    # NumPy would count a negative code from the end of the table.
     assert UNSEEN == -1
     nothing = np.zeros((1, outputs))
     tables = [rows.ops.to_device(np.concatenate([table[start:stop], nothing])) for start, stop in pairwise(starts)]

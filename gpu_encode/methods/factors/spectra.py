@@ -10,12 +10,12 @@ from cpu_fallback.types import Array
 from gpu_encode.schemes.plans import read_seed
 from gpu_encode.seam import devices
 
-# Matrices of at most this side, or of whose vectors a quarter is asked for, are decomposed as a whole.
+# A matrix is decomposed in full if its side is at most this, or if a quarter of its vectors is wanted.
 WHOLE_SIDE = 512
 WHOLE_SHARE = 4
-# Most entries of a matrix that is decomposed itself, as a whole, and not through its products.
+# Most entries of a matrix that is decomposed in full itself, not through its products.
 WHOLE_ENTRIES = 1 << 22
-# Entries this close to the largest are ties: solvers do not tell them apart.
+# Entries this close to the largest count as equal, since solvers cannot tell them apart.
 TIE = 1e-6
 
 
@@ -108,7 +108,7 @@ def leading_singular_vectors(
 
 
 def settle_signs(vectors: Array) -> Array:
-    """Give a sign for each column, which makes its entry of largest size positive; among ties, the first entry."""
+    """Give a sign for each column that makes its entry of largest size positive; among equals, the first entry."""
     sizes = np.abs(vectors)
     first = np.argmax(sizes >= sizes.max(axis=0, initial=0.0) * (1.0 - TIE), axis=0)
     largest = np.take_along_axis(vectors, first[None, :], axis=0)[0] if len(vectors) else np.ones(vectors.shape[1])
@@ -117,7 +117,7 @@ def settle_signs(vectors: Array) -> Array:
 
 
 def weigh_columns(sums: Array, total: float, weighting: str | None) -> Array:
-    """Give a factor for each column by the weight of its rows; a column without weight gets no factor.
+    """Give a factor for each column from the weight of its rows; a column without weight gets 0.
 
     Parameters
     ----------

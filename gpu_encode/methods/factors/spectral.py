@@ -1,4 +1,4 @@
-"""SpectralEncoder: the leading singular vectors of the one-hot matrix of all columns together."""
+"""SpectralEncoder: encode all columns together by the leading singular vectors of their one-hot matrix."""
 
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass, replace
@@ -30,7 +30,7 @@ WEIGHTINGS = (None, "eta", "mu", "tfidf")
 
 @dataclass(frozen=True, eq=False)
 class Spectrum(Learned):
-    """Singular values and vectors of a one-hot matrix, and the table that rows are looked up in."""
+    """Singular values and vectors of a one-hot matrix, and the table in which rows are looked up."""
 
     components: Array
     singular_values: Array
@@ -38,17 +38,17 @@ class Spectrum(Learned):
     indicators: bool
 
     def names(self, keys: Sequence[str]) -> list[str]:
-        """Number the vectors, and name an indicator for each key where they are asked for."""
+        """Number the vectors; name an indicator for each key if indicators are wanted."""
         flags = [f"{key}_unseen" for key in keys] if self.indicators else []
         return [f"spectral_{number}" for number in range(len(self.singular_values))] + flags
 
     def encode(self, rows: CodedRows) -> Array:
-        """Sum a line of the table for each key."""
+        """Add up a line of the table for each key."""
         encodings = multiply_rows(rows, self.table)
         return append_indicators(encodings, rows.codes) if self.indicators else encodings
 
     def check(self, sizes: Sequence[int]) -> None:
-        """Raise ValueError where the table has another number of lines than there are categories."""
+        """Raise ValueError if the table does not have one line for each category."""
         columns, found = sum(sizes), len(self.singular_values)
         shapes = self.components.shape, self.table.shape
         if shapes != ((found, columns), (columns, found)):
@@ -59,34 +59,35 @@ class Spectrum(Learned):
 class SpectralEncoder(SummedEncoder):
     """Encode all columns together by the leading singular vectors of their one-hot matrix.
 
-    The one-hot matrix F has a row for each row of X and a column for each category of each key.  It is never made: the
-    codes of the rows are all that it is.  Its columns are weighted, F D, and decomposed, F D = U S V'.  Training rows
-    and new rows get F D V / S, which is U.  The target plays no part, so nothing can leak.
+    The one-hot matrix F has a row for each row of X and a column for each category of each key.  It is never built: the
+    codes of the rows stand for it.  Its columns are weighted, F D, and decomposed, F D = U S V'.  Training rows and new
+    rows are encoded as F D V / S, which is U for training rows.  The target is not used, so nothing can leak.
 
     Parameters
     ----------
     n_components : int, default=2
-        Number of singular vectors.  More than the rank of the matrix are refused; the rank is at most that of all
-        categories less one for each key but the first.
+        Number of singular vectors, at most the rank of the matrix; more are refused.  The rank is at most the number of
+        all categories, less one for each key except the first.
     columns : list, "categorical", selector, pattern or function, optional
         Names (or positions) of the columns; a tuple is a joint key, and `interactions` lists many.  Others pass
         through.  None: every column.
     weighting : {None, "eta", "mu", "tfidf"}, default=None
-        Factor of a one-hot column whose rows weigh n, of N in all: 1; 1 / sqrt(n), as in correspondence analysis;
+        Factor of a one-hot column whose rows have weight n, out of N: 1; 1 / sqrt(n), as in correspondence analysis;
         sqrt(n); or log(N / n).
     ridge : float, default=0.0
-        Rows get F D V S / (S**2 + ridge), so that vectors of small singular values are shrunk.
+        If above 0, rows are encoded as F D V S / (S**2 + ridge), which shrinks vectors of small singular values.
     tol : float, default=1e-8
-        Relative accuracy of the squared singular values, where the solver is iterative; 0 is that of the numbers.
+        Relative accuracy of the squared singular values, if the solver is iterative; 0 means the accuracy of the
+        floats.
     random_state : int, RandomState, Generator or None, default=0
-        Where the iterative solver starts.
+        Seed of the starting vector of the iterative solver.
     handle_unknown : {"zero", "error"}, default="zero"
         A value that fit did not see adds nothing, or is refused.
     handle_missing : {"category", "error"}, default="category"
-        None, NaN, pandas.NA, NaT and Arrow null are one and the same missing value: a category, where fit saw one, or
+        None, NaN, pandas.NA, NaT and Arrow null are the same missing value.  It is a category if fit saw one, or it is
         refused.
     indicators : bool, default=False
-        Whether each key has a 0/1 column key_unseen: fit has not seen the value.
+        Whether each key has a 0/1 column key_unseen, which is 1 if fit has not seen the value.
     device : {"auto", "cpu", "cuda"}, default="auto"
         As in `TargetEncoder`.
     dtype : {"float64", "float32"}, default="float64"
@@ -95,13 +96,13 @@ class SpectralEncoder(SummedEncoder):
     Attributes
     ----------
     components_ : float64 ndarray of shape (n_components, n_categories)
-        V': a line for each singular vector, with the categories of all keys one after another, as in `categories_`.
+        V': a line for each singular vector; its columns are the categories of all keys in turn, as in `categories_`.
     singular_values_ : float64 ndarray of shape (n_components,)
     categories_ : list of ndarray of shape (n_categories,)
     device_ : {"cpu", "cuda"}
     n_features_in_ : int
     feature_names_in_ : ndarray of str
-        Only where X had string column names.
+        Only if X had string column names.
 
     See Also
     --------
@@ -110,23 +111,23 @@ class SpectralEncoder(SummedEncoder):
 
     Notes
     -----
-    *Signs.* The largest entry in size of each line of `components_` is positive; of entries within 1e-6 of it, the
-    first.
+    *Signs.* In each line of `components_` the entry of largest size is positive; among entries within 1e-6 of it, the
+    first one is.
 
-    *What is defined.* Where singular values are equal, or nearly so, only the space of their vectors is defined:
-    another solver, or another order of the categories, gives other vectors of the same space.
+    *What is defined.* If singular values are equal, or nearly so, only the space of their vectors is defined: another
+    solver, or another order of the categories, gives other vectors of the same space.
 
-    *Accuracy.* F'F is made of exact counts of pairs of categories, the same on every backend, or, where pairs are more
-    than two for each code of a row, F and F' are multiplied by through the codes.  The solver is LAPACK, or for
-    many categories ARPACK, on the host; with device="cuda", or a GPU at hand and a large matrix, CuPy's, whose
-    residuals are measured.  Singular values are within about 1e-15 * (first / last) ** 2 of the true ones, relatively,
-    or within `tol` where that is more; they and the vectors may differ in their last bits from machine to machine, and
-    within `tol` between solvers.  Given these, encodings are sums in one order, the same on every backend, and those of
-    `fit_transform` are those of `transform`, bit by bit.
+    *Accuracy.* F'F is computed from exact counts of pairs of categories, which are the same on every backend.  If there
+    are more than two pairs for each code of a row, products with F and F' are computed from the codes instead.  The
+    solver is LAPACK, or ARPACK for many categories, on the host.  With device="cuda", or with a GPU and a large matrix,
+    it is CuPy's, whose residuals are checked.  The relative error of singular values is about 1e-15 * (first / last) **
+    2, or `tol` if that is larger.  Values and vectors may differ in their last bits between machines, and by `tol`
+    between solvers.  From the same values and vectors, encodings are sums in one order, the same on every backend, and
+    `fit_transform` gives the bits of `transform`.
 
-    *Parts.* Counts of pairs add up, so `partial_fit`, `merge`, files and Dask give the bits of one fit; they are
-    decomposed when `transform` or an attribute is asked for.  Where F is multiplied by through the codes of rows, as
-    above or beyond 32 columns, nothing is kept that could be added to, and rows in parts are refused.
+    *Parts.* Counts of pairs can be added, so `partial_fit`, `merge`, files and Dask give the bits of one fit; counts
+    are decomposed when `transform` is called or an attribute is read.  If products are computed from codes, as above or
+    with more than 32 columns, there are no counts to add to, and rows in parts are refused.
 
     *Weights.* Rows of weight w count as w rows: U is then orthonormal under the weights.
 
@@ -166,13 +167,13 @@ class SpectralEncoder(SummedEncoder):
 
     @property
     def components_(self) -> Array:
-        """Right singular vectors of the weighted one-hot matrix, one a line."""
+        """Right singular vectors of the weighted one-hot matrix, one in each line."""
         components: Array = self._fitted().learned.components  # type: ignore[attr-defined]
         return components
 
     @property
     def singular_values_(self) -> Array:
-        """Singular values of the weighted one-hot matrix, from the largest on."""
+        """Singular values of the weighted one-hot matrix, the largest first."""
         values: Array = self._fitted().learned.singular_values  # type: ignore[attr-defined]
         return values
 
@@ -209,7 +210,7 @@ class SpectralEncoder(SummedEncoder):
         return Spectrum(np.ascontiguousarray(vectors.T), values, np.ascontiguousarray(table), bool(self.indicators))
 
     def _multiply(self, model: Model, rows: CodedRows | None, sums: Sequence[Floats], factors: Array) -> Any:
-        """Give the products of all one-hot columns with each other, by counts of pairs where these are few enough."""
+        """Give the products of all one-hot columns with each other, from counts of pairs if there are few of them."""
         whole, n_keys = is_decomposed_whole(len(factors), self.n_components), len(sums)
         n_pairs, n_rows = (
             sum(len(pairs.first) for pairs in model.pairs),
@@ -228,13 +229,13 @@ class SpectralEncoder(SummedEncoder):
 
 
 def select_all_pairs(frame: Frame | Pieces, columns: Any) -> Selection:
-    """Select the keys, of which each is counted with each other."""
+    """Select the keys; each is counted with each other."""
     selection = select(frame, columns, None, ())
     return replace(selection, pairs=list(combinations(range(len(selection.entries)), 2)))
 
 
 def check_policies(encoder: Any) -> None:
-    """Raise ValueError for parameters that the encoders of factors share, and other encoders have more of."""
+    """Raise ValueError for bad values of parameters that all encoders of factors share."""
     owner = type(encoder).__name__
     check_number(owner, "tol", encoder.tol, low=0.0)
     check_option(owner, "handle_unknown", encoder.handle_unknown, ("zero", "error"))
@@ -244,13 +245,13 @@ def check_policies(encoder: Any) -> None:
 
 
 def rank_too_small(owner: str, n_components: int, matrix: str, rank: int) -> ValueError:
-    """Error for more components than a matrix has."""
+    """Error if more components are wanted than a matrix has."""
     advice = f"Ask for n_components={rank} at most." if rank else "It is all zero: take another weighting."
     return ValueError(f"n_components={n_components} of {owner} is more than the rank of {matrix}, {rank}. {advice}")
 
 
 def append_indicators(encodings: Array, codes: Sequence[Array]) -> Array:
-    """Append a 0/1 column for each key: fit has not seen the value."""
+    """Append a 0/1 column for each key, which is 1 if fit has not seen the value."""
     flags = [(of_key == UNSEEN).astype(np.float64)[:, None] for of_key in codes]
     joined: Array = np.concatenate([encodings, *flags], axis=1)
     return joined

@@ -29,11 +29,12 @@ class Factors(Learned):
     ----------
     output : {"prediction", "factors", "both"}
     parts : list of str
-        What the names of the outputs of each target and class end with.
+        The last part of the output names, for each target and class.
     tables : list of float64 array (categories + 1, components)
-        Of the first target and class for all keys, then of the next; the last line is that of unseen categories.
+        Those of the first target and class for all keys, then those of the next; the last line is for unseen
+        categories.
     iterations : list of int
-        How many there were, by target and class.
+        Number of iterations, for each target and class.
     """
 
     output: str
@@ -42,7 +43,7 @@ class Factors(Learned):
     iterations: list[int]
 
     def of_parts(self) -> Iterator[tuple[str, list[Array]]]:
-        """Give each target's and class's part of the names, and its factors of every key."""
+        """Yield for each target and class its part of the names, and the factors of every key."""
         n_keys = len(self.tables) // len(self.parts)
         for number, part in enumerate(self.parts):
             yield part, self.tables[number * n_keys : (number + 1) * n_keys]
@@ -69,7 +70,7 @@ class Factors(Learned):
         return np.concatenate(columns, axis=1)
 
     def check(self, sizes: Sequence[int]) -> None:
-        """Raise ValueError where the fields do not fit keys of these sizes."""
+        """Raise ValueError if the fields do not fit keys of these sizes."""
         if self.output not in OUTPUTS or not self.parts or len(self.tables) != len(self.parts) * len(sizes):
             raise ValueError(f"it holds {len(self.tables)} tables of factors for {len(sizes)} keys")
         for _, tables in self.of_parts():
@@ -80,59 +81,60 @@ class Factors(Learned):
 
 @dataclass(eq=False, repr=False)
 class FactorizationEncoder(CodesEncoder):
-    """Predict the target by products of factors of several columns' categories: matrix and tensor factorisation.
+    """Predict the target by products of factors, a vector for each category of several columns.
 
-    Every category of column r has a line u(r) of k factors, and a row's prediction is the sum over k of the product of
-    its categories' factors.  Of two columns that is the factorisation of a matrix, of more the CP (PARAFAC) model of a
-    tensor, fitted to the cells that have rows: what a pair of categories has in common is said of pairs, too, that no
-    row has.  Factors read the target, so training rows get those that were fitted to the other folds.
+    Every category of column r has a vector u(r) of k factors.  The prediction of a row is the sum over the k components
+    of the product of its categories' factors.  With two columns this is matrix factorisation; with more it is the CP
+    (PARAFAC) model of a tensor.  It is fitted to the cells that have rows, and also predicts pairs of categories that
+    no row has. Factors are learned from the target, so a training row gets factors that were fitted to the other folds.
 
     Parameters
     ----------
     n_components : int, default=8
-        k.
+        The number k of factors.
     output : {"prediction", "factors", "both"}, default="prediction"
-        The prediction, one column; the factors of the row's category of every column, k columns each; or both.
+        The prediction, one column; the factors of the row's categories, k columns for each column of X; or both.
     solver : {"als", "sgd"}, default="als"
-        "als": alternating least squares; the factors of a column's categories, with all others as they are, solve a
-        ridge system of k equations each.  "sgd": gradient descent.
+        "als": alternating least squares; with all other factors fixed, the factors of each category of a column solve a
+        ridge system of k equations.  "sgd": gradient descent.
     cv : int, None, scheme, splitter, iterable, str or array, default=5
-        Who may look at whom in training, as in `TargetEncoder`: schemes with folds.
+        Which rows a training row may see, as in `TargetEncoder`; the scheme must have folds.
     update : {"row", "batch"}, default="row"
-        Of "sgd", per row ``u -= learning_rate * (e * h + regularization * u)``, with e the prediction less the target
-        and h the product of the other columns' factors: for one row after another, in a random order that is new in
-        every iteration; or "batch": summed over the rows of each category, which needs a `learning_rate` that is
-        smaller by about their number.
+        How "sgd" takes steps.  For a row, a step is ``u -= learning_rate * (e * h + regularization * u)``, with e the
+        prediction minus the target, and h the product of the other columns' factors.  "row": one row after another, in
+        a new random order in every iteration.  "batch": summed over the rows of each category; this needs a
+        `learning_rate` that is smaller by about the number of these rows.
     regularization : float or list of float, optional
-        For all columns, or one for each.  Of "als", the l of ``sum(e ** 2) + l * sum(u ** 2)``, above 0, where a
-        category counts once whatever its rows: 1.0 unless told.  Of "sgd" it is as above, and counts once a row: 0.001
-        unless told.
+        One number for all columns, or one for each.  For "als" it is l in ``sum(e ** 2) + l * sum(u ** 2)``, above 0,
+        in which each category counts once, whatever its number of rows; default 1.0.  For "sgd" it is the number in the
+        formula above, so it counts once for each row; default 0.001.
     learning_rate : float, default=0.04
-        Of "sgd".
+        For "sgd".
     max_iter : int, default=20
-        Most iterations; each is a pass over the rows for every column ("als"), or one ("sgd").
+        Largest number of iterations; each is one pass over the rows for every column ("als"), or one pass ("sgd").
     early_stopping : bool, default=False
-        Whether a part of the rows is held out, and the factors are kept that predict it best.  Without it, "als" ends
-        where its sum falls by less than `tol` of itself, "sgd" after all iterations.
+        Whether a part of the rows is held out, and the factors are kept that predict these rows best.  If False, "als"
+        stops when its objective falls by less than `tol` of its value, and "sgd" runs all iterations.
     validation_fraction : float, default=0.1
-        Share of the rows that is held out, at random.
+        Share of the rows that is held out at random.
     n_iter_no_change : int, default=5
-        After how many iterations without a better error, by `tol` of it, fitting ends.
+        Fitting stops after so many iterations without an improvement by `tol` of the error.
     tol : float, default=0.0001
     signed_labels : bool, default=False
-        Whether the labels of classes are predicted as -1 and 1, and not as 0 and 1.
+        Whether class labels are predicted as -1 and 1, instead of 0 and 1.
     scale_start : bool, default=True
-        Factors start as normal numbers of mean 1 and standard deviation 0.05, times k ** (-1 / n) for n columns: the
-        first predictions are about 1.  False leaves out the scale: they are about k.
+        Whether factors start as normal numbers of mean 1 and standard deviation 0.05 times k ** (-1 / n), for n
+        columns, so that the first predictions are about 1.  False omits the factor k ** (-1 / n), so that they are
+        about k.
     columns : list, "categorical", selector, pattern or function, optional
-        Names (or positions) of the columns, two or more; a tuple is a joint key.  Others pass through.  None: every
-        column.
+        Names (or positions) of the columns, two or more; a tuple is a joint key.  Others pass through.  None: all
+        columns.
     handle_unknown : {"mean", "error"}, default="mean"
-        Values that no visible row has get the mean of the column's lines of factors, or are refused.
+        Values that no visible row has get the mean factors of their column, or are refused.
     handle_missing : {"category", "mean", "error"}, default="category"
-        A missing value is a category, or unknown: rows with one then play no part in fitting.
+        A missing value is a category, or is treated as unknown; then rows with a missing value are not used in fitting.
     target_type : {"auto", "continuous", "binary", "multiclass"} or list, default="auto"
-        As in `TargetEncoder`; every class of "multiclass", and every target, has a factorisation of its own.
+        As in `TargetEncoder`; every target, and every class of "multiclass", has factors of its own.
     device : {"auto", "cpu", "cuda"}, default="auto"
         As in `TargetEncoder`.
     dtype : {"float64", "float32"}, default="float64"
@@ -140,44 +142,45 @@ class FactorizationEncoder(CodesEncoder):
     shuffle : bool, default=True
         False makes the folds of an integer `cv` contiguous.
     random_state : int, RandomState, Generator or None, default=0
-        Seed of the folds of an integer `cv`, of the start, of the rows that are held out and of the order of rows.
+        Seed of the folds of an integer `cv`, of the start, of the rows that are held out, and of the order of rows.
 
     Attributes
     ----------
     factors_ : list of float64 ndarray of shape (n_categories, n_components)
-        By target and class, for each of them by column.
+        In the order of targets and classes, then columns.
     n_iter_ : list of int
-        Iterations, by target and class.
+        Number of iterations, for each target and class.
     categories_ : list of ndarray of shape (n_categories,)
     device_ : {"cpu", "cuda"}
     n_features_in_ : int
     feature_names_in_ : ndarray of str
-        Only where X had string column names.
+        Only if X had string column names.
 
     See Also
     --------
-    TargetEncoder : The mean of the target by categories, of joint keys, too; fits in one pass.
+    TargetEncoder : The mean of the target for each category, also of joint keys; it needs only one pass.
 
     Notes
     -----
-    A cell with several rows counts as often, and `sample_weight` weighs the errors of rows.
+    A cell with several rows counts that many times; `sample_weight` weights the errors of rows.
 
-    New categories are not folded in: solving for their factors takes a target, which new rows have not.  A row with one
-    is predicted by the mean of that column's lines, so all unseen categories of a column are one and the same.
+    Factors for new categories are not estimated, since that would need a target, which new rows do not have.  A row
+    with a new category is predicted with the mean factors of that column, so all unseen categories of a column are
+    treated alike.
 
-    Fitting a fold takes as long as fitting all rows: n + 1 fits for n folds.  Rows of one cell are made one row first,
-    but for "sgd" by rows.  An iteration of "als" then sums ``k * (k + 1) / 2 + k`` products for every cell and column,
-    and solves a system of k equations for every category; one of "sgd" computes about ``n_columns ** 2 * k`` products
-    for every cell, or row.
+    Fitting a fold takes as long as fitting all rows, so n folds take n + 1 fits.  Except for "sgd" with "row", rows of
+    one cell are joined first.  An iteration of "als" then sums ``k * (k + 1) / 2 + k`` products for every cell and
+    column, and solves a system of k equations for every category; an iteration of "sgd" computes about ``n_columns ** 2
+    * k`` products for every cell, or row.
 
-    The same seed gives the same bits on the same machine, on a CPU for any number of threads: sums over rows are in a
-    fixed order, on a GPU of numbers so rounded that the order plays no part.  "sgd" by rows runs on the CPU, on one
-    thread, and has the same bits everywhere.  "als" and "batch" compute where the rows are, and agree between backends
-    to about 1e-9 of the largest encoding where the systems are well conditioned (`regularization` not far below the
-    mean square of factors).
+    The same seed gives the same bits on the same machine: on a CPU, for any number of threads, rows are summed in a
+    fixed order; on a GPU, numbers are rounded so that the order does not matter.  "sgd" with "row" runs on the CPU in
+    one thread, and gives the same bits everywhere.  "als" and "batch" compute where the rows are; backends agree to
+    about 1e-9 of the largest encoding if the systems are well conditioned (`regularization` not far below the mean
+    square of factors).
 
-    Descent diverges where `learning_rate` is too high for the target and the start, which is an error: with labels of
-    -1 and 1 and ``scale_start=False``, or a target far from 0 to 1, 0.04 is too much.
+    Descent diverges, which is an error, if `learning_rate` is too high for the target and the start: 0.04 is too high
+    with labels of -1 and 1 and ``scale_start=False``, or with a target far from 0 to 1.
 
     References
     ----------
@@ -224,13 +227,13 @@ class FactorizationEncoder(CodesEncoder):
 
     @property
     def factors_(self) -> list[Array]:
-        """Factors of every category, by target and class, for each by column."""
+        """Factors of every category, in the order of targets and classes, then columns."""
         learned: Factors = self._fitted().learned  # type: ignore[attr-defined]
         return [table[:-1] for table in learned.tables]
 
     @property
     def n_iter_(self) -> list[int]:
-        """Iterations, by target and class."""
+        """Number of iterations, for each target and class."""
         learned: Factors = self._fitted().learned  # type: ignore[attr-defined]
         return learned.iterations
 
@@ -258,7 +261,7 @@ class FactorizationEncoder(CodesEncoder):
                 check_number(OWNER, "regularization", penalty, low=0.0, open_low=self.solver == "als")
 
     def _settings(self, n_keys: int) -> Settings:
-        """Give the parameters as the solvers take them."""
+        """Give the parameters in the form that the solvers take."""
         given: Any = self.regularization
         if given is None:
             given = 1.0 if self.solver == "als" else 0.001
@@ -303,7 +306,7 @@ class FactorizationEncoder(CodesEncoder):
 
 
 def find_useful(rows: CodedRows) -> Array:
-    """Find the rows that have a category of every key, and a weight."""
+    """Find the rows that have weight, and a category of every key."""
     useful: Array = rows.codes[0] != UNSEEN
     for codes in rows.codes[1:]:
         useful = useful & (codes != UNSEEN)
@@ -311,7 +314,7 @@ def find_useful(rows: CodedRows) -> Array:
 
 
 def read_values(rows: CodedRows, signed: bool) -> Iterator[tuple[str, Array]]:
-    """Give what is predicted, of each target and class, with the part of output names that tells it apart."""
+    """Yield, for each target and class, its part of the output names and the numbers to predict."""
     for number, target in enumerate(rows.targets):
         named = "" if len(rows.targets) == 1 else f"_{number if target.name is None else target.name}"
         for label, values in read_classes(target):
@@ -319,7 +322,7 @@ def read_values(rows: CodedRows, signed: bool) -> Iterator[tuple[str, Array]]:
 
 
 def read_classes(target: Target) -> Iterator[tuple[str, Array]]:
-    """Give the numbers of a target: of more than two classes, whether a row is of it, class by class."""
+    """Yield the numbers of a target; with more than two classes, for each class whether a row belongs to it."""
     if target.kind == "multiclass" and target.classes is not None:
         for number, label in enumerate(target.classes.tolist()):
             yield f"_{label}", (target.values == number).astype(np.float64)

@@ -1,1 +1,1 @@
-"""Votes of training rows, weighted by the subsets of features in which they agree with the row to be predicted."""
+"""Votes of training rows for a row, each weighted by the subsets of features in which the two rows agree."""

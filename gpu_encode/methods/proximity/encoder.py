@@ -1,4 +1,4 @@
-"""ProximityEncoder: rows become the votes of training rows that agree with them."""
+"""ProximityEncoder: a row is encoded by the votes of the training rows that agree with it."""
 
 from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass, replace
@@ -27,45 +27,48 @@ MISSING_POLICIES = ("category", "never", "error")
 
 @dataclass(eq=False, repr=False)
 class ProximityEncoder(CodesEncoder):
-    """Encode rows by the votes of training rows: each votes for its class, the stronger the more it agrees.
+    """Encode rows by the votes of training rows: each votes for its class, more strongly the more it agrees.
 
-    A training row x_i votes for x with the strength r_i = (sum of w_S over the subsets S of features in which both
-    agree) ** degree, S being any subset of up to `order` features, the empty one included.
+    A training row x_i votes for x with the strength r_i = (sum of w_S over all subsets S of features in which both rows
+    agree) ** degree.  S is any subset of up to `order` features, the empty subset included.
 
     Parameters
     ----------
     order : int, default=2
         Most features of a subset.
     degree : float or "tune", default="tune"
-        Power of the summed weights, above zero.  "tune": tuned with the weights, and 1 where these are given.
+        Power of the summed weights, above zero.  "tune": tuned together with the weights; if these are given, 1.
     form : {"ratio", "difference"}, default="ratio"
-        "ratio": sum of r_i y_i over sum of r_i, and the mean of y where no row votes.  "difference", of classes alone:
-        the votes for a class over the weight of its rows, less those against it over the weight of all others; there
-        the degree is 1.
+        "ratio": sum of r_i y_i divided by sum of r_i; if no row votes, the mean of y.  "difference", only for classes:
+        the votes for a class divided by the weight of its rows, minus the votes against it divided by the weight of all
+        other rows; the degree is then 1.
     weights : "tune", dict or array, default="tune"
-        Weight of each subset; of a ratio none is below zero.  A dict maps a feature, or a tuple of features, by name
-        or number, to a weight, () being the empty subset; others weigh nothing.  An array has the order of `subsets_`.
+        Weight of each subset; for a ratio no weight may be negative.  A dict maps a feature, or a tuple of features, by
+        name or number, to a weight; () is the empty subset, and subsets that are not named have weight 0.  An array has
+        the order of `subsets_`.
     tol : float, default=0.125
-        Tuning starts with weights of 0, a degree of 1 and a step of 1.  The step is added to the number that raises the
-        area under the ROC curve most (of several classes their mean; of a continuous target, that lowers the squared
-        error most, and by a millionth), each training row being scored by all others; of equal gains the first counts.
-        Where nothing gains, the step is halved.  A step below `tol` ends it.
+        The smallest step of the tuning.  Tuning starts with weights of 0, a degree of 1 and a step of 1.  Each training
+        row is scored by all others.  In each round the step is added to the one number that raises the area under the
+        ROC curve most (for several classes their mean area; for a continuous target, the number that lowers the squared
+        error most, and by at least a millionth); among equals the first is taken.  If no number helps, the step is
+        halved.  Tuning ends when the step is below `tol`.
     tuning_rows : int, optional
-        Score so many training rows at most, chosen at random, while tuning.  None: all.
+        At most so many training rows, chosen at random, are scored while tuning.  None: all.
     target_type : {"auto", "binary", "multiclass", "continuous"}, default="auto"
         As in `TargetEncoder`.
     cv : int, str, scheme or splitter, default=5
-        Training rows are encoded by the rows that their fold sees, weights tuned on these alone; with LeaveOneOut, for
-        weights that are given, by all other rows.
+        Training rows are encoded by the rows that their fold sees, and weights are tuned on these rows only.  With
+        LeaveOneOut, which needs given weights, they are encoded by all other rows.
     shuffle : bool, default=True
         As in `TargetEncoder`.
     random_state : int, NumPy generator or None, default=0
-        Of folds, and of `tuning_rows`.
+        Seed of the folds, and of the choice of `tuning_rows`.
     columns : list, "categorical", selector, pattern or function, optional
-        Names (or positions) of the features; a tuple is a joint key, which is one feature.  Others pass through.  None:
-        every column.
+        Names (or positions) of the features; a tuple is a joint key and counts as one feature.  Others pass through.
+        None: all columns.
     handle_missing : {"category", "never", "error"}, default="category"
-        A missing value agrees with a missing value, or with nothing.  A value that fit did not see never agrees.
+        A missing value agrees with other missing values ("category"), or with nothing ("never").  A value that fit did
+        not see never agrees.
     device : {"auto", "cpu", "cuda"}, default="auto"
         As in `TargetEncoder`.
     dtype : {"float64", "float32"}, default="float64"
@@ -80,8 +83,8 @@ class ProximityEncoder(CodesEncoder):
     degree_ : float
         Power of the summed weights.
     path_ : list of list of float
-        Of each step of the tuning: the number of the subset (the last one is the degree), the step, and what was then
-        reached: the area, or the mean squared error with its sign turned.
+        For each step of the tuning: the number of the subset (the number after the last subset is the degree), the
+        step, and the score after it: the area, or minus the mean squared error.
     classes_ : ndarray or None
         Sorted labels of y.
     device_ : {"cpu", "cuda"}
@@ -89,24 +92,26 @@ class ProximityEncoder(CodesEncoder):
     n_features_in_ : int
         Number of columns of X.
     feature_names_in_ : ndarray of str
-        Only where X had string column names.
+        Only if X had string column names.
 
     See Also
     --------
-    ProximityClassifier, ProximityRegressor : The votes as predictions.
+    ProximityClassifier, ProximityRegressor : Predictions from these votes.
 
     Notes
     -----
-    A row votes by the pattern of features in which it agrees alone.  So the training rows are summed once by query,
-    pattern and class, in integers, and each evaluation is a product with strengths of patterns, whatever the order.
-    Of up to 12 features all patterns are counted, by comparing all pairs or by the groups of all 2**features joint
-    keys, whichever takes less time; of more, up to 62, those that occur, in memory that may grow with pairs of rows.
-    Tuning holds 8 bytes for each different training row, pattern that occurs and class.
+    The vote of a row depends only on the pattern of features in which it agrees with the query.  So training rows are
+    summed once by query, pattern and class, in integers; each evaluation then multiplies these sums with the strengths
+    of patterns, whatever `order` is.  With up to 12 features all patterns are counted, by comparing all pairs of rows
+    or by grouping rows by all 2**features joint keys, whichever is faster.  With 13 to 62 features only patterns that
+    occur are counted; memory may then grow with the number of pairs of rows.  Tuning needs 8 bytes for each combination
+    of distinct training row, pattern that occurs and class.
 
-    Sums are integers, and products are added one after the other: every backend gives the same bits.  Fractions of
-    targets and weights are rounded to 61 bits of their sum; powers of a degree other than 1 are the C library's.  The
-    leave-one-out mean, to which a ratio falls back, falls where a row's own target rises: areas of few weights are
-    below one half.  Weights that are tuned have seen all training rows, so LeaveOneOut refuses them.
+    Sums are integers, and products are added one after another, so every backend gives the same bits.  Targets and
+    weights that are fractions are rounded to 61 bits of their sum; powers with a degree other than 1 are computed by
+    the C library.  If no row votes, a ratio is the mean of y without the row, which falls when the row's own target
+    rises: so with few weights the area can be below one half.  Tuned weights have seen all training rows, so
+    LeaveOneOut refuses them.
 
     References
     ----------
@@ -142,7 +147,7 @@ class ProximityEncoder(CodesEncoder):
 
     @property
     def _tunes(self) -> bool:
-        """Whether weights are tuned."""
+        """Whether the weights are tuned."""
         return isinstance(self.weights, str) and self.weights == "tune"
 
     def _rows_parameters(self) -> Parameters:
@@ -224,7 +229,7 @@ class ProximityEncoder(CodesEncoder):
         return [tuple(name for bit, name in enumerate(names) if mask >> bit & 1) for mask in self._votes.masks.tolist()]
 
     def vote(self, X: Table) -> Array:
-        """Give the votes for new rows as an array of NumPy, whatever X is.
+        """Give the votes for new rows as a NumPy array, whatever X is.
 
         Parameters
         ----------

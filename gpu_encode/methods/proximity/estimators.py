@@ -1,4 +1,4 @@
-"""ProximityClassifier and ProximityRegressor: the votes of training rows as predictions."""
+"""ProximityClassifier and ProximityRegressor: predictions from the votes of training rows."""
 
 from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass
@@ -36,13 +36,13 @@ class Voting(Predictor):
     device: Device = "auto"
 
     def _fit(self, X: Any, y: Any, sample_weight: Any, target_type: TargetType) -> None:
-        """Fit the encoder, and keep what scikit-learn reads off an estimator."""
+        """Fit the encoder, and set the attributes that scikit-learn expects."""
         encoder = ProximityEncoder(target_type=target_type, **self.get_params(deep=False))
         encoder._called = type(self).__name__
         self._publish_encoder(encoder.fit(X, y, sample_weight=sample_weight))
 
     def _read_target(self, y: Any) -> Any:
-        """Give a target that may be a column, of which scikit-learn warns."""
+        """Give the target; if it is a column vector, warn as scikit-learn does."""
         if y is None:
             raise no_target(type(self).__name__)
         return y if devices.on_gpu(y) else column_or_1d(y, warn=True)
@@ -64,37 +64,37 @@ class ProximityClassifier(ScoringClassifier, Voting):
     degree : float or "tune", default="tune"
         Power of the summed weights of the subsets in which two rows agree.
     form : {"ratio", "difference"}, default="ratio"
-        The share of the votes that are for a class; or the votes for it over its rows, less those against it over
-        theirs.
+        "ratio": the share of the votes that are for a class.  "difference": the votes for a class divided by the weight
+        of its rows, minus the votes against it divided by the weight of the other rows.
     weights : "tune", dict or array, default="tune"
-        Weight of each subset; "tune" raises the leave-one-out area under the ROC curve, one number at a time.
+        Weight of each subset; "tune" raises the leave-one-out area under the ROC curve, one weight at a time.
     tol : float, default=0.125
         Smallest step of the tuning.
     tuning_rows : int, optional
-        Training rows that are scored while tuning; None: all.
+        Number of training rows that are scored while tuning; None: all.
     random_state : int, NumPy generator or None, default=0
-        Which rows these are.
+        Seed of the choice of these rows.
     columns : list, "categorical", selector, pattern or function, optional
-        The features; others are not looked at.  None: every column.
+        The features; other columns are ignored.  None: all columns.
     handle_missing : {"category", "never", "error"}, default="category"
-        A missing value agrees with a missing value, or with nothing.
+        A missing value agrees with other missing values ("category"), or with nothing ("never").
     device : {"auto", "cpu", "cuda"}, default="auto"
-        Where votes are counted; predictions are arrays of NumPy.
+        Where votes are counted; predictions are NumPy arrays.
 
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
         Sorted labels of y.
     encoder_ : ProximityEncoder
-        Has `subsets_`, `weights_`, `degree_` and the tuning's `path_`.
+        The fitted encoder, with `subsets_`, `weights_`, `degree_` and the tuning's `path_`.
     n_features_in_ : int
         Number of columns of X.
     feature_names_in_ : ndarray of str
-        Only where X had string column names.
+        Only if X had string column names.
 
     See Also
     --------
-    ProximityEncoder : What the parameters mean in full, with formulas; votes as a column, without a leak.
+    ProximityEncoder : Explains all parameters, with formulas; gives votes as a column, without a leak.
 
     Examples
     --------
@@ -109,7 +109,7 @@ class ProximityClassifier(ScoringClassifier, Voting):
     """
 
     def fit(self, X: Table, y: Table, sample_weight: Vector | None = None) -> Self:
-        """Keep the training rows, and tune the weights of their votes.
+        """Store the training rows, and tune the weights of their votes.
 
         Parameters
         ----------
@@ -133,7 +133,7 @@ class ProximityClassifier(ScoringClassifier, Voting):
         return self
 
     def decision_function(self, X: Table) -> Array:
-        """Give the score of the second class, above zero where it is predicted; of more than two, of each.
+        """Give the score of the second class, above zero if it is predicted; with more classes, a score for each.
 
         Parameters
         ----------
@@ -143,7 +143,7 @@ class ProximityClassifier(ScoringClassifier, Voting):
         Returns
         -------
         float64 ndarray of shape (n_rows,) or (n_rows, n_classes)
-            The votes; of a ratio of two classes, less one half.
+            The votes; for a ratio of two classes, minus one half.
         """
         votes = self._vote(X)
         if len(self.classes_) != 2:
@@ -152,7 +152,7 @@ class ProximityClassifier(ScoringClassifier, Voting):
 
     @available_if(lambda self: self.form == "ratio")  # type: ignore[untyped-decorator]
     def predict_proba(self, X: Table) -> Array:
-        """Give the share of each class in the votes: (n_rows, n_classes), where `form` is "ratio".
+        """Give the share of each class in the votes: (n_rows, n_classes); only if `form` is "ratio".
 
         Parameters
         ----------
@@ -179,32 +179,32 @@ class ProximityRegressor(RegressorMixin, Voting):
     form : {"ratio"}, default="ratio"
         Votes for, divided by all votes.
     weights : "tune", dict or array, default="tune"
-        Weight of each subset; "tune" lowers the leave-one-out squared error, one number at a time.
+        Weight of each subset; "tune" lowers the leave-one-out squared error, one weight at a time.
     tol : float, default=0.125
         Smallest step of the tuning.
     tuning_rows : int, optional
-        Training rows that are scored while tuning; None: all.
+        Number of training rows that are scored while tuning; None: all.
     random_state : int, NumPy generator or None, default=0
-        Which rows these are.
+        Seed of the choice of these rows.
     columns : list, "categorical", selector, pattern or function, optional
-        The features; others are not looked at.  None: every column.
+        The features; other columns are ignored.  None: all columns.
     handle_missing : {"category", "never", "error"}, default="category"
-        A missing value agrees with a missing value, or with nothing.
+        A missing value agrees with other missing values ("category"), or with nothing ("never").
     device : {"auto", "cpu", "cuda"}, default="auto"
-        Where votes are counted; predictions are arrays of NumPy.
+        Where votes are counted; predictions are NumPy arrays.
 
     Attributes
     ----------
     encoder_ : ProximityEncoder
-        Has `subsets_`, `weights_`, `degree_` and the tuning's `path_`.
+        The fitted encoder, with `subsets_`, `weights_`, `degree_` and the tuning's `path_`.
     n_features_in_ : int
         Number of columns of X.
     feature_names_in_ : ndarray of str
-        Only where X had string column names.
+        Only if X had string column names.
 
     See Also
     --------
-    ProximityEncoder : What the parameters mean in full, with formulas; votes as a column, without a leak.
+    ProximityEncoder : Explains all parameters, with formulas; gives votes as a column, without a leak.
 
     Examples
     --------
@@ -217,7 +217,7 @@ class ProximityRegressor(RegressorMixin, Voting):
     """
 
     def fit(self, X: Table, y: Table, sample_weight: Vector | None = None) -> Self:
-        """Keep the training rows, and tune the weights of their votes.
+        """Store the training rows, and tune the weights of their votes.
 
         Parameters
         ----------
@@ -236,7 +236,7 @@ class ProximityRegressor(RegressorMixin, Voting):
         return self
 
     def predict(self, X: Table) -> Array:
-        """Give the mean target of training rows, by their votes.
+        """Give the mean target of the training rows, weighted by their votes.
 
         Parameters
         ----------

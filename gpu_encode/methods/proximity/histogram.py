@@ -1,4 +1,4 @@
-"""Sums of rows by the pattern of features in which they agree with each query: all that votes need to know."""
+"""Sums of rows by the pattern of features in which they agree with each query; votes depend only on these sums."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,9 +12,9 @@ from gpu_encode.methods.proximity.measures import sum_equal_rows, to_floats
 from gpu_encode.methods.proximity.subsets import DENSE
 from gpu_encode.seam.ops import Ops
 
-# Comparing a pair of rows in all features takes about a sixteenth of numbering a row in one of the groups.
+# Comparing two rows in all features takes about a sixteenth of the time of numbering a row in one of the groups.
 PAIRS_PER_ROW = 16
-# Pairs whose patterns are sorted at a time.
+# Number of pairs whose patterns are sorted at a time.
 SORTED_PAIRS = 1 << 22
 
 
@@ -25,15 +25,15 @@ class Histogram:
     Parameters
     ----------
     patterns : int64 array (patterns,)
-        On the host: those that occur, but for that of rows that agree in everything.
+        On the host: the patterns that occur, except agreement in all features.
     sums : float64 array (patterns, n, queries)
         With `index`, (entries of a query, n, queries).
     full : int64 array (n, queries)
-        Of rows that agree in everything.
+        Sums of the rows that agree in all features.
     exponents : list of int
-        Of each measure of `full`.
+        One for each measure of `full`.
     index : int32 array (entries of a query, queries), optional
-        Number of each entry's pattern.
+        The number of each entry's pattern.
     """
 
     patterns: Integers
@@ -56,7 +56,7 @@ class Histogram:
         return cls(patterns, to_floats(ops, kept, exponents), sums[-1].copy(), exponents)
 
     def add_up(self, ops: Ops, strengths: Floats) -> Array:
-        """Add up the measures of rows that do not agree in everything, each by its pattern's strength.
+        """Add up the measures of rows that differ in some feature, each multiplied by the strength of its pattern.
 
         Parameters
         ----------
@@ -67,7 +67,7 @@ class Histogram:
         Returns
         -------
         float64 array (candidates, n, queries)
-            One pattern is added after the other, so that no bit depends on the device.
+            Patterns are added one after another, so that no bit depends on the device.
         """
         n_measures, n_queries = self.full.shape
         total = ops.zeros((len(strengths), n_measures, n_queries), np.float64)
@@ -85,7 +85,7 @@ class Histogram:
 
 
 def sum_patterns(ops: Ops, queries: Array, rows: Array, measures: Array, sizes: Sequence[int]) -> Array:
-    """Sum measures (rows, n) by pattern and query: (2**features, n, queries); the way that takes less time."""
+    """Sum measures (rows, n) by pattern and query: (2**features, n, queries); choose the faster of two ways."""
     n_queries, n_rows = queries.shape[1], rows.shape[1]
     if n_queries * n_rows > (n_queries + n_rows) * (PAIRS_PER_ROW << len(queries)):
         return sum_by_groups(ops, queries, rows, measures, sizes)
@@ -95,13 +95,13 @@ def sum_patterns(ops: Ops, queries: Array, rows: Array, measures: Array, sizes: 
 def sum_by_groups(ops: Ops, queries: Array, rows: Array, measures: Array, sizes: Sequence[int]) -> Array:
     """Do the same without comparing pairs.
 
-    Rows that agree with a query in a subset of features, and maybe in more, are a group of the subset's joint key.  Of
-    the sums of groups those that agree in more are taken away, feature by feature.
+    The rows that agree with a query at least in a subset of features are a group of the subset's joint key.  From the
+    sums of groups, the sums of rows that agree in more features are subtracted, feature by feature.
     """
     n_features, (n_rows, n_measures) = len(queries), measures.shape
     sums = ops.zeros((1 << n_features, n_measures, queries.shape[1]), np.int64)
     sums[0] = measures.sum(axis=0)[:, None]
-    # What agrees with nothing has one number among rows and another among queries.
+    # A value that agrees with nothing has one number among rows and another one among queries.
     columns = [
         np.concatenate([row + 1, np.where(query < 0, np.int32(size + 1), query + 1)]).astype(np.int32)
         for row, query, size in zip(rows, queries, sizes, strict=True)
@@ -129,9 +129,9 @@ def list_patterns(ops: Ops, queries: Array, rows: Array, measures: Array) -> tup
     Returns
     -------
     patterns : int64 array
-        All that occur, on the host, but for that of rows that agree in everything.
+        All patterns that occur, on the host, except agreement in all features.
     index : int32 array (entries of a query, queries)
-        Number of each entry's pattern.
+        The number of each entry's pattern.
     sums : int64 array (entries of a query, n, queries)
     full : int64 array (n, queries)
     """
@@ -160,7 +160,7 @@ def list_patterns(ops: Ops, queries: Array, rows: Array, measures: Array) -> tup
 
 
 def sort_block(queries: Array, rows: Array, measures: Array, start: int) -> tuple[Array, Array, Array]:
-    """Give patterns, numbers of queries and sums (entries, n) of a block of queries, the first of which is `start`."""
+    """Give patterns, query numbers and sums (entries, n) for a block of queries that begins with `start`."""
     n_rows = rows.shape[1]
     patterns = np.zeros_like(queries[0][:, None] == rows[0], np.int64)
     for feature, (query, row) in enumerate(zip(queries, rows, strict=True)):
@@ -168,11 +168,11 @@ def sort_block(queries: Array, rows: Array, measures: Array, start: int) -> tupl
         patterns |= agrees.astype(np.int64) << feature
     order = patterns.argsort(axis=1)
     ordered = np.take_along_axis(patterns, order, axis=1)
-    # A query's last row of each pattern.
+    # The last row of each query and pattern.
     last = np.ones_like(ordered, bool)
     last[:, :-1] = ordered[:, 1:] != ordered[:, :-1]
     positions = np.flatnonzero(last.ravel())
-    # Sums of all queries may pass the end of an int64 and come back: differences are right all the same.
+    # Sums over all queries may overflow an int64 and wrap around; their differences are still right.
     running = np.cumsum(measures[order.ravel()], axis=0)[positions]
     running[1:] -= running[:-1].copy()
     return ordered.ravel()[positions], start + positions // n_rows, running

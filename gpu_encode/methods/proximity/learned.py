@@ -1,4 +1,4 @@
-"""What votes are counted with: the training rows, weights of subsets of features, and a degree."""
+"""The learned state of votes: the training rows, the weights of subsets of features, and the degree."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -17,7 +17,7 @@ from gpu_encode.methods.proximity.subsets import DENSE, measure_strengths
 from gpu_encode.methods.proximity.voting import Cases, Electorate, score
 from gpu_encode.methods.votes.ascent import ascend
 
-# Cells of a histogram of new rows, and of votes of several candidates at a time, of eight bytes each.
+# Most cells of a histogram of new rows, and of votes of several candidates at a time; a cell has eight bytes.
 MOST_CELLS = 1 << 24
 
 
@@ -37,12 +37,12 @@ class Ballot:
     n_features: int
 
     def strengths(self, patterns: Integers, weights: Floats, degree: float) -> Floats:
-        """Give the strength of each pattern and, last, of agreement in everything."""
+        """Give the strength of each pattern, and last that of agreement in all features."""
         every = np.append(patterns, (1 << self.n_features) - 1)
         return measure_strengths(every, self.masks, weights, degree, self.n_features, self.form == "ratio")
 
     def score(self, cases: Cases, candidates: Sequence[tuple[Floats, float]]) -> list[Array]:
-        """Give the scores (outputs, cases) of training rows by all others, for each pair of weights and a degree."""
+        """Give for each pair of weights and degree the scores (outputs, cases) of training rows by all other rows."""
         return cases.score(
             self.form, np.stack([self.strengths(cases.histogram.patterns, *each) for each in candidates])
         )
@@ -50,7 +50,7 @@ class Ballot:
     def tune(
         self, electorate: Electorate, degree: float | None, tol: float, n_rows: int | None, seed: int
     ) -> tuple[Floats, float, list[list[float]]]:
-        """Tune the weights, and the degree where none is given, on training rows, or so many of them at random."""
+        """Tune the weights, and the degree unless it is given, on all training rows or on `n_rows` random ones."""
         rows = electorate.rows
         most = rows.n_rows if n_rows is None else min(n_rows, rows.n_rows)
         chosen: Any = slice(None)
@@ -78,14 +78,14 @@ class Ballot:
 
 @dataclass(frozen=True, eq=False)
 class LearnedVotes(Learned):
-    """What scores rows.
+    """The state that scores rows.
 
     Parameters
     ----------
     form : {"ratio", "difference"}
     kind : {"binary", "multiclass", "continuous"}
     labels : list of str
-        Endings of the outputs' names.
+        The last part of the names of outputs.
     masks : int64 array (subsets,)
     weights : float64 array (subsets,)
     degree : float
@@ -112,7 +112,7 @@ class LearnedVotes(Learned):
         return [f"proximity{label}" for label in self.labels]
 
     def check(self, sizes: Sequence[int]) -> None:
-        """Raise ValueError where the fields do not fit keys of these sizes, as in a damaged file."""
+        """Raise ValueError if the fields do not fit keys of these sizes, as in a damaged file."""
         shapes = self.codes.shape == (len(sizes), len(self.sums)) and self.sums.shape[1:] == (len(self.exponents),)
         if not shapes or len(self.masks) != len(self.weights):
             raise ValueError("the training rows of votes do not fit the columns that are encoded")
@@ -120,7 +120,7 @@ class LearnedVotes(Learned):
             raise ValueError("the training rows of votes have categories that there are not")
 
     def encode(self, rows: CodedRows) -> Array:
-        """Score rows: (rows, outputs), float64, where the rows lie."""
+        """Score rows: (rows, outputs), float64, on the device of the rows."""
         ops, (known, sums) = rows.ops, map(rows.ops.to_device, (self.codes, self.sums))
         merged, queries = merge_rows(ops, rows.codes, rows.sizes)
         everything = to_floats(ops, sums.sum(axis=0)[:, None], self.exponents)
@@ -137,7 +137,7 @@ class LearnedVotes(Learned):
         return scores[:, merged].T
 
     def encode_left_out(self, rows: CodedRows) -> Array:
-        """Score training rows, each by all others: (rows, outputs)."""
+        """Score each training row by all other rows: (rows, outputs)."""
         electorate = Electorate.of(rows)
         cases = electorate.leave_out(electorate.merged, electorate.measures.values)
         (scores,) = Ballot(self.form, self.masks, len(rows.codes)).score(cases, [(self.weights, self.degree)])
@@ -145,7 +145,7 @@ class LearnedVotes(Learned):
 
 
 def learn_votes(rows: CodedRows, form: str, masks: Integers, given: Floats | None, **tuning: Any) -> LearnedVotes:
-    """Learn from training rows: with weights that are given, or tuned as `Ballot.tune` says."""
+    """Learn from training rows, with given weights or with weights that `Ballot.tune` finds."""
     ops, target = rows.ops, rows.targets[0]
     electorate = Electorate.of(rows)
     if given is None:

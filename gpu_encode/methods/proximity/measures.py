@@ -1,4 +1,4 @@
-"""What each row adds to the sums of votes, in integers, and rows that agree in everything as one."""
+"""The integers that each row adds to the sums of votes, and the merging of rows that agree in everything."""
 
 import math
 from collections.abc import Sequence
@@ -11,19 +11,19 @@ from cpu_fallback.types import Array, Layout, Rows, SumShape, Window
 from gpu_encode.encoders.codes import CodedRows
 from gpu_encode.seam.ops import Ops
 
-# Bits of a sum of fractions over all rows.
+# Bits of the sum of fractions over all rows.
 SUM_BITS = 61
 
 
 @dataclass(frozen=True, eq=False)
 class Measures:
-    """What each row adds: its weight to that of its class; or its weight, and its weighted target.
+    """What each row adds: for classes its weight, to that of its class; otherwise its weight and weighted target.
 
     Parameters
     ----------
     values : int64 array (n, rows)
     exponents : list of int
-        Of each measure: values are multiples of 2**-exponent.
+        One for each measure: values are multiples of 2**-exponent.
     """
 
     values: Array
@@ -45,22 +45,22 @@ class Measures:
 
 
 def to_integers(numbers: Array) -> tuple[Array, int]:
-    """Give numbers as multiples of 2**-exponent: whole ones as they are, others to about 61 bits of all rows' sum."""
+    """Give numbers as multiples of 2**-exponent: exactly if they are whole, otherwise to about 61 bits of their sum."""
     largest, n_rows = float(np.abs(numbers).max()), len(numbers)
     if numbers.dtype.kind in "iub" and largest * n_rows < 2.0**SUM_BITS:
         return numbers.astype(np.int64, copy=False), 0
     exponent = SUM_BITS - n_rows.bit_length() - math.frexp(largest)[1] if largest else 0
     half = exponent // 2
-    # In two steps: one factor may be too large for a float.
+    # In two steps, since one factor may be too large for a float.
     scaled = numbers.astype(np.float64) * math.ldexp(1.0, half) * math.ldexp(1.0, exponent - half)
     return np.rint(scaled).astype(np.int64), exponent
 
 
 def to_floats(ops: Ops, values: Array, exponents: Sequence[int]) -> Array:
-    """Give integers (..., n, rows) of n measures as the numbers that they stand for."""
+    """Convert the integers (..., n, rows) of n measures back to numbers."""
     floats = values.astype(np.float64)
     if any(exponents):
-        # Again in two steps.
+        # In two steps, as in to_integers.
         halves = [exponent // 2 for exponent in exponents]
         for powers in (halves, [exponent - half for exponent, half in zip(exponents, halves, strict=True)]):
             factors = np.array([math.ldexp(1.0, -power) for power in powers])
@@ -69,7 +69,7 @@ def to_floats(ops: Ops, values: Array, exponents: Sequence[int]) -> Array:
 
 
 def merge_rows(ops: Ops, codes: Sequence[Array], sizes: Sequence[int]) -> tuple[Array, Array]:
-    """Number the different rows of codes, in order: the number of each row, and the codes of each number.
+    """Number the distinct rows of codes, in order: give the number of each row, and the codes of each number.
 
     Parameters
     ----------
@@ -84,7 +84,7 @@ def merge_rows(ops: Ops, codes: Sequence[Array], sizes: Sequence[int]) -> tuple[
     distinct : int32 array (features, different rows)
     """
     merged, first = ops.factorize(codes[0])
-    # Few different numbers lie on the host.
+    # The distinct rows are few, so they are kept on the host.
     columns = [ops.to_device(first)]
     for column, size in zip(codes[1:], sizes[1:], strict=True):
         merged, keys = ops.factorize(ops.combine(merged, column + 1, size + 1))
@@ -95,7 +95,7 @@ def merge_rows(ops: Ops, codes: Sequence[Array], sizes: Sequence[int]) -> tuple[
 
 
 def sum_equal_rows(ops: Ops, merged: Array, n_distinct: int, values: Array) -> Array:
-    """Sum integers (n, rows) of rows by merged row: (n_distinct, n)."""
+    """Sum the integers (n, rows) of the rows that were merged: (n_distinct, n)."""
     layout = Layout(Window(), Window())
     sums = [ops.accumulate(Rows(merged, None, each), SumShape(n_distinct, layout=layout)) for each in values]
     return np.stack([each[:n_distinct, 0, 0, 1] for each in sums], axis=1)

@@ -1,4 +1,4 @@
-"""How good scores are: the area under the ROC curve, and the squared error."""
+"""Objectives of the tuning: the area under the ROC curve, and the squared error."""
 
 from dataclasses import dataclass
 from typing import ClassVar, Self
@@ -13,23 +13,23 @@ from gpu_encode.methods.votes.squared_error import SquaredError
 
 @dataclass(frozen=True, eq=False)
 class Area:
-    """The mean area of all classes, of two the second's, of training rows that are scored by all others.
+    """The mean area over all classes (with two, the area of the second), for training rows scored by all other rows.
 
     Parameters
     ----------
     cases : Cases
     counters : list of PairCounter
-        Of each class against all others; of two classes that of the second.
+        One for each class against all others; with two classes only for the second.
     """
 
     cases: Cases
     counters: list[PairCounter]
-    # Areas change by pairs of rows.
+    # An area can only take finitely many values.
     least_rise: ClassVar[float] = 0.0
 
     @classmethod
     def of(cls, electorate: Electorate, chosen: Array) -> Self:
-        """Take some training rows; without weights, those that agree in everything and in class are one case."""
+        """Choose training rows; without weights, rows that agree in everything and in class become one case."""
         rows, measures = electorate.rows, electorate.measures.values
         target, ops = rows.targets[0], rows.ops
         merged, classes = electorate.merged[chosen], target.values[chosen]
@@ -49,21 +49,21 @@ class Area:
         return cls(electorate.leave_out(merged.astype(np.int32), own), counters)
 
     def measure(self, scores: Array) -> float:
-        """Judge scores (outputs, cases)."""
-        # A row that no other row judges is like any.
+        """Measure the area of scores (outputs, cases)."""
+        # A row that no other row can score gets the score 0.
         known = np.where(np.isnan(scores), 0.0, scores)
         judged = known[-len(self.counters) :]
         areas = [counter.area(of_class) for counter, of_class in zip(self.counters, judged, strict=True)]
         return sum(areas) / max(len(areas), 1)
 
     def scale(self, measured: float) -> float:
-        """Give what was measured, which has no unit."""
+        """Give the measured area unchanged, since it has no unit."""
         return measured
 
 
 @dataclass(frozen=True, eq=False)
 class Error:
-    """The mean squared error, its sign turned, of training rows that are scored by all others.
+    """Minus the mean squared error, for training rows scored by all other rows.
 
     Parameters
     ----------
@@ -73,12 +73,12 @@ class Error:
 
     cases: Cases
     squared: SquaredError
-    # Errors may become less and less for ever.
+    # Errors may fall for ever by smaller and smaller amounts.
     least_rise: ClassVar[float] = 1e-6
 
     @classmethod
     def of(cls, electorate: Electorate, chosen: Array) -> Self:
-        """Take some training rows."""
+        """Choose training rows."""
         rows = electorate.rows
         merged, own = electorate.merged[chosen], electorate.measures.values[:, chosen]
         weight = None if rows.weight is None else rows.weight[chosen]
@@ -86,9 +86,9 @@ class Error:
         return cls(electorate.leave_out(merged, own), squared)
 
     def measure(self, scores: Array) -> float:
-        """Judge scores (1, cases)."""
+        """Measure minus the squared error of scores (1, cases)."""
         return self.squared.score(scores[0])
 
     def scale(self, measured: float) -> float:
-        """Give what was measured in the target's own unit."""
+        """Give the measured error in the unit of the target."""
         return measured * self.squared.unit * self.squared.unit

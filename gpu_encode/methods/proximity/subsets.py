@@ -1,4 +1,4 @@
-"""Subsets of features, their weights, and how strongly a row votes that agrees in some of them."""
+"""Subsets of features, their weights, and the strength of a row's vote, which depends on where it agrees."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -10,7 +10,7 @@ import numpy as np
 from cpu_fallback.exact import Floats, Integers
 from gpu_encode.words.errors.parameters import bad_parameter, check_number
 
-# Up to so many features all patterns of agreement are counted; of more, those that occur.
+# With up to so many features all patterns of agreement are counted; with more, only those that occur.
 DENSE = 12
 # Bits of a pattern, which is an int64.
 MOST_FEATURES = 62
@@ -31,12 +31,12 @@ def list_subsets(n_features: int, order: int) -> list[Subset]:
 
 
 def masks_of(subsets: Sequence[Subset]) -> Integers:
-    """Give each subset as a number: bit i says that it has feature i."""
+    """Give each subset as a number, in which bit i is set if the subset has feature i."""
     return np.array([sum(1 << feature for feature in subset) for subset in subsets], np.int64)
 
 
 def read_weights(owner: str, weights: Any, subsets: Sequence[Subset], names: Sequence[str], negative: bool) -> Floats:
-    """Read the weight of each subset: of a mapping, those that it does not name weigh nothing.
+    """Read the weight of each subset; subsets that a mapping does not name have weight 0.
 
     Parameters
     ----------
@@ -83,24 +83,24 @@ def find_subset(owner: str, key: Any, subsets: Sequence[Subset], names: Sequence
 def measure_strengths(
     patterns: Integers, masks: Integers, weights: Floats, degree: float, n_features: int, any_scale: bool
 ) -> Floats:
-    """Give how strongly rows vote: the weights of all subsets in which they agree, added up, to the power of a degree.
+    """Give the strength of votes: the sum of the weights of all subsets in which rows agree, to the power of a degree.
 
     Parameters
     ----------
     patterns : int64 array
-        In which features rows agree, by bits.
+        The features in which rows agree, as bits.
     masks : int64 array (subsets,)
     weights : float64 array (subsets,)
     degree : float
     n_features : int
     any_scale : bool
-        Whether all strengths may be multiplied by one factor, so that none is too large.
+        Whether all strengths may be multiplied by a common factor, so that none is too large.
     """
     agreed = add_subsets(patterns, masks, weights, n_features)
     if degree == 1.0:
         return agreed
     if any_scale:
-        # A power of two rounds nothing.
+        # Multiplying by a power of two rounds nothing.
         agreed = np.ldexp(agreed, -int(np.frexp(np.abs(agreed).max(initial=0.0))[1]))
     # NumPy's powers differ between processors.
     return np.array([math.pow(value, degree) for value in agreed.tolist()], np.float64)

@@ -1,4 +1,4 @@
-"""From the votes of training rows to scores of queries, and to scores of training rows by all others."""
+"""Scores from the votes of training rows: of queries, and of training rows by all other rows."""
 
 from dataclasses import dataclass
 
@@ -24,7 +24,7 @@ def score_classes(form: str, totals: Array, everything: Array, first: int) -> Ar
     totals : float64 array (classes, queries)
         Strength of the votes for each class.
     everything : float64 array (classes, queries)
-        Weight of all rows of each class: for each query, or in one column for all queries.
+        Weight of all rows of each class: for each query, or one column for all queries.
     first : int
     """
     votes, weight = add_in_order(totals), add_in_order(everything)
@@ -43,7 +43,7 @@ def score_classes(form: str, totals: Array, everything: Array, first: int) -> Ar
 
 
 def divide(dividend: Array, divisor: Array, otherwise: Array | float) -> Array:
-    """Divide, but where the divisor is zero."""
+    """Divide; give `otherwise` if the divisor is zero."""
     nothing = divisor == 0
     quotient: Array = np.where(nothing, otherwise, dividend / np.where(nothing, 1.0, divisor))
     return quotient
@@ -51,14 +51,14 @@ def divide(dividend: Array, divisor: Array, otherwise: Array | float) -> Array:
 
 @dataclass(frozen=True, eq=False)
 class Electorate:
-    """Training rows, equal ones merged.
+    """Training rows, with equal ones merged.
 
     Parameters
     ----------
     rows : CodedRows
     measures : Measures
     merged : int32 array (rows,)
-        Number of the different row that each row is merged into.
+        The number of the distinct row of each row.
     codes : int32 array (features, different rows)
     sums : int64 array (different rows, n)
     """
@@ -78,7 +78,7 @@ class Electorate:
         return cls(rows, measures, merged, codes, sums)
 
     def leave_out(self, merged: Array, own: Array) -> "Cases":
-        """Give cases, each by the number of its merged row and its own sums (n, cases), to be scored by all others."""
+        """Make cases, from the number of each case's distinct row and its own sums (n, cases)."""
         ops, exponents = self.rows.ops, self.measures.exponents
         asked, distinct = ops.factorize(merged)
         queries = self.codes if len(distinct) == self.codes.shape[1] else self.codes[:, ops.to_device(distinct)]
@@ -89,9 +89,9 @@ class Electorate:
 
 
 def score(form: str, totals: Array, everything: Array, kind: str) -> Array:
-    """Give scores (outputs, queries) for a kind of target: of two classes those of the second alone."""
+    """Give the scores (outputs, queries) for a kind of target; with two classes, only those of the second."""
     if kind == "continuous":
-        # The weighted mean, by sums of weights and sums of weighted targets.
+        # The weighted mean, from the sums of weights and of weighted targets.
         return divide(totals[1], totals[0], divide(everything[1], everything[0], np.nan))[None]
     return score_classes(form, totals, everything, int(kind == "binary"))
 
@@ -104,15 +104,15 @@ class Cases:
     ----------
     ops : Ops
     histogram : Histogram
-        Of all different rows.
+        Histogram over all distinct rows.
     asked : int32 array (cases,)
-        Query of each case.
+        The query of each case.
     full : float64 array (n, cases)
         Sums over the rows that agree with the case in every feature, without the case itself.
     everything : float64 array (n, cases)
-        Sums over all rows but the case itself.
+        Sums over all rows except the case itself.
     kind : str
-        That of the target.
+        Kind of the target.
     """
 
     ops: Ops
@@ -123,13 +123,13 @@ class Cases:
     kind: str
 
     def score(self, form: str, strengths: Floats) -> list[Array]:
-        """Give scores (outputs, cases) of each candidate.
+        """Give the scores (outputs, cases) for each candidate.
 
         Parameters
         ----------
         form : {"ratio", "difference"}
         strengths : float64 array (candidates, patterns + 1)
-            Strength of each pattern, and last of agreement in every feature.
+            Strength of each pattern, and last that of agreement in all features.
         """
         scores = []
         for others, strength in zip(self.histogram.add_up(self.ops, strengths[:, :-1]), strengths[:, -1], strict=True):

@@ -1,1 +1,1 @@
-"""Encodings as votes: the exact area under the ROC curve, models that let columns vote, and blends of predictions."""
+"""Encodings as votes: the exact area under the ROC curve, models in which columns vote, and blends of predictions."""

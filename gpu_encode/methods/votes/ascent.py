@@ -1,4 +1,4 @@
-"""Coordinate ascent: numbers are tuned one at a time, by steps that become smaller when none of them helps."""
+"""Coordinate ascent: numbers are tuned one at a time, by steps that are halved when none of them helps."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from gpu_encode.words.notices import warn
 
 @dataclass(frozen=True)
 class Ascent:
-    """What coordinate ascent has found.
+    """The result of coordinate ascent.
 
     Parameters
     ----------
@@ -39,22 +39,22 @@ def ascend(
     least_rise: float = 0.0,
     max_rounds: int | None = None,
 ) -> Ascent:
-    """Raise numbers: in each round the number whose rise by a step raises the score most.
+    """Raise numbers: in each round, add a step to the number for which this raises the score most.
 
-    The step begins with 1.  When no number raises the score, the step is halved; the ascent ends when the step is below
-    `tol`.  Among equally good numbers the first one rises.
+    The step begins with 1.  If no number raises the score, the step is halved; the ascent ends when the step is below
+    `tol`.  Among equally good numbers the first one is raised.
 
     Parameters
     ----------
     judge : callable
-        Gives a score for each line of numbers (candidates, n), none of them NaN.
+        Gives a score, never NaN, for each line of numbers (candidates, n).
     start : float64 array (n,)
     tol : float
     least_rise : float, default=0
-        A rise has to be larger than this share of the score.  Scores that change by steps need no such share; other
-        scores may rise for ever, by less and less.
+        A rise must be larger than this share of the score.  It is not needed for scores that change by steps; other
+        scores may rise for ever by smaller and smaller amounts.
     max_rounds : int, optional
-        None: as many rounds as it takes.
+        None: no limit.
 
     Warns
     -----
@@ -84,7 +84,7 @@ def ascend(
         for candidate, score in enumerate(judge(numbers + step * np.eye(len(numbers)))):
             if score > reached:
                 reached, chosen = score, candidate
-        # A whole number may be too large to be multiplied by a share.
+        # A large integer cannot be multiplied by a float share.
         if chosen < 0 or (least_rise and reached - best <= least_rise * abs(best)):
             step /= 2
             continue

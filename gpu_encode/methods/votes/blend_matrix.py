@@ -1,4 +1,4 @@
-"""All pairs of several models' predictions, blended, and how alike they are."""
+"""Blends of all pairs of several models' predictions, and the similarity of the predictions."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -19,18 +19,18 @@ from gpu_encode.words.errors.parameters import check_count, check_option
 
 @dataclass(frozen=True, eq=False)
 class BlendMatrix:
-    """What `blend_matrix` has found; all matrices are of shape (n_predictions, n_predictions).
+    """The result of `blend_matrix`; all matrices have the shape (n_predictions, n_predictions).
 
     Parameters
     ----------
     names : list of str
     weights : float64 array
-        weights[i, j] is the share of prediction i in its best blend with j.
+        weights[i, j] is the share of prediction i in its best blend with prediction j.
     auc : float64 array
-        Areas under the ROC curve of these blends; on the diagonal those of each prediction alone.
+        Areas under the ROC curve of these blends; on the diagonal, those of single predictions.
     pearson, spearman, cosine : float64 array
-        How alike the predictions are: the correlation, that of their ranks, and the cosine of the vectors as they are,
-        uncentred.  NaN where a vector does not vary, or is zero.
+        Similarity of the predictions: their correlation, the correlation of their ranks, and the cosine of the vectors
+        without centring.  NaN if a vector is constant, or zero.
     """
 
     names: list[str]
@@ -67,18 +67,18 @@ def blend_matrix(
     grid: int | None = None,
     names: Sequence[str] | None = None,
 ) -> BlendMatrix:
-    """Blend all pairs of several models' predictions, and say how alike they are.
+    """Blend all pairs of several models' predictions, and measure how similar the predictions are.
 
     Parameters
     ----------
     predictions : table of shape (n_rows, n_predictions)
-        Scores of validation rows, finite.
+        Scores of validation rows, all finite.
     y, sample_weight
         As in `ConvexBlend.fit`.
     ranks, grid
-        As in `ConvexBlend`, which chooses the share of each pair.
+        As in `ConvexBlend`, which finds the shares of each pair.
     names : list of str, optional
-        Names of the predictions.  None: those of the table's columns, or their numbers.
+        Names of the predictions.  None: names of the table's columns, or numbers.
 
     Returns
     -------
@@ -88,7 +88,7 @@ def blend_matrix(
     Notes
     -----
     Shares and areas are those of `ConvexBlend`, with the same bits on every device.  Correlations are computed in
-    floating point on the host, without weights; they hold to some 1e-12.
+    floating point on the host, without weights; their error is about 1e-12.
 
     Examples
     --------
@@ -141,9 +141,9 @@ def names_of(predictions: Any, names: Sequence[str] | None, n_predictions: int) 
 
 
 def alike(columns: Sequence[Array], center: Callable[[Array], Any] | None) -> Floats:
-    """Give the cosines of vectors, less their centers."""
+    """Give the cosines of vectors, after subtracting their centers."""
     centered = [column if center is None else column - center(column) for column in columns]
-    # Near one, no square is too large or too small.
+    # Scaled to about one, so that squares neither overflow nor vanish.
     peaks = [np.abs(column).max() for column in centered]
     matrix = np.array([column / peak if peak else column for column, peak in zip(centered, peaks, strict=True)])
     products = matrix @ matrix.T

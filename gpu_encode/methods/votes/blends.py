@@ -21,35 +21,37 @@ from gpu_encode.tables import frames
 from gpu_encode.words.annotations import Table, Vector
 from gpu_encode.words.errors.parameters import check_count, check_number, check_option
 
-# With more pairs of a positive and a negative row, comparing all takes hundreds of megabytes, and seconds.
+# With more pairs of a positive and a negative row, comparing all of them takes hundreds of megabytes, and seconds.
 MOST_PAIRS = 1 << 23
 GRID = 101
-# Differences of two scores below it do not overflow.
+# Differences of two scores below this number do not overflow.
 LARGEST = 2.0**1000
 
 
 @dataclass(eq=False, repr=False)
 class ConvexBlend(BaseEstimator):
-    """Mix predictions of several models, a1 * p1 + a2 * p2 + ..., by shares that add up to 1.
+    """Blend predictions of several models, a1 * p1 + a2 * p2 + ..., with shares that add up to 1.
 
-    The shares are chosen on a validation part, by the exact area under the ROC curve.  With two vectors the area
-    changes only at shares at which a positive and a negative row change their order.  If there are at most 8,388,608
-    pairs of such rows (2,896 rows each), and weights, if any, are whole numbers, all these shares are compared.  The
-    result is the middle of the best interval that is wider than 2**-40; of equally good ones the widest, of these the
-    lowest in a1.  A vector alone is taken if it is better than all blends.  With more pairs, or where `grid` is given,
-    the shares of a grid are compared.  More than two vectors are weighed by coordinate ascent.
+    The shares are chosen on validation rows, by the exact area under the ROC curve.  With two vectors of predictions,
+    the area changes only at shares at which a positive and a negative row swap their order.  All these shares are
+    compared if there are at most 8,388,608 pairs of such rows (2,896 rows each), and weights, if any, are whole
+    numbers. The result is the middle of the best interval that is wider than 2**-40; among equally good intervals the
+    widest one, and among these the one with the lowest a1.  If a single vector is better than all blends, it gets all
+    the weight. With more pairs, or with `grid`, the shares of a grid are compared.  More than two vectors are weighted
+    by coordinate ascent.
 
     Parameters
     ----------
     ranks : bool, default=False
-        Blend ranks among the validation rows, between 0 and 1, in place of scores; tied scores share theirs.
+        Whether ranks among the validation rows, scaled to between 0 and 1, are blended instead of scores; ties share a
+        rank.
     grid : int, optional
-        Compare so many shares of two vectors, from 0 to 1, in place of all; the result is the middle of the longest run
-        of equally good ones.  None: 101, where there are too many pairs to compare all.
+        Compare only so many shares of two vectors, from 0 to 1; the result is the middle of the longest run of equally
+        good ones.  None: all shares, or 101 if there are too many pairs.
     tol : float, default=1e-3
-        For more than two vectors: the steps of weights begin at 1, and are halved until they are smaller.
+        For more than two vectors: steps of weights begin at 1, and are halved until they are smaller than this.
     max_rounds : int, default=200
-        For more than two vectors: most rounds, in each of which every weight is tried.
+        For more than two vectors: the largest number of rounds; each round tries every weight.
 
     Attributes
     ----------
@@ -58,7 +60,7 @@ class ConvexBlend(BaseEstimator):
     auc_ : float
         Area under the ROC curve of the blended validation rows.
     interval_ : tuple of float or None
-        Shares of the first of two vectors between which the area stays the same; None unless all pairs were compared.
+        The interval of the first vector's share in which the area stays the same; None unless all pairs were compared.
 
     Examples
     --------
@@ -85,9 +87,9 @@ class ConvexBlend(BaseEstimator):
         Parameters
         ----------
         P : table of shape (n_rows, n_predictions)
-            Scores of at least two models, finite.
+            Scores of at least two models, all finite.
         y : array of shape (n_rows,)
-            Two labels, of which the larger is the positive one.
+            Two labels; the larger one is positive.
         sample_weight : array of shape (n_rows,), optional
             How much each row counts; one each by default.
 
@@ -120,7 +122,7 @@ class ConvexBlend(BaseEstimator):
         check_count("ConvexBlend", "max_rounds", self.max_rounds, low=1)
 
     def _climb(self, counter: PairCounter, scores: list[Floats]) -> list[float]:
-        """Find shares of more than two vectors; equal ones if no vector is better than none."""
+        """Find shares of more than two vectors; equal shares if no vector improves the area."""
 
         def judge(tried: Floats) -> list[int]:
             return [counter.count(mix(scores, weights)) for weights in tried.tolist()]
@@ -135,7 +137,7 @@ class ConvexBlend(BaseEstimator):
         Parameters
         ----------
         P : table of shape (n_rows, n_predictions)
-            Scores of the models of fit.
+            Scores of the models that were given to fit.
 
         Returns
         -------
@@ -153,7 +155,7 @@ class ConvexBlend(BaseEstimator):
 
 
 def check_columns(owner: str, columns: Sequence[Array]) -> None:
-    """Raise ValueError unless there are two vectors or more, whose differences are numbers."""
+    """Raise ValueError unless there are at least two vectors with finite differences."""
     if len(columns) < 2:
         raise ValueError(f"{owner} blends two predictions or more, a column for each. Got {len(columns)}.")
     if any(float(np.abs(column).max()) > LARGEST for column in columns):
@@ -161,12 +163,12 @@ def check_columns(owner: str, columns: Sequence[Array]) -> None:
 
 
 def mix(scores: Sequence[Floats], weights: Sequence[float]) -> Floats:
-    """Add up scores, by their weights."""
+    """Add up scores, multiplied by their weights."""
     return add_in_order([weight * column for column, weight in zip(scores, weights, strict=True)])
 
 
 def to_ranks(columns: Sequence[Array], reference: Sequence[Array], ops: Ops) -> list[Array]:
-    """Give twice the ranks of scores among others, sorted and on the host: whole numbers; ties share theirs."""
+    """Give twice the rank of each score among others, on the host: whole numbers; ties share a rank."""
     ranks = []
     for column, others in zip(columns, reference, strict=True):
         there = ops.to_device(others)
@@ -177,13 +179,13 @@ def to_ranks(columns: Sequence[Array], reference: Sequence[Array], ops: Ops) -> 
 def choose_share(
     counter: PairCounter, first: Floats, second: Floats, grid: int | None
 ) -> tuple[float, tuple[float, float] | None]:
-    """Choose the share of the first of two vectors, and give the interval in which it is as good."""
+    """Choose the share of the first of two vectors; also give the interval in which it is equally good."""
     sides = None if grid is not None else sides_of(counter, first, second)
     if sides is None:
         return choose_from_grid(counter, first, second, GRID if grid is None else grid), None
     best = best_interval(*sides)
     share = (best.low + best.high) / 2
-    # A vector alone may tie pairs that every blend puts in the wrong order.
+    # In a single vector, pairs may be tied that every blend orders wrongly.
     alone = {1.0: counter.count(first), 0.0: counter.count(second)}
     better = max(alone, key=alone.__getitem__)
     if alone[better] > counter.count(mix([first, second], [share, 1.0 - share])):
@@ -192,7 +194,7 @@ def choose_share(
 
 
 def sides_of(counter: PairCounter, first: Floats, second: Floats) -> tuple[Side, Side] | None:
-    """Give the rows of both classes, on the host; None where there are too many pairs, or weights with fractions."""
+    """Give the rows of both classes, on the host; None if there are too many pairs, or weights are fractions."""
     on_host = counter.ops.to_host
     positive = on_host(counter.positive)
     weight = np.ones(len(positive), np.int64) if counter.weight is None else on_host(counter.weight)
@@ -209,7 +211,7 @@ def sides_of(counter: PairCounter, first: Floats, second: Floats) -> tuple[Side,
 
 
 def choose_from_grid(counter: PairCounter, first: Floats, second: Floats, n_shares: int) -> float:
-    """Choose the share from a grid: the middle of the longest run of equally good ones, the lower of two."""
+    """Choose the share from a grid: the middle of the longest run of equally good ones, the lower of two middles."""
     shares = [number / (n_shares - 1) for number in range(n_shares)]
     counts = [counter.count(mix([first, second], [share, 1.0 - share])) for share in shares]
     best = np.array(counts, dtype=object) == max(counts)

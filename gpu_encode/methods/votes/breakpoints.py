@@ -1,4 +1,4 @@
-"""Shares at which a positive and a negative row change their order, as two vectors of scores are mixed."""
+"""Shares at which a positive and a negative row swap their order, when two vectors of scores are blended."""
 
 from typing import NamedTuple
 
@@ -7,14 +7,14 @@ import numpy as np
 from cpu_fallback.exact import Floats, Integers
 from gpu_encode.seam.ops import tiles
 
-# Differences of so many pairs stay in the cache of a processor.
+# The differences of so many pairs fit into the cache of a processor.
 PAIRS_AT_ONCE = 1 << 14
-# Equal shares, as scores with few decimals have them, differ by less, and by rounding alone.
+# Shares that differ by less count as equal: scores with few decimals give equal shares that only rounding separates.
 NARROWEST = 2.0**-40
 
 
 class Interval(NamedTuple):
-    """Shares of the first vector between which the area under the ROC curve stays as it is."""
+    """Shares of the first vector between which the area under the ROC curve does not change."""
 
     low: float
     high: float
@@ -30,12 +30,13 @@ class Side(NamedTuple):
 
 
 def best_interval(positive: Side, negative: Side) -> Interval:
-    """Give the interval of shares a in (0, 1) in which a * first + (1 - a) * second orders most pairs.
+    """Find the interval of shares a in (0, 1) in which a * first + (1 - a) * second orders most pairs correctly.
 
-    A pair that the vectors order differently changes its order at one share, a breakpoint.  So the number of pairs in
-    order, counted twice, is the same whole number between two breakpoints.  At a breakpoint itself the pair is tied,
-    which is never better than both sides.  Neighbouring intervals with the same number are one.  Of equally good ones
-    the widest is given, and of these the lowest.  Intervals of at most 2**-40 are left out.
+    A pair that the two vectors order differently swaps its order at one share, its breakpoint.  So between two
+    breakpoints, twice the number of correctly ordered pairs is a constant whole number.  At the breakpoint itself the
+    pair is tied, which is never better than both sides.  Neighbouring intervals with the same number are joined.  Among
+    equally good intervals the widest is returned, and among these the lowest.  Intervals of at most 2**-40 are left
+    out.
 
     Parameters
     ----------
@@ -52,7 +53,7 @@ def best_interval(positive: Side, negative: Side) -> Interval:
     start, shares, jumps = turns(positive, negative)
     order = np.argsort(shares)
     shares, values = shares[order], start + np.cumsum(jumps[order])
-    # Each value holds from its share on, to the next share with another value.
+    # Each value holds from its share to the next share with another value.
     edges = np.append(shares, 1.0)
     values = np.append(start, values)
     lows = np.append(0.0, edges[:-1])
@@ -67,9 +68,9 @@ def best_interval(positive: Side, negative: Side) -> Interval:
 
 
 def turns(positive: Side, negative: Side) -> tuple[int, Floats, Integers]:
-    """Give twice the pairs in order at a share just above 0, the shares at which pairs turn, and what each adds."""
+    """Give twice the correct pairs at a share just above 0, the shares at which pairs swap, and the change at each."""
     start, shares, jumps = 0, [np.empty(0)], [np.empty(0, np.int64)]
-    # Along a pair of differences (first, second): right at 0 is second > 0, or first > 0 where second is 0.
+    # For a pair of differences (first, second): correct just above 0 if second > 0, or if second is 0 and first > 0.
     for begin, end in tiles(len(positive.first), max(PAIRS_AT_ONCE // len(negative.first), 1)):
         rows = slice(begin, end)
         first = positive.first[rows, None] - negative.first

@@ -1,4 +1,4 @@
-"""VoteClassifier: encodings of columns are votes for classes."""
+"""VoteClassifier: the encodings of columns are votes for classes."""
 
 import math
 from collections.abc import Sequence
@@ -24,69 +24,69 @@ from gpu_encode.words.annotations import Table, Vector
 
 @dataclass(eq=False, repr=False)
 class VoteClassifier(ScoringClassifier, Voter):
-    """Classify rows by the votes of their columns: each encoding g is what one column says of the class.
+    """Classify rows by the votes of their columns: the encoding g of a column is its vote.
 
     Four rules join the votes g_1, ..., g_n of a row:
 
-    - "naive_bayes": the sum of logit(g_j), less (n - 1) logit(mu) for the overall share mu, is the log-odds; a column
-      whose category is unseen says mu, and so nothing.
-    - "product": the product of the g_j, as printed in [1]_.  It counts mu n times, so it ranks rows, but is no
+    - "naive_bayes": the sum of logit(g_j), minus (n - 1) logit(mu) for the overall share mu, is the log-odds.  A column
+      whose category is unseen votes mu, which changes nothing.
+    - "product": the product of the g_j, as printed in [1]_.  It counts mu n times, so it ranks rows, but is not a
       probability.
-    - "linear": a linear model of phi(g_1), ..., phi(g_n) and 0/1 columns of what is unseen.
-    - "weighted_mean": the mean of phi(g_j) over the columns that are seen, weighted by w_j >= 0.  Weights are found by
-      coordinate ascent on the exact area under the ROC curve of training rows.  Where nothing is seen, or no column has
-      weight, the prediction is the share of all rows.
+    - "linear": a linear model of phi(g_1), ..., phi(g_n) and of 0/1 columns for unseen categories.
+    - "weighted_mean": the mean of phi(g_j) over the columns with a seen category, with weights w_j >= 0.  The weights
+      are found by coordinate ascent on the exact area under the ROC curve of training rows.  If no category is seen, or
+      no such column has weight, the prediction is the share in all rows.
 
-    The last two learn from training encodings of which no row has seen its own target.  Of several classes each has
-    votes of its own; their scores are divided by their sum.
+    The last two rules learn from training encodings, in which no row has seen its own target.  With more than two
+    classes, each class has its own votes; the scores are divided by their sum.
 
     Parameters
     ----------
     encoder : TargetEncoder, optional
-        One that encodes by the share of each class; it is cloned.  Its `columns` vote, joint keys among them.  None:
-        ``TargetEncoder()``.
+        An encoder that encodes by the share of each class; it is cloned.  Its `columns` vote, joint keys included.
+        None: ``TargetEncoder()``.
     rule : {"naive_bayes", "product", "linear", "weighted_mean"}, default="naive_bayes"
-        How votes make a score, by the formulas below.
+        How votes become a score; see the formulas above.
     phi : {"identity", "log", "sqrt", "logit"} or float, default="identity"
-        Scale on which votes are weighed, for "linear" and "weighted_mean": as they are, their logarithm, root or
+        Scale of the votes, for "linear" and "weighted_mean": the votes themselves, their logarithm, square root or
         log-odds, or a power.
     estimator : classifier, optional
-        For "linear"; it is cloned, and computes on the host.  None: ``LogisticRegression(max_iter=1000)``.
+        For "linear"; it is cloned, and runs on the host.  None: ``LogisticRegression(max_iter=1000)``.
     clip : float, default=1e-6
-        How near to 0 and 1 a vote may come before its logarithm or log-odds are those of this distance.
+        For logarithms and log-odds, votes are kept at least this far from 0 and 1.
     tol : float, default=1e-3
-        For "weighted_mean": the steps of weights begin at 1, and are halved until they are smaller.
+        For "weighted_mean": steps of weights begin at 1, and are halved until they are smaller than this.
     max_rounds : int, default=200
-        For "weighted_mean": most rounds, in each of which every weight is tried.
+        For "weighted_mean": the largest number of rounds; each round tries every weight.
 
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
         Sorted labels.
     encoder_ : TargetEncoder
-        Fitted.
+        The fitted encoder.
     weights_ : float64 ndarray of shape (n_keys,) or (n_classes, n_keys)
         For "weighted_mean".
     training_auc_ : float, or float64 ndarray of shape (n_classes,)
-        For "weighted_mean": the exact area under the ROC curve that the weights reach on training encodings; of several
-        classes each against the rest.
+        For "weighted_mean": the exact area under the ROC curve of the weights on training encodings; with more than two
+        classes, of each class against the rest.
     n_rounds_ : int
-        For "weighted_mean": rounds, of the class that took most.
+        For "weighted_mean": number of rounds; with several classes, the largest one.
     estimator_ : classifier
         For "linear".
     n_features_in_ : int
         Number of columns of X.
     feature_names_in_ : ndarray of str
-        Only where X had string column names.
+        Only if X had string column names.
 
     See Also
     --------
-    VoteRegressor : The same for quantities.
+    VoteRegressor : The same for continuous targets.
 
     Notes
     -----
-    Votes are computed, weights found and scores added up where the encoder computes, with the same bits on every
-    device; "linear" trains on the host, as exactly as its estimator does.  Predictions are NumPy arrays.
+    Votes, weights and scores are computed on the device of the encoder, with the same bits on every device; "linear"
+    trains on the host, as exactly as its estimator does.  Predictions are NumPy arrays.
 
     References
     ----------
@@ -110,7 +110,7 @@ class VoteClassifier(ScoringClassifier, Voter):
     _rules = ("naive_bayes", "product", "linear", "weighted_mean")
 
     def fit(self, X: Table, y: Table, *, sample_weight: Vector | None = None, groups: Vector | None = None) -> Self:
-        """Learn what columns say, and, by rule, how far each is to be heard.
+        """Learn the votes of columns and, if the rule has weights, how much each vote counts.
 
         Parameters
         ----------
@@ -124,7 +124,7 @@ class VoteClassifier(ScoringClassifier, Voter):
         Raises
         ------
         ValueError, TypeError
-            For bad input, a continuous y, or training encodings that hold each row's own target (`Greedy`).
+            For bad input, a continuous y, or training encodings that contain each row's own target (`Greedy`).
         """
         self._check(X, y)
         encoder = self._make_encoder()
@@ -140,7 +140,7 @@ class VoteClassifier(ScoringClassifier, Voter):
         return self
 
     def _read_classes(self, encoder: Encoder) -> Array:
-        """Give the labels that the encoder found; ValueError where there are not two or more of one target."""
+        """Give the labels that the encoder found; ValueError unless there is one target with at least two classes."""
         (target, *others) = encoder._fitted().targets
         if others or target.classes is None:
             raise ValueError(
@@ -157,7 +157,7 @@ class VoteClassifier(ScoringClassifier, Voter):
         return LogisticRegression(max_iter=1000)
 
     def _fit_weights(self, context: FitContext, votes: Votes) -> None:
-        """Find the weights of every output's votes."""
+        """Find the weights of the votes for every output."""
         codes, rows = context.targets[0].values, context.rows
         labels = [1] if len(votes.means) == 1 else range(len(votes.means))
         counters = [PairCounter(rows.ops, codes == label, rows.weight) for label in labels]
@@ -171,7 +171,7 @@ class VoteClassifier(ScoringClassifier, Voter):
         self.n_rounds_ = max(ascent.n_rounds for ascent in found)
 
     def decision_function(self, X: Table) -> Array:
-        """Score rows: above zero where the second of two classes is the likelier; of several classes one score each.
+        """Score rows: above zero if the second of two classes is more likely; with more classes, one score for each.
 
         Parameters
         ----------
@@ -181,8 +181,8 @@ class VoteClassifier(ScoringClassifier, Voter):
         Returns
         -------
         float64 ndarray of shape (n_rows,) or (n_rows, n_classes)
-            Log-odds, or logarithms, for "naive_bayes" and "product"; what the estimator gives for "linear"; for
-            "weighted_mean" the mean less phi(1/2), of several classes the means.
+            Log-odds, or logarithms, for "naive_bayes" and "product"; the estimator's score for "linear"; for
+            "weighted_mean" the mean minus phi(1/2), or with more than two classes the means.
         """
         votes = self._encode_new_rows(X)
         if self.rule == "linear":
@@ -191,7 +191,7 @@ class VoteClassifier(ScoringClassifier, Voter):
         return side_by_side(votes, self._decisions(self._scores(votes)))
 
     def predict_proba(self, X: Table) -> Array:
-        """Give the chance of each class.
+        """Give the probability of each class.
 
         Parameters
         ----------
@@ -212,7 +212,7 @@ class VoteClassifier(ScoringClassifier, Voter):
         return side_by_side(votes, chances_of_rows)
 
     def predict(self, X: Table) -> Array:
-        """Give the likeliest class; the first of several that are equal.
+        """Give the most likely class; among equals the first.
 
         Parameters
         ----------
@@ -230,7 +230,7 @@ class VoteClassifier(ScoringClassifier, Voter):
         return labels
 
     def _scores(self, votes: Votes) -> list[Floats]:
-        """Give what the rule makes of the votes for each output, on its own scale."""
+        """Give the score of the rule for each output, on the rule's own scale."""
         if self.rule == "naive_bayes":
             return log_posteriors(votes, self.clip)
         if self.rule == "product":
@@ -243,7 +243,7 @@ class VoteClassifier(ScoringClassifier, Voter):
             half = float(put_on(np.array([0.5]), self.phi, self.clip)[0])
             return [take_off(score, self.phi) for score in scores] if len(scores) > 1 else [scores[0] - half]
         if self.rule == "product" and len(scores) == 1:
-            # The log-odds rank as the product does, also where it is too small for a number.
+            # Log-odds rank rows as the product does, also if the product underflows.
             return [scores[0] - log(1.0 - exp(scores[0]))]
         return scores
 
@@ -257,6 +257,6 @@ class VoteClassifier(ScoringClassifier, Voter):
 
 
 def side_by_side(votes: Votes, columns: Sequence[Floats]) -> Array:
-    """Give columns as an array on the host, of one dimension where there is one."""
+    """Give columns as an array on the host; a single column becomes one-dimensional."""
     on_host = [votes.ops.to_host(column) for column in columns]
     return on_host[0] if len(on_host) == 1 else np.column_stack(on_host)

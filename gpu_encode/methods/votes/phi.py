@@ -1,4 +1,4 @@
-"""Scales on which votes are added up, and the way back."""
+"""Scales on which votes are added up, and their inverses."""
 
 from typing import Any
 
@@ -12,7 +12,7 @@ PHIS = ("identity", "log", "sqrt", "logit")
 
 
 def check_phi(owner: str, phi: Any) -> None:
-    """Raise ValueError unless `phi` is the name of a scale, or a power above zero."""
+    """Raise ValueError unless `phi` is the name of a scale, or a positive power."""
     if isinstance(phi, (int, float, np.number)) and not isinstance(phi, bool):
         check_number(owner, "phi", phi, low=0.0, open_low=True)
     else:
@@ -20,7 +20,7 @@ def check_phi(owner: str, phi: Any) -> None:
 
 
 def put_on(values: Floats, phi: Any, nearest: float) -> Floats:
-    """Put encodings on a scale.
+    """Transform encodings to a scale.
 
     Parameters
     ----------
@@ -28,7 +28,7 @@ def put_on(values: Floats, phi: Any, nearest: float) -> Floats:
         At least 0 unless phi is "identity"; for "logit" at most 1.
     phi : str or float
     nearest : float
-        How near to 0 a value may come before its logarithm is that of this one; for "logit" to 1, too.
+        For logarithms, values are kept at least this far from 0; for "logit" also from 1.
 
     Examples
     --------
@@ -53,7 +53,7 @@ def put_on(values: Floats, phi: Any, nearest: float) -> Floats:
 
 
 def take_off(values: Floats, phi: Any) -> Floats:
-    """Give the encodings that have these values on a scale."""
+    """Transform values on a scale back to encodings."""
     if phi == "identity":
         return values
     if phi == "log":
@@ -64,7 +64,7 @@ def take_off(values: Floats, phi: Any) -> Floats:
 
 
 def power(values: Floats, exponent: float) -> Floats:
-    """Raise numbers of at least 0 to a power above 0."""
+    """Raise non-negative numbers to a positive power."""
     positive = values > 0
     return np.where(positive, exp(exponent * log(np.where(positive, values, 1.0))), 0.0)
 

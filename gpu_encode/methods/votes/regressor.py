@@ -1,4 +1,4 @@
-"""VoteRegressor: encodings of columns are votes for a quantity."""
+"""VoteRegressor: the encodings of columns are votes for a quantity."""
 
 from dataclasses import dataclass
 from typing import Literal, Self
@@ -15,45 +15,48 @@ from gpu_encode.methods.votes.voter import Voter
 from gpu_encode.seam import devices
 from gpu_encode.words.annotations import Table, Vector
 
-# As one weight outgrows all others, errors fall for ever: a step has to lower them by more than this share.
+# If one weight must outgrow all others, errors fall for ever; so a step has to lower them by more than this share.
 LEAST_RISE = 1e-4
 
 
 @dataclass(eq=False, repr=False)
 class VoteRegressor(RegressorMixin, Voter):
-    """Predict a quantity from the votes of columns: each encoding g is what one column says of it.
+    """Predict a quantity from the votes of columns: the encoding g of a column is its vote.
 
-    Two rules join the votes g_1, ..., g_n of a row, both learned from training encodings of which no row has seen its
-    own target:
+    There are two rules for the votes g_1, ..., g_n of a row.  Both learn from training encodings, in which no row has
+    seen its own target:
 
-    - "weighted_mean": the mean of phi(g_j) over the columns that are seen, weighted by w_j >= 0 and taken back by the
-      inverse of phi.  Weights are found by coordinate ascent, in which each step lowers the squared error by more than
-      a ten-thousandth.  Where nothing is seen, or no column has weight, the prediction is the mean of all rows.
-    - "linear": a linear model of phi(g_1), ..., phi(g_n) and 0/1 columns of what is unseen.
+    - "weighted_mean": the mean of phi(g_j) over the columns with a seen category, with weights w_j >= 0, transformed
+      back by the inverse of phi.  The weights are found by coordinate ascent, in which each step lowers the squared
+    error
+      by more than a ten-thousandth.  If no category is seen, or no such column has weight, the prediction is the mean
+    of
+      all rows.
+    - "linear": a linear model of phi(g_1), ..., phi(g_n) and of 0/1 columns for unseen categories.
 
     Parameters
     ----------
     encoder : TargetEncoder, optional
-        One that encodes by means of the target; it is cloned, and its target_type is "continuous".  None:
+        An encoder that encodes by means of the target; it is cloned, with target_type "continuous".  None:
         ``TargetEncoder()``.
     rule : {"weighted_mean", "linear"}, default="weighted_mean"
-        How votes make a prediction, by the formulas below.
+        How votes become a prediction; see the formulas above.
     phi : {"identity", "log", "sqrt", "logit"} or float, default="identity"
-        Scale on which votes are weighed: as they are, their logarithm, root or log-odds, or a power.  All but
-        "identity" need a y of at least 0, "logit" one of at most 1.
+        Scale of the votes: the votes themselves, their logarithm, square root or log-odds, or a power.  All except
+        "identity" need a y of at least 0, and "logit" also needs a y of at most 1.
     estimator : regressor, optional
-        For "linear"; it is cloned, and computes on the host.  None: ``Ridge()``.
+        For "linear"; it is cloned, and runs on the host.  None: ``Ridge()``.
     clip : float, default=1e-6
-        How near to 0 (and to 1, for "logit") a vote may come before its logarithm is that of this distance.
+        For logarithms and log-odds, votes are kept at least this far from 0 (for "logit", also from 1).
     tol : float, default=1e-3
-        For "weighted_mean": the steps of weights begin at 1, and are halved until they are smaller.
+        For "weighted_mean": steps of weights begin at 1, and are halved until they are smaller than this.
     max_rounds : int, default=200
-        For "weighted_mean": most rounds, in each of which every weight is tried.
+        For "weighted_mean": the largest number of rounds; each round tries every weight.
 
     Attributes
     ----------
     encoder_ : TargetEncoder
-        Fitted.
+        The fitted encoder.
     weights_ : float64 ndarray of shape (n_keys,)
         For "weighted_mean".
     n_rounds_ : int
@@ -63,7 +66,7 @@ class VoteRegressor(RegressorMixin, Voter):
     n_features_in_ : int
         Number of columns of X.
     feature_names_in_ : ndarray of str
-        Only where X had string column names.
+        Only if X had string column names.
 
     See Also
     --------
@@ -86,7 +89,7 @@ class VoteRegressor(RegressorMixin, Voter):
     _rules = ("weighted_mean", "linear")
 
     def fit(self, X: Table, y: Table, *, sample_weight: Vector | None = None, groups: Vector | None = None) -> Self:
-        """Learn what columns say, and how far each is to be heard.
+        """Learn the votes of columns, and how much each vote counts.
 
         Parameters
         ----------
@@ -100,8 +103,8 @@ class VoteRegressor(RegressorMixin, Voter):
         Raises
         ------
         ValueError, TypeError
-            For bad input, a y that the scale `phi` does not have, or training encodings that hold each row's own target
-            (`Greedy`).
+            For bad input, a y outside of the range of the scale `phi`, or training encodings that contain each row's
+            own target (`Greedy`).
         """
         self._check(X, y)
         with devices.explain_memory():

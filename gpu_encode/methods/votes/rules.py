@@ -1,4 +1,4 @@
-"""Votes of columns, and the rules that join them to one score for each row."""
+"""Votes of columns, and the rules that turn them into one score for each row."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,18 +15,19 @@ from gpu_encode.seam.ops import Ops
 
 @dataclass(frozen=True, eq=False)
 class Votes:
-    """What every key says of rows.
+    """The votes of every key for some rows.
 
     Parameters
     ----------
     ops : Ops
-        Backend that computes; arrays lie where it does.
+        Backend that computes and holds the arrays.
     encodings : list of list of float64 array (rows,)
-        encodings[output][key]: an output is a class of several, or the one number of a binary or continuous target.
+        encodings[output][key]; an output is one of several classes, or the only number of a binary or continuous
+        target.
     seen : list of bool array (rows,)
-        Of each key, whether visible rows have the row's category.
+        For each key, whether visible rows have the category of the row.
     means : list of float
-        Of each output, over all training rows.
+        The mean of each output over all training rows.
     """
 
     ops: Ops
@@ -36,13 +37,13 @@ class Votes:
 
     @classmethod
     def of(cls, ops: Ops, arrays: Sequence[Array], means: Sequence[float]) -> "Votes":
-        """Sort the columns of an encoder that was asked for indicators of what is unseen.
+        """Read the columns of an encoder that gives encodings and indicators of unseen categories.
 
         Parameters
         ----------
         ops : Ops
         arrays : list of array (rows,)
-            Encodings, by key, then by output; then the indicator of each key.
+            Encodings in the order of keys, then outputs; then an indicator for each key.
         means : list of float
         """
         n_keys, rest = divmod(len(arrays), len(means) + 1)
@@ -57,7 +58,7 @@ class Votes:
         blank = [np.isnan(encodings[0]) for encodings in of_key]
         return cls(
             ops,
-            # What no policy gives a number says what all rows say.
+            # If the policy gives NaN, the mean of all rows stands in.
             [
                 [np.where(empty, mean, encodings[output]) for encodings, empty in zip(of_key, blank, strict=True)]
                 for output, mean in enumerate(means)
@@ -68,7 +69,7 @@ class Votes:
 
     @property
     def n_keys(self) -> int:
-        """Number of voters."""
+        """Number of keys that vote."""
         return len(self.seen)
 
     def on_scale(self, output: int, phi: Any, nearest: float) -> list[Floats]:
@@ -76,7 +77,7 @@ class Votes:
         return [put_on(encodings, phi, nearest) for encodings in self.encodings[output]]
 
     def matrix(self, phi: Any, nearest: float) -> Floats:
-        """Give all votes on a scale, by key and output, then 0/1 columns of what is unseen: on the host."""
+        """Give all votes on a scale, by key, then output, and 0/1 columns for unseen categories, on the host."""
         scaled = [self.on_scale(output, phi, nearest) for output in range(len(self.means))]
         votes = [of_output[key] for key in range(self.n_keys) for of_output in scaled]
         unseen = [(~seen).astype(np.float64) for seen in self.seen]
@@ -92,11 +93,11 @@ def log_products(votes: Votes, nearest: float) -> list[Floats]:
 
 
 def log_posteriors(votes: Votes, nearest: float) -> list[Floats]:
-    """Give what naive Bayes adds up for each output: log-odds of a binary target, logarithms of each of several."""
+    """Give the sums of naive Bayes for each output: log-odds of a binary target, or the logarithm for each class."""
     phi = "logit" if len(votes.means) == 1 else "log"
     posteriors = []
     for output, mean in enumerate(votes.means):
-        # A vote holds the prior once, all of them hold it n times.
+        # Every vote contains the prior once, so all votes together contain it n times.
         prior = float(put_on(np.array([np.clip(mean, nearest, 1.0 - nearest)]), phi, nearest)[0])
         scaled = [put_on(np.minimum(g, 1.0 - nearest), phi, nearest) for g in votes.encodings[output]]
         posteriors.append(add_in_order(scaled) - (votes.n_keys - 1) * prior)
@@ -104,7 +105,7 @@ def log_posteriors(votes: Votes, nearest: float) -> list[Floats]:
 
 
 def share_out(logarithms: Sequence[Floats]) -> list[Floats]:
-    """Divide numbers, given by their logarithms, by their sum."""
+    """Divide numbers by their sum; the numbers are given as logarithms."""
     largest = logarithms[0]
     for column in logarithms[1:]:
         largest = np.maximum(largest, column)
@@ -112,7 +113,7 @@ def share_out(logarithms: Sequence[Floats]) -> list[Floats]:
 
 
 def divide_by_sum(addends: Sequence[Floats]) -> list[Floats]:
-    """Divide numbers of at least 0 by their sum; where it is 0, all are alike."""
+    """Divide non-negative numbers by their sum; if it is 0, give equal shares."""
     total = add_in_order(addends)
     empty = total == 0
     total = np.where(empty, 1.0, total)
@@ -120,14 +121,14 @@ def divide_by_sum(addends: Sequence[Floats]) -> list[Floats]:
 
 
 class WeightedMean:
-    """The mean of the votes that are seen, for any weights.
+    """The mean of the votes with seen categories, for any weights.
 
     Parameters
     ----------
     votes : list of float64 array (rows,)
     seen : list of bool array (rows,)
     otherwise : float
-        The mean of rows of which nothing is seen that has weight.
+        The value for rows without any seen category that has weight.
     """
 
     def __init__(self, votes: Sequence[Floats], seen: Sequence[Array], otherwise: float) -> None:
@@ -136,7 +137,7 @@ class WeightedMean:
         self._otherwise = otherwise
 
     def at(self, weights: Sequence[float]) -> Floats:
-        """Give the mean of each row."""
+        """Give the mean for each row."""
         top = bottom = np.zeros_like(self._votes[0])
         for weight, votes, seen in zip(weights, self._votes, self._seen, strict=True):
             if weight:

@@ -1,4 +1,4 @@
-"""The squared error of predictions, as a score that no order of rows changes."""
+"""The squared error of predictions, as a score that does not depend on the order of rows."""
 
 import math
 from dataclasses import dataclass
@@ -13,15 +13,15 @@ from gpu_encode.seam.ops import Ops
 
 @dataclass(frozen=True, eq=False)
 class SquaredError:
-    """The weighted mean of squared errors, with a minus sign, in units of a power of two.
+    """Minus the weighted mean of squared errors, in units of a power of two.
 
-    Such a unit changes no comparison, and lets float64 hold the squares of numbers as large as 1e200.
+    The unit does not change comparisons, and lets float64 hold the squares of numbers as large as 1e200.
 
     Parameters
     ----------
     ops : Ops
     y : float64 array (rows,)
-        The targets divided by `unit`, where `ops` computes.
+        The targets divided by `unit`, on the device of `ops`.
     weight : float64 array (rows,), optional
         The weights divided by a power of two.
     total : float
@@ -37,7 +37,7 @@ class SquaredError:
 
     @classmethod
     def of(cls, ops: Ops, y: Array, weight: Array | None) -> Self:
-        """Take the numbers to be predicted, and weights of any kind."""
+        """Store the numbers to predict, and weights of any kind."""
         numbers = ops.cast(y, np.float64)
         unit = power_above(float(np.abs(numbers).max()))
         if weight is None:
@@ -55,5 +55,5 @@ class SquaredError:
 
 
 def power_above(number: float) -> float:
-    """Give a power of two near a number; dividing by it rounds nothing."""
+    """Give a power of two near a number, by which division is exact."""
     return math.ldexp(1.0, min(math.frexp(number)[1], 1023)) if number else 1.0

@@ -1,4 +1,4 @@
-"""What estimators share whose columns vote: parameters, training encodings, and those of new rows."""
+"""What the estimators of voting columns share: parameters, and the encodings of training rows and of new rows."""
 
 from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass
@@ -29,7 +29,7 @@ from gpu_encode.words.notices import warn
 
 @dataclass(eq=False, repr=False)
 class Voter(Predictor):
-    """What `VoteClassifier` and `VoteRegressor` share; each has a rule of its own as the usual one."""
+    """What `VoteClassifier` and `VoteRegressor` share; each has its own default rule."""
 
     encoder: Estimator | None = None
     rule: str = ""
@@ -42,11 +42,11 @@ class Voter(Predictor):
     _rules: ClassVar[tuple[str, ...]]
 
     def _usual_estimator(self) -> BaseEstimator:
-        """Give the linear model of those who give none."""
+        """Give the linear model that is used if none is given."""
         raise NotImplementedError
 
     def _check(self, X: Any, y: Any) -> None:
-        """Raise for parameters that are none, before anything is done."""
+        """Raise an error for bad parameters, before anything is computed."""
         owner = type(self).__name__
         if frames.is_partitioned(X):
             raise TypeError(f"{owner} reads rows in memory, not partitions of Dask. Compute them first, or a sample.")
@@ -58,11 +58,11 @@ class Voter(Predictor):
         if y is None:
             raise no_target(owner)
         if len(getattr(y, "shape", ())) == 2 and y.shape[1] == 1:
-            # In scikit-learn's words.
+            # The words of scikit-learn.
             warn("A column-vector y was passed when a 1d array was expected.", DataConversionWarning)
 
     def _make_encoder(self, **changes: Any) -> Encoder:
-        """Give an encoder as the user wants it, that says what it has not seen."""
+        """Give the user's encoder, cloned, with indicators of unseen categories."""
         owner, given = type(self).__name__, self.encoder
         encoder = TargetEncoder() if given is None else given
         parameters = encoder.get_params(deep=False) if isinstance(encoder, Encoder) else {}
@@ -77,7 +77,7 @@ class Voter(Predictor):
         return asked
 
     def _encode_training_rows(self, encoder: Encoder, *given: Any) -> tuple[FitContext, Votes]:
-        """Fit an encoder, and give the votes that its scheme lets training rows hear."""
+        """Fit an encoder, and give the votes that its scheme allows for training rows."""
         parameters = encoder._parameters()
         if any(isinstance(scheme, Greedy) for scheme in parameters.every_scheme):
             raise ValueError(
@@ -98,7 +98,7 @@ class Voter(Predictor):
         return Votes.of(backend, arrays, means_of(encoder))
 
     def _fit_linear(self, context: FitContext, votes: Votes) -> None:
-        """Train the linear model on the votes that training rows hear."""
+        """Train the linear model on the votes for training rows."""
         estimator = self._usual_estimator() if self.estimator is None else clone(self.estimator)
         to_host, weight = context.rows.ops.to_host, context.rows.weight
         given = {} if weight is None else {"sample_weight": to_host(weight)}
@@ -106,7 +106,7 @@ class Voter(Predictor):
         self.estimator_: Any = estimator.fit(votes.matrix(self.phi, self.clip), y, **given)
 
     def _weigh(self, votes: Votes, output: int, score: Callable[[Floats], Any], least_rise: float = 0.0) -> Ascent:
-        """Find the weights of the votes for one output by what their mean scores."""
+        """Find the weights of the votes for one output that give their mean the best score."""
         mean = self._mean(votes, output)
 
         def judge(tried: Floats) -> list[Any]:
@@ -120,7 +120,7 @@ class Voter(Predictor):
 
 
 def means_of(encoder: Encoder) -> list[float]:
-    """Give the mean of the target that new rows see, of each class of several."""
+    """Give the mean of the target that new rows see, for each of several classes."""
     means = encoder._fitted().means()
     if len(means) != 1:
         raise ValueError(f"Votes are for one target. y has {len(means)}: fit an estimator to each.")

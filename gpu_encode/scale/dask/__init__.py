@@ -1,6 +1,6 @@
-"""Dask: partitions are measured where they lie, sums are added in a tree, partitions are encoded; no second encoder.
+"""Dask: workers sum the partitions, sums are added in a tree, workers encode the partitions; the encoder is the same.
 
-`TargetEncoder` hands over to these functions where X is a Dask frame or a list of Delayed objects.
+`TargetEncoder` calls these functions if X is a Dask frame or a list of Delayed objects.
 """
 
 from typing import Any
@@ -11,7 +11,7 @@ __all__ = ["drift", "fit", "fit_transform", "forget", "partial_fit", "tokenize",
 
 
 def tokenize(encoder: Any) -> Any:
-    """Give what Dask tells encoders apart by: all that they hold, since texts of long arrays show their ends alone."""
+    """Give the whole state by which Dask compares encoders, since the text of a long array is shortened."""
     from dask.tokenize import normalize_token
 
     return normalize_token((type(encoder), vars(encoder)))

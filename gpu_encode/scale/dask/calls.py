@@ -1,4 +1,4 @@
-"""The calls of an encoder on data of Dask: profile, plan, measure, fit, encode, each where its data is."""
+"""The methods of an encoder for data of Dask: workers profile, sum and encode the partitions that they have."""
 
 from collections.abc import Callable, Sequence
 from copy import copy
@@ -22,13 +22,13 @@ from gpu_encode.words.errors.targets import no_target
 
 E = TypeVar("E", bound=Encoder)
 
-# Rows travel between all partitions and all groups: more groups are smaller pieces, fewer groups are larger tasks.
+# All partitions send rows to all groups: with more groups the pieces are smaller, with fewer groups tasks are larger.
 MOST_GROUPS = 64
 MOST_ROWS = 1 << 26
 
 
 def fit(encoder: E, X: Any, y: Any = None, *, sample_weight: Any = None, groups: Any = None) -> E:
-    """Learn the encodings of new rows, at once: two passes over the partitions, and no row comes to the caller.
+    """Learn the encodings of new rows now, in two passes over the partitions; rows stay on the workers.
 
     Parameters
     ----------
@@ -36,7 +36,7 @@ def fit(encoder: E, X: Any, y: Any = None, *, sample_weight: Any = None, groups:
     X : dask.dataframe.DataFrame, or list of Delayed
         Partitions of pandas or cuDF, or Delayed tables of any kind.
     y, sample_weight, groups : Dask series, frame or array, or list of Delayed
-        With the partitions of X.
+        They have the same partitions as X.
 
     Returns
     -------
@@ -54,14 +54,14 @@ def fit(encoder: E, X: Any, y: Any = None, *, sample_weight: Any = None, groups:
 
     partitions = read_training(encoder, X, y, sample_weight, groups)
     (learned,) = dask.compute(fit_lazily(encoder, *plan_rows(encoder, for_new_rows(encoder), partitions))[0])
-    # A fit alone gives no training encodings, and its scheme need not be the encoder's.
+    # A fit alone gives no training encodings, and can use a simpler scheme than the encoder's.
     spoken = [(message, category) for message, category in learned.warnings if category is not notices.LeakWarning]
     adopt(encoder, learned._replace(warnings=spoken))
     return encoder
 
 
 def fit_transform(encoder: Encoder, X: Any, y: Any = None, *, sample_weight: Any = None, groups: Any = None) -> Any:
-    """Learn the encodings of new rows at once, and give the training encodings lazily.
+    """Learn the encodings of new rows now, and give the training encodings lazily.
 
     Parameters
     ----------
@@ -71,7 +71,7 @@ def fit_transform(encoder: Encoder, X: Any, y: Any = None, *, sample_weight: Any
     Returns
     -------
     dask.dataframe.DataFrame, or list of Delayed
-        With the partitions, and the index, of X.
+        With the partitions and the index of X.
 
     Examples
     --------
@@ -87,7 +87,7 @@ def fit_transform(encoder: Encoder, X: Any, y: Any = None, *, sample_weight: Any
     encoder._check_container(X)
     partitions = read_training(encoder, X, y, sample_weight, groups)
     encoding_plan, partitions = plan_rows(encoder, unfitted(encoder), partitions)
-    # What persists is as large as the categories; a worker that is lost takes nothing with it that is not made again.
+    # The persisted tables grow only with the categories; if a worker is lost, what it had is computed again.
     learned, tables, meta = dask.persist(*fit_lazily(encoder, encoding_plan, partitions))
     learned, meta = dask.compute(learned, meta)
     adopt(encoder, learned)
@@ -105,13 +105,13 @@ def transform(encoder: Encoder, X: Any) -> Any:
     Parameters
     ----------
     encoder : TargetEncoder
-        What it knows now counts, even if it is fitted again before the encodings are computed.
+        Its present state is used, even if it is fitted again before the encodings are computed.
     X : dask.dataframe.DataFrame, or list of Delayed
 
     Returns
     -------
     dask.dataframe.DataFrame, or list of Delayed
-        With the partitions, and the index, of X.
+        With the partitions and the index of X.
 
     Examples
     --------
@@ -128,18 +128,18 @@ def transform(encoder: Encoder, X: Any) -> Any:
     samples = partitions.samples()
     check_container(encoder, partitions)
     meta = None if samples is None else encoder.transform(samples[0])
-    # A copy, since the encoder may be fitted again meanwhile.
+    # The encoder is copied, since it may be fitted again in the meantime.
     return partitions.table(tasks.transform_partition, meta, copy(encoder))
 
 
 def drift(encoder: Encoder, X: Any) -> list[dict[str, Any]]:
-    """Compare new rows with those that the encoder has learned from, now: a partition is counted where it lies."""
+    """Compare new rows with the training rows of the encoder now; each worker counts its partitions."""
     model = encoder._counted()
     return read(X).add_up(tasks.count_partition, copy(encoder)).beside(model)
 
 
 def partial_fit(*_: Any, **__: Any) -> None:
-    """Refuse: encoders of Dask's data are fitted and merged."""
+    """Refuse data of Dask: fit another encoder and merge it instead."""
     raise TypeError(
         "partial_fit does not take data of Dask. Fit another encoder of the same parameters to it and merge: "
         "encoder.merge(clone(encoder).fit(X, y))."
@@ -147,7 +147,7 @@ def partial_fit(*_: Any, **__: Any) -> None:
 
 
 def forget(*_: Any, **__: Any) -> None:
-    """Refuse: what is in a cluster is taken out piece by piece."""
+    """Refuse data of Dask: its partitions can be forgotten one by one."""
     raise TypeError(
         "forget does not take data of Dask. Give it the partitions one by one, as tables of this process: "
         "encoder.forget(X.get_partition(0).compute(), y.get_partition(0).compute())."
@@ -155,21 +155,21 @@ def forget(*_: Any, **__: Any) -> None:
 
 
 def read_training(encoder: Encoder, X: Any, y: Any, sample_weight: Any, groups: Any) -> Partitions:
-    """Read what a call on training rows was given, before anything is computed."""
+    """Read the arguments of a call on training rows, before anything is computed."""
     partitions = read(X, y, sample_weight, groups)
     check_training(encoder, partitions)
     return partitions
 
 
 def check_training(encoder: Encoder, partitions: Partitions) -> None:
-    """Raise ValueError for rows without a target, where one is learned from, and as `check_container` does."""
+    """Raise ValueError if a target is needed and missing, and as `check_container` does."""
     if partitions.vectors[0] is None and encoder._parameters().reads_target:
         raise no_target(type(encoder).__name__)
     check_container(encoder, partitions)
 
 
 def check_container(encoder: Encoder, partitions: Partitions) -> None:
-    """Raise ValueError if the user wants containers that no Dask frame has."""
+    """Raise ValueError if the user asks for an output that Dask frames do not support."""
     if isinstance(partitions, FramePartitions) and wanted_container(encoder) == "polars":
         raise ValueError(
             "set_output(transform='polars') cannot be had in a Dask frame. Give X as X.to_delayed(), a list of "
@@ -178,13 +178,13 @@ def check_container(encoder: Encoder, partitions: Partitions) -> None:
 
 
 def plan_rows(encoder: Encoder, asked: Encoder, partitions: Partitions, *_: Any) -> tuple[EncodingPlan, Partitions]:
-    """Profile all rows, and plan; the partitions come back with their lengths.
+    """Profile all rows and make the plan; also give the partitions with their lengths.
 
     Parameters
     ----------
     encoder : Encoder
     asked : Encoder
-        The same, unfitted, with the scheme that is to say who may look at whom.
+        The same encoder, unfitted, with the scheme that decides which rows each row sees.
     partitions : Partitions
     """
     import dask
@@ -196,13 +196,13 @@ def plan_rows(encoder: Encoder, asked: Encoder, partitions: Partitions, *_: Any)
     except RowInPartitionError as error:
         lengths = dask.compute(*profiled.map(tasks.count_rows, None)[: error.partition])
         raise error.counted(lengths) from None
-    # The columns and outputs are always those of the encoder's own scheme.
+    # Encoded columns and outputs are always those of the encoder's own scheme.
     encoding_plan = replace(parts.plan(asked, total.profile), encoder=blank, parameters=parameters)
     return encoding_plan, replace(partitions, lengths=total.lengths)
 
 
 def columns_to_profile(encoder: Encoder, partitions: Partitions) -> Sequence[Any]:
-    """Columns of X that the first pass reads, at least one; all where they are asked for by position, or missing."""
+    """List the columns of X that the first pass reads, at least one; all if some are given by position or missing."""
     wanted, known = parts.scheme_columns(encoder), partitions.column_names
     if known is None or not all(isinstance(name, str) and name in known for name in wanted):
         return known or []
@@ -210,7 +210,7 @@ def columns_to_profile(encoder: Encoder, partitions: Partitions) -> Sequence[Any
 
 
 def fit_lazily(encoder: Encoder, encoding_plan: EncodingPlan, partitions: Partitions) -> list[Any]:
-    """Give a Delayed of what is learned, one of the tables of training encodings, one of an output without rows."""
+    """Give Delayed objects of the learned state, of the tables of training encodings, and of an output without rows."""
     import dask
 
     shared = dask.delayed(encoding_plan, traverse=False)
@@ -219,12 +219,12 @@ def fit_lazily(encoder: Encoder, encoding_plan: EncodingPlan, partitions: Partit
 
 
 def needs_target(encoding_plan: EncodingPlan) -> bool:
-    """Whether the encoding of a training row depends on its own target: not where its fold says what it sees."""
+    """Whether the encoding of a training row depends on its own target; with folds, it depends only on its fold."""
     return encoding_plan.needs_labels or not encoding_plan.by_folds
 
 
 def encode_in_sequence(partitions: Partitions, _: int, learned: tasks.Learned, tables: Any, meta: Any) -> Any:
-    """Encode rows as they stand: each partition needs the sums of the partitions before it, and no other rows."""
+    """Encode rows in their own order: each partition needs the sums of the partitions before it, and no other rows."""
     import dask
 
     ready = replace(partitions, extra=earlier_sums(partitions.map(tasks.sum_partition, tables)))
@@ -235,7 +235,7 @@ def encode_in_sequence(partitions: Partitions, _: int, learned: tasks.Learned, t
 
 
 def encode_in_groups(partitions: Partitions, n_rows: int, learned: tasks.Learned, tables: Any, meta: Any) -> Any:
-    """Encode rows in another order: sort them into groups of neighbours, encode these, return to the partitions."""
+    """Encode rows in another order: sort them into groups of neighbours, encode the groups, send encodings back."""
     import dask
 
     number = max(min(partitions.number, MOST_GROUPS), -(-n_rows // MOST_ROWS))
@@ -261,7 +261,7 @@ def encode_in_groups(partitions: Partitions, n_rows: int, learned: tasks.Learned
 
 
 def adopt(encoder: Encoder, learned: tasks.Learned) -> None:
-    """Take over what was learned elsewhere, and warn here of what was warned of there."""
+    """Give an encoder what was learned on the workers, and repeat the warnings that were raised there."""
     encoder._adopt(learned.model, learned.device)
     for message, category in learned.warnings:
         notices.warn(message, category)

@@ -1,7 +1,7 @@
-"""Each task gives a piece to each of some receivers: pieces find their receivers by Dask's own shuffle.
+"""An exchange: every task gives a piece for each of several receivers, and Dask's own shuffle brings pieces there.
 
-With workers that is its P2P shuffle, unless Dask is set to another: pieces wait on the workers' disks, there is no task
-for each pair, and no worker holds them all.
+With workers this is Dask's P2P shuffle, unless Dask is set to another one: pieces wait on the workers' disks, there is
+no task for each pair of sender and receiver, and no worker holds all pieces.
 """
 
 import pickle
@@ -16,18 +16,18 @@ import pyarrow as pa
 from gpu_encode.scale.dask.trees import make_delayed
 
 RECEIVER, SENDER, PIECE, N_BYTES = "receiver", "sender", "piece", "n_bytes"
-# Sums by category are mostly zeros; it packs more than a gigabyte a second.
+# Sums by category are mostly zeros; this compression packs more than a gigabyte a second.
 CODEC = "lz4"
 
 
 def pack(sender: int, pieces: Iterable[tuple[int, Any]]) -> Any:
-    """Give what one sender has for others, as `exchange` takes it.
+    """Pack the pieces of one sender for `exchange`.
 
     Parameters
     ----------
     sender : int
     pieces : iterable of (int, object)
-        Numbers of receivers, and what each is to get, which has to be pickled.
+        The number of a receiver and its piece, which is pickled.
 
     Returns
     -------
@@ -48,7 +48,7 @@ def pack(sender: int, pieces: Iterable[tuple[int, Any]]) -> Any:
 
 
 def unpack(packed: Any) -> list[tuple[int, Any]]:
-    """Give the numbers of senders, rising, and the pieces in what came to one receiver."""
+    """Give the numbers of senders, rising, and their pieces, from what one receiver got."""
     cells = zip(packed[SENDER].tolist(), packed[N_BYTES].tolist(), pa.array(packed[PIECE]), strict=True)
     pieces = [(sender, pickle.loads(pa.decompress(cell.as_buffer(), size, CODEC))) for sender, size, cell in cells]
     return sorted(pieces, key=itemgetter(0))
@@ -57,18 +57,18 @@ def unpack(packed: Any) -> list[tuple[int, Any]]:
 def exchange(
     title: str, given: Sequence[Any], number: int, join: Callable[..., Any], *shared: Any, own: Sequence[Any] = ()
 ) -> list[Any]:
-    """Give a Delayed for each of so many receivers of what it makes of all that it gets.
+    """Give for each receiver a Delayed of the result that it computes from its pieces.
 
     Parameters
     ----------
     title : str
-        What the tasks' names begin with.
+        The names of the tasks begin with it.
     given : list of Delayed
-        Of each, what `pack` gives.
+        The result of `pack` for each sender.
     number : int
-        Of receivers.
+        The number of receivers.
     join : callable
-        ``join(receiver, pieces, *own, *shared)``, where pieces are pairs of a sender and what it gave, by sender.
+        ``join(receiver, pieces, *own, *shared)``; pieces are pairs of a sender and its piece, ordered by sender.
     *shared : Delayed
     own : list of Delayed, optional
         One for each receiver.
@@ -99,9 +99,9 @@ def exchange(
 
 
 def choose_shuffle() -> str:
-    """Give the name of the shuffle of Dask that serves whoever is to compute what is asked for.
+    """Choose Dask's shuffle for the scheduler that will compute the result.
 
-    Never "disk": its files are those of one machine, and another machine would find none, without a word.
+    It is never "disk", whose files are on one machine: other machines would silently find no files.
     """
     from dask import config
     from dask.base import get_scheduler
@@ -112,18 +112,18 @@ def choose_shuffle() -> str:
 
 
 def join_pieces(join: Callable[..., Any], receiver: int, packed: Any, *others: Any) -> Any:
-    """Give what a receiver makes of what came to it."""
+    """Unpack the pieces of a receiver, and call its function."""
     return join(receiver, unpack(packed), *others)
 
 
 def receive(_: int, pieces: Sequence[tuple[int, Any]], *own: Any) -> tuple[Any, ...]:
-    """Give what came to a partition, and what it has kept."""
+    """Give the pieces that a partition received, and what it has kept itself."""
     return pieces, *own
 
 
 def released(function: Callable[..., Any], *given: Any) -> Any:
-    """Call a function, and give memory back: what Arrow and the C library keep, Dask counts as in use."""
-    # Encodings that come to one process do without the modules of files.
+    """Call a function, then free the memory that Arrow and the C library keep, since Dask counts it as used."""
+    # A process that only receives encodings does not need the modules of files.
     from gpu_encode.scale.files import memory
 
     result = function(*given)

@@ -1,4 +1,4 @@
-"""What a call was given: a Dask frame or a list of Delayed tables, and vectors in line with its partitions."""
+"""The arguments of a call: a Dask frame or a list of Delayed tables, and vectors with the same partitions."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -15,21 +15,21 @@ from gpu_encode.tables.frames import Frame
 LIKE_X = "a Dask frame, series or array, or a list of Delayed objects, with as many partitions as X"
 
 ROLES = ("y", "sample_weight", "groups")
-# A name and a type, which Dask wants to know of collections whose partitions it never looks into.
+# A name and a type: Dask needs them for collections, but never reads the partitions of these.
 OPAQUE = ("partition", "int64")
 
 
 @dataclass(frozen=True, eq=False)
 class Partition(Part):
-    """Rows of a partition, of which `select` gives a table as other engines have them; messages call it by its number.
+    """Rows of a partition; `select` gives them as an Arrow table, and messages use the partition's number.
 
     Parameters
     ----------
     number : int
     n_rows : int or None
-        How many rows were counted.
+        Number of rows, if they were counted.
     picked : list of str or None
-        The columns that are read; None where X is taken as it is.
+        The columns that are read; None if X is used unchanged.
     """
 
     number: int = 0
@@ -40,28 +40,28 @@ class Partition(Part):
         return frames.read(self.X).n_rows
 
     def select(self, names: Sequence[str]) -> Any:
-        """Give those columns that are read, among the named ones, as a table of Arrow on the host."""
+        """Give those of the named columns that are read, as an Arrow table on the host."""
         return in_arrow(self.X, [name for name in names if self.picked is None or name in self.picked])
 
 
 def blank(number: int, first_row: int, n_rows: int | None, picked: Sequence[str] | None) -> Partition:
-    """Give a partition whose rows Dask hands over later."""
+    """Describe a partition whose rows Dask provides later."""
     return Partition(None, None, None, None, first_row, f"partition {number}", number, n_rows, picked)
 
 
 def run_on_partition(
     function: Callable[..., Any], X: Any, y: Any, weight: Any, groups: Any, part: Partition, *others: Any
 ) -> Any:
-    """Call a function of what all know and of a `Partition` with what Dask hands to a task."""
+    """Call a function with its shared arguments and the `Partition` that a task has got from Dask."""
     *extra, shared = others
     return function(shared, replace(part, X=X, y=y, sample_weight=weight, groups=groups), *extra)
 
 
 @dataclass(frozen=True, eq=False)
 class Partitions:
-    """A table in partitions, with its vectors: `gpu_encode.scale.engines.rows.Rows` of Dask.
+    """A table in partitions, with its vectors: the `gpu_encode.scale.engines.rows.Rows` of Dask.
 
-    Functions get what all of them share, a `Partition`, and one more argument where there is `extra`.
+    Functions get what all of them share, a `Partition`, and one more argument if there is `extra`.
 
     Parameters
     ----------
@@ -69,13 +69,13 @@ class Partitions:
     vectors : list of Dask collections or lists of Delayed, or None
         y, weights, groups.
     lengths : sequence of int, optional
-        Rows of each partition, once they are counted.
+        Rows of each partition, once they were counted.
     extra : list of Delayed, optional
         One more argument for each partition.
     sample : table without rows, optional
-        Like those of X as it was given, for those who ask for its names and types.
+        An empty table with the names and types of the original X.
     roles : sequence of str
-        Names by which vectors are picked.
+        Names for the vectors, by which `pick` can select them.
     picked : list of str, optional
         The columns that are read.
     """
@@ -92,29 +92,29 @@ class Partitions:
 
     @property
     def number(self) -> int:
-        """How many partitions there are."""
+        """Number of partitions."""
         return len(self.X)
 
     @property
     def first_rows(self) -> list[int]:
-        """Number of the first row of each partition; all 0 as long as nobody has counted them."""
+        """Number of the first row of each partition; all 0 until rows are counted."""
         return [0] * self.number if self.lengths is None else [0, *accumulate(self.lengths[:-1])]
 
     @property
     def names(self) -> list[str]:
-        """Names of the columns of the sample."""
+        """Names of the sample's columns."""
         return names_of(frames.read(self.sample))
 
     @property
     def schema(self) -> Any:
-        """Names and types of the columns of the sample, as Arrow has them."""
+        """Names and types of the sample's columns, as an Arrow schema."""
         return in_arrow(self.sample, self.names).schema
 
     def check_repeatable(self) -> None:
-        """Do nothing: a partition that has another number of rows than was counted is refused when it is read."""
+        """Do nothing: a partition whose number of rows has changed is refused when it is read."""
 
     def pick(self, names: Sequence[str]) -> Self:
-        """Give the same rows with some of the columns, at least one, and vectors, so that no others are read."""
+        """Give the same rows with some of the columns and vectors, at least one column, so that no others are read."""
         known = self.names
         found = [name for name in names if name in known] or known[:1]
         vectors = [data if role in names else None for role, data in zip(self.roles, self.vectors, strict=True)]
@@ -126,72 +126,72 @@ class Partitions:
 
     @property
     def column_names(self) -> list[Any] | None:
-        """Labels of the columns; None where they are unknown before a table is there."""
+        """Labels of the columns; None if they are unknown until a table is computed."""
         return None
 
     def with_columns(self, _: Sequence[Any]) -> Self:
-        """Give the same rows with some of the columns, where tables can be read by column."""
+        """Give the same rows with some of the columns, if the tables can be read by column."""
         return self
 
     def samples(self) -> list[Any] | None:
-        """Tables without rows that say what X and the vectors are made of; None where nothing is known."""
+        """Empty tables with the types of X and the vectors; None if these are unknown."""
         return None
 
     def add_up(self, function: Callable[[Any, Any], Any], shared: Any, nothing: Any = None) -> Any:  # noqa: ARG002
-        """Add up what a function gives of all partitions, now, in a tree."""
+        """Add up the results of a function on all partitions now, in a tree."""
         import dask
 
         return dask.compute(add_in_tree(self.map(function, shared)))[0]
 
     def map(self, function: Callable[..., Any], shared: Any) -> list[Any]:
-        """Give a Delayed of what a function gives of each partition."""
+        """Give a Delayed of the result of a function on each partition."""
         raise NotImplementedError
 
     def table(self, function: Callable[..., Any], _meta: Any, shared: Any) -> Any:
-        """Give what a function gives of each partition, lazily: tables like `meta`, with the rows of X."""
+        """Call a function on each partition lazily; the results are tables like `meta`, with the rows of X."""
         return self.map(function, shared)
 
     def deal(self, function: Callable[[Any, Any], dict[int, Any]], shared: Any, number: int) -> "Dealt":
-        """Bring together what a function gives of all partitions for each bucket."""
+        """Collect the results of a function on all partitions, bucket by bucket."""
         return Dealt(self, self.map(partial(deal_partition, function), shared), number)
 
     def task(self, function: Callable[..., Any], *known: Any) -> Callable[..., Any]:
-        """Give a function, with its first arguments, for Dask to call."""
-        # Where X is encoded as it is, Arrow keeps little.
+        """Bind the first arguments of a function for Dask."""
+        # If X is encoded unchanged, Arrow keeps little memory.
         return partial(function, *known) if self.picked is None else partial(released, function, *known)
 
     def _blanks(self) -> list[list[Any]]:
-        """Give what `blank` takes, for all partitions."""
+        """Give the arguments of `blank`, for all partitions."""
         lengths: Sequence[int | None] = self.lengths or [None] * self.number
         return [list(range(self.number)), self.first_rows, list(lengths), [self.picked] * self.number]
 
 
 class Dealt:
-    """What partitions gave for each bucket."""
+    """The pieces that partitions gave for each bucket."""
 
     def __init__(self, rows: Partitions, packed: list[Any], number: int) -> None:
         self._rows, self._packed, self._number = rows, packed, number
 
     def map(self, function: Callable[[Any, Any], Any], shared: Any) -> list[Any]:
-        """Give a Delayed of what a function gives of each bucket, which may be empty."""
+        """Give a Delayed of the result of a function on each bucket, which may be empty."""
         return exchange("buckets", self._packed, self._number, self._rows.task(gather_bucket, function), held(shared))
 
 
 def deal_partition(function: Callable[[Any, Any], dict[int, Any]], shared: Any, part: Partition) -> Any:
-    """Pack what a function gives of a partition for each bucket."""
+    """Call a function on a partition, and pack its pieces for the buckets."""
     return pack(part.number, function(shared, part).items())
 
 
 def gather_bucket(function: Callable[[Any, Any], Any], bucket: int, pieces: Sequence[Any], shared: Any) -> Any:
-    """Give what a function gives of what was packed for a bucket."""
+    """Call a function on the pieces that were packed for a bucket."""
     return function(shared, (bucket, [piece for _, piece in pieces]))
 
 
 class FramePartitions(Partitions):
     """A Dask frame, of pandas or cuDF, with its vectors.
 
-    Tasks are made by Dask's own expressions, so that they are joined with those that read the partitions, read only
-    the columns that they need, and follow the partitions where some are picked out of a result.
+    Tasks are made by Dask's own expressions.  So Dask joins them with the tasks that read the partitions, reads only
+    the columns that they need, and leaves out partitions of a result that are not asked for.
     """
 
     @property
@@ -204,23 +204,23 @@ class FramePartitions(Partitions):
         return replace(self, X=self.X[list(names)])
 
     def samples(self) -> list[Any]:
-        """Tables without rows that say what X and the vectors are made of."""
+        """Empty tables with the types of X and the vectors."""
         return [None if data is None else data._meta for data in (self.X, *self.vectors)]
 
     @property
     def number(self) -> int:
-        """How many partitions there are."""
+        """Number of partitions."""
         return int(self.X.npartitions)
 
     def map(self, function: Callable[..., Any], shared: Any) -> list[Any]:
-        """Give a Delayed of what a function gives of each partition."""
+        """Give a Delayed of the result of a function on each partition."""
         return list(self.table(function, OPAQUE, shared).to_delayed())
 
     def table(self, function: Callable[..., Any], meta: Any, shared: Any) -> Any:
-        """Give a lazy frame of what a function gives of each partition: tables like `meta`, with the rows of X."""
+        """Give a lazy frame of the results of a function on each partition: tables like `meta`, with the rows of X."""
         from dask.dataframe import from_map
 
-        # A collection, not the number that Dask tells a task: that one starts anew where partitions are picked.
+        # A collection, since Dask's own number of a task starts again when partitions of a result are selected.
         blanks = from_map(blank, *self._blanks(), meta=OPAQUE)
         extra = [] if self.extra is None else [as_frame(self.extra, "extra")]
         given = [*self.vectors, blanks, *extra, held(shared)]
@@ -232,7 +232,7 @@ class ListPartitions(Partitions):
     """A list of Delayed tables of any kind, with its vectors."""
 
     def map(self, function: Callable[..., Any], shared: Any) -> list[Any]:
-        """Give a Delayed of what a function gives of each table."""
+        """Give a Delayed of the result of a function on each table."""
         from dask import delayed
 
         task = delayed(self.task(run_on_partition, function), pure=False, traverse=False)
@@ -244,14 +244,14 @@ class ListPartitions(Partitions):
 
 
 def read(X: Any, y: Any = None, sample_weight: Any = None, groups: Any = None) -> Partitions:
-    """Read what a call was given.
+    """Read the arguments of a call.
 
     Raises
     ------
     TypeError
-        If something is not Dask's, or no table.
+        If an argument is not Dask's, or X is not a table.
     ValueError
-        If there are more or fewer partitions of a vector than of X.
+        If a vector does not have as many partitions as X.
     """
     X, *given = (as_it_stands(data) if is_frame(data) else data for data in (X, y, sample_weight, groups))
     vectors = dict(zip(ROLES, given, strict=True))
@@ -269,7 +269,7 @@ def read(X: Any, y: Any = None, sample_weight: Any = None, groups: Any = None) -
 
 
 def read_vector(data: Any, role: str, number: int, convert: Callable[[Any, str], Any]) -> Any:
-    """Give a vector in the form wanted, if it has as many partitions as X."""
+    """Convert a vector, after a check that it has as many partitions as X."""
     if data is None:
         return None
     if not (is_frame(data) or is_array(data) or isinstance(data, (list, tuple))):
@@ -288,7 +288,7 @@ def read_vector(data: Any, role: str, number: int, convert: Callable[[Any, str],
 
 
 def held(shared: Any) -> Any:
-    """Give a Delayed of what tasks share: one node of the graph for all of them."""
+    """Give a Delayed of what tasks share, so that it is one node of the graph."""
     from dask import delayed
     from dask.delayed import Delayed
 
@@ -296,7 +296,7 @@ def held(shared: Any) -> Any:
 
 
 def names_of(frame: Frame) -> list[str]:
-    """Give the names of the columns: x0, x1 and so on where they have none."""
+    """Give the names of the columns: x0, x1 and so on if they have none."""
     if frame.labels is None:
         return [f"x{position}" for position in range(frame.n_columns)]
     for label in frame.labels:
@@ -309,7 +309,7 @@ def names_of(frame: Frame) -> list[str]:
 
 
 def in_arrow(X: Any, wanted: Sequence[str]) -> Any:
-    """Give some columns of a table, those that it has, as a table of Arrow on the host."""
+    """Give those of the wanted columns that a table has, as an Arrow table on the host."""
     import pyarrow as pa
 
     frame = frames.read(X)
@@ -325,10 +325,10 @@ def is_frame(data: Any) -> bool:
 
 
 def as_it_stands(frame: Any) -> Any:
-    """Give the frame with the partitions that it says it has.
+    """Give a frame that keeps its number of partitions.
 
-    Dask joins those of Parquet files where few of their columns are wanted, which it finds out when it computes: other
-    ones in each pass, so that the numbers of their rows would not fit.
+    Dask joins partitions of Parquet files if few of their columns are needed.  It decides this when it computes, so
+    each pass could have other partitions, and row numbers would not match.
     """
     from dask.dataframe.dask_expr.io import ReadParquet
 
@@ -341,13 +341,13 @@ def as_it_stands(frame: Any) -> Any:
 
 @cache
 def never_joined(kind: Any) -> Any:
-    """Give a kind of Parquet source, pandas' or cuDF's, whose partitions Dask leaves alone."""
-    # Dask tells expressions apart by the names of their classes.
+    """Derive a kind of Parquet source (pandas' or cuDF's) whose partitions Dask does not join."""
+    # Dask compares expressions by the names of their classes.
     return type(f"NeverJoined{kind.__name__}", (kind,), {"_tune_up": keep_partitions})
 
 
 def keep_partitions(_source: Any, _parent: Any) -> None:
-    """Have nothing to improve, as Dask's expressions say it."""
+    """Give None, which tells Dask's optimiser that there is nothing to improve."""
 
 
 def is_array(data: Any) -> bool:
@@ -368,7 +368,7 @@ def as_promises(data: Any, role: str) -> list[Any]:
                 f"{role} is a Dask array with {data.numblocks[1]} chunks of columns. Put its columns together: "
                 f"{role}.rechunk({{1: -1}})."
             )
-        # Tasks that Dask has joined for an array it finds in a circle when it joins them with others.
+        # Dask may already have joined the tasks of an array; it reports a circle when it joins them with others.
         return list(data.to_delayed(optimize_graph=False).ravel())
     for number, part in enumerate(data):
         if not isinstance(part, Delayed) and not type(part).__module__.startswith("distributed"):
@@ -380,7 +380,7 @@ def as_promises(data: Any, role: str) -> list[Any]:
 
 
 def as_frame(data: Any, role: str) -> Any:
-    """Give a Dask collection whose partitions are those of `data`, whatever these are."""
+    """Give a Dask collection with the partitions of any kind of `data`."""
     from dask.dataframe import from_delayed
 
     return data if is_frame(data) else from_delayed(as_promises(data, role), meta=OPAQUE, verify_meta=False)

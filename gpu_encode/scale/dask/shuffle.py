@@ -1,7 +1,7 @@
-"""Encodings of more categories than fit one process: they lie in buckets by a hash of the category, on the workers.
+"""Encodings of more categories than one process can hold: workers keep them in buckets by a hash of the category.
 
-Rows find their buckets by the same hash, and encodings come back to their partitions.  The functions behind `settle`
-are tasks.
+Rows find their buckets by the same hash, and their encodings are sent back to their partitions.  The functions after
+`settle` are tasks.
 """
 
 from collections.abc import Sequence
@@ -44,10 +44,10 @@ from gpu_encode.words.errors.tables import rows_have_changed
 from gpu_encode.words.errors.values import RowError
 
 ROW, VIEW = "row", "view"
-# Bytes of the lines that a bucket adds up, about, until there are so many buckets: a few times as much is in memory
-# meanwhile, and each partition has a piece for each bucket.
+# About how many bytes of lines a bucket adds up, as long as there are fewer than the most buckets.  Adding takes a few
+# times as much memory, and each partition has a piece for each bucket.
 BUCKET_BYTES, MOST_BUCKETS = 1 << 26, 1 << 14
-# Of a line beside its digits: values of a key.
+# Bytes of a line for the values of a key, in addition to its digits.
 VALUE_BYTES = 48
 
 
@@ -58,10 +58,10 @@ class InBuckets:
     Parameters
     ----------
     lines : list of Delayed
-        Of each bucket, lines of `shuffle.encode_lines`; None where there are none.
+        For each bucket the lines of `shuffle.encode_lines`; None if it has no lines.
     buckets : Buckets
     schema : pyarrow.Schema
-        Of the lines of all buckets.
+        Types of the lines of all buckets.
     """
 
     lines: list[Any]
@@ -70,7 +70,7 @@ class InBuckets:
 
 
 class Shuffle:
-    """Rows of Dask, and encodings of their categories that stay on the workers, as `InBuckets`."""
+    """Rows of Dask, and encodings of their categories that stay on the workers as `InBuckets`."""
 
     def __init__(self, X: Any, y: Any = None, sample_weight: Any = None, groups: Any = None) -> None:
         rows = read(X, y, sample_weight, groups)
@@ -78,12 +78,12 @@ class Shuffle:
         self._rows = replace(rows, roles=[unused_prefix(rows.names) + role for role in rows.roles])
 
     def count_categories(self, encoder: Any) -> int:
-        """Estimate how many categories all keys of an unfitted encoder have, in one pass."""
+        """Estimate the number of categories of all keys of an unfitted encoder, in one pass."""
         encoder = self._name_columns(encoder)
         return sum(steps.count_keys(encoder, self._rows, self._reading(encoder)).categories())
 
     def learn(self, encoder: Any, training: bool) -> tuple[ShuffledSums, InBuckets]:
-        """Add up the sums of each category in its bucket, and encode it there, now."""
+        """Add up the sums of each category in its bucket, and encode the categories there, now."""
         shuffle.check_parameters(encoder, training)
         encoder = self._name_columns(encoder)
         check_training(encoder, self._rows)
@@ -108,7 +108,7 @@ class Shuffle:
 
     @staticmethod
     def save(joined: Joined, encodings: InBuckets, path: str) -> None:
-        """Write what new rows need to a new folder, which workers have to reach; they write a file for each bucket."""
+        """Write what new rows need to a new folder, which all workers must reach; each bucket becomes a file."""
         import dask
 
         joined.of_new_rows().write(path)
@@ -120,13 +120,13 @@ class Shuffle:
         dask.compute(*[write(lines, *sent, path, number) for number, lines in enumerate(encodings.lines)])
 
     def read(self, path: str) -> tuple[Joined, InBuckets]:
-        """Read what any engine has saved: row groups of files, of which each bucket gets its lines."""
+        """Read a folder that any engine has saved, by row groups, and send each bucket its lines."""
         import dask
 
         joined, (filesystem, folder) = Joined.read(path), folder_of(path)
         files = dataset(f"{folder}/encodings", filesystem=filesystem).files
         heads = {name: parquet.read_metadata(name, filesystem=filesystem) for name in files}
-        # How many lines each key has, nobody has counted.
+        # The number of lines of each key is unknown.
         n_bytes = 8 * max(len(key.outputs) for key in joined.keys)
         number = buckets_for(sum(head.num_rows for head in heads.values()), n_bytes)
         buckets = Buckets([number] * len(joined.keys))
@@ -137,10 +137,10 @@ class Shuffle:
 
     @staticmethod
     def release(encodings: InBuckets) -> None:
-        """Do nothing: workers forget encodings that no encoder and no frame asks for."""
+        """Do nothing: workers drop encodings that no encoder and no frame needs."""
 
     def _reading(self, encoder: Any) -> "PartitionReading":
-        """Say how rows are read: vectors are columns behind those of X."""
+        """Say how rows are read: vectors are columns after those of X."""
         rows = self._rows
         y, weight, groups = (
             None if data is None else role for data, role in zip(rows.vectors, rows.roles, strict=True)
@@ -150,7 +150,7 @@ class Shuffle:
         return PartitionReading(roles, encoder._parameters())
 
     def _name_columns(self, encoder: Any) -> Any:
-        """Give an encoder whose columns are named, where it chooses them by type or the like."""
+        """Give an encoder with the names of its columns, if it chooses them by type or the like."""
         encoder = unfitted(encoder)
         selected = select_columns(encoder._parameters(), frames.read(self._rows.sample))
         chosen = Roles(self._rows.names, [], False, None, None).chosen(encoder, selected)
@@ -164,7 +164,7 @@ class Shuffle:
         others: Sequence[str],
         shared: ShuffledSums | None = None,
     ) -> Any:
-        """Send rows to the buckets of their categories, and put the encodings that come back beside other columns."""
+        """Send rows to the buckets of their categories; join the encodings that come back with the other columns."""
         buckets, lines = encodings.buckets, encodings.lines
         dealt = rows.map(deal_rows, (joined, shared, buckets))
         packed, alike = (map_delayed("dealt", itemgetter(number), dealt) for number in (0, 1))
@@ -178,7 +178,7 @@ class Shuffle:
 
 
 def sample_of(partitions: Partitions) -> Any:
-    """Give a table without rows that is like those of the partitions."""
+    """Give an empty table with the columns of the partitions."""
     import dask
 
     samples = partitions.samples()
@@ -189,18 +189,18 @@ def sample_of(partitions: Partitions) -> Any:
 
 
 def number_of_buckets(n_categories: int, lengths: Sequence[int], n_sums: int) -> int:
-    """Say in how many buckets the categories of a key are to lie, by the bytes of all lines that come there."""
+    """Choose the number of buckets of a key, from the bytes of all its lines."""
     pieces = sum(-(-length // steps.ROWS_AT_ONCE) for length in lengths)
     return buckets_for(min(sum(lengths), n_categories * pieces), 8 * n_sums)
 
 
 def buckets_for(n_lines: int, n_bytes: int) -> int:
-    """Say in how many buckets so many lines are to lie, each with so many bytes beside its values."""
+    """Choose the number of buckets for so many lines, each with so many bytes in addition to its values."""
     return min(max(1, -(-n_lines * (n_bytes + VALUE_BYTES) // BUCKET_BYTES)), MOST_BUCKETS)
 
 
 def settle(lines: list[Any], buckets: Buckets) -> InBuckets:
-    """Have the encodings of all buckets made, and kept."""
+    """Compute the encodings of all buckets, and keep them on the workers."""
     import dask
 
     kept = list(dask.persist(*lines))
@@ -210,10 +210,10 @@ def settle(lines: list[Any], buckets: Buckets) -> InBuckets:
 
 @dataclass(frozen=True)
 class PartitionReading(Reading):
-    """How partitions of training rows are read: columns that are not picked are null, and keep positions."""
+    """How partitions of training rows are read: columns that are not picked become null and keep their positions."""
 
     def part(self, table: Partition) -> Partition:
-        """Give a partition as it is summed, if it has as many rows as before."""
+        """Give a partition for summing, after a check that it still has the same number of rows."""
         with table.named():
             if len(table) != table.n_rows:
                 raise rows_have_changed(f"{table.name} has rows")
@@ -223,7 +223,7 @@ class PartitionReading(Reading):
 
 
 def no_rows(_: None, part: Partition) -> Any:
-    """Give the table of a partition without its rows."""
+    """Give a table with the columns of a partition and no rows."""
     return frames.read(part.X).without_rows().as_given()
 
 
@@ -233,12 +233,12 @@ def schema_of(lines: Any) -> Any:
 
 
 def joint_schema(schemas: Sequence[Any]) -> Any:
-    """Give the types of the lines of all buckets, which differ by the values that each happens to have."""
+    """Give the types that hold the lines of all buckets; a bucket's types depend on its values."""
     return pa.unify_schemas([schema for schema in schemas if schema is not None], promote_options="permissive")
 
 
 def write_bucket(lines: Any, joined: Joined, schema: Any, path: str, number: int) -> None:
-    """Write what new rows need of a bucket to a file, in the types that all have; nothing where there is none."""
+    """Write what new rows need of a bucket to a file, in the common types; write no file for an empty bucket."""
     if lines is not None:
         filesystem, folder = folder_of(path)
         table = of_new_rows(joined, lines).cast(schema)
@@ -246,32 +246,32 @@ def write_bucket(lines: Any, joined: Joined, schema: Any, path: str, number: int
 
 
 def read_group(path: str, name: str, group: int, number: int, keys: Sequence[Sequence[str]], buckets: Buckets) -> Any:
-    """Read lines of a row group of a file, and pack them for their buckets."""
+    """Read the lines of one row group, and pack them for their buckets."""
     with parquet.ParquetFile(name, filesystem=folder_of(path)[0]) as file:
         by_bucket = lines_by_bucket(file.read_row_group(group), keys, buckets.numbers)
         return pack(number, ((buckets.first[entry] + bucket, lines) for (entry, bucket), lines in by_bucket))
 
 
 def join_lines(_: int, dealt: Sequence[tuple[int, Any]]) -> Any:
-    """Give the lines of a bucket; None if there are none."""
+    """Join the lines of a bucket; give None if there are none."""
     return shuffle.join_tables([lines for _, lines in dealt]) if dealt else None
 
 
 def deal_rows(known: tuple[Joined, ShuffledSums | None, Buckets], part: Partition) -> tuple[Any, list[Array]]:
-    """Pack what rows of a partition are looked up by, for buckets; of rows of one category and view, the first.
+    """Pack the values of a partition for the buckets, once for each category and view.
 
     Parameters
     ----------
     known : tuple
-        Of training rows `ShuffledSums`, to find the view of each.
+        For training rows it holds `ShuffledSums`, to find the view of each row.
     part : Partition
 
     Returns
     -------
     pandas.DataFrame
-        For each bucket a table of row numbers, views and values, packed.
+        A packed table for each bucket, with row numbers, views and values.
     list of int32 array
-        By key, for each row the first of those that have its category and view.
+        For each key and row, the first row with the same category and view.
     """
     joined, shared, buckets = known
     views, dealt, alike = None, list[tuple[int, Any]](), []
@@ -292,7 +292,7 @@ def deal_rows(known: tuple[Joined, ShuffledSums | None, Buckets], part: Partitio
 
 
 def first_rows(values: Any, views: Array | None) -> tuple[Array, Array]:
-    """Find the first row of each category and view, and for every row which of these is like it."""
+    """Find the first row of each category and view, and for every row which of these has its category and view."""
     if not len(values):
         return np.zeros(0, np.int32), np.zeros(0, np.int32)
     codes = index_of(values)[1].astype(np.int64)
@@ -305,7 +305,7 @@ def first_rows(values: Any, views: Array | None) -> tuple[Array, Array]:
 def look_up_bucket(
     bucket: int, dealt: Sequence[tuple[int, Any]], lines: Any, known: tuple[Joined, Buckets, Any]
 ) -> Any:
-    """Look rows up in the encodings of a bucket; packs numbers of rows and their encodings for their partitions."""
+    """Look up rows in the encodings of a bucket; pack row numbers and encodings for their partitions."""
     joined, buckets, empty = known
     if not dealt:
         return pack(bucket, ())
@@ -328,7 +328,7 @@ def put_together(
     part: Partition,
     returned: tuple[Sequence[tuple[int, tuple[Array, Array]]], list[Array]],
 ) -> Any:
-    """Give the encodings of a partition that came back from all buckets, and other columns behind them."""
+    """Put together the encodings of a partition, which came from all buckets, and the other columns after them."""
     (joined, buckets, others), (found, alike) = known, returned
     frame = frames.read(part.X)
     if any(len(first) != frame.n_rows for first in alike):
@@ -347,6 +347,6 @@ def put_together(
 
 
 def meta_of(frame: Frame, joined: Joined, others: Sequence[str]) -> Any:
-    """Give an output without rows for a table without rows."""
+    """Give an empty output for an empty table."""
     alike = [np.zeros(0, np.int32) for _ in joined.keys]
     return put_together((joined, Buckets([]), others), Partition(frame.as_given()), ([], alike))

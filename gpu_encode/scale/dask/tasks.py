@@ -32,7 +32,7 @@ from gpu_encode.words.errors.values import RowError
 
 @dataclass(frozen=True, eq=False)
 class PartitionProfiles:
-    """Profile of partitions that follow one another, and the rows of each; added up in their order."""
+    """The joint profile of consecutive partitions, and their numbers of rows; can be added in order."""
 
     profile: Profile
     lengths: tuple[int, ...]
@@ -43,7 +43,7 @@ class PartitionProfiles:
 
 
 class Learned(NamedTuple):
-    """What a fitted encoder knows, and what it warned of on the way."""
+    """What a fitted encoder knows, and the warnings of its fit."""
 
     model: Model
     device: str
@@ -53,7 +53,7 @@ class Learned(NamedTuple):
 
 
 def profile_partition(parameters: Parameters, part: Partition) -> PartitionProfiles:
-    """Profile a partition whose first row's number is not known yet."""
+    """Profile a partition, before the number of its first row is known."""
     try:
         profile = profile_rows(parameters, part)
     except RowError as error:
@@ -74,16 +74,16 @@ def measure_partition(encoding_plan: EncodingPlan, part: Partition) -> PartialSu
 def fit_tables(
     encoder: Any, encoding_plan: EncodingPlan, sums: PartialSums, samples: Sequence[Any] | None
 ) -> tuple[Learned, EncodingTables, Any]:
-    """Fit the encoder where the sums are; give the tables of training encodings, and an output without rows, too.
+    """Fit the encoder on a worker; also give the tables of training encodings, and an empty output.
 
     Parameters
     ----------
     encoder : TargetEncoder
     encoding_plan : EncodingPlan
     sums : PartialSums
-        Of all partitions.
+        The sum over all partitions.
     samples : list of tables without rows, or None
-        X, y, weights and groups; None where nobody asks for a table.
+        Empty tables of X, y, weights and groups; None if no output is wanted.
     """
     with notices.kept() as messages:
         tables = parts.fit(encoder, encoding_plan, sums)
@@ -93,12 +93,12 @@ def fit_tables(
 
 
 def encode_partition(tables: EncodingTables, part: Partition) -> Any:
-    """Give the training encodings of a partition."""
+    """Encode the training rows of a partition."""
     return parts.encode(tables, part)
 
 
 def ordered_rows(tables: EncodingTables, part: Partition) -> OrderedRows | None:
-    """Give the rows of a partition as they stand; None if there are none."""
+    """Give the rows of a partition in their own order; None if there are none."""
     [groups] = parts.shuffle(tables, part)
     return groups[0] if groups else None
 
@@ -111,20 +111,20 @@ def sum_partition(tables: EncodingTables, part: Partition) -> PrecedingSums | No
 def mean_deltas_of_partition(
     tables: EncodingTables, part: Partition, earlier: PrecedingSums | None
 ) -> CategoryMeanDeltas:
-    """Find how the means of categories change in a partition, given the sums of the partitions before it."""
+    """Find how the means of categories change in a partition, from the sums of the partitions before it."""
     return mean_deltas_of_group(ordered_rows(tables, part), earlier, tables, 0)
 
 
 def encode_in_sequence(tables: EncodingTables, part: Partition, earlier: PrecedingSums | None) -> Any:
-    """Give the training encodings of a partition, given the sums of the partitions before it."""
+    """Encode the training rows of a partition, from the sums of the partitions before it."""
     encodings = encode_group(ordered_rows(tables, part), earlier, tables, 0)
     return parts.encode(tables, part, [[] if encodings is None else [encodings]])
 
 
 def deal_ordered(n_groups: int, tables: EncodingTables, part: Partition) -> dict[int, OrderedRows]:
-    """Sort the rows of a partition into groups of neighbouring ranks, so many for every order.
+    """Sort the rows of a partition into groups of neighbouring ranks, `n_groups` for each order.
 
-    The groups of all orders are counted one after the other.
+    Groups are numbered through all orders.
     """
     by_order = parts.shuffle(tables, part, n_groups)
     return {
@@ -148,7 +148,7 @@ def sum_group(rows: OrderedRows | None, tables: EncodingTables) -> PrecedingSums
 def mean_deltas_of_group(
     rows: OrderedRows | None, earlier: PrecedingSums | None, tables: EncodingTables, order: int
 ) -> CategoryMeanDeltas:
-    """Find how the means of categories change in a group, given the sums of the groups before it."""
+    """Find how the means of categories change in a group, from the sums of the groups before it."""
     scan = CategoryMeanScan(tables, order, earlier)
     if rows is not None:
         scan.add(rows)
@@ -158,12 +158,12 @@ def mean_deltas_of_group(
 def encode_group(
     rows: OrderedRows | None, earlier: PrecedingSums | None, tables: EncodingTables, order: int
 ) -> RowEncodings | None:
-    """Encode the rows of a group, given the sums of the groups before it."""
+    """Encode the rows of a group, from the sums of the groups before it."""
     return None if rows is None else OrderedScan(tables, order, earlier).encode(rows)
 
 
 def select_rows(group: int, encodings: RowEncodings | None, borders: Sequence[int]) -> Any:
-    """Pack the rows of a group for the partitions that they lie in."""
+    """Pack the encodings of a group for the partitions of its rows."""
     rows = [] if encodings is None else [encodings.between(*between) for between in pairwise(borders)]
     return pack(group, ((number, own) for number, own in enumerate(rows) if len(own.rows)))
 
@@ -171,7 +171,7 @@ def select_rows(group: int, encodings: RowEncodings | None, borders: Sequence[in
 def encode_from_groups(
     n_groups: int, tables: EncodingTables, part: Partition, returned: tuple[Sequence[tuple[int, RowEncodings]]]
 ) -> Any:
-    """Give the training encodings of a partition, whose rows were encoded in groups: so many for each order."""
+    """Put together the training encodings of a partition, whose rows were encoded in groups of each order."""
     by_order: list[list[RowEncodings]] = [[] for _ in tables.before]
     for group, rows in returned[0]:
         by_order[group // n_groups].append(rows)
@@ -179,7 +179,7 @@ def encode_from_groups(
 
 
 def transform_partition(encoder: Any, part: Partition) -> Any:
-    """Encode a partition as new rows; errors count rows from the first of the partition."""
+    """Encode a partition as new rows; errors number rows within the partition."""
     return of_new_rows(encoder.transform, part)
 
 
@@ -190,7 +190,7 @@ def count_partition(encoder: Any, part: Partition) -> RowCounts:
 
 
 def of_new_rows(function: Callable[[Any], Any], part: Partition) -> Any:
-    """Give what a function gives of new rows; errors name the partition."""
+    """Call a function on new rows; errors name the partition."""
     try:
         return function(part.X)
     except RowError as error:

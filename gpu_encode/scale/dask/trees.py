@@ -1,4 +1,4 @@
-"""Sums of Delayed objects: in a tree, so that no task holds more than a few of them, or one after another."""
+"""Sums of Delayed objects: a total in a tree, so that no task holds more than a few, and all running sums."""
 
 from collections.abc import Callable, Iterable, Sequence
 from functools import reduce
@@ -12,18 +12,18 @@ SPLIT_EVERY = 8
 def make_delayed(
     title: str, graph: Callable[[str], dict[str, Any]], names: Iterable[object], needed: Sequence[Any]
 ) -> list[Any]:
-    """Give Delayed objects of tasks that are made by hand: calls of `dask.delayed` would make a layer each.
+    """Give Delayed objects of tasks in one graph; calls of `dask.delayed` would make a graph layer for each.
 
     Parameters
     ----------
     title : str
-        What the tasks' names begin with.
+        The names of the tasks begin with it.
     graph : callable
-        ``graph(prefix)``: the tasks by name.
+        ``graph(prefix)`` gives the tasks by name.
     names : iterable
-        Those wanted, without prefix and hyphen.
+        Names of the wanted tasks, without prefix and hyphen.
     needed : list of Delayed
-        What the tasks are made of.
+        The Delayed objects that the tasks use.
     """
     from dask.delayed import Delayed
     from dask.highlevelgraph import HighLevelGraph
@@ -34,7 +34,7 @@ def make_delayed(
 
 
 def map_delayed(title: str, function: Callable[[Any], Any], given: Sequence[Any]) -> list[Any]:
-    """Give a Delayed of what `function` makes of each."""
+    """Give a Delayed of ``function(each)`` for each item."""
 
     def graph(name: str) -> dict[str, Any]:
         return {f"{name}-{number}": (function, one.key) for number, one in enumerate(given)}
@@ -43,12 +43,12 @@ def map_delayed(title: str, function: Callable[[Any], Any], given: Sequence[Any]
 
 
 def add_in_tree(promises: Sequence[Any]) -> Any:
-    """Give a Delayed of the sum of what at least one Delayed stands for; neighbours are added first, in their order.
+    """Give a Delayed of the sum of one or more Delayed objects; neighbours are added first, in their order.
 
     Raises
     ------
     ValueError
-        If there is none.
+        If there are no Delayed objects.
 
     Examples
     --------
@@ -76,14 +76,14 @@ def add_in_tree(promises: Sequence[Any]) -> Any:
 
 
 def add_up(summands: Sequence[Any]) -> Any:
-    """Add up a few; categories are joined here, on a worker."""
+    """Add up a few summands; their categories are joined here, on a worker."""
     return reduce(add, summands)
 
 
 def earlier_sums(promises: Sequence[Any]) -> list[Any]:
-    """Give for each Delayed one of the sum of those before it; of the first, of None, which also counts as nothing.
+    """Give for each Delayed object one of the sum of those before it; the first sum is None, and None counts as zero.
 
-    No sum waits for more than log2(n) others, rounded up; there are less than 4 n of them.
+    Each sum takes at most log2(n) additions in a row, rounded up; there are fewer than 4 n additions in all.
 
     References
     ----------
@@ -111,17 +111,17 @@ def earlier_sums(promises: Sequence[Any]) -> list[Any]:
 
 
 def running_sums(keys: list[str], add: Callable[[Sequence[str]], str], *, by_pairs: bool = False) -> list[str]:
-    """Give the sums of the first key, the first two, ... where `add` names the sum of two.
+    """Give the sums of the first key, of the first two keys, and so on; `add` names the sum of two keys.
 
-    The second half waits for the total of the first.  So the first is summed by pairs, which gives its total as soon as
-    a tree does, and the others one step later.
+    The second half needs the total of the first half.  So the first half is summed by pairs: its total is then ready as
+    soon as in a tree, and its other sums one step later.
     """
     if len(keys) < 2:
         return keys
     if by_pairs:
         pairs = [keys[index : index + 2] for index in range(0, len(keys), 2)]
         totals = running_sums([add(pair) if len(pair) > 1 else pair[0] for pair in pairs], add)
-        # Every second key ends a pair, and so does the last.
+        # Every second key ends a pair, and so does the last key.
         return keys[:1] + [
             totals[index // 2] if index % 2 or index == len(keys) - 1 else add((totals[index // 2 - 1], keys[index]))
             for index in range(1, len(keys))
@@ -132,7 +132,7 @@ def running_sums(keys: list[str], add: Callable[[Sequence[str]], str], *, by_pai
 
 
 def plus(one: Any, other: Any) -> Any:
-    """Add up, where None is nothing."""
+    """Add two sums; None counts as zero."""
     if one is None or other is None:
         return other if one is None else one
     return one + other

@@ -1,7 +1,7 @@
-"""Engines whose rows have no order: Spark and Ray.  A row is known by its values, never by where it lies.
+"""Engines whose rows have no order: Spark and Ray.  A row is identified by its values, not by its position.
 
-Encoders hand over to these modules where X is a table of such an engine.  `DistributedEncoder` encodes more
-categories than fit one process.
+Encoders call these modules if X is a table of such an engine.  `DistributedEncoder` encodes more categories than one
+process can hold.
 """
 
 from gpu_encode.scale.engines.distributed_encoder import DistributedEncoder

@@ -1,8 +1,8 @@
-"""Tables of categories in buckets of an engine by a hash: sums are added up there, and rows come to find encodings.
+"""Categories in buckets of an engine, by a hash: sums are added in the buckets, and rows get their encodings there.
 
-Dask, whose rows have an order, counts and adds up by the same steps, and looks up by its own.  Elsewhere a bucket with
-many rows is cut into pieces.  Each has all of its lines and a share of its rows, so that a category of many rows is not
-one worker's alone.
+Dask, whose rows have an order, uses the same steps to count and to add, but its own look-up.  In the other engines a
+bucket with many rows is cut into pieces.  Each piece has all lines of the bucket and a share of its rows, so that
+several workers can share the rows of a frequent category.
 """
 
 from bisect import bisect_right
@@ -34,27 +34,27 @@ from gpu_encode.tables import frames
 from gpu_encode.tables.categories.distinct_counts import DistinctCount
 from gpu_encode.tables.categories.hashes import hash_categories
 
-# A power of two, as the number of buckets always is, so that rows counted by the most buckets are counted by any fewer.
+# Numbers of buckets are powers of two, so counts for the most buckets can be added up to counts for fewer.
 MOST_BUCKETS = 512
-# What a bucket has about at most, until there are so many of them.
+# About how many categories and rows a bucket has, as long as there are fewer than the most buckets.
 CATEGORIES, ROWS = 1 << 16, 1 << 18
-# Rows of a bucket that are looked up in one piece.
+# Rows of a bucket that are looked up as one piece.
 ROWS_OF_PIECE = 1 << 20
-# Rows that are summed at once: each may be a category of its own, whose digits are there a few times.
+# Rows that are summed at once: each may be a category of its own, with several copies of its digits in memory.
 ROWS_AT_ONCE = 1 << 18
 
 
 @dataclass(frozen=True, eq=False)
 class KeyCounts:
-    """What is counted of the keys of some rows; counts add up.
+    """Counts of the keys of some rows; they can be added.
 
     Parameters
     ----------
     n_rows : int
     distinct : list of DistinctCount
-        Categories of each key.
+        The categories of each key.
     by_bucket : int64 array (keys, MOST_BUCKETS)
-        Rows.
+        Number of rows.
     """
 
     n_rows: int
@@ -63,7 +63,7 @@ class KeyCounts:
 
     @classmethod
     def of(cls, keys: Sequence[Sequence[str]], table: Any) -> "KeyCounts":
-        """Count some rows, of which each key has some columns."""
+        """Count some rows; each key has some of their columns."""
         distinct, by_bucket = [DistinctCount() for _ in keys], np.zeros((len(keys), MOST_BUCKETS), np.int64)
         for entry, columns in enumerate(keys if len(table) else ()):
             index, codes = index_of(table.select(list(columns)))
@@ -77,31 +77,31 @@ class KeyCounts:
         return KeyCounts(self.n_rows + other.n_rows, distinct, self.by_bucket + other.by_bucket)
 
     def categories(self) -> list[int]:
-        """Estimate the categories of each key."""
+        """Estimate the number of categories of each key."""
         return [count.estimate() for count in self.distinct]
 
     def pieces(self) -> list[Array]:
-        """Say of each key into how many pieces each of its buckets is cut."""
+        """Say for each key into how many pieces each of its buckets is cut."""
         number = number_of_buckets(max(self.categories()), self.n_rows)
         rows = self.by_bucket.reshape(len(self.distinct), -1, number).sum(axis=1)
         return [np.maximum(1, -(-of_key // ROWS_OF_PIECE)) for of_key in rows]
 
 
 def number_of_buckets(n_categories: int, n_rows: int) -> int:
-    """Choose how many buckets there are, a power of two."""
+    """Choose the number of buckets, a power of two."""
     wanted = max(ceil(n_categories / CATEGORIES), ceil(n_rows / ROWS), 1)
     return min(MOST_BUCKETS, 1 << (wanted - 1).bit_length())
 
 
 class Buckets(NamedTuple):
-    """Buckets of all keys.
+    """The buckets of all keys.
 
     Parameters
     ----------
     numbers : list of int
-        Of each key, how many it has.
+        Number of buckets of each key.
     together : bool
-        Whether keys share them; else they are counted one key after the other.
+        Whether keys share the buckets; otherwise the buckets of all keys are numbered one after another.
     """
 
     numbers: list[int]
@@ -109,7 +109,7 @@ class Buckets(NamedTuple):
 
     @property
     def number(self) -> int:
-        """How many there are."""
+        """Number of all buckets."""
         return self.numbers[0] if self.together else sum(self.numbers)
 
     @property
@@ -118,19 +118,19 @@ class Buckets(NamedTuple):
         return [0 if self.together else sum(self.numbers[:entry]) for entry in range(len(self.numbers))]
 
     def key_of(self, bucket: int) -> int:
-        """Give the number of the key that has a bucket to itself."""
+        """Give the key that owns a bucket."""
         return bisect_right(self.first, bucket) - 1
 
 
 class InBuckets(NamedTuple):
-    """Encodings, and the buckets where they and rows meet.
+    """Encodings, and the buckets in which rows look them up.
 
     Parameters
     ----------
     lines : table of the engine
-        Those of `shuffle.encode_lines`.
+        The lines of `shuffle.encode_lines`.
     pieces : list of int64 array
-        Of each key, into how many pieces each bucket is cut.
+        For each key, into how many pieces each bucket is cut.
     """
 
     lines: Any
@@ -138,7 +138,7 @@ class InBuckets(NamedTuple):
 
 
 class BucketShuffle:
-    """Rows of an engine that deals them out to buckets; the engine says how it keeps and joins tables.
+    """Rows of an engine that can send them to buckets; subclasses say how the engine keeps and joins tables.
 
     Parameters
     ----------
@@ -152,11 +152,11 @@ class BucketShuffle:
         self._counts: KeyCounts | None = None
 
     def count_categories(self, encoder: Any) -> int:
-        """Estimate how many categories all keys have, in a pass over their columns."""
+        """Estimate the number of categories of all keys, in a pass over their columns."""
         return sum(self._count(encoder).categories())
 
     def learn(self, encoder: Any, training: bool) -> tuple[ShuffledSums, InBuckets]:
-        """Add up the sums of each category in its bucket, and make encodings of them there, now."""
+        """Add up the sums of each category in its bucket, and encode the categories there, now."""
         shuffle.check_parameters(encoder, training)
         self._rows.check_repeatable()
         reading = calls.read_training(encoder, self._rows, *self._aside)
@@ -183,19 +183,19 @@ class BucketShuffle:
         raise NotImplementedError
 
     def together(self, dealt: Any, other: Any) -> Rows:
-        """Give together what two calls of `Rows.deal` gave for each bucket."""
+        """Put together the results of two calls of `Rows.deal`, bucket by bucket."""
         raise NotImplementedError
 
     def keep(self, lines: Any) -> Any:
-        """Have a table computed now, and keep it."""
+        """Compute a table now, and keep it."""
         raise NotImplementedError
 
     def _nothing(self) -> Any:
-        """Give the table of no rows."""
+        """Give an empty table with these columns."""
         return self._rows.schema.empty_table()
 
     def _count(self, encoder: Any) -> KeyCounts:
-        """Count the categories of each key, and its rows by bucket, in one pass."""
+        """Count the categories of each key, and the rows of each bucket, in one pass."""
         if self._counts is None:
             self._counts = count_keys(encoder, self._rows, calls.read_training(encoder, self._rows, *self._aside))
         return self._counts
@@ -209,13 +209,13 @@ class BucketShuffle:
         ----------
         rows : Rows
         nothing : pyarrow.Table
-            None of these rows.
+            An empty table with the columns of these rows.
         joined : Joined
         encodings : InBuckets
         others : list of str
-            Columns that come behind the encodings.
+            Columns that follow the encodings.
         view : str or None
-            The column of the views of training rows.
+            The column with the views of training rows.
         """
         prefix, lines = unused_prefix(nothing.column_names), self.rows_of(encodings.lines)
         made: list[str] = []
@@ -231,7 +231,7 @@ class BucketShuffle:
 
 
 def count_keys(encoder: Any, rows: Rows, reading: Reading) -> KeyCounts:
-    """Count the categories of each key, and its rows by bucket, in a pass over the columns of keys."""
+    """Count the categories of each key, and the rows of each bucket, in a pass over the columns of keys."""
     keys = calls.columns_of_keys(encoder, rows, reading)
     measured = rows.pick(list(dict.fromkeys(name for key in keys for name in key)))
     total: KeyCounts = measured.add_up(KeyCounts.of, keys, KeyCounts.of(keys, ()))
@@ -239,10 +239,10 @@ def count_keys(encoder: Any, rows: Rows, reading: Reading) -> KeyCounts:
 
 
 def deal_sums(shared: tuple[ShuffledSums, Buckets], table: Any) -> dict[int, Any]:
-    """Give by bucket the lines of digits of some rows, tables of each key that has any there; or an error."""
+    """Give for each bucket the lines of digits of some rows, a table for each key that has lines there; or an error."""
     (summed, buckets), dealt = shared, dict[int, list[Any]]()
     part = summed.reading.part(table)
-    # Folds within classes are dealt out by where a part begins.
+    # For folds that are dealt out within classes, it matters where a part begins.
     at_once = None if summed.encoding_plan.needs_labels else ROWS_AT_ONCE
     try:
         with part.named():
@@ -258,7 +258,7 @@ def deal_sums(shared: tuple[ShuffledSums, Buckets], table: Any) -> dict[int, Any
 
 
 def in_pieces(part: Part, n_rows: int | None) -> Iterator[Part]:
-    """Give a part in parts of so many rows."""
+    """Divide a part into parts of so many rows."""
     total = frames.read(part.X).n_rows
     if n_rows is None or total <= n_rows:
         yield part
@@ -271,14 +271,14 @@ def in_pieces(part: Part, n_rows: int | None) -> Iterator[Part]:
 
 
 def cut(data: Any, start: int, stop: int) -> Any:
-    """Give some rows of a table or vector of any library."""
+    """Give a range of rows of a table or vector of any library."""
     if hasattr(data, "iloc"):
         return data.iloc[start:stop]
     return data.slice(start, stop - start) if hasattr(data, "slice") else None if data is None else data[start:stop]
 
 
 def add_sums(shared: ShuffledSums, group: tuple[int, Sequence[Any]]) -> Any:
-    """Add up the lines of digits of a bucket, and give encodings of them; None of nothing."""
+    """Add up the lines of digits of a bucket, and encode its categories; give None if there are none."""
     for state in group[1]:
         if isinstance(state, Exception):
             raise state
@@ -288,7 +288,7 @@ def add_sums(shared: ShuffledSums, group: tuple[int, Sequence[Any]]) -> Any:
 
 @dataclass(frozen=True)
 class LookUp:
-    """How rows of buckets find the encodings of one key, in columns that come behind their own.
+    """How rows in buckets find the encodings of one key, in columns after their own.
 
     Parameters
     ----------
@@ -296,11 +296,11 @@ class LookUp:
     key : JoinedKey
     dtype : str
     pieces : int64 array
-        Into how many pieces each bucket is cut.
+        The number of pieces of each bucket.
     view : str or None
-        The column of the views of training rows.
+        The column with the views of training rows.
     names : list of str
-        Of the columns.
+        Names of the columns with encodings.
     """
 
     entry: int
@@ -311,7 +311,7 @@ class LookUp:
     names: list[str]
 
     def number(self) -> int:
-        """Give the number of all pieces."""
+        """Give the number of pieces of all buckets."""
         return int(self.pieces.sum())
 
     def first_piece(self, bucket: int) -> int:
@@ -319,7 +319,7 @@ class LookUp:
         return int(self.pieces[:bucket].sum())
 
     def encode(self, lines: Sequence[Any], rows: Any) -> Any:
-        """Give rows of a piece with their encodings."""
+        """Give the rows of a piece with their encodings."""
         of_bucket = shuffle.join_tables(lines) if lines else no_lines(self.key, self.dtype, rows)
         views = None if self.view is None else rows[self.view].to_numpy()
         encodings = BucketTable(self.key, of_bucket, self.dtype).look_up(rows, views)
@@ -329,7 +329,7 @@ class LookUp:
 
 
 def deal_rows(how: LookUp, table: Any) -> dict[int, tuple[bool, Any]]:
-    """Give rows by piece, as even as may be."""
+    """Give rows by piece; the pieces of a bucket get about equally many."""
     dealt = {}
     for bucket, at in rows_by_bucket(table, how.key.columns, len(how.pieces)).items():
         first = how.first_piece(bucket)
@@ -340,7 +340,7 @@ def deal_rows(how: LookUp, table: Any) -> dict[int, tuple[bool, Any]]:
 
 
 def deal_lines(how: LookUp, table: Any) -> dict[int, tuple[bool, Any]]:
-    """Give lines by piece, those of a bucket to each of its pieces."""
+    """Give lines by piece; each piece of a bucket gets all lines of the bucket."""
     dealt, own = {}, shuffle.of_entry(table, how.entry)
     for bucket, at in rows_by_bucket(own, how.key.stored, len(how.pieces)).items():
         first, of_bucket = how.first_piece(bucket), own.take(at)
@@ -357,18 +357,18 @@ def encode_piece(shared: tuple[LookUp, Any], group: Any) -> Any:
 
 
 def select(named: dict[str, str], table: Any) -> Any:
-    """Give some columns under their names."""
+    """Select some columns, and rename them."""
     return pa.table({name: table[column] for name, column in named.items()})
 
 
 def no_lines(key: JoinedKey, dtype: str, rows: Any) -> Any:
-    """Give the lines of a bucket that has none, with the types of rows."""
+    """Give the lines of a bucket without categories, with types that fit the rows."""
     encodings = pa.array([], pa.list_(pa.from_numpy_dtype(np.dtype(dtype))))
     return rows.select(key.columns).slice(0, 0).rename_columns(key.stored).append_column(shuffle.ENCODINGS, encodings)
 
 
 def unused_prefix(names: Sequence[str]) -> str:
-    """Give a beginning that no column's name has, whatever its case."""
+    """Find a prefix with which no column's name begins, in upper or lower case."""
     prefix = "_"
     while any(name.startswith(prefix) for name in names):
         prefix += "_"

@@ -1,7 +1,7 @@
-"""The calls of an encoder on rows of an engine: profile, plan, measure, fit, encode, each where its rows are.
+"""The methods of an encoder for rows of an engine: profile, plan, measure, fit and encode, where the rows are.
 
-What a row sees follows from its own values, so that rows may lie anywhere, and elsewhere in each pass.  Schemes that
-number rows are refused before anything is read.
+Which rows a row sees depends only on values of the row, so rows may be anywhere, and elsewhere in each pass. Schemes
+that need row numbers are refused before anything is read.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -33,7 +33,7 @@ from gpu_encode.words.errors.values import RowError
 
 E = TypeVar("E", bound=Encoder)
 
-# By engine, the module that offers its rows, which the first call on a table of its own loads, and its class there.
+# For each engine, the module and the class that provide its rows; the first call with a table of the engine loads it.
 ROWS = {
     "spark": ("gpu_encode.scale.engines.spark", "SparkRows"),
     "ray": ("gpu_encode.scale.engines.ray", "RayRows"),
@@ -41,7 +41,7 @@ ROWS = {
 
 
 def rows_of(X: Any) -> Rows:
-    """Give what the engine of a table offers of its rows; what is offered already comes back."""
+    """Give the `Rows` of a table of an engine; `Rows` are given back unchanged."""
     name = frames.engine_holding(X)
     if name is None:
         return X
@@ -50,14 +50,14 @@ def rows_of(X: Any) -> Rows:
 
 
 def fit(encoder: E, X: Any, y: Any = None, sample_weight: Any = None, groups: Any = None) -> E:
-    """Learn the encodings of new rows, in two passes, now.
+    """Learn the encodings of new rows now, in two passes.
 
     Parameters
     ----------
     encoder : TargetEncoder
     X : table of Spark or Ray, or Rows
     y : str or list of str
-        Columns of X that are learned from: its rows have no order, so that nothing could be in line with them.
+        Columns of X with the target; rows of an engine have no order, so a vector could not be matched with them.
     sample_weight, groups : str, optional
         Columns of X.
     """
@@ -66,17 +66,16 @@ def fit(encoder: E, X: Any, y: Any = None, sample_weight: Any = None, groups: An
     with notices.kept() as messages:
         learn(encoder, for_new_rows(encoder), rows, reading)
     for message, category in messages:
-        # A fit alone gives no training encodings, and its scheme need not be the encoder's.
+        # A fit alone gives no training encodings, and can use a simpler scheme than the encoder's.
         if category is not notices.LeakWarning:
             notices.warn(message, category)
     return encoder
 
 
 def fit_transform(encoder: Encoder, X: Any, y: Any = None, sample_weight: Any = None, groups: Any = None) -> Any:
-    """Learn the encodings of new rows, now, and give the training encodings lazily; the parameters are those of `fit`.
+    """Learn the encodings of new rows now, and give the training encodings lazily; parameters as in `fit`.
 
-    Columns that are not encoded come out as they were, the target among them, since no other table could be put beside
-    the result.
+    Columns that are not encoded, the target included, stay in the result, since no other table could be joined with it.
     """
     rows = rows_of(X)
     reading = read_training(encoder, rows, y, sample_weight, groups)
@@ -89,7 +88,7 @@ def fit_transform(encoder: Encoder, X: Any, y: Any = None, sample_weight: Any = 
 
 
 def transform(encoder: Encoder, X: Any) -> Any:
-    """Give the encodings of new rows, lazily; columns that fit has not seen come last."""
+    """Encode new rows lazily; columns that fit has not seen come last."""
     check_is_fitted(encoder, "_model")
     rows = rows_of(X)
     names = names_of(rows)
@@ -100,7 +99,7 @@ def transform(encoder: Encoder, X: Any) -> Any:
 
 
 def drift(encoder: Encoder, X: Any) -> list[dict[str, Any]]:
-    """Compare new rows with those that the encoder has learned from, in one pass, now."""
+    """Compare new rows with the training rows of the encoder now, in one pass."""
     model, rows = encoder._counted(), rows_of(X)
     names = names_of(rows)
     if encoder._model.feature_names is not None:
@@ -110,7 +109,7 @@ def drift(encoder: Encoder, X: Any) -> list[dict[str, Any]]:
 
 
 def partial_fit(_: Any, X: Any, *__: Any, **___: Any) -> None:
-    """Refuse: encoders of tables in partitions are fitted and merged."""
+    """Refuse tables in partitions: fit another encoder and merge it instead."""
     raise TypeError(
         f"partial_fit does not take rows of {rows_of(X).engine}. Fit another encoder of the same parameters and merge: "
         "encoder.merge(clone(encoder).fit(X, y))."
@@ -118,12 +117,12 @@ def partial_fit(_: Any, X: Any, *__: Any, **___: Any) -> None:
 
 
 def forget(_: Any, X: Any, *__: Any, **___: Any) -> None:
-    """Refuse: tables in partitions are not taken out."""
+    """Refuse tables in partitions."""
     raise TypeError(f"forget does not take rows of {rows_of(X).engine}. Fit it anew to the rows that stay.")
 
 
 def read_training(encoder: Encoder, rows: Rows, y: Any, sample_weight: Any, groups: Any) -> Reading:
-    """Read what a call on training rows was given, before anything is computed."""
+    """Read the arguments of a call on training rows, before anything is computed."""
     parameters = encoder._parameters()
     if y is None and parameters.reads_target:
         raise no_target(type(encoder).__name__)
@@ -139,7 +138,7 @@ def read_training(encoder: Encoder, rows: Rows, y: Any, sample_weight: Any, grou
 
 
 def names_of(rows: Rows) -> list[str]:
-    """Give the names of the columns, each of which must be there once."""
+    """Give the names of the columns, which must all be different."""
     names: list[str] = rows.schema.names
     if len(set(names)) < len(names):
         raise _repeated_names(rows.engine, names)
@@ -153,20 +152,20 @@ def _repeated_names(engine: str, names: list[str]) -> ValueError:
 
 
 def learn(encoder: Encoder, asked: Encoder, rows: Rows, reading: Reading) -> EncodingTables:
-    """Fit an encoder in two passes; give the tables of training encodings.  The parameters are those of `plan_rows`."""
+    """Fit an encoder in two passes; give the tables of training encodings.  Parameters as in `plan_rows`."""
     encoding_plan, rows = plan_rows(encoder, asked, rows, reading)
     measured = pick_measured(encoder, rows, reading)
     return parts.fit(encoder, encoding_plan, measured.add_up(measure_table, (encoding_plan, reading), PartialSums()))
 
 
 def plan_rows(encoder: Encoder, asked: Encoder, rows: Rows, reading: Reading) -> tuple[EncodingPlan, Rows]:
-    """Decide in one pass what all rows decide together; the rows come back as the next passes read them.
+    """Make the decisions that need all rows, in one pass; also give the rows for the next passes.
 
     Parameters
     ----------
     encoder : Encoder
     asked : Encoder
-        The same, unfitted, with the scheme that is to say who may look at whom.
+        The same encoder, unfitted, with the scheme that decides which rows each row sees.
     rows : Rows
     reading : Reading
     """
@@ -178,15 +177,15 @@ def plan_rows(encoder: Encoder, asked: Encoder, rows: Rows, reading: Reading) ->
     )
     blank = unfitted(encoder)
     if (chosen := roles.chosen(encoder, selected)) is not None:
-        # Columns that are not read have no type to be chosen by.
+        # Columns that are not read have no type, so they cannot be chosen by type.
         asked, blank = asked.set_params(columns=chosen), blank.set_params(columns=chosen)
-    # The columns and outputs are always those of the encoder's own scheme.
+    # Encoded columns and outputs are always those of the encoder's own scheme.
     encoding_plan = replace(parts.plan(asked, total), encoder=blank, parameters=blank._parameters())
     return encoding_plan, rows
 
 
 def pick_measured(encoder: Encoder, rows: Rows, reading: Reading) -> Rows:
-    """Give the columns that are read to sum rows."""
+    """Select the columns that are needed to sum rows."""
     return rows.pick(reading.roles.measured(reading.roles.selected(encoder._parameters(), rows.schema)))
 
 
@@ -197,7 +196,7 @@ def survey(
     training: bool,
     plan_rows: Callable[..., tuple[EncodingPlan, Any]] = plan_rows,
 ) -> tuple[ShuffledSums, Any]:
-    """Find out in two passes what workers have to know that add up the sums of each category by themselves.
+    """Find in two passes what workers must know to add up the sums of each category on their own.
 
     Parameters
     ----------
@@ -206,20 +205,20 @@ def survey(
     rows : Rows
     reading : Reading
     training : bool
-        Whether training encodings are asked for.
+        Whether training encodings are wanted.
     plan_rows : callable, optional
-        Dask's own, whose rows have numbers.
+        Dask has a function of its own, since its rows have numbers.
 
     Returns
     -------
     ShuffledSums
     Rows
-        Those columns that are read to sum rows.
+        The columns that are needed to sum rows.
 
     Raises
     ------
     ValueError
-        For what follows from more than the sums of single categories.
+        For encodings that depend on more than the sums of single categories.
     """
     rules = shuffle.rules_of(reading, rows.schema)
     asked = unfitted(encoder) if training else for_new_rows(encoder)
@@ -232,28 +231,28 @@ def survey(
 
 
 def columns_of_keys(encoder: Any, rows: Rows, reading: Reading) -> list[list[str]]:
-    """Give the columns of each key."""
+    """List the columns of each key."""
     roles = reading.roles
     entries = roles.selected(encoder._parameters(), rows.schema).entries
     return [[roles.features[position] for position in entry.columns] for entry in entries]
 
 
 def beside_keys(asked: Encoder, rows: Rows, reading: Reading) -> Rows:
-    """Give the columns that are read of rows whatever their categories: those of the scheme, y, weights and groups."""
+    """Select the columns that are not keys and are read in any case: those of the scheme, y, weights and groups."""
     roles = reading.roles
     of_scheme = [roles.features[column] for column in roles.selected(asked._parameters(), rows.schema).training_only]
     return rows.pick([*of_scheme, *roles.aside] or roles.features[:1])
 
 
 def check_schemes(parameters: Parameters, engine: str) -> None:
-    """Raise ValueError for schemes under which it matters where a row stands among all rows."""
+    """Raise ValueError for schemes that need the number of a row among all rows."""
     for scheme in parameters.every_scheme if parameters.trains_apart else ():
         if scheme.needs_row_numbers:
             raise _no_row_numbers(engine, scheme)
 
 
 def _no_row_numbers(engine: str, scheme: object) -> ValueError:
-    """Error for a scheme that asks for the numbers of rows, which have none."""
+    """Error for a scheme that needs row numbers, which such rows do not have."""
     or_dask = " Or give X.to_dask(), whose partitions have an order, to Dask on Ray." if engine == "Ray" else ""
     return ValueError(
         f"cv is {type(scheme).__name__}, which tells rows apart by their numbers, and rows of {engine} have none that "
@@ -276,25 +275,25 @@ def measure_table(shared: tuple[EncodingPlan, Reading], table: Any) -> PartialSu
 
 
 def encode_table(shared: tuple[EncodingTables, Reading], table: Any) -> Any:
-    """Give the training encodings of some rows, and their target, weights and groups after these."""
+    """Encode some training rows; their target, weights and groups follow."""
     tables, reading = shared
     return with_columns(parts.encode(tables, reading.part(table)), table.select(reading.roles.aside))
 
 
 def transform_table(shared: tuple[Any, Sequence[str]], table: Any) -> Any:
-    """Give the encodings of some new rows, and the columns that fit has not seen after these."""
+    """Encode some new rows; columns that fit has not seen follow."""
     encoder, features = shared
     others = [name for name in table.column_names if name not in features]
     return with_columns(encoder.transform(table.select(features)), table.select(others))
 
 
 def count_table(encoder: Encoder, table: Any) -> RowCounts:
-    """Count some rows by their categories."""
+    """Count the categories of some rows."""
     return encoder._count_rows(table)
 
 
 def add_tables(function: Callable[[Any, Any], Any], shared: Any, tables: Iterable[Any], nothing: Any) -> Any:
-    """Add up what a function gives of tables; an error is given back, for the process that asked to raise it."""
+    """Add up the results of a function on tables; return an error, so that the calling process can raise it."""
     try:
         for table in tables:
             nothing = nothing + function(shared, table)
@@ -304,7 +303,7 @@ def add_tables(function: Callable[[Any, Any], Any], shared: Any, tables: Iterabl
 
 
 def of_batch(error: Exception) -> Exception:
-    """Give the error of a table as one of rows that have no other number than that in their batch."""
+    """Give the error of a table with row numbers within its batch, the only numbers that its rows have."""
     if isinstance(error, RowError):
         return RowError(error.before, error.row, f" of a batch of rows{error.after}")
     return error

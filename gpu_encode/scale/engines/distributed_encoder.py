@@ -1,4 +1,4 @@
-"""Encoders of more categories than fit one process: tables that stay in an engine, and are joined to its rows."""
+"""Encoders of more categories than one process can hold: tables stay in an engine, which joins them to its rows."""
 
 from importlib import import_module
 from typing import Any, Literal, Self, cast
@@ -14,9 +14,9 @@ from gpu_encode.scale.parts.plans import unfitted
 from gpu_encode.tables import frames
 from gpu_encode.words.errors.parameters import check_option
 
-# From so many categories on, of all keys together, "auto" leaves them in the engine.
+# If all keys together have so many categories, "auto" leaves the tables in the engine.
 MANY_CATEGORIES = 200_000
-# Each has a class Shuffle, loaded by the first call on a table of its own.
+# Each module has a class Shuffle; the first call with a table of the engine loads it.
 ENGINES = {
     "dask": "gpu_encode.scale.dask.shuffle",
     "spark": "gpu_encode.scale.engines.spark",
@@ -25,43 +25,43 @@ ENGINES = {
 
 
 class DistributedEncoder(BaseEstimator):
-    """An encoder of tables of Spark, Ray or Dask whose categories may stay there, however many these are.
+    """An encoder for tables of Spark, Ray or Dask that can leave its categories in the engine, however many there are.
 
-    With ``tables="broadcast"`` it does what `encoder` does: the sums of all categories come to one process, and each
-    worker holds all encodings.  With ``tables="shuffle"`` the engine adds the sums up by category in a shuffle of its
-    own, makes the encodings where these meet, and brings them to the rows.  Both give the same bits.
+    With ``tables="broadcast"`` it works like `encoder`: one process collects the sums of all categories, and each
+    worker holds all encodings.  With ``tables="shuffle"`` the engine adds up the sums of each category in a shuffle of
+    its own, computes the encodings there, and brings them to the rows.  Both give the same bits.
 
     Parameters
     ----------
     encoder : TargetEncoder
-        Its parameters; it is not fitted.
+        Only its parameters are used; it is not fitted.
     tables : {"auto", "broadcast", "shuffle"}, default="auto"
-        "auto" estimates the number of categories of all keys in a pass (by HyperLogLog; in Spark within 15 %) and
-        shuffles from 200,000 on.
+        "auto" estimates the number of categories of all keys in one pass (by HyperLogLog; in Spark within 15 %), and
+        chooses "shuffle" from 200,000 on.
 
     Attributes
     ----------
     tables_ : str
         "broadcast" or "shuffle".
     encoder_ : TargetEncoder
-        Fitted; with "broadcast" alone.
+        The fitted encoder; only with "broadcast".
     encodings_ : tables of the engine
-        With "shuffle" alone, not after `load`.  In Spark a frame with one row a category: the number of its key
-        (``entry``), its values by the positions of features (``key0``, ``key1``...), and a list of encodings: of each
-        fold's training rows (of each class', under `LeaveOneOut`), then of new rows.  In Ray and Dask the same by
-        bucket.
+        Only with "shuffle", and not after `load`.  In Spark it is a frame with one row for each category: the number of
+        its key (``entry``), its values in columns named by the indices of features (``key0``, ``key1``...), and a list
+        of encodings: those for training rows of each fold (under `LeaveOneOut`, of each class), then those for new
+        rows.  In Ray and Dask the same lines are kept by bucket.
 
     Raises
     ------
     ValueError
-        By "shuffle", for what follows from more than the sums of single categories.
+        With "shuffle", for encodings that depend on more than the sums of single categories.
 
     Notes
     -----
-    One process gets what says how rows are encoded (classes of y, values that a scheme reads), the totals by fold, and
-    nothing of a category.  The engine keeps `encodings_`: Spark on the workers' disks (``persist``) until `unpersist`,
-    Ray in its object store, Dask on its workers, or in this process without any.  What is lost with a worker is
-    computed again from X.  `save` keeps what new rows need.
+    One process gets the facts that decide how rows are encoded (classes of y, values that a scheme reads) and the
+    totals by fold, but no data of single categories.  The engine keeps `encodings_`: Spark on the workers' disks
+    (``persist``) until `unpersist`, Ray in its object store, Dask on its workers (or in this process, if there are
+    none). What a lost worker had is computed again from X.  `save` writes what new rows need.
 
     Examples
     --------
@@ -85,15 +85,15 @@ class DistributedEncoder(BaseEstimator):
         self.tables = tables
 
     def fit(self, X: Any, y: Any = None, *, sample_weight: Any = None, groups: Any = None) -> Self:
-        """Learn the encodings of new rows, now.
+        """Learn the encodings of new rows now.
 
         Parameters
         ----------
         X : pyspark.sql.DataFrame, ray.data.Dataset, dask.dataframe.DataFrame or list of Delayed
         y : str or list of str
-            Columns of X that are learned from; of Dask a collection in line with X, as `TargetEncoder` takes it.
+            Columns of X with the target; for Dask, a collection with the partitions of X, as in `TargetEncoder`.
         sample_weight, groups : str, optional
-            Columns of X; of Dask collections.
+            Columns of X; for Dask, collections.
 
         Returns
         -------
@@ -108,7 +108,7 @@ class DistributedEncoder(BaseEstimator):
         return self
 
     def fit_transform(self, X: Any, y: Any = None, *, sample_weight: Any = None, groups: Any = None) -> Any:
-        """Learn the encodings of new rows, now, and give the training encodings in a table that is computed when asked.
+        """Learn the encodings of new rows now, and give the training encodings in a table that is computed later.
 
         Parameters
         ----------
@@ -118,7 +118,7 @@ class DistributedEncoder(BaseEstimator):
         Returns
         -------
         table of the engine
-            As `TargetEncoder.fit_transform` gives it of X.
+            As `TargetEncoder.fit_transform` gives it for X.
         """
         rows = shuffle_of(X)(X, y, sample_weight, groups)
         if self._choose(rows) == "broadcast":
@@ -130,7 +130,7 @@ class DistributedEncoder(BaseEstimator):
         return rows.encode_training(shared, self._joined, self.encodings_)
 
     def transform(self, X: Any) -> Any:
-        """Give the encodings of new rows in a table that is computed when asked for; columns new to it come last.
+        """Encode new rows in a table that is computed later; columns that fit has not seen come last.
 
         Parameters
         ----------
@@ -154,12 +154,12 @@ class DistributedEncoder(BaseEstimator):
         return rows.encode_new(self._joined, self.encodings_)
 
     def save(self, path: str) -> None:
-        """Write what new rows need, by the engine, to a new folder of Parquet files.
+        """Let the engine write what new rows need to a new folder of Parquet files.
 
         Parameters
         ----------
         path : str
-            Of a file system that the engine reaches.
+            A path in a file system that the engine reaches.
         """
         check_is_fitted(self, "tables_")
         if self.tables_ == "broadcast":
@@ -172,12 +172,12 @@ class DistributedEncoder(BaseEstimator):
 
     @classmethod
     def load(cls, path: str) -> Self:
-        """Give an encoder that encodes new rows by what `save` wrote, whichever engine did.
+        """Give an encoder for new rows from a folder of `save`, whichever engine wrote it.
 
         Parameters
         ----------
         path : str
-            The engine of the rows reads it, in each `transform`.
+            The engine of the new rows reads it in each `transform`.
 
         Returns
         -------
@@ -188,12 +188,12 @@ class DistributedEncoder(BaseEstimator):
         return loaded
 
     def unpersist(self) -> None:
-        """Let the workers forget `encodings_`, which are computed again from X if they are asked for."""
+        """Let the workers drop `encodings_`; they are computed again from X if they are needed."""
         if hasattr(self, "encodings_"):
             self._engine.release(self.encodings_)
 
     def _choose(self, rows: Shuffle) -> str:
-        """Say where the tables are to lie."""
+        """Choose where the tables are kept."""
         check_option("DistributedEncoder", "tables", self.tables, ("auto", "broadcast", "shuffle"))
         if self.tables != "auto":
             return self.tables
@@ -209,14 +209,14 @@ class DistributedEncoder(BaseEstimator):
             setattr(self, name, value)
 
     def _learn(self, rows: Shuffle, training: bool) -> ShuffledSums:
-        """Have the engine add up the sums of each category, and make encodings of them."""
+        """Let the engine add up the sums of each category, and encode the categories."""
         shared, encodings = rows.learn(unfitted(self.encoder), training)
         self._keep("shuffle", encodings_=encodings, _joined=Joined.of(shared), _engine=type(rows))
         return shared
 
 
 def shuffle_of(X: Any) -> type[Shuffle]:
-    """Give what the engine of a table offers; TypeError for a table of none."""
+    """Give the class of a table's engine; TypeError for a table of no engine."""
     name = frames.engine_holding(X)
     if name not in ENGINES:
         raise TypeError(

@@ -1,6 +1,6 @@
-"""Rows in the order of their times: the engine brings neighbours together, and each group starts from earlier sums.
+"""Rows in the order of their times: the engine collects neighbours in groups, and each group starts from earlier sums.
 
-A row's time says where it stands, so that rows need no numbers.
+The rank of a row follows from its time, so rows need no numbers.
 """
 
 from dataclasses import dataclass, replace
@@ -24,20 +24,20 @@ from gpu_encode.scale.parts import (
     with_categories,
 )
 
-# More groups are more sums that come to one process, fewer groups are larger tables.
+# More groups mean more sums in one process; fewer groups mean larger tables.
 MOST_GROUPS, LARGEST_SUMS = 64, 1 << 28
 FEWEST_ROWS, MOST_ROWS = 1 << 16, 1 << 22
 
 
 class Grouping(NamedTuple):
-    """How rows find their groups.
+    """How rows are assigned to groups.
 
     Parameters
     ----------
     tables : EncodingTables
     reading : Reading
     number : int
-        Of groups.
+        Number of groups.
     """
 
     tables: EncodingTables
@@ -45,14 +45,14 @@ class Grouping(NamedTuple):
     number: int
 
     def groups(self, table: Any) -> list[OrderedRows]:
-        """Sort rows into groups; those that only leave a window have the number -1."""
+        """Sort rows into groups; copies that take rows out of a window have the number -1."""
         [groups] = parts.shuffle(self.tables, self.reading.part(table), self.number)
         return groups
 
 
 @dataclass(frozen=True, eq=False)
 class GroupSums:
-    """Sums of ordered rows by the number of their group; those of some rows are added up."""
+    """Sums of ordered rows by the number of their group; they can be added."""
 
     by_group: dict[int, PrecedingSums]
 
@@ -63,7 +63,7 @@ class GroupSums:
         return GroupSums(both)
 
     def before(self, number: int) -> list[PrecedingSums | None]:
-        """Give the sums of all groups before each."""
+        """Give for each group the sums of all groups before it."""
         earlier: list[PrecedingSums | None] = [None]
         for group in range(number - 1):
             last, own = earlier[-1], self.by_group.get(group)
@@ -72,13 +72,13 @@ class GroupSums:
 
 
 def encode_in_time(rows: Rows, measured: Rows, tables: EncodingTables, reading: Reading) -> Any:
-    """Give the training encodings of an order in time, lazily; the sums of groups are added now.
+    """Encode training rows in an order in time, lazily; the sums of groups are added now.
 
     Parameters
     ----------
     rows : Rows
     measured : Rows
-        Those columns that are read to sum rows.
+        The columns that are needed to sum rows.
     tables : EncodingTables
     reading : Reading
     """
@@ -94,7 +94,7 @@ def encode_in_time(rows: Rows, measured: Rows, tables: EncodingTables, reading: 
 
 
 def number_of_groups(tables: EncodingTables) -> int:
-    """Choose how many groups there are, by the rows, and by the bytes of the sums that each of them starts from."""
+    """Choose the number of groups from the number of rows, and from the bytes of the sums before a group."""
     n_rows = tables.encoding_plan.n_rows
     size = sum(of_target.accumulators.nbytes for per_target in tables.sums for of_target in per_target)
     wanted = min(MOST_GROUPS, LARGEST_SUMS // max(1, size), -(-n_rows // FEWEST_ROWS))
@@ -108,7 +108,7 @@ def sum_groups(grouping: Grouping, table: Any) -> GroupSums:
 
 
 def deal_table(grouping: Grouping, table: Any) -> dict[int, tuple[Any, OrderedRows]]:
-    """Give by group those of some rows that it has, as a table, and in order with their numbers in that table."""
+    """Give for each group its rows of a table: as a table, and in order, with their numbers in that table."""
     dealt = {}
     for number, rows in enumerate(grouping.groups(table)):
         if len(rows):
@@ -137,7 +137,7 @@ def mean_deltas(shared: tuple[EncodingTables, list[PrecedingSums | None]], group
 
 
 def encode_group(shared: tuple[EncodingTables, Reading, list[PrecedingSums | None], Any], group: Any) -> Any:
-    """Give the training encodings of a group, and the columns beside X."""
+    """Encode the training rows of a group; the other columns follow."""
     (tables, reading, before, table), (number, dealt) = shared, group
     placed = []
     if dealt:

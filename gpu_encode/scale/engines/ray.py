@@ -1,9 +1,9 @@
-"""Ray Data: what its datasets offer to encoders, `fit(dataset, y="clicked")`, and tables of categories that stay in it.
+"""Ray Data: the rows of its datasets, `fit(dataset, y="clicked")`, and tables of categories that stay in Ray.
 
-Encoders are no Preprocessors of Ray.  ``Preprocessor.fit_transform`` gives training rows the encodings of new rows,
-with their own target in them.
+Encoders are not Preprocessors of Ray, because ``Preprocessor.fit_transform`` gives training rows the encodings of new
+rows, which contain their own target.
 
-The sums of categories are added up in buckets of the object store, and rows come there for their encodings.
+The sums of categories are added up in buckets in the object store, and rows are sent there for their encodings.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -18,7 +18,7 @@ from gpu_encode.scale.engines.buckets import BucketShuffle, InBuckets, number_of
 from gpu_encode.scale.files.look_up import Joined, of_new_rows
 from gpu_encode.scale.files.shuffle import ShuffledSums
 
-# Each block is one batch: batches of a size of their own would be joined of blocks, which are then one task.
+# Each block is one batch: for batches of another size, Ray would join blocks, and these would become one task.
 BLOCKS: dict[str, Any] = {"batch_size": None, "batch_format": "pyarrow"}
 # States that one task adds up.
 FAN_IN = 8
@@ -34,24 +34,24 @@ class RayRows:
 
     @cached_property
     def schema(self) -> Any:
-        """Names and types of the columns, as Arrow has them."""
+        """Names and types of the columns, as an Arrow schema."""
         schema = self._dataset.schema()
         if schema is None:
             raise ValueError("X of Ray has no rows, and no columns.")
         if not isinstance(schema.base_schema, pa.Schema):
-            # Of blocks of pandas only their values tell.
+            # For blocks of pandas, the types follow only from the values.
             return next(iter(self._dataset.limit(1).iter_batches(**BLOCKS))).schema
         return schema.base_schema
 
     def check_repeatable(self) -> None:
-        """Do nothing: a dataset does not say whether its functions draw numbers."""
+        """Do nothing: Ray cannot tell whether the functions of a dataset are random."""
 
     def pick(self, names: Sequence[str]) -> Self:
         """Give the same rows with some of the columns, so that no others are read."""
         return type(self)(self._dataset.select_columns(list(names)))
 
     def add_up(self, function: Callable[[Any, Any], Any], shared: Any, nothing: Any) -> Any:
-        """Add up what a function gives of all rows: block by block where they lie, then in a tree."""
+        """Add up the results of a function on all rows: block by block where the blocks are, then in a tree."""
         import ray
 
         def of_states(*blocks: Any) -> Any:
@@ -67,69 +67,69 @@ class RayRows:
         return total
 
     def map(self, function: Callable[[Any, Any], Any], shared: Any) -> Any:
-        """Give what a function gives of all rows, lazily."""
+        """Call a function on all rows, lazily."""
         import ray
 
-        # Once in each node's memory, whatever runs there.
+        # One copy in the memory of each node, for all its tasks.
         return self._apply(map_table, function, ray.put(shared))
 
     def deal(self, function: Callable[[Any, Any], dict[int, Any]], shared: Any, number: int) -> "RayGroups":
-        """Bring together what a function gives of all rows for each bucket."""
+        """Collect the results of a function on all rows, bucket by bucket."""
         import ray
 
         return RayGroups(self._apply(deal_table, function, ray.put(shared)), number)
 
     def _apply(self, function: Callable[..., Any], *others: Any) -> Any:
-        """Give the dataset of the tables that a function gives of blocks."""
+        """Give the dataset of the tables that a function makes of blocks."""
         return self._dataset.map_batches(function, fn_args=others, **BLOCKS)
 
 
 class RayGroups(RayRows):
-    """What was given for each bucket."""
+    """The pieces that were given for each bucket."""
 
     def __init__(self, dealt: Any, number: int) -> None:
         super().__init__(dealt)
         self._number = number
 
     def beside(self, other: "RayGroups") -> "RayGroups":
-        """Give together what was given for each bucket here and there."""
+        """Put together the pieces of each bucket from both."""
         return RayGroups(self._dataset.union(other._dataset), self._number)
 
     def _apply(self, function: Callable[..., Any], *others: Any) -> Any:
-        """Give the dataset of the tables that a function gives of groups."""
-        # By itself Ray makes two hundred tasks.
+        """Give the dataset of the tables that a function makes of groups."""
+        # Without a number, Ray would make two hundred tasks.
         groups = self._dataset.groupby("bucket", num_partitions=self._number)
         return groups.map_groups(of_group, fn_args=(function, *others), batch_format="pyarrow")
 
 
 def of_group(cells: Any, function: Callable[..., Any], *others: Any) -> Any:
-    """Give what a function gives of what lies at one bucket."""
+    """Call a function on the pieces of one bucket."""
     return function((cells["bucket"][0].as_py(), list(read([cells]))), *others)
 
 
 def add_table(table: Any, function: Callable[[Any, Any], Any], sent: Any, nothing: Any) -> Any:
-    """Write the state that a function gives of a block."""
+    """Write the state that a function computes from a block."""
     import ray
 
     return write({0: calls.add_tables(function, ray.get(sent), [table] if len(table) else [], nothing)})
 
 
 def map_table(table: Any, function: Callable[[Any, Any], Any], sent: Any) -> Any:
-    """Give what a function gives of a block."""
+    """Call a function on a block."""
     import ray
 
     return function(ray.get(sent), table)
 
 
 def deal_table(table: Any, function: Callable[[Any, Any], dict[int, Any]], sent: Any) -> Any:
-    """Write what a function gives of a block for each bucket."""
+    """Write the pieces that a function gives of a block for each bucket."""
     import ray
 
     return write(function(ray.get(sent), table))
 
 
 def write(states: dict[int, Any]) -> Any:
-    """Write states, or errors instead, as rows: as Ray sends functions, between its own processes."""
+    """Write states, or errors, as rows, in the form in which Ray sends functions between its own processes."""
     from ray import cloudpickle
 
     written = pa.array([cloudpickle.dumps(state) for state in states.values()], pa.large_binary())
@@ -137,7 +137,7 @@ def write(states: dict[int, Any]) -> Any:
 
 
 def read(blocks: Iterable[Any]) -> Iterator[Any]:
-    """Read the states of blocks, one after the other; what is made of no rows has no columns."""
+    """Yield the states in blocks; a block that was made from no rows has no columns."""
     from ray import cloudpickle
 
     for block in blocks:
@@ -153,7 +153,7 @@ class Shuffle(BucketShuffle):
         self._dataset = X
 
     def learn(self, encoder: Any, training: bool) -> tuple[ShuffledSums, InBuckets]:
-        """Add up the sums of each category in its bucket, and make encodings of them there, now."""
+        """Add up the sums of each category in its bucket, and encode the categories there, now."""
         from ray.exceptions import RayTaskError
 
         try:
@@ -169,7 +169,7 @@ class Shuffle(BucketShuffle):
         from ray.data.dataset import MaterializedDataset
 
         if isinstance(self._dataset, MaterializedDataset) and not self._dataset.count():
-            # Ray's shuffle finds no columns in blocks that have had no rows from the first.
+            # Ray's shuffle does not find the columns of blocks that never had any rows.
             schema = self._rows.schema
             fields = [pa.field(name, pa.from_numpy_dtype(np.dtype(joined.dtype))) for name in joined.outputs]
             fields += [schema.field(name) for name in joined.beside_new(schema.names)]
@@ -181,30 +181,30 @@ class Shuffle(BucketShuffle):
         return RayRows(table)
 
     def together(self, dealt: RayGroups, other: RayGroups) -> RayGroups:
-        """Give together what was given for each bucket here and there."""
+        """Put together the pieces of each bucket from both."""
         return dealt.beside(other)
 
     def keep(self, lines: Any) -> Any:
-        """Compute a dataset now; the object store keeps it, and spills to disks what it has no room for."""
+        """Compute a dataset now; the object store keeps it, and spills to disk if it is full."""
         return lines.materialize()
 
     @staticmethod
     def save(joined: Joined, encodings: InBuckets, path: str) -> None:
-        """Write what new rows need, by Ray."""
+        """Let Ray write what new rows need."""
         encodings.lines.map_batches(lambda table: of_new_rows(joined, table), **BLOCKS).write_parquet(
             f"{path}/encodings"
         )
         joined.of_new_rows().write(path)
 
     def read(self, path: str) -> tuple[Joined, InBuckets]:
-        """Read what any engine has saved."""
+        """Read a folder that any engine has saved."""
         import ray
 
         joined, lines = Joined.read(path), ray.data.read_parquet(f"{path}/encodings")
-        # As many buckets as for training rows: nobody has counted the new ones.
+        # As many buckets as for training rows, since new rows were not counted.
         pieces = np.ones(number_of_buckets(lines.count(), joined.n_rows), np.int64)
         return joined, InBuckets(lines, [pieces] * len(joined.keys))
 
     @staticmethod
     def release(encodings: InBuckets) -> None:
-        """Do nothing: the object store forgets what nobody holds."""
+        """Do nothing: the object store drops objects without references."""

@@ -1,4 +1,4 @@
-"""What an engine has to offer: its rows, and a way to keep tables of categories in the engine."""
+"""What an engine has to provide: its rows, and a way to keep tables of categories in the engine."""
 
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol, Self
@@ -8,13 +8,13 @@ from gpu_encode.scale.files.shuffle import ShuffledSums
 
 
 class Rows(Protocol):
-    """A table of an engine: in each pass its rows come again as Arrow tables, cut anywhere and in any order."""
+    """A table of an engine: each pass reads its rows again as Arrow tables, divided anyhow and in any order."""
 
     engine: str
 
     @property
     def schema(self) -> Any:
-        """Names and types of the columns, as Arrow has them."""
+        """Names and types of the columns, as an Arrow schema."""
 
     def check_repeatable(self) -> None:
         """Raise ValueError if a later pass would see other rows, or other values."""
@@ -51,10 +51,10 @@ class Shuffle(Protocol):
     def __init__(self, X: Any, y: Any = None, sample_weight: Any = None, groups: Any = None) -> None: ...
 
     def count_categories(self, encoder: Any) -> int:
-        """Estimate how many categories all keys of an unfitted encoder have, now."""
+        """Estimate the number of categories of all keys of an unfitted encoder, now."""
 
     def learn(self, encoder: Any, training: bool) -> tuple[ShuffledSums, Any]:
-        """Learn from all rows now; give what was learned and encodings, on request those of training rows, too."""
+        """Learn from all rows now; give what was learned and the encodings, also those of training rows if wanted."""
 
     def encode_training(self, shared: ShuffledSums, joined: Joined, encodings: Any) -> Any:
         """Give the encodings of training rows, lazily."""
@@ -74,4 +74,4 @@ class Shuffle(Protocol):
 
     @staticmethod
     def release(encodings: Any) -> None:
-        """Let the engine forget encodings that it keeps."""
+        """Let the engine drop encodings that it keeps."""

@@ -1,10 +1,10 @@
-"""Spark: what its frames offer to encoders, `fit(frame, y="clicked")`, and tables of categories that stay in it.
+"""Spark: the rows of its frames, `fit(frame, y="clicked")`, and tables of categories that stay in Spark.
 
-Encoders are no Estimators of pyspark.ml.  Its Pipeline calls ``fit(frame).transform(frame)``, which gives training rows
-the encodings of new rows, with their own target in them; training encodings have no place there.  And a fitted encoder
-is one, whoever fitted it: it is saved in one file, and served without Spark.
+Encoders are not Estimators of pyspark.ml.  Its Pipeline calls ``fit(frame).transform(frame)``, which would give
+training rows the encodings of new rows, with their own target in them; it has no step for training encodings.  A fitted
+encoder is also the same object whichever engine fitted it: it is saved in one file, and used without Spark.
 
-Tables of categories stay where Spark's own shuffle adds up the sums of each category, and are joined to its rows.
+Tables of categories stay in Spark: its own shuffle adds up the sums of each category, and joins the tables to rows.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -20,17 +20,17 @@ from gpu_encode.scale.files.look_up import Joined, JoinedKey
 from gpu_encode.words.errors.values import different_kinds
 
 STATE = "bucket int, state binary"
-# Rows that are looked at together, and rows that are handed back together: neither changes a bit.
+# Rows that are processed together, and rows that are returned together; neither changes any bit.
 CHUNK, BATCH = 1 << 18, 1 << 16
-# States that one task adds up, once there are no more of them than processors.
+# States that one task adds up, once there are at most as many as processors.
 FAN_IN = 8
-# Bytes in one cell of Arrow's.
+# Most bytes in one cell of an Arrow column.
 LARGEST_CELL = 2**31 - 1
-# Where a frame is far from the driver, and cannot tell how many processors there are.
+# Assumed if the driver cannot tell how many processors a remote frame has.
 PROCESSORS = 32
-# A setting of Spark's, read when a frame is persisted.
+# A setting of Spark that is read when a frame is persisted.
 JOINS_PARTITIONS = "spark.sql.optimizer.canChangeCachedPlanOutputPartitioning"
-# Raised by Spark, where a row is looked up.
+# Errors that Spark raises when it looks up a row.
 CHANGED = "X has other rows than when they were summed: all passes must read the same."
 REFUSED = 'Columns {columns} have {what} that the policy "error" refuses.'
 
@@ -45,18 +45,18 @@ class SparkRows:
 
     @property
     def _context(self) -> Any:
-        """What gives access to the cluster; None where that is behind Spark Connect."""
+        """The connection to the cluster; None with Spark Connect, which hides it."""
         return None if ".connect." in type(self._frame).__module__ else self._frame.sparkSession.sparkContext
 
     @cached_property
     def schema(self) -> Any:
-        """Names and types of the columns, as Arrow has them."""
+        """Names and types of the columns, as an Arrow schema."""
         from pyspark.sql.pandas.types import to_arrow_schema
 
         return to_arrow_schema(self._frame.schema, timezone="UTC")
 
     def check_repeatable(self) -> None:
-        """Raise ValueError if each pass would draw or number rows anew."""
+        """Raise ValueError if each pass would compute random values or row numbers again."""
         if self._context is not None and not self._frame._jdf.queryExecution().analyzed().deterministic():
             raise ValueError(
                 "X has values that Spark computes anew, and otherwise, in each pass (rand, uuid, "
@@ -69,13 +69,13 @@ class SparkRows:
         return type(self)(self._frame.select(*map(quoted, names)))
 
     def add_up(self, function: Callable[[Any, Any], Any], shared: Any, nothing: Any) -> Any:
-        """Add up what a function gives of all rows: where they lie, then by processor, then in a tree."""
+        """Add up the results of a function on all rows: where the rows are, then by processor, then in a tree."""
         sent = self._send(shared)
 
         def of_tables(tables: Iterator[Any]) -> Iterator[Any]:
             from pyspark import TaskContext
 
-            # What is told apart by its task here is a state, that may go anywhere.
+            # `deal` would need the number of a bucket; here a state may go to any task.
             yield write(TaskContext.get().partitionId(), calls.add_tables(function, sent.value, tables, nothing))
 
         def of_states(batches: Iterator[Any]) -> Iterator[Any]:
@@ -87,7 +87,7 @@ class SparkRows:
         states = self._apply(of_tables, STATE)
         number = PROCESSORS if self._context is None else max(1, self._context.defaultParallelism)
         while True:
-            # By the number of a state, since a lost task, done anew, must send each state where it was sent before.
+            # The number of a state decides its task: a lost task that runs again must send each state to the same task.
             states = states.repartition(number, "bucket").mapInArrow(of_states, STATE)
             if number == 1:
                 break
@@ -98,7 +98,7 @@ class SparkRows:
         return total
 
     def map(self, function: Callable[[Any, Any], Any], shared: Any) -> Any:
-        """Give what a function gives of all rows, lazily."""
+        """Call a function on all rows, lazily."""
         from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
         from pyspark.sql.types import StructType
 
@@ -106,7 +106,7 @@ class SparkRows:
         own = {field.name: field for field in self._frame.schema}
         given = dict(zip(self.schema.names, self.schema.types, strict=True))
         made = zip(like.schema, from_arrow_schema(like.schema), strict=True)
-        # Columns that pass through keep what Spark knows of them.
+        # Columns that pass through keep the types and metadata that they have in Spark.
         fields = [own[new.name] if given.get(new.name) == old.type else new for old, new in made]
         schema = to_arrow_schema(StructType(fields), timezone="UTC")
 
@@ -117,7 +117,7 @@ class SparkRows:
         return self._apply(of_tables, StructType(fields))
 
     def deal(self, function: Callable[[Any, Any], dict[int, Any]], shared: Any, number: int) -> "SparkGroups":  # noqa: ARG002
-        """Bring together what a function gives of all rows for each bucket; Spark's settings say in how many tasks."""
+        """Collect the results of a function on all rows by bucket; Spark's settings decide the number of tasks."""
         sent = self._send(shared)
 
         def of_tables(tables: Iterator[Any]) -> Iterator[Any]:
@@ -128,31 +128,31 @@ class SparkRows:
         return SparkGroups(self._frame, self._apply(of_tables, STATE))
 
     def _nothing(self) -> Any:
-        """Give what functions get where there are no rows."""
+        """Give the argument that functions get if there are no rows."""
         return self.schema.empty_table()
 
     def _apply(self, function: Callable[[Iterator[Any]], Iterator[Any]], schema: Any) -> Any:
-        """Give the frame of the batches that a function gives of tables."""
+        """Give the frame of the batches that a function makes of tables."""
         return self._frame.mapInArrow(lambda batches: function(join(batches)), schema)
 
     def _send(self, value: Any) -> Any:
-        """Give an object that travels with tasks, and whose `value` each worker reads once."""
+        """Give an object that is sent with tasks; each worker reads its `value` once."""
         return Held(value) if self._context is None else self._context.broadcast(value)
 
 
 class SparkGroups(SparkRows):
-    """What was given for each bucket, of rows of a frame."""
+    """The pieces that rows of a frame gave for each bucket."""
 
     def __init__(self, frame: Any, dealt: Any) -> None:
         super().__init__(frame)
         self._dealt = dealt
 
     def _nothing(self) -> Any:
-        """Give what functions get where there are no rows."""
+        """Give the argument that functions get if there are no rows."""
         return 0, []
 
     def _apply(self, function: Callable[[Iterator[Any]], Iterator[Any]], schema: Any) -> Any:
-        """Give the frame of the batches that a function gives of groups."""
+        """Give the frame of the batches that a function makes of groups."""
         from pyspark.sql.pandas.types import to_arrow_schema
         from pyspark.sql.types import StructType
 
@@ -170,12 +170,12 @@ class SparkGroups(SparkRows):
 
 
 def quoted(name: str) -> str:
-    """Give a column's name as Spark reads it, whatever letters it has."""
+    """Quote a column's name for Spark, whatever characters it has."""
     return "`" + name.replace("`", "``") + "`"
 
 
 class Held:
-    """A value that travels with each task."""
+    """A value that is sent with each task."""
 
     def __init__(self, value: Any) -> None:
         self.value = value
@@ -194,7 +194,7 @@ def join(batches: Iterator[Any]) -> Iterator[Any]:
 
 
 def write(bucket: int, state: Any) -> Any:
-    """Write a state, or an error instead, as a row: as Spark sends functions, between its own processes."""
+    """Write a state, or an error, as a row, in the form in which Spark sends functions between its own processes."""
     from pyspark.serializers import CPickleSerializer
 
     written = CPickleSerializer().dumps(state)
@@ -218,7 +218,7 @@ def load(written: Any) -> Any:
 
 
 def read(batches: Iterator[Any], buckets: set[int]) -> Iterator[Any]:
-    """Read the states of rows, one after the other; `buckets` takes their numbers."""
+    """Yield the states in rows; their bucket numbers are added to `buckets`."""
     for batch in batches:
         for bucket, state in zip(batch["bucket"], batch["state"], strict=True):
             buckets.add(bucket.as_py())
@@ -240,13 +240,13 @@ def collect(states: Any) -> list[Any]:
 
 
 class Shuffle:
-    """A frame of Spark; encodings are a frame, too, with a line a category."""
+    """A frame of Spark; the encodings are a frame, too, with a line for each category."""
 
     def __init__(self, X: Any, y: Any = None, sample_weight: Any = None, groups: Any = None) -> None:
         self._frame, self._rows, self._aside = X, SparkRows(X), (y, sample_weight, groups)
 
     def count_categories(self, encoder: Any) -> int:
-        """Estimate how many categories all keys have, in a pass of Spark's own."""
+        """Estimate the number of categories of all keys, in a pass of Spark."""
         from pyspark.sql import functions
 
         keys = calls.columns_of_keys(encoder, self._rows, calls.read_training(encoder, self._rows, *self._aside))
@@ -255,7 +255,7 @@ class Shuffle:
         return sum(row)
 
     def learn(self, encoder: Any, training: bool) -> tuple[shuffle.ShuffledSums, Any]:
-        """Have Spark add up the sums of each category, and make encodings of them, which its workers' disks keep."""
+        """Let Spark add up the sums of each category, and encode the categories; workers keep these on disk."""
         from pyspark.sql import functions
 
         shuffle.check_parameters(encoder, training)
@@ -287,7 +287,7 @@ class Shuffle:
 
     @staticmethod
     def save(joined: Joined, encodings: Any, path: str) -> None:
-        """Write what new rows need, by Spark."""
+        """Let Spark write what new rows need."""
         from pyspark.sql import functions
 
         views = joined.keys[0].new_rows
@@ -298,21 +298,21 @@ class Shuffle:
         encodings.sparkSession.createDataFrame([(text,)], "joined string").write.parquet(f"{path}/joined")
 
     def read(self, path: str) -> tuple[Joined, Any]:
-        """Read what was saved, by Spark."""
+        """Let Spark read a folder that any engine has saved."""
         spark = self._frame.sparkSession
         text = spark.read.parquet(f"{path}/joined").first()[0]
         return Joined.from_text(text), spark.read.parquet(f"{path}/encodings")
 
     @staticmethod
     def release(encodings: Any) -> None:
-        """Let the workers forget encodings, which are computed again from X if they are asked for."""
+        """Let the workers drop encodings; they are computed again from X if they are needed."""
         encodings.unpersist()
 
 
 def keep_on_disks(frame: Any) -> Any:
-    """Have what is computed of a frame kept on disks, in as few partitions as Spark joins those of its shuffle to.
+    """Keep the computed rows of a frame on disks, in as few partitions as Spark's shuffle would join them to.
 
-    Unless it is told so, Spark keeps a frame in as many partitions as its settings say, each of which starts Python.
+    Without this setting, Spark keeps the number of partitions of its settings, and each partition starts Python.
     """
     from pyspark import StorageLevel
 
@@ -349,9 +349,9 @@ def look_up(rows: Any, encodings: Any, joined: Joined, others: Sequence[str], pr
     encodings : pyspark.sql.DataFrame
     joined : Joined
     others : list of str
-        Columns that come behind the encodings.
+        Columns that follow the encodings.
     prefix : str
-        How the names of columns begin that are not among the rows'.
+        Prefix of the names of columns that are added to those of the rows.
     training : bool
     """
     from pyspark.sql import functions
@@ -377,7 +377,7 @@ def look_up(rows: Any, encodings: Any, joined: Joined, others: Sequence[str], pr
 
 
 def not_found(key: JoinedKey, values: Sequence[Any], at: Any, number: int, dtype: str, training: bool) -> Any:
-    """Give the encoding of rows whose key is not in the table: unknown ones, and missing ones that are no category."""
+    """Give the encoding of rows whose key is not in the table: unknown values, or missing ones without a category."""
     from pyspark.sql import functions
 
     kind = {"float64": "double", "float32": "float"}[dtype]
@@ -398,7 +398,7 @@ def not_found(key: JoinedKey, values: Sequence[Any], at: Any, number: int, dtype
 
 
 def present(rows: Any, name: str) -> Any:
-    """Give a column whose NaN are missing, as null is."""
+    """Give a column with null in place of NaN."""
     from pyspark.sql import functions
     from pyspark.sql.types import DoubleType, FloatType
 
@@ -409,7 +409,7 @@ def present(rows: Any, name: str) -> Any:
 
 
 def all_of(conditions: Sequence[Any]) -> Any:
-    """Say whether all conditions hold."""
+    """Combine conditions to one that holds if all of them hold."""
     total = conditions[0]
     for condition in conditions[1:]:
         total = total & condition

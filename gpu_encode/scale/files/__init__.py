@@ -1,9 +1,9 @@
-"""Files larger than memory: rows are read, summed and encoded in chunks, with the bits of one table.
+"""Files larger than memory: rows are read, summed and encoded in chunks; the bits are those of one table in memory.
 
-`encoding.py` and `new_rows.py` have the functions that `gpu_encode` gives.  `files.py` and `source.py` are what is
-read, `streams.py` queries that are read once, `stores.py` what lies at URLs, `writing.py` and `staging.py` what is
-written, `formats.py` how, `run.py` the passes between them, `memory.py` the size of chunks and the room for categories,
-`orders.py` what ordered schemes need besides.  Categories that have no room are in `disk_tables.py`; how tables are
-made and looked up that nobody holds whole, `shuffle.py` and `look_up.py` say to files and engines.
-Nothing is imported here, so that the command line stays quick to start.
+`encoding.py` and `new_rows.py` have the public functions.  `files.py` and `source.py` describe what is read,
+`streams.py` queries that can be read only once, `stores.py` files at URLs.  `writing.py`, `formats.py` and `staging.py`
+write the output.  `run.py` has the passes over rows, `memory.py` chooses the size of chunks and checks that categories
+fit, `orders.py` is for ordered schemes.  If categories do not fit into memory, `disk_tables.py` keeps them in files;
+`shuffle.py` and `look_up.py` make and read tables that no process holds whole, for files and for engines.
+Nothing is imported here, so that the command line starts quickly.
 """

@@ -1,9 +1,9 @@
-"""Categories that have no room in memory: their sums and encodings lie in files, one for each bucket of a key.
+"""Categories that do not fit into memory: their sums and encodings are in files, one file for each bucket of a key.
 
-The rows of a chunk become lines, one for each category.  Lines are spilled by bucket, and beside them the number of
-each row's line.  Bucket by bucket, lines are added up and become encodings, which rows find by the numbers of their
-lines, so that no value of a row is written more than once for each chunk.  Encodings are spilled by chunk of the
-output.
+Each chunk of rows becomes lines, one for each of its categories.  Lines are spilled to files by bucket, together with
+the number of each row's line.  Then, bucket by bucket, lines are added up and turned into encodings, and each row finds
+its encoding by the number of its line.  So a chunk writes each of its values only once, however many rows have it.
+Encodings are spilled by chunk of the output.
 """
 
 import contextlib
@@ -36,28 +36,28 @@ from gpu_encode.schemes import Ordered
 from gpu_encode.words.errors.tables import rows_have_changed
 from gpu_encode.words.errors.values import RowError
 
-# The number of a row among all rows, the number of its line among the lines of its chunk and bucket, and its view.
+# Columns of a spilled row: its number among all rows, the number of its line in its chunk and bucket, and its view.
 ROW, LINE, VIEW = "row", "line", "view"
-# With more buckets, pieces are smaller.
+# More buckets would make pieces too small.
 FEWEST_BUCKETS, MOST_BUCKETS = 1, 1 << 10
-# Lines that are gathered before they are added up, and that are encoded at a time.
+# Lines that are gathered before they are added up; lines that are encoded at a time.
 GATHERED, ENCODED = 1 << 17, 1 << 15
-# Bytes of a category beside its digits, values and encodings, while its bucket is looked through.
+# Bytes of memory for a category while its bucket is processed, in addition to its digits, values and encodings.
 WORK_OF_CATEGORY = 256
 # Lines of a saved table that are read at a time.
 READ = 1 << 16
 
 
 def number_of_buckets(n_categories: float, bytes_of_category: float, limit: int) -> int:
-    """Choose how many buckets the categories of a key are dealt to.
+    """Choose the number of buckets for the categories of a key.
 
     Parameters
     ----------
     n_categories : float
     bytes_of_category : float
-        Its digits, values and encodings.
+        Bytes of its digits, values and encodings.
     limit : int
-        Bytes that the process may take: a third of what is free is for the categories of a bucket.
+        Bytes that the process may take: a third of the free ones is for the categories of a bucket.
     """
     memory.release()
     free = max(limit - max(memory.resident_bytes(), memory.LOADED), 1)
@@ -66,17 +66,17 @@ def number_of_buckets(n_categories: float, bytes_of_category: float, limit: int)
 
 
 class CategoryFiles:
-    """Sums or encodings of all categories in files, and the rows that look their encodings up there.
+    """Sums or encodings of all categories in files, and the rows that look up their encodings there.
 
     Parameters
     ----------
     joined : Joined
     folder : Path
-        For files that are there as long as they are needed.
+        Made for these files, which are removed when they are no longer needed.
     number : int
-        Of the buckets of each key.
+        The number of buckets of each key.
     chunk_rows : int
-        A chunk lies between two multiples of this number of rows.
+        Every chunk is between two multiples of this number of rows.
     advance : callable
         Called with the number of rows that were looked up.
     """
@@ -96,7 +96,7 @@ class CategoryFiles:
         return sum(files.n_bytes for files in (self._lines, self._encodings, self._rows, self._by_chunk))
 
     def add(self, entry: int, lines: KeyLines, first_row: int, views: Array | None) -> None:
-        """Spill the lines of some consecutive rows, and the number of each row's line.
+        """Spill the lines of some consecutive rows, and for each row the number of its line.
 
         Parameters
         ----------
@@ -105,7 +105,7 @@ class CategoryFiles:
         lines : KeyLines
         first_row : int
         views : int array (rows,), optional
-            Of training rows.
+            The view of each row, for training rows.
         """
         buckets, within = buckets_of(lines.hashes, self._number), np.zeros(len(lines.table), np.int32)
         for bucket, at in rows_in_buckets(buckets).items():
@@ -127,7 +127,7 @@ class CategoryFiles:
             self._add_encodings(entry, first_row + missing, encodings)
 
     def add_encodings(self, paths: Iterable[Path]) -> None:
-        """Spill the encodings of the files of a saved table, whichever engine wrote them, by bucket."""
+        """Spill the encodings of a saved table by bucket, whichever engine wrote its files."""
         keys, numbers = [key.stored for key in self._joined.keys], [self._number] * len(self._joined.keys)
         for path in paths:
             with parquet.ParquetFile(path) as file:
@@ -136,7 +136,7 @@ class CategoryFiles:
                         self._encodings.add(self._file(*where), own)
 
     def learn(self, shared: ShuffledSums, saved: "SavedTable | None") -> None:
-        """Make, and perhaps save, the encodings of each bucket from its lines; look the bucket's rows up in them."""
+        """Make the encodings of each bucket from its lines, save them if asked, and look up the rows of the bucket."""
         for entry in range(len(self._joined.keys)):
             for bucket in range(self._number):
                 lines = add_up(self._lines.read(self._file(entry, bucket)))
@@ -152,7 +152,7 @@ class CategoryFiles:
                     memory.release()
 
     def look_up(self, no_lines: Any) -> None:
-        """Look all rows up in the encodings that were added; `no_lines` has their columns."""
+        """Look up all rows in the encodings that were added; `no_lines` is an empty table with their columns."""
         for entry in range(len(self._joined.keys)):
             for bucket in range(self._number):
                 found = self._encodings.read(self._file(entry, bucket))
@@ -181,7 +181,7 @@ class CategoryFiles:
         return entry * self._number + bucket
 
     def _look_up(self, entry: int, bucket: int, encodings: Any) -> None:
-        """Look the rows of a bucket up, and spill their encodings by chunk."""
+        """Look up the rows of a bucket, and spill their encodings by chunk."""
         key, number = self._joined.keys[entry], self._file(entry, bucket)
         table = BucketTable(key, encodings, self._joined.dtype)
         pieces = zip(self._lines.read(number), self._rows.read(number), strict=True)
@@ -199,7 +199,7 @@ class CategoryFiles:
         self._encodings.remove(number)
 
     def _add_encodings(self, entry: int, rows: Array, encodings: Array) -> None:
-        """Spill encodings of rows, whose numbers rise, by chunk."""
+        """Spill the encodings of rows, whose numbers are rising, by chunk."""
         key = self._joined.keys[entry]
         table = pa.table([rows, *np.asfortranarray(encodings).T], [ROW, *key.outputs])
         chunks, starts = np.unique(rows // self._chunk_rows, return_index=True)
@@ -209,7 +209,7 @@ class CategoryFiles:
 
 
 def refused_row(table: BucketTable, values: Any, rows: Array) -> ValueError:
-    """Give the error for new rows some of which a policy refuses."""
+    """Give the error for new rows if a policy refuses some of them."""
     try:
         with unseen_counted():
             table.look_up(values, None)
@@ -219,7 +219,7 @@ def refused_row(table: BucketTable, values: Any, rows: Array) -> ValueError:
 
 
 def add_up(pieces: Iterable[Any]) -> Any:
-    """Add up the lines of a bucket, some at a time; None if it has no lines."""
+    """Add up the lines of a bucket, some at a time; give None if it has no lines."""
     gathered: list[Any] = []
     n_lines = most = 0
     for piece in pieces:
@@ -232,15 +232,15 @@ def add_up(pieces: Iterable[Any]) -> Any:
 
 
 class SavedTable:
-    """A folder of encodings of new rows, as `DistributedEncoder.save` writes it, that is written bucket by bucket.
+    """A folder of encodings of new rows, written bucket by bucket, in the format of `DistributedEncoder.save`.
 
     Parameters
     ----------
     path : Path
-        Is made, and must not be there.
+        The folder is made here, and must not exist before.
     joined : Joined
     no_lines : pyarrow.Table
-        Encodings of no categories.
+        An empty table with the columns of encodings.
     """
 
     def __init__(self, path: Path, joined: Joined, no_lines: Any) -> None:
@@ -261,12 +261,12 @@ class SavedTable:
 
 
 def survey(run: Run, encoding_plan: EncodingPlan, reading: Reading, columns: Sequence[str], size: Size) -> ShuffledSums:
-    """Learn what every bucket needs to know of all rows, in a pass over the columns beside the keys.
+    """Collect what every bucket needs to know about all rows, in a pass over the columns that are not keys.
 
     Raises
     ------
     NotShuffledError
-        For encodings that follow from more than the sums of single categories.
+        For encodings that depend on more than the sums of single categories.
     """
     shuffle.check_parameters(encoding_plan.encoder, True, Ordered)
     rules = shuffle.rules_of(reading, run.source.schema)
@@ -288,11 +288,11 @@ class TrainingFiles:
     shared : ShuffledSums
     room : Room
     columns : list of str
-        Columns that are read to sum rows.
+        Columns that are needed to sum rows.
     n_categories : sequence of float, optional
-        Categories of each key, where they have been counted.
+        The number of categories of each key, if they have been counted.
     chunk_rows : int
-        Of the chunks that are written.
+        Rows of the chunks that are written.
     """
 
     def __init__(
@@ -326,7 +326,7 @@ class TrainingFiles:
                 del chunk, part
 
     def learn(self, model: Path | None) -> None:
-        """Make the encodings of all categories, and look the rows up; a folder may keep the encodings of new rows."""
+        """Make the encodings of all categories, look up the rows, and save those of new rows if asked."""
         no_lines = shuffle.encode_lines(
             self._shared, shuffle.sum_table(self._shared, self._run.source.schema.empty_table())
         )
@@ -338,7 +338,7 @@ class TrainingFiles:
         self._run.bytes_spilled = self._files.n_bytes
 
     def encode(self, chunk: Chunk, aside: Sequence[str]) -> Any:
-        """Give the table that is written for a chunk."""
+        """Give the table to write for a chunk."""
         encodings = self._files.encodings_of(chunk.first_row, chunk.table.num_rows)
         return with_columns(encodings, chunk.table.select(self.joined.beside_training(aside)))
 
@@ -354,5 +354,5 @@ def placing(run: Run, joined: Joined) -> Iterator[None]:
 
 
 def bytes_of_category(run: Run, joined: Joined, n_sums: int) -> float:
-    """Bytes of the digits, values and encodings of a category, for the key that has most."""
+    """Give the bytes of a category's digits, values and encodings, for the key that has most."""
     return 8 * n_sums + max(run.bytes_of_row(key.columns) + 8 * len(key.missing) for key in joined.keys)

@@ -1,4 +1,4 @@
-"""Rows of files are encoded by what they teach themselves: `encode_dataset`, pass by pass."""
+"""Encode rows of files by what these rows teach: `encode_dataset`, pass by pass."""
 
 import copy
 import time
@@ -50,7 +50,7 @@ from gpu_encode.words.annotations import ArrowStream, FilePath, LazyFrame
 from gpu_encode.words.errors.parameters import check_option
 from gpu_encode.words.progress import Teller
 
-# Seconds after which the sums measured so far are saved, so that little is lost with an interrupted run.
+# After so many seconds the sums measured so far are saved, so that an interrupted run loses little.
 SAVE_AFTER = 60.0
 
 
@@ -76,30 +76,30 @@ def encode_dataset(
 ) -> Summary:
     """Learn encodings from files of any size, and write their rows encoded.
 
-    The encodings, and the fitted encoder, are bit for bit those of ``encoder.fit_transform`` on one table of all rows,
-    while no more rows are in memory than those of a few chunks.
+    The encodings and the fitted encoder have the same bits as ``encoder.fit_transform`` on one table of all rows.  Only
+    a few chunks of rows are in memory at a time.
 
     Parameters
     ----------
     source : path, glob, folder, list of paths, URL, pyarrow.dataset.Dataset, deltalake.DeltaTable, or a query
-        Parquet, CSV (.csv, .tsv, either also with .gz) or Arrow (.arrow, .feather) files of the same columns.  Of a
-        folder, files are read in the order of their relative paths, and folders such as ``day=3`` make columns.
-        Or rows that come once: a LazyFrame of polars, a relation of DuckDB, or any stream of Arrow, such as a
+        Parquet, CSV (.csv, .tsv, either also with .gz) or Arrow (.arrow, .feather) files with the same columns.  The
+        files of a folder are read in the order of their relative paths, and folders such as ``day=3`` become columns. A
+        query is read once: a LazyFrame of polars, a relation of DuckDB, or any stream of Arrow, such as a
         `RecordBatchReader`.
     destination : path
-        A file; or a folder (a path that ends with a slash, or has no suffix), in which each of several source files
-        has its counterpart, and a single one is written in parts of one chunk.  It appears whole, at the end.
-        Or a URL of these: what is finished on this machine is then put there (`docs/sources.md`).
+        A file, or a folder (a path that ends with a slash, or has no suffix).  In a folder, each of several source
+        files has its counterpart; a single source file is written as one file for each chunk.  The output appears
+        whole, at the end.  Or a URL of a file or folder: the finished output is uploaded there (`docs/sources.md`).
     encoder : TargetEncoder
-        Fitted when this returns, unless its tables are on disk.
+        It is fitted when this function returns, unless the tables are on disk.
     target : str or list of str, optional
         Column to learn from, or several; None for encoders that read no target.
     weight : str, optional
         Column of row weights.
     groups : str, optional
-        Column of groups, for a scheme that wants them and names none.
+        Column of groups, for a scheme that needs groups and does not name a column.
     keep_target : bool, default=True
-        Whether the target, weight and group columns pass through, last and in input order.
+        Whether the target, weight and group columns are written, too, after all other columns.
     drop_missing_target : bool, default=False
         Leave out rows without a target.
     missing_text : sequence of str, optional
@@ -107,54 +107,60 @@ def encode_dataset(
     text : sequence of str, optional
         Columns of CSV files to read as text, whatever they look like.
     memory_limit : int or str, optional
-        Bytes that this process may have resident, such as "2GiB", Python and its libraries included; a quarter of what
-        is free, beside what it holds, unless given.
+        Most bytes of memory that this process may take, such as "2GiB", Python and its libraries included.  Default:
+        what the process holds now, and a quarter of the free memory.
     tables : {"auto", "memory", "disk"}, default="auto"
-        Where categories, their sums and encodings are while rows are encoded.  "disk": in the hidden folder, a bucket
-        of the categories in memory at a time; `encoder` then stays unfitted.  "auto" takes the disk where
-        `memory_limit` has no room for them.
+        Where categories, their sums and encodings are kept.  "disk": in files of the hidden folder, with one bucket of
+        the categories in memory at a time; `encoder` stays unfitted.  "auto" chooses "disk" if they do not fit into
+        `memory_limit`.
     model : path, optional
-        What new rows need is saved here, and appears with the output, or neither does: the file of `encoder.save`; or
-        with tables on disk a folder, which `transform_dataset` takes in place of an encoder.
+        Where to save what new rows need: the file of `encoder.save`, or, with tables on disk, a folder that
+        `transform_dataset` takes in place of an encoder.  It appears together with the output.
     compression : str, optional
-        Of Parquet and Arrow files; that of the source unless given.
+        Compression of Parquet and Arrow files; by default that of the source.
     overwrite : bool, default=False
-        Replace a file that is there, or a folder that holds nothing but files of rows, at the end; and a model.
+        Whether an existing output is replaced, at the end, and an existing model.  A folder is replaced only if it
+        holds nothing but files of rows.
     resume : bool, default=False
-        Go on where an interrupted run of the same call stopped, with the same bits at the end.  Not with statistics
-        that are functions, which no file holds; and not from a query, which may give other rows.
+        Continue an interrupted run of the same call; the result has the same bits.  This is refused for statistics that
+        are functions, since no file can hold them, and for queries, which may give other rows.
     progress : True or callable, optional
-        True: bars on stderr, or in the notebook, which needs ipywidgets.  A callable is called as
-        ``progress(stage, rows_done, rows_in_all)``.
+        True shows bars on stderr, or in a notebook (which needs ipywidgets).  A callable is called as ``progress(stage,
+        rows_done, rows_in_all)``.
 
     Returns
     -------
     Summary
-        Rows, files, bytes, seconds by stage, most memory.
+        Rows, files, bytes, seconds by stage, and the highest memory use.
 
     Raises
     ------
     ValueError, TypeError, OSError
-        For bad input, damaged files, a full disk.  Nothing is then at the destination.  If sums or files were finished,
-        they stay in a hidden folder beside it, and the error says so.
+        For bad input, damaged files or a full disk.  Then nothing is written to the destination.  If some sums or files
+        were finished, they stay in a hidden folder beside it, and the error says so.
 
     Notes
     -----
-    Rows that fit in one chunk are read once.  Otherwise every pass reads them again, and beside the chunks memory holds
-    the categories and their sums; and the distinct values of a column that the scheme reads, groups or times, 16 bytes
-    and more each.  Where `memory_limit` has no room for categories, which shows while they are read, the rest of the
-    rows, up to 67 million, is looked through to count them.  Then their sums go to files by a hash of the category,
-    are added up file by file, and rows find their encodings there, to the same bits: the disk has to have room for
-    the digits of as many sums as a chunk has categories, for each chunk.  `TargetEncoder` is served so, in folds of
-    any kind, and with each row left out for one target of classes without weights; not for what looks at all
-    categories at once (a hierarchy, infrequent categories, `categories` as a list, `JamesStein`, `GLMM`, the mean of
-    categories as prior), nor for orders and weights by age: there it is an error, with a limit that is enough.  An
-    interrupted run makes these files again.  Random orders, and orders in
-    time, take two passes more over rows as small numbers, which lie in the hidden folder for as long.
+    Rows that fit into one chunk are read once.  Otherwise every pass reads them again.  In addition to the chunks,
+    memory holds the categories and their sums, and the distinct values of a column of groups or times that the scheme
+    reads, with 16 bytes or more each.
 
-    Splits, splitters of scikit-learn but `KFold` and `PredefinedSplit`, ``Ordered`` with `values` or in a dict as `cv`,
-    and a number of `borders` take all rows at once: these are then in memory together, or refused where the limit
-    leaves no room.  A column of fold numbers, named as `cv`, does what splits do in chunks.
+    If categories do not fit into `memory_limit`, this shows while rows are read.  Then up to 67 million of the
+    remaining rows are read to estimate the number of categories, and tables go to disk: sums are written to files by a
+    hash of the category and added up file by file, and rows find their encodings there, with the same bits.  The disk
+    needs room for the sums of each chunk's categories.  This works for `TargetEncoder` with folds of any kind, and with
+    `LeaveOneOut` for one target of classes without weights.  It does not work if all categories are needed at once (a
+    hierarchy, infrequent categories, `categories` as a list, `JamesStein`, `GLMM`, the mean of categories as prior),
+    nor for orders and weights by age: then an error names a limit that is enough.  An interrupted run makes these files
+    again.
+
+    Random orders, and orders in time, take two more passes, over rows that are stored as small numbers in the hidden
+    folder until the end.
+
+    These need all rows at once: splits, splitters of scikit-learn other than `KFold` and `PredefinedSplit`, ``Ordered``
+    with `values` or in a dict as `cv`, and a number of `borders`.  All rows are then in memory together; if the limit
+    has no room for them, they are refused.  Instead of splits, a column of fold numbers, named as `cv`, works in
+    chunks.
 
     Examples
     --------
@@ -182,7 +188,7 @@ def encode_dataset(
 
 
 class Choices(NamedTuple):
-    """What a caller chooses of the columns; the parameters are those of `encode_dataset`."""
+    """What a caller says about columns; the parameters have the meaning that they have in `encode_dataset`."""
 
     target: Any = None
     weight: str | None = None
@@ -214,7 +220,7 @@ def run_encoding(rows: Source, destination: Any, encoder: Any, choices: Choices,
 
 
 def asked_kinds(parameters: Parameters, targets: Sequence[str]) -> dict[str, Any]:
-    """Give the kind of each target that an encoder asks for, by its column; nothing where it reads none."""
+    """Give the kind that the encoder asks for, for each column of the target; an empty dict if it reads no target."""
     if not parameters.reads_target:
         return {}
     asked = parameters.target_type if parameters.cut is None else "continuous"
@@ -236,7 +242,7 @@ class Encoding:
     def __init__(self, run: Run, encoder: Any, roles: Roles, keep_target: bool) -> None:
         self._run, self._encoder, self._roles, self._keep_target = run, encoder, roles, keep_target
         self._parameters, self.on_disk = encoder._parameters(), False
-        # Written beside the output, with which it appears.
+        # The model is written beside the output, and appears together with it.
         self.model = None if run.options.model is None else run.staging.model_path(run.options.model)
         self._selected = roles.selected(self._parameters, run.source.schema)
         self._n_keys = len(self._selected.entries)
@@ -246,15 +252,15 @@ class Encoding:
 
     @cached_property
     def grid(self) -> Size:
-        """Chunks of all columns."""
+        """The grid of the chunks that have all columns."""
         return self._run.size(self._roles.names, self._n_keys, self._n_keys)
 
     def plan_work(self) -> dict[str, Any]:
-        """Say into how many rows work is cut; a later run that goes on cuts it in the same way."""
+        """Say how many rows a piece of work has; a run that continues this one later uses the same numbers."""
         return {"grid": self.grid.rows, "part_rows": self.grid.rows}
 
     def encode(self) -> None:
-        """Encode all rows: in several passes over chunks, or at once where that is asked for."""
+        """Encode all rows: in several passes over chunks, or at once if the scheme needs all rows."""
         if needs_all_rows(self._parameters):
             if self._run.options.tables == "disk":
                 raise _not_on_disk("this scheme, or these borders, take all rows at once")
@@ -288,7 +294,7 @@ class Encoding:
         run.keep_rows(self.grid)
         encoder = copy.copy(self._encoder)
         if self._chosen is not None:
-            # In a chunk, a column that is not read has no type by which it could be chosen.
+            # The encoder may choose columns by type, but in a chunk a column that is not read has no type.
             encoder.columns = self._chosen
         encoding_plan = plan(encoder, self._profile())
         run.check_classes(roles.names, self._n_keys, most_classes(encoding_plan.targets))
@@ -302,7 +308,7 @@ class Encoding:
         except messages.CategoriesError as error:
             if self._run.options.tables == "memory":
                 raise
-            # A traceback would keep alive what its frames hold.
+            # The frames of a traceback would keep their variables alive.
             refused = error.with_traceback(None)
         memory.release()
         if refused is None:
@@ -311,10 +317,10 @@ class Encoding:
             self._encode_on_disk(encoding_plan, refused)
 
     def _encode_in_memory(self, encoding_plan: EncodingPlan, sums: list[PartialSums]) -> None:
-        """Make tables of the sums, taking them from their list, and encode all rows chunk by chunk."""
+        """Make tables from the sums, which are taken out of their list, and encode all rows chunk by chunk."""
         run, roles = self._run, self._roles
         with run.timed("measuring"):
-            # Once the sums are tables, nothing here holds the sums any more.
+            # Now that the tables exist, nothing here holds the sums any more.
             tables = fit(self._encoder, encoding_plan, sums.pop())
         memory.release()
         tables = replace(tables, encoder=plain_output(tables.encoder))
@@ -332,7 +338,7 @@ class Encoding:
         run.write(self._needed, empty, encode_rows, size, from_start=from_start)
 
     def _encode_on_disk(self, encoding_plan: EncodingPlan, refused: messages.CategoriesError | None) -> None:
-        """Encode all rows chunk by chunk, with tables on disk; `refused` says why they are not in memory."""
+        """Encode all rows chunk by chunk with tables on disk; `refused` is the error if memory was too small."""
         run, roles = self._run, self._roles
         reading, measured = Reading(roles, encoding_plan.parameters), roles.measured(self._selected)
         beside = self._beside_keys()
@@ -364,11 +370,11 @@ class Encoding:
         self.on_disk = True
 
     def _add_aside(self, encoded: Any, table: Any) -> Any:
-        """Give the table that is written for a chunk."""
+        """Give the table to write for a chunk."""
         return with_columns(encoded, table.select(self._roles.aside)) if self._keep_target else encoded
 
     def _pass_size(self, columns: Sequence[str], n_outputs: int = 0) -> Size:
-        """Size of the chunks of one pass; folds dealt out within classes need the same chunks in all passes."""
+        """Choose the size of chunks for a pass; folds dealt out within classes need the same chunks in all passes."""
         size = self._run.size(columns, self._n_keys, n_outputs)
         if not self._parameters.reads_classes:
             return size
@@ -376,7 +382,7 @@ class Encoding:
         return Size(rows, batch_rows=min(size.batch_rows, rows))
 
     def _beside_keys(self) -> list[str]:
-        """Columns that are read beside those of the categories."""
+        """Columns that are read in addition to those of the categories."""
         used = [self._roles.features[column] for column in self._selected.training_only]
         return [*self._roles.aside, *used]
 
@@ -391,7 +397,7 @@ class Encoding:
         return sum(self._run.each("profiling", columns, size, profile_chunk), Profile())
 
     def _measure(self, encoding_plan: EncodingPlan) -> PartialSums:
-        """Sum the rows, from where an interrupted run left off."""
+        """Sum the rows; continue where an interrupted run stopped."""
         run, saved = self._run, self._run.staging.sums
         total = read_sums(saved) if saved.exists() else PartialSums()
         if total.n_rows < run.source.n_rows:
@@ -421,11 +427,11 @@ class Encoding:
     def _add(
         self, total: PartialSums, part: Part, encoding_plan: EncodingPlan, room: Room
     ) -> tuple[PartialSums, Part | None]:
-        """Add the sums of a part, piece by piece where there is little room; also gives the rows that do not fit."""
+        """Add the sums of a part, piece by piece if memory is short; also give the rows that do not fit."""
         while part.X.num_rows:
             rows = room.rows_of_piece(total)
             if encoding_plan.needs_labels:
-                # Folds are dealt out within the classes of whole parts.
+                # Folds that are dealt out within classes need whole parts.
                 rows = part.X.num_rows
             if rows < min(FEWEST_ROWS, part.X.num_rows) and total.n_rows:
                 return total, part
@@ -442,7 +448,7 @@ class Encoding:
     def _save(self, sums: PartialSums) -> float:
         """Save sums, and give the seconds that it took."""
         begun = time.perf_counter()
-        # To sum rows in memory again takes less time than to write their sums.
+        # Rows in memory are summed again in less time than their sums are written.
         if self._run.staging.keeps and self._run.source.loaded is None:
             staging = self._run.staging
             path = staging.partial / "sums"
@@ -452,12 +458,12 @@ class Encoding:
 
 
 def _not_on_disk(reason: str) -> ValueError:
-    """Error for encodings that tables on disk do not give."""
+    """Error for encodings that cannot be made with tables on disk."""
     return ValueError(f'tables="disk": {reason}. Or pass tables="memory".')
 
 
 def needs_all_rows(parameters: Parameters) -> bool:
-    """Whether the encoding of one row follows from all rows, in a way for which chunks cannot be summed."""
+    """Whether the encodings need all rows at once, because their sums cannot be made from the sums of chunks."""
     alone = parameters.values is not None or parameters.scheme_by_key
     return (parameters.cut is not None and parameters.cut.needs_all_rows) or any(
         carried(scheme) is None
@@ -469,7 +475,7 @@ def needs_all_rows(parameters: Parameters) -> bool:
 
 
 def plain_output(encoder: Any) -> Any:
-    """Give the encoder with outputs of X's own kind, whatever `set_output` was called with."""
+    """Give the encoder with output in the library of X, whatever `set_output` was called with."""
     plain = copy.copy(encoder)
     # A copy shares its settings with the original.
     plain._sklearn_output_config = {"transform": "default"}
@@ -479,7 +485,7 @@ def plain_output(encoder: Any) -> Any:
 
 
 def check_encoder(encoder: object) -> None:
-    """Refuse something else where an encoder belongs, such as its file or its class."""
+    """Refuse an object that is not an encoder, such as a file name or a class."""
     if isinstance(encoder, Encoder):
         return
     hint = ""

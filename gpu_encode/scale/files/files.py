@@ -1,4 +1,4 @@
-"""The files of a source, in a defined order; a source is a file, several files, a glob, a folder or an Arrow dataset.
+"""The files of a source in a defined order; a source is a file, several files, a glob, a folder or an Arrow dataset.
 
 All files of a source are read in one schema; it is found here, too.
 """
@@ -56,13 +56,13 @@ class SourceFile:
     Parameters
     ----------
     path : str
-        The path by which its file system knows the file.
+        The path of the file in its file system.
     relative : str
-        Its path below the folder that was given, with slashes.
+        Its path below the given folder, with slashes.
     suffix : str
         The end of the name, which tells the format.
     partition : mapping of str to str or None
-        Values that the names of the file's folders (``day=3``) give to all its rows.
+        Values that the names of the file's folders (``day=3``) give to all its rows; None stands for a missing value.
     filesystem : pyarrow.fs.FileSystem
     failures : tuple of type
         Errors that reading a damaged file may raise.
@@ -86,7 +86,7 @@ class SourceFile:
         return SUFFIXES[self.suffix]
 
     def state(self) -> tuple[int, int]:
-        """Size and time of the last change; they tell whether the file is still the same."""
+        """Size of the file and time of its last change, which show whether the file is still the same."""
         info = self.filesystem.get_file_info(self.path)
         if info.type == pyarrow.fs.FileType.NotFound:
             raise _source_is_gone(self.path)
@@ -103,7 +103,7 @@ class SourceFile:
 
 
 def _source_is_gone(path: str) -> FileNotFoundError:
-    """Give the error for a file that was there, and is not any more."""
+    """Give the error for a file that existed when it was found, but no longer does."""
     return FileNotFoundError(f"the source file {path!r} is not there any more. Put it back, and run again.")
 
 
@@ -144,7 +144,7 @@ def find(source: Any) -> SourceFiles:
         return find_in_delta(source)
     if isinstance(source, (str, PathLike)):
         return find_at(os.fspath(source))
-    # A table is not a list of paths, even if iterating over it gives its columns or their names.
+    # Iterating over a table gives its columns or their names, but a table is not a list of paths.
     if len(getattr(source, "shape", ())) > 1:
         raise TypeError(
             f"source is a table ({type(source).__name__}), which encoders take as it is: encoder.fit_transform(X, y), "
@@ -206,7 +206,7 @@ def walk(folder: Path) -> Iterator[Path]:
 
 
 def is_hidden(path: PurePath) -> bool:
-    """Whether a file, or a folder above it, has a name of the kind that other programs keep for themselves."""
+    """Whether a file, or a folder above it, has a name that begins with a dot or an underscore."""
     return any(part.startswith((".", "_")) for part in path.parts)
 
 
@@ -214,7 +214,7 @@ def find_matching(pattern: str) -> list[SourceFile]:
     """Find the files that match a glob, sorted by path."""
     # Path.glob takes no absolute pattern.
     paths = sorted(path for path in glob.glob(pattern, recursive=True) if Path(path).is_file())  # noqa: PTH207
-    # The folders that come before the first wildcard.
+    # The folders before the first wildcard.
     base = Path(*takewhile(lambda part: not glob.has_magic(part), Path(pattern).parts[:-1]))
     if not paths:
         if base.is_dir() and not os.access(base, os.R_OK | os.X_OK):
@@ -292,7 +292,7 @@ def check_same_format(files: list[SourceFile]) -> list[SourceFile]:
 
 
 def open_delta(folder: str) -> Any:
-    """Open a table of Delta Lake: a folder in which some files no longer count, as its log says."""
+    """Open a table of Delta Lake; its log says which files of the folder still belong to it."""
     try:
         from deltalake import DeltaTable
     except ImportError:
@@ -316,7 +316,7 @@ def find_in_delta(table: Any) -> SourceFiles:
 
 
 def find_in_dataset(dataset: Any, partitions: Collection[str] | None = None) -> SourceFiles:
-    """Find the files of a dataset of Arrow, in its order; `partitions` are the columns that its folders make."""
+    """Find the files of an Arrow dataset, in its order; `partitions` are the columns that its folder names make."""
     if not isinstance(dataset, pyarrow.dataset.FileSystemDataset):
         raise TypeError(f"source is a {type(dataset).__name__}, which is not made of files. Give {KINDS_OF_SOURCES}.")
     if dataset._scan_options:
@@ -345,7 +345,7 @@ def describe_fragment(
     if suffix is None:
         raise messages.unknown_format(fragment.path, list(SUFFIXES))
     values = pyarrow.dataset.get_partition_keys(fragment.partition_expression)
-    # Names are in the order of the columns: the expression has another order.
+    # Names are in the order of the columns, which differs from that of the expression.
     names = [name for name in dataset.schema.names if name in values and (partitions is None or name in partitions)]
     partition = {name: None if values[name] is None else str(values[name]) for name in names}
     relative = PurePosixPath(fragment.path).relative_to(base).as_posix()
@@ -368,7 +368,7 @@ def unify_schemas(files: Sequence[SourceFile], schemas: Sequence[Any]) -> Any:
     """
     refuse_repeated(files[0], schemas[0])
     fields = {column.name: column for column in schemas[0]}
-    # The file that decided the type: the first file may have had only nulls in the column.
+    # The file that decided the type of each column; it need not be the first one, whose values may all be null.
     origin = dict.fromkeys(fields, files[0])
     for file, schema in zip(files[1:], schemas[1:], strict=True):
         refuse_repeated(file, schema)
@@ -387,7 +387,7 @@ def unify_schemas(files: Sequence[SourceFile], schemas: Sequence[Any]) -> Any:
             if pa.types.is_null(known.type) and not pa.types.is_null(kind):
                 origin[name] = file
             fields[name] = known.with_type(kind).with_nullable(known.nullable or other.nullable)
-    # The metadata that pandas wrote would be wrong for the columns that come out.
+    # Metadata that pandas wrote do not fit the columns of the output.
     metadata = {key: text for key, text in (schemas[0].metadata or {}).items() if key != PANDAS}
     return pa.schema(list(fields.values()), metadata=metadata or None)
 
@@ -431,7 +431,7 @@ def common_type(one: Any, other: Any) -> Any:
 
 
 def partition_types(files: Sequence[SourceFile], declared: Mapping[str, Any]) -> dict[str, Any]:
-    """Give the type of each column that names of folders make: whole numbers if all values are, else text.
+    """Give the type of each column that folder names make: integer if all its values are whole numbers, else text.
 
     Examples
     --------

@@ -1,7 +1,7 @@
 """Formats of files with rows.  Each format is a class that reads the wanted columns in pieces, and writes files.
 
-A new format is a class that is listed in `FORMATS`.  A CSV file's columns have the types that reading the whole file
-would give; the types are found block by block.
+A new format is a class that is listed in `FORMATS`.  The columns of a CSV file get the types that reading the whole
+file would give; these types are found block by block.
 """
 
 import codecs
@@ -30,7 +30,7 @@ PARQUET_BUFFER = 1 << 20
 # Bytes of text that are read at a time; each row has to fit into them.
 SETTING = "GPU_ENCODE_CSV_BLOCK"
 BLOCK = (number_from_environment(SETTING, "a number of MiB, 1 or more", 1) or 4) << 20
-# A file of at most so many bytes of text is read whole to find its types.
+# To find the types of a CSV file of at most so many bytes, it is read whole.
 SMALL = 1 << 26
 # Advice for a column of a type that text or Parquet cannot hold.
 OTHERWISE_ARROW = "write Arrow (.arrow), or leave it out"
@@ -58,7 +58,7 @@ class Contents:
     compression : str, optional
         How a Parquet file is compressed.
     missing_text : sequence of str
-        Texts that stand for a missing value in this CSV file, beside the texts that do so in every CSV file.
+        Texts that mean a missing value in this CSV file, in addition to those that do so in every CSV file.
     """
 
     file: "SourceFile"
@@ -70,7 +70,7 @@ class Contents:
 
     @cached_property
     def borders(self) -> list[int]:
-        """Number of the first row of each row group, and at the end the number of all rows."""
+        """Numbers of the first row of each row group, then the number of all rows."""
         return [0, *accumulate(self.group_rows)]
 
     @property
@@ -107,7 +107,7 @@ class Format:
     has_groups = True
 
     def explain(self, _file: "SourceFile", error: Exception) -> str:
-        """Say what is wrong with a file that Arrow cannot read."""
+        """Say what is wrong with a file that Arrow cannot read, and what to do."""
         return " ".join(str(error).split())
 
     def read_contents(
@@ -137,7 +137,7 @@ class Format:
         raise NotImplementedError
 
     def arrange(self, table: pa.Table, _dictionaries: dict[int, Any]) -> pa.Table:
-        """Give a row group in the form in which it is written after other groups, whose dictionaries are given."""
+        """Give a row group in a form that can be written after earlier groups, whose dictionaries are given."""
         return table
 
 
@@ -152,7 +152,7 @@ class Parquet(Format):
         """Read the foot of a file."""
         with file.open() as stream:
             reader = pyarrow.parquet.ParquetFile(stream)
-        # The schema is kept, since the library makes a new one whenever it is asked.
+        # The schema is kept, since the library makes a new one on every access.
         schema = reader.schema_arrow
         names = set(schema.names)
         groups = [reader.metadata.row_group(number) for number in range(reader.metadata.num_row_groups)]
@@ -202,7 +202,7 @@ class Arrow(Format):
         """Read the foot of a file, and how many rows its batches have."""
         with file.open() as stream:
             schema = pa.ipc.open_file(stream).schema
-            # One column is enough to tell how many rows there are.
+            # The rows of the file follow from any one column.
             first = pa.ipc.IpcReadOptions(included_fields=[0] if len(schema) else [])
             reader = pa.ipc.open_file(stream, options=first)
             rows = [reader.get_batch(number).num_rows for number in range(reader.num_record_batches)]
@@ -215,7 +215,7 @@ class Arrow(Format):
             reader = pa.ipc.open_file(stream, options=pa.ipc.IpcReadOptions(included_fields=numbers))
             for number in range(group, len(contents.group_rows)):
                 batch = reader.get_batch(number)
-                # Arrow trusts the file, and would read beyond its memory.
+                # Arrow does not check the file, and could read beyond the buffer.
                 batch.validate(full=True)
                 yield batch.select(columns)
 
@@ -227,7 +227,7 @@ class Arrow(Format):
 
     def arrange(self, table: pa.Table, dictionaries: dict[int, Any]) -> pa.Table:
         """Number the values of dictionaries as earlier tables do: a file may only add to a dictionary."""
-        # A slice is written as other bytes than a copy of it.
+        # The bytes of a slice would differ from those of a copy.
         table = copy_rows(table)
         for number, column_field in enumerate(table.schema):
             if not pa.types.is_dictionary(column_field.type) or not table.num_rows:
@@ -245,7 +245,7 @@ class Arrow(Format):
 
 
 class Csv(Format):
-    """Text with a separator, and without types."""
+    """Text with a separator; it has no types."""
 
     name = extension = "csv"
     suffixes = (".csv", ".csv.gz", ".tsv", ".tsv.gz")
@@ -373,7 +373,7 @@ def read_batches(contents: Contents, columns: Sequence[str], skip: int, batch_ro
 
 
 def copy_rows(table: pa.Table) -> pa.Table:
-    """Return a table of the same rows in memory of its own."""
+    """Copy the rows of a table, so that the copy shares no memory with it."""
     return table.take(pa.array(np.arange(table.num_rows)))
 
 
@@ -389,17 +389,17 @@ def open_text(file: "SourceFile") -> Any:
 
 
 def csv_parsing(suffix: str) -> Any:
-    """Return how lines are cut into cells."""
+    """Return the options that say how lines are split into cells."""
     return pyarrow.csv.ParseOptions(delimiter=delimiter(suffix), newlines_in_values=True)
 
 
 def csv_conversion(missing_text: Sequence[str], types: Mapping[str, Any], columns: Sequence[str] | None = None) -> Any:
-    """Return how cells become values.
+    """Return the options that say how cells become values.
 
     Parameters
     ----------
     missing_text : sequence of str
-        Texts that stand for a missing value, beside the texts that do so in every CSV file.
+        Texts that mean a missing value, in addition to those that do so in every CSV file.
     types : mapping of str to pyarrow.DataType
         Types of the columns whose type is known; the types of all others are inferred.
     columns : sequence of str, optional
@@ -420,7 +420,7 @@ def scan(file: "SourceFile", missing_text: Sequence[str]) -> tuple[list[str], li
     if file.state()[0] * (8 if file.suffix.endswith(".gz") else 1) <= SMALL:
         with open_text(file) as stream:
             conversion = csv_conversion(missing_text, {})
-            # If a row is larger than a block, Arrow's threads would hang when the process ends.
+            # Arrow's threads would hang at the end of the process if a row were larger than a block.
             blocks = pyarrow.csv.ReadOptions(block_size=max(BLOCK, SMALL))
             table = pyarrow.csv.read_csv(stream, blocks, parse_options=parsing, convert_options=conversion)
         return table.column_names, [{kind} for kind in table.schema.types], table.num_rows
@@ -463,7 +463,7 @@ def find_bad_row(file: "SourceFile") -> pa.ArrowInvalid | None:
 def typed_batches(
     file: "SourceFile", types: Mapping[str, Any], missing_text: Sequence[str], columns: Sequence[str] | None = None
 ) -> Iterator[Any]:
-    """Read a CSV file block by block, in types that are given."""
+    """Read a CSV file block by block, in given types."""
     with open_text(file) as stream:
         yield from pyarrow.csv.open_csv(
             stream,
@@ -474,9 +474,9 @@ def typed_batches(
 
 
 def infer_types(batch: Any, missing_text: Sequence[str]) -> list[Any]:
-    """Give the types of the columns of one block, whose values were read as text.
+    """Find the types of the columns of one block, whose values were read as text.
 
-    The cells are written again and Arrow's own reader chooses their types, so that no rule of Arrow is repeated here.
+    The cells are written again and read by Arrow, which then chooses their types; so no rule of Arrow is repeated here.
     """
     kinds: list[Any] = [pa.binary()] * batch.num_columns
     columns = {}
@@ -485,7 +485,7 @@ def infer_types(batch: Any, missing_text: Sequence[str]) -> list[Any]:
             columns[str(number)] = batch.column(number).cast(pa.string())
     sink = pa.BufferOutputStream()
     if columns:
-        # A value in quotes is never a missing one.
+        # A value in quotes is never a missing value.
         layout = pyarrow.csv.WriteOptions(quoting_style="all_valid")
         pyarrow.csv.write_csv(pa.table(columns), sink, layout)
         inferred = pyarrow.csv.read_csv(
@@ -499,13 +499,13 @@ def infer_types(batch: Any, missing_text: Sequence[str]) -> list[Any]:
 
 
 def join_types(files: "Sequence[SourceFile]", name: str, kinds: set[Any], missing_text: Sequence[str]) -> Any:
-    """Give the first type of the ladder that fits all blocks of a column; the type of each block is given."""
+    """Give the first type of the ladder that fits all blocks of a column, from the type of each block."""
     steps = {LADDER.index(kind) for kind in kinds} - {0}
     if len(steps) <= 1:
         return LADDER[max(steps, default=0)]
     kinds = {LADDER[step] for step in steps}
     for kind in LADDER[max(steps) :]:
-        # Every whole number is a number, and every value is text.
+        # Whole numbers can be read as floats, and all values as text.
         known_to_fit = kind in (pa.string(), pa.binary()) or kinds == {pa.int64(), pa.float64()}
         if known_to_fit or all(fits(file, name, kind, missing_text) for file in files):
             break

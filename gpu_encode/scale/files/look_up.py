@@ -1,7 +1,7 @@
-"""Tables of encodings in buckets by a hash of the category, and the rows that look their encodings up there.
+"""Tables of encodings, divided into buckets by a hash of the category, and rows that look up their encodings there.
 
-The lines of a category and the rows that have it find the same bucket by themselves, wherever they lie.  So a bucket
-holds all that its rows need, and no process holds all categories.
+The bucket of a category follows from its values alone, so a category's lines and its rows meet in the same bucket,
+wherever they come from.  So a bucket holds all that its rows need, and no process holds all categories.
 """
 
 import json
@@ -29,17 +29,17 @@ from gpu_encode.words.errors.tables import rows_have_changed
 
 @dataclass(frozen=True)
 class JoinedKey:
-    """How rows find the encodings of a key.
+    """How rows find the encodings of one key.
 
     Parameters
     ----------
     columns, stored : list of str
-        Its columns, of rows and of the table of encodings.
+        Its columns, under their names in the rows and in the table of encodings.
     outputs : list of str
     unknown : list of float
         Encodings of values that are not in the table.
     missing : list of float
-        Encodings of rows without a value, by view and output; the last view is that of new rows.
+        Encodings of rows without a value, in the order of views, then outputs; the last view is that of new rows.
     policy : str
         How missing values are treated.
     refuses_unknown : bool
@@ -61,7 +61,7 @@ class JoinedKey:
 
 @dataclass(frozen=True)
 class Joined:
-    """What the look-up needs beside the table of encodings.
+    """Everything that a look-up needs except the table of encodings.
 
     Parameters
     ----------
@@ -74,7 +74,7 @@ class Joined:
         Columns that new rows may lack.
     dtype : str
     n_rows : int
-        Training rows; 0 where nobody has counted them.
+        Training rows; 0 if they were not counted.
     """
 
     keys: list[JoinedKey]
@@ -86,12 +86,12 @@ class Joined:
 
     @property
     def needed(self) -> set[str]:
-        """Columns that new rows have to have."""
+        """Columns that new rows must have."""
         return {*self.passed, *(name for key in self.keys for name in key.columns)} - {*self.optional}
 
     @classmethod
     def of(cls, shared: shuffle.ShuffledSums) -> Self:
-        """Give what a look-up needs of a fit."""
+        """Take from a fit what a look-up needs."""
         model, names = shared.model, shared.reading.roles.features
         outputs, keys = model.encoded_names(names), []
         for entry, (key, rule) in enumerate(zip(model.selection.entries, model.rules, strict=True)):
@@ -110,12 +110,12 @@ class Joined:
         return [name for key in self.keys for name in key.outputs]
 
     def beside_training(self, aside: Sequence[str]) -> list[str]:
-        """Give the columns of training rows that come behind encodings: those that pass through, then others."""
+        """Give the columns of training rows that follow the encodings: those that pass through, then `aside`."""
         check_outputs([*self.outputs, *self.passed, *aside])
         return [*self.passed, *aside]
 
     def beside_new(self, names: Sequence[str]) -> list[str]:
-        """Give the columns of new rows that come behind encodings; ValueError for rows that lack one.
+        """Give the columns of new rows that follow the encodings; ValueError for rows that lack one.
 
         Parameters
         ----------
@@ -131,22 +131,22 @@ class Joined:
         return others
 
     def of_new_rows(self) -> Self:
-        """Give the part that new rows need."""
+        """Give only what new rows need."""
         keys = [replace(key, missing=key.missing[-len(key.outputs) :]) for key in self.keys]
         return replace(self, keys=keys)
 
     def to_text(self) -> str:
-        """Give all of it as JSON."""
+        """Write everything as JSON."""
         return json.dumps(asdict(self))
 
     @classmethod
     def from_text(cls, text: str) -> Self:
-        """Read what `to_text` gave."""
+        """Read the JSON that `to_text` wrote."""
         known = json.loads(text)
         return cls(**known | {"keys": [JoinedKey(**key) for key in known["keys"]]})
 
     def write(self, path: str) -> None:
-        """Write it to ``path/joined``, a folder of a Parquet file of one row and one column.
+        """Write this object to ``path/joined``, a folder with a Parquet file of one row and one column.
 
         Parameters
         ----------
@@ -161,23 +161,23 @@ class Joined:
 
     @classmethod
     def read(cls, path: str) -> Self:
-        """Read it from ``path/joined``, whichever engine wrote it."""
+        """Read an object from ``path/joined``, whichever engine wrote it."""
         filesystem, folder = folder_of(path)
         return cls.from_text(parquet.read_table(f"{folder}/joined", filesystem=filesystem)["joined"][0].as_py())
 
 
 def folder_of(path: str) -> tuple[Any, str]:
-    """Give the file system of a path, None for this machine's, and the path in it."""
+    """Give the file system of a path (None for this machine's), and the path in it."""
     return stores.reach(stores.with_lower_scheme(path)) if is_url(path) else (None, str(path))
 
 
 def of_new_rows(joined: Joined, lines: Any) -> Any:
-    """Give lines of `shuffle.encode_lines` without the encodings of training rows.
+    """Remove the encodings of training rows from the lines of `shuffle.encode_lines`.
 
     Parameters
     ----------
     joined : Joined
-        As it was when the lines were made.
+        As it was when `lines` were made.
     lines : pyarrow.Table
     """
     made, dtype = [lines.slice(0, 0)], lines.schema.field(shuffle.ENCODINGS).type.value_type
@@ -199,12 +199,12 @@ def rows_by_bucket(table: Any, columns: Sequence[str], number: int) -> dict[int,
     columns : list of str
         Columns of one key; a missing value is a value like others.
     number : int
-        Of buckets.
+        The number of buckets.
 
     Returns
     -------
     dict of int to int64 array
-        Numbers of rows, rising, of each bucket that has any.
+        For each bucket that has rows, their numbers, rising.
 
     Examples
     --------
@@ -220,13 +220,13 @@ def rows_by_bucket(table: Any, columns: Sequence[str], number: int) -> dict[int,
 
 
 def buckets_of(hashes: Array, number: int) -> Array:
-    """Give the bucket, among so many, of each hash."""
+    """Give the bucket of each hash, for this number of buckets."""
     buckets: Array = (hashes % np.uint64(number)).astype(np.uint16)
     return buckets
 
 
 def rows_in_buckets(buckets: Array) -> dict[int, Array]:
-    """Give the numbers of rows, rising, in each bucket that has any."""
+    """Give for each bucket that has rows their numbers, rising."""
     if not len(buckets):
         return {}
     order = np.argsort(buckets, kind="stable")
@@ -235,13 +235,13 @@ def rows_in_buckets(buckets: Array) -> dict[int, Array]:
 
 
 def dealt_lines(lines: shuffle.KeyLines, number: int) -> Iterator[tuple[int, Any]]:
-    """Give the lines of a key that some rows have by their bucket, among so many."""
+    """Yield the lines of a key by bucket, with the number of the bucket; only lines that some row has."""
     for bucket, at in rows_in_buckets(buckets_of(lines.hashes, number)).items():
         yield bucket, lines.table.take(pa.array(at))
 
 
 def distinct_rows(table: Any, key: JoinedKey) -> shuffle.KeyLines:
-    """Give the values that new rows have in a key, each once, by the names under which they are stored."""
+    """Give the distinct values of new rows in a key, under the column names of the table of encodings."""
     index, codes = index_of(table.select(list(key.columns)))
     rows = shuffle.first_rows(codes, index.n_categories, with_missing=True)
     found = np.flatnonzero(rows >= 0)
@@ -253,7 +253,7 @@ def distinct_rows(table: Any, key: JoinedKey) -> shuffle.KeyLines:
 def lines_by_bucket(
     lines: Any, keys: Sequence[Sequence[str]], numbers: Sequence[int]
 ) -> Iterator[tuple[tuple[int, int], Any]]:
-    """Give lines by the number of their key, and the bucket in which the values of the key's columns fall."""
+    """Yield lines by the number of their key and their bucket, which the values of the key's columns decide."""
     for entry, (columns, number) in enumerate(zip(keys, numbers, strict=True)):
         own = shuffle.of_entry(lines, entry)
         for bucket, rows in rows_by_bucket(own, columns, number).items():
@@ -261,21 +261,21 @@ def lines_by_bucket(
 
 
 def index_of(table: Any, name: str = "") -> tuple[CategoryIndex, Array]:
-    """Give the categories of a key whose columns are those of a table, and the code of each row."""
+    """Number the categories of a key with all columns of a table; give the index and the code of each row."""
     columns = map_columns(frames.read(table))
     return CategoryIndex.fit(KeySpec(name, tuple(range(table.num_columns))), columns, host(len(table)), True)
 
 
 class BucketTable:
-    """The encodings of the categories of one key that lie in one bucket.
+    """The encodings of those categories of one key that are in one bucket.
 
     Parameters
     ----------
     key : JoinedKey
     lines : pyarrow.Table
-        Of this key, as `shuffle.encode_lines` gives them.
+        Lines of this key, from `shuffle.encode_lines`.
     dtype : str
-        Of encodings.
+        Type of the encodings.
     """
 
     def __init__(self, key: JoinedKey, lines: Any, dtype: str) -> None:
@@ -283,22 +283,22 @@ class BucketTable:
         self._index, codes = index_of(lines.select(key.stored), "_x_".join(key.columns))
         encodings = lines[shuffle.ENCODINGS].combine_chunks().flatten().to_numpy()
         shape = len(lines), key.new_rows + 1, len(key.outputs)
-        # Two more lines follow those of the categories: unknown values have none; missing ones have their own, if they
-        # are a category.
+        # Two more lines follow those of the categories: one for unknown values, and one for missing values, which have
+        # encodings of their own if they are a category.
         self._lines = np.full(self._index.n_categories + 2, -1, np.int64)
         self._lines[codes] = np.arange(len(lines))
         self._encodings = encodings.astype(dtype, copy=False).reshape(shape)
 
     def look_up(self, table: Any, views: Array | None, of_rows: Array | None = None) -> Array:
-        """Give the encodings of rows whose categories lie here.
+        """Give the encodings of rows whose categories are in this bucket.
 
         Parameters
         ----------
         table : pyarrow.Table
         views : int array (rows,), optional
-            The view of each training row; None of new rows.
+            The view of each training row; None for new rows.
         of_rows : int array (rows,), optional
-            If the table has each category once: the line in it of each row.
+            If the table has each category only once: for each row the number of its line in the table.
 
         Returns
         -------
@@ -307,7 +307,7 @@ class BucketTable:
         Raises
         ------
         ValueError
-            For values that a policy refuses, and for training rows that were not summed.
+            For values that a policy refuses, and for training rows whose category has no sums.
         """
         key, columns = self._key, map_columns(frames.read(table.select(list(self._key.columns))))
         codes = self._index.lookup(columns, host(len(table)), key.policy == "category")

@@ -1,8 +1,8 @@
-"""How to keep memory below a limit: how many rows a chunk may have, and whether the categories and sums still fit.
+"""How memory stays below a limit: how many rows a chunk may have, and whether categories and their sums fit.
 
-All numbers are bytes of memory that are resident at the same time.  Categories are counted while they grow, and
-refused if they cannot fit.  The factors below were measured: tests/scale/files/test_memory_limit.py checks from
-outside the process that the limits hold.
+All numbers are bytes that are in memory at the same time.  Categories are counted while their number grows, and refused
+if they cannot fit.  The factors below were measured: tests/scale/files/test_memory_limit.py checks from outside of the
+process that limits hold.
 """
 
 import contextlib
@@ -36,45 +36,45 @@ from gpu_encode.tables.categories.keys import CategoryIndex
 MOST_ROWS = 1 << 23
 # Smaller chunks cost more time than they save memory.
 FEWEST_ROWS = 1 << 12
-# An Arrow array of text with more bytes would need wider offsets.
+# Arrow would need wider offsets for an array with more bytes of text.
 MOST_BYTES = 1 << 30
-# Rows of the sample that tells how many bytes a row takes.
+# Rows of the sample from which the bytes of a row are estimated.
 SAMPLE = 1 << 12
-# Bytes that Python, Arrow, NumPy, scikit-learn, numba and our kernels take once all of them are loaded.
+# Bytes of Python, Arrow, NumPy, scikit-learn, numba and our kernels when all of them are loaded.
 LOADED = 450 << 20
-# Bytes per row that one column or joint key takes while it is encoded: codes, folds, and their inputs.
+# Bytes per row for one column or joint key while it is encoded: codes, folds, and their inputs.
 WORK_PER_KEY = 48
-# Bytes that reading and writing take for every column, whatever a chunk holds: pages and dictionaries of Parquet.
+# Bytes for reading and writing a column, whatever the size of chunks: pages and dictionaries of Parquet.
 BUFFERS_PER_COLUMN = 4 << 20
 # Bytes in memory of one row group of Parquet, or of one batch of Arrow, that is being written.
 GROUP_BYTES = 16 << 20
-# A limit divided by this number may be free memory, which is kept for the next arrays.
+# One part in so many of the limit may be freed memory that is kept for the next arrays.
 KEPT_SHARE = 64
 UNITS = {"": 1, "b": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12}
 UNITS |= {f"{letter}i": 1 << (10 * power) for power, letter in enumerate("kmgt", start=1)}
 
-# Bytes that a category takes beside its values, while two vocabularies are joined; while values are looked up in one.
+# Bytes of a category beside its values: while two vocabularies are joined; while values are looked up in one.
 JOINING, FINDING = 96, 48
-# Bytes that an encoding takes: in its table and look-up; while one pass computes it; while array expressions do.
+# Bytes of an encoding: in its table and look-up; while one pass computes it; while array expressions compute it.
 TABLE, IN_ONE_PASS, IN_ARRAYS = 18, 8, 120
-# Likely number of digits of the sums of a target of quantities, as long as no target was seen.
+# Assumed number of digits of the sums of a real target, as long as no value of it was seen.
 LIKELY_WIDTH = 20
-# Bytes that a row of a piece takes beside its values and its sums: codes, folds, ranks.
+# Bytes of a row of a piece beside its values and its sums: codes, folds, ranks.
 WORK_OF_ROW = 100
-# Copies of the sums of a row that exist at once: those of a thread, those of the piece, and room that is rounded up.
+# Copies of the sums of a row at the same time: those of a thread, those of the piece, and rounding up.
 SUMS_OF_ROW = 2.5
-# Copies of the lines of a row: the lines when they are made, those in buckets, and those that are compressed.
+# Copies of the lines of a row at the same time: lines just made, lines in buckets, compressed lines.
 LINES_OF_ROW = 5
-# A chunk takes the free memory divided by this number, if its rows are summed in pieces.
+# If rows are summed in pieces, a chunk takes one part in so many of the free memory.
 CHUNK_SHARE = 16
-# At most so many rows are read to count the categories for an error that names a limit.
+# At most so many rows are read to estimate the number of categories for an error that names a limit.
 MOST_COUNTED = 1 << 26
-# Largest relative error of a counted number, and bytes by which two runs may differ.
+# Largest relative error of an estimated number of categories; bytes by which two runs may differ.
 DOUBT, SPARE = 0.03, 12 << 20
 
 
 def limit_of(memory_limit: Any) -> int:
-    """Read a limit, in bytes or as "2GiB"; without one, choose the memory held already and a quarter of the free.
+    """Read a limit, as a number of bytes or as "2GiB"; by default, the memory in use and a quarter of the free memory.
 
     Examples
     --------
@@ -95,7 +95,7 @@ def limit_of(memory_limit: Any) -> int:
 
 
 def resident_bytes() -> int:
-    """Bytes of memory that this process has now; if the system does not tell, the most that it ever had."""
+    """Bytes of memory that this process has now; the most that it ever had, if the system does not tell."""
     with contextlib.suppress(OSError, ValueError, IndexError, AttributeError):
         return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
     return peak_bytes()
@@ -113,7 +113,7 @@ def peak_bytes() -> int:
 
 @contextlib.contextmanager
 def few_kept(limit: int) -> Iterator[None]:
-    """Keep little free memory for later calls as long as a limit holds."""
+    """Keep little freed memory for later calls while a limit is set."""
     most, pool.most = pool.most, min(pool.most, limit // KEPT_SHARE)
     try:
         yield
@@ -122,7 +122,7 @@ def few_kept(limit: int) -> Iterator[None]:
 
 
 def release() -> None:
-    """Give unused memory back to the system, so that resident memory does not grow with the number of chunks."""
+    """Return unused memory to the system, so that memory does not grow with the number of chunks."""
     pool.free.clear()
     pa.default_memory_pool().release_unused()
     with contextlib.suppress(OSError, AttributeError, TypeError):
@@ -130,9 +130,9 @@ def release() -> None:
 
 
 class PassBytes(NamedTuple):
-    """The memory that a pass over rows takes.
+    """The memory that a pass over rows needs.
 
-    Three chunks exist at once, one that is read, one at work and one that is written; and the encodings of two chunks.
+    Three chunks exist at once: one is read, one is encoded and one is written.  There are the encodings of two chunks.
 
     Parameters
     ----------
@@ -145,7 +145,7 @@ class PassBytes(NamedTuple):
     output_row_bytes : float, default=0.0
         Bytes of the encodings of a row.
     n_rows : int, optional
-        Rows of the source: few rows need less than the smallest chunk.
+        Rows of the source: a few rows need less memory than the smallest chunk.
     """
 
     row_bytes: float
@@ -156,12 +156,12 @@ class PassBytes(NamedTuple):
 
     @property
     def at_work(self) -> float:
-        """Bytes that one row takes while it is read, encoded and written."""
+        """Bytes of one row while it is read, encoded and written."""
         return 3 * self.row_bytes + 2 * self.output_row_bytes + WORK_PER_KEY * self.n_keys + 64
 
     @property
     def buffers(self) -> int:
-        """Bytes that reading and writing take, for chunks of any size."""
+        """Bytes for reading and writing, whatever the size of chunks."""
         most = BUFFERS_PER_COLUMN * self.n_columns
         return most if self.n_rows is None else min(most, int(2 * self.n_rows * self.row_bytes))
 
@@ -172,12 +172,12 @@ class PassBytes(NamedTuple):
 
     @property
     def least(self) -> int:
-        """Bytes that the smallest chunk takes."""
+        """Bytes that the smallest chunk needs."""
         return self.buffers + int(self.fewest_rows * self.at_work / 0.8) + 1
 
 
 def chunk_size(limit: int, needed: PassBytes, begun: bool = False) -> Size:
-    """Choose how much a chunk may hold.
+    """Choose how many rows and bytes a chunk may have.
 
     Parameters
     ----------
@@ -194,7 +194,7 @@ def chunk_size(limit: int, needed: PassBytes, begun: bool = False) -> Size:
     """
     release()
     held, row_bytes = max(resident_bytes(), LOADED), needed.row_bytes
-    # A fifth stays free for bytes that were not foreseen.
+    # A fifth stays free for memory that was not foreseen.
     rows = int(0.8 * (limit - held - needed.buffers) / needed.at_work)
     if rows < needed.fewest_rows:
         learned = ", what was learned of the categories included," if begun else ""
@@ -206,7 +206,7 @@ def chunk_size(limit: int, needed: PassBytes, begun: bool = False) -> Size:
         )
     rows = min(whole_chunk(rows), MOST_ROWS, max(FEWEST_ROWS, int(MOST_BYTES / row_bytes)))
     batch_rows = max(1 << 10, min(rows, 1 << 18, int((8 << 20) / row_bytes)))
-    # The texts of the sample may have been shorter than others.
+    # The texts of the sample may be shorter than others.
     n_bytes = min(int(rows * row_bytes * 1.25) + 1, MOST_BYTES)
     return Size(rows, n_bytes, batch_rows)
 
@@ -217,7 +217,7 @@ def whole_chunk(rows: float) -> int:
 
 
 def group_rows(row_bytes: float) -> int:
-    """Choose the rows of a row group by the bytes of a row; no byte of a file may depend on the limit."""
+    """Choose the rows of a row group from the bytes of a row, since files must not depend on the memory limit."""
     return whole_chunk(min(MOST_GROUP_ROWS, GROUP_BYTES / row_bytes))
 
 
@@ -244,9 +244,9 @@ class KeyBytes:
     words : float
         Bytes of the distinct values.
     sums, largest : float
-        Bytes of the sums of all targets, and of the target with the most.
+        Bytes of the sums of all targets, and of the target with the largest sums.
     tables, work : float
-        Bytes of the encodings, and of working memory while the encodings of one target are made.
+        Bytes of the encodings, and of the memory that is needed while the encodings of one target are computed.
     """
 
     name: str
@@ -261,7 +261,7 @@ class KeyBytes:
     def of(
         cls, key: CategoryIndex, per_target: list[CategorySums], rules: list[Any], views: int, pairs: int
     ) -> "KeyBytes":
-        """Count the bytes that a key and its pairs hold, and the bytes that its tables will take."""
+        """Count the bytes of a key and its pairs, and of the tables that will be made of them."""
         n_categories = key.n_categories
         held = [sums.accumulators.nbytes + bytes_of(sums.distribution) for sums in per_target] + [pairs]
         tables, work = [0.0], [0.0]
@@ -271,26 +271,26 @@ class KeyBytes:
             fused = rule.describe_fused() is not None and sums.distribution is None and not key.levels
             work.append((IN_ONE_PASS if fused else IN_ARRAYS) * cells + IN_ARRAYS * cells / views)
         words = sum(vocabulary.values.array.nbytes for vocabulary in key.vocabularies)
-        # Combinations of value numbers take 4 bytes a column; what joint keys hold beside them takes twice as much.
+        # Combinations take 4 bytes a column for the numbers of values; the rest of a joint key takes twice as much.
         words += 0 if key.tuples is None else 3 * 4 * len(key.vocabularies) * n_categories
         return cls(key.entry.name, n_categories, words, sum(held), max(held), sum(tables), max(work))
 
     def grown(self, n_categories: int) -> "KeyBytes":
-        """Give the bytes that so many categories would take."""
+        """Give the bytes for this number of categories."""
         factor = n_categories / max(self.n_categories, 1)
         sizes = {name: getattr(self, name) * factor for name in ("words", "sums", "largest", "tables", "work")}
         return replace(self, n_categories=n_categories, **sizes)
 
 
 def bytes_of(distribution: Any) -> int:
-    """Bytes that the counts of values take; whenever counts are added, they are sorted again."""
+    """Bytes of the counts of values and of two copies, since counts are sorted whenever they are added."""
     if distribution is None:
         return 0
     return 3 * sum(int(getattr(distribution, name).nbytes) for name in ("values", "category", "value", "counts"))
 
 
 class Room:
-    """Room for categories and their sums.
+    """The memory that is free for categories and their sums.
 
     Parameters
     ----------
@@ -298,12 +298,12 @@ class Room:
         Bytes that the process may take.
     encoding_plan : EncodingPlan
     smallest : int
-        Bytes of the smallest chunk at work.
+        Bytes of the smallest chunk while it is encoded.
     row_bytes : float
-        Bytes of a row that is summed.
+        Bytes of a row while it is summed.
     n_keys : int
     kept_rows : int, default=0
-        Bytes of all rows, if the rows are not in memory but a larger limit could keep them there.
+        Bytes of all rows, if they are not in memory but would be with a larger limit.
     """
 
     def __init__(
@@ -326,7 +326,7 @@ class Room:
         self._sums_of_row, self._read_ahead = 8.0 * self.views * width * n_keys, 0.0
 
     def rows_of_piece(self, sums: PartialSums) -> int:
-        """Say how many rows may be summed at once, if each may have categories of its own."""
+        """Say how many rows may be summed at once, if each may bring new categories."""
         keys = self.keys(sums)
         if keys:
             self._sums_of_row = sum(key.sums / (key.n_categories + 2) for key in keys)
@@ -334,7 +334,7 @@ class Room:
         return int(0.8 * free / (self._row + SUMS_OF_ROW * self._sums_of_row))
 
     def shorten(self, size: Size) -> Size:
-        """Give shorter chunks, if the sums of all their rows would not fit beside the chunks."""
+        """Give shorter chunks if the sums of their rows would not fit beside them."""
         free = self.limit - self.held
         if size.rows * (self._row + SUMS_OF_ROW * self._sums_of_row) <= 0.8 * free:
             return size
@@ -343,7 +343,7 @@ class Room:
         return Size(rows, int(rows * self._row_bytes) + 1, min(size.batch_rows, rows))
 
     def shorten_spilled(self, size: Size, n_sums: int) -> Size:
-        """Give chunks whose rows fit beside a line of sums for each row and each key."""
+        """Give chunks so short that a line of sums for each row and key fits beside them."""
         of_row = self._row + self._row_bytes + LINES_OF_ROW * self._n_keys * (8 * n_sums + self._row_bytes)
         rows = whole_chunk(0.8 * (self.limit - self.held) / of_row)
         if rows >= size.rows:
@@ -351,7 +351,7 @@ class Room:
         return Size(rows, int(rows * self._row_bytes * 1.25) + 1, min(size.batch_rows, rows))
 
     def keys(self, sums: PartialSums) -> list[KeyBytes]:
-        """Count the bytes that each key holds."""
+        """Count the bytes of each key."""
         if sums.model is None:
             return []
         model = sums.model
@@ -368,17 +368,17 @@ class Room:
 
     @staticmethod
     def while_joined(keys: list[KeyBytes]) -> float:
-        """Bytes that sums take in addition while other sums are added to them."""
+        """Additional bytes while other sums are added to these."""
         return max((key.largest + 2 * key.words + JOINING * key.n_categories for key in keys), default=0.0)
 
     def needed(self, keys: list[KeyBytes]) -> int:
-        """Most bytes that the process takes: while sums are joined or become tables, or while rows are encoded."""
+        """Most bytes that the process needs: while sums are joined or become tables, or while rows are encoded."""
         words = sum(key.words + FINDING * key.n_categories for key in keys)
         sums, tables = sum(key.sums for key in keys), sum(key.tables for key in keys)
         largest, work = max((key.largest for key in keys), default=0), max((key.work for key in keys), default=0)
         least_piece = FEWEST_ROWS * (self._row + SUMS_OF_ROW * self._sums_of_row) / 0.8
         folds = isinstance(self.plan.plan, FoldPlan)
-        # There is also a chunk at hand, and one that is read ahead.
+        # One chunk is in use, and one is read ahead.
         joining = (sums + words + self.while_joined(keys) + least_piece) / (1 - 2 / CHUNK_SHARE) - words
         ending = 2 * sums + largest
         making = sums * (1 + 1 / self.views if folds else 2) + tables + work
@@ -386,17 +386,17 @@ class Room:
         return int(self.held + words + max(joining, ending, making, encoding))
 
     def check(self, sums: PartialSums) -> bool:
-        """Say whether the sums so far fit."""
+        """Say whether the sums so far fit into memory."""
         return self.needed(self.keys(sums)) <= self.limit
 
     def refuse(self, given_up: list[PartialSums], rest: Iterable[Part]) -> CategoriesError:
-        """Give the error that says which limit is enough; the categories of the remaining rows are counted first.
+        """Give the error that names a limit that is enough; the categories of the remaining rows are counted first.
 
         Parameters
         ----------
         given_up : list of PartialSums
-            The sums of the rows so far, as the only item of a list.  They are taken out of it, so that nothing else
-            holds them.
+            A list that holds only the sums of the rows so far.  They are taken out of it, so that nothing else keeps
+            them in memory.
         rest : iterable of Part
         """
         sums = given_up.pop()
@@ -420,7 +420,7 @@ class Room:
         grown = []
         for of_key, count, earlier in zip(keys, counts, before, strict=True):
             total = count.estimate()
-            # Rows that were not read are assumed to bring new categories at the rate of the rows that were read last.
+            # Rows that were not read are assumed to bring new categories as often as the rows that were read last.
             new = (total - earlier) / max(seen - known, 1) * (self.plan.n_rows - seen)
             grown.append(of_key.grown(max(of_key.n_categories, ceil((total + new) * (1 + DOUBT)))))
         return self.too_small(grown, exact=seen >= self.plan.n_rows)
@@ -428,7 +428,7 @@ class Room:
     def enough(self, keys: list[KeyBytes]) -> int:
         """Give a limit that is enough."""
         enough = max(self.needed(keys), self.limit) + SPARE
-        # If the limit has room for all rows at once, the first pass keeps them.
+        # With room for all rows at once, the first pass keeps them.
         return enough + (self.kept_rows if enough - self.held > 2 * self.kept_rows else 0)
 
     def too_small(self, keys: list[KeyBytes], exact: bool) -> CategoriesError:
@@ -442,7 +442,7 @@ class Room:
 def count_categories(
     encoding_plan: EncodingPlan, part: Part, keys: list[CategoryIndex], counts: list[DistinctCount]
 ) -> None:
-    """Add the categories of a part to the categories that were counted before."""
+    """Add the categories of a part to the counts."""
     parameters, given = encoding_plan.parameters, part.given()
     columns = map_columns(given.frame)
     backend = ops.host(given.frame.n_rows)

@@ -1,4 +1,4 @@
-"""New rows of files: encoded by a fitted encoder or a folder of tables, or compared with the rows of training."""
+"""New rows of files: encode them with a fitted encoder or a folder of tables, or compare them with training rows."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -27,7 +27,7 @@ from gpu_encode.seam import devices
 from gpu_encode.words.annotations import ArrowStream, FilePath, LazyFrame
 from gpu_encode.words.progress import Teller
 
-# Copies of a new row's values that exist while the values are told apart, hashed and spilled.
+# Copies of the values of new rows that exist while distinct values are found, hashed and spilled.
 VALUES_AT_WORK = 3
 
 
@@ -50,8 +50,8 @@ def transform_dataset(
     source, destination
         As in `encode_dataset`.
     encoder : TargetEncoder or path
-        Fitted; columns that it never saw pass through, last.  Or what `encode_dataset` saved as `model`: a file, or a
-        folder of tables, which stay on disk.
+        A fitted encoder; columns that it does not know pass through, last.  Or the `model` that `encode_dataset` saved:
+        a file, or a folder of tables, which stay on disk.
     missing_text, memory_limit, compression, overwrite, resume, progress
         As in `encode_dataset`.
 
@@ -88,7 +88,7 @@ def transform_dataset(
 
 @devices.explain_memory()
 def run_transforming(rows: Source, destination: Any, encoder: Any, options: Options) -> Summary:
-    """Do what `transform_dataset` does with an encoder."""
+    """Encode new rows with an encoder, as `transform_dataset` does."""
     output = open_destination(rows, destination, options)
     fitted = set(encoder.feature_names_in_)
     features = [name for name in rows.schema.names if name in fitted]
@@ -113,7 +113,7 @@ def run_transforming(rows: Source, destination: Any, encoder: Any, options: Opti
 
 
 def summary_of(run: Run, unseen: Counter[str]) -> Summary:
-    """Give the summary of a run over new rows; warns of values that fit has not seen."""
+    """Give the summary of a run over new rows; warn of values that fit has not seen."""
     for name, n_rows in unseen.items():
         warn_of_share(name, n_rows, run.encoded)
     return run.summary(+unseen)
@@ -148,14 +148,14 @@ class SavedEncodings:
         return sorted({name for name, stored in named if pa.types.is_string(schema.field(stored).type)})
 
     def describe(self) -> dict[str, Any]:
-        """Describe the folder, so that a later run can tell it from others."""
+        """Describe the folder, so that a later run notices if it is another one."""
         states = [path.stat() for path in [*self.files, *sorted((self._path / "joined").glob("*.parquet"))]]
         return {"the folder of encodings": [[state.st_size, state.st_mtime_ns] for state in states]}
 
 
 @devices.explain_memory()
 def run_joining(rows: Source, destination: Any, saved: SavedEncodings, options: Options) -> Summary:
-    """Do what `transform_dataset` does with a folder of encodings."""
+    """Encode new rows with a folder of encodings, as `transform_dataset` does."""
     output = open_destination(rows, destination, options)
     joined, names = saved.joined, rows.schema.names
     others = joined.beside_new(names)
@@ -177,14 +177,14 @@ def run_joining(rows: Source, destination: Any, saved: SavedEncodings, options: 
 
 
 def look_up_rows(run: Run, saved: SavedEncodings, size: Size) -> CategoryFiles:
-    """Look all rows up in a folder of encodings, bucket by bucket."""
+    """Look up all rows in a folder of encodings, bucket by bucket."""
     joined = saved.joined
     number = number_of_buckets(saved.n_categories, bytes_of_category(run, joined, 0), run.options.limit)
     folder = run.staging.partial / "categories"
     files = CategoryFiles(joined, folder, number, size.rows, run.progress.advance)
     columns = sorted({name for key in joined.keys for name in key.columns})
     files.add_encodings(saved.files)
-    # Counted as if each value were an output of 8 bytes.
+    # Each value is counted like an output of 8 bytes.
     at_work = int(VALUES_AT_WORK * run.bytes_of_row(columns) / 8)
     with run.reading("measuring", columns, run.size(columns, len(joined.keys), at_work)) as chunks:
         for chunk in chunks:
@@ -208,7 +208,7 @@ def require_columns(encoder: Any, names: Sequence[str]) -> None:
 
 
 def fitted_text(encoder: Any) -> list[str]:
-    """Return the columns that were text in training: a CSV file does not tell 02138 from 2138."""
+    """List the columns that were text in training: in a CSV file, the texts 02138 and 2138 would be the same number."""
     check_encoder(encoder)
     check_is_fitted(encoder, "_model")
     model = encoder._model
@@ -232,19 +232,19 @@ def drift_dataset(
     missing_text: Sequence[str] = (),
     memory_limit: int | str | None = None,
 ) -> list[dict[str, str | int | float]]:
-    r"""Compare files of any size with the rows from which an encoder has learned, in one pass.
+    r"""Compare files of any size with the training rows of an encoder, in one pass.
 
     Parameters
     ----------
     source, missing_text, memory_limit
         As in `encode_dataset`.
     encoder : TargetEncoder
-        Fitted; columns that it never saw are not read.
+        A fitted encoder; columns that it does not know are not read.
 
     Returns
     -------
     list of dict
-        What the encoder's method `drift` gives.
+        The result of the encoder's method `drift`.
 
     Raises
     ------
@@ -277,7 +277,7 @@ def drift_dataset(
 
 
 def tables_of(rows: Source, columns: Sequence[str], limit: int, n_keys: int) -> Iterator[Any]:
-    """Give all rows, a part at a time; a query gives its own parts."""
+    """Yield all rows, one part at a time; a query yields its own parts."""
     if rows.stream is not None:
         yield from rows.stream.tables()
         return

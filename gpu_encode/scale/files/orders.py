@@ -1,4 +1,4 @@
-"""Ordered schemes over chunks: sums are carried from row to row; in another order, rows are sorted into files first."""
+"""Ordered schemes over chunks: sums are carried from row to row; for other orders, rows are first sorted into files."""
 
 from collections.abc import Callable, Iterator
 
@@ -17,7 +17,7 @@ from gpu_encode.scale.parts import (
     with_categories,
 )
 
-# Gives, per order, the encodings of the rows of a part; None where the scheme is not ordered.
+# Gives, for each order, the encodings of the rows of a part; None if the scheme is not ordered.
 Placing = Callable[[Part], list[list[RowEncodings]] | None]
 
 
@@ -30,9 +30,9 @@ class Orders:
     tables : EncodingTables
     roles : Roles
     columns : list of str
-        The columns from which the ranks of rows follow.
+        The columns that decide the ranks of rows.
     size : Size
-        Of the chunks of these columns that are read to find ranks.
+        Size of the chunks of these columns that are read to find ranks.
     """
 
     def __init__(self, run: Run, tables: EncodingTables, roles: Roles, columns: list[str], size: Size) -> None:
@@ -41,15 +41,15 @@ class Orders:
         self._n_groups = -(-run.source.n_rows // size.rows)
 
     def placing(self) -> tuple[EncodingTables, Placing]:
-        """Give the tables, and the function that gives the encodings of each chunk.
+        """Give the tables, and the function that encodes each chunk.
 
-        In the order of the rows, chunks must come one after another, from the first on.  In other orders, each chunk
-        must lie between two multiples of the size's rows.
+        In the order of the rows, the function needs all chunks, from the first to the last.  In other orders, each
+        chunk must be between two multiples of ``size.rows``.
         """
         return self._in_rows() if self._tables.encoding_plan.order == "rows" else self._shuffled()
 
     def _in_rows(self) -> tuple[EncodingTables, Placing]:
-        """Scan rows in the order in which they stand."""
+        """Scan rows in their own order."""
         tables = self._tables
         if tables.needs_categories:
             means = CategoryMeanScan(tables)
@@ -64,7 +64,7 @@ class Orders:
         return tables, lambda part: [[scan.encode(rows) for rows in order] for order in shuffle(tables, part)]
 
     def _shuffled(self) -> tuple[EncodingTables, Placing]:
-        """Write rows into files by rank, encode them file by file, and write their encodings into files by row."""
+        """Write rows into files by rank, encode them file by file, and write the encodings into files by row number."""
         tables, chunk_rows = self._tables, self._size.rows
         by_rank = self._write_by_rank()
         if tables.needs_categories:
@@ -82,14 +82,14 @@ class Orders:
         return tables, read_encodings
 
     def _shuffle_chunks(self, n_groups: int, use: Callable[[list[list[OrderedRows]]], None]) -> None:
-        """Read all rows, and hand over the rows of each chunk: for each order, in groups of neighbouring ranks."""
+        """Read all rows, and pass on the rows of each chunk: for each order, in groups of neighbouring ranks."""
         with self._run.reading("placing", self._columns, self._size) as chunks:
             for chunk in chunks:
                 with self._run.timed("placing"):
                     use(shuffle(self._tables, self._roles.part(chunk), n_groups))
 
     def _write_by_rank(self) -> list[SpillFiles]:
-        """Write all rows into files by rank, per order."""
+        """Write all rows into files by rank, for each order."""
         by_rank: list[SpillFiles] = []
 
         def write(orders: list[list[OrderedRows]]) -> None:
@@ -105,7 +105,7 @@ class Orders:
         return by_rank
 
     def _in_order(self, by_rank: SpillFiles) -> Iterator[tuple[int, OrderedRows]]:
-        """Give the rows of one order by group, from the first to the last rank."""
+        """Yield the rows of one order group by group, from the first rank to the last."""
         n_targets, n_keys = len(self._tables.model.targets), len(self._tables.model.keys)
         for group in range(self._n_groups):
             pieces = []
@@ -116,7 +116,7 @@ class Orders:
                 yield group, OrderedRows.join(pieces)
 
     def _mean_deltas(self, number: int, by_rank: SpillFiles) -> CategoryMeanDeltas:
-        """Scan one order for the means of categories."""
+        """Scan one order for the means of all categories."""
         means = CategoryMeanScan(self._tables, number)
         with self._run.timed("placing"):
             for _, rows in self._in_order(by_rank):
@@ -124,7 +124,7 @@ class Orders:
         return means.deltas()
 
     def _encode_by_rank(self, tables: EncodingTables, number: int, by_rank: SpillFiles) -> SpillFiles:
-        """Encode all rows in one order, and write their encodings into files of as many rows as a chunk has."""
+        """Encode all rows in one order, and write the encodings into files with as many rows as a chunk."""
         by_row, chunk_rows = SpillFiles(self._folder / f"by-row-{number}"), self._size.rows
         scan = OrderedScan(tables, number)
         with self._run.timed("placing"):

@@ -1,4 +1,4 @@
-"""One run over files: its passes, each with a chunk read ahead and one written behind, and their costs."""
+"""One run over files: its passes, which read one chunk ahead and write one behind, and their costs."""
 
 import contextlib
 import time
@@ -29,12 +29,12 @@ Item = TypeVar("Item")
 
 
 class Background:
-    """A thread that does one thing at a time, and counts the seconds of its work, and those of waiting for it.
+    """A thread that runs one call at a time, and counts the seconds of these calls and of waiting for them.
 
     Parameters
     ----------
     name : str
-        Of the thread.
+        Name of the thread.
 
     Examples
     --------
@@ -58,12 +58,12 @@ class Background:
         self._thread.shutdown(cancel_futures=True)
 
     def start(self, function: Callable[..., Any], *given: Any) -> None:
-        """Have a function called, once what was started before is done; raises an error of that."""
+        """Start a call once the call before is done; raise the error of that call, if it had one."""
         self.wait()
         self._begun = self._thread.submit(self._timed, function, *given)
 
     def wait(self) -> Any:
-        """Give what was started last, and raise its error; None if there is nothing."""
+        """Wait for the last call, and give its result or raise its error; give None if there was no call."""
         begun = time.perf_counter()
         try:
             return None if self._begun is None else self._begun.result()
@@ -79,7 +79,7 @@ class Background:
 
 
 def read_ahead(thread: Background, items: Iterator[Item]) -> Iterator[Item]:
-    """Give items; while one of them is at work, the thread takes the next one.
+    """Yield items; the thread takes the next item while one is in use.
 
     Examples
     --------
@@ -89,7 +89,7 @@ def read_ahead(thread: Background, items: Iterator[Item]) -> Iterator[Item]:
     """
 
     def take() -> list[Item]:
-        # The caller takes the item out of the list: nothing else holds it.
+        # The caller takes the item out of the list, so that nothing else keeps it in memory.
         return list(islice(items, 1))
 
     thread.start(take)
@@ -98,7 +98,7 @@ def read_ahead(thread: Background, items: Iterator[Item]) -> Iterator[Item]:
         yield taken.pop()
 
 
-# In the order in which a summary lists them: those of the main thread first.
+# In the order of a summary: first the stages of the main thread.
 STAGES = ("opening", "profiling", "measuring", "placing", "encoding", "waiting", "reading", "writing")
 
 
@@ -109,29 +109,29 @@ class Summary:
     Parameters
     ----------
     rows, columns : int
-        Of the output.
+        Rows and columns of the output.
     chunks : int
         Chunks that were encoded.
     files : int
-        Files that were written; a resumed run counts its own.
+        Files that were written; a resumed run counts only its own.
     bytes_read, bytes_written : int
         Bytes of files, in all passes.
     seconds : mapping of str to float
-        Seconds by stage.  "reading" and "writing" run beside the others, in threads of their own; "waiting" is the time
-        spent waiting for these.
+        Seconds by stage.  "reading" and "writing" are in threads of their own, at the same time as the other stages;
+        "waiting" is the time that the main thread waits for them.
     peak_bytes : int
-        Most memory that the process ever had.
+        The highest memory use of the process.
     encoded : int
-        Rows that this run encoded; an interrupted run may have written others before.
+        Rows that this run encoded; if it resumed another run, that run may have written more.
     missing, unseen : mapping of str to int
-        Of these rows, the number without a value, by encoded column; and the number with a value that fit has not seen,
-        by output of the encoder (None except from `transform_dataset`).  Columns and outputs without such rows are left
+        For these rows: the number of missing values, by encoded column; the number of values that fit has not seen, by
+        output of the encoder (None except from `transform_dataset`).  Columns and outputs without such rows are left
         out.
     elapsed : float
-        Seconds from the beginning to the end.
+        Seconds from the beginning of the call to its end.
     bytes_spilled : int
-        Bytes of sums, rows and encodings that were written to disk on the way, since memory had no room for the
-        categories; 0 where it had.
+        Bytes of sums, rows and encodings that were written to temporary files because the categories did not fit into
+        memory; 0 if they did.
 
     Examples
     --------
@@ -187,7 +187,7 @@ def share(rows: int, n_rows: int) -> str:
 
 
 def amount(n_bytes: float) -> str:
-    """Write a number of bytes as people read it.
+    """Write a number of bytes in a readable unit.
 
     Examples
     --------
@@ -206,15 +206,15 @@ class Options:
     limit : int
         Bytes of memory that this process may have.
     compression, overwrite, resume, progress
-        As `encode_dataset` takes them.
+        As in `encode_dataset`.
     chunk_rows : int, optional
-        Rows of a chunk, whatever the limit.
+        Rows of a chunk; overrides what the limit allows.
     tables : str, default="auto"
-        As `encode_dataset` takes it.
+        As in `encode_dataset`.
     model : Path, optional
-        Where the fitted encoder is saved: it appears with the output, or neither does.
+        Where the fitted encoder is saved; it appears together with the output.
     begun : float
-        When the call began, by `time.perf_counter`.
+        The time at which the call began, from `time.perf_counter`.
     """
 
     limit: int
@@ -229,7 +229,7 @@ class Options:
 
 
 class OutputFiles:
-    """Writes rows, which come in order, to the files that are planned for them.
+    """Writes rows, which come in order, to planned files.
 
     Parameters
     ----------
@@ -238,9 +238,9 @@ class OutputFiles:
     schema : pyarrow.Schema
     compression : str or None
     staging : Staging
-        Has the folders of files that are being written, and of those that are finished.
+        Knows the folders of unfinished and finished files.
     group_rows : int, optional
-        As `RowWriter` takes it.
+        As in `RowWriter`.
     """
 
     def __init__(
@@ -259,7 +259,7 @@ class OutputFiles:
         self._writer: RowWriter | None = None
 
     def write(self, table: Any, stopped: Callable[[], bool] = lambda: False) -> None:
-        """Write the next rows, a row group at a time, until they are written or `stopped` says so."""
+        """Write the next rows, one row group at a time, until all are written or `stopped` returns True."""
         while table.num_rows and not stopped():
             first = self._left[0].first_row
             groups = (self._row - first) // self._group_rows
@@ -272,13 +272,13 @@ class OutputFiles:
                 self._close()
 
     def end(self) -> None:
-        """Write what is left: files without rows."""
+        """Write the remaining files, which have no rows."""
         while self._left:
             self._open()
             self._close()
 
     def abandon(self) -> None:
-        """Close a file that stays incomplete."""
+        """Close a file that will not be finished."""
         if self._writer is not None:
             self._writer.abandon()
 
@@ -302,10 +302,10 @@ class OutputFiles:
 
 
 def hold_stream(source: Source, folder: Path, progress: Progress) -> Source:
-    """Run the query of a source, and give its rows as a file in `folder`; other sources stay as they are."""
+    """Run the query of a source, and give its rows as a file in `folder`; give any other source unchanged."""
     if source.stream is None:
         return source
-    # Arrow's own format has every type that a query may give.
+    # Arrow's own format supports every type of a query.
     path, tables = folder / "rows.arrow", source.stream.tables()
     progress.stage("fetching")
     first = next(tables, source.stream.schema.empty_table())
@@ -319,7 +319,7 @@ def hold_stream(source: Source, folder: Path, progress: Progress) -> Source:
 
 
 def open_destination(rows: Source, destination: Any, options: Options) -> Destination:
-    """Check the destination of a run; a run that was killed while its files took their names is ended first."""
+    """Check the destination of a run; first finish the publication of an earlier run that was killed during it."""
     if options.resume and rows.stream is not None:
         raise ValueError(
             f"resume=True needs files, which stay as they are, and source is a {rows.stream.name}: its query runs "
@@ -330,7 +330,7 @@ def open_destination(rows: Source, destination: Any, options: Options) -> Destin
 
 
 class Run:
-    """One run over files, which `Run.start` begins.
+    """One run over files; `Run.start` begins it.
 
     Parameters
     ----------
@@ -356,9 +356,9 @@ class Run:
     @classmethod
     @contextlib.contextmanager
     def start(cls, source: Source, destination: Destination, options: Options, keep: bool) -> Iterator["Run"]:
-        """Do a run's work in the hidden folder, which may be kept after an error; the rows of a query lie there, too.
+        """Do the work of a run in the hidden folder.  `keep` says whether the folder is kept after an error.
 
-        A source that is a query has other rows in another run, so that nothing is kept of them.
+        If the source is a query, nothing is kept, since another run of the query may give other rows.
         """
         with (
             explain_full_disk(destination.path),
@@ -369,15 +369,15 @@ class Run:
             yield cls(hold_stream(source, staging.folder, progress), destination, staging, progress, options)
 
     def begin(self, choices: Mapping[str, Any], plan_work: Callable[[], Mapping[str, Any]]) -> None:
-        """Start afresh, or go on from an interrupted run.
+        """Start from the beginning, or continue an interrupted run.
 
         Parameters
         ----------
         choices : mapping of str to object
-            Choices that decide the output, beside source and destination.
+            Choices, other than source and destination, that decide the output.
         plan_work : callable
-            Says into how many rows work is cut, where it starts afresh: in "part_rows" of each file, where the source
-            does not decide it.
+            Called if the run starts from the beginning: says how many rows a piece of work has, with "part_rows" for
+            each output file if the source does not decide it.
         """
         self.seconds["opening"] = time.perf_counter() - self.options.begun
         description = describe_run(self.source, self.destination, choices)
@@ -388,19 +388,19 @@ class Run:
         return self.source.row_bytes()
 
     def size(self, columns: Sequence[str], n_keys: int, n_outputs: int = 0) -> Size:
-        """Choose how many rows and bytes a chunk of these columns may hold."""
+        """Choose the most rows and bytes of a chunk with these columns."""
         if (rows := self.options.chunk_rows) is not None:
             return Size(rows, batch_rows=min(rows, 1 << 16))
         begun, self._begun = self._begun, True
         return memory.chunk_size(self.options.limit, self.bytes_of_pass(columns, n_keys, n_outputs), begun)
 
     def bytes_of_pass(self, columns: Sequence[str], n_keys: int, n_outputs: int) -> memory.PassBytes:
-        """Say what a pass over some columns takes of memory."""
+        """Say how much memory a pass over some columns needs."""
         row_bytes, n_rows = self.bytes_of_row(columns), self.source.n_rows
         return memory.PassBytes(row_bytes, len(columns), n_keys, 8 * n_outputs, n_rows)
 
     def check_classes(self, columns: Sequence[str], n_keys: int, n_classes: int) -> None:
-        """Refuse a target with so many classes that the limit has no room for a column for each class and key."""
+        """Refuse a target with so many classes that a column for each class and key does not fit into the limit."""
         if n_classes <= MANY_CLASSES or self.options.chunk_rows is not None:
             return
         try:
@@ -410,7 +410,7 @@ class Run:
             raise
 
     def room(self, encoding_plan: EncodingPlan, columns: Sequence[str], n_keys: int) -> Room:
-        """Give the room that there is for categories."""
+        """Give the memory that is free for categories."""
         every = self.bytes_of_pass(self.source.schema.names, n_keys, n_keys)
         limit = self.options.limit if self.options.chunk_rows is None else 1 << 62
         keepable = self.source.loaded is None and self.source.n_rows <= memory.MOST_ROWS
@@ -418,23 +418,23 @@ class Run:
         return Room(limit, encoding_plan, every.least, self.bytes_of_row(columns), n_keys, kept)
 
     def bytes_of_row(self, columns: Sequence[str]) -> float:
-        """Bytes of a row in memory, of some columns."""
+        """Bytes of a row in memory, with some of its columns."""
         return max(1.0, sum(self._row_bytes[name] for name in columns))
 
     def keep_rows(self, size: Size) -> None:
-        """Let the first pass keep all rows in memory, where they fit in one chunk of all columns."""
+        """Let the first pass keep all rows in memory if they fit into one chunk with all columns."""
         n_rows = self.source.n_rows
         needed = n_rows * self.bytes_of_row(self.source.schema.names)
         self._keeps_rows = n_rows <= size.rows and needed <= size.n_bytes
 
     def keep_all_rows(self, n_keys: int) -> None:
-        """Let the first pass keep all rows in memory, or refuse where they do not fit."""
+        """Let the first pass keep all rows in memory; refuse them if they do not fit."""
         memory.check_room_for_all(self.options.limit, self.bytes_of_pass(self.source.schema.names, n_keys, n_keys))
         self._keeps_rows = True
 
     @contextlib.contextmanager
     def timed(self, stage: str) -> Iterator[None]:
-        """Count the time of a stage; if an error names a row, add the file that holds the row."""
+        """Count the time of a stage; if an error names a row, add the file of the row."""
         begun = time.perf_counter()
         try:
             with self.source.naming_rows():
@@ -444,7 +444,7 @@ class Run:
 
     @contextlib.contextmanager
     def reading(self, stage: str, columns: Sequence[str], size: Size, start: int = 0) -> Iterator[Iterator[Chunk]]:
-        """Give the chunks of one pass, one of them read ahead."""
+        """Give the chunks of one pass; one chunk is read ahead."""
         self.progress.stage(stage, self.source.n_rows, start)
         n_bytes = self.source.read_bytes(self.source.schema.names if self._keeps_rows else columns)
         with Background("gpu-encode reading") as thread:
@@ -459,7 +459,7 @@ class Run:
         yield from self.source.chunks(columns, size, start, lambda: thread.stopped)
 
     def each(self, stage: str, columns: Sequence[str], size: Size, function: Callable[[Chunk], Item]) -> Iterator[Item]:
-        """Give what a function gives of each chunk of one pass."""
+        """Call a function with each chunk of one pass, and yield the results."""
         with self.reading(stage, columns, size) as chunks:
             for chunk in chunks:
                 with self.timed(stage):
@@ -489,14 +489,14 @@ class Run:
         Parameters
         ----------
         needed : collection of str
-            Columns that are encoded, and so are written even where a folder has a column of the same name.
+            Columns that are encoded; they are written even if a folder name gives a column of this name.
         empty : pyarrow.Table
-            The table that is written for no rows.
+            A table with the columns of the output and no rows.
         encode : callable
-            Gives the table that is written for a chunk.
+            Gives the table to write for a chunk.
         size : Size
         from_start : bool
-            Whether finished rows have to be encoded again, before those that are still to be written.
+            Whether finished rows must be encoded again before the remaining ones.
         """
         outputs = self.staging.left(self.destination.outputs(self.source, self.work["part_rows"]))
         left_out = [name for name in self.destination.left_out(self.source) if name not in needed]
@@ -510,7 +510,7 @@ class Run:
             self.staging,
             memory.group_rows(self.bytes_of_row(self.source.schema.names)),
         )
-        # Chunks begin where they would without an interruption: some schemes depend on that.
+        # Chunks begin where they would without an interruption, since some schemes depend on it.
         start = 0 if from_start else first_row // size.rows * size.rows
 
         def encode_rows(chunk: Chunk) -> Any:
@@ -529,7 +529,7 @@ class Run:
         encode_rows: Callable[[Chunk], Any],
         needed: Collection[str],
     ) -> None:
-        """Encode chunk by chunk, while a thread writes the chunk before."""
+        """Encode chunk by chunk, while a thread writes the previous chunk."""
         with contextlib.ExitStack() as stack:
             stack.callback(files.abandon)
             thread = stack.enter_context(Background("gpu-encode writing"))
@@ -546,7 +546,7 @@ class Run:
         self.seconds["waiting"] += thread.waited
 
     def summary(self, unseen: Mapping[str, int] | None = None) -> Summary:
-        """Give the summary; `unseen` counts the rows whose values fit has not seen, by key, where they were counted."""
+        """Give the summary; `unseen` counts, by key, the rows whose values fit has not seen, if they were counted."""
         return Summary(
             self.source.n_rows,
             self.columns,
@@ -565,7 +565,7 @@ class Run:
 
 
 def count_missing(table: pa.Table, names: Collection[str]) -> Counter[str]:
-    """Count the rows without a value in each of some columns."""
+    """Count the rows without a value, for each of some columns."""
     counts = {name: table[name].null_count for name in table.column_names if name in names}
     for name in counts:
         if pa.types.is_floating(table.schema.field(name).type):

@@ -1,8 +1,8 @@
-"""Sums of more categories than a process can hold: rows become digits by category, which meet to become encodings.
+"""Sums of more categories than one process can hold: rows become digits by category, which are added up in buckets.
 
-No process holds the sums of all categories.  All processes know the totals by fold.  A table of some categories sums
-all other rows in one more line, which counts as no category.  So the steps of `gpu_encode.parts` make the same
-encodings from it as from a table of all categories, priors included.
+No process holds the sums of all categories, but all processes know the totals by fold.  A table of some categories has
+one more line with the sums of all other rows; this line does not count as a category.  So the steps of
+`gpu_encode.parts` make the same encodings from such a table as from a table of all categories, priors included.
 """
 
 from collections.abc import Mapping, Sequence
@@ -40,30 +40,30 @@ from gpu_encode.tables import frames
 from gpu_encode.tables.categories.hashes import hash_categories
 from gpu_encode.tables.categories.keys import Tuples
 
-# Folds are likely to have other seeds: with the same seed, hashes would leave buckets empty.
+# Folds most likely use other seeds: with the same seed, some buckets would stay empty.
 SEED = 0x9E3779B97F4A7C15
-# Most sums of one category: each is a column of the engine.
+# Most sums of one category: each sum is a column of the engine.
 MOST_SUMS = 1000
 ENTRY, ENCODINGS = "entry", "encodings"
 
 
 @dataclass(frozen=True, eq=False)
 class ShuffledSums:
-    """What every worker knows about all rows.
+    """The facts about all rows that every worker knows.
 
     Parameters
     ----------
     encoding_plan : EncodingPlan
     reading : Reading
     model : Model
-        Its keys have no categories; it holds the sums of all rows that new rows see, as a line that counts as no
-        category.
+        Its keys have no categories.  It holds the sums of all rows that new rows see, in a line that does not count as
+        a category.
     totals : list of int64 array (folds, classes, width)
-        Per target, the digits of the sums of all rows.
+        For each target, the digits of the sums of all rows.
     specs : list of SumSpec
-        Per target, with room for the digits of any rows.
+        For each target, with room for the digits of any rows.
     training : bool
-        Whether encodings of training rows are asked for.
+        Whether encodings of training rows are wanted.
     """
 
     encoding_plan: EncodingPlan
@@ -75,16 +75,16 @@ class ShuffledSums:
 
     @property
     def positions(self) -> list[int]:
-        """Features of which keys are made."""
+        """Indices of the features that keys use."""
         return self.model.selection.needed
 
     @property
     def n_sums(self) -> int:
-        """Digits of one category."""
+        """Number of digits of one category."""
         return sum(total.size for total in self.totals)
 
     def trained(self, entry: int, categories: Sequence[Integers]) -> tuple[Model, TrainedKey]:
-        """Learn from the sums of some categories of a key, as `parts.fit` learns from those of all categories."""
+        """Learn from the sums of some categories of a key, as `parts.fit` learns from all categories."""
         rule, key = self.model.rules[entry], self.model.keys[entry]
         # Only the number of categories matters, not their values.
         key = replace(key, tuples=Tuples([1], np.zeros((len(categories[0]), 1), np.int32)))
@@ -102,13 +102,13 @@ class ShuffledSums:
         ----------
         entry : int
         categories : list of int64 array (n_categories, folds, classes, width)
-            Per target, their digits.
+            For each target, the digits of the categories.
 
         Returns
         -------
         float array (n_categories + 2, views + 1, outputs)
-            Encodings of training rows by fold, or by class where each row is left out; the last view is that of new
-            rows.  Behind the categories stand unknown and missing values.
+            Encodings of training rows by fold, or by class if each row is left out; the last view is that of new rows.
+            Lines for unknown and missing values follow those of the categories.
         """
         model, trained = self.trained(entry, categories)
         new = replace(model, statistics=[trained.visible])
@@ -120,7 +120,7 @@ class ShuffledSums:
 
 
 def beside_others(categories: Integers, total: Integers, spec: SumSpec, rule: EncodingRule) -> CategorySums:
-    """Give the sums of some categories, and the sums of all other rows in a line that counts as no category."""
+    """Give the sums of some categories, and a line of no category with the sums of all other rows."""
     accumulators = np.concatenate([categories, np.zeros_like(total, shape=(2, *total.shape))])
     carry(accumulators, spec.layout)
     accumulators[-2 if rule.missing == "category" else -1] = total - accumulators.sum(axis=0)
@@ -128,7 +128,7 @@ def beside_others(categories: Integers, total: Integers, spec: SumSpec, rule: En
 
 
 def by_class(model: Model) -> Array:
-    """Encode the rows of each category and class, leaving each row out (n_categories + 2, classes, outputs)."""
+    """Encode the rows of each category and class, with each row left out (n_categories + 2, classes, outputs)."""
     [key], [[sums]] = model.keys, model.statistics
     n_classes, backend = sums.accumulators.shape[2], host(sums.accumulators.size)
     codes = np.append(np.arange(key.n_categories, dtype=np.int32), np.array([-2, -1], np.int32))
@@ -140,7 +140,7 @@ def by_class(model: Model) -> Array:
 
 
 def rules_of(reading: Reading, schema: Any) -> list[EncodingRule]:
-    """Give the rule of each key of rows of some columns; ValueError for one that looks at all categories at once."""
+    """Give the rule of each key for rows with these columns; a rule that needs all categories is a ValueError."""
     bare = frames.read(pa.schema([schema.field(name) for name in reading.roles.features]).empty_table())
     rules = reading.parameters.rules(select_columns(reading.parameters, bare), bare)
     for rule in rules:
@@ -151,12 +151,12 @@ def rules_of(reading: Reading, schema: Any) -> list[EncodingRule]:
 
 
 def blind(encoding_plan: EncodingPlan) -> EncodingPlan:
-    """Give the plan of `total_table`, which reads no feature and must not complain of missing values."""
+    """Give the plan for `total_table`, which reads no features and must not complain about missing values."""
     return replace(encoding_plan, parameters=replace(encoding_plan.parameters, handle_missing="category"))
 
 
 def total_table(shared: tuple[EncodingPlan, Reading], table: Any) -> PartialSums:
-    """Sum some rows by a `blind` plan, without their categories; only the columns beside features are read."""
+    """Sum some rows with a `blind` plan, without their categories; only columns that are not features are read."""
     encoding_plan, reading = shared
     part = reading.part(table)
     with part.named():
@@ -175,18 +175,18 @@ def total_part(encoding_plan: EncodingPlan, part: Part) -> PartialSums:
 def settle(
     encoding_plan: EncodingPlan, reading: Reading, rules: list[EncodingRule], total: PartialSums, training: bool
 ) -> ShuffledSums:
-    """Collect what workers have to know; warns and raises as `parts.fit` does.
+    """Collect what workers must know; warn and raise errors as `parts.fit` does.
 
     Parameters
     ----------
     encoding_plan : EncodingPlan
     reading : Reading
     rules : list of EncodingRule
-        As `rules_of` gives them.
+        From `rules_of`.
     total : PartialSums
         The results of `total_table` for all rows, added up.
     training : bool
-        Whether training encodings are asked for.
+        Whether training encodings are wanted.
     """
     assert total.model is not None
     reached = zip(total.model.statistics[0], total.reach, strict=True)
@@ -199,13 +199,13 @@ def settle(
 
 
 def with_whole_numbers(layout: Layout) -> Layout:
-    """Give the layout with room for whole numbers: how rows are cut into parts decides whether their sums are whole."""
+    """Give a layout with room for whole numbers, since sums may be whole or not, depending on the parts of the rows."""
     windows = [window if window.low < 0 else Window() for window, _, _ in layout.measures()]
     return join_layouts(layout, Layout(*windows), repeat(True))
 
 
 def learn_of_none(shared: ShuffledSums) -> ShuffledSums:
-    """Teach the model the encodings of new rows without a category; warns and raises as `parts.fit` does."""
+    """Teach the model the encodings of new rows without a known category; warn and raise errors as `parts.fit` does."""
     encoding_plan, model = shared.encoding_plan, shared.model
     trained = [shared.trained(entry, no_categories(shared))[1] for entry in range(len(model.rules))]
     if shared.training:
@@ -249,7 +249,7 @@ def check_parameters(encoder: Any, training: bool, refused_schemes: Any = (Order
 
 
 def check_sums(shared: ShuffledSums) -> None:
-    """Raise ValueError for too many sums for each category, and for sums from which each row would be taken out."""
+    """Raise ValueError for too many sums of a category, or for leave-one-out that these sums do not allow."""
     if shared.n_sums > MOST_SUMS:
         raise NotShuffledError(
             f"a category has {shared.n_sums} sums here, by fold and class, {MOST_SUMS} at most; choose fewer folds"
@@ -260,12 +260,13 @@ def check_sums(shared: ShuffledSums) -> None:
 
 
 def sum_table(shared: ShuffledSums, table: Any) -> Any:
-    """Give the digits of the sums of some rows, a line for each category of each key.
+    """Give the digits of the sums of some rows, with a line for each category of each key.
 
     Returns
     -------
     pyarrow.Table
-        The number of the key, its values by the positions of features (others are null), and digits.
+        The number of the key, its values in columns named by the indices of features (other columns are null), and
+        digits.
     """
     part = shared.reading.part(table)
     nothing = lines(shared, 0, part.X, np.zeros(0, np.int32), np.zeros((0, shared.n_sums), np.int64))
@@ -273,16 +274,16 @@ def sum_table(shared: ShuffledSums, table: Any) -> Any:
 
 
 class KeyLines(NamedTuple):
-    """The categories of one key that some rows have.
+    """The categories of one key that occur in some rows.
 
     Parameters
     ----------
     table : pyarrow.Table
-        A line for each.
+        A line for each category.
     hashes : uint64 array
-        Hash of each line, which depends on the values of its columns alone.
+        Hash of each line, which depends only on the values of its columns.
     of_rows : int array
-        The line of each row; -1 for missing values that are no category.
+        The number of each row's line; -1 for missing values that are not a category.
     """
 
     table: Any
@@ -291,7 +292,7 @@ class KeyLines(NamedTuple):
 
 
 def sum_part(shared: ShuffledSums, part: Part) -> list[KeyLines]:
-    """Give the lines of some rows, by key; no lines if there are no rows."""
+    """Give the lines of some rows, by key; give no lines if there are no rows."""
     context = prepare_part(shared.encoding_plan, part)
     if context is None:
         return []
@@ -311,9 +312,9 @@ def sum_part(shared: ShuffledSums, part: Part) -> list[KeyLines]:
 
 
 def flat_digits(sums: CategorySums, spec: SumSpec) -> Integers:
-    """Give the digits of each category, missing values last; an engine may add up so small digits in any way."""
+    """Give the digits of each category, missing values last, so small that an engine can add them in any order."""
     windows = zip(sums.spec.layout.measures(), spec.layout.measures(), strict=True)
-    # The sums of all rows are small enough for whole numbers, but a bound on the sums of some rows need not show it.
+    # The sums of all rows fit into whole numbers, but a bound on the sums of some rows need not show it.
     if any(new.whole and not old.whole for (old, _, _), (new, _, _) in windows):
         sums = sums.to_canonical()
     digits = sums.in_layout(spec.layout).copy()
@@ -322,7 +323,7 @@ def flat_digits(sums: CategorySums, spec: SumSpec) -> Integers:
 
 
 def first_rows(codes: Array, n_categories: int, with_missing: bool) -> Array:
-    """Find a row of each category, and last of missing values where these are a category; -1 where there is no row."""
+    """Find a row of each category, and last of missing values if they are a category; -1 if there is no row."""
     rows = np.full(n_categories + 1, -1, np.int64)
     rows[codes[::-1]] = np.arange(len(codes))[::-1]
     if not with_missing:
@@ -331,7 +332,7 @@ def first_rows(codes: Array, n_categories: int, with_missing: bool) -> Array:
 
 
 def line_of_rows(codes: Array, first: Array) -> Array:
-    """Find the line of each row; categories have a line if a row of them was found."""
+    """Find the line of each row; a category has a line if one of its rows was found."""
     numbers = np.cumsum(first >= 0, dtype=np.int32) - 1
     numbers[first < 0] = -1
     found: Array = numbers[codes]
@@ -339,7 +340,7 @@ def line_of_rows(codes: Array, first: Array) -> Array:
 
 
 def lines(shared: ShuffledSums, entry: int, features: Any, rows: Array, digits: Integers) -> Any:
-    """Make the lines of a key: the values of its columns, taken from some rows, and digits."""
+    """Make the lines of a key: the values of its columns, read from one row of each category, and digits."""
     members = {*shared.model.selection.entries[entry].members}
     columns = {ENTRY: pa.array(np.full(len(rows), entry, np.int32))}
     for position in shared.positions:
@@ -352,7 +353,7 @@ def lines(shared: ShuffledSums, entry: int, features: Any, rows: Array, digits: 
 
 
 def in_one_form(column: Any) -> Any:
-    """Give equal values in one form: null for NaN, 0.0 for -0.0, no dictionaries."""
+    """Give equal values the same form: null for NaN, 0.0 for -0.0, no dictionaries."""
     if pa.types.is_dictionary(column.type):
         column = column.cast(column.type.value_type)
     if not pa.types.is_floating(column.type):
@@ -371,8 +372,8 @@ def digit_name(number: int) -> str:
 
 
 def add_lines(tables: Sequence[Any]) -> Any:
-    """Add up lines of `sum_table`: one for each category comes back."""
-    # Not copied to one piece, as `join_tables` does: memory may be short.
+    """Add up lines of `sum_table`; the result has one line for each category."""
+    # Unlike in `join_tables`, chunks are not copied together, since memory may be short.
     table = pa.concat_tables(tables, promote_options="permissive")
     digits = [name for name in table.column_names if name.startswith("digit")]
     keys = [name for name in table.column_names if name not in digits]
@@ -381,7 +382,7 @@ def add_lines(tables: Sequence[Any]) -> Any:
 
 
 def join_tables(tables: Sequence[Any]) -> Any:
-    """Join tables; their types may differ by the values that each happens to have."""
+    """Join tables whose types may differ, since a type depends on the values that a table happens to have."""
     return pa.concat_tables(tables, promote_options="permissive").combine_chunks()
 
 
@@ -391,18 +392,18 @@ def of_entry(lines: Any, entry: int) -> Any:
 
 
 def as_lists(encodings: Array, dtype: Any) -> Any:
-    """Give the encodings of each line (lines, encodings) as a column of lists of a type of Arrow's."""
+    """Give the encodings of each line (lines, encodings) as an Arrow column of lists."""
     starts = pa.array(np.arange(len(encodings) + 1) * encodings.shape[1], pa.int32())
     return pa.ListArray.from_arrays(starts, pa.array(encodings.reshape(-1), dtype))
 
 
 def encode_lines(shared: ShuffledSums, table: Any) -> Any:
-    """Give the encodings of some categories, from lines of `sum_table` that the engine has added up.
+    """Encode some categories, from lines of `sum_table` that the engine has added up.
 
     Returns
     -------
     pyarrow.Table
-        The number of the key, its values, and a list of encodings: by view, and of each view by output.
+        The number of the key, its values, and a list of encodings, in the order of views, then outputs.
     """
     names = [ENTRY, *map(key_name, shared.positions)]
     dtype = pa.from_numpy_dtype(shared.model.dtype)
@@ -416,21 +417,21 @@ def encode_lines(shared: ShuffledSums, table: Any) -> Any:
 
 
 def by_target(shared: ShuffledSums, digits: Integers) -> list[Integers]:
-    """Give the digits of each target in the shape of its sums."""
+    """Split digits by target, in the shape of each target's sums."""
     ends = list(accumulate(total.size for total in shared.totals))
     parts = np.split(digits, ends[:-1], axis=1)
     return [part.reshape(len(digits), *total.shape) for part, total in zip(parts, shared.totals, strict=True)]
 
 
 def add_views(shared: tuple[ShuffledSums, str], table: Any) -> Any:
-    """Add a column to training rows: the number of the view in which each row finds its encodings."""
+    """Add a column to training rows: the number of the view that has the encodings of the row."""
     summed, name = shared
     views = view_of_rows(summed, summed.reading.part(table)) if len(table) else np.zeros(0, np.int32)
     return table.append_column(name, pa.array(views, pa.int32()))
 
 
 def view_of_rows(shared: ShuffledSums, part: Part) -> Array:
-    """Find the view of each row: its fold, or its class where each is left out."""
+    """Find the view of each row: its fold, or its class if each row is left out."""
     encoding_plan, given = shared.encoding_plan, part.given()
     backend = ops.resolve(given.frame.n_rows, given.device(encoding_plan.parameters.device))
     if isinstance(encoding_plan.plan, LeaveOneOutPlan):

@@ -1,4 +1,4 @@
-"""All rows of a source as one sequence: their files, the chunks in which they come, and the roles of columns."""
+"""All rows of a source as one sequence: its files, the chunks in which rows are read, and the roles of columns."""
 
 import contextlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -28,24 +28,24 @@ from gpu_encode.tables.frames.columns import learn_types_of_pandas
 from gpu_encode.words.errors.targets import DROP_OR_KEEP, stray_text, text_as_quantity
 from gpu_encode.words.errors.values import RowError
 
-# Rows of the sample of a file that tells how much memory its rows take.
+# Rows of the sample of a file from which the memory of a row is estimated.
 SAMPLE_ROWS = 1 << 12
-# Text that spells a number.
+# Text that is a number.
 NUMBER = r"^\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\s*$"
 
 
 @dataclass(frozen=True)
 class Chunk:
-    """Rows that follow one another.
+    """Consecutive rows.
 
     Parameters
     ----------
     table : pyarrow.Table
-        All columns; columns that were not asked for are null.
+        All columns; columns that are not needed are null.
     first_row : int
         Number of its first row among all rows.
     n_bytes : int
-        Bytes that its values take.
+        Bytes of its values.
     """
 
     table: Any
@@ -55,14 +55,14 @@ class Chunk:
 
 @dataclass(frozen=True)
 class Size:
-    """How much a chunk may hold.
+    """The most that a chunk may hold.
 
     Parameters
     ----------
     rows : int
-        Chunks end at multiples of this many rows.
+        Chunks end at multiples of this number of rows.
     n_bytes : int
-        Chunks end earlier where they hold this many bytes.
+        Chunks end earlier if they reach this number of bytes.
     batch_rows : int
         Rows that are read at a time.
     """
@@ -80,23 +80,23 @@ class Source:
     ----------
     files : list of SourceFile
     contents : list of Contents
-        Of each file.
+        One for each file.
     schema : pyarrow.Schema
-        All columns; those that folders' names make come last.
+        All columns; columns from folder names are last.
     states : list of (int, int)
-        Size and time of the last change of each file, when it was opened first.
+        Size and time of the last change of each file when it was first opened.
     folder : Path or str, optional
-        The folder that was given, if it was one; a str is a URL.
+        The given folder, if the source is one; a str is a URL.
     missing_text : tuple of str
-        Texts that stand for a missing value.
+        Texts that mean a missing value.
     complete : tuple of str
-        Columns without which a row is left out.
+        Rows without a value in one of these columns are left out.
     kept : list of int, optional
-        Rows of each file that are not left out, once they are counted.
+        Rows of each file that are not left out, once they were counted.
     loaded : pyarrow.Table, optional
-        All rows, where they are held in memory.
+        All rows, if they are held in memory.
     stream : Stream, optional
-        The query that made the rows, if there was one; the file that holds them lasts as long as the run.
+        The query that gave the rows, if there was one; the file with its rows lasts until the end of the run.
     """
 
     files: list[SourceFile]
@@ -112,12 +112,12 @@ class Source:
 
     @property
     def partition_names(self) -> list[str]:
-        """Columns that folders' names make."""
+        """Columns from the names of folders."""
         return list(self.files[0].partition)
 
     @property
     def rows(self) -> list[int]:
-        """Rows of each file, without those that are left out."""
+        """Number of rows of each file, without rows that are left out."""
         return [contents.n_rows for contents in self.contents] if self.kept is None else self.kept
 
     @property
@@ -131,7 +131,7 @@ class Source:
         return [0, *accumulate(self.rows)][:-1]
 
     def named(self, row: int) -> tuple[str, int]:
-        """Say where a row stands: file and row group, and its number there.
+        """Give the file and row group of a row, and its number in there.
 
         Examples
         --------
@@ -164,7 +164,7 @@ class Source:
             raise RowError(error.before, error.row, f" (row {row} of {where}){after}") from error
 
     def without_incomplete(self, columns: Sequence[str]) -> "Source":
-        """Leave out rows that lack a value in any of these columns."""
+        """Leave out rows without a value in one of these columns."""
         source = replace(self, complete=tuple(columns))
         kept = [
             sum(table.num_rows for table in source._complete_tables(number, columns, 1 << 16, 0))
@@ -178,7 +178,7 @@ class Source:
         return replace(self, loaded=pa.concat_tables([self.schema.empty_table(), *tables]))
 
     def row_bytes(self) -> dict[str, float]:
-        """Bytes in memory that a row has in each column, by the first rows of a few files."""
+        """Estimate the bytes of a row in each column, from the first rows of a few files."""
         names = self.schema.names
         most = dict.fromkeys(names, 0.0)
         for number in {0, len(self.files) // 2, len(self.files) - 1}:
@@ -195,7 +195,7 @@ class Source:
         return {"UNCOMPRESSED": "none", "LZ4_RAW": "lz4"}.get(codec, codec.lower()) if codec else None
 
     def read_bytes(self, columns: Sequence[str]) -> int:
-        """Bytes of the files that one pass over these columns reads."""
+        """Bytes of the files that one pass over these columns has to read."""
         if self.loaded is not None:
             return 0
         total = 0
@@ -215,7 +215,7 @@ class Source:
         size : Size
         start : int, default=0
         stopped : callable, optional
-            Called between batches; says whether to stop.
+            Called between batches; returns whether to stop.
         """
         pieces: list[Any] = []
         rows = n_bytes = 0
@@ -252,7 +252,7 @@ class Source:
                 yield from self._file_tables(number, columns, batch_rows, skip)
 
     def _complete_tables(self, number: int, columns: Sequence[str], batch_rows: int, skip: int) -> Iterator[Any]:
-        """Read a file without the rows that are left out; of the rows that stay, skip the first `skip`."""
+        """Read a file without the rows that are left out; skip the first `skip` of the remaining rows."""
         for table in self._file_tables(number, [*columns, *self.complete], batch_rows, 0):
             whole = table
             for name in self.complete:
@@ -266,7 +266,7 @@ class Source:
         if file.state() != self.states[number]:
             raise messages.source_changed(file.path)
         inside = [name for name in self.schema.names if name not in file.partition]
-        # If only columns of folders' names are wanted, any column of the file tells how many rows there are.
+        # If only columns of folder names are needed, any column of the file shows how many rows there are.
         here = [name for name in inside if name in columns] or inside[:1]
         for batch in read_batches(self.contents[number], here, skip, batch_rows):
             yield self._to_schema(file, batch, set(columns))
@@ -278,7 +278,7 @@ class Source:
         columns, fields = [], []
         for one in self.schema:
             if one.name not in wanted:
-                # Takes no memory, and keeps the positions of the others.
+                # A column of nulls takes no memory, and keeps the positions of the others.
                 columns.append(pa.nulls(batch.num_rows))
                 fields.append(pa.field(one.name, pa.null()))
                 continue
@@ -292,14 +292,14 @@ class Source:
 
 
 def open_source(source: Any, missing_text: Sequence[str] = (), text: Sequence[str] = ()) -> Source:
-    """Find the files of a source, and read their heads and feet.
+    """Find the files of a source, and read their headers and footers.
 
     Parameters
     ----------
     source : path, glob, folder, list of paths, pyarrow.dataset.Dataset, or a query
-        For a query only its columns are found: `run.hold_stream` runs it.
+        Of a query only the columns are found: `run.hold_stream` runs it.
     missing_text : sequence of str
-        Texts that stand for a missing value.
+        Texts that mean a missing value.
     text : sequence of str
         Columns of CSV files that are text, whatever they look like.
 
@@ -328,14 +328,14 @@ def open_source(source: Any, missing_text: Sequence[str] = (), text: Sequence[st
 
 
 def find(source: Any) -> SourceFiles:
-    """Find the files of a source, wherever they lie."""
+    """Find the files of a source, on this machine or in a store."""
     if files.is_url(source) or (isinstance(source, (list, tuple)) and any(map(files.is_url, source))):
         return stores.find(source)
     return files.find(source)
 
 
 def of_stream(stream: Stream, missing_text: Sequence[str]) -> Source:
-    """Give a source of the columns of a query, before it has any rows."""
+    """Describe a query as a source with columns, before it has any rows."""
     file = SourceFile(stream.name, stream.name, ".parquet")
     files.refuse_repeated(file, stream.schema)
     for column in stream.schema:
@@ -347,7 +347,7 @@ def of_stream(stream: Stream, missing_text: Sequence[str]) -> Source:
 
 
 def repeat_word(word: str | None, kind: Any, n_rows: int) -> Any:
-    """Give a column that repeats the value in a folder's name for all rows."""
+    """Give a column that repeats the value of a folder's name for all rows."""
     value = pa.scalar(word, pa.string()).cast(value_type(kind))
     if pa.types.is_dictionary(kind):
         indices = pa.repeat(pa.scalar(0, kind.index_type), n_rows)
@@ -362,7 +362,7 @@ def decode_text(schema: pa.Schema) -> pa.Schema:
 
 
 def clear_missing_text(table: pa.Table, missing_text: Sequence[str]) -> pa.Table:
-    """Return `table` with null wherever a text is one of `missing_text`.
+    """Return `table` with null for every text in `missing_text`.
 
     Examples
     --------
@@ -379,9 +379,9 @@ def clear_missing_text(table: pa.Table, missing_text: Sequence[str]) -> pa.Table
 
 
 def refuse_stray_text(source: Source, targets: Mapping[str, str]) -> None:
-    """Refuse a target of numbers in which a few cells are text: each number would become a class.
+    """Refuse a target of numbers in which a few cells are text: otherwise each number would become a class.
 
-    A target of text is read only until 1 % of its cells are found to be no numbers.
+    A target of text is read only until 1 % of its cells are known to be no numbers.
 
     Parameters
     ----------
@@ -392,7 +392,7 @@ def refuse_stray_text(source: Source, targets: Mapping[str, str]) -> None:
     Raises
     ------
     RowError
-        If at least one cell and fewer than 1 % are no numbers; for a quantity, if any cell is no number.
+        If there are cells that are not numbers, but fewer than 1 %; for a quantity, if any cell is not a number.
     """
     for name, kind in targets.items():
         if kind == "multiclass" or not is_text(value_type(source.schema.field(name).type)):
@@ -438,7 +438,7 @@ class Roles:
 
     @cached_property
     def aside(self) -> list[str]:
-        """Columns that are no features, in the order of the source."""
+        """Columns that are not features, in the order of the source."""
         taken = {*self.targets, self.weight, self.groups}
         return [name for name in self.names if name in taken]
 
@@ -448,7 +448,7 @@ class Roles:
         return [name for name in self.names if name not in self.aside]
 
     def part(self, chunk: Chunk) -> Part:
-        """Give a chunk as the encoder takes it."""
+        """Give a chunk in the form that the encoder takes."""
         table, y = chunk.table, None
         if self.targets:
             y = table.select(self.targets) if self.several else table.column(self.targets[0])
@@ -461,12 +461,12 @@ class Roles:
         )
 
     def selected(self, parameters: Parameters, schema: Any) -> Selection:
-        """Find the encoded columns among the features, before there are any rows."""
+        """Find the encoded columns among the features, before any rows are read."""
         bare = pa.schema([schema.field(name) for name in self.features]).empty_table()
         return select_columns(parameters, frames.read(bare))
 
     def chosen(self, encoder: Any, selected: Selection) -> list[Any] | None:
-        """List the names of the encoded columns where the encoder chooses them, such as by type; else None."""
+        """List the names of the encoded columns if the encoder chooses them, for example by type; else give None."""
         columns = getattr(encoder, "columns", None)
         if isinstance(columns, list) or not is_choice(columns):
             return None
@@ -475,14 +475,14 @@ class Roles:
         return [key if len(key) > 1 else key[0] for key in named]
 
     def measured(self, selected: Selection) -> list[str]:
-        """Columns that are read to sum rows."""
+        """Columns that are needed to sum rows."""
         positions = [*selected.needed, *selected.training_only]
         return [*(self.features[position] for position in positions), *self.aside]
 
 
 @dataclass(frozen=True)
 class Reading:
-    """How tables of training rows are read.
+    """How to read tables of training rows.
 
     Parameters
     ----------
@@ -496,18 +496,18 @@ class Reading:
     parameters: Parameters
 
     def part(self, table: Any) -> Part:
-        """Give a table as the encoder takes it; columns that are not read may be lacking."""
+        """Give a table in the form that the encoder takes; columns that are not read may be missing."""
         columns = [table[name] if name in table.column_names else pa.nulls(len(table)) for name in self.roles.names]
         return self.roles.part(Chunk(pa.table(columns, self.roles.names), 0, table.nbytes))
 
 
 def find_roles(schema: Any, target: Any, weight: Any, groups: Any) -> Roles:
-    """Find the columns that are no features.
+    """Find the columns that are not features.
 
     Raises
     ------
     ValueError, TypeError
-        If there is no such column, or one has two roles.
+        If there is no such column, or a column has two roles.
 
     Examples
     --------
@@ -536,13 +536,13 @@ def find_roles(schema: Any, target: Any, weight: Any, groups: Any) -> Roles:
 
 
 def _not_a_column_name(role: str, found: object) -> TypeError:
-    """Error for something else where the name of a column is wanted."""
+    """Error for a value that is not the name of a column."""
     plural = " or a list of them" if role == "target" else ""
     return TypeError(f"{role} must be the name of a column{plural}, a str. Got a {type(found).__name__} instead.")
 
 
 def with_columns(encoded: Any, others: Any) -> Any:
-    """Return `encoded` with the columns of `others` after its own.
+    """Return `encoded` with the columns of `others` at the end.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Pieces of rows that wait in files, by number: arrays of NumPy, or tables of Arrow."""
+"""Pieces of rows that are kept in numbered files: NumPy arrays, or Arrow tables."""
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -9,13 +9,13 @@ import pyarrow as pa
 
 from cpu_fallback.types import Array
 
-# Pieces are small: threads would wait for one another.
+# Pieces are so small that threads would mostly wait for one another.
 WRITING = pa.ipc.IpcWriteOptions(compression="lz4", use_threads=False)
 READING = pa.ipc.IpcReadOptions(use_threads=False)
 
 
 class SpillFiles:
-    """Pieces by number: each number has a file, to which pieces are added.
+    """Pieces in numbered files: a piece is added to the file of its number.
 
     Parameters
     ----------
@@ -39,14 +39,14 @@ class SpillFiles:
 
     def add(self, number: int, piece: Any) -> None:
         """Add a piece."""
-        # Arrow's files raise an error when the disk is full; NumPy's own way to write to Python's files does not.
+        # With Arrow's files, a full disk is an error; NumPy does not notice it when it writes to Python's files.
         with pa.OSFile(str(self._folder / f"{number}"), "ab") as file:
             begun = file.tell()
             self._write(file, piece)
             self.n_bytes += file.tell() - begun
 
     def read(self, number: int) -> Iterator[Any]:
-        """Give the pieces of a number, in the order in which they were added."""
+        """Yield the pieces of a number, in the order in which they were added."""
         path = self._folder / f"{number}"
         if not path.exists():
             return
@@ -75,7 +75,7 @@ class SpillFiles:
 
 
 class SpillTables(SpillFiles):
-    """Pieces that are tables of Arrow.
+    """Pieces that are Arrow tables.
 
     Examples
     --------
@@ -89,7 +89,7 @@ class SpillTables(SpillFiles):
 
     @staticmethod
     def _write(file: Any, table: Any) -> None:
-        """Write a table as a stream of its own with compressed columns: most digits of a sum are zeros."""
+        """Write a table as a stream of its own, with compressed columns, since most digits of sums are zeros."""
         with pa.ipc.new_stream(file, table.schema, options=WRITING) as stream:
             stream.write_table(table)
 

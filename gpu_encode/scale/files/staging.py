@@ -1,11 +1,11 @@
-"""The hidden folder beside a destination: work is done there, and finished files take their final names from there.
+"""The hidden folder beside a destination: work is done there, and finished files are moved from there to the end.
 
-An interrupted run leaves its files in the folder.  The manifest describes the run as JSON: a later run goes on only if
-its own description is the same.  Sums that were measured are a file of Arrow arrays and JSON; never pickle.
+An interrupted run leaves its files in the folder.  The manifest describes the run as JSON; a later run continues it
+only if its own description is the same.  Sums that were measured are saved as Arrow arrays and JSON, never as a pickle.
 
-All files of a run take their final names, or none.  No single rename moves two files.  A record in the folder says that
-everything is finished and which renames are left, so that a run that is killed between two of them is ended by the next
-run with the same destination.
+All files of a run get their final names, or none does.  But no single rename can move two files.  So a record in the
+folder says that everything is finished, and which renames are left.  If a run is killed between two renames, the next
+run with the same destination does the others.
 """
 
 import contextlib
@@ -53,32 +53,32 @@ Move = tuple[Path, Path]
 
 
 def path_of(destination: Any) -> Path:
-    """Give the path at which a destination is made on this machine, without links."""
+    """Give the path on this machine at which the output of a destination is made, without links."""
     store = store_of(destination)
     return Path(os.path.realpath(destination)) if store is None else work_path(store)
 
 
 def folder_beside(path: Path) -> Path:
-    """Give the hidden folder in which work for a destination is done."""
+    """Give the hidden folder for the work of a destination."""
     return path.with_name(f".{path.name}.gpu-encode")
 
 
 def is_begun(path: Path) -> bool:
-    """Whether there is an interrupted run with this destination."""
+    """Whether an interrupted run with this destination exists."""
     return (folder_beside(path) / MANIFEST).exists()
 
 
 class Staging:
-    """The hidden folder in which work is done.
+    """The hidden folder of a run.
 
-    It holds the manifest (the description of the run), finished outputs, saved sums, and files being written; only the
-    files being written are ever incomplete.
+    It holds the manifest (the description of the run), finished outputs, saved sums, and files that are being written.
+    Only the latter are ever incomplete.
 
     Parameters
     ----------
     destination : Destination
     keep : bool, default=True
-        Whether finished files are kept after an error, so that a later run can go on.
+        Whether finished files are kept after an error, so that a later run can continue.
 
     Examples
     --------
@@ -111,7 +111,7 @@ class Staging:
     ) -> None:
         try:
             shutil.rmtree(self.partial, ignore_errors=True)
-            # If the source has changed, finished files are of no use.
+            # If the source has changed, finished files are useless.
             keep = self.keeps and not isinstance(error, messages.SourceChangedError)
             if error is None or not (keep and self.is_useful):
                 remove_folder(self.folder)
@@ -127,18 +127,18 @@ class Staging:
 
     @property
     def is_useful(self) -> bool:
-        """Whether there is finished work to go on from."""
+        """Whether there is finished work from which a run can continue."""
         return self.sums.exists() or any(path.is_file() for path in self.finished.rglob("*"))
 
     def begin(
         self, described: Mapping[str, Any], resume: bool, plan_work: Callable[[], Mapping[str, Any]]
     ) -> dict[str, Any]:
-        """Start afresh, or go on from an interrupted run; give the cut of the work, that run's or that of `plan_work`.
+        """Start, or continue an interrupted run; give the sizes of pieces of work, from that run or from `plan_work`.
 
         Parameters
         ----------
         described : mapping of str to object
-            The description of the run as JSON: finished work fits only if it is the same.
+            The description of the run as JSON: finished work is used only if it has the same description.
         resume : bool
         plan_work : callable
         """
@@ -177,18 +177,18 @@ class Staging:
         return document
 
     def keep(self, path: Path, final: Path) -> None:
-        """Give a finished file its final name, once it is on the disk."""
+        """Give a finished file its final name, once it is safely on the disk."""
         sync_file(path)
         final.parent.mkdir(parents=True, exist_ok=True)
         path.replace(final)
         sync_folder(final.parent)
 
     def left(self, outputs: Iterable[Output]) -> list[Output]:
-        """Give the outputs that are still to be written."""
+        """List the outputs that still have to be written."""
         return list(dropwhile(lambda output: (self.finished / output.relative).is_file(), outputs))
 
     def model_path(self, model: Path) -> Path:
-        """Path at which the model is written before it appears; the rest of an earlier run is removed."""
+        """Give the path at which the model is written first; remove what an earlier run left there."""
         path = self.folder / f"model{model.suffix}"
         if path.is_dir():
             shutil.rmtree(path)
@@ -206,7 +206,7 @@ class Staging:
 
 
 class RefusedResumeError(ValueError):
-    """Error for interrupted work with which this call cannot go on."""
+    """Error for interrupted work that this call cannot continue."""
 
 
 def _other_work(folder: str, what: str, before: object, now: object) -> RefusedResumeError:
@@ -223,7 +223,7 @@ def end_publication(destination: Any) -> None:
     if (store := store_of(destination)) is not None:
         store.end_publication()
     folder = folder_beside(path_of(destination))
-    # Without a manifest, a run was killed as it removed the folder.
+    # Without a manifest, a run was killed while it removed the folder.
     if not folder.is_dir() or ((folder / MANIFEST).exists() and not (folder / RECORD).exists()):
         return
     lock = lock_folder(folder)
@@ -237,7 +237,7 @@ def end_publication(destination: Any) -> None:
 
 
 def remove_folder(folder: Path) -> None:
-    """Remove a hidden folder, the lock last: what another run makes there afterwards stays."""
+    """Remove a hidden folder, and its lock last; files that another run makes there afterwards stay."""
     last = [folder / RECORD, folder / LOCK]
     for path in [*(path for path in folder.iterdir() if path not in last), *last]:
         if path.is_dir():
@@ -250,19 +250,19 @@ def remove_folder(folder: Path) -> None:
 
 
 def lock_folder(folder: Path) -> Any:
-    """Make a folder, and open its lock; only one process may hold it, until the process ends in whatever way.
+    """Make a folder, and open its lock, which only one process can hold; it is released when the process ends.
 
     Raises
     ------
     FileExistsError
-        If another process has it.
+        If another process holds it.
     """
     while True:
         try:
             folder.mkdir()
         except FileExistsError:
             if folder.is_symlink() and not folder.exists():
-                raise  # a link to nowhere stays one
+                raise  # a broken link cannot become a folder
         # A run that is just ending may remove the folder, or the lock that was opened.
         with contextlib.suppress(FileNotFoundError):
             stream = lock_file(folder / LOCK)
@@ -272,7 +272,7 @@ def lock_folder(folder: Path) -> Any:
 
 
 def is_at(stream: Any, path: Path) -> bool:
-    """Whether an open file still is the one at a path."""
+    """Whether an open file is still the file at this path."""
     try:
         return os.path.samestat(os.fstat(stream.fileno()), path.stat())
     except FileNotFoundError:
@@ -280,7 +280,7 @@ def is_at(stream: Any, path: Path) -> bool:
 
 
 def lock_file(path: Path) -> Any:
-    """Open a file that only one process may hold; the system releases it when the process ends."""
+    """Open a file as a lock: only one process can hold it, and the system releases it when the process ends."""
     stream = path.open("w")
     try:
         import fcntl
@@ -297,7 +297,7 @@ def lock_file(path: Path) -> Any:
 
 
 def make_private(folder: Path) -> None:
-    """Make a folder, below that of temporary files, which nobody else may read."""
+    """Make a folder below the folder of temporary files that no other user may read."""
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     if hasattr(os, "getuid") and folder.parent.stat().st_uid != os.getuid():
         raise PermissionError(f"the folder {str(folder.parent)!r} is another user's. Set TMPDIR to one of yours.")
@@ -309,14 +309,14 @@ def publish(folder: Path, moves: Sequence[Move]) -> None:
     Parameters
     ----------
     folder : Path
-        The hidden folder in which they were made, for the record.
+        The hidden folder of these files; the record is written there.
     moves : sequence of (Path, Path)
-        The path at which each is made, and its final path.  What is there already is replaced.
+        The path at which each was made, and its final path.  An existing file there is replaced.
 
     Raises
     ------
     OSError
-        If one of them cannot be renamed; then all paths are as they were before.
+        If one of them cannot be renamed; then no path has changed.
 
     Examples
     --------
@@ -346,15 +346,15 @@ def publish(folder: Path, moves: Sequence[Move]) -> None:
 
 
 def go_on(folder: Path) -> None:
-    """Do the renames that a killed run left."""
+    """Do the renames that a killed run did not do."""
     rename_all([(Path(source), Path(path)) for source, path in json.loads((folder / RECORD).read_text())])
 
 
 def beside(source: Path, path: Path) -> Path:
-    """Give a finished file or folder on the file system of its final path; it is copied if it lies on another one."""
+    """Give a finished file or folder on the file system of its final path; copy it if it is on another one."""
     if source.stat().st_dev == path.parent.stat().st_dev:
         return source
-    # Each run from this folder uses the same name, so that the next run replaces the rest of a killed one.
+    # All runs from this folder use the same name here, so the next run replaces what a killed run left.
     mark = hashlib.sha256(str(source).encode()).hexdigest()[:8]
     near = path.with_name(f".{path.name[-80:]}.{mark}.gpu-encode")
     if source.is_dir():
@@ -365,14 +365,14 @@ def beside(source: Path, path: Path) -> Path:
 
 
 def path_of_model(model: str | os.PathLike[str], overwrite: bool, advice: str) -> Path:
-    """Give the path of a model, without links; refuse, before long work, a path at which no model can be written.
+    """Give the path of a model, without links; before long work, refuse a path at which no model can be written.
 
     Parameters
     ----------
     model : path
     overwrite : bool
     advice : str
-        How a caller asks to replace a model that is there.
+        How a caller can ask to replace an existing model.
     """
     path = Path(os.path.realpath(model))
     if path.exists() and not (path.is_file() or (path / "joined").is_dir()):
@@ -389,7 +389,7 @@ def path_of_model(model: str | os.PathLike[str], overwrite: bool, advice: str) -
 
 
 def sync_all(path: Path) -> None:
-    """Wait until a file, or a folder with all its files, is on the disk."""
+    """Wait until a file, or a folder with all its files, is safely on the disk."""
     if path.is_file():
         sync_file(path)
     for folder, _, names in os.walk(path):
@@ -399,7 +399,7 @@ def sync_all(path: Path) -> None:
 
 
 def rename_all(moves: Sequence[Move]) -> None:
-    """Do the renames that are left; if one fails, all paths are again as they were before."""
+    """Do the renames that are left; if one fails, undo the others."""
     steps = [(source, path, source.with_name(f"{source.name}.former")) for source, path in moves]
     begun = []
     try:
@@ -420,16 +420,16 @@ def rename_all(moves: Sequence[Move]) -> None:
 
 
 def take_back(source: Path, path: Path, former: Path) -> None:
-    """Move a finished file back to where it was made, and the former one back to its path."""
+    """Move a finished file back to the path at which it was made, and the former file back to its path."""
     if not source.exists():
         path.replace(source)
     if former.exists():
         former.replace(path)
-        former.unlink(missing_ok=True)  # a rename between two names of one file does nothing
+        former.unlink(missing_ok=True)  # renaming between two names of one file does nothing
 
 
 def keep(path: Path, former: Path) -> None:
-    """Keep the file at a path under a second name, until its replacement is sure."""
+    """Give the file at a path a second name, so that it is kept until its replacement is complete."""
     try:
         former.hardlink_to(path)
     except OSError:  # a folder, or a file system without hard links
@@ -438,7 +438,7 @@ def keep(path: Path, former: Path) -> None:
 
 @contextlib.contextmanager
 def ignore_interrupts() -> Iterator[None]:
-    """Ignore Ctrl-C and SIGTERM for the few renames after which there is nothing left to interrupt."""
+    """Ignore Ctrl-C and SIGTERM during the few last renames."""
     if threading.current_thread() is not threading.main_thread():
         yield  # signals arrive in the main thread only
         return
@@ -451,14 +451,14 @@ def ignore_interrupts() -> Iterator[None]:
 
 
 def describe_run(source: Source, destination: Destination, choices: Mapping[str, Any]) -> dict[str, Any]:
-    """Describe the input and the output.
+    """Describe the input and the output of a run.
 
     Parameters
     ----------
     source : Source
     destination : Destination
     choices : mapping of str to object
-        Other choices that decide the output, as JSON.
+        Other choices that decide the output, as JSON values.
     """
     facts: dict[str, Any] = {"the version of gpu-encode": gpu_encode.__version__}
     for file, state in zip(source.files, source.states, strict=True):
@@ -471,13 +471,13 @@ def describe_run(source: Source, destination: Destination, choices: Mapping[str,
         "the compression": destination.compression,
         "the suffix of the output": destination.suffix,
     }
-    # Values as a manifest gives them back.
+    # The values become what they would be when read from a manifest.
     described: dict[str, Any] = json.loads(json.dumps(facts | dict(choices)))
     return described
 
 
 def describe_parameters(encoder: Any) -> dict[str, Any]:
-    """Describe the parameters of an encoder, each by itself.
+    """Describe the parameters of an encoder, one by one.
 
     Examples
     --------
@@ -487,7 +487,7 @@ def describe_parameters(encoder: Any) -> dict[str, Any]:
     facts = {}
     for name, value in encoder.get_params(deep=False).items():
         if name == "device":
-            continue  # it changes no bit
+            continue  # it does not change any bit
         content = io.BytesIO()
         writer = archive.Writer(content)
         try:
@@ -502,12 +502,12 @@ def describe_parameters(encoder: Any) -> dict[str, Any]:
 
 
 def is_describable(statistics: Sequence[Any], resume: bool) -> bool:
-    """Whether the parameters can be described in a file; if not, a run cannot be told from another.
+    """Whether the parameters can be described in a file; otherwise two runs cannot be compared.
 
     Raises
     ------
     TypeError
-        If they cannot, and `resume` is asked for.
+        If they cannot, and `resume` is True.
 
     Examples
     --------
@@ -527,12 +527,12 @@ def is_describable(statistics: Sequence[Any], resume: bool) -> bool:
 
 
 def describe_fitted(encoder: Any) -> dict[str, Any]:
-    """Describe a fitted encoder by a digest of what saving it would write."""
+    """Describe a fitted encoder by a digest of its saved form."""
     content = io.BytesIO()
     with archive.Writer(content) as writer, warnings.catch_warnings():
         warnings.simplefilter("ignore")
         document = encoders.describe(encoder, writer)
-        # The device and the way in which it was fitted play no part.
+        # The device, and how the encoder was fitted, do not matter.
         writer.finish({name: document[name] for name in ("parameters", "model", "output")})
     return {"the fitted encoder": hashlib.sha256(content.getvalue()).hexdigest()}
 
@@ -543,7 +543,7 @@ def check_repeatable(parameters: Parameters, resume: bool) -> bool:
     Raises
     ------
     TypeError, ValueError
-        If it could not, and `resume` is asked for.
+        If it could not, and `resume` is True.
 
     Examples
     --------
@@ -616,17 +616,17 @@ def read_sums(path: Path) -> PartialSums:
             return PartialSums(n_rows, None if model is None else models.rebuild(model, reader), reach, segments)
     except OSError:
         raise
-    except Exception as reason:  # what a damaged file makes its many readers raise has no common type
+    except Exception as reason:  # a damaged file raises errors of many types in its readers
         raise _unreadable_sums(str(path), archive.one_line(reason)) from reason
 
 
 def describe_segment(sums: CategorySums, writer: archive.Writer) -> dict[str, Any]:
-    """Give sums that belong to no entry as JSON."""
+    """Describe sums that belong to no key as JSON."""
     return {**models.describe_sums(sums, writer), "classification": sums.spec.classification}
 
 
 def read_segment(document: dict[str, Any], reader: archive.Reader) -> CategorySums:
-    """Read sums that belong to no entry."""
+    """Read sums that belong to no key."""
     layout = models.read_layout(document)
     accumulators = np.array(decode_array(read_field(document, "cells", dict), reader))
     spec = SumSpec(layout, read_field(document, "classification", bool), read_count(document, "first_output", 0, 1))

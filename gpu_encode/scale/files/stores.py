@@ -1,7 +1,7 @@
-"""Object stores and other file systems that fsspec reaches by URL: files are read there, output appears there whole.
+"""Object stores and other file systems at URLs, through fsspec: files are read there, and whole outputs are put there.
 
-Work is done in a folder on this machine.  A store renames no two objects at once, so what is finished is put beside its
-path first; then a record says what is to be moved, and any later run that finds it ends the moves.
+Work is done in a folder on this machine.  No store can rename two objects at once.  So finished files are uploaded
+beside their destination first; then a record lists the moves, and any later run that finds the record finishes them.
 """
 
 import contextlib
@@ -29,11 +29,11 @@ from gpu_encode.scale.files.files import (
 )
 from gpu_encode.scale.files.formats import SUFFIXES, suffix_of
 
-# Says that everything is finished, and what is left to be moved.
+# The record: everything is uploaded, and these moves are left.
 RECORD = "publishing.json"
-# Most bytes of a file that is read in one piece.
+# A file of at most so many bytes is read in one piece.
 SMALL = 1 << 22
-# Names of the properties that change when an object is written anew, in various stores.
+# Names, in various stores, of the properties that change when an object is written again.
 MARKS = (
     "ETag", "etag", "generation", "md5Hash", "content_md5", "Content-MD5", "Digest", "VersionId", "mtime", "created",
     "LastModified", "last_modified", "Last-Modified", "modificationTime",
@@ -41,7 +41,7 @@ MARKS = (
 
 
 def with_lower_scheme(url: str) -> str:
-    """Give a URL with its scheme in small letters, as libraries of stores know it.
+    """Give a URL with its scheme in lower case, as libraries of stores need it.
 
     Examples
     --------
@@ -77,7 +77,7 @@ def reach(url: str) -> tuple[Any, str]:
 
 @contextlib.contextmanager
 def explained(url: str, doing: str) -> Iterator[None]:
-    """Add the URL to an error: libraries of stores have errors of their own."""
+    """Add the URL to an error, since libraries of stores raise errors of their own."""
     try:
         yield
     except FileNotFoundError as error:
@@ -96,9 +96,9 @@ class StoreFile(SourceFile):
     failures: ClassVar[tuple[type[Exception], ...]] = (Exception,)
 
     def state(self) -> tuple[int, int]:
-        """Size of the file, and a digest of the store's properties of it."""
+        """Size of the file, and a digest of its properties in the store."""
         with explained(self.path, "read"):
-            # Properties in the cache may be old.
+            # Properties in the cache may be out of date.
             self.filesystem.invalidate_cache()
             info = self.filesystem.info(self.path)
         marks = str([info.get(mark) for mark in MARKS])
@@ -107,8 +107,8 @@ class StoreFile(SourceFile):
     def open(self) -> Any:
         """Open the file to read anywhere in it."""
         with explained(self.path, "read"):
-            # Of large files Arrow asks for pieces of a good size, column by column: to read ahead of each would read
-            # most bytes twice.
+            # Arrow asks for pieces of a good size of a large file, column by column; reading ahead would read most
+            # bytes twice.
             cache = "all" if (self.filesystem.size(self.path) or SMALL + 1) <= SMALL else "none"
             return pa.PythonFile(self.filesystem.open(self.path, "rb", cache_type=cache), mode="r")
 
@@ -145,9 +145,9 @@ def find(source: Any) -> SourceFiles:
 
 
 def list_keys(filesystem: Any, path: str) -> tuple[str, list[str]] | None:
-    """Give the folder of a path and the keys in it, or those that match a glob; None for a single file."""
+    """Give the folder of a path and its keys, or the keys that match a glob; give None for a single file."""
     filesystem.invalidate_cache()
-    # The name of a web page may have a question mark, which is no glob.
+    # The address of a web page may have a question mark, which is not a glob.
     if is_page(path) or filesystem.isfile(path):
         return None
     if (wildcard := re.search(r"[*?\[]", path)) is not None and not filesystem.exists(path):
@@ -156,7 +156,7 @@ def list_keys(filesystem: Any, path: str) -> tuple[str, list[str]] | None:
 
 
 def is_page(url: str) -> bool:
-    """Whether a URL is of the web, where folders cannot be listed and nothing can be written."""
+    """Whether a URL is a web address, where folders cannot be listed and nothing can be written."""
     return urlsplit(url).scheme in ("http", "https")
 
 
@@ -196,10 +196,10 @@ class Store:
     Parameters
     ----------
     url : str
-        As it was given.
+        As the user gave it.
     filesystem : fsspec.AbstractFileSystem
     path : str
-        As the file system knows it.
+        Path in the file system.
     """
 
     url: str
@@ -224,11 +224,11 @@ class Store:
 
     @property
     def hidden(self) -> str:
-        """Folder beside it, in which what is finished lies until it is moved."""
+        """Folder beside it, in which finished files are kept until they are moved."""
         return f"{self.path.removesuffix(self.name)}.{self.name}.gpu-encode"
 
     def check_writable(self) -> None:
-        """See that the store can be written to, before any work is done."""
+        """Check that the store can be written to, before any work is done."""
         probe = f"{self.hidden}/begun"
         with explained(self.url, "write to"):
             self._make_parent(probe)
@@ -236,7 +236,7 @@ class Store:
             self.filesystem.rm_file(probe)
 
     def publish(self, finished: Path) -> None:
-        """Put a finished file, or the files of a folder, at their paths: all of them, or none until a later run."""
+        """Upload a finished file or folder, and move its files to their paths; a later run ends interrupted moves."""
         single = finished.is_file()
         folder = finished.parent if single else finished
         paths = [finished] if single else sorted(path for path in finished.rglob("*") if path.is_file())
@@ -252,7 +252,7 @@ class Store:
         self.end_publication()
 
     def end_publication(self) -> None:
-        """Do the moves that are left of a publication, if there is one."""
+        """Finish the moves of an earlier publication, if there is one."""
         with explained(self.url, "write"):
             self.filesystem.invalidate_cache()
             if not self.filesystem.exists(f"{self.hidden}/{RECORD}"):
@@ -270,14 +270,14 @@ class Store:
             self._clear()
 
     def _move(self, source: str, path: str) -> None:
-        """Move a file, and replace what is there."""
+        """Move a file, and replace an existing one."""
         from fsspec import AbstractFileSystem
 
         self._make_parent(path)
         if type(self.filesystem).mv is not AbstractFileSystem.mv:
             self.filesystem.mv(source, path)
             return
-        # The move of fsspec itself takes names with brackets for globs.
+        # The move of fsspec itself treats names with brackets as globs.
         self.filesystem.cp_file(source, path)
         self.filesystem.rm_file(source)
 

@@ -1,7 +1,7 @@
-"""Queries as sources: rows of polars, DuckDB or any stream of Arrow, which come once.
+"""Queries as sources: rows of polars, DuckDB or any stream of Arrow, which can be read once.
 
-The rows are written to a file beside the output, and every pass reads this file.  A query that ran anew in each pass
-might give its rows in another order, and a row would be in one fold when it is summed and in another when it is
+The rows are written to a file beside the output, and every pass reads this file.  If every pass ran the query again,
+the rows might come in another order, and a row could be in one fold when it is summed and in another when it is
 encoded.
 """
 
@@ -14,21 +14,21 @@ import pyarrow as pa
 
 from gpu_encode.scale import messages
 
-# Rows that are asked for at a time.
+# Rows that are requested at a time.
 BATCH = 1 << 16
 
 
 @dataclass(frozen=True)
 class Stream:
-    """Rows that come once.
+    """Rows that can be read once.
 
     Parameters
     ----------
     name : str
-        Its name in messages.
+        Name of the query's library in messages.
     schema : pyarrow.Schema
     start : callable
-        Runs the query, and gives its rows in tables or record batches.
+        Runs the query, and gives its rows as tables or record batches.
     """
 
     name: str
@@ -36,7 +36,7 @@ class Stream:
     start: Callable[[], Iterable[Any]]
 
     def tables(self) -> Iterator[Any]:
-        """Run the query, and give its rows in tables of the schema."""
+        """Run the query, and yield its rows as tables of the schema."""
         with naming(self.name):
             for batch in self.start():
                 table = pa.Table.from_batches([batch]) if isinstance(batch, pa.RecordBatch) else batch
@@ -44,7 +44,7 @@ class Stream:
 
 
 def open_stream(source: Any) -> Stream | None:
-    """Give the rows of a query, without running it; None for anything else.
+    """Describe a query without running it; give None for anything else.
 
     Examples
     --------
@@ -67,7 +67,7 @@ def open_stream(source: Any) -> Stream | None:
 
 
 def of_polars(frame: Any) -> Stream:
-    """Give the rows of a LazyFrame of polars, which its streaming engine makes."""
+    """Describe a LazyFrame of polars, whose rows come from the streaming engine."""
     name = "LazyFrame of polars"
     if not hasattr(frame, "collect_batches"):
         raise ImportError("source is a LazyFrame, which needs a newer polars: pip install 'polars>=1.34'")
@@ -88,20 +88,20 @@ def of_polars(frame: Any) -> Stream:
 
 
 def of_duckdb(relation: Any) -> Stream:
-    """Give the rows of a relation of DuckDB."""
+    """Describe a relation of DuckDB."""
     name = "relation of DuckDB"
-    # The older name warns where the newer one exists.
+    # Where the newer name exists, the older one gives a warning.
     method = "to_arrow_reader" if hasattr(relation, "to_arrow_reader") else "fetch_arrow_reader"
     with naming(name):
         limited = getattr(relation.limit(0), method)(BATCH).schema
-        # With a limit, DuckDB gives repeated names other names.
+        # With a limit, DuckDB renames repeated names.
         schema = pa.schema([field.with_name(own) for field, own in zip(limited, relation.columns, strict=True)])
     return Stream(name, schema, lambda: getattr(relation, method)(BATCH))
 
 
 @contextlib.contextmanager
 def naming(name: str) -> Iterator[None]:
-    """Name the query of an error."""
+    """Add the name of the query to an error."""
     try:
         yield
     except Exception as error:

@@ -20,7 +20,7 @@ from gpu_encode.scale.files.source import Source
 from gpu_encode.scale.files.stores import Store
 from gpu_encode.storage.archive import sync_file
 
-# Rows of a row group of Parquet, or of a batch of Arrow, at most.
+# Most rows of a row group of Parquet, or of a batch of Arrow.
 MOST_GROUP_ROWS = 1 << 19
 
 
@@ -30,12 +30,12 @@ class RowWriter:
     Parameters
     ----------
     path : Path
-        The file, which is written over; its suffix tells the format.
+        The file, which is replaced; its suffix gives the format.
     schema : pyarrow.Schema
     compression : str, optional
-        Of Parquet (zstd unless given) and Arrow (none unless given).
+        For Parquet (default zstd) and Arrow (default none).
     group_rows : int, optional
-        Rows of each row group of Parquet and batch of Arrow, so that a file does not depend on chunks.
+        Rows of each row group of Parquet and batch of Arrow; so a file does not depend on chunks.
 
     Examples
     --------
@@ -82,7 +82,7 @@ class RowWriter:
             sync_file(self._path)
 
     def abandon(self) -> None:
-        """Close a file that stays incomplete, and ignore errors."""
+        """Close a file that will not be finished, and ignore errors."""
         with contextlib.suppress(Exception):
             self._files.close()
 
@@ -129,7 +129,7 @@ class Output:
     relative : str
         Its path below the destination folder; the name of a destination file.
     first_row, stop : int
-        The rows that it has.
+        The first row of the file, and the row after its last one.
     """
 
     relative: str
@@ -147,7 +147,7 @@ class Destination:
         The file or folder, without links in its path.
     is_folder : bool
     suffix : str
-        Of the files.
+        Suffix of the files.
     compression : str or None
     store : Store, optional
         The store to which the finished output is moved, if the destination is a URL.
@@ -178,7 +178,7 @@ class Destination:
         SUFFIXES[self.suffix].file_schema(schema)
 
     def left_out(self, source: Source) -> list[str]:
-        """Columns that the names of the output's folders already hold."""
+        """Columns that the output leaves out, since the names of its folders hold them."""
         return source.partition_names if self.is_folder else []
 
 
@@ -204,7 +204,7 @@ def choose_destination(source: Source, destination: Any, compression: str | None
     path = Path(os.path.realpath(text)) if store is None else work_path(store)
     if store is None:
         there = Path(text)
-        # /dev/stdout is a link to the name of a pipe, under which nothing is found.
+        # /dev/stdout is a link to the name of a pipe, and no file has this name.
         if text == "-" or (there.exists() and not (there.is_file() or there.is_dir())):
             raise ValueError(
                 f"destination {text!r} is no file or folder. Output appears whole at the end, under its name, which "
@@ -236,19 +236,19 @@ def choose_destination(source: Source, destination: Any, compression: str | None
 
 
 def store_of(destination: Any) -> Store | None:
-    """Give the store in which a destination lies; None for a path."""
+    """Give the store of a destination; None for a path."""
     return Store.at(destination) if is_url(destination) else None
 
 
 def work_path(store: Store) -> Path:
-    """Give the path at which the output for a store is made on this machine, below the folder of temporary files."""
+    """Give the path below the folder of temporary files at which the output for a store is made."""
     mark = hashlib.sha256(store.filesystem.unstrip_protocol(store.path).encode()).hexdigest()[:16]
     user = os.getuid() if hasattr(os, "getuid") else "user"
     return Path(tempfile.gettempdir(), f"gpu-encode-{user}", mark, store.name)
 
 
 def refuse_overwriting(path: Path, text: str, store: Store | None, is_folder: bool, overwrite: bool) -> None:
-    """Refuse to replace a destination unless that is asked for, and always a folder with other files than rows."""
+    """Refuse to replace a destination unless asked to, and never replace a folder with files that are not rows."""
     if store is None:
         is_file, others = path.is_file(), (path.rglob("*") if is_folder else ())
         names = [each.relative_to(path).as_posix() + "/" * each.is_dir() for each in others]
@@ -276,7 +276,7 @@ def refuse_overwriting(path: Path, text: str, store: Store | None, is_folder: bo
 
 
 def refuse_overlap(source: Source, path: Path, text: str, store: Store | None = None) -> None:
-    """Refuse to write over, into or around the source."""
+    """Refuse a destination that is a file of the source, or is inside or around the source."""
     output: PurePath = path
     folder: PurePath | None = None
     if store is None:

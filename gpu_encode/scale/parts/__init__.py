@@ -1,17 +1,17 @@
 """Rows in parts, for engines that hold them in several processes or one after another: the same bits as in one piece.
 
-Every engine takes the same four steps, and only the first three results travel:
+Every engine takes the same four steps. Only the results of the first three are sent between processes:
 
-1. `profile` every part, and add the profiles up: the number of rows, what y holds, the values that the scheme reads.
-2. `plan` from their sum: kinds of targets, classes, who may look at whom.
-3. `measure` every part by the plan, and add the sums up, in any order and any tree; `fit` the encoder to them.
-4. `encode` every part by the tables that `fit` gives.
+1. `profile` every part, and add up the profiles: the number of rows, the values of y, the values that the scheme reads.
+2. `plan` from the sum of the profiles: kinds of targets, classes, which rows each row may see.
+3. `measure` every part with the plan, and add up the sums, in any order; `fit` the encoder to them.
+4. `encode` every part with the tables that `fit` returns.
 
 Ordered schemes (`encoding_plan.order` is "rows" or "shuffled") take one more step between the last two.  `shuffle`
 sorts the rows of every part into groups of neighbouring ranks.  `OrderedScan` encodes these groups in order, and
-`encode` takes the result.  Where the order is "rows", each part is one group.  Groups can be encoded side by side
-where the `PrecedingSums` of the groups before them are known.  Where `tables.needs_categories`, `CategoryMeanScan` goes
-first.
+`encode` takes the result.  If the order is "rows", each part is one group.  Groups can be encoded in parallel if the
+`PrecedingSums` of the groups before them are known.  If `tables.needs_categories` is true, `CategoryMeanScan` runs
+before `OrderedScan`.
 
 Examples
 --------

@@ -31,7 +31,7 @@ from gpu_encode.words.errors.targets import no_target
 
 
 def encode(tables: EncodingTables, part: Part, by_order: Sequence[Sequence[RowEncodings]] | None = None) -> Any:
-    """Give the training encodings of a part.
+    """Encode the training rows of a part.
 
     Parameters
     ----------
@@ -67,7 +67,7 @@ def encode(tables: EncodingTables, part: Part, by_order: Sequence[Sequence[RowEn
     with part.named():
         given = part.given()
         if not given.frame.n_rows:
-            with notices.kept():  # Warnings would be about encodings that no row here gets.
+            with notices.kept():  # Without this, warnings would come about encodings that no row of this part gets.
                 return tables.encoder.transform(part.X)
         if not tables.encoding_plan.parameters.trains_apart:
             check_columns(tables.model, given.frame)
@@ -84,14 +84,14 @@ def encode(tables: EncodingTables, part: Part, by_order: Sequence[Sequence[RowEn
 
 
 class CodedRows(NamedTuple):
-    """The rows of a part by their categories.
+    """The rows of a part with the codes of their categories.
 
     Parameters
     ----------
     rows : TrainingRows
     columns : ColumnMap
     codes : list of int32 array
-        Category of each row, per key.
+        Code of each row's category, for each key.
     labels : array
         Class of each row, if folds depend on classes.
     tasks : list of list of EncodingTask
@@ -106,7 +106,7 @@ class CodedRows(NamedTuple):
 
 
 def code_rows(tables: EncodingTables, part: Part, given: Inputs) -> CodedRows:
-    """Look up the categories of a part; read its target only if a row's encoding depends on its own target."""
+    """Look up the categories of a part; read its target only if the encoding of a row depends on its own target."""
     encoding_plan, model = tables.encoding_plan, tables.model
     check_columns(model, given.frame)
     if not encoding_plan.by_folds:
@@ -121,7 +121,7 @@ def code_rows(tables: EncodingTables, part: Part, given: Inputs) -> CodedRows:
 
 
 def encode_rows(tables: EncodingTables, coded: CodedRows, first_row: int) -> list[Array]:
-    """Look up rows by category and fold, or take each row out of all sums; give columns, then indicators."""
+    """Encode rows by category and fold, or from all sums without the row itself; give encodings, then indicators."""
     model, backend = tables.model, coded.rows.ops
     plans = tables.encoding_plan.fold_plans(model.selection, coded.rows, coded.labels, first_row)
     width = sum(
@@ -146,7 +146,7 @@ def encode_rows(tables: EncodingTables, coded: CodedRows, first_row: int) -> lis
 def look_up_key(
     tables: EncodingTables, entry: int, coded: CodedRows, plan: FoldPlan, output: OutputColumns
 ) -> Array | None:
-    """Look up rows in the table of one key, by their categories and folds; on request, say which are unseen."""
+    """Look up rows in the table of one key by categories and folds; if indicators need it, say which are unseen."""
     backend, codes, encodings = coded.rows.ops, coded.codes[entry], tables.encodings[entry]
     assert encodings is not None
     table = EncodingTable(backend.to_device(encodings.values), backend.to_device(encodings.unseen))
@@ -157,7 +157,7 @@ def look_up_key(
 
 
 def leave_out(tables: EncodingTables, entry: int, tasks: Sequence[EncodingTask], output: OutputColumns) -> Array | None:
-    """Encode each row of one key from the sums of all other rows; on request, say which are unseen."""
+    """Encode each row for one key from the sums of all other rows; if indicators need it, say which rows are unseen."""
     model, unseen = tables.model, None
     for target, (task, sums, in_order) in enumerate(zip(tasks, tables.sums[entry], tables.others[entry], strict=True)):
         first = target == model.rules[entry].statistic.first_target
@@ -180,10 +180,10 @@ def labels_of(encoding_plan: EncodingPlan, given: Inputs, rows: TrainingRows) ->
 
 
 def align(task: EncodingTask, whole: CategorySums, vocabulary: Vocabulary | None) -> EncodingTask:
-    """Give the task of a part with the sums of all rows and their layout; its values get indices among all values."""
+    """Give a part's task the sums of all rows and their layout; its values get indices among the values of all rows."""
     rows = task.rows
     if task.vocabulary is not None and vocabulary is not None:
-        # A row without a value has the index -1, after those of all values.
+        # A row without a value has index -1: the last one, after those of all values.
         indices = np.append(vocabulary.positions(task.vocabulary, task.key.entry.name), np.int32(-1)).astype(np.int64)
         rows = replace(rows, target=task.ops.to_device(indices)[rows.target])
     return replace(task, spec=whole.spec, rows=rows, sums=whole.to_device(task.ops), vocabulary=vocabulary)
@@ -192,7 +192,7 @@ def align(task: EncodingTask, whole: CategorySums, vocabulary: Vocabulary | None
 def by_rank(
     tables: EncodingTables, part: Part, given: Inputs, plan: OrderedPlan, by_order: Sequence[Sequence[RowEncodings]]
 ) -> Any:
-    """Sort the encodings of every order by row; average over the orders, if the scheme says so."""
+    """Sort the encodings of every order by row number; average over the orders, if the scheme says so."""
     model, n_rows = tables.model, given.frame.n_rows
     backend = ops.resolve(n_rows, given.device(tables.encoding_plan.parameters.device))
     orders = [sort_by_row(pieces, part.first_row, n_rows) for pieces in by_order]
@@ -219,7 +219,7 @@ def look_up_missing(key: CategoryIndex, policy: str, columns: ColumnMap, backend
 
 
 def sort_by_row(pieces: Sequence[RowEncodings], first_row: int, n_rows: int) -> RowEncodings:
-    """Join the encodings of one order, and sort them by row."""
+    """Join the encodings of one order, and sort them by row number."""
     rows = np.concatenate([piece.rows for piece in pieces]) - first_row
     position = np.full(n_rows, -1, np.int64)
     inside = len(rows) == n_rows and (not n_rows or (rows.min() >= 0 and rows.max() < n_rows))

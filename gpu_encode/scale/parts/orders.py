@@ -1,4 +1,4 @@
-"""Ordered schemes in parts: rows sorted by rank into groups of neighbours, and scans that encode these in turn."""
+"""Ordered schemes in parts: rows are sorted by rank into groups of neighbours, and scans encode the groups in order."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, fields, is_dataclass, replace
@@ -26,20 +26,20 @@ from gpu_encode.sums.targets import as_doubles
 
 @dataclass(frozen=True, eq=False)
 class OrderedRows:
-    """Rows of neighbouring ranks in an order, in a small form of numbers only.
+    """Rows of neighbouring ranks in an order, stored as numbers only, to be sent between processes.
 
     Parameters
     ----------
     rows : int64 array (rows,)
-        Numbers of the rows among all rows; -1 where a row leaves a window and is taken away.
+        Numbers of the rows among all rows; -1 for a copy that takes a row away when it leaves the window.
     begins : int64 array (rows,)
-        Rank of each row; rows of equal time all have the first of their ranks.
+        Rank of each row; rows of equal time all have the rank of the first of them.
     ties : int64 array or None
-        Number of each row's time, in an order in time.
+        Index of each row's time among the distinct times, for an order in time.
     codes : list of int32 array
         Category of each row, per key.
     targets : list of array
-        Class number or quantity of each row, per target.
+        Class number or value of each row, for each target.
     weights : list of array or None
         Weight of each row, per target: a row that lacks a target has no weight for it.
     """
@@ -71,14 +71,14 @@ class OrderedRows:
             [np.concatenate(targets) for targets in zip(*(group.targets for group in groups), strict=True)],
             [join_weights(groups, number) for number in range(len(first.targets))],
         )
-        # Rows leave a window before the rows of the same rank come.
+        # At equal rank, copies that take rows away come before rows that are added.
         ranks = together.begins if together.ties is None else together.ties
         if (np.diff(ranks) >= 0).all():
             return together
         return together.pick(np.argsort(ranks, kind="stable"))
 
     def tasks(self, tables: EncodingTables) -> list[list[EncodingTask]]:
-        """Give the tasks of these rows, per key and target."""
+        """Give the tasks of these rows, for each key and target."""
         backend = ops.resolve(len(self), tables.device)
         model, upload = replace(tables.model, statistics=tables.sums), backend.to_device
         of_targets = []
@@ -91,7 +91,7 @@ class OrderedRows:
         ]
 
     def tiles(self, task: EncodingTask) -> Iterator[Tile]:
-        """Give the rows of one of these tasks, tile by tile."""
+        """Yield the rows of one of these tasks, tile by tile."""
         upload, edges = task.ops.to_device, np.append(0, np.cumsum(self.rows >= 0))
         for start, stop in tiles(len(self), task.tile):
             here = slice(start, stop)
@@ -101,9 +101,9 @@ class OrderedRows:
 
 @dataclass(frozen=True, eq=False)
 class PrecedingSums:
-    """Sums of the ordered rows before others, per key and target; sums of groups are added up.
+    """Sums of the ordered rows before a group, for each key and target; they can be added.
 
-    Where rows lose weight with age, they are summed by blocks of half-lives, and the last two blocks play a part.
+    If rows lose weight with age, sums are kept by blocks of half-lives, and only the last two blocks matter.
     Otherwise all rows are one block, number 0.
     """
 
@@ -151,12 +151,12 @@ def shuffle(tables: EncodingTables, part: Part, n_groups: int = 1) -> list[list[
     tables : EncodingTables
     part : Part
     n_groups : int, default=1
-        1 keeps the rows together, as they have to be where `encoding_plan.order` is "rows".
+        With 1 the rows stay together, which `encoding_plan.order` "rows" needs.
 
     Returns
     -------
     list of list of OrderedRows
-        Per order, one for each group; none for a part without rows.
+        For each order, one for each group; an empty list for a part without rows.
 
     Examples
     --------
@@ -207,7 +207,7 @@ def sort_by_rank(
 
 
 def join_weights(groups: Sequence[OrderedRows], target: int) -> Array | None:
-    """Join the weights of rows for one target; in a group without weights, each row has weight one."""
+    """Join the weights of rows for one target; rows of a group without weights have weight one."""
     weights = [group.weights[target] for group in groups]
     if all(weight is None for weight in weights):
         return None
@@ -216,7 +216,7 @@ def join_weights(groups: Sequence[OrderedRows], target: int) -> Array | None:
 
 
 def with_ages(rows: OrderedRows, plan: OrderedPlan) -> OrderedRows:
-    """Give rows the weights of their ages; in a window, add each row once more where it leaves."""
+    """Weight rows by their ages; with a window, add for each row a copy that takes it away when it leaves."""
     assert plan.time is not None
     assert rows.ties is not None
     if plan.steps is not None:
@@ -236,7 +236,7 @@ def with_ages(rows: OrderedRows, plan: OrderedPlan) -> OrderedRows:
 
 
 def map_arrays(value: Any, function: Callable[[Array], Array]) -> Any:
-    """Apply a function to each array of a value, list or dataclass."""
+    """Apply a function to each array inside a value, list or dataclass."""
     if isinstance(value, np.ndarray) or hasattr(value, "__cuda_array_interface__"):
         return function(value)
     if isinstance(value, list):
@@ -256,9 +256,9 @@ class RowEncodings:
     rows : int64 array (rows,)
         Numbers of the rows among all rows.
     values : float64 array (rows, outputs)
-        By key, then target, then output.
+        In the order of keys, then targets, then outputs.
     unseen : bool array (rows, keys)
-        Rows whose category the order has not seen before; no columns unless they are asked for.
+        Rows whose category no earlier row of the order has; no columns if indicators do not need them.
     """
 
     rows: Array
@@ -272,15 +272,15 @@ class RowEncodings:
 
 
 class OrderedScan:
-    """The scan of one order: ordered rows are encoded group by group, each row from all rows before it.
+    """The scan of one order: it encodes groups of ordered rows one after another, each row from all rows before it.
 
     Parameters
     ----------
     tables : EncodingTables
     order : int, default=0
-        Number of the order of the scheme.
+        Index of the order in the scheme.
     earlier : PrecedingSums, optional
-        Sums of all rows before the first one, if those rows are not encoded here.
+        Sums of all rows before the first row of this scan, if another scan encodes those.
 
     Examples
     --------
@@ -328,7 +328,7 @@ class OrderedScan:
         return RowEncodings(numbers, output.matrix, unseen)
 
     def _scan(self, key: int, target: int, task: EncodingTask) -> SequentialScan | AgeingScan:
-        """Give the scan of a key and a target, which goes on where it stopped."""
+        """Give the scan of a key and a target; it continues after the rows that it has encoded."""
         scan = self._scans.get((key, target))
         if scan is None:
             plan, earlier = (
@@ -341,13 +341,13 @@ class OrderedScan:
                 before = map_arrays(self.tables.before[self.order][key][target], task.ops.to_device)
                 scan = SequentialScan(task, before, self.shuffled, self.burn_in, earlier.get(0))
             self._scans[key, target] = scan
-        # Few and many rows are computed by different backends.
+        # Different backends compute few and many rows.
         scan.task = task
         return scan
 
 
 class CategoryMeanScan:
-    """A scan before `OrderedScan`, for statistics that need the means of all categories so far.
+    """A scan that runs before `OrderedScan`, for statistics that need the means of all categories so far.
 
     Parameters
     ----------
@@ -371,7 +371,7 @@ class CategoryMeanScan:
                 deltas.add(rows.tiles(task))
 
     def _deltas_of(self, key: int, target: int, task: EncodingTask) -> SegmentMeanDeltas:
-        """Give the deltas of a key and a target, to which more rows are added."""
+        """Give the changes of a key and a target, to which more rows are added."""
         if (key, target) not in self._deltas:
             ranks = task.ops.to_device(self.tables.before[self.order][key][target].ranks)
             earlier = None if self.earlier is None else self.earlier.of_task(key, target)[0]
@@ -379,7 +379,7 @@ class CategoryMeanScan:
         return self._deltas[key, target]
 
     def deltas(self) -> "CategoryMeanDeltas":
-        """Give the changes that the rows added so far make."""
+        """Give the changes by the rows that were added so far."""
         return CategoryMeanDeltas(
             {key: map_arrays(deltas.sums, deltas.task.ops.to_host) for key, deltas in self._deltas.items()}
         )
@@ -387,7 +387,7 @@ class CategoryMeanScan:
 
 @dataclass(frozen=True, eq=False)
 class CategoryMeanDeltas:
-    """Changes of the sums over categories in each segment, per key and target; those of groups are added up."""
+    """Changes of the sums over categories in each segment, for each key and target; changes of groups can be added."""
 
     sums: dict[tuple[int, int], list[CategoryMoments]]
 
@@ -408,7 +408,7 @@ def add_moments(mine: CategoryMoments, more: CategoryMoments) -> CategoryMoments
 
 
 def with_categories(tables: EncodingTables, deltas: Sequence[CategoryMeanDeltas]) -> EncodingTables:
-    """Give the tables with the means of the categories before each checkpoint, by `CategoryMeanScan`; per order."""
+    """Give tables with the means of the categories before each checkpoint of each order, from `CategoryMeanScan`."""
     before = [
         [
             [

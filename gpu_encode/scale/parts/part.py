@@ -11,20 +11,20 @@ from gpu_encode.words.errors.values import RowError
 
 @dataclass(frozen=True, eq=False)
 class Part:
-    """Some of the rows, which follow one another.
+    """Consecutive rows of a table.
 
     Parameters
     ----------
     X : table of shape (n_rows, n_columns)
         Of any kind that an encoder takes.
     y : array or table of shape (n_rows,) or (n_rows, n_targets), optional
-        The target; not needed where rows find their fold by their number.
+        The target; not needed if the fold of a row follows from its number.
     sample_weight : array of shape (n_rows,), optional
     groups : array of shape (n_rows,), optional
     first_row : int, default=0
         Number of the first row among all rows.
     name : str, optional
-        Its name in messages, such as "sales.parquet, row group 3".
+        Name of the part in messages, such as "sales.parquet, row group 3".
 
     Examples
     --------
@@ -42,12 +42,12 @@ class Part:
     name: str | None = None
 
     def given(self) -> Inputs:
-        """Give the tables and vectors as encoders read them."""
+        """Give the table and the vectors in the form that encoders read."""
         return Inputs(self.X, self.y, self.sample_weight, self.groups)
 
     @contextmanager
     def named(self) -> Iterator[None]:
-        """Add the part to an error, and name a row by its number among all rows."""
+        """Add the name of the part to an error, and number a row among all rows."""
         try:
             yield
         except RowError as error:

@@ -1,4 +1,4 @@
-"""Decisions that depend on all rows, made before they are summed: kinds of targets, classes, who may look at whom."""
+"""Decisions about all rows, made before sums are computed: kinds of targets, classes, which rows each row may see."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -34,7 +34,7 @@ from gpu_encode.tables.frames import Frame, Pieces
 from gpu_encode.words.errors.tables import inconsistent_lengths, rows_have_changed
 from gpu_encode.words.errors.targets import more_than_two_labels, no_values, weights_all_zero
 
-# Code that makes a column of fold numbers.
+# Code for users that makes a column of fold numbers.
 FOLD_COLUMN = """
     fold = numpy.empty(len(X), int)
     for number, (_, rows) in enumerate(cv.split(X, y)):
@@ -46,25 +46,25 @@ E = TypeVar("E", bound=Encoder)
 
 @dataclass(frozen=True, eq=False)
 class EncodingPlan:
-    """Decisions about all rows, made before they are summed; they are the same for every part.
+    """Decisions about all rows, made before sums are computed; they are the same for every part.
 
     Parameters
     ----------
     encoder : TargetEncoder
         Its parameters.
     parameters : Parameters
-        The same, checked.
+        The same parameters, checked.
     n_rows : int
         Rows of all parts.
     targets : list of TargetInfo
     plans : list of Plan
-        Who may look at whom: one for each of `Parameters.every_scheme`.
+        Which rows each row may see: one plan for each of `Parameters.every_scheme`.
     values : dict of (column, str) to ValueCounts
         Values of the columns that the schemes read.
     earlier : dict of int to int64 array (classes,)
-        By first row of a part, the rows of each class before it, where folds are dealt out within classes.
+        Rows of each class before a part, by the first row of the part; needed if folds are dealt out within classes.
     floats : list of bool
-        Which targets are quantities that some part holds as floats.
+        For each target, whether it is a quantity that some part holds as floats.
     float_weight : bool
         Whether some weights are floats.
     """
@@ -81,16 +81,16 @@ class EncodingPlan:
 
     @property
     def plan(self) -> Plan:
-        """The plan of all keys, where they have one scheme."""
+        """The plan of all keys, if they share one scheme."""
         return self.plans[0]
 
     @property
     def by_folds(self) -> bool:
-        """Whether under every scheme the rows that a row sees follow from its fold."""
+        """Whether the fold of a row decides which rows it sees, under every scheme."""
         return all(isinstance(plan, FoldPlan) for plan in self.plans)
 
     def scheme_indices(self, selection: Selection, frame: Frame | Pieces) -> list[int]:
-        """Say for every key which of the plans is its own."""
+        """Give for every key the index of its plan."""
         if len(self.plans) == 1:
             return [0] * len(selection.entries)
         indices = {id(scheme): index for index, scheme in enumerate(self.parameters.every_scheme)}
@@ -103,13 +103,13 @@ class EncodingPlan:
 
     @property
     def order(self) -> str | None:
-        """The order of rows: None, "rows" (as they stand), or "shuffled" (in time or at random)."""
+        """The order of rows: None, "rows" (as they come), or "shuffled" (in time or at random)."""
         if not isinstance(self.plan, OrderedPlan):
             return None
         return "rows" if self.plan.orders and isinstance(self.plan.orders[0], RowOrder) else "shuffled"
 
     def codes_of(self, rows: TrainingRows, column: Any, role: str) -> Array:
-        """Index of each row's value among the sorted values that a column read by the scheme has in all rows."""
+        """Give the index of each row's value among the sorted values of all rows in a column that the scheme reads."""
         keys = column_keys(rows.frame, rows.groups if column is None else column, role, rows.ops)
         indices = self.values[column, role].vocabulary.positions(keys.vocabulary, role)
         if len(indices) and int(indices.min()) == UNKNOWN:
@@ -119,11 +119,11 @@ class EncodingPlan:
 
     @property
     def needs_labels(self) -> bool:
-        """Whether the folds of rows follow from their classes."""
+        """Whether the folds of rows depend on their classes."""
         return self.parameters.reads_classes
 
     def fold_plans(self, selection: Selection, rows: TrainingRows, labels: Array, first_row: int) -> list[FoldPlan]:
-        """Give the plan of each key, with the fold numbers of the rows at hand; without folds, a plan of all rows.
+        """Give the plan of each key, with the fold numbers of these rows; without folds, a plan of one fold.
 
         `labels` are the classes of the rows, if `needs_labels`.
         """
@@ -145,7 +145,7 @@ class EncodingPlan:
 
 
 def plan(encoder: Encoder, profile: Profile) -> EncodingPlan:
-    """Make the decisions that depend on all rows.
+    """Make the decisions that need all rows.
 
     Parameters
     ----------
@@ -208,7 +208,7 @@ def carried(scheme: Scheme) -> Scheme | None:
 
 
 def plan_parts(scheme: Scheme, profile: Profile, class_counts: Sequence[NDArray[np.int64] | None]) -> Plan:
-    """Let a scheme decide who may look at whom; if its arrays are given for all rows, folds are found here."""
+    """Ask a scheme which rows each row may see; find folds here if its arrays cover all rows."""
     n_rows, scheme = profile.n_rows, carried(scheme) or scheme
     values = {role: profile.values[column, role] for column, role in scheme.reads_of_rows()}
     for column, role in scheme.reads():
@@ -249,7 +249,7 @@ def check_parts(parameters: Parameters, scheme: Scheme) -> None:
 
 
 def target_infos(profile: Profile, parameters: Parameters) -> list[TargetInfo]:
-    """Kinds of all targets, requested or inferred, and their classes."""
+    """Find the kinds of all targets, requested or inferred, and their classes."""
     if not parameters.reads_target:
         return [TargetInfo(None, targets.NO_TARGET, None)]
     if any(target.is_empty for target in profile.targets):
@@ -265,7 +265,7 @@ def target_infos(profile: Profile, parameters: Parameters) -> list[TargetInfo]:
 
 
 def class_counts(target: TargetProfile, info: TargetInfo) -> NDArray[np.int64] | None:
-    """Rows of each class of a target, rows without a value last, if there are any; None for a continuous target."""
+    """Count the rows of each class, rows without a value last, if there are any; None for a continuous target."""
     if info.classes is None:
         return None
     counts = np.zeros(targets.counted_classes(info.kind, info.classes), np.int64)
@@ -274,7 +274,7 @@ def class_counts(target: TargetProfile, info: TargetInfo) -> NDArray[np.int64] |
 
 
 def classes_before(profile: Profile, counts: NDArray[np.int64] | None) -> dict[int, NDArray[np.int64]]:
-    """Rows of each class before the first row of each part, counted as `class_counts` does."""
+    """Count the rows of each class before the first row of each part, as `class_counts` does."""
     before: dict[int, NDArray[np.int64]] = {}
     if counts is None:
         return before
@@ -297,7 +297,7 @@ def unfitted(encoder: E) -> E:
 
 
 def for_new_rows(encoder: E) -> E:
-    """Give an unfitted encoder that learns the same encodings of new rows, with a simpler scheme where possible."""
+    """Give an unfitted encoder that learns the same encodings of new rows, with a simpler scheme if possible."""
     blank, parameters = unfitted(encoder), encoder._parameters()
     if parameters.reads_target and not (parameters.new_rows_see_folds or parameters.needs_tables):
         blank.set_params(cv=LeaveOneOut())

@@ -1,4 +1,4 @@
-"""The first look at rows in parts: their number, the values of y, the values that a scheme reads and their counts."""
+"""The first pass over rows in parts: their number, the values of y, and counts of the values that the scheme reads."""
 
 from dataclasses import dataclass, field, replace
 from functools import reduce
@@ -32,7 +32,7 @@ class TargetProfile:
     counts : int64 array
         Rows of each label.
     are_floats : bool
-        Whether some of the numbers are floats; labels are whole numbers, unless the user asks to take floats for
+        Whether some of the numbers are floats; if so, there are no labels, unless the user asks to take floats for
         labels.
     n_missing : int
         Rows without a value.
@@ -64,7 +64,7 @@ class TargetProfile:
         return replace(self, labels=labels, counts=counts, are_floats=self.are_floats or other.are_floats)
 
     def kind(self) -> str:
-        """Kind of target that all rows suggest, as if they were one array."""
+        """Kind of target that the values of all rows suggest, as if they were one array."""
         if self.labels is None:
             return "continuous"
         if self.labels.dtype.kind in "OUS":
@@ -81,20 +81,20 @@ class TargetProfile:
 
 @dataclass(frozen=True, eq=False)
 class Profile:
-    """A summary of rows, made before they are summed; profiles of parts are added up, in any order.
+    """A summary of rows, made before they are summed; profiles of parts can be added, in any order.
 
     Parameters
     ----------
     n_rows : int
     targets : list of TargetProfile
     some_weight : bool
-        Whether a weight is above zero, or there are none.
+        Whether a weight is above zero, or no weights are given.
     float_weight : bool
         Whether some of the weights are floats.
     values : dict of (column, str) to ValueCounts
-        By the column that a scheme reads, and its role there.
+        Keyed by the column that a scheme reads, and its role in the scheme.
     classes_from : dict of int to TargetProfile
-        Classes of the rows from each part's first row, for folds that are dealt out within classes.
+        By the first row of each part, the classes of its rows; for folds that are dealt out within classes.
 
     Examples
     --------
@@ -128,12 +128,12 @@ class Profile:
         )
 
     def moved(self, first_row: int) -> "Profile":
-        """Give the profile of a part whose first row was not known when it was looked at."""
+        """Give the profile of a part whose first row was unknown when the profile was made."""
         return replace(self, classes_from={first_row + row: counts for row, counts in self.classes_from.items()})
 
 
 def scheme_columns(encoder: Encoder) -> list[Any]:
-    """Columns of X that `profile` reads: the columns of the encoder's schemes, each once.
+    """List the columns of X that `profile` reads: the columns of the encoder's schemes, each once.
 
     Examples
     --------
@@ -147,7 +147,7 @@ def scheme_columns(encoder: Encoder) -> list[Any]:
 
 
 def profile(encoder: Encoder, part: Part) -> Profile:
-    """Look at the targets, the weights and the values that the scheme reads.
+    """Summarise the targets, the weights and the values that the scheme reads.
 
     Parameters
     ----------
@@ -176,7 +176,7 @@ def profile(encoder: Encoder, part: Part) -> Profile:
 
 
 def profile_rows(parameters: Parameters, part: Part) -> Profile:
-    """Make the profile of a part as `profile` does, with parameters that were read once for all parts."""
+    """Make the profile of a part, with parameters that were read once for all parts."""
     with part.named():
         given = part.given()
         if parameters.reads_target and not given.has_target:
@@ -188,7 +188,7 @@ def profile_rows(parameters: Parameters, part: Part) -> Profile:
         if parameters.cut is not None:
             parameters.cut.check_fixed()
             named = parameters.cut.buckets(backend, named)
-        # Only all rows together tell whether the kind that the user asks for is possible.
+        # Only all rows together show whether the kind that the user asks for is possible.
         asked = parameters.target_type
         asked = asked if isinstance(asked, (list, tuple)) and len(asked) == len(named) else [asked] * len(named)
         profiles = [profile_target(backend, *target, kind) for target, kind in zip(named, asked, strict=True)]
@@ -209,7 +209,7 @@ def profile_rows(parameters: Parameters, part: Part) -> Profile:
 
 
 def profile_target(backend: Ops, name: str | None, values: Any, asked: Any) -> TargetProfile:
-    """Make the profile of one target; labels are numbered unless it is a quantity, or is to be taken for one."""
+    """Make the profile of one target; its labels are numbered unless it is, or is asked to be, a quantity."""
     if isinstance(values, Incomplete):
         with values.naming_rows():
             present = profile_target(backend, name, values.values, asked)

@@ -1,4 +1,4 @@
-"""The second pass over rows in parts: exact sums by category, fold and segment, which add up in any order."""
+"""The second pass over rows in parts: exact sums by category, fold and segment, which can be added in any order."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -20,7 +20,7 @@ from gpu_encode.tables.categories.keys import CategoryIndex
 
 @dataclass(frozen=True, eq=False)
 class SegmentSums:
-    """Sums of rows by segment, per target; the sums of parts are added up."""
+    """Sums of rows by segment, for each target; the sums of parts can be added."""
 
     sums: list[CategorySums]
 
@@ -29,17 +29,17 @@ class SegmentSums:
 
 
 def orders_of(plan: OrderedPlan) -> list[Order | ByTime]:
-    """Orders of a plan to which no rows were assigned."""
+    """Give the orders of a plan, without rows."""
     return [plan.time] if plan.time is not None else list(plan.orders)
 
 
 def starts_in(order: Order | ByTime) -> Array | None:
-    """Ranks at which ties begin, in an order in time."""
+    """Give the ranks at which rows of a new time begin, if the order is in time."""
     return order.starts if isinstance(order, ByTime) else None
 
 
 def begins_of(order: Order | ByTime, encoding_plan: EncodingPlan, rows: TrainingRows, first_row: int) -> Array:
-    """Rank in the order of each row of a part; rows of equal time all have the first of their ranks."""
+    """Give the rank of each row of a part in the order; rows of equal time all have the rank of the first of them."""
     if isinstance(order, Permutation):
         return rows.ops.ranks_of(order, first_row, first_row + rows.n_rows)
     if isinstance(order, RowOrder):
@@ -54,7 +54,7 @@ def begins_of(order: Order | ByTime, encoding_plan: EncodingPlan, rows: Training
 def segment_sums(
     encoding_plan: EncodingPlan, plan: OrderedPlan, context: FitContext, first_row: int
 ) -> list[SegmentSums]:
-    """Sum the rows of a part by segment, per order."""
+    """Sum the rows of a part by segment, for each order."""
     per_order = []
     for order in orders_of(plan):
         on_host = checkpoint_ranks(starts_in(order), encoding_plan.n_rows, host(encoding_plan.n_rows))
@@ -71,7 +71,7 @@ def segment_sums(
 
 @dataclass(frozen=True, eq=False)
 class PartialSums:
-    """Categories and exact sums of some parts; sums of parts are added up, in any order and any tree.
+    """Categories and exact sums of some parts; they can be added in any order.
 
     Parameters
     ----------
@@ -79,9 +79,9 @@ class PartialSums:
     model : Model, optional
         Categories, and sums by fold; None if there are no rows.
     reach : list of DigitSpan
-        Per target, the digits that its rows touch.
+        For each target, the digits that its values need.
     segments : list of SegmentSums
-        Per order of an ordered scheme, the sums of the rows between the ranks at which priors are taken.
+        For each order of an ordered scheme, the sums of the rows between the ranks at which priors are taken.
 
     Examples
     --------
@@ -108,7 +108,7 @@ class PartialSums:
         return self.plus(other)
 
     def plus(self, other: "PartialSums", in_place: bool = False) -> "PartialSums":
-        """Add up both; `in_place` keeps the result in the memory of these sums, which saves a copy for every part."""
+        """Add both; `in_place` keeps the result in the memory of these sums, which saves a copy for every part."""
         if self.model is None or other.model is None:
             return other if self.model is None else self
         check_mergeable_columns(self.model, other.model)
@@ -127,7 +127,7 @@ def measure(encoding_plan: EncodingPlan, part: Part) -> PartialSums:
     ----------
     encoding_plan : EncodingPlan
     part : Part
-        All columns of X that are encoded or that the scheme reads; the same columns in every part.
+        All columns of X that are encoded or that the scheme reads; every part has the same columns.
 
     Returns
     -------
@@ -161,7 +161,7 @@ def sum_prepared(encoding_plan: EncodingPlan, context: FitContext, first_row: in
     sums = [
         [task.measure(plan.folds, plan.n_folds) for task in tasks] for tasks, plan in zip(weighed, plans, strict=True)
     ]
-    # With folds, no row is taken out of the sums again, and none is added to only some of them.
+    # With folds, sums are never computed for one row less or for only some of the rows.
     by_age = isinstance(whole, OrderedPlan) and whole.new_rows is not None
     by_row = [] if encoding_plan.by_folds else (weighed if by_age else context.tasks)[0]
     reach = [DigitSpan.of(task.rows, task.spec.layout) for task in by_row]
@@ -174,7 +174,7 @@ def sum_prepared(encoding_plan: EncodingPlan, context: FitContext, first_row: in
 def prepare_part(
     encoding_plan: EncodingPlan, part: Part, keys: Sequence[CategoryIndex] | None = None
 ) -> FitContext | None:
-    """Read a part, with known categories or its own; None where it has no rows."""
+    """Read a part, with given categories or with its own; give None if it has no rows."""
     inputs = part.given()
     if not inputs.frame.n_rows:
         return None

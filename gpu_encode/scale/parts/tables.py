@@ -27,7 +27,7 @@ from gpu_encode.sums.category_sums import CategorySums, SumSpec, join_layouts
 
 @dataclass(frozen=True, eq=False)
 class EncodingTables:
-    """The tables of which the training encodings of every part are made; they are the same for all parts.
+    """The tables from which the training encodings of every part are looked up; they are the same for all parts.
 
     Parameters
     ----------
@@ -35,14 +35,14 @@ class EncodingTables:
     encoder : TargetEncoder
         Fitted.
     encodings : list of EncodingTable or None
-        For schemes of folds: per key, the encodings of all targets side by side (categories, folds, outputs); None for
-        a key under another scheme.
+        For schemes of folds: for each key, the encodings of all targets side by side (categories, folds, outputs); None
+        for a key under another scheme.
     sums : list of list of CategorySums
-        For other schemes: per key and target, the sums of all rows; none for a key under a scheme of folds.
+        For other schemes: for each key and target, the sums of all rows; empty for a key under a scheme of folds.
     elapsed : list of list of Elapsed
-        For schemes of folds: per key, columns that follow from a row's own date as well.
+        For schemes of folds: for each key, the columns that also depend on a row's own date.
     before : list of list of list of CheckpointState
-        For ordered schemes: per order, key and target, the sums before each rank at which priors are taken.
+        For ordered schemes: for each order, key and target, the sums before each rank at which priors are taken.
     """
 
     encoding_plan: EncodingPlan
@@ -64,29 +64,29 @@ class EncodingTables:
 
     @cached_property
     def others(self) -> list[list[OtherRows | None]]:
-        """Per key and target, the sorted values of all rows, if encodings follow from them."""
+        """For each key and target, the sorted values of all rows, if encodings are computed from them."""
         return [[OtherRows.of(sums) for sums in per_target] for per_target in self.sums]
 
     def __getstate__(self) -> dict[str, Any]:
-        # Sorted values are not sent: they are sorted again where they are needed.
+        # Sorted values are not sent between processes: each process sorts them again if it needs them.
         return {field.name: getattr(self, field.name) for field in fields(self)}
 
     @property
     def needs_categories(self) -> bool:
-        """Whether an ordered scheme asks for the means of all categories so far, which take a pass of their own."""
+        """Whether an ordered scheme needs the means of all categories so far, which take a pass of their own."""
         return bool(self.before) and any(rule.needs_categories for rule in self.model.rules)
 
 
 def fit(encoder: Encoder, encoding_plan: EncodingPlan, sums: PartialSums) -> EncodingTables:
-    """Learn the encodings of new rows, as `TargetEncoder.fit_transform` does, and make tables for training rows.
+    """Learn the encodings of new rows, as `TargetEncoder.fit_transform` does, and make the tables for training rows.
 
     Parameters
     ----------
     encoder : TargetEncoder
-        Fitted when this returns; unchanged if this raises.
+        Fitted when this returns; unchanged if this raises an error.
     encoding_plan : EncodingPlan
     sums : PartialSums
-        Of all parts.
+        The sum over all parts.
 
     Returns
     -------
@@ -120,7 +120,7 @@ def fit(encoder: Encoder, encoding_plan: EncodingPlan, sums: PartialSums) -> Enc
             "measured once, and all passes must read the same rows."
         )
     model, reaches, segment_sums = sums.model.to_canonical(), sums.reach, sums.segments
-    # If the caller does not hold the sums any more, their memory is free for the tables.
+    # If the caller no longer holds the sums, their memory becomes free for the tables.
     del sums
     if not encoding_plan.parameters.trains_apart:
         encoder._adopt(model, device_of(encoding_plan))
@@ -136,7 +136,7 @@ def fit(encoder: Encoder, encoding_plan: EncodingPlan, sums: PartialSums) -> Enc
     ]
     before: list[list[list[CheckpointState]]] = []
     if isinstance(encoding_plan.plan, OrderedPlan) and encoding_plan.plan.new_rows is not None:
-        # The prior of a row follows from the rows that it sees.
+        # The prior of a row depends on the rows that it sees.
         before = [[]]
     elif isinstance(encoding_plan.plan, OrderedPlan):
         before = [
@@ -157,7 +157,7 @@ def device_of(encoding_plan: EncodingPlan) -> str:
 
 
 def widen(statistics: CategorySums, reach: Layout) -> CategorySums:
-    """Give the same sums in a layout that also holds the sums of any other rows."""
+    """Give the same sums in a layout that can also hold the sums of all other rows."""
     layout = join_layouts(statistics.spec.layout, reach, repeat(True))
     spec = replace(statistics.spec, layout=layout)
     return replace(statistics, accumulators=statistics.in_layout(layout), spec=spec)
@@ -195,18 +195,18 @@ def fit_views(encoder: SummedEncoder, encoding_plan: EncodingPlan, plan: FoldPla
 
 @dataclass(frozen=True, eq=False)
 class TrainedKey:
-    """The encodings of one key, made of the sums of all rows.
+    """The encodings of one key, computed from the sums of all rows.
 
     Parameters
     ----------
     visible : list of CategorySums
-        The sums that new rows see, by target.
+        The sums that new rows see, for each target.
     encodings : EncodingTable, optional
-        Of training rows, by category and fold, where the scheme has folds.
+        Encodings of training rows, by category and fold, if the scheme has folds.
     blind : bool
         Whether some fold sees no rows.
     elapsed : list of Elapsed
-        Columns that follow from a row's own date as well.
+        Columns that also depend on a row's own date.
     """
 
     visible: list[CategorySums]
@@ -216,7 +216,7 @@ class TrainedKey:
 
 
 def train_key(number: int, model: Model, plan: Plan) -> TrainedKey:
-    """Make the table of encodings by category and fold of one key, and let new rows see what the plan says."""
+    """Make the table of encodings of one key by category and fold, and the sums that new rows see."""
     rule, per_target = model.rules[number], model.statistics[number]
     if isinstance(plan, OrderedPlan) and plan.new_rows is not None:
         backend = host(per_target[0].accumulators.size)
@@ -239,7 +239,7 @@ def train_key(number: int, model: Model, plan: Plan) -> TrainedKey:
 
 
 def count_blind(n_rows: int, plans: Sequence[Plan], model: Model, trained: Sequence[TrainedKey], plan: Plan) -> Any:
-    """Count the rows under a plan that see no rows at all: "Some" where only sums tell."""
+    """Count the rows under a plan that see no rows at all; "Some" if only sums show that there are such rows."""
     keys = [key for key, other in enumerate(plans) if other is plan]
     if isinstance(plan, FoldPlan):
         return "Some" if any(trained[key].blind for key in keys) else 0

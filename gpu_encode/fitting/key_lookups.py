@@ -1,0 +1,192 @@
+"""Many keys looked up in one call of the backend: each column is coded once, and no key has codes of its own."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import prod
+from typing import Any, Self
+
+import numpy as np
+
+from cpu_fallback.types import MISSING, Array, Folds, KeyColumns, KeyEncodings, KeyTables
+from gpu_encode.fitting.columns import FEWEST_TOGETHER, ColumnMap
+from gpu_encode.seam.ops import Ops, host
+from gpu_encode.tables.categories.keys import CategoryIndex
+from gpu_encode.tables.categories.vocabulary import Vocabulary
+
+# Numbers in the table of a key for each row, and of few rows: to fill a larger one takes longer than to search for the
+# category of each row.  A thread holds the table of one key.
+NUMBERS_PER_ROW, FEW_NUMBERS, MOST_NUMBERS = 8, 1 << 19, 1 << 23
+
+
+@dataclass(frozen=True, eq=False)
+class JointTables:
+    """Keys that are looked up together, joint keys and columns that these read; and what they are looked up in.
+
+    Parameters
+    ----------
+    entries : list of int
+        Numbers of the keys among all keys.
+    columns : list of tuple
+        Position and vocabulary of each column that any of the keys reads.
+    members : list of tuple of int
+        Columns of each key, as numbers in this list.
+    sizes : int64 array (keys,)
+        Numbers in the table of each key.
+    tables : KeyTables
+    """
+
+    entries: list[int]
+    columns: list[tuple[Any, Vocabulary]]
+    members: list[tuple[int, ...]]
+    sizes: Array
+    tables: KeyTables
+
+    @classmethod
+    def of(
+        cls, keys: Sequence[CategoryIndex], encodings: Sequence[Array | None], as_category: Sequence[bool]
+    ) -> Self | None:
+        """Choose the keys that can be looked up together; None where they are few.
+
+        Parameters
+        ----------
+        keys : list of CategoryIndex
+        encodings : list of array (categories + 2, views, outputs) or None
+            Of each key, all with as many views; None where a key has to be looked up alone.
+        as_category : list of bool
+            Whether a missing value of a key is one more value of its column.
+        """
+        entries = choose_keys(keys, encodings)
+        if len(entries) < FEWEST_TOGETHER:
+            return None
+        chosen = [keys[number] for number in entries]
+        columns, members = list_columns(chosen)
+        held: list[Any] = [encodings[number] for number in entries]
+        cells = [number_categories(key) for key in chosen]
+        missing = [missing_line(keys[number], as_category[number]) for number in entries]
+        tables = KeyTables(
+            np.concatenate(cells),
+            np.concatenate([values.reshape(-1) for values in held]),
+            starts_of(cells),
+            starts_of([values.reshape(-1) for values in held]),
+            np.array([len(of_key) for of_key in cells], np.int64),
+            np.array([values.shape[2] for values in held], np.int64),
+            np.array(missing, np.int64),
+            held[0].shape[1],
+        )
+        sizes = [n_cells(key) * values[0].size for key, values in zip(chosen, held, strict=True)]
+        return cls(entries, columns, members, np.array(sizes, np.int64), tables)
+
+    def values_of(self, number: int) -> Array:
+        """Give the encodings (categories + 2, views, outputs) of a key, by its number here, without a copy."""
+        tables = self.tables
+        n_outputs, start = int(tables.n_outputs[number]), int(tables.first_value[number])
+        shape = int(tables.n_categories[number]) + 2, tables.n_views, n_outputs
+        return tables.values[start : start + prod(shape)].reshape(shape)
+
+    def look_up(self, columns: ColumnMap, ops: Ops, folds: Folds, step: int, out: KeyEncodings) -> dict[int, int]:
+        """Write the encodings of rows, out.first[number] being the first line of key `number` among all keys.
+
+        Gives the rows whose category is unknown, of rows 0, `step`, 2 * `step` and so on, by the number of each key
+        that was looked up.
+        """
+        most = min(max(NUMBERS_PER_ROW * columns.n_rows, FEW_NUMBERS), MOST_NUMBERS)
+        keys = np.flatnonzero(self.sizes <= most)
+        backend = host(columns.n_rows * len(keys))
+        if len(keys) < FEWEST_TOGETHER or backend.fused is None:
+            return {}
+        members = [self.members[key] for key in keys]
+        read = sorted({column for of_key in members for column in of_key})
+        position = {column: number for number, column in enumerate(read)}
+        codes, sizes = self.code_rows(columns, ops, read)
+        given = KeyColumns(codes, sizes, [tuple(position[column] for column in of_key) for of_key in members])
+        tables = self.tables._replace(**{name: getattr(self.tables, name)[keys] for name in OF_EACH_KEY})
+        entries = [self.entries[key] for key in keys]
+        lines = out._replace(first=[out.first[entry] for entry in entries])
+        unknown = backend.fused.look_up_keys(given, tables, folds, step, lines)
+        return dict(zip(entries, unknown.tolist(), strict=True))
+
+    def code_rows(self, columns: ColumnMap, ops: Ops, read: Sequence[int]) -> tuple[Array, list[int]]:
+        """Give the codes of the rows in some columns, in the smallest type that holds them, and their sizes."""
+        chosen = [self.columns[column] for column in read]
+        sizes = [len(vocabulary) + 2 for _, vocabulary in chosen]
+        matrix = np.empty((len(read), columns.n_rows), np.uint8 if max(sizes) <= 1 << 8 else np.int32)
+        for line, (column, vocabulary), size in zip(matrix, chosen, sizes, strict=True):
+            codes = columns.lookup(column, vocabulary, ops)
+            np.copyto(line, codes, casting="unsafe")
+            negative = codes < 0
+            if bool(negative.any()):
+                # Of missing and unknown values: -1 is the last code but one, -2 the last.
+                line[negative] = size - 3 - codes[negative]
+        return matrix, sizes
+
+
+# Fields of `KeyTables` that have one number for each key.
+OF_EACH_KEY = ("first_cell", "first_value", "n_categories", "n_outputs", "missing")
+
+
+def choose_keys(keys: Sequence[CategoryIndex], encodings: Sequence[Array | None]) -> list[int]:
+    """Choose joint keys whose table would not be too large, and single columns whose codes these need in any case."""
+    joint, single = [], []
+    read: set[Any] = set()
+    for number, (key, values) in enumerate(zip(keys, encodings, strict=True)):
+        if values is None or key.entry.above or key.entry.rule is not None or key.labels is not None:
+            continue
+        if n_cells(key) * values[0].size > MOST_NUMBERS:
+            continue
+        if len(key.entry.members) == 1:
+            single.append(number)
+        else:
+            joint.append(number)
+            read.update(key.entry.members)
+    return sorted([*joint, *(number for number in single if keys[number].entry.members[0] in read)])
+
+
+def n_cells(key: CategoryIndex) -> int:
+    """Count the combinations of a key's values, with a missing and an unknown one in each column."""
+    return prod(len(vocabulary) + 2 for vocabulary in key.vocabularies)
+
+
+def list_columns(keys: Sequence[CategoryIndex]) -> tuple[list[tuple[Any, Vocabulary]], list[tuple[int, ...]]]:
+    """List columns with their vocabularies, each once, and give the numbers of the columns of each key."""
+    columns: list[tuple[Any, Vocabulary]] = []
+    members = []
+    # Keys that were loaded or merged have vocabularies of their own, which are equal.
+    known: dict[tuple[Any, int], int] = {}
+    of_column: dict[Any, list[int]] = {}
+    for key in keys:
+        for column, vocabulary in zip(key.entry.members, key.vocabularies, strict=True):
+            if (column, id(vocabulary)) in known:
+                continue
+            alike = of_column.setdefault(column, [])
+            number = next((other for other in alike if columns[other][1] == vocabulary), None)
+            if number is None:
+                number = len(columns)
+                columns.append((column, vocabulary))
+                alike.append(number)
+            known[column, id(vocabulary)] = number
+        pairs = zip(key.entry.members, key.vocabularies, strict=True)
+        members.append(tuple(known[column, id(vocabulary)] for column, vocabulary in pairs))
+    return columns, members
+
+
+def number_categories(key: CategoryIndex) -> Array:
+    """Give the cell of each category: the mixed-radix number of its values, a missing one after the others."""
+    if key.tuples is None:
+        return np.arange(key.n_categories, dtype=np.uint32)
+    cells = np.zeros(key.n_categories, np.int64)
+    for values, vocabulary in zip(key.tuples.members.T, key.vocabularies, strict=True):
+        cells *= len(vocabulary) + 2
+        cells += np.where(values == MISSING, len(vocabulary), values)
+    return cells.astype(np.uint32)
+
+
+def missing_line(key: CategoryIndex, as_category: bool) -> int:
+    """Give the line of rows that lack a value; -1 where their values are looked up as any others."""
+    if len(key.entry.members) > 1 and as_category:
+        return -1
+    return key.n_categories + (not (as_category and key.missing_is_unknown))
+
+
+def starts_of(arrays: Sequence[Array]) -> Array:
+    """Give the position at which each array begins, once they stand one behind the other."""
+    return np.cumsum([0, *map(len, arrays[:-1])]).astype(np.int64)
