@@ -255,10 +255,10 @@ class FusedOps(Protocol):
         """Give the effect of a conjunction on an additive model: gain, spread, freedom, sum of W by view (views, 4).
 
         Its definition is `tuning.steps.Steps.by_arrays`.  `own` are the sums of `conjunction_sums`.  `visibility`
-        (views, folds) tells which folds each view sees, and a view's gain is that of the fold with its number; `parts` are the
-        category of every column; `ridge` is below 0 if the variance decides.  `numbers` are the units of W and S, then
-        powers of two for the binary positions of S, of the spread and of gains, then the longest step.  `steps` (views,
-        categories), which may be empty, are zeros and are overwritten.
+        (views, folds) tells which folds each view sees; a view's gain is that of the fold with its number.  `parts` are
+        the category of every column.  `ridge` is below 0 if the variance decides.  `numbers` are the units of W and S,
+        then powers of two for the binary positions of S, of the spread and of gains, then the longest step.  `steps`
+        (views, categories), which may be empty, are zeros and are overwritten.
         """
 
     def seen_from(self, sums: Array, spans: Array, factors: Array, /) -> Array:
