@@ -78,7 +78,10 @@ PARAMETERS = [
     ({"cv": ge.KFold(random_state="7")}, "random_state must be an integer, None or a NumPy generator. Got '7'"),
     ({"cv": ge.GroupKFold(1, groups="shop")}, "'n_splits' parameter of GroupKFold must be an integer of at least 2"),
     ({"cv": ge.GroupKFold(groups="shp")}, "The scheme's column 'shp' is not a column of X. Did you mean 'shop'"),
-    ({"cv": ge.GroupKFold(groups=pd.Series(range(12)))}, "column of X. Got a Series instead. It is one column, into"),
+    (
+        {"cv": ge.GroupKFold(groups=pd.Series(range(12)))},
+        "column of X. Got a Series instead. Join several columns to one",
+    ),
     ({"cv": ge.GroupKFold("shop")}, "integer of at least 2: name a column by groups='shop'. Got 'shop'"),
     ({"cv": ge.KFold("shop")}, "integer of at least 2: name a column by by='shop'. Got 'shop'"),
     ({"cv": ge.GroupKFold}, r"must be a scheme, and not its class: write GroupKFold\(\). Got <class"),
@@ -99,7 +102,7 @@ PARAMETERS = [
     ({"cv": ge.Ordered(block=0)}, "must be 'auto' or an integer of at least 1 and at most 4096. Got 0"),
     ({"cv": ge.Ordered(block=2**63)}, "'block' parameter of Ordered must be .* of at least 1 and at most 4096. Got 92"),
     ({"cv": ge.Ordered(block="all")}, "'block' parameter of Ordered must be 'auto' or an integer of .* Got 'all'"),
-    ({"cv": ge.Ordered(block=4, shuffle=False)}, "block=4 is for random orders: leave it out with time or shuffle=Fal"),
+    ({"cv": ge.Ordered(block=4, shuffle=False)}, "block=4 is for random orders. Leave it out with time or shuffle=Fal"),
     ({"cv": ge.Ordered(2, shuffle=False)}, r"Ordered\(shuffle=False\) has one order, that of the rows"),
     ({"cv": ge.Ordered(2, time="day")}, r"Ordered\(time=...\) has one order: leave n_permutations at 1"),
     ({"cv": "flod"}, "The scheme's column 'flod' is not a column of X"),
@@ -237,7 +240,7 @@ def test_times_with_nulls(fitted, cv):
 
 
 def test_a_fold_for_every_row_is_refused_before_memory_runs_out():
-    with pytest.raises(ValueError, match=r"20000 folds are more than the 10000 .* LeaveOneOut"):
+    with pytest.raises(ValueError, match=r"20000 folds, but at most 10000 can be kept apart.* LeaveOneOut"):
         ge.TargetEncoder(cv=np.arange(20_000)).fit_transform(np.zeros((20_000, 1)), np.arange(20_000.0) / 7)
 
 

@@ -47,7 +47,7 @@ def pairs(statistics, **parameters):
     return {"statistics": statistics, "columns": None, **parameters}
 
 
-ROWS_OF_THEIR_OWN = "infrequent .* rows of LeaveOneOut see sums of their own. Leave out min_frequency"
+ROWS_OF_THEIR_OWN = "infrequent for each fold, but LeaveOneOut has no folds. Leave out min_frequency"
 ALL_AT_ONCE = "of OrdinalEncoder looks at all"
 CODED = {"handle_unknown": "use_encoded_value"}
 NAMES = "values must be a list of names or positions"
@@ -72,7 +72,7 @@ TARGET = [
         ({"max_categories": 0}, "'max_categories' parameter of TargetEncoder must be an integer of at least 1"),
         ({"handle_infrequent": "other"}, "must be one of 'prior', 'category'"),
         ({"cv": ge.LeaveOneOut(), "max_categories": 3}, ROWS_OF_THEIR_OWN),
-        ({"cv": ge.Ordered(), "max_categories": 3}, "rows of Ordered see sums of their own"),
+        ({"cv": ge.Ordered(), "max_categories": 3}, "for each fold, but Ordered has no folds"),
         (
             {"hierarchy": {"city": ["zip"]}, "max_categories": 2, **TOGETHER},
             r"=\"category\" together with a hierarchy, whose .*\. Leave one of them out",
@@ -271,7 +271,7 @@ STATISTICS = [
         ),
         (
             {"statistics": ["mean", "median"], "cv": ge.Ordered()},
-            r"statistics=\['median'\] of Stat.* Ordered would .* Take cv=LeaveOneOut\(\)",
+            r"statistics=\['median'\] of Stat.* Ordered, they would .* Take cv=LeaveOneOut\(\)",
         ),
         (
             {"statistics": ["sum", "median"], "max_categories": 3, **TOGETHER},
@@ -318,7 +318,7 @@ VALUES = of(
         {"values": ["city"], "columns": ["zip"]},
         "values: column 'city' holds text, for which StatisticEncoder has 'count', 'nunique', 'mode'; 'mean' is for",
     ),
-    ({"values": ["day"]}, "values: column 'day' holds dates, of which .*'seconds_since_last'; 'mean' is"),
+    ({"values": ["day"]}, "values: column 'day' holds dates, for which .*'seconds_since_last'; 'mean' is"),
     ({"values": ["far"]}, "contains infinity: column 'far', the first in row 3"),
     ({"values": ["price"], "columns": ["price"]}, SUMMED),
     (one("skew", values=["price", "large"]), r"^values: in column 'large', 'skew' .* in row 2\."),

@@ -379,7 +379,7 @@ def test_new_rows_need_their_dates_alone():
 REFUSED = {
     "first of numbers": ({"statistics": ["first"], "values": ["time"]}, "'first' .* is for columns of dates.* 'min'"),
     "seconds of a target": ({"statistics": ["seconds_since_last"], "columns": ["shop"]}, "is for columns of dates"),
-    "mean of text": ({"statistics": {"shop": {"word": ["mean"]}}}, "'word' holds text, of which .* 'mean' is for num"),
+    "mean of text": ({"statistics": {"shop": {"word": ["mean"]}}}, "'word' holds text, for which .* 'mean' is for num"),
     "first of text": ({"statistics": {"shop": {"word": ["first"]}}}, "'word' holds text"),
     "median of dates": ({"statistics": {"shop": {"when": ["median"]}}}, "'when' holds dates"),
     "scale": ({"statistics": {"shop": {"word": ["nunique"]}}, "scale": "log1p"}, "scale='log1p' .* are text"),
@@ -397,7 +397,7 @@ REFUSED = {
     ),
     "blow-up": (
         {"statistics": {"shop": {"when": ["seconds_since_last"]}}, "cv": ge.KFold(3, blow_up=True)},
-        "has one column, and blow_up",
+        "has one column, but blow_up",
     ),
     "half-life": (
         {"statistics": {"shop": {"when": ["seconds_since_last"]}}, "cv": ge.TimeFolds(3, time="time", half_life=2)},
