@@ -114,12 +114,12 @@ class Selection:
     def named(self, names: Sequence[Any]) -> "Selection":
         """Give the same selection; the entries' output names are made from these names of the columns."""
         named = zip(self.entries, self.names(names), strict=True)
-        return replace(self, entries=[replace(entry, name=name) for entry, name in named])
+        return replace(self, entries=[KeySpec(name, entry.members, entry.above, entry.rule) for entry, name in named])
 
     def names(self, names: Sequence[Any]) -> list[str]:
         """Give the entries' output names, made from these names of the columns."""
         called = [*map(str, names)]
-        return ["_x_".join(map(called.__getitem__, entry.members)) for entry in self.entries]
+        return ["_x_".join([called[column] for column in entry.members]) for entry in self.entries]
 
     @property
     def needed(self) -> list[int]:
@@ -172,7 +172,7 @@ def select(frame: Frame | Pieces, columns: Any, hierarchy: Any, scheme_columns: 
         others = "every column is used by the scheme, as values or by a hierarchy"
         why = others if everything else f"columns={columns!r} chooses none" if chosen else "columns is empty"
         raise ValueError(f"No column is left to encode: {why}. Name at least one other column.")
-    for group in groups:
+    for group in groups if used else []:
         for position in group:
             if position in used:
                 raise ValueError(
@@ -188,9 +188,8 @@ def select(frame: Frame | Pieces, columns: Any, hierarchy: Any, scheme_columns: 
     for group in groups:
         above = tree.get(group, ())
         # The user lists the nearest level first; a path starts at the top.
-        levels = {"rule": above} if isinstance(above, Derived) else {"above": above[::-1]}
-        entries.append(KeySpec("", group, **levels))
-        touched.update(entries[-1].columns)
+        entries.append(KeySpec("", group, (), above) if isinstance(above, Derived) else KeySpec("", group, above[::-1]))
+        touched.update(entries[-1].columns if above else group)
     passed = [] if everything else [position for position in range(frame.n_columns) if position not in touched]
     return Selection(entries, passed, sorted(used - touched), everything)
 
@@ -199,9 +198,15 @@ def read_columns(frame: Frame | Pieces, columns: Any) -> list[tuple[int, ...]]:
     """Read the list of columns and joint keys."""
     # A dict keeps the order, and finds repeated keys without a search through a list.
     groups: dict[tuple[int, ...], None] = {}
+    positions = {label: position for position, label in enumerate(frame.labels or []) if type(label) is str}
     for column in columns if isinstance(columns, list) else list_columns(frame, columns):
         members = column if isinstance(column, tuple) else (column,)
-        group = tuple(locate(frame, member, "columns:") for member in members)
+        group = tuple(
+            [
+                positions[member] if type(member) is str and member in positions else locate(frame, member, "columns:")
+                for member in members
+            ]
+        )
         if not group or len(set(group)) < len(group):
             raise ValueError(f"The joint key {column!r} must name different columns, at least one.")
         if group in groups:
@@ -287,19 +292,22 @@ class ColumnMap:
         """Number of rows."""
         return self.frame.n_rows
 
-    def remember(self, entries: Sequence[KeySpec], of_many_rows: bool = False) -> "ColumnMap":
-        """Give a map that keeps the codes of columns that several keys read, if there are few rows or `of_many_rows`.
+    def remember(self, entries: Sequence[KeySpec], join_later: bool = False) -> "ColumnMap":
+        """Give a map that keeps the codes of columns that several keys read, if there are few rows.
 
-        Keys that are joined later need the codes of their columns; if these are kept, the keys share them.
+        With `join_later`, it keeps those of all joint keys, whatever the number of rows, since they are needed again.
         """
         if len(entries) < 2:
             return self
         once: set[int] = set()
         repeated: set[int] = set()
         for entry in entries:
-            for column in entry.columns:
-                (repeated if column in once else once).add(column)
-        if not repeated or (self.n_rows > FEW_ROWS and not of_many_rows):
+            if join_later and len(entry.columns) > 1:
+                repeated.update(entry.columns)
+            else:
+                for column in entry.columns:
+                    (repeated if column in once else once).add(column)
+        if not repeated or (self.n_rows > FEW_ROWS and not join_later):
             return self
         return replace(self, repeated=frozenset(repeated), joined={}, _kept={})
 

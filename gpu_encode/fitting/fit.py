@@ -7,6 +7,7 @@ rows see; `encode_rows` gives the training encodings as well.  `make_model` make
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from operator import attrgetter
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -96,13 +97,14 @@ class FitContext:
     rows : TrainingRows
     selection : Selection
         The columns that are encoded.
-    targets : list of Target
+    summed : list of SummedColumn
+        One for each target.
+    specs : list of SumSpec
+        One for each target.
     categories : list of RowCategories
         One for each key.
     rules : list of EncodingRule
         One for each key.
-    unjoined : list of list of EncodingTask
-        One task for each key and target, unjoined[key][target]; the codes of joint keys may be `JointCodes`.
     columns : ColumnMap
         Columns of the table, by their positions at fit.
     """
@@ -110,16 +112,36 @@ class FitContext:
     parameters: Parameters
     rows: TrainingRows
     selection: Selection
-    targets: list[Target]
+    summed: list[SummedColumn]
+    specs: list[SumSpec]
     categories: list[RowCategories]
     rules: list[EncodingRule]
-    unjoined: list[list[EncodingTask]]
     columns: ColumnMap
+
+    @cached_property
+    def targets(self) -> list[Target]:
+        """What is summed, without the weights."""
+        return [*map(attrgetter("target"), self.summed)]
 
     @cached_property
     def tasks(self) -> list[list[EncodingTask]]:
         """One task for each key and target, with the codes of all rows: tasks[key][target]."""
-        return [[task.joined() for task in of_key] for of_key in self.unjoined]
+        numbers = range(len(self.summed))
+        return [[self.task(entry, number).joined() for number in numbers] for entry in range(len(self.categories))]
+
+    def task(self, entry: int, number: int) -> EncodingTask:
+        """Make the task of a key and a target; the codes of joint keys may be `JointCodes`."""
+        column, categories = self.summed[number], self.categories[entry]
+        return EncodingTask(
+            self.rows.ops,
+            column.rows(categories.found),
+            categories.key,
+            column.target.n_classes,
+            self.specs[number],
+            self.rules[entry].of_target(number),
+            categories.sums,
+            column.target.vocabulary,
+        )
 
     @property
     def keys(self) -> list[CategoryIndex]:
@@ -175,8 +197,7 @@ def prepare(
     else:
         together = (summed[0], specs[0]) if len(summed) == 1 else None
         categories = read_categories(parameters, rows, selection.entries, rules, sums_alone, together)
-    tasks, read_targets = make_tasks(rows, summed, specs, categories, rules), [column.target for column in summed]
-    context = FitContext(parameters, rows, selection, read_targets, categories, rules, tasks, columns)
+    context = FitContext(parameters, rows, selection, summed, specs, categories, rules, columns)
     if known is not None:
         check_same_parameters(known, parameters, rules, specs, context.keys)
     return context
@@ -202,9 +223,7 @@ def prepare_again(parameters: Parameters, inputs: Inputs, known: Model) -> FitCo
     specs = specify_sums(parameters, rows.ops, summed)
     remembered = columns.remember([key.entry for key in known.keys])
     categories = look_up_categories(parameters, known.keys, remembered, rows.ops)
-    tasks = make_tasks(rows, summed, specs, categories, known.rules)
-    targets = [column.target for column in summed]
-    return FitContext(parameters, rows, known.selection, targets, categories, known.rules, tasks, columns)
+    return FitContext(parameters, rows, known.selection, summed, specs, categories, known.rules, columns)
 
 
 def select_columns(parameters: Parameters, frame: Frame | Pieces) -> Selection:
@@ -231,33 +250,6 @@ def specify_sums(parameters: Parameters, ops: Ops, summed: Sequence[SummedColumn
             squares |= statistic.of_target(number).needs.squares
         specs.append(category_sums.choose_spec(ops, column.target, column.weight, squares, parameters.drop))
     return specs
-
-
-def make_tasks(
-    rows: TrainingRows,
-    summed: Sequence[SummedColumn],
-    specs: Sequence[SumSpec],
-    categories: Sequence[RowCategories],
-    rules: Sequence[EncodingRule],
-) -> list[list[EncodingTask]]:
-    """Make the task of each key and target."""
-    tasks: list[list[EncodingTask]] = []
-    for of_key, rule in zip(categories, rules, strict=True):
-        tasks.append([])
-        for number, (column, spec) in enumerate(zip(summed, specs, strict=True)):
-            tasks[-1].append(
-                EncodingTask(
-                    rows.ops,
-                    column.rows(of_key.found),
-                    of_key.key,
-                    column.target.n_classes,
-                    spec,
-                    rule.of_target(number),
-                    of_key.sums,
-                    column.target.vocabulary,
-                )
-            )
-    return tasks
 
 
 def plan_keys(context: FitContext, for_new_rows: bool = False) -> list[Plan]:
@@ -371,32 +363,29 @@ def sum_rows(context: FitContext, plans: Sequence[Plan] | None = None) -> list[l
 def encode_rows(context: FitContext, plans: Sequence[Plan]) -> tuple[list[Array], list[list[CategorySums]]]:
     """Encode the training rows by the plan of each key: give columns, then indicators, and the sums for new rows."""
     parameters, ops = context.parameters, context.rows.ops
-    widths = [
-        [task.n_outputs * n_columns(plan) for task in tasks]
-        for tasks, plan in zip(context.unjoined, plans, strict=True)
-    ]
+    widths = widths_of_keys(context, plans)
     matrix = make_room(ops, context.rows.n_rows, sum(map(sum, widths)), parameters.dtype, context.targets)
     output = OutputColumns(matrix, parameters.indicators)
     together: dict[tuple[int, int], Trained] = {}
     if len(plans) >= FEWEST_TOGETHER and not parameters.indicators and device_of(ops) == "cpu":
-        together = encode_batches(context.unjoined, plans, widths, matrix)
+        together = encode_batches(context.categories, context.rules, plans, context.task, widths, matrix)
     totals: dict[Any, Moments | None] = {}
     sums: list[list[CategorySums]] = []
     blind = BlindRows(context.rows.n_rows, {}, set())
-    for entry, (tasks, plan) in enumerate(zip(context.unjoined, plans, strict=True)):
+    for entry, plan in enumerate(plans):
         sums.append([])
-        for number, task in enumerate(tasks):
-            rule, is_first = task.rule, number == context.rules[entry].statistic.first_target
-            out = output.next(widths[entry][number])
-            done = together.get((entry, number))
+        for number, width in enumerate(widths[entry]):
+            out, done = output.next(width), together.get((entry, number))
+            is_first = number == context.rules[entry].statistic.first_target
             if done is None:
+                task = context.task(entry, number).joined()
                 # The moments of all rows are computed for the first key, and shared by keys that need the same ones.
-                alike = id(plan), number, rule.needs, ops.fused is None or rule.describe_fused() is None
+                alike = id(plan), number, task.rule.needs, ops.fused is None or task.rule.describe_fused() is None
                 want_unseen = is_first and "unseen" in parameters.indicators
-                done = train(task.joined(), plan, out, want_unseen, totals.get(alike))
+                done = train(task, plan, out, want_unseen, totals.get(alike))
                 totals[alike] = done.total
             if not done.all_see:
-                blind.note(plan, rule, out)
+                blind.note(plan, context.rules[entry].of_target(number), out)
             sums[-1].append(done.statistics)
             if is_first and parameters.indicators:
                 key, codes = context.categories[entry].key, context.categories[entry].codes
@@ -409,6 +398,20 @@ def encode_rows(context: FitContext, plans: Sequence[Plan]) -> tuple[list[Array]
         warn_of_rare_classes(context, scheme, of_key)
     parameters.warn_of_plans(plans, blind.of_plan)
     return output.to_list(), sums
+
+
+def widths_of_keys(context: FitContext, plans: Sequence[Plan]) -> list[list[int]]:
+    """Count the columns of the encodings of each key and target; keys of one rule and plan have as many."""
+    made: dict[tuple[int, int], list[int]] = {}
+    widths = []
+    for entry, (rule, plan) in enumerate(zip(context.rules, plans, strict=True)):
+        alike = id(rule), id(plan)
+        if alike not in made:
+            made[alike] = [
+                context.task(entry, number).n_outputs * n_columns(plan) for number in range(len(context.summed))
+            ]
+        widths.append(made[alike])
+    return widths
 
 
 class BlindRows(NamedTuple):

@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from numbers import Real
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
@@ -531,8 +531,7 @@ def _text_as_value(column: object, found: object) -> TypeError:
     return TypeError(f"values: column {column!r} holds {found!r}, which is no number. {NO_NUMBERS}")
 
 
-@dataclass(frozen=True, eq=False)
-class RowCategories:
+class RowCategories(NamedTuple):
     """The categories of one key, and the category of each training row.
 
     Parameters
@@ -608,7 +607,7 @@ def read_categories(
             given_as = entry, columns, ops, missing == "category", columns.joined, later and missing != "error"
             categories = RowCategories(*CategoryIndex.fit(*given_as), no_sums)
         # This refuses a hierarchy whose rule does not fit the values, before anything is kept.
-        _ = categories.key.levels
+        _ = None if entry.rule is None else categories.key.levels
         if missing == "error" and not isinstance(categories.found, UnwrittenCodes):
             refuse_missing(categories.codes, missing, repr(entry.name), columns.frame)
         read.append(categories)

@@ -1,15 +1,16 @@
 """Encode many keys in one call of the backend: training encodings by fold, without sorting or hashing of rows."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from math import prod
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from cpu_fallback.types import CARRY_AFTER, MISSING, Array, FoldedClasses, KeyColumns, KeyEncodings
 from gpu_encode.fitting.columns import FEWEST_TOGETHER
+from gpu_encode.fitting.inputs import RowCategories
 from gpu_encode.fitting.tasks import EncodingTask, Trained, warn_of_lost
-from gpu_encode.formulas.encoding_rule import SeenSums
+from gpu_encode.formulas.encoding_rule import EncodingRule, SeenSums
 from gpu_encode.schemes.plans import FoldPlan, Plan
 from gpu_encode.seam.ops import host
 from gpu_encode.sums.category_sums import CategorySums, DeferredSums, NarrowCounts
@@ -24,49 +25,62 @@ MOST_WITHIN = 1 << 16
 
 
 class BatchKey(NamedTuple):
-    """One key and one target of a batch: the key's number, its task, and the first column of its encodings."""
+    """One key of a batch: its number, its categories, its number of cells, and the first column of its encodings."""
 
     entry: int
-    task: EncodingTask
+    categories: RowCategories
+    n_cells: int
     first: int
 
 
-def joins_batch(task: EncodingTask, plan: FoldPlan) -> bool:
-    """Tell whether a key can be encoded together with others: rows of weight one, a target with classes, no levels."""
-    key, rule, spec = task.key, task.rule, task.spec
-    if plan.blow_up or plan.blind or plan.ageing is not None:
-        return False
+def count_cells(categories: RowCategories) -> int | None:
+    """Count the cells of a key; None if it has levels, or if its codes are not mixed-radix numbers of its columns."""
+    key = categories.key
+    if key.given or key.entry.rule is not None or key.entry.above or categories.sums is not None:
+        return None
+    if len(key.vocabularies) > 1 and not isinstance(categories.found, JointCodes):
+        return None
+    return prod([len(vocabulary) + 1 for vocabulary in key.vocabularies])
+
+
+def keys_together(keys: Sequence[BatchKey], task: EncodingTask, plan: FoldPlan) -> list[BatchKey]:
+    """Give those of some keys with the same plan and rule that can be encoded together for a target.
+
+    Rows must have weight one, the target must have classes, and a count for each cell, fold and class must fit.
+    """
+    rule, spec, within = task.rule, task.spec, plan.n_folds * task.n_classes
+    if plan.blow_up or plan.blind or plan.ageing is not None or within > MOST_WITHIN:
+        return []
     if not spec.classification or task.rows.weight is not None or rule.needs.distribution or not task.n_outputs:
-        return False
-    if key.given or key.entry.rule is not None or key.entry.above or rule.describe_fused() is None:
-        return False
-    few_rows = len(task.rows) <= CARRY_AFTER and spec.layout.count.whole and task.sums is None
-    return few_rows and has_few_cells(task, plan.n_folds)
-
-
-def has_few_cells(task: EncodingTask, n_folds: int) -> bool:
-    """Tell whether a key has so few cells, folds and classes that a count for each combination is affordable."""
-    sizes = [len(vocabulary) + 1 for vocabulary in task.key.vocabularies]
-    if len(sizes) > 1 and not isinstance(task.rows.codes, JointCodes):
-        return False
-    within = n_folds * task.n_classes
-    most = min(max(COUNTS_PER_ROW * len(task.rows), FEW_COUNTS), MOST_COUNTS)
-    return within <= MOST_WITHIN and prod(sizes) * within <= most
+        return []
+    if len(task.rows) > CARRY_AFTER or not spec.layout.count.whole or rule.describe_fused() is None:
+        return []
+    most = min(max(COUNTS_PER_ROW * len(task.rows), FEW_COUNTS), MOST_COUNTS) // within
+    return [key for key in keys if key.n_cells <= most]
 
 
 def encode_batches(
-    tasks: Sequence[Sequence[EncodingTask]], plans: Sequence[Plan], widths: Sequence[Sequence[int]], matrix: Array
+    found: Sequence[RowCategories],
+    rules: Sequence[EncodingRule],
+    plans: Sequence[Plan],
+    task_of: Callable[[int, int], EncodingTask],
+    widths: Sequence[Sequence[int]],
+    matrix: Array,
 ) -> dict[tuple[int, int], Trained]:
     """Encode keys together that share plan, target and rule; leave out the other keys.
 
     Parameters
     ----------
-    tasks : list of list of EncodingTask
-        tasks[key][target].
+    found : list of RowCategories
+        One for each key.
+    rules : list of EncodingRule
+        One for each key.
     plans : list of Plan
         One plan for each key.
+    task_of : callable
+        Gives the task of a key and a target, by their numbers.
     widths : list of list of int
-        Number of columns of each task's encodings.
+        Number of columns of the encodings of each key and target.
     matrix : float array (rows, columns)
         The columns of keys that are encoded together are filled.
 
@@ -75,28 +89,32 @@ def encode_batches(
     dict
         The results of training, by the numbers of key and target.
     """
-    batches: dict[tuple[int, int, int], tuple[FoldPlan, list[BatchKey]]] = {}
-    column = 0
-    for entry, (of_key, plan) in enumerate(zip(tasks, plans, strict=True)):
-        for number, task in enumerate(of_key):
-            if isinstance(plan, FoldPlan) and joins_batch(task, plan):
-                alike = batches.setdefault((id(plan), number, id(task.rule)), (plan, []))
-                alike[1].append(BatchKey(entry, task, column))
-            column += widths[entry][number]
-    found = {}
-    for (_, number, _), (shared, keys) in batches.items():
-        trained = encode_batch(keys, shared, matrix)
-        found.update({(key.entry, number): done for key, done in zip(keys, trained, strict=False)})
-    return found
+    batches: dict[tuple[int, int], list[BatchKey]] = {}
+    column, done = 0, {}
+    for entry, (categories, rule, plan) in enumerate(zip(found, rules, plans, strict=True)):
+        if isinstance(plan, FoldPlan) and (n_cells := count_cells(categories)) is not None:
+            batches.setdefault((id(plan), id(rule)), []).append(BatchKey(entry, categories, n_cells, column))
+        column += sum(widths[entry])
+    for alike in batches.values():
+        (entry, *_), before = alike[0], 0
+        for number, width in enumerate(widths[entry]):
+            task, plan = task_of(entry, number), plans[entry]
+            assert isinstance(plan, FoldPlan)
+            if keys := keys_together(alike, task, plan):
+                out = KeyEncodings(matrix.T, [key.first + before for key in keys])
+                trained = encode_batch(keys, task, plan, out)
+                done.update({(key.entry, number): of_key for key, of_key in zip(keys, trained, strict=False)})
+            before += width
+    return done
 
 
-def encode_batch(keys: Sequence[BatchKey], plan: FoldPlan, matrix: Array) -> list[Trained]:
-    """Write the training encodings of keys that share plan, target and rule to columns of a matrix.
+def encode_batch(keys: Sequence[BatchKey], task: EncodingTask, plan: FoldPlan, out: KeyEncodings) -> list[Trained]:
+    """Write the training encodings of keys that share plan, target and rule; `task` is the task of one of them.
 
     If there are few keys, or if the backend encodes each key alone, it writes nothing and returns an empty list.
     """
-    task, n_rows = keys[0].task, len(keys[0].task.rows)
-    ops, rule = host(n_rows * len(keys)), task.fused_rule()
+    n_rows, rule = len(task.rows), task.fused_rule()
+    ops = host(n_rows * len(keys))
     if len(keys) < FEWEST_TOGETHER or ops.fused is None or rule is None:
         return []
     one_key = np.zeros(n_rows, np.int32)
@@ -106,32 +124,26 @@ def encode_batch(keys: Sequence[BatchKey], plan: FoldPlan, matrix: Array) -> lis
     total = everything.total()
     assert task.rows.classes is not None
     folded = FoldedClasses(task.rows.classes, task.n_classes, plan.folds, plan.visibility, plan.new_rows[0])
-    out = KeyEncodings(matrix.T, [key.first for key in keys])
-    counted, lost = ops.fused.encode_keys_by_fold(number_columns(keys), folded, rule, everything.population(total), out)
-    warn_of_lost(lost, matrix.dtype)
+    columns = number_columns([key.categories for key in keys])
+    counted, lost = ops.fused.encode_keys_by_fold(columns, folded, rule, everything.population(total), out)
+    warn_of_lost(lost, out.values.dtype)
     found, all_see = [], bool((total.n > 0).all())
     for key, (cells, counts) in zip(keys, counted, strict=True):
-        if isinstance(key.task.key.tuples, LaterTuples):
-            key.task.key.tuples.tell(cells)
+        if isinstance(tuples := key.categories.key.tuples, LaterTuples):
+            tuples.tell(cells)
         found.append(Trained(DeferredSums.later(NarrowCounts(counts), task.spec, n_rows), None, all_see))
     return found
 
 
-def number_columns(keys: Sequence[BatchKey]) -> KeyColumns:
+def number_columns(keys: Sequence[RowCategories]) -> KeyColumns:
     """Give the codes of all columns that the keys read, in the smallest type; a missing value is the last code."""
-    position: dict[Any, int] = {}
-    codes: list[Array] = []
-    sizes: list[int] = []
-    members = []
-    for _, task, _ in keys:
-        entry = task.key.entry
-        columns = task.rows.codes.columns if isinstance(task.rows.codes, JointCodes) else [task.rows.codes]
-        for name, column, vocabulary in zip(entry.members, columns, task.key.vocabularies, strict=True):
-            if name not in position:
-                position[name] = len(codes)
-                codes.append(column)
-                sizes.append(len(vocabulary) + 1)
-        members.append(tuple(position[name] for name in entry.members))
+    with_column = {name: key for key in keys for name in key.key.entry.members}
+    codes, sizes = [], []
+    for name, (key, found, _) in with_column.items():
+        codes.append(found.column(name) if isinstance(found, JointCodes) else found)
+        sizes.append(len(key.vocabularies[key.entry.members.index(name)]) + 1)
+    position = {name: number for number, name in enumerate(with_column)}
+    members = [tuple([position[name] for name in key.key.entry.members]) for key in keys]
     matrix = np.empty((len(codes), len(codes[0])), np.uint8 if max(sizes) <= 1 << 8 else np.int32)
     for line, column, size in zip(matrix, codes, sizes, strict=True):
         # The cast wraps -1, the code of a missing value, which is replaced next.

@@ -132,8 +132,7 @@ class EncodingTask:
         return [*levels, LevelCodes(self.key.n_categories)]
 
 
-@dataclass(frozen=True)
-class Trained:
+class Trained(NamedTuple):
     """The results of training beside the encodings of the rows.
 
     Parameters

@@ -27,6 +27,7 @@ from gpu_encode import (
 from gpu_encode.fitting import columns, inputs, key_batches
 from gpu_encode.fitting import fit as fitting
 from gpu_encode.seam.ops import use_backend
+from gpu_encode.tables.frames import Frame
 from tests.bits import assert_same_bits, assert_same_encoder
 from tests.strategies import examples
 
@@ -184,18 +185,15 @@ def test_blocks_of_rows_of_categories_and_of_keys_meet(monkeypatch, sizes, most_
 def test_keys_share_the_codes_of_their_columns_whatever_the_rows(monkeypatch):
     X, y = make_rows(3, 400, 0.1, 2)
     monkeypatch.setattr(columns, "FEW_ROWS", 1)
-    held = set()
-    number_columns = key_batches.number_columns
+    numbered, keys = [], Frame.keys
 
-    def note(keys):
-        for key in keys:
-            codes = key.task.rows.codes
-            held.update(id(column) for column in getattr(codes, "columns", [codes]))
-        return number_columns(keys)
+    def note(frame, position, ops):
+        numbered.append(position)
+        return keys(frame, position, ops)
 
-    monkeypatch.setattr(key_batches, "number_columns", note)
+    monkeypatch.setattr(Frame, "keys", note)
     fit(X, y)
-    assert len(held) == len([name for name in X if name != "time"])
+    assert sorted(numbered) == [position for position, name in enumerate(X) if name != "time"]
 
 
 def test_what_is_learned_leaves_the_process_as_the_same_bytes(tmp_path):

@@ -1,6 +1,6 @@
 """Columns become one code for each row: single columns, joint keys of several columns, and hierarchies above them."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any, Protocol
 
@@ -155,7 +155,8 @@ class CategoryIndex:
         """Learn the categories of a key, and give them with the code of each row.
 
         `joined` keeps joined columns: if several keys begin with the same columns, each joins only its last column.
-        With `later`, the columns of a joint key are joined when its codes or categories are first needed.
+        With `later`, the columns of a joint key are joined when its codes or categories are first needed; the frame
+        keeps the codes of its columns until then.
         """
         if len(entry.columns) == 1:
             codes, vocabulary, complete = frame.keys(entry.members[0], ops)
@@ -163,18 +164,20 @@ class CategoryIndex:
             return cls(entry, [vocabulary], None, may_miss and int(codes.min()) < 0), codes
         factorized = [frame.keys(column, ops) for column in entry.columns]
         vocabularies = [column.vocabulary for column in factorized]
-        columns = [column.codes for column in factorized]
-        present = None if missing_is_category else all_present(columns[len(entry.above) :])
+        present = None
+        if not (missing_is_category or all(column.complete for column in factorized)):
+            present = all_present([column.codes for column in factorized[len(entry.above) :]])
         if present is not None and not bool(present.all()):
-            dense, tuples = join_columns(entry.columns, [codes[present] for codes in columns], vocabularies, ops, {})
+            columns = [column.codes[present] for column in factorized]
+            dense, tuples = join_columns(entry.columns, columns, vocabularies, ops, {})
             codes = ops.empty((frame.n_rows,), np.int32)
             codes[...] = MISSING
             put(codes, np.flatnonzero(present), dense)
         elif later and not entry.above:
-            later_codes = JointCodes(entry.columns, columns, vocabularies, ops, joined)
-            tuples = LaterTuples([len(words) for words in vocabularies], later_codes.find)
-            return cls(entry, vocabularies, tuples), later_codes  # type: ignore[return-value]
+            joint_codes = JointCodes(entry.columns, frame, ops, joined)
+            return cls(entry, vocabularies, LaterTuples(vocabularies, joint_codes)), joint_codes  # type: ignore[return-value]
         else:
+            columns = [column.codes for column in factorized]
             codes, tuples = join_columns(entry.columns, columns, vocabularies, ops, {} if joined is None else joined)
         return cls(entry, vocabularies, tuples), codes
 
@@ -334,16 +337,22 @@ class LaterTuples(Tuples):
 
     Parameters
     ----------
-    sizes : list of int
-        Number of values of each column.
-    find : callable
-        Gives the sorted joint keys of the first 2, 3, ... columns.
+    vocabularies : list of Vocabulary
+        Values of each column.
+    codes : JointCodes
+        What finds them.
     """
 
-    def __init__(self, sizes: Sequence[int], find: Callable[[], Sequence[Array]]) -> None:
-        super().__init__(sizes)
-        self._find: Callable[[], Sequence[Array]] | None = find
+    def __init__(self, vocabularies: Sequence[Vocabulary], codes: "JointCodes") -> None:
+        self._vocabularies = vocabularies
+        self._codes: JointCodes | None = codes
         self._cells: Array | None = None
+        self._members = self._prefixes = None
+
+    @property
+    def sizes(self) -> list[int]:  # type: ignore[override]
+        """Number of values of each column."""
+        return [len(words) for words in self._vocabularies]
 
     def __len__(self) -> int:
         """Number of combinations."""
@@ -351,8 +360,8 @@ class LaterTuples(Tuples):
 
     def tell(self, cells: Array) -> None:
         """Take combinations that a pass has found: sorted mixed-radix numbers of their values."""
-        # The function `_find` holds the rows, and is not needed any more.
-        self._cells, self._find = cells, None
+        # The codes of the rows are not needed any more.
+        self._cells, self._codes = cells, None
 
     @property
     def members(self) -> Codes:
@@ -364,8 +373,8 @@ class LaterTuples(Tuples):
     @property
     def prefixes(self) -> list[NDArray[np.int64]]:
         """Sorted joint keys of the first 2, 3, ... columns, on the host."""
-        if (find := self._find) is not None:
-            self._prefixes, self._find = find(), None
+        if (codes := self._codes) is not None:
+            self._prefixes, self._codes = codes.tuples.prefixes, None
         return super().prefixes
 
 
@@ -462,38 +471,39 @@ class JointCodes(UnwrittenCodes):
     ----------
     names : tuple
         Columns of the key.
-    columns : list of int32 array (rows,)
-        Codes of each column, -1 for a missing value.
-    vocabularies : list of Vocabulary
+    frame : Columns
+        The rows; what it gives of these columns, it has kept.
     ops : Ops
     joined : dict, optional
         Joined columns of keys that begin with the same columns.
     """
 
     def __init__(
-        self,
-        names: tuple[Any, ...],
-        columns: list[Codes],
-        vocabularies: list[Vocabulary],
-        ops: Ops,
-        joined: dict[tuple[Any, ...], Joined] | None,
+        self, names: tuple[Any, ...], frame: Columns, ops: Ops, joined: dict[tuple[Any, ...], Joined] | None
     ) -> None:
-        super().__init__(len(columns[0]))
-        self.columns = columns
-        self._given = names, columns, vocabularies, ops, {} if joined is None else joined
+        super().__init__(frame.n_rows)
+        self._given = names, frame, ops, {} if joined is None else joined
+
+    def column(self, name: Any) -> Codes:
+        """Codes of a column of the key, -1 for a missing value."""
+        _, frame, ops, _ = self._given
+        return frame.keys(name, ops).codes
 
     @cached_property
     def _joined(self) -> tuple[Codes, Tuples]:
-        return join_columns(*self._given)
+        names, frame, ops, joined = self._given
+        vocabularies = [frame.keys(name, ops).vocabulary for name in names]
+        return join_columns(names, [*map(self.column, names)], vocabularies, ops, joined)
 
     @property
     def written(self) -> Codes:
         """The codes as an array."""
         return self._joined[0]
 
-    def find(self) -> list[NDArray[np.int64]]:
-        """Give the sorted joint keys of the first two, three ... columns."""
-        return self._joined[1].prefixes
+    @property
+    def tuples(self) -> Tuples:
+        """The combinations that rows have."""
+        return self._joined[1]
 
 
 def categories_as_numpy(key: CategoryIndex) -> Array:
