@@ -419,7 +419,7 @@ class HostStrings(Protocol):
         """Prepare distinct rows, so that others are looked up among them."""
 
     def lookup_strings(self, parts: list[Any], categories: Any) -> Array:
-        """Give the index of each row among the prepared ones (int32): -1 for null, -2 where it is absent."""
+        """Give the index of each row among the prepared ones (int32): -1 for null, -2 if it is absent."""
 
 
 class DeviceStrings(Protocol):
@@ -437,7 +437,7 @@ class DeviceStrings(Protocol):
         """Prepare distinct rows, so that others are looked up among them."""
 
     def lookup_strings(self, strings: Any, categories: Any, nulls: Array | None = None) -> Array:
-        """Give the index of each row among the prepared ones (int32): -1 for null, -2 where it is absent."""
+        """Give the index of each row among the prepared ones (int32): -1 for null, -2 if it is absent."""
 
     def strings_to_device(self, offsets: Array, characters: Array) -> Any:
         """Copy rows in Arrow's buffers to the GPU."""
