@@ -1,7 +1,7 @@
 """The command ``gpu-encode``.
 
-This module and what it imports stay light: a command's own module, and with it everything heavy, is
-imported only when that command runs.
+This module, and the modules that it imports, are light.  The module of a command, which imports large libraries, is
+imported only when the command runs.
 """
 
 import argparse
@@ -22,10 +22,10 @@ from gpu_encode.words.errors.resources import FULL, DiskFullError
 __all__ = ["main"]
 
 SUCCESS, FAILURE, MISTAKE, INTERRUPTED = 0, 1, 2, 130
-# To which the number of the signal is added.
+# Exit status after a signal; the number of the signal is added.
 TERMINATED = 128
 
-# What the library and the system raise when what they were given is wrong.
+# Errors that the library and the system raise for wrong input.
 MISTAKES = (
     *(UsageError, ValueError, TypeError, KeyError, ImportError),
     *(FileNotFoundError, IsADirectoryError, FileExistsError, PermissionError),
@@ -38,12 +38,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     Parameters
     ----------
     argv : sequence of str, optional
-        The words after ``gpu-encode``; those of this process unless given.
+        The words after ``gpu-encode``; by default those of this process.
 
     Returns
     -------
     int
-        0 when done, 2 for a mistake in what was asked, 1 for any other failure, 130 when interrupted.
+        0 if done, 2 for a mistake in the command, 1 for any other failure, 130 if interrupted.
 
     Examples
     --------
@@ -68,11 +68,11 @@ def main(argv: Sequence[str] | None = None) -> int:
         say_notes(stop)
         return INTERRUPTED
     except BrokenPipeError:
-        # The reader of our output left (`| head`): no more words, as in rich. Python flushes stdout again at exit.
+        # The reader of our output has closed it (`| head`): stop, as rich does. Python flushes stdout again at exit.
         with contextlib.suppress(OSError, ValueError):
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return FAILURE
-    except Exception as error:  # whatever it is, the person gets one line unless they ask for more
+    except Exception as error:  # for every error the user gets one line, unless --debug asks for more
         if debug:
             traceback.print_exc()
         say(f"error: {explain(error, debug=debug)}")
@@ -81,20 +81,20 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Import the module of the command that was asked for, and run it."""
+    """Import the module of the command, and run it."""
     command = importlib.import_module(f"gpu_encode.cli.{options.module}")
     status: int = command.run(options)
     return status
 
 
 def say_notes(error: BaseException) -> None:
-    """Write what else is to be said of an error."""
+    """Write the notes of an error."""
     for note in getattr(error, "__notes__", []):
         say(note)
 
 
 def explain(error: Exception, *, debug: bool) -> str:
-    """Return the one line that tells what went wrong and what to do."""
+    """Return one line that says what went wrong and what to do."""
     if isinstance(error, DiskFullError):
         return str(error.strerror)
     if isinstance(error, OSError) and error.errno in FULL:
@@ -110,7 +110,7 @@ def explain(error: Exception, *, debug: bool) -> str:
 
 @contextlib.contextmanager
 def warnings_as_lines(*, everything: bool) -> Iterator[None]:
-    """Show the library's own warnings as lines of the command, and other people's only when debugging."""
+    """Show the library's own warnings as lines of the command, and warnings of others only when debugging."""
 
     def show(message: Warning | str, *_: object, **__: object) -> None:
         say(f"warning: {' '.join(str(message).split())}")
@@ -124,7 +124,7 @@ def warnings_as_lines(*, everything: bool) -> Iterator[None]:
 
 @contextlib.contextmanager
 def termination_as_error() -> Iterator[None]:
-    """Let SIGTERM unwind the stack as Ctrl-C does, so that temporary files go away with it."""
+    """Let SIGTERM unwind the stack like Ctrl-C, so that temporary files are removed."""
     if threading.current_thread() is not threading.main_thread():
         yield  # only the main thread may set handlers
         return

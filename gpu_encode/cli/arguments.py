@@ -1,4 +1,4 @@
-"""The words that each command takes."""
+"""The commands of the command line, with their arguments and options."""
 
 import argparse
 import re
@@ -31,14 +31,14 @@ def natural_number(word: str) -> int:
     return int(word)
 
 
-# An option, what stands behind it (a word for it, the words allowed, or nothing), what it does, and further settings
-# of argparse.
+# An option: its name, its value (a placeholder, the allowed words, or nothing), its help, and further settings of
+# argparse.
 Option = tuple[Any, ...]
 
 WHOLE_NUMBER: dict[str, Any] = {"type": int}
 SEVERAL_TIMES: dict[str, Any] = {"action": "append"}
 LIST: dict[str, Any] = {"action": "append", "default": []}
-# An option that gives the parameter of its name, as an expression.
+# An option for the parameter with the same name, as an expression.
 PARAMETER: dict[str, Any] = {"action": "append", "dest": "given", "default": []}
 
 FILES: list[Option] = [
@@ -46,13 +46,13 @@ FILES: list[Option] = [
     ("output", "OUTPUT", "where the encoded rows go; appears whole or not at all; a folder gets a file per input file"),
 ]
 MEMORY: list[Option] = [
-    ("--memory-limit", "SIZE", "read and write in chunks, and take at most this much memory: 2GiB"),
-    ("--overwrite", None, "replace the output, and the model, that are there already, at the end"),
-    ("--resume", None, "go on from what an interrupted run of the same command had finished"),
+    ("--memory-limit", "SIZE", "read and write in chunks, and use at most this much memory: 2GiB"),
+    ("--overwrite", None, "replace an existing output and model, at the end"),
+    ("--resume", None, "continue an interrupted run of the same command"),
 ]
 TABLES: Option = (
     "--tables", ["auto", "memory", "disk"],
-    "where the categories are: on disk where they have no room in memory (auto); MODEL is then a folder",
+    "where categories are kept: on disk if they do not fit in memory (auto); MODEL is then a folder",
 )  # fmt: skip
 MISSING_TEXT: Option = (
     "--missing-text", "TEXT", ("text that stands for a missing value, such as '?'; may be given several times. "
@@ -60,7 +60,7 @@ MISSING_TEXT: Option = (
 )  # fmt: skip
 JSON: Option = ("--json", None, "for programs")
 
-# What is not given stays None: the defaults are those of the encoders, and each refuses what is for another.
+# Options that are not given stay None: the encoders have the defaults, and refuse options of other encoders.
 FIT_TRANSFORM: dict[str, list[Option]] = {
     "": [
         *FILES,
@@ -74,14 +74,14 @@ FIT_TRANSFORM: dict[str, list[Option]] = {
     "encoder: what a category becomes": [
         ("--encoder", list(ENCODERS), "target unless given", {"default": "target"}),
         ("--kind", "HOW", "count: count, frequency or log (count)", PARAMETER),
-        ("--order", "HOW", "ordinal: what numbers rise with: value, frequency, target or random (value)", PARAMETER),
+        ("--order", "HOW", "ordinal: the order of the numbers: value, frequency, target or random (value)", PARAMETER),
         ("--n-components", "N", "hashing: number of columns (8)", PARAMETER),
         ("--regularization", "R", "weight-of-evidence: rows added to each label (1); gradient: to hessians (10)",
          PARAMETER),
         ("--statistics", "A,B", ("statistic: count, sum, mean, var, std, sem, skew, min, max, median, mode, "
          "nunique, or '[\"mean\", (\"quantile\", 0.9), (\"share\", 10)]'; of text count, nunique, mode; of dates "
          "these, min, max, first, last, seconds_since_last (mean)"), PARAMETER),
-        ("--values", "A,B", "statistic: compute those of these columns (numbers, text or dates), not of the target",
+        ("--values", "A,B", "statistic: use these columns (numbers, text or dates) instead of the target",
          PARAMETER),
         ("--parts", "A,B", "impact: impact, logit, deviation, prevalence (all but logit)", PARAMETER),
         ("--statistic", "HOW", "catboost: mean, borders, buckets, counter or frequency (mean)", PARAMETER),
@@ -133,7 +133,7 @@ FIT_TRANSFORM: dict[str, list[Option]] = {
         ("--device", "WHERE", "where to compute: auto, cpu or cuda (auto)", PARAMETER),
     ],
 }  # fmt: skip
-# Options that take one value for all columns take a dict with one for each as well.
+# Options with one value for all columns also accept a dict with a value for each column.
 BY_COLUMN = """one value for all columns, or one for each (cv, smooth, prior, regularization, priors, handle-unknown):
   --smooth '{"shop": 20, ("shop", "city"): Sigmoid(20, 10)}'
 Any parameter takes an expression in the words of Python: numbers, text in quotes, lists, tuples, dicts, calls of the
@@ -158,10 +158,10 @@ LEAK_REPORT: dict[str, list[Option]] = {
         ("--html", "FILE", "write the report here as one page"),
         ("--overwrite", None, "replace a page that is there already"),
         JSON,
-        ("--rows", "N", ("try it out on so many rows, drawn and left in their order; no others are kept in memory "
+        ("--rows", "N", ("use so many rows, drawn at random and kept in their order; no others are held in memory "
          "(20000)"), {"type": natural_number, "default": 20_000}),
         ("--shuffles", "N", "fits to shuffled targets (10)", {"type": natural_number, "default": 10}),
-        ("--groups", "COL", "say as well whether folds split these groups, whatever the scheme"),
+        ("--groups", "COL", "also say whether folds of any scheme split these groups"),
         ("--flips", "N", "fits with the target of one row changed (20)", {"type": natural_number, "default": 20}),
     ],
     **{title: options for title, options in FIT_TRANSFORM.items() if title not in ("", "more than memory")},
@@ -172,24 +172,24 @@ EXPORT: dict[str, list[Option]] = {
         ("model", "MODEL", "an encoder saved by fit-transform"),
         ("output", "OUTPUT", "the file to write, of Arrow the folder; appears whole or not at all"),
         ("--to", ["arrow", "json", "onnx", "sql"], "what to write", {"required": True}),
-        ("--min-count", "N", "leave out categories of fewer rows: their rows are encoded as those of unseen ones (0)",
+        ("--min-count", "N", "leave out categories with fewer rows: their rows are encoded like unseen values (0)",
          {"type": float, "default": 0.0}),
         ("--hash-key-file", "FILE", ("replace values by hashes, whose key is the bytes of this file, 16 or more; "
          "new rows have to hold the same hashes (gpu_encode.serve.export.hash_values)")),
         ("--overwrite", None, "replace the output that is there already"),
     ],
     "onnx": [
-        ("--types", "A=float64,B=str", "types of inputs that are not to be those of fit", LIST),
+        ("--types", "A=float64,B=str", "types of inputs that differ from those at fit", LIST),
         ("--matrix", None, "one input of all columns, instead of one for each"),
-        ("--missing-text", "TEXT", "the text that stands for a missing value; unless given, none does"),
+        ("--missing-text", "TEXT", "the text that means a missing value; by default there is none"),
         ("--drop-passed", None, "leave columns that pass through out"),
     ],
     "sql": [
         ("--dialect", DIALECTS, "whose SQL (duckdb)"),
         ("--table", "TABLE", "the table that is encoded, as the dialect writes it: sales.orders"),
-        ("--keep", "A,B", "columns that stand first in the result: an id, since SQL promises no order of rows", LIST),
-        ("--category-tables", "NAME", ("create tables of categories, whose names begin so, before the query; otherwise "
-         "the query holds them all")),
+        ("--keep", "A,B", "columns that come first in the result: an id, since SQL promises no order of rows", LIST),
+        ("--category-tables", "NAME", ("create tables of categories, whose names begin with NAME, before the query; "
+          "otherwise the query holds all categories")),
     ],
 }  # fmt: skip
 DRIFT: dict[str, list[Option]] = {
@@ -211,15 +211,15 @@ COMMANDS: tuple[tuple[str, str, str, str, dict[str, list[Option]]], ...] = (
      "orders.parquet encoded.parquet --target returned --columns shop,shop+city --model shops.model", FIT_TRANSFORM),
     ("transform", "transform", "encode new rows with a saved model",
      "new_orders.csv new_encoded.csv --model shops.model", TRANSFORM),
-    ("leak-report", "leak_report", "try an encoder out on a file of rows, and tell whether it leaks the target",
+    ("leak-report", "leak_report", "try an encoder on a file of rows, and say whether it leaks the target",
      "orders.parquet --target returned --columns shop --cv loo --html report.html", LEAK_REPORT),
     ("inspect", "inspect_model", "show what a saved model holds", "shops.model --column shop+city --json", INSPECT),
     ("export", "export", "write a saved model for a system without Python",
      "shops.model shops.sql --to sql --dialect postgres --table orders --keep id", EXPORT),
-    ("drift", "drift", "compare new rows with those that a saved model has learned from",
+    ("drift", "drift", "compare new rows with the training rows of a saved model",
      "shops.model new_orders.parquet --json", DRIFT),
     ("doctor", "doctor", "show what was found on this machine and what to install for more", "--json", {"": [JSON]}),
-    ("warm-up", "warm_up", "compile everything now, so that no later process does: for images of containers", "", {}),
+    ("warm-up", "warm_up", "compile everything now, so that no later process has to: for container images", "", {}),
     ("demo", "demo", "make rows, encode them, and check every scheme for leaks", "--rows 50000", DEMO),
     ("benchmark", "benchmark", "measure this machine: ours beside other libraries (in a checkout, by its own options)",
      "--rows 1e6 --works mean,folds --keys int --contenders ours,sklearn,polars --out measured", {}),
@@ -227,10 +227,10 @@ COMMANDS: tuple[tuple[str, str, str, str, dict[str, list[Option]]], ...] = (
 
 
 class Versions(argparse.Action):
-    """Says which versions are at work, and ends."""
+    """Prints the versions in use, and ends."""
 
     def __call__(self, *_: object) -> NoReturn:
-        """Write the line; what it takes is loaded here."""
+        """Print the line; the modules that it needs are loaded here."""
         from gpu_encode.cli.doctor import versions_at_work
 
         sys.stdout.write(versions_at_work() + "\n")

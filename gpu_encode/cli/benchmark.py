@@ -1,4 +1,4 @@
-"""``gpu-encode benchmark``: the CPU benchmarks of a checkout, run in a process of their own."""
+"""``gpu-encode benchmark``: run the CPU benchmarks of a checkout in a process of their own."""
 
 import argparse
 import os
@@ -15,7 +15,7 @@ PROGRAM = Path("benchmarks", "cpu", "__main__.py")
 
 
 def run(options: argparse.Namespace) -> int:
-    """Run the command, with its arguments passed on; for help, what it is comes before what its options are."""
+    """Run the command with its arguments; for help, say first what the command does, then its options."""
     folder = find_checkout()
     if {"-h", "--help"} & set(options.arguments):
         sys.stdout.write(build()[1]["benchmark"].format_help() + "\n")
@@ -30,13 +30,13 @@ def run(options: argparse.Namespace) -> int:
     if find_spec("pandas") is None:
         refuse("pandas is not installed: pip install '.[bench]'")
     command = [sys.executable, "-m", "benchmarks.cpu", *options.arguments]
-    # The benchmarks are found by name in any folder, and never in one of the user's that has their name.
+    # Benchmarks are found by name in any folder, but never in a folder of the user that has the same name.
     paths = [str(folder), *filter(None, [os.environ.get("PYTHONPATH")])]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(paths), "PYTHONSAFEPATH": "1"}
     return subprocess.run(command, env=environment, check=False).returncode
 
 
 def find_checkout() -> Path | None:
-    """Folder of the source that holds the benchmarks, if any: this one, or the one that the package lies in."""
+    """Find the checkout with the benchmarks, if any: the current folder, or the one that contains the package."""
     folders = (Path.cwd(), Path(next(iter(gpu_encode.__path__))).resolve().parent)
     return next((folder for folder in folders if (folder / PROGRAM).is_file()), None)

@@ -1,4 +1,4 @@
-"""Which columns of a table a command is about."""
+"""The columns of a table that a command uses."""
 
 import argparse
 from collections.abc import Collection, Iterable, Sequence
@@ -18,7 +18,7 @@ DROP_RULES = ("first", "if_binary")
 
 @dataclass(frozen=True)
 class Roles:
-    """What each column of the input is for.
+    """The role of each column of the input.
 
     Parameters
     ----------
@@ -29,9 +29,9 @@ class Roles:
     keys : list of str or tuple of str
         Columns to encode; a tuple is a joint key.
     chosen : bool
-        Whether the keys were chosen for the user, who named none.
+        Whether the keys were chosen by default, since the user named none.
     parameters : dict of str to object
-        Those that name columns or hold a value of one, as the encoder takes them.
+        Parameters that name columns or have a value for each column, in the form that the encoder takes.
     """
 
     targets: list[str]
@@ -42,7 +42,7 @@ class Roles:
 
 
 def roles(schema: pa.Schema, options: argparse.Namespace, parameters: dict[str, Any]) -> Roles:
-    """Find every column that `options` name in `schema`; a name that is not there is a `UsageError`."""
+    """Find in `schema` every column that `options` name; an unknown name is a `UsageError`."""
     targets = [] if options.target is None else names([options.target], schema, "--target")
     weight = find_column(schema.names, options.weight, "--weight") if options.weight is not None else None
     schemes = used_by_schemes(parameters.get("cv"), schema)
@@ -81,7 +81,7 @@ def used_columns(scheme: Any) -> list[str]:
 
 
 def value_of(said: str, name: str, schema: pa.Schema) -> Any:
-    """Read text as a value of a column."""
+    """Read text as a value of a column's type."""
     kind = value_type(schema.field(name).type)
     try:
         return pa.array([said]).cast(kind)[0].as_py()
@@ -90,7 +90,7 @@ def value_of(said: str, name: str, schema: pa.Schema) -> Any:
 
 
 def check_apart(aside: Sequence[str], values: Sequence[str], used: Collection[str]) -> None:
-    """Refuse a column that is encoded and has another role, or has two others."""
+    """Refuse a column that is encoded and has another role, or that has two other roles."""
     for name in (*aside, *values):
         if name in used:
             role = "the target or weight" if name in aside else "one of --values"
@@ -101,20 +101,20 @@ def check_apart(aside: Sequence[str], values: Sequence[str], used: Collection[st
 
 
 def joint_keys(options: argparse.Namespace, schema: pa.Schema) -> list[Key] | None:
-    """Return what ``--columns`` and ``--interactions`` name, or None where neither is given."""
+    """Return the keys of ``--columns`` and ``--interactions``; None if neither is given."""
     if options.interaction_order is not None and options.interactions is None:
         refuse("--interaction-order is for --interactions")
     if options.columns is None and options.interactions is None:
         return None
     keys: list[Key] = []
     for word in names_or_words(options.columns or [], schema, "--columns"):
-        # A column may have a plus in its own name; then that column is meant.
+        # A column may have a plus in its own name; then the text means that column.
         parts = [word] if word in schema.names else word.split("+") if isinstance(word, str) else list(word)
         for part in parts:
             find_column(schema.names, part, "--columns")
         keys.append(parts[0] if len(parts) == 1 else tuple(parts))
     if options.interactions is not None:
-        from gpu_encode import interactions  # a mistake in the words above needs no library
+        from gpu_encode import interactions  # a mistake in the text above needs no library
 
         keys += interactions(
             names([options.interactions], schema, "--interactions"), order=options.interaction_order or 3
@@ -123,7 +123,7 @@ def joint_keys(options: argparse.Namespace, schema: pa.Schema) -> list[Key] | No
 
 
 def names_or_words(words: Sequence[str], schema: pa.Schema, option: str) -> list[Any]:
-    """Read lists in the words of Python, and split at commas what is not the name of a column as it stands."""
+    """Read lists that are written as in Python; split other text at commas, unless it is the name of a column."""
     split: list[Any] = []
     for word in words:
         listed = word.startswith("[") and word not in schema.names
@@ -143,7 +143,7 @@ def split_names(words: Iterable[str]) -> list[str]:
 
 
 def names(words: Sequence[str], schema: pa.Schema, option: str, *, at_least: int = 1) -> list[str]:
-    """Return the columns that a list names, each of them in `schema` and none of them twice."""
+    """Return the columns that a list names, all of them in `schema` and all different."""
     result = [find_column(schema.names, name, option) for name in names_or_words(words, schema, option)]
     if len(result) < at_least:
         refuse(f"{option} names no column")
@@ -154,7 +154,7 @@ def names(words: Sequence[str], schema: pa.Schema, option: str, *, at_least: int
 
 
 def find_column(columns: Sequence[str], name: str, option: str) -> str:
-    """Return `name` if it is among `columns`, or say which option names what is not there.
+    """Return `name` if it is among `columns`; otherwise raise an error that names the option.
 
     Examples
     --------

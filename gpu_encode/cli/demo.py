@@ -1,4 +1,4 @@
-"""``gpu-encode demo``: made rows, encoded by the very commands a user would type, then checked for leaks."""
+"""``gpu-encode demo``: generate rows, encode them with the commands that a user would type, and check for leaks."""
 
 import argparse
 import io
@@ -30,7 +30,7 @@ Array = NDArray[Any]
 
 
 def run(options: argparse.Namespace) -> int:
-    """Run the command, in a folder that goes away with it."""
+    """Run the command in a temporary folder."""
     n_rows = max(options.rows, FEWEST_ROWS)
     console = Console(highlight=False)
     with tempfile.TemporaryDirectory(prefix="gpu-encode-demo-") as folder, chdir(folder):
@@ -41,7 +41,7 @@ def run(options: argparse.Namespace) -> int:
         merchants = len(set(old["merchant"].to_pylist()))
         console.print(f"Made {n_rows:,} orders from {merchants:,} merchants, and as many new ones to test on.\n")
         console.print(f"[bold]$ {FIT}\n$ {NEW}[/bold]\n", soft_wrap=True)
-        # What the commands say of files and seconds is not what this is about.
+        # The messages of these commands about files and seconds do not matter here.
         with redirect_stderr(io.StringIO()):
             fit_transform.run(parse(FIT.split()[1:]))
             transform.run(parse(NEW.split()[1:]))
@@ -56,7 +56,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def make_orders(n_rows: int) -> pa.Table:
-    """Make orders that look real, the same every time: about ten per merchant, who differ in their rate of returns.
+    """Make orders, the same every time: about ten for each merchant; merchants differ in their return rate.
 
     Parameters
     ----------
@@ -90,7 +90,7 @@ def make_orders(n_rows: int) -> pa.Table:
 
 
 def before_and_after(before: pa.Table, after: pa.Table, n_rows: int = 5) -> Table:
-    """Return the first rows as they came and as they went."""
+    """Return the first rows before and after encoding."""
     table = Table(title="The first rows, before and after", title_justify="left", box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
     plain = ["merchant", "city", "device", "returned"]
     encoded = ["merchant", "city", "city_x_device"]
@@ -103,7 +103,7 @@ def before_and_after(before: pa.Table, after: pa.Table, n_rows: int = 5) -> Tabl
 
 
 def leak_check(old: pa.Table, new: pa.Table) -> Table:
-    """Return, per scheme, the score in training, the score on new rows, and what they say."""
+    """Return for each scheme the score in training, the score on new rows, and a verdict."""
     schemes = {
         "greedy": gpu_encode.Greedy(),
         "k-fold": gpu_encode.KFold(),
@@ -122,14 +122,14 @@ def leak_check(old: pa.Table, new: pa.Table) -> Table:
 
 
 def scores(scheme: Any, old: pa.Table, new: pa.Table) -> tuple[float, float]:
-    """Return the AUC of a small tree on the encoded merchant, on the rows it learned from and on new ones."""
+    """Return the AUC of a small tree on the encoded merchant, on its training rows and on new rows."""
     from sklearn.metrics import roc_auc_score
     from sklearn.tree import DecisionTreeClassifier
 
     encoder = gpu_encode.TargetEncoder(smooth=10.0, cv=scheme)
     target, new_target = old["returned"].to_numpy(), new["returned"].to_numpy()
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # that greedy leaks is what is about to be shown
+        warnings.simplefilter("ignore")  # the leak of greedy is shown below
         encodings = column(encoder.fit_transform(old.select(["merchant"]), target))
     new_encodings = column(encoder.transform(new.select(["merchant"])))
     tree = DecisionTreeClassifier(max_leaf_nodes=16, min_samples_leaf=max(len(target) // 400, 50), random_state=0)
@@ -141,13 +141,13 @@ def scores(scheme: Any, old: pa.Table, new: pa.Table) -> tuple[float, float]:
 
 
 def column(table: pa.Table) -> Array:
-    """Return the one column of a table as scikit-learn wants it."""
+    """Return the only column of a table in the form that scikit-learn takes."""
     values: Array = table.column(0).to_numpy()
     return values.reshape(-1, 1)
 
 
 def verdict(name: str, train: float, test: float) -> str:
-    """Say what two scores mean.
+    """Explain two scores.
 
     Examples
     --------
@@ -163,6 +163,6 @@ def verdict(name: str, train: float, test: float) -> str:
     }.get(name)
     if why is None:
         return f"No leak, but too few rows: {gap:.3f} of it is the tree's own luck."
-    # Leave-one-out keeps a row's target out of its encoding, and still tells a learner too much.
+    # Leave-one-out keeps a row's target out of its encoding, and still reveals it to a model.
     word = "Leaks" if name == "greedy" else "Misleads"
     return f"{word}: {gap:.3f} of it is not there on new rows; {why}."

@@ -1,4 +1,4 @@
-"""``gpu-encode doctor``: what was found on this machine, what works, and what to install for more."""
+"""``gpu-encode doctor``: show what was found on this machine, what works, and what to install for more."""
 
 import argparse
 import ctypes
@@ -16,7 +16,7 @@ from gpu_encode.cli.messages import one_line
 from gpu_encode.seam import compilation
 from gpu_encode.seam.devices import has_gpu, simulated
 
-# What is told apart by its use -> the distributions that bring it.
+# For each package, the distributions that provide it.
 PACKAGES = {
     "numpy": ["numpy"],
     "numba": ["numba"],
@@ -34,7 +34,7 @@ PACKAGES = {
 Version = tuple[int, ...]
 
 
-# Two packages, whether two versions of them clash, what goes wrong then, and what helps.
+# Two packages, whether two of their versions clash, what fails then, and what helps.
 CONFLICTS: list[tuple[str, str, Callable[[Version, Version], bool], str, str]] = [
     ("numpy", "numba-cuda", lambda numpy, cuda: numpy >= (2, 5) and cuda < (0, 31),
      "numba-cuda up to 0.30 fails on NumPy 2.5", "pip install 'numpy<2.5'"),
@@ -46,7 +46,7 @@ CONFLICTS: list[tuple[str, str, Callable[[Version, Version], bool], str, str]] =
 
 
 def run(options: argparse.Namespace) -> int:
-    """Run the command; the status is 1 where not even the CPU works."""
+    """Run the command; the exit status is 1 if not even the CPU works."""
     report = examine()
     if options.json:
         sys.stdout.write(json.dumps(report, indent=2) + "\n")
@@ -83,7 +83,7 @@ def examine() -> dict[str, Any]:
 
 
 def versions_at_work() -> str:
-    """Return one line of versions, with the backend that a large call would be served by.
+    """Return one line with versions, and the backend that would compute a large call.
 
     Examples
     --------
@@ -118,7 +118,7 @@ def installed_version(distributions: list[str]) -> str | None:
 
 
 def problems(versions: Mapping[str, str | None]) -> list[str]:
-    """Return the known bad combinations among `versions`, each with its cure.
+    """Return the known bad combinations among `versions`, each with a remedy.
 
     Examples
     --------
@@ -134,7 +134,7 @@ def problems(versions: Mapping[str, str | None]) -> list[str]:
 
 
 def driver_problems(driver: int | None, has_cuda_13: bool) -> list[str]:
-    """Return what is wrong between the driver and the CUDA libraries, with its cure.
+    """Return conflicts between the driver and the CUDA libraries, with a remedy.
 
     Examples
     --------
@@ -162,7 +162,7 @@ def numbers(version: str) -> Version:
 
 
 def cuda_devices() -> tuple[list[str], int | None]:
-    """Return the NVIDIA devices and the CUDA version of the driver (13020 for 13.2), asking the driver alone."""
+    """Return the NVIDIA devices and the CUDA version of the driver (13020 for 13.2); only the driver is used."""
     try:
         driver = ctypes.CDLL("nvcuda.dll" if sys.platform == "win32" else "libcuda.so.1")
         count, version = ctypes.c_int(), ctypes.c_int()
@@ -185,7 +185,7 @@ def cuda_device(driver: Any, number: int) -> str:
 
 
 def encodes(backend: str) -> str:
-    """Encode a few rows on one backend; return "yes", or what went wrong."""
+    """Encode a few rows on one backend; return "yes", or the error."""
     try:
         import numpy as np
 
@@ -195,7 +195,7 @@ def encodes(backend: str) -> str:
         rows = np.array([["a"], ["b"]] * 8, dtype=object)
         with use_backend(backend):
             encodings = TargetEncoder(smooth=None, cv=2).fit_transform(rows, np.array([0.0, 1.0] * 8))
-    except Exception as error:  # whatever is broken here is what was asked for
+    except Exception as error:  # any error is part of the report
         return f"no: {type(error).__name__}: {one_line(error)}"
     return "yes" if set(np.unique(encodings)) == {0.0, 1.0} else f"no: wrong encodings {np.unique(encodings)}"
 
@@ -208,13 +208,13 @@ def compiled_state() -> str:
         from gpu_encode.seam.ops import COMPILED, load
 
         load(COMPILED)
-    except Exception as error:  # whatever is broken here is what was asked for
+    except Exception as error:  # any error is part of the report
         return f"no: {type(error).__name__}: {one_line(error)}"
     return "not compiled yet: `gpu-encode warm-up` does it, or the first large call, in the background"
 
 
 def cuda_state(versions: Mapping[str, str | None], devices: list[str]) -> str:
-    """Return whether work can run on a GPU, and if not, the first reason why."""
+    """Return whether work can run on a GPU, and if not, the first reason."""
     if simulated():
         return f"{encodes('cuda-simulator')}, in the simulator (NUMBA_ENABLE_CUDASIM is set)"
     if not devices:
@@ -224,7 +224,7 @@ def cuda_state(versions: Mapping[str, str | None], devices: list[str]) -> str:
 
 
 def worth_installing(versions: Mapping[str, str | None], devices: list[str], driver: int | None) -> list[str]:
-    """Return what would add something on this machine, and how to install it."""
+    """Return packages that would be useful on this machine, and how to install them."""
     advice = []
     extra = "cu13" if (driver or 0) >= 13000 else "cu12"
     if devices:
@@ -240,7 +240,7 @@ def worth_installing(versions: Mapping[str, str | None], devices: list[str], dri
 
 
 def show(report: Mapping[str, Any]) -> None:
-    """Write the report for people."""
+    """Print the report as text."""
     from rich.console import Console
     from rich.markup import escape
     from rich.table import Table

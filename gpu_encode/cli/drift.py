@@ -1,4 +1,4 @@
-"""``gpu-encode drift``: compare new rows with those that a saved encoder has learned from."""
+"""``gpu-encode drift``: compare new rows with the training rows of a saved encoder."""
 
 import argparse
 import json

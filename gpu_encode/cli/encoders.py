@@ -1,4 +1,4 @@
-"""Which encoder ``fit-transform`` makes, and with which parameters."""
+"""The encoder that ``fit-transform`` makes, and its parameters."""
 
 import argparse
 import inspect
@@ -10,13 +10,13 @@ import gpu_encode
 from gpu_encode.cli.expressions import CALLED, MARKS, class_named, read
 from gpu_encode.cli.messages import UsageError, close_match, refuse
 
-# Name on the command line and class of each encoder; those that are left out take no files.
+# Name on the command line and class of each encoder; encoders that are missing here do not take files.
 ENCODERS = {
     re.sub("(?<=[a-z])(?=[A-Z])", "-", name.removesuffix("Encoder").replace("CatBoost", "Catboost")).lower(): name
     for name in gpu_encode.__all__
     if name.endswith("Encoder") and name not in ("FactorizationEncoder", "ProximityEncoder")
 }
-# Parameters that are given in another way.
+# Parameters that have another option.
 ELSEWHERE = {
     "columns": "use --columns or --interactions instead",
     "random_state": "use --seed instead",
@@ -26,7 +26,7 @@ ELSEWHERE = {
 
 
 class Given(NamedTuple):
-    """A parameter as it was given: by which option, and as which text."""
+    """A parameter with its option and its text."""
 
     option: str
     name: str
@@ -43,7 +43,7 @@ def setting(word: str) -> Given:
 
 
 def parameters_of(encoder: str) -> dict[str, Any]:
-    """Return what the constructor of an encoder takes, and the defaults.
+    """Return the parameters of an encoder's constructor, with their defaults.
 
     Examples
     --------
@@ -55,7 +55,7 @@ def parameters_of(encoder: str) -> dict[str, Any]:
 
 
 def encoder_parameters(options: argparse.Namespace) -> dict[str, Any]:
-    """Return the parameters that were given but for the columns."""
+    """Return the parameters that were given, except for the columns."""
     takes = parameters_of(options.encoder)
     given: dict[str, Any] = {}
     for one in options.given:
@@ -76,9 +76,9 @@ def encoder_parameters(options: argparse.Namespace) -> dict[str, Any]:
 
 
 def value(one: Given, default: Any, seed: int | None) -> Any:
-    """Read the value of a parameter, whose default tells whether it is a list."""
+    """Read the value of a parameter; its default shows whether it is a list."""
     if one.name in ("drop", "values") and one.text[:1] not in ("[", "{"):
-        return one.text if one.name == "drop" else [one.text]  # a label, or a column, may be called anything
+        return one.text if one.name == "drop" else [one.text]  # a label or a column may have any name
     if re.search("[:=]", one.text) and not MARKS.search(one.text):
         refuse(f"{one.option}: {one.text!r} is no expression, such as '{{\"shop\": 20}}' or 'Sigmoid(k=20, f=10)'")
     said = read(one.text, one.option, seed)
@@ -90,12 +90,12 @@ def value(one: Given, default: Any, seed: int | None) -> Any:
 
 
 def named_rule(word: str, one: Given, default: Any, seed: int | None) -> Any:
-    """Give the scheme, or the smoothing, that one word names; another word is a column of fold numbers."""
+    """Give the scheme or smoothing that a word names; other words name a column of fold numbers."""
     kind = {"cv": "schemes", "smooth": "smoothing"}[one.name]
     if (name := class_named(word, kind)) is not None:
         return read(f"{name}()", one.option, seed)
     if one.name == "smooth" and word == "none":
-        return 0.0 if default is None else None  # ImpactEncoder pools unless told otherwise
+        return 0.0 if default is None else None  # ImpactEncoder pools by default
     if one.name == "smooth" and word != "auto":
         known = [called for called, of in CALLED.items() if of == kind]
         refuse(f"{one.option} {word!r} is unknown{close_match(word, known)} (a number, auto, none, {', '.join(known)})")
@@ -120,18 +120,18 @@ def check_parameters(options: argparse.Namespace, encoder: Any) -> bool:
     ----------
     options : argparse.Namespace
     encoder : Encoder
-        Made of them, without columns.
+        Made of these options, without columns.
 
     Returns
     -------
     bool
-        Whether it learns from a target.
+        Whether the encoder learns from a target.
 
     Raises
     ------
     UsageError
-        If there is no target although the encoder learns from one, or a scheme although it learns nothing that a row
-        must not see.
+        If a target is missing although the encoder learns from one, or a scheme is given although the encoder learns
+        nothing that a row must not see.
     """
     asked = encoder._parameters()
     reads_target: bool = asked.reads_target

@@ -10,7 +10,7 @@ from urllib.parse import quote
 from gpu_encode.cli.arguments import EXPORT
 from gpu_encode.cli.messages import one_line, refuse
 
-# Names of parameters of the exports in error messages, and their names on the command line.
+# Parameters of the exports as they appear in error messages, and their names on the command line.
 OPTIONS = {
     "matrix=True": "--matrix",
     "passed=False": "--drop-passed",
@@ -50,7 +50,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def refuse_options_of_others(options: argparse.Namespace) -> None:
-    """Refuse options that belong to another format than the one asked for."""
+    """Refuse options that belong to another format."""
     for title, group in EXPORT.items():
         for option, *_ in group:
             given = getattr(options, option.removeprefix("--").replace("-", "_"))
@@ -64,7 +64,7 @@ def read_key(path: str | None) -> bytes | None:
 
 
 def in_options(message: str) -> str:
-    """Give a message with the options of the command line instead of parameters.
+    """Replace parameters in a message by options of the command line.
 
     Examples
     --------
@@ -77,7 +77,7 @@ def in_options(message: str) -> str:
 
 
 def write_folder(files: dict[str, bytes], path: Path) -> None:
-    """Write a folder of files, whole or not at all."""
+    """Write a folder of files; it appears complete or not at all."""
     from gpu_encode.scale.files.staging import publish
 
     with TemporaryDirectory(dir=path.parent, prefix=f".{path.name}.") as hidden:
@@ -89,7 +89,7 @@ def write_folder(files: dict[str, bytes], path: Path) -> None:
 
 
 def as_sql(encoder: Any, options: argparse.Namespace, leaving: Leaving) -> bytes:
-    """Give the query; if tables of categories are named, the statements that create them come first."""
+    """Give the query; if a name for tables of categories is given, the statements that create them come first."""
     from gpu_encode.cli.columns import split_names
     from gpu_encode.serve.export import to_sql, to_sql_tables
 

@@ -1,4 +1,4 @@
-"""Expressions of public names, such as ``KFold(3, by="day")``: read from the syntax tree, and nothing is evaluated."""
+"""Expressions of public names, such as ``KFold(3, by="day")``, are read from the syntax tree; nothing is evaluated."""
 
 import ast
 import inspect
@@ -9,7 +9,7 @@ from typing import Any, NoReturn
 import gpu_encode
 from gpu_encode.cli.messages import close_match, one_line, refuse
 
-# The classes that an expression may call, and what they are: every public scheme, smoothing and hierarchy.
+# The classes that an expression may call, with their kinds: all public schemes, smoothings and hierarchies.
 CALLED = {
     name: home.rpartition(".")[2]
     for name, home in gpu_encode._HOME.items()
@@ -17,7 +17,7 @@ CALLED = {
 }
 SHORT_NAMES = {"loo": "LeaveOneOut", "time": "TimeFolds", "group": "GroupKFold"}
 SHORT_NAMES |= {"m": "MEstimate", "eb": "EmpiricalBayes", "prefix": "Prefixes"}
-# JSON's words for what Python calls otherwise.
+# The words of JSON for values that have other names in Python.
 CONSTANTS = {"true": True, "false": False, "null": None, "NaN": float("nan"), "Infinity": float("inf")}
 MARKS = re.compile(r"[\[\](){}'\"]")
 NUMBER = re.compile(r"[-+]?(?!0\d)(\d+\.?\d*|\.\d+|Infinity)(e[-+]?\d+)?|NaN|true|false|null|True|False|None", re.ASCII)
@@ -26,7 +26,7 @@ EXPECTED = "expected a number, text in quotes, True, False, None, a list, tuple 
 
 
 def class_named(word: str, kind: str = "") -> str | None:
-    """Give the public class that a word stands for, of one kind or any: its name in any case, with or without dashes.
+    """Find the public class for a word, of one kind or of any: upper case, lower case and dashes do not matter.
 
     Examples
     --------
@@ -38,7 +38,7 @@ def class_named(word: str, kind: str = "") -> str | None:
 
 
 def read(text: str, option: str, seed: int | None = None) -> Any:
-    """Read a value: an expression, or without brackets and quotes numbers and text as it stands, with commas between.
+    """Read a value: an expression, or plain numbers and text, separated by commas.
 
     Examples
     --------
@@ -52,19 +52,19 @@ def read(text: str, option: str, seed: int | None = None) -> Any:
     if MARKS.search(text):
         return Expression(text, option, seed).read()
     words = [piece.strip() for piece in text.split(",")]
-    # Dates, spans and zeros in front are text.
+    # Dates, time spans and numbers with leading zeros are text.
     pieces = [Expression(word, option).read() if NUMBER.fullmatch(word) else word for word in words]
     return [piece for piece in pieces if piece != ""] if len(pieces) > 1 else pieces[0]
 
 
 class Expression:
-    """An expression on the command line; `seed` is the ``random_state`` of every class in it that names none."""
+    """An expression on the command line; `seed` is the ``random_state`` of every class in it that has none."""
 
     def __init__(self, text: str, option: str, seed: int | None = None) -> None:
         self.text, self.option, self.seed = " ".join(text.strip().splitlines()), option, seed
 
     def read(self) -> Any:
-        """Give the value."""
+        """Give the value of the expression."""
         try:
             body = ast.parse(self.text, mode="eval").body
         except SyntaxError as error:
@@ -75,7 +75,7 @@ class Expression:
         return self.value(body)
 
     def value(self, node: ast.expr, level: int = 0) -> Any:
-        """Give the value of a node of the tree; a kind that is not named here is refused."""
+        """Give the value of a node of the tree; other kinds of nodes are refused."""
         if level > MOST_LEVELS:
             self.refuse(node, f"there are more than {MOST_LEVELS} levels")
         kinds: dict[type, Callable[[Any, int], Any]] = {
@@ -90,7 +90,7 @@ class Expression:
         return kinds.get(type(node), self.unexpected)(node, level + 1)
 
     def unexpected(self, node: ast.expr, _: int = 0) -> NoReturn:
-        """Refuse what is no value."""
+        """Refuse a node that is not a value."""
         self.refuse(node, f"{EXPECTED}, not {type(node).__name__}")
 
     def constant(self, node: ast.Constant, _: int) -> Any:
@@ -102,7 +102,7 @@ class Expression:
         return node.value
 
     def name(self, node: ast.Name, _: int) -> Any:
-        """Give what a word of JSON stands for."""
+        """Give the value of a word of JSON."""
         if node.id in CALLED:
             self.refuse(node, f"{node.id} is a class: write {node.id}()")
         if node.id not in CONSTANTS:
@@ -110,14 +110,14 @@ class Expression:
         return CONSTANTS[node.id]
 
     def signed(self, node: ast.UnaryOp, level: int) -> Any:
-        """Give a number behind its sign."""
+        """Give a number with its sign."""
         number = self.value(node.operand, level)
         if type(number) not in (int, float) or not isinstance(node.op, ast.USub | ast.UAdd):
             self.unexpected(node)
         return -number if isinstance(node.op, ast.USub) else number
 
     def dict(self, node: ast.Dict, level: int) -> dict[Any, Any]:
-        """Give a dict, in which each key stands once."""
+        """Give a dict whose keys are all different."""
         values: dict[Any, Any] = {}
         for key, value in zip(node.keys, node.values, strict=True):
             if key is None:
@@ -156,14 +156,14 @@ class Expression:
             self.refuse(node, f"{name}: {one_line(error)}{taken(signature)}")
 
     def refuse(self, node: ast.expr | ast.keyword, message: str) -> NoReturn:
-        """Raise UsageError, and say where in the expression."""
+        """Raise UsageError with the position in the expression."""
         before = self.text.encode()[: node.col_offset].decode()
         piece = ast.get_source_segment(self.text, node) or self.text
         refuse(f"{self.option}: {message} (at character {len(before) + 1}: {shortened(piece)})")
 
 
 def taken(signature: inspect.Signature) -> str:
-    """Say what a class takes."""
+    """Describe the parameters of a class."""
     return f" (it takes {', '.join(signature.parameters) or 'nothing'})"
 
 

@@ -16,7 +16,7 @@ from gpu_encode.scale.files.staging import end_publication, is_begun, path_of, p
 
 
 def run(options: argparse.Namespace) -> int:
-    """Run the command; the output and the model appear both or not at all."""
+    """Run the command; the output and the model appear together or not at all."""
     end_publication(options.output)
     if nothing_to_do(options):
         return 0
@@ -48,18 +48,18 @@ def run(options: argparse.Namespace) -> int:
 
 
 def encoder_of(options: argparse.Namespace, parameters: dict[str, Any], plan: Roles | None = None) -> Any:
-    """Make the encoder that was asked for; of no columns, to look at its parameters, unless there is a plan of them."""
+    """Make the encoder; without a plan of columns it only serves to look at its parameters."""
     return getattr(gpu_encode, ENCODERS[options.encoder])(**parameters | ({} if plan is None else plan.parameters))
 
 
 def source_of(options: argparse.Namespace) -> str | list[str]:
-    """Return the file, folder or glob that a command reads, or the list of files."""
+    """Return the file, folder or glob that a command reads, or a list of files."""
     words: list[str] = options.input
     return words[0] if len(words) == 1 else words
 
 
 def model_path(options: argparse.Namespace) -> Path:
-    """Return where the model is written to; refuse a path that cannot be written."""
+    """Return the path of the model; refuse a path that cannot be written."""
     try:
         return path_of_model(options.model, bool(options.overwrite), "give --overwrite to replace it at the end")
     except OSError as error:
@@ -67,7 +67,7 @@ def model_path(options: argparse.Namespace) -> Path:
 
 
 def nothing_to_do(options: argparse.Namespace) -> bool:
-    """Whether a run that is to be gone on with has ended: what it writes is there, newer than the rows, and no more."""
+    """Whether a run to resume has ended already: its output is newer than the rows, and no run was interrupted."""
     output = path_of(options.output)
     made = [output, *([] if options.model is None else [Path(options.model)])]
     if not options.resume or is_begun(output) or not all(path.exists() for path in made):
@@ -80,7 +80,7 @@ def nothing_to_do(options: argparse.Namespace) -> bool:
 
 
 def is_empty(path: Path) -> bool:
-    """Whether there is an empty folder."""
+    """Whether the path is an empty folder."""
     return path.is_dir() and not any(path.iterdir())
 
 

@@ -20,7 +20,7 @@ from gpu_encode.encoders.base import names_at_fit
 from gpu_encode.fitting.model import counts_of, target_parts
 from gpu_encode.schemes.ages import text_of_span
 
-# Number of classes, and number of columns of encodings, for which a terminal has room.
+# Number of classes, and of columns of encodings, that fit on a terminal.
 MOST_SHOWN = 5
 
 
@@ -41,7 +41,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def describe(encoder: Any, chosen: list[int], top: int) -> dict[str, Any]:
-    """Return what an encoder holds, in plain values.
+    """Return the content of an encoder as plain values.
 
     Parameters
     ----------
@@ -55,7 +55,7 @@ def describe(encoder: Any, chosen: list[int], top: int) -> dict[str, Any]:
     keys = keys_of(encoder)
     names = [encoding_names(encoder, number) for number in range(len(keys))]
     ends = np.cumsum([0, *map(len, names)])
-    # An encoder that hashes values keeps neither.
+    # An encoder that hashes values keeps neither categories nor encodings.
     encodings, categories = getattr(encoder, "encodings_", None), getattr(encoder, "categories_", None)
     return {
         "encoder": type(encoder).__name__,
@@ -86,7 +86,7 @@ def parameters_of(encoder: Any) -> dict[str, Any]:
 
 
 def with_spans_as_text(value: Any) -> Any:
-    """Return a parameter with its timedeltas as texts, which options of the command line take."""
+    """Return a parameter with its timedeltas as text, which options of the command line accept."""
     if isinstance(value, Mapping):
         return {key: with_spans_as_text(one) for key, one in value.items()}
     if hasattr(value, "get_params") and not isinstance(value, type):
@@ -96,7 +96,7 @@ def with_spans_as_text(value: Any) -> Any:
 
 
 def keys_of(encoder: Any) -> list[Any]:
-    """Return the encoded columns and joint keys by name, whether the user has listed them or not."""
+    """Return the encoded columns and joint keys by name, also if the user has not listed them."""
     model = encoder._model
     names = names_at_fit(model)
     members = [tuple(names[position] for position in entry.members) for entry in model.selection.entries]
@@ -104,7 +104,7 @@ def keys_of(encoder: Any) -> list[Any]:
 
 
 def encoding_names(encoder: Any, number: int) -> list[str]:
-    """Return what each encoding of a category belongs to: its target, class, statistic and fold, if it has them."""
+    """Describe each encoding of a category: its target, class, statistic and fold, if it has them."""
     model = encoder._model
     n_views = model.statistics[0][0].n_views
     folds = [f"_fold{fold}" for fold in range(n_views)] if n_views > 1 else [""]
@@ -119,13 +119,13 @@ def encoding_names(encoder: Any, number: int) -> list[str]:
 
 
 def weights(encoder: Any, number: int) -> Any:
-    """Return the summed weight (the number of rows, unless weighted) behind each category of one column."""
+    """Return the summed weight (without weights, the number of rows) of each category of one column."""
     key, weight = encoder._model.keys[number], counts_of(encoder._model.statistics[number][0])
     return np.append(weight[: key.n_categories], weight[-1:] if key.has_missing else [])
 
 
 def weightiest(categories: Any, weight: Any, encodings: list[Any], top: int) -> list[dict[str, Any]]:
-    """Return the categories with the greatest weight.
+    """Return the categories with the most weight.
 
     Examples
     --------
@@ -144,7 +144,7 @@ def weightiest(categories: Any, weight: Any, encodings: list[Any], top: int) -> 
 
 
 def plain(value: Any) -> Any:
-    """Return a value as JSON can hold it; infinite numbers, and values that JSON does not know, become text.
+    """Return a value as JSON can hold it; infinite numbers, and values without a type in JSON, become text.
 
     Examples
     --------
@@ -168,7 +168,7 @@ def plain(value: Any) -> Any:
 
 
 def text_of(value: Any) -> str:
-    """Return a value as people read it.
+    """Return a value as readable text.
 
     Examples
     --------
@@ -181,7 +181,7 @@ def text_of(value: Any) -> str:
 
 
 def shorten(value: Any) -> str:
-    """Return a value as people read it; of a long list, only the beginning.
+    """Return a value as readable text; a long list is shortened.
 
     Examples
     --------
@@ -194,7 +194,7 @@ def shorten(value: Any) -> str:
 
 
 def show(report: dict[str, Any], parameters: dict[str, str]) -> None:
-    """Write the report for people, with the parameters as they are written in Python."""
+    """Print the report as text, with the parameters as they are written in Python."""
     console = Console(highlight=False)
     facts = Table(show_header=False)
     for name in ("encoder", "target_type", "classes", "target_mean"):

@@ -1,4 +1,4 @@
-"""What the command line says when a person made a mistake."""
+"""Messages for mistakes of the user."""
 
 import difflib
 import sys
@@ -7,7 +7,7 @@ from typing import NoReturn
 
 
 class UsageError(Exception):
-    """A mistake of the person at the keyboard: shown as one line, without a traceback.
+    """A mistake of the user: it is shown as one line, without a traceback.
 
     Examples
     --------
@@ -17,12 +17,12 @@ class UsageError(Exception):
 
 
 def refuse(message: str) -> NoReturn:
-    """Raise `UsageError`, without what may have led to it."""
+    """Raise `UsageError`, and hide the error that led to it."""
     raise UsageError(message) from None
 
 
 def close_match(word: str, known: Iterable[str]) -> str:
-    """Return ``"; did you mean 'x'?"`` for the known word nearest to `word`, or nothing.
+    """Return ``"; did you mean 'x'?"`` for the known word nearest to `word`; an empty text if none is near.
 
     Examples
     --------
@@ -50,10 +50,10 @@ def one_line(error: BaseException) -> str:
 
 
 def say(message: str) -> None:
-    """Write one line to stderr, under the name of the command."""
+    """Write one line to stderr, after the name of the command."""
     sys.stderr.write(f"gpu-encode: {message}\n")
 
 
 def on_terminal() -> bool | None:
-    """Tell whether there is a terminal to show bars on, as `progress` has it."""
+    """Say whether stderr is a terminal, where bars can be shown, in the form that `progress` takes."""
     return True if sys.stderr.isatty() else None

@@ -33,7 +33,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def load(path: Path) -> Any:
-    """Load a saved encoder; a folder of encodings is read while rows are encoded."""
+    """Load a saved encoder; a folder of encodings is read later, while rows are encoded."""
     if not path.exists():
         refuse(f"there is no model {str(path)!r}: gpu-encode fit-transform --model {path} makes one")
     return path if is_table(path) else gpu_encode.load(path)

@@ -1,4 +1,4 @@
-"""``gpu-encode warm-up``: compile everything now, so that no later process does."""
+"""``gpu-encode warm-up``: compile everything now, so that no later process has to."""
 
 import argparse
 import os
@@ -9,13 +9,13 @@ from gpu_encode.seam import compilation
 
 
 def run(_: argparse.Namespace) -> int:
-    """Run the command; the status is 1 where nothing can be kept."""
+    """Run the command; the exit status is 1 if kernels cannot be stored."""
     if os.environ.get("NUMBA_DISABLE_JIT"):
         refuse("nothing is compiled while NUMBA_DISABLE_JIT is set")
     if compilation.is_compiled():
         say(f"nothing to do: all kernels are in {compilation.folder()}")
         return 0
-    # What is waited for need not be said.
+    # No message about compilation is needed while the user waits for it.
     os.environ[compilation.SETTING] = "now"
     from rich.console import Console
     from rich.progress import Progress

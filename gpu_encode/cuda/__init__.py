@@ -1,4 +1,4 @@
-"""The operations on an NVIDIA GPU: kernels in numba.cuda, memory, sort and scan by CuPy, the same bits as on a CPU."""
+"""The operations on an NVIDIA GPU: kernels by numba.cuda; memory, sorting and scans by CuPy; the bits of a CPU."""
 
 from cpu_fallback.exact import m_estimates
 from cpu_fallback.sums import visible

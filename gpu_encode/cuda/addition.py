@@ -1,8 +1,9 @@
-"""How kernels add rows to sums: to which digits, and whether in a block's table in shared memory or in the cells.
+"""How kernels add rows to sums: the digits, and the choice between a block's table in shared memory and the cells.
 
-A table holds signed 32-bit words, one for each 16-bit half of a digit: each half has the sign of its number, and halves
-add up exactly as long as a block adds no more than MOST_ADDED rows.  Words lie measure by measure, half by half, cell
-by cell.  If a table is small, a block has several copies of it, so that fewer threads add to the same word at once.
+A table holds signed 32-bit words, one for each 16-bit half of a digit.  Each half has the sign of its number, and sums
+of halves are exact as long as a block adds at most MOST_ADDED rows.  Words are ordered by measure, then half, then
+cell.  If a table is small, a block has several copies of it, so that fewer threads add to the same word at the same
+time.
 """
 
 from typing import TYPE_CHECKING
@@ -16,16 +17,16 @@ if TYPE_CHECKING:
 
 # (2**16 - 1) * 2**15 is below 2**31.
 MOST_ADDED = 1 << 15
-# Numbers in a line of a plan.
+# Numbers in one line of a plan.
 LINE = 6
 
 
 def plan_of(layout: "Layout", weight_kind: int) -> "tuple[Array, int]":
-    """One line (kept, whole, low, width, words, columns) for each power of the target, and the words of a cell.
+    """Give a line (kept, whole, low, width, words, columns) for each power of the target, and the words of a cell.
 
     `words` is the number of words of one measure of a cell, `columns` the number of digits that have words.  The
-    highest digit of a window has no words if there are other digits: it is there for carries, and what a row adds to it
-    goes to the cells.
+    highest digit of a window has no words if there are other digits: it is only for carries, and what a row adds to it
+    is added to the cells directly.
     """
     lines = np.zeros((3, LINE), np.int64)
     lines[:, :4] = measures_of(layout)

@@ -10,16 +10,16 @@ from gpu_encode.cuda.runtime import MOST_BLOCKS, SHARED_BYTES, THREADS, cuda, de
 if TYPE_CHECKING:
     from cpu_fallback.types import Array
 
-# Queries that a block compares each tile with, at most: the tile is read from memory once for all of them.
+# Most queries with which a block compares each tile: the tile is read from memory once for all of them.
 MOST_QUERIES = 8
-# Rows of a chunk, after which a block moves its tables to memory: so many tiles.
+# Rows of a chunk, in tiles; after a chunk, a block adds its tables to memory.
 TILES = 2 if THREADS < 32 else 64
 WORD = 8
 
 
 @device_function
 def pattern_of(shared: "Array", query: int, own: int, step: int, n_features: int) -> np.int64:
-    """Give the pattern in which the row of a thread agrees with a query; both begin at an index of shared memory."""
+    """Give the pattern in which a thread's row agrees with a query; both are at indices of shared memory."""
     pattern = np.int64(0)
     for feature in range(n_features):
         code = shared[query + feature]
@@ -30,7 +30,7 @@ def pattern_of(shared: "Array", query: int, own: int, step: int, n_features: int
 
 @device_function
 def load_row(rows: "Array", row: int, n_rows: int, n_features: int, shared: "Array", own: int, step: int) -> None:
-    """Copy the codes of a thread's row to shared memory, where those of a warp's threads lie side by side."""
+    """Copy the codes of a thread's row to shared memory, so that those of the threads of a warp are neighbours."""
     for feature in range(n_features):
         shared[own + feature * step] = rows[feature * n_rows + row]
 
@@ -46,7 +46,7 @@ def add_row(measures: "Array", row: int, n_measures: int, table: "Array", cell: 
 
 @device_function
 def set_up(queries: "Array", start: int, shared: "Array", n_cells: int, n_codes: int) -> None:
-    """Clear the tables of a block, and copy the codes of its queries behind them."""
+    """Clear the tables of a block, and copy the codes of its queries after them."""
     for cell in range(cuda.threadIdx.x, n_cells, cuda.blockDim.x):
         shared[cell] = 0
     for cell in range(cuda.threadIdx.x, n_codes, cuda.blockDim.x):
@@ -73,9 +73,9 @@ def sum_in_tables(
     at_once: int,
     sums: "Array",
 ) -> None:
-    """Add rows that agree with a query in something: to tables of a block, which move to memory chunk by chunk.
+    """Add rows that agree with a query in some feature to tables of a block, and add these to memory chunk by chunk.
 
-    A block takes one group of queries and one chunk of rows after the other.
+    A block works on one pair of a group of queries and a chunk of rows after another.
     """
     shared, step = cuda.shared.array(0, types.int64), cuda.blockDim.x
     length, chunk = (1 << n_features) * n_measures, TILES * step
@@ -109,7 +109,7 @@ def sum_in_memory(
     n_measures: int,
     sums: "Array",
 ) -> None:
-    """Do the same in memory, where shared memory has no room for the table of one query."""
+    """Add them directly in memory, if even the table of one query does not fit into shared memory."""
     shared, step = cuda.shared.array(0, types.int64), cuda.blockDim.x
     length, chunk = (1 << n_features) * n_measures, TILES * step
     n_chunks, n_groups = (n_rows + chunk - 1) // chunk, (n_queries + MOST_QUERIES - 1) // MOST_QUERIES
@@ -129,12 +129,12 @@ def sum_in_memory(
 
 
 def words_of(n_features: int, at_once: int) -> int:
-    """Words of shared memory that hold so many queries, and a row for each thread."""
+    """Words of shared memory for so many queries, and a row for each thread."""
     return n_features * (at_once + THREADS)
 
 
 def queries_at_once(n_features: int, n_measures: int) -> int:
-    """Give how many queries a block has room for, their tables included; 0 where it has not for one."""
+    """Give how many queries fit into a block with their tables; 0 if not even one does."""
     free = SHARED_BYTES // WORD - words_of(n_features, 0)
     return max(0, min(MOST_QUERIES, free // ((n_measures << n_features) + n_features)))
 
@@ -159,6 +159,6 @@ def sum_agreements(queries: "Array", codes: "Array", measures: "Array", /) -> "A
     else:
         shared = WORD * words_of(n_features, MOST_QUERIES)
         launch(sum_in_memory, blocks, THREADS, asked, given, *flat, sums.reshape(-1), shared=shared)
-    # Most pairs agree in nothing: they are what is left of all.
+    # Most pairs agree in nothing: their sum is the total minus all other sums.
     sums[:, 0] = measures.sum(axis=0) - sums.sum(axis=1)
     return sums

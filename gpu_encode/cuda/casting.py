@@ -1,7 +1,7 @@
 """Numbers in another type, each rounded once.
 
-CuPy compiles its own conversions to flush float32 numbers below 1.2e-38 to zero, and a GPU has one NaN for all: here
-such numbers stay what they are, and a NaN gets the bits that a CPU gives it.
+CuPy compiles its own conversions so that float32 numbers below 1.2e-38 become zero, and a GPU has only one NaN.  Here
+such numbers are kept, and a NaN gets the bits that it has on a CPU.
 """
 
 from typing import TYPE_CHECKING, Any
@@ -21,7 +21,7 @@ HALF, SHIFT = np.uint64(32), np.uint64(29)
 
 @kernel
 def narrow(values: "Array", words: "Array", out: "Array", out_words: "Array") -> None:
-    """Round doubles to floats; `words` and `out_words` are the bits of the one and of the other."""
+    """Round doubles to floats; `words` and `out_words` are the bits of the inputs and of the results."""
     for i in range(cuda.grid(1), len(values), cuda.gridsize(1)):
         if values[i] != values[i]:
             word = np.uint64(words[i])
@@ -32,7 +32,7 @@ def narrow(values: "Array", words: "Array", out: "Array", out_words: "Array") ->
 
 @kernel
 def widen(values: "Array", words: "Array", out: "Array", out_words: "Array") -> None:
-    """Turn floats into doubles; `words` and `out_words` are the bits of the one and of the other."""
+    """Turn floats into doubles; `words` and `out_words` are the bits of the inputs and of the results."""
     for i in range(cuda.grid(1), len(values), cuda.gridsize(1)):
         if values[i] != values[i]:
             word = np.uint64(words[i])
@@ -43,7 +43,7 @@ def widen(values: "Array", words: "Array", out: "Array", out_words: "Array") -> 
 
 @kernel
 def narrow_encodings(values: "Array", out: "Array", out_words: "Array", nan: Any) -> None:
-    """Round doubles to floats, every NaN to the word `nan`; `out_words` are the bits of the result."""
+    """Round doubles to floats, with the word `nan` for every NaN; `out_words` are the bits of the result."""
     for i in range(cuda.grid(1), len(values), cuda.gridsize(1)):
         if values[i] != values[i]:
             out_words[i] = nan
@@ -62,7 +62,7 @@ def write_nan(values: "Array", words: "Array", nan: Any) -> None:
 def cast_encodings(encodings: "Array", dtype: Any, /) -> "Array":
     """Encodings in the type of the output, each rounded once, and every NaN with the bits of `np.nan`.
 
-    Where they are of that type and lie in one piece, they are written over.
+    If they already have this type and are contiguous, they are overwritten.
     """
     given, wanted = to_device(encodings), np.dtype(dtype)
     flat = given.reshape(-1)
@@ -82,7 +82,7 @@ def word_of_nan(dtype: "np.dtype[Any]") -> Any:
 
 
 def cast(values: "Array", dtype: Any, /) -> "Array":
-    """Numbers in another type, each rounded once; the array itself where it is of that type."""
+    """Numbers in another type, each rounded once; the array itself if it already has this type."""
     wanted = np.dtype(dtype)
     if values.dtype == wanted:
         return values

@@ -1,4 +1,4 @@
-"""Values to codes: by direct index where the range is small, else by hashing; in sorted order, never by a race."""
+"""Values to codes: by a direct index if their range is small, else by hashing; codes are always in sorted order."""
 
 from collections.abc import Iterator
 from weakref import finalize
@@ -16,17 +16,17 @@ from gpu_encode.cuda.indexed import MOST_OFFSETS, CodeSource, Index, codes_by, o
 from gpu_encode.cuda.memory import empty, to_device, to_host, wait_for_stream, zeros
 from gpu_encode.cuda.runtime import SIMULATED, cuda, current_device, is_device_array, kernel, launch_rows, xp
 
-# A direct index may be longer than the rows that use it by this much.  Each of its offsets takes nine bytes for a time.
+# A direct index may be longer by this than the number of its rows.  Each of its offsets takes nine bytes for a moment.
 SMALL_RANGE = 1 << 16
-# An index that is looked into by every pass over the rows, and read on the host, may have as many offsets: an estimate,
-# by what a GPU's cache holds beside other tables.
+# Most offsets of an index that every pass over the rows reads, and that the host reads: an estimate from the part of a
+# GPU's cache that other tables leave free.
 SHORT_INDEX = 1 << 20
-# Rows for each number of a range from which every block marks by itself: it goes over all marks once.  An estimate.
+# From so many rows for each number of a range, every block has its own marks, which it merges once.  An estimate.
 ROWS_A_MARK = 1 if SIMULATED else 16
-# Numbers that are looked at for a guess of the range, where there are several times as many.
+# A sample of so many numbers is read to guess the range, if there are several times as many.
 GUESSED_FROM = 1 << 14
 SEVERAL = 4
-# Short direct indexes of the categories of models, by the array that holds these, the device and the type of the rows.
+# Short direct indexes of models' categories, by the array of the categories, the device and the type of the rows.
 KEPT: "dict[tuple[int, int, np.dtype[np.generic]], Index]" = {}
 
 
@@ -42,17 +42,17 @@ def words_of(numbers: Array) -> Words:
 
 
 def numbers_of(words: Array, dtype: np.dtype[np.generic]) -> Array:
-    """Give the numbers whose raw words these are, in their own width or wider."""
+    """Give the numbers with these raw words, in their own width or a wider one."""
     return words.astype(unsigned_type(dtype), copy=False).view(dtype)
 
 
 def bounds(numbers: Array, n_rows: int, *, is_sorted: bool) -> tuple[int, int] | None:
-    """Lowest number that a direct index counts from, and its length; none where it would be too long for the rows."""
+    """Lowest number and length of a direct index; None if the index would be too long for the rows."""
     dtype = numbers.dtype
     if dtype.kind == "f":
         return None
     if dtype.itemsize <= 2:
-        # An index of all that the type holds is small, and there is nothing to wait for.
+        # An index of all values of the type is small, so there is no need to wait for bounds.
         return (int(np.iinfo(dtype).min) if dtype.kind == "i" else 0), 1 << 8 * dtype.itemsize
     low, high = (int(numbers[0]), int(numbers[-1])) if is_sorted else ends_of(numbers)
     size = high - low + 1
@@ -61,7 +61,7 @@ def bounds(numbers: Array, n_rows: int, *, is_sorted: bool) -> tuple[int, int] |
 
 def ends_of(numbers: Array) -> tuple[int, int]:
     """Give the smallest and the largest of some integers, in one pass; waits for them."""
-    # Signed words compare as unsigned ones do once the sign is flipped.
+    # With the sign bit flipped, signed words compare like unsigned ones.
     flipped = 1 << (8 * numbers.dtype.itemsize - 1) if numbers.dtype.kind == "i" else 0
     ends, words = empty(2 * raw.BLOCKS, np.uint64), words_of(numbers).words
     n_blocks = raw.run_over("measure_range", words, np.uint64(flipped), ends, variant=raw.key_of(words))
@@ -70,27 +70,27 @@ def ends_of(numbers: Array) -> tuple[int, int]:
 
 
 def base_and_mask(lowest: int, dtype: np.dtype[np.generic]) -> tuple[np.uint64, np.uint64]:
-    """Word that a direct index counts from, and the bits of a word: differences wrap around in the words' width."""
+    """Word of the lowest number in a direct index, and the bits of a word: differences wrap around in this width."""
     mask = (1 << 8 * dtype.itemsize) - 1
     return np.uint64(lowest & mask), np.uint64(mask)
 
 
 @kernel
 def mark_categories(words: Array, base: np.uint64, mask: np.uint64, ranks: Array) -> None:
-    """Write the index plus one of distinct numbers."""
+    """Write the index plus one of each distinct number at its offset."""
     for i in range(cuda.grid(1), len(words), cuda.gridsize(1)):
         ranks[np.int64(offset_at(words, i, base, mask))] = i + 1
 
 
 @kernel
 def subtract_base(words: Array, base: np.uint64, mask: np.uint64, codes: Array) -> None:
-    """Write how far each row's number lies from the lowest one."""
+    """Write the distance of each row's number from the lowest one."""
     for i in range(cuda.grid(1), len(words), cuda.gridsize(1)):
         codes[i] = np.int64(offset_at(words, i, base, mask))
 
 
 def factorize(values: Array, /) -> tuple[Array, Array]:
-    """Codes of numbers without null, and their sorted distinct values, which may lie on the host."""
+    """Codes of numbers without null, and their sorted distinct values, which may be on the host."""
     numbers = to_device(values)
     if not len(numbers):
         return empty(0, np.int32), numbers
@@ -100,13 +100,13 @@ def factorize(values: Array, /) -> tuple[Array, Array]:
     if span[1] <= 2:
         return factorize_ends(numbers, *span)
     codes, distinct = index_range(numbers, *span) or factorize_hashed(numbers)
-    # Numbers from zero on that all occur are their own codes.
+    # Consecutive numbers from zero on are their own codes.
     are_codes = numbers.dtype == np.int32 and span == (0, len(distinct))
     return (numbers if are_codes else written(codes)), distinct
 
 
 def index_numbers(values: Array, /) -> tuple[Array, Array]:
-    """As `factorize`, of whole numbers; of a short range, codes are `UnwrittenCodes`."""
+    """Like `factorize`, for whole numbers; if their range is short, codes are `UnwrittenCodes`."""
     numbers = to_device(values)
     for span in spans_of(numbers, SHORT_INDEX):
         if (found := index_range(numbers, *span)) is not None:
@@ -115,7 +115,7 @@ def index_numbers(values: Array, /) -> tuple[Array, Array]:
 
 
 def spans_of(numbers: Array, most: int) -> Iterator[tuple[int, int]]:
-    """Give a guess of what `bounds` would find, which saves a pass, then what it finds; none that is longer."""
+    """Yield a guess of the result of `bounds`, which may save a pass, then the result; skip those that are too long."""
     guess = guess_bounds(numbers) if len(numbers) else None
     if guess is None or guess[1] > most:
         return
@@ -126,11 +126,11 @@ def spans_of(numbers: Array, most: int) -> Iterator[tuple[int, int]]:
 
 
 def guess_bounds(numbers: Array) -> tuple[int, int] | None:
-    """Guess what `bounds` would find, with room around, from some of many numbers; of few it is what they are."""
+    """Guess the result of `bounds` from a sample of many numbers, with a margin; for few numbers, compute it."""
     step = len(numbers) // GUESSED_FROM
     if step < SEVERAL or numbers.dtype.itemsize <= 2 or numbers.dtype.kind == "f":
         return bounds(numbers, len(numbers), is_sorted=False)
-    # An odd step does not fall in with the periods that data have most often.
+    # An odd step is unlikely to match periods of the data.
     step = (step - 1) | 1
     some = xp.ascontiguousarray(numbers[: step * GUESSED_FROM : step])
     lowest, size = range_around(*ends_of(some), numbers.dtype)
@@ -138,11 +138,11 @@ def guess_bounds(numbers: Array) -> tuple[int, int] | None:
 
 
 def index_range(numbers: Array, lowest: int, size: int) -> tuple[Array, Array] | None:
-    """Number the values of a range of whole numbers; None where some lie outside."""
+    """Number the values of a range of whole numbers; None if some numbers are outside of the range."""
     words, (base, mask) = words_of(numbers).words, base_and_mask(lowest, numbers.dtype)
     present = mark(words, base, size)
     ranks = xp.cumsum(present, dtype=np.int32)
-    # Of a short index the host knows the numbers sooner than of a list that is made of them.
+    # The host gets the numbers from a short index sooner than from a list that is made of it.
     marks = to_host(present) if size <= SHORT_INDEX else present
     if marks[-1]:
         return None
@@ -151,7 +151,7 @@ def index_range(numbers: Array, lowest: int, size: int) -> tuple[Array, Array] |
 
 
 def marked(marks: Array) -> "range | Array":
-    """Places with a mark; neighbours, which NumPy would take long to list, as a range."""
+    """Offsets with a mark; as a range if they are consecutive, since NumPy would take long to list them."""
     if not isinstance(marks, np.ndarray):
         return np.flatnonzero(marks)
     present = marks.view(np.bool_)
@@ -160,7 +160,7 @@ def marked(marks: Array) -> "range | Array":
 
 
 def mark(words: Array, base: np.uint64, size: int) -> Array:
-    """Mark which numbers of a range occur; the last mark is that of all numbers outside."""
+    """Mark which numbers of a range occur; the last mark is for all numbers outside of the range."""
     present, bits = zeros(size + 1, np.uint8), 4 * -(-(size + 1) // 32)
     by_block = bits <= raw.table_bytes() and len(words) >= ROWS_A_MARK * len(present)
     name, shared = ("mark_numbers_by_block", bits) if by_block else ("mark_numbers", 0)
@@ -178,7 +178,7 @@ def numbers_at(offsets: "range | Array", base: np.uint64, dtype: np.dtype[np.gen
 
 
 def factorize_ends(numbers: Array, lowest: int, size: int) -> tuple[Array, Array]:
-    """Number one whole number, or two that are neighbours: both occur."""
+    """Number one whole number, or two consecutive ones; each of them occurs."""
     distinct = np.arange(lowest, lowest + size, dtype=np.int64 if lowest < 0 else np.uint64).astype(numbers.dtype)
     if lowest == 0 and numbers.dtype == np.int32:
         return numbers, distinct
@@ -188,7 +188,7 @@ def factorize_ends(numbers: Array, lowest: int, size: int) -> tuple[Array, Array
 
 
 def factorize_hashed(numbers: Array) -> tuple[Array, Array]:
-    """Number the values by a hash table, and its slots by the order of the values there."""
+    """Number the values with a hash table, then its slots in the order of their values."""
     codes, slots = enter_words(words_of(numbers))
     occupied, words = distinct(slots)
     found = numbers_of(words, numbers.dtype)
@@ -200,15 +200,15 @@ def factorize_hashed(numbers: Array) -> tuple[Array, Array]:
 
 
 def lookup(values: Array, categories: Array, /) -> Array:
-    """Code of each value in sorted distinct `categories` of the same dtype; -2 where absent."""
+    """Code of each value in sorted distinct `categories` of the same dtype; -2 if it is not there."""
     if not len(values) or not len(categories):
         return unknown_codes(len(values))
     common = common_type(values, categories)
     known = cast(categories, common) if is_device_array(categories) else categories.astype(common, copy=False)
-    # Before the categories go to the device: there one would have to wait for their ends.
+    # This must come before the categories are copied to the device, where their bounds would have to be waited for.
     ends = bounds(known, len(values), is_sorted=True)
     given, known = cast(to_device(values), common), to_device(known)
-    # CuPy takes small float32 numbers for zero when it compares them.
+    # CuPy would compare small float32 numbers as if they were zero.
     if known.dtype != np.float32 and len(given) < len(known) // VALUES_PER_CATEGORY:
         return bisect(given, known)
     if ends is None:
@@ -226,9 +226,9 @@ def index_of(known: Array, lowest: int, size: int) -> Index:
 
 
 def source_by(categories: Array, values: Array) -> CodeSource | None:
-    """Say where kernels read the codes of numbers among categories on the host; None where an index would be too long.
+    """Say where kernels read the codes of numbers among categories on the host; None if an index would be too long.
 
-    Neighbours are their own index: nothing goes to the device.
+    Consecutive numbers need no index, and nothing is copied to the device.
     """
     dtype, n = values.dtype, len(categories)
     if not n or common_type(np.empty(0, dtype), categories) != dtype:
@@ -245,9 +245,9 @@ def source_by(categories: Array, values: Array) -> CodeSource | None:
 
 
 def index_for(categories: Array, dtype: np.dtype[np.generic], n_rows: int) -> Index | None:
-    """Give the direct index of numbers on the host; None where it is too long for the rows.
+    """Give the direct index of numbers on the host; None if it is too long for the rows.
 
-    A short one is made once, and kept as long as the numbers are.
+    A short index is made once, and kept as long as the numbers exist.
     """
     key = id(categories), current_device(), dtype
     if key in KEPT:
@@ -265,7 +265,7 @@ def index_for(categories: Array, dtype: np.dtype[np.generic], n_rows: int) -> In
 
 
 def common_type(values: Array, categories: Array) -> np.dtype[np.generic]:
-    """Type that both are compared in: that of the rows, which are many, where it holds the categories too."""
+    """Type in which both are compared: that of the rows, which are many, if it can hold the categories, too."""
     wide: np.dtype[np.generic] = np.result_type(values.dtype, categories.dtype)
     if is_device_array(categories) or wide.kind not in "iu" or values.dtype.itemsize >= wide.itemsize:
         return wide
@@ -281,7 +281,7 @@ def unknown_codes(n_rows: int) -> Array:
 
 
 def bisect(given: Array, known: Array) -> Array:
-    """Look few values up among many categories."""
+    """Look up few values among many categories."""
     if known.dtype == np.float16:
         given, known = given.astype(np.float32), known.astype(np.float32)
     index = xp.minimum(xp.searchsorted(known, given), len(known) - 1)
@@ -290,7 +290,7 @@ def bisect(given: Array, known: Array) -> Array:
 
 @kernel
 def combine_rows(left: Array, right: Array, n_right: int, keys: Array) -> None:
-    """Join two codes to one."""
+    """Join two codes into one."""
     for i in range(cuda.grid(1), len(keys), cuda.gridsize(1)):
         keys[i] = np.int64(left[i]) * n_right + np.int64(right[i])
 

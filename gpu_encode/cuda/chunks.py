@@ -1,7 +1,7 @@
-"""Ordered sums without sorting, for few categories: chunks of consecutive rows, each walked by one block.
+"""Ordered sums without sorting, for few categories: one block walks over each chunk of consecutive rows.
 
-A block keeps the sums of its chunk in shared memory and goes on by as many rows as it has threads: every row sees them
-and the earlier rows of its turn.  What the chunks before it held is added afterwards.
+A block keeps the sums of its chunk in shared memory, and processes in each turn as many rows as it has threads: every
+row sees these sums and the earlier rows of its turn.  The sums of the chunks before are added afterwards.
 """
 
 from typing import TYPE_CHECKING, NamedTuple
@@ -28,12 +28,13 @@ from gpu_encode.cuda.runtime import (
 if TYPE_CHECKING:
     from cpu_fallback.types import Array
 
-# Rows of a turn.  Each looks at all others, so more would cost more; fewer would leave threads of a warp idle.
+# Rows of a turn.  Each row reads all other rows, so more rows would cost more; fewer would leave threads of a warp
+# idle.
 LANES = min(THREADS, 32)
 
 
 def shared_bytes(extents: Extents) -> int:
-    """Shared memory of a block: the sums, and of each row of a turn its key and what it adds."""
+    """Shared memory of a block: the sums, and for each row of a turn its key and what it adds."""
     n_lines, n_classes, width = extents
     return 8 * (n_lines * n_classes * width + LANES * (1 + width))
 
@@ -44,13 +45,13 @@ def fits(extents: Extents) -> bool:
 
 
 def chunk_size(n_rows: int, n_cells: int) -> int:
-    """Rows of a chunk: as few as keep all blocks at work, but no fewer than the sums that are written for it."""
+    """Rows of a chunk: few enough to keep all blocks busy, but at least as many as the sums that are written for it."""
     n_chunks = max(1, min(MOST_BLOCKS, n_rows // max(n_cells, LANES)))
     return -(-n_rows // (n_chunks * LANES)) * LANES
 
 
 class Turn(NamedTuple):
-    """Rows of a turn in shared memory: where their keys and what they add begin, and which row of how many this is."""
+    """Rows of a turn in shared memory: where keys and addends begin, this row's number, and the number of rows."""
 
     shared: "Array"
     keys: int
@@ -61,7 +62,7 @@ class Turn(NamedTuple):
 
 @device_function
 def sum_of_turn(shared: "Array", keys: int, column: int, n_lanes: int, key: int) -> np.int64:
-    """Sum of what the first lanes of a turn add to one column of one key; `keys` and `column` say where both begin."""
+    """Sum what the first lanes of a turn add to one column of one key; `keys` and `column` say where both begin."""
     found = np.int64(0)
     for lane in range(n_lanes):
         if shared[keys + lane] == key:
@@ -71,7 +72,7 @@ def sum_of_turn(shared: "Array", keys: int, column: int, n_lanes: int, key: int)
 
 @device_function
 def see_turn(turn: Turn, first: int, extents: Extents, seen: "Array", at: int) -> None:
-    """Let a row see the chunk's sums and the turn's earlier rows, in all classes of its category, from key `first`."""
+    """Let a row see, in all classes of its category, the chunk's sums and the earlier rows of its turn."""
     shared, keys, own, lane, lanes = turn
     for label in range(extents.n_classes):
         key = first + label
@@ -83,7 +84,7 @@ def see_turn(turn: Turn, first: int, extents: Extents, seen: "Array", at: int) -
 
 @device_function
 def add_turn(turn: Turn, width: int) -> None:
-    """Add all rows of a key to the chunk's sums, if this is the turn's last row that has it."""
+    """Add all rows of a key to the chunk's sums, if this row is the last one of its turn with this key."""
     shared, keys, own, lane, lanes = turn
     key = shared[keys + lane]
     for later in range(lane + 1, lanes):
@@ -95,7 +96,7 @@ def add_turn(turn: Turn, width: int) -> None:
 
 @kernel
 def walk_chunks(rows: RowParts, extents: Extents, chunk_rows: int, table: "Array", seen: "Array") -> None:
-    """Write what each row sees of its chunk, and each chunk's sums to its column of the table."""
+    """Write what each row sees of its chunk, and write each chunk's sums to its column of the table."""
     n_lines, n_classes, width = extents
     shared, digits = cuda.shared.array(0, types.int64), cuda.local.array(MOST_DIGITS, types.int64)
     lane, lanes = np.int64(cuda.threadIdx.x), np.int64(cuda.blockDim.x)
@@ -135,7 +136,7 @@ def add_chunks(
     sums: "Array",
     seen: "Array",
 ) -> None:
-    """Add the chunks before its own, and what came before all, to what each row has seen."""
+    """Add the sums of the chunks before a row's chunk, and of everything before, to what the row has seen."""
     for row in range(cuda.grid(1), len(codes), cuda.gridsize(1)):
         line, chunk = line_of(codes[row], n_lines) * length, row // chunk_rows
         for k in range(length):
@@ -144,7 +145,7 @@ def add_chunks(
 
 
 def by_chunk(parts: RowParts, extents: Extents, sums: "Array", seen: "Array") -> None:
-    """Write what each row sees to `seen` and bring `sums` up to date, both flat."""
+    """Write to `seen` what each row sees, and update `sums`; both are flat."""
     n_rows, n_cells, length = len(parts.codes), len(sums), extents.n_classes * extents.width
     size = chunk_size(n_rows, n_cells)
     n_chunks = -(-n_rows // size)

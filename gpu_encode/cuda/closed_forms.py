@@ -1,10 +1,11 @@
 """Leave-one-out by closed forms: formulas, bounds of their errors, and the numbers that each category gives them.
 
-A row with target v sees n - 1 rows of its category, whose sum is S - v and whose sum of squares is Q - v**2.  Of all
+A row with target v sees n - 1 rows of its category, whose sum is S - v and whose sum of squares is Q - v**2.  Among all
 rows it sees N - 1, with the sums T - v and TQ - v**2.  Its encoding is a function of v and of a few numbers of its
-category, its line.  gpu_encode/cuda/raw/closed_forms.cuh computes this function as q, and a bound e.  It is proven
-below that the definition's float64 encoding F lies in [q - e, q + e].  Rounding is monotone: if both ends round to one
-number, F rounds to it, too.  All other rows are listed, and exact code encodes them.
+category, which are called its line.  gpu_encode/cuda/raw/closed_forms.cuh computes this function as q, with an error
+bound e.  It is proven below that the definition's float64 encoding F is in [q - e, q + e].  Rounding is monotone: if
+both ends of this interval round to the same number, F rounds to it, too.  All other rows are listed, and exact code
+encodes them.
 
 **Estimates** (m-estimates; means, with m = 0): the prior is the mean of the others, or a number p.
 
@@ -100,22 +101,22 @@ from gpu_encode.cuda.tiles import PLAN_BYTES, slots_of
 if TYPE_CHECKING:
     from cpu_fallback.types import Array
 
-# First words of lines without a closed form: NaN.
+# A first word with this value marks a line without a closed form: it is NaN.
 LISTED = np.int64(0x7FF8 << 48)
 CONSTANT, OF_ALL = LISTED + 1, LISTED + 2
-# Doubles of a line, by the number of bytes of an encoding.
+# Number of doubles in a line, by the number of bytes of an encoding.
 NARROW_BLEND, WIDE_BLEND = 6, 8
 ESTIMATE_WIDTHS, BLEND_WIDTHS = {4: 2, 8: 4}, {4: NARROW_BLEND, 8: WIDE_BLEND}
-# If sums cancel to less than this share, estimates have no closed form.
+# If cancellation leaves less than this share of a sum, its estimates have no closed form.
 CANCELLED = 2.0**-16
-# Threads of a block: there are registers for two or three such blocks.
+# Threads of a block: there are enough registers for two or three such blocks.
 THREADS = min(raw.THREADS, 256)
-# Making a line takes as long as the exact encodings of so many rows.
+# Making a line takes as long as the exact encodings of this many rows.
 ROWS_OF_A_LINE = 4
 
 
 class Sums(NamedTuple):
-    """Flat sums of each category and of all rows, and the number of categories with unknown and missing."""
+    """Flat sums of each category and of all rows, and the number of categories, unknown and missing included."""
 
     accumulators: "Array"
     total: "Array"
@@ -123,13 +124,13 @@ class Sums(NamedTuple):
 
 
 class Lines(NamedTuple):
-    """What the rows of a category share: each category has a line of doubles, as words; the last line is of all rows.
+    """What the rows of a category share: a line of doubles for each category, as words; the last line is for all rows.
 
     Parameters
     ----------
     words : int64 array ((categories + 3) * doubles of a line)
     uncounted : uint8 array (categories + 2)
-        Whether rows do not see enough of their own category.
+        Whether the rows of a category see too few of its rows, so that it does not count.
     """
 
     words: "Array"
@@ -145,7 +146,7 @@ def put(words: "Array", at: int, first: float, second: float) -> None:
 
 @device_function
 def put_pair(words: "Array", at: int, wide: bool, high: float, low: float) -> None:
-    """Write a pair, rounded to one double if lines are not wide."""
+    """Write a pair; if lines are not wide, round it to one double."""
     total = high + low
     words[at] = np.float64(total).view(np.int64)
     if wide:
@@ -167,14 +168,14 @@ def put_sum(words: "Array", at: int, wide: bool, high: float, low: float, exact:
 
 @device_function
 def weigh(high: float, low: float, factor: float) -> tuple[float, float]:
-    """Give a pair times a number."""
+    """Multiply a pair by a number."""
     product = high * factor
     return product, product_error(product, high, factor) + low * factor
 
 
 @device_function
 def invert(high: float, low: float) -> tuple[float, float]:
-    """Give one over a pair."""
+    """Give the reciprocal of a pair."""
     first = 1.0 / high
     product = first * high
     rest = ((1.0 - product) - product_error(product, first, high)) - first * low
@@ -183,14 +184,14 @@ def invert(high: float, low: float) -> tuple[float, float]:
 
 @device_function
 def total_pair(sums: "Array", at: int, shape: Shape) -> tuple[float, float]:
-    """Give S of a cell as a pair of plain numbers; the second is NaN if they are too large or too small."""
+    """Give S of a cell as a pair of numbers; the second one is NaN if they are too large or too small."""
     high, lower, exponent = sum_pair(sums, at + shape.n_width, shape)
     return plain_pair(high, lower, exponent)
 
 
 @device_function
 def without_category(code: int, rule: FusedRule, words: "Array", at: int) -> bool:
-    """Write the line of a category that does not count; if its rows have the mean of all others, only return True."""
+    """Write the line of a category that does not count; only return True if its rows get the mean of all others."""
     if rule.by_mean and encoding_without(code, 1.0, rule) == 1.0 and encoding_without(code, 2.0, rule) == 2.0:
         return True
     words[at] = CONSTANT
@@ -235,7 +236,7 @@ def make_estimates(sums: Sums, shape: Shape, rule: FusedRule, wide: bool, lines:
     above = float(total[0] - 1)
     for i in range(cuda.grid(1), n_lines + 1, cuda.gridsize(1)):
         at = i * width
-        # The weight of a row: N - 1 + m where the prior is the mean of the others.
+        # The weight of a row: N - 1 + m if the prior is the mean of the others.
         weight = (1.0, 0.0)
         if rule.by_mean and m > 0.0:
             weight = two_sum(above, m)
@@ -251,7 +252,7 @@ def make_estimates(sums: Sums, shape: Shape, rule: FusedRule, wide: bool, lines:
             words[at] = LISTED
         elif not counts:
             if without_category(code, rule, words, at):
-                # (T - v) / (N - 1), with the weight of a row above and below.
+                # (T - v) / (N - 1), with numerator and denominator multiplied by the weight of a row.
                 high, low = weigh(t_high, t_low, weight[0])
                 bottom = weigh(weight[0], weight[1], above)
                 write_estimate(words, at, wide, (high, low + t_high * weight[1]), bottom, 0.0, m == 0.0)
@@ -262,7 +263,7 @@ def make_estimates(sums: Sums, shape: Shape, rule: FusedRule, wide: bool, lines:
 
 @device_function
 def count_digits(count: np.int64, room: "Array") -> int:
-    """Write the digits of a count, not negative; gives their number."""
+    """Write the digits of a count, which is not negative; give their number."""
     room[0], room[1] = count & np.int64(0xFFFFFFFF), count >> np.int64(32)
     return 2 if room[1] else (1 if room[0] else 0)
 
@@ -286,7 +287,7 @@ def spread_around(sums: "Array", at: int, shape: Shape, rooms: Rooms) -> tuple[f
 
 @device_function
 def list_rows(words: "Array", at: int, wide: bool) -> None:
-    """Write a line without a closed form: all of it is NaN, since rows may read any part of the line of all rows."""
+    """Write a line without a closed form; all of it is NaN, since rows may read any part of the line of all rows."""
     for k in range(WIDE_BLEND if wide else NARROW_BLEND):
         words[at + k] = LISTED
 
@@ -322,7 +323,7 @@ def variance_of(
 ) -> tuple[tuple[float, float], float, float]:
     """Give c0, n, and c1 as a multiple of S: three times 0 without a variance, but c0 is any number for all rows."""
     high, low, exponent, alike = spread_around(sums, at, shape, rooms)
-    # One row of two is left, or all rows are alike, and so are all but one: there is no variance.
+    # If one row of two is left, or if all rows are equal (then all but one are, too), there is no variance.
     if alike or n == 2.0:
         return (1.0 if all_rows else 0.0, 0.0), 0.0, 0.0
     return plain_pair(high, low, exponent), n, 2.0
@@ -368,9 +369,9 @@ def make_blends(sums: Sums, shape: Shape, rule: FusedRule, wide: bool, lines: Li
 
 
 def has_closed_forms(parts: RowParts, n_lines: int, shape: Shape, rule: FusedRule) -> bool:
-    """Say whether rows have closed forms: many rows of a category, without weights, and no extreme numbers.
+    """Say whether rows have closed forms: categories have many rows, no weights, and no extreme numbers.
 
-    It takes many, since the line of a category takes as long to make as exact encodings of some rows.
+    Only with many rows does it pay to make the line of a category, which takes as long as exact encodings of some rows.
     """
     plain_rows = not (parts.labelled or shape.by_class) and parts.weight_kind == ABSENT and parts.target_kind != ABSENT
     counted = shape.n_classes == shape.n_width == 1 and shape.n_low == 0
@@ -382,7 +383,7 @@ def has_closed_forms(parts: RowParts, n_lines: int, shape: Shape, rule: FusedRul
 
 
 def make_lines(sums: Sums, shape: Shape, rule: FusedRule, to: Destination) -> Lines:
-    """Make the lines of all categories, from flat sums."""
+    """Make the lines of all categories from flat sums."""
     blends = rule.blend.shrinkage.kind in (EMPIRICAL_BAYES, SIGMOID)
     width = (BLEND_WIDTHS if blends else ESTIMATE_WIDTHS)[to.out.itemsize]
     lines = Lines(empty((sums.n_lines + 1) * width, np.int64), empty(sums.n_lines, np.uint8))

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Engine:
-    """Kernels that count, by name, and what their launches may ask for."""
+    """The counting kernels by name, and the limits of their launches."""
 
     run: Callable[..., None]
     threads: int
@@ -25,12 +25,12 @@ class Engine:
     table_bytes: int
 
     def blocks_for(self, n_rows: int) -> int:
-        """Blocks of a grid whose threads work on four rows at a time."""
+        """Number of blocks of a grid whose threads process four rows at a time."""
         return blocks_for(n_rows, 4 * self.threads, self.blocks)
 
 
 def engine() -> Engine:
-    """Give the kernels and the sizes of their launches."""
+    """Give the kernels and their launch limits."""
     return Engine(raw.run, raw.THREADS, raw.BLOCKS, raw.table_bytes())
 
 
@@ -46,21 +46,21 @@ def count(
     Parameters
     ----------
     codes : int32 device array, UnwrittenCodes or CodeSource
-        Unknown ones, -2, and missing ones, -1, have the last two lines.
+        The last two lines are for the codes -2 (unknown) and -1 (missing).
     classes : int32 device array, optional
     folds : FoldPattern, int32 array or None
     extents : tuple of int
         Lines, folds and classes of the table.
     accumulators : int64 device array
-        A cell of each line, fold and class, flat.
+        Flat, with a cell for each line, fold and class.
     """
     source = source_of(codes)
     n_rows = len(source.words)
     if not n_rows:
         return
     chosen = engine()
-    # Measured: global atomics 98 G rows/s at best, but 4.4 under Zipf, where rows wait for each other at one cell; an
-    # earlier kernel in shared memory 520-790.
+    # Measured: global atomics count 98 G rows/s at best, but 4.4 under a Zipf law, where many rows wait for the same
+    # cell; an earlier kernel in shared memory counted 520-790.
     slots = slots_of(source, extents[0])
     for by_rank in (False, True) if len(source.ranks) else (False,):
         if table_size(cells_of(slots, extents, by_rank)) <= chosen.table_bytes:
@@ -81,7 +81,7 @@ def cells_of(slots: tiles.Slots, extents: tuple[int, int, int], by_rank: bool) -
 
 
 def table_size(n_cells: int) -> int:
-    """Bytes of shared memory that a block counts cells in, two of them a word."""
+    """Bytes of shared memory in which a block counts cells, two in each word."""
     return tiles.PLAN_BYTES + 4 * -(-n_cells // 2)
 
 

@@ -1,4 +1,4 @@
-"""Arrays that go to the host once somebody asks for them there: most of what a model keeps is never looked at."""
+"""Arrays that are copied to the host only when the host needs them: most of what a model keeps is never read there."""
 
 import os
 from contextlib import nullcontext
@@ -10,26 +10,26 @@ from gpu_encode.cuda.runtime import SIMULATED, current_device, xp
 
 
 class DeferredCopy:
-    """The copy on the host of an array, which its device holds until it is made."""
+    """A copy on the host of an array, which the device holds until the copy is made."""
 
     def __init__(self, array: Any) -> None:
-        # Whoever asks may be on another stream.
+        # The reader may be on another stream.
         wait_for_stream()
         self._device, self._array, self.shape = current_device(), array, array.shape
         PENDING.add(self)
 
     def on_device(self) -> Any:
-        """Give the array, where the current device still holds it, or None."""
+        """Give the array if the current device still holds it, otherwise None."""
         return self._array if current_device() == self._device else None
 
     @property
     def on_host(self) -> Any:
-        """The copy, after which the device holds nothing."""
+        """Give the copy, after which the device no longer holds the array."""
         array = self._array
         if array is not None:
             with nullcontext() if SIMULATED else xp.cuda.Device(self._device):
                 self._copy = to_host(array)
-            # Threads may make it twice: whoever finds no array finds the copy.
+            # Two threads may both copy the array; a thread that no longer finds the array finds the copy.
             self._array = None
             PENDING.discard(self)
         return self._copy
@@ -39,7 +39,7 @@ PENDING: "WeakSet[DeferredCopy]" = WeakSet()
 
 
 def copy_all() -> None:
-    """Make all copies that are still to be made: the child of a fork cannot reach a device."""
+    """Make all copies that were deferred, since the child of a fork cannot reach a device."""
     for each in list(PENDING):
         _ = each.on_host
 
@@ -49,5 +49,5 @@ if hasattr(os, "register_at_fork"):
 
 
 def defer_copy(array: Any, /) -> DeferredCopy:
-    """Promise the copy of an array."""
+    """Defer the copy of an array."""
     return DeferredCopy(array)

@@ -1,7 +1,7 @@
-"""Rows as kernels take them, and what one row adds to its cell.
+"""Rows in the form that kernels take, and what one row adds to its cell.
 
-Up to three factors are multiplied to a number of three words, which is cut into digits.  The scalar twin of
-`cpu_fallback.compiled.digits`; kernels keep the number in registers.
+Up to three factors are multiplied to a number of three words, which is divided into digits.  This is the scalar version
+of `cpu_fallback.compiled.digits`; kernels keep the number in registers.
 """
 
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -23,14 +23,14 @@ if TYPE_CHECKING:
     Words = tuple[np.uint64, np.uint64, np.uint64]
 
 WORD = np.uint64(64)
-# Of the raw word of a float32 number: the bits without its sign, the smallest normal number, and what makes its
-# exponent, and that of the lowest bit, those of a float64 number.
+# For the raw word of a float32 number: its bits without the sign, the smallest normal number, and what turns its
+# exponent, and the exponent of its lowest bit, into those of a float64 number.
 SINGLE_MAGNITUDE, SINGLE_NORMAL, SINGLE_SIGN = np.uint64(0x7FFFFFFF), np.uint64(0x00800000), np.uint64(31)
 SINGLE_SHIFT, SINGLE_BIAS, SINGLE_LOWEST = np.uint64(29), np.uint64((1023 - 127) << 23), np.uint64(1023 - 150)
 
 
 class RowParts(NamedTuple):
-    """Launch arguments: category, class where rows are `labelled`, target and weight with their kinds, measures."""
+    """Launch arguments: categories, classes if rows are `labelled`, target and weight with their kinds, measures."""
 
     codes: Any
     classes: "Array"
@@ -43,7 +43,7 @@ class RowParts(NamedTuple):
 
 
 def number_words(array: "Array | None") -> "tuple[Array, int]":
-    """Raw words of numbers on the device, of 32 bits for float32 and of 64 for int64 and float64, and their kind."""
+    """Raw words of numbers on the device, 32 bits for float32 and 64 for int64 and float64, and their kind."""
     if array is None:
         return empty(1, np.uint64), ABSENT
     if array.dtype == np.float32:
@@ -54,19 +54,19 @@ def number_words(array: "Array | None") -> "tuple[Array, int]":
 
 
 def measures_of(layout: "Layout") -> "Array":
-    """One line (kept, whole, low, width) for the sums of weight, weight * target and weight * target**2, flat."""
+    """A line (kept, whole, low, width) for the sums of weight, weight * target and weight * target**2, flat."""
     return to_device(host_measures_of(layout).flatten())
 
 
 def parts_of(rows: "Rows", measures: "Array", read_codes: "Callable[[Array], Any]" = to_device) -> RowParts:
-    """Bring rows to the device; `measures` is what `measures_of` a layout gives."""
+    """Copy rows to the device; `measures` comes from `measures_of`."""
     classes = empty(1, np.int32) if rows.classes is None else to_device(rows.classes)
     numbers = *number_words(rows.target), *number_words(rows.weight)
     return RowParts(read_codes(rows.codes), classes, rows.classes is not None, *numbers, measures)
 
 
 class Extents(NamedTuple):
-    """Extents of sums: lines, which are categories with unknown and missing, classes, and columns of digits."""
+    """Extents of sums: lines (categories, unknown and missing), classes, and columns of digits."""
 
     n_lines: int
     n_classes: int
@@ -82,12 +82,12 @@ def line_of(code: int, n_lines: int) -> np.int64:
 
 @device_function
 def widen_bits(word: np.uint64) -> np.uint64:
-    """Raw word of the float64 number that is a float32 one, not infinite, by its raw word."""
+    """Raw word of the float64 number that equals a finite float32 number, from the raw word of the latter."""
     magnitude = word & SINGLE_MAGNITUDE
     if magnitude >= SINGLE_NORMAL:
         wide = (magnitude + SINGLE_BIAS) << SINGLE_SHIFT
     elif magnitude:
-        # Numbers below the normal ones have a highest bit of their own.
+        # A subnormal number has its highest bit at another position.
         length = np.uint64(bit_length(magnitude))
         wide = ((length + SINGLE_LOWEST) << FIELD) + ((magnitude << (FIELD + ONE - length)) & FRACTION)
     else:
@@ -97,7 +97,7 @@ def widen_bits(word: np.uint64) -> np.uint64:
 
 @device_function
 def bits_at(words: "Array", kind: int, row: int) -> np.uint64:
-    """Raw 64-bit word of a row; zero where there are none."""
+    """Raw 64-bit word of a row; zero if there are no numbers."""
     if kind == ABSENT:
         return ZERO
     word = np.uint64(words[np.uint64(row)])
@@ -112,7 +112,7 @@ def apply_sign(word: np.uint64, sign: int) -> np.int64:
 
 @device_function
 def align(bits: np.uint64, kind: int) -> tuple[np.uint64, np.int64]:
-    """Magnitude and sign of a number that is whole and fits int64."""
+    """Magnitude and sign of a whole number that fits int64."""
     word, sign, exponent = parts(bits, kind)
     left = np.uint64(word) << np.uint64(exponent) if 0 <= exponent < 64 else ZERO
     right = np.uint64(word) >> np.uint64(-exponent) if -64 < exponent < 0 else ZERO
@@ -123,7 +123,7 @@ def align(bits: np.uint64, kind: int) -> tuple[np.uint64, np.int64]:
 def whole_number(
     power: int, target: np.uint64, target_kind: int, weight: np.uint64, weight_kind: int
 ) -> tuple[np.uint64, np.int64]:
-    """Magnitude and sign of weight * target**power, all whole; without any factor, one."""
+    """Magnitude and sign of weight * target**power, all of them whole; without factors it is one."""
     word, sign = ONE, np.int64(0)
     if weight_kind != ABSENT:
         word, sign = align(weight, weight_kind)
@@ -139,7 +139,7 @@ def whole_number(
 def product_of(
     power: int, target: np.uint64, target_kind: int, weight: np.uint64, weight_kind: int
 ) -> "tuple[Words, np.int64, np.int64]":
-    """Words, sign and binary exponent of weight * target**power; zero without any factor."""
+    """Words, sign and binary exponent of weight * target**power; zero without factors."""
     if power == 0:
         word, sign, exponent = parts(weight, weight_kind)
         return (np.uint64(word), ZERO, ZERO), np.int64(sign), np.int64(exponent)
@@ -161,7 +161,7 @@ def product_of(
 
 @device_function
 def below(words: "Words", bits: np.uint64) -> "Words":
-    """Words of a number without its lowest bits, 1 to 32."""
+    """Give the words of a number after a shift that removes its lowest bits, 1 to 32."""
     first, second, third = words
     ahead = WORD - bits
     return (first >> bits) | (second << ahead), (second >> bits) | (third << ahead), third >> bits
@@ -180,16 +180,16 @@ def number(
 
 @device_function
 def is_left(digit: np.uint64, words: "Words") -> bool:
-    """Whether a digit or those above it are not zero."""
+    """Whether a digit or a digit above it is not zero."""
     return (digit | words[0] | words[1] | words[2]) != ZERO
 
 
 @device_function
 def term(row: int, power: int, rows: RowParts, digits: "Array") -> tuple[int, int]:
-    """Write the signed digits of weight * target**power of a row, lowest first; gives their first column and number.
+    """Write the signed digits of weight * target**power of a row, lowest first; give their first column and number.
 
-    Of a whole window the single digit is the product itself.  Zeros, as all digits outside the window are, may be left
-    out below and above the digits.
+    If the window is whole, the only digit is the product itself.  Zeros below and above the digits may be left out; all
+    digits outside of the window are zero.
     """
     target_kind, weight_kind = rows.target_kind, rows.weight_kind
     of_target, of_weight = bits_at(rows.target, target_kind, row), bits_at(rows.weight, weight_kind, row)
@@ -210,7 +210,7 @@ def term(row: int, power: int, rows: RowParts, digits: "Array") -> tuple[int, in
 
 @device_function
 def add_row(row: int, sign: int, rows: RowParts, digits: "Array", line: "Array", at: int) -> None:
-    """Add sign (1, -1) times what a row adds to the cell line[at:], which no other thread touches meanwhile."""
+    """Add sign (1, -1) times what a row adds to the cell line[at:]; no other thread uses the cell at the same time."""
     for power in range(3):
         if rows.measures[4 * power]:
             first, n_digits = term(row, power, rows, digits)
@@ -221,7 +221,7 @@ def add_row(row: int, sign: int, rows: RowParts, digits: "Array", line: "Array",
 
 @device_function
 def spread_row(row: int, first_power: int, rows: RowParts, digits: "Array", out: "Array", at: int, step: int) -> None:
-    """Write what a row adds, from a power of the target on, to every step-th number of `out`; zeros are not written."""
+    """Write what a row adds, from a power of the target on, to every step-th number of `out`; skip zeros."""
     for power in range(first_power, 3):
         if rows.measures[4 * power]:
             first, n_digits = term(row, power, rows, digits)

@@ -7,20 +7,20 @@ import numpy as np
 from cpu_fallback.types import Array
 from gpu_encode.cuda.runtime import iterate_eigenvectors
 
-# Residuals are measured beside the largest eigenvalue; smaller ones than this rounding does not give.
+# Residuals are relative to the largest eigenvalue; rounding allows no smaller ones than this.
 LEAST_RESIDUAL = 1e-14
-# A residual that the solver takes for small enough may be this much larger when it is measured.
+# A residual that the solver accepts may be larger by this factor when it is measured.
 MEASURED = 16.0
 
 
 def leading_eigenvectors(
     matrix: Any, squared: bool, wanted: int, start: Array, tol: float
 ) -> tuple[Array, Array] | None:
-    """Give what `DeviceOps.leading_eigenvectors` gives."""
+    """Do what `DeviceOps.leading_eigenvectors` describes."""
     side = matrix.shape[1]
     if wanted + 2 >= side:
         return None
-    # No diagonal entry is above the largest eigenvalue.
+    # No diagonal entry exceeds the largest eigenvalue.
     diagonal = matrix.multiply(matrix).sum(axis=0) if squared else matrix.diagonal()
     accuracy = max(tol, LEAST_RESIDUAL) * float(np.asarray(diagonal).max(initial=0.0))
     if accuracy <= 0.0:

@@ -1,4 +1,4 @@
-"""From what one thread sees, a view of a category or a row, to its encoding."""
+"""From what one thread sees (a category in a view, or a row) to its encoding."""
 
 import math
 from typing import TYPE_CHECKING, NamedTuple
@@ -19,19 +19,19 @@ from gpu_encode.cuda.runtime import cuda, device_function
 if TYPE_CHECKING:
     from cpu_fallback.types import Array
 
-# Digits of a cell that a thread keeps to itself; of wider ones nothing is fused.
+# Most digits of a cell that a thread keeps in its own memory; wider cells are not fused.
 MOST_CELL = 24
-# What is counted: encodings that the output's type cannot hold, estimates that the digits have to round, and cells
-# that are too large.
+# Counters: encodings that the output's type cannot hold, estimates that must be rounded from the digits, and cells that
+# are too large.
 LOST, DOUBTFUL, TOO_LARGE = 0, 1, 2
-# Estimates that only the digits can round are one in ten million, unless sums, m or the prior are beyond all bounds, or
-# means of a power of two of rows, as priors, make ties.
+# About one estimate in ten million must be rounded from the digits, unless sums, m or the prior are extreme, or means
+# of a power of two of rows, as priors, make ties.
 ROOM_FOR_DOUBTS = 1 << 10
 ROWS_OF_A_DOUBT = 1 << 14
 
 
 class Doubts(NamedTuple):
-    """Estimates that only the digits can round: their indices, and the digits of S and n, T and N behind them."""
+    """Estimates that must be rounded from the digits: their indices, and after these the digits of S and n, T and N."""
 
     counters: "Array"
     indices: "Array"
@@ -40,9 +40,9 @@ class Doubts(NamedTuple):
 
 
 class Priors(NamedTuple):
-    """What each view, or segment of an order, sees of all categories, per output, flat: see `Around`.
+    """What each view, or segment of an order, sees of all categories, for each output, flat: see `Around`.
 
-    For m-estimates m * T and N as well, where both are whole and small, else NaN.
+    For m-estimates it also has m * T and N if both are whole and small, else NaN.
     """
 
     mu: "Array"
@@ -65,20 +65,20 @@ class Around(NamedTuple):
 
 
 def fits(shape: Shape) -> bool:
-    """Say whether a thread can keep a cell, of all classes, to itself."""
+    """Say whether a thread can keep a cell with all its classes in its own memory."""
     widest = max(shape.n_width, shape.s_width, shape.q_width)
     return width_of_class(shape) * shape.n_classes <= MOST_CELL and widest <= NARROW
 
 
 def exact_limit(shrinkage: Shrinkage) -> float:
-    """Give the number below which m-estimates of whole numbers are not rounded but once; 0 for other encodings."""
+    """Give the number below which m-estimates of whole numbers are rounded only once; 0 for other encodings."""
     return float(exact_below.py_func(shrinkage.first)) if shrinkage.kind == M_ESTIMATE else 0.0
 
 
 def room_for_doubts(n_encodings: int, length: int, kind: int, counters: "Array | None" = None) -> Doubts:
-    """Give room for the estimates of some encodings; none where encodings are no estimates."""
+    """Give memory for the doubts about some encodings; none unless the encodings are estimates."""
     size = ROOM_FOR_DOUBTS + n_encodings // ROWS_OF_A_DOUBT if kind == M_ESTIMATE else 0
-    # At least one number each: a kernel takes no array of none.
+    # At least one number each, since a kernel cannot take an empty array.
     digits = max(size * length, 1)
     counters = zeros(3, np.int64) if counters is None else counters
     return Doubts(counters, empty(max(size, 1), np.int64), empty(digits, np.int64), empty(digits, np.int64))
@@ -86,7 +86,7 @@ def room_for_doubts(n_encodings: int, length: int, kind: int, counters: "Array |
 
 @device_function
 def keep_doubt(doubts: Doubts, index: int) -> int:
-    """Keep the index of an estimate for those who can round it; gives its number, or -1 where there is no room."""
+    """Keep the index of an estimate that must be rounded later; give its number, or -1 if there is no room."""
     number = cuda.atomic.add(doubts.counters, DOUBTFUL, 1)
     if number >= len(doubts.indices):
         return -1
@@ -96,14 +96,14 @@ def keep_doubt(doubts: Doubts, index: int) -> int:
 
 @device_function
 def keep_cell(kept: "Array", number: int, cells: "Array", at: int, length: int) -> None:
-    """Keep the digits of a cell behind an estimate."""
+    """Keep the digits of a cell after an estimate."""
     for k in range(length if number >= 0 else 0):
         kept[number * length + k] = cells[at + k]
 
 
 @device_function
 def around_of(priors: Priors, i: int, blend: Blend) -> Around:
-    """Give what a view and output sees of all categories, as far as lam asks for it."""
+    """Give what a view and output sees of all categories, as far as lam needs it."""
     fraction, exponent, high, rest = 0.0, 0, 0.0, 0.0
     if len(priors.fraction) == len(priors.mu):
         fraction, exponent = priors.fraction[i], priors.exponent[i]
@@ -152,7 +152,7 @@ def encode_digits(
 
 @device_function
 def see_around(cell: Cell, rule: FusedRule, count: tuple[float, float, int], rooms: Rooms) -> Around:
-    """Give the prior of one output and what lam asks for, from the digits of all that a row sees."""
+    """Give the prior of one output, and what lam needs, from the digits of all that a row sees."""
     n_high, n_lower, n_exponent = count
     kind, m = rule.blend.shrinkage.kind, rule.blend.shrinkage.first
     mu, fraction, power, prior, rest = rule.prior, 0.0, 0, rule.prior, 0.0
@@ -173,7 +173,7 @@ def see_around(cell: Cell, rule: FusedRule, count: tuple[float, float, int], roo
 
 @device_function
 def variance_of(weight: float, spread: tuple[float, int]) -> tuple[float, int]:
-    """Give (N * Q - S**2) / N**2 as fraction and exponent; 0 of nothing."""
+    """Give (N * Q - S**2) / N**2 as fraction and exponent; 0 if N is 0."""
     fraction, exponent = spread
     if not LIGHT < weight < HEAVY:
         weight, power = math.frexp(weight)

@@ -1,4 +1,4 @@
-"""Which binary positions a sum touches."""
+"""The binary positions that numbers touch in a sum."""
 
 from typing import TYPE_CHECKING
 
@@ -20,7 +20,7 @@ POWERS = 3
 
 @device_function
 def positions(bits: np.uint64, kind: int) -> tuple[np.int64, np.int64]:
-    """Binary positions [low, high) that a number touches.  Zero gives positions far from those of any other number."""
+    """Binary positions [low, high) that a number touches; those of zero are outside of the range of all others."""
     if kind == ABSENT:
         return np.int64(0), np.int64(0)
     word, _, exponent = parts(bits, kind)
@@ -33,7 +33,7 @@ def positions(bits: np.uint64, kind: int) -> tuple[np.int64, np.int64]:
 
 @device_function
 def reduce_block(power: int, low: int, high: int, ends: "Array") -> None:
-    """Let the threads of a block agree on their lowest and highest position."""
+    """Find the lowest and highest position over the threads of a block."""
     cuda.atomic.min(ends, power, low)
     cuda.atomic.max(ends, POWERS + power, high)
 
@@ -43,8 +43,8 @@ def measure_products(
     n_rows: int, target: "Array", target_kind: int, weight: "Array", weight_kind: int, lowest: "Array", highest: "Array"
 ) -> None:
     """Lowest and highest position of weight * target**power in the rows of each block, for powers 0, 1 and 2."""
-    # Lowest positions, then highest.  Of shared memory of a fixed size the simulator gives threads that ask at one
-    # moment different arrays, and what all but the first have found is lost.
+    # Lowest positions, then highest. For shared memory of a fixed size, the simulator gives different arrays to threads
+    # that ask at the same moment, and only the result of the first thread would remain.
     ends = cuda.shared.array(0, types.int64)
     if cuda.threadIdx.x == 0:
         for power in range(POWERS):
@@ -78,7 +78,7 @@ def extents(target: "Array | None", weight: "Array | None", powers: tuple[int, .
 
 
 def extents_of_target(target: "Array | None") -> list[tuple[int, int]]:
-    """Lowest and highest position of target**power, for powers 0, 1 and 2; the first is above the second for zeros."""
+    """Lowest and highest position of target**power, for powers 0, 1 and 2; for zeros, lowest is above highest."""
     words, kind = number_words(target)
     ends, variant = empty(2 * raw.BLOCKS, np.int64), {"VALUE": raw.value_type(words.itemsize, kind == REAL)}
     blocks = raw.run_over("measure_extents", words, ends, threads=min(raw.THREADS, 512), variant=variant)

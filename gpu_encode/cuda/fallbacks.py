@@ -1,8 +1,8 @@
-"""What fused passes have left to array expressions or exact code: the same bits, which take many times as long."""
+"""Calls that fused passes left to array expressions or exact code: the same bits, but many times as slow."""
 
 from collections import Counter
 
-# How often, by reason.  A test asks that no benchmark is among them.
+# Number of calls by reason.  A test checks that there are none in benchmarks.
 FALLBACKS: Counter[str] = Counter()
 WIDE = "cells of more digits than a thread keeps, or an output that kernels do not write"
 DOUBTS = "more estimates in doubt than there is room for"
@@ -12,5 +12,5 @@ OPEN = "more rows that closed forms leave open than there is room for: exact cod
 
 
 def leave_to_arrays(fused_pass: str, reason: str) -> None:
-    """Note that a fused pass serves a call no further."""
+    """Record that a fused pass does not serve a call."""
     FALLBACKS[f"{fused_pass}: {reason}"] += 1

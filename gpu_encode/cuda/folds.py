@@ -1,4 +1,4 @@
-"""Fold numbers of rows, which kernels compute where they use them; and random orders of rows, as operations."""
+"""Operations: fold numbers of rows, which kernels compute where they need them, and random orders of rows."""
 
 from typing import TYPE_CHECKING
 
@@ -39,7 +39,7 @@ def fold_numbers(pattern: FoldPattern, start: int, stop: int, /) -> Array:
 
 
 def ranks_of(permutation: Permutation, start: int, stop: int, /) -> Array:
-    """Place in the order of each row in [start, stop)."""
+    """Rank in the order of each row in [start, stop)."""
     return walk_rows(permutation, start, stop, True)
 
 

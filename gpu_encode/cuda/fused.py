@@ -1,4 +1,4 @@
-"""Passes that do at once what takes several: see `gpu_encode.seam.ops.FusedOps`."""
+"""Passes that do the work of several at once: see `gpu_encode.seam.ops.FusedOps`."""
 
 from gpu_encode.cuda.leave_one_out import leave_one_out_encodings
 from gpu_encode.cuda.ordered_encodings import most_ordered_rows, ordered_encodings

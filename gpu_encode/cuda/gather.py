@@ -1,4 +1,4 @@
-"""The encoding of each row: a look-up by category and fold, which the kernel computes."""
+"""The encoding of each row: the kernel looks it up by category and fold."""
 
 from typing import TYPE_CHECKING
 
@@ -21,7 +21,7 @@ FLOATS = (np.dtype(np.float32), np.dtype(np.float64))
 
 
 def flatten(out: "Array") -> "tuple[Array, int, int] | None":
-    """Give the memory under an output in one piece, and its steps by row and output; None if it is not in one."""
+    """Give the contiguous memory of an output, and its steps by row and by output; None if it is not contiguous."""
     n_rows, n_outputs = out.shape
     if not out.dtype.isnative:
         return None
@@ -31,7 +31,7 @@ def flatten(out: "Array") -> "tuple[Array, int, int] | None":
 
 
 def gather(table: "Array", codes: "Array", folds: "Folds", out: "Array", /) -> None:
-    """Write table[code, fold] of each row to `out` (rows, outputs); the last two lines are those of codes -2 and -1."""
+    """Write table[code, fold] of each row to `out` (rows, outputs); the last two lines are for the codes -2 and -1."""
     if not out.size:
         return
     memory = flatten(out)
@@ -40,12 +40,12 @@ def gather(table: "Array", codes: "Array", folds: "Folds", out: "Array", /) -> N
         gather(table, codes, folds, found)
         out[...] = found
         return
-    # Of entries of other types there are few.
+    # Tables with entries of other types are rare.
     gather_by_slot(table, source_of(codes if out.dtype in FLOATS else written(codes)), folds, memory)
 
 
 def gather_by_slot(table: "Array", source: CodeSource, folds: "Folds", memory: "tuple[Array, int, int]") -> None:
-    """Look all rows up, in a table of each block if it is small: entries of several outputs take whole vectors."""
+    """Look up all rows, in a table of each block if it is small; entries of several outputs are read as vectors."""
     (n_lines, n_folds, n_outputs), (piece, by_row, by_output) = table.shape, memory
     slots, n_rows = slots_of(source, n_lines), len(source.words)
     name, turns = walk_of(folds)
@@ -57,7 +57,7 @@ def gather_by_slot(table: "Array", source: CodeSource, folds: "Folds", memory: "
     n_entries = (slots.last + 1) * n_folds * -(-n_outputs // in_vector) * in_vector
     shared, most = PLAN_BYTES + n_entries * piece.itemsize, raw.table_bytes()
     blocks = blocks_with_tables(n_rows, turns, 1, shared if shared <= most else 0, raw.BLOCKS, most)
-    # A table that costs more than it saves stays in memory.
+    # A table stays in memory if copying it costs more than it saves.
     in_table = shared <= most and n_entries * blocks <= n_rows
     entries = cast(to_device(table), piece.dtype).reshape(-1)
     given = slots, *fold_source(folds), n_folds, n_outputs, in_table, entries, by_row, by_output, piece
@@ -65,7 +65,7 @@ def gather_by_slot(table: "Array", source: CodeSource, folds: "Folds", memory: "
 
 
 def gather_numbers(table: "Array", values: "Array", categories: "Array", out: "Array", /) -> None:
-    """Write table[code] of each number to `out` (rows, outputs), where the code is that of `lookup`."""
+    """Write table[code] of each number to `out` (rows, outputs); the code is that of `lookup`."""
     memory, source = flatten(out), None
     if isinstance(categories, np.ndarray) and memory is not None and out.size:
         source = source_by(categories, values)

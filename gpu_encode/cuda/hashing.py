@@ -1,7 +1,7 @@
-"""Open-addressing tables of 64-bit words in the device's memory: a number for each distinct word.
+"""Hash tables with open addressing for 64-bit words in device memory: each distinct word gets a number.
 
-A table has one slot more than its hash reaches: the last is for the word that marks free slots.  Which slot a word
-gets depends on which thread comes first; what is made of a slot (a rank in sorted order) does not.
+A table has one slot more than the hash can give: the last one is for the word that marks free slots.  The slot of a
+word depends on which thread comes first; the results (ranks in sorted order) do not.
 """
 
 from typing import NamedTuple
@@ -15,38 +15,38 @@ from gpu_encode.cuda.runtime import cuda, device_function, kernel, launch_rows, 
 
 UNKNOWN = -2
 
-# As a float64 not a number, as whole numbers far from zero: rarely among the words, and wider than narrow ones.
+# As a float64 it is NaN, as an integer far from zero: it rarely occurs among the words, and never among narrow ones.
 FREE = np.uint64(0xFFF89E3779B97F4A)
 ZERO = np.uint64(0)
-# Slots of the first table tried, and of the largest: what a slot is kept in holds 32 bits.
+# Number of slots in the first table and in the largest one: a slot number must fit into 32 bits.
 FIRST_SLOTS = 1 << 20
 MOST_SLOTS = 1 << 31
-# A word that finds no slot so near asks for a larger table: on about six words to ten slots the first does.
+# If a word finds no slot within so many steps, a larger table is tried; this happens at about six words to ten slots.
 MOST_PROBES = 128
 GROWTH = 4
 
 
 class Words(NamedTuple):
-    """Numbers as unsigned words of their own width, and the word that is another one's equal: that of minus zero."""
+    """Numbers as unsigned words of their own width, and the word of minus zero, which equals that of zero."""
 
     words: Array
     minus_zero: np.uint64
 
 
 class Table(NamedTuple):
-    """Words in their slots, and the shift that takes a hash to a slot."""
+    """Words in their slots, and the shift that turns a hash into a slot."""
 
     slots: Array
     shift: np.uint64
 
 
 def slots_for(n_words: int) -> int:
-    """Slots that leave at least half of them free: a power of two."""
+    """Number of slots, a power of two, of which at least half stay free."""
     return min(1 << max(2 * n_words - 1, 1).bit_length(), MOST_SLOTS)
 
 
 def blank(n_slots: int) -> Table:
-    """Give a table of free slots."""
+    """Give a table with free slots."""
     slots = empty(n_slots + 1, np.uint64)
     slots[...] = FREE
     return Table(slots, np.uint64(65 - n_slots.bit_length()))
@@ -54,14 +54,14 @@ def blank(n_slots: int) -> Table:
 
 @device_function
 def word_at(given: Words, i: int) -> np.uint64:
-    """Word of a number, the same for numbers that are equal; whole numbers have no minus zero, and give zero for it."""
+    """Word of a number; equal numbers have equal words.  Integers have no minus zero, and pass zero for it."""
     word = np.uint64(given.words[i])
     return ZERO if word == given.minus_zero else word
 
 
 @device_function
 def claim(word: np.uint64, table: Table, most_probes: int) -> np.int64:
-    """Find the slot of a word, taking a free one where it has none; -1 where neither is near."""
+    """Find the slot of a word, or take a free slot for it; -1 if there is none nearby."""
     slots, n_slots = table.slots, len(table.slots) - 1
     if word == FREE:
         slots[n_slots] = ZERO
@@ -79,7 +79,7 @@ def claim(word: np.uint64, table: Table, most_probes: int) -> np.int64:
 
 @device_function
 def find(word: np.uint64, table: Table) -> np.int64:
-    """Find the slot of a word; -1 where it has none."""
+    """Find the slot of a word; -1 if it is not in the table."""
     slots, n_slots = table.slots, len(table.slots) - 1
     if word == FREE:
         return np.int64(n_slots if slots[n_slots] != FREE else -1)
@@ -93,7 +93,7 @@ def find(word: np.uint64, table: Table) -> np.int64:
 
 @kernel
 def enter_rows(given: Words, table: Table, most_probes: int, given_up: Array, slot_of_row: Array) -> None:
-    """Enter each row's word into the table and write its slot; every thread stops soon after one has given up."""
+    """Enter each row's word into the table and write its slot; all threads stop soon after one of them has given up."""
     for i in range(cuda.grid(1), len(given.words), cuda.gridsize(1)):
         if given_up[0]:
             break
@@ -106,7 +106,7 @@ def enter_rows(given: Words, table: Table, most_probes: int, given_up: Array, sl
 
 @kernel
 def read_slots(occupied: Array, slots: Array, words: Array) -> None:
-    """Read the words at some slots."""
+    """Read the words in some slots."""
     for i in range(cuda.grid(1), len(occupied), cuda.gridsize(1)):
         slot = occupied[i]
         words[i] = FREE if slot == len(slots) - 1 else slots[slot]
@@ -114,29 +114,29 @@ def read_slots(occupied: Array, slots: Array, words: Array) -> None:
 
 @kernel
 def rank_slots(occupied: Array, ranks: Array) -> None:
-    """Write the rank of each word at its slot, the words given in order by their slots."""
+    """Write the rank of each word to its slot; the words are given in order, by their slots."""
     for i in range(cuda.grid(1), len(occupied), cuda.gridsize(1)):
-        # Of 32 bits a slot uses all, the sign's too.
+        # A slot number uses all 32 bits, also the sign bit.
         ranks[np.int64(occupied[i]) & 0xFFFFFFFF] = i
 
 
 @kernel
 def number_slots(slot_of_row: Array, ranks: Array) -> None:
-    """Replace each row's slot by the rank of the word there."""
+    """Replace each row's slot by the rank of the word in it."""
     for i in range(cuda.grid(1), len(slot_of_row), cuda.gridsize(1)):
         slot_of_row[i] = ranks[np.int64(slot_of_row[i]) & 0xFFFFFFFF]
 
 
 @kernel
 def find_rows(given: Words, table: Table, ranks: Array, codes: Array) -> None:
-    """Write the rank of each row's word, `UNKNOWN` where the table has none."""
+    """Write the rank of each row's word; `UNKNOWN` if it is not in the table."""
     for i in range(cuda.grid(1), len(given.words), cuda.gridsize(1)):
         slot = find(word_at(given, i), table)
         codes[i] = ranks[slot] if slot >= 0 else UNKNOWN
 
 
 def enter_words(given: Words) -> tuple[Array, Array]:
-    """Slot of each row's word (int32, all 32 bits used), in the first table that is large enough, and its slots."""
+    """Slot of each row's word (int32 with all 32 bits used), in the first table that is large enough, and its slots."""
     n_rows = len(given.words)
     enough = slots_for(n_rows)
     n_slots = min(FIRST_SLOTS, enough)
@@ -153,7 +153,7 @@ def enter_words(given: Words) -> tuple[Array, Array]:
 
 
 def distinct(slots: Array) -> tuple[Array, Array]:
-    """Give the slots that hold words, and the words."""
+    """Give the slots with words, and the words."""
     occupied = xp.flatnonzero(slots != FREE)
     words = empty(len(occupied), np.uint64)
     launch_rows(read_slots, len(occupied), occupied, slots, words)
@@ -161,7 +161,7 @@ def distinct(slots: Array) -> tuple[Array, Array]:
 
 
 def codes_in(given: Words, known: Words) -> Array:
-    """Index of each word among distinct known ones, `UNKNOWN` where it is absent."""
+    """Index of each word among distinct known words; `UNKNOWN` if it is not there."""
     table = blank(slots_for(len(known.words)))
     n_slots = len(table.slots) - 1
     slot_of_row = empty(len(known.words), np.int32)

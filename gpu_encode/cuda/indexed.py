@@ -1,4 +1,4 @@
-"""Codes that kernels look up in a direct index of numbers where they read a row, so that they need not be written."""
+"""Codes that kernels look up in a direct index of numbers when they read a row, so that codes need not be written."""
 
 from typing import NamedTuple, cast
 
@@ -12,12 +12,12 @@ from gpu_encode.cuda.memory import empty, to_device
 from gpu_encode.cuda.runtime import cuda, device_function, kernel, launch_rows, xp
 
 WORDS = (np.dtype(np.uint32), np.dtype(np.uint64))
-# Kernels number the offsets of an index in 32 bits.
+# Kernels use 32 bits for offsets of the index.
 MOST_OFFSETS = 1 << 31
 
 
 class Index(NamedTuple):
-    """A direct index of distinct numbers: its lowest word, the bits of a word, and each one's number plus one."""
+    """A direct index of distinct numbers: its lowest word, the bits of a word, and number plus one at each offset."""
 
     base: np.uint64
     mask: np.uint64
@@ -25,7 +25,7 @@ class Index(NamedTuple):
 
 
 class CodeSource(NamedTuple):
-    """Where kernels read codes; gpu_encode/cuda/raw/rows.cuh does so in CUDA C++.
+    """How kernels read codes; gpu_encode/cuda/raw/rows.cuh does it in CUDA C++.
 
     Parameters
     ----------
@@ -34,9 +34,9 @@ class CodeSource(NamedTuple):
     base, mask : uint64
         Lowest word of an index, and the bits of a word.
     size : uint64
-        Length of the index, outside of which numbers are unknown; 0 for codes.
+        Length of the index; numbers outside of it are unknown; 0 if words are codes.
     ranks : int32 array
-        The code at each offset of the index, plus one.  Without any, codes are offsets.
+        The code plus one at each offset of the index.  If it is empty, offsets are codes.
     """
 
     words: Array
@@ -48,7 +48,7 @@ class CodeSource(NamedTuple):
 
 @device_function
 def offset_at(words: Array, i: int, base: np.uint64, mask: np.uint64) -> np.uint64:
-    """Place of a row's number in a direct index."""
+    """Offset of a row's number in a direct index."""
     return (np.uint64(words[i]) - base) & mask
 
 
@@ -65,7 +65,7 @@ def code_at(source: CodeSource, i: int) -> np.int32:
 
 @kernel
 def rank_rows(words: Array, base: np.uint64, mask: np.uint64, ranks: Array, codes: Array) -> None:
-    """Look up what a direct index holds, less one, of each row's number; `UNKNOWN` where that is nothing."""
+    """Look up the code of each row's number in a direct index; `UNKNOWN` if there is none."""
     for i in range(cuda.grid(1), len(words), cuda.gridsize(1)):
         offset = offset_at(words, i, base, mask)
         rank = ranks[np.int64(offset)] if offset < np.uint64(len(ranks)) else 0
@@ -73,7 +73,7 @@ def rank_rows(words: Array, base: np.uint64, mask: np.uint64, ranks: Array, code
 
 
 class IndexedCodes(UnwrittenCodes):
-    """Codes of numbers that all stand in a direct index.
+    """Codes of numbers that are all in a direct index.
 
     Parameters
     ----------
@@ -81,7 +81,7 @@ class IndexedCodes(UnwrittenCodes):
         The numbers, as unsigned words.
     index : Index
     span : tuple of int, optional
-        First of the index's offsets that hold a number, and how many, where these are neighbours: kernels then need no
+        First offset of the index with a number, and how many follow, if they are consecutive: then kernels need no
         index.
     """
 
@@ -96,14 +96,14 @@ class IndexedCodes(UnwrittenCodes):
 
     @cached_property
     def written(self) -> Array:
-        """The codes as an array of the device."""
+        """The codes as a device array."""
         codes = empty(len(self), np.int32)
         launch_rows(rank_rows, len(self), self.words, *self.index, codes)
         return codes
 
     @property
     def source(self) -> CodeSource:
-        """Where kernels read the codes: the array, if it has been written, or else the index."""
+        """How kernels read the codes: from the array if it has been written, otherwise from the index."""
         base, mask, ranks = self.index
         first, size = self.span or (0, len(ranks))
         if "written" in vars(self) or self.words.dtype not in WORDS or size >= MOST_OFFSETS:
@@ -113,14 +113,14 @@ class IndexedCodes(UnwrittenCodes):
 
 
 def codes_by(words: Array, index: Index, offsets: "range | Array") -> Array:
-    """Give the codes of numbers that all stand in a direct index, unwritten; `offsets`: those that hold a number."""
+    """Give unwritten codes of numbers that are all in a direct index; `offsets` are those that have a number."""
     return cast(
         Array, IndexedCodes(words, index, (offsets.start, len(offsets)) if isinstance(offsets, range) else None)
     )
 
 
 def source_of(codes: "Array | CodeSource") -> CodeSource:
-    """Say where kernels read codes."""
+    """Say how kernels read codes."""
     if isinstance(codes, CodeSource):
         return codes
     if isinstance(codes, IndexedCodes):

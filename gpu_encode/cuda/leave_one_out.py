@@ -1,4 +1,4 @@
-"""Leave-one-out: each row sees its category without itself.  One pass encodes all rows."""
+"""Leave-one-out: each row sees its category without itself; one pass encodes all rows."""
 
 from typing import TYPE_CHECKING
 
@@ -31,7 +31,7 @@ from gpu_encode.cuda.runtime import (
 if TYPE_CHECKING:
     from cpu_fallback.types import Array, Layout, Rows
 
-# Position of the counter of rows that closed forms leave open, after the counters of `Doubts`; room for row numbers.
+# Position of the counter of rows without a closed form, after the counters of `Doubts`; room for their row numbers.
 LISTED = 3
 ROOM_FOR_OPEN = 1 << 10
 ROWS_OF_AN_OPEN = 1 << 6
@@ -39,7 +39,7 @@ ROWS_OF_AN_OPEN = 1 << 6
 
 @kernel
 def leave_row_out(rows: RowParts, accumulators: "Array", extents: Extents, seen: "Array") -> None:
-    """Copy the line of each row's category and take the row's own digits out of its class."""
+    """Copy the line of each row's category, and subtract the row's own digits from its class."""
     digits = cuda.local.array(MOST_DIGITS, types.int64)
     width, length = extents.width, extents.n_classes * extents.width
     for row in range(cuda.grid(1), len(rows.codes), cuda.gridsize(1)):
@@ -60,7 +60,7 @@ def leave_one_out(accumulators: "Array", rows: "Rows", layout: "Layout", /) -> "
 
 @device_function
 def rows_open(n_rows: int, listed: "Array", every: bool, counters: "Array") -> int:
-    """Give how many rows a list names; all rows if there is no list, or if it was too short."""
+    """Give the number of listed rows; all rows if there is no list, or if it was too short."""
     n_listed = counters[LISTED]
     return n_rows if every or n_listed > len(listed) else n_listed
 
@@ -75,7 +75,7 @@ def leave_row_out_and_encode(
     to: Destination,
     doubts: Doubts,
 ) -> None:
-    """Write the encodings of the listed rows, each from all rows but itself."""
+    """Write the encodings of the listed rows, each from all rows except itself."""
     shape = cell_rule.shape
     digits = cuda.local.array(MOST_DIGITS, types.int64)
     seen = cuda.local.array(MOST_CELL, types.int64)
@@ -100,7 +100,7 @@ def leave_row_out_and_encode(
 def list_open_rows(
     parts: RowParts, sums: Sums, shape: Shape, rule: FusedRule, to: Destination
 ) -> "tuple[Array, bool, Array]":
-    """Write encodings that closed forms decide; give a list of other rows, whether it is complete, and counters."""
+    """Write the encodings that closed forms decide; list the other rows, say if the list is complete, give counters."""
     n_rows, counters = len(parts.codes.words), zeros(LISTED + 1, np.int64)
     if not has_closed_forms(parts, sums.n_lines, shape, rule):
         return empty(1, np.int64), True, counters

@@ -1,7 +1,7 @@
-"""Where this backend computes: arrays of CuPy in the GPU's memory, from CuPy's allocator (RMM's where that is set).
+"""Memory of this backend: CuPy arrays on the GPU, from CuPy's allocator (or from RMM, if it is set).
 
-Large host arrays go there and back through two pinned buffers in turn: the GPU copies one while the host fills, or
-empties, the other.
+Large host arrays are copied through two pinned buffers in turn: the GPU copies one buffer while the host fills or
+empties the other.
 """
 
 from collections.abc import Iterator
@@ -16,12 +16,12 @@ from gpu_encode.words.errors.resources import device_too_small
 
 __all__ = ["TILE", "adopt", "empty", "free_bytes", "to_device", "to_host", "xp", "zeros"]
 
-# Bytes of a pinned buffer; a smaller array is copied as it is.
+# Bytes of a pinned buffer; a smaller array is copied directly.
 STAGE = 1 << 25
 
 
 def empty(shape: Any, dtype: Any, order: str = "C", /) -> Any:
-    """Room for an array; MemoryError says how many bytes were needed and what to do."""
+    """Allocate an array; MemoryError says how many bytes were needed and what to do."""
     try:
         return xp.empty(shape, dtype, order)
     except MemoryError as error:
@@ -30,7 +30,7 @@ def empty(shape: Any, dtype: Any, order: str = "C", /) -> Any:
 
 
 def zeros(shape: Any, dtype: Any, /) -> Any:
-    """Room for an array, all zero."""
+    """Allocate an array of zeros."""
     made = empty(shape, dtype)
     made[...] = 0
     return made
@@ -43,24 +43,24 @@ def free_bytes() -> tuple[int, int]:
 
 
 def adopt(data: Any) -> Any:
-    """Give a device array of anything on the device that other libraries hold, in the same memory."""
+    """Give a device array for device memory of other libraries, without a copy."""
     return xp.asarray(data) if SIMULATED or hasattr(data, "__cuda_array_interface__") else xp.from_dlpack(data)
 
 
 def wait_for_default_stream() -> None:
-    """Let what follows on the caller's current stream wait for the default one, on which cuDF works."""
+    """Let later work on the caller's current stream wait for the default stream, which cuDF uses."""
     if not SIMULATED:
         xp.cuda.get_current_stream().wait_event(xp.cuda.Stream.null.record())
 
 
 def default_stream_waits() -> None:
-    """Let cuDF's work on the default stream wait for what the caller's current stream has been given so far."""
+    """Let cuDF's later work on the default stream wait for all work so far on the caller's current stream."""
     if not SIMULATED:
         xp.cuda.Stream.null.wait_event(xp.cuda.get_current_stream().record())
 
 
 def to_device(array: Any, /) -> Any:
-    """Give an array on the device, in one piece; what is there already is not copied."""
+    """Give a contiguous array on the device; an array that is there already is not copied."""
     array = written(array)
     if SIMULATED or is_device_array(array):
         return xp.ascontiguousarray(array)
@@ -80,20 +80,20 @@ def to_device(array: Any, /) -> Any:
 
 @lru_cache(64)
 def keep_on_device(device: int, numbers: bytes) -> Any:  # noqa: ARG001 - a device does not see another one's memory
-    """Give a few int64 numbers on the device, where they stay for later calls: a copy takes longer than a launch."""
+    """Give a few int64 numbers on the device and keep them for later calls, since a copy takes longer than a launch."""
     made = to_device(np.frombuffer(numbers, np.int64))
     wait_for_stream()
     return made
 
 
 def wait_for_stream() -> None:
-    """Wait for what the caller's stream has been given: a later call, on another one, may use it."""
+    """Wait for the work on the caller's stream, since a later call, on another stream, may use its results."""
     if not SIMULATED:
         xp.cuda.get_current_stream().synchronize()
 
 
 def to_host(array: Any, /) -> Any:
-    """Give an array in the host's memory; waits for the stream."""
+    """Give an array in host memory; waits for the stream."""
     array = written(array)
     if not is_device_array(array) or isinstance(array, np.ndarray) or array.nbytes <= STAGE:
         return array if isinstance(array, np.ndarray) else array.get()
@@ -113,20 +113,20 @@ def to_host(array: Any, /) -> Any:
 
 
 def empty_buffer(stage: tuple[int, int, Any, Any], target: Any) -> None:
-    """Wait for a buffer and copy it where it belongs."""
+    """Wait for a buffer, and copy it to its target."""
     start, stop, buffer, event = stage
     event.synchronize()
     target[start:stop] = buffer[: stop - start]
 
 
 def stages(n_bytes: int) -> Iterator[tuple[int, int, Any, Any]]:
-    """Ranges of bytes, each with the pinned buffer that it goes through and the event of its copy."""
+    """Yield ranges of bytes, each with the pinned buffer for it and the event of its copy."""
     pinned = [np.frombuffer(xp.cuda.alloc_pinned_memory(STAGE), np.uint8, STAGE) for _ in range(2)]
     events = [xp.cuda.Event(disable_timing=True) for _ in range(2)]
     try:
         for number, start in enumerate(range(0, n_bytes, STAGE)):
             yield start, min(start + STAGE, n_bytes), pinned[number % 2], events[number % 2]
     finally:
-        # Once let go, a buffer may be given to another thread, whatever still reads it.
+        # A buffer that is released may be given to another thread, even if something still reads it.
         for event in events:
             event.synchronize()

@@ -34,16 +34,15 @@ from gpu_encode.cuda.runtime import THREADS, blocks_for, cuda, device_function, 
 if TYPE_CHECKING:
     from cpu_fallback.types import Array, Layout
 
-# Digits of the widest windows whose numbers a thread keeps to itself; and the same with one digit for the last carry.
-# The driver sets memory aside for every thread that the GPU can run at once; wider numbers lie in scratch space
-# instead.
+# Most digits of a window whose numbers a thread keeps in its own memory; and with one digit more for the last carry.
+# The driver reserves this memory for every thread that the GPU can run at once; wider numbers are in scratch space.
 NARROW = 8
 ROOM = NARROW + 1
 SCRATCH_BYTES = 1 << 26
 
 
 class Cell(NamedTuple):
-    """The digits that hold a cell: where the cell begins, where the digits of S of one output begin, and its shape."""
+    """The digits of a cell: where the cell begins, where the digits of S of one output begin, and the cell's shape."""
 
     digits: "Array"
     at: int
@@ -52,7 +51,7 @@ class Cell(NamedTuple):
 
 
 class Cells(NamedTuple):
-    """All cells, one thread each: how many, their digits, their shape, and the class of the first output."""
+    """All cells, one for each thread: their number, digits, shape, and the class of the first output."""
 
     n: int
     digits: "Array"
@@ -61,7 +60,7 @@ class Cells(NamedTuple):
 
 
 class Rooms(NamedTuple):
-    """Room for the magnitudes of N, S and Q, from which a thread computes N * Q - S**2."""
+    """Memory for the magnitudes of N, S and Q, from which a thread computes N * Q - S**2."""
 
     n: "Array"
     s: "Array"
@@ -69,7 +68,7 @@ class Rooms(NamedTuple):
 
 
 def width_of_class(shape: Shape) -> int:
-    """Number of columns that a class has in a cell."""
+    """Number of columns for one class in a cell."""
     return shape.n_width if shape.by_class else shape.n_width + shape.s_width + shape.q_width
 
 
@@ -157,7 +156,7 @@ def settle(cell: Cell, mean: float, s_sign: int, n_sign: int) -> float:
 
 @device_function
 def divide(cell: Cell, total: tuple[float, float, int], count: tuple[float, float, int]) -> float:
-    """S / N of a cell, rounded once, from both as (hi, lo, exponent); N is not zero."""
+    """S / N of a cell, rounded once, from both as (hi, lo, exponent); N must not be zero."""
     near, doubtful = quotient(total[0], total[1], count[0], count[1])
     mean = scale(near, total[2] - count[2])
     if doubtful or (total[0] != 0.0 and abs(mean) < TINY):
@@ -185,7 +184,7 @@ def average(cells: Cells, n: "Array", mean: "Array") -> None:
 
 @kernel
 def average_whole(cells: Cells, n: "Array", mean: "Array") -> None:
-    """Write N and the means of each cell whose sums are one int64 each; this takes far fewer registers."""
+    """Write N and the means of cells whose sums are one int64 each, which takes far fewer registers."""
     n_cells, accumulators, shape, first = cells
     line, n_outputs = class_width(shape), shape.n_classes - first
     for i in range(cuda.grid(1), n_cells, cuda.gridsize(1)):
@@ -212,7 +211,7 @@ def count_less_one(cells: Cells, fewer: "Array") -> None:
 
 @device_function
 def magnitude(accumulators: "Array", at: int, line: int, n_lines: int, width: int, out: "Array") -> tuple[int, int]:
-    """Carry digits, summed over classes, to non-negative ones; gives the sign and the number of digits."""
+    """Carry digits, summed over classes, to non-negative ones; give the sign and the number of digits."""
     carry = np.int64(0)
     for i in range(width):
         column = column_sum(accumulators, at + i, line, n_lines)
@@ -262,7 +261,7 @@ def difference(rooms: Rooms, lengths: tuple[int, int, int], sign: int, shape: Sh
 
 @device_function
 def spread_of(cell: Cell, rooms: Rooms) -> tuple[float, int]:
-    """Give N * Q - S**2 of one output of a cell: in plain integers where these are small, else digit by digit."""
+    """Give N * Q - S**2 of one output of a cell: in integers if these are small, otherwise digit by digit."""
     accumulators, at, s_at, shape = cell
     line, q_at = class_width(shape), s_at if shape.by_class else s_at + shape.s_width
     widths, lows = shape.n_width == shape.s_width == shape.q_width == 1, shape.n_low == shape.s_low == shape.q_low == 0
@@ -304,7 +303,7 @@ def spread_narrow(cells: Cells, fraction: "Array", exponent: "Array") -> None:
 def spread_wide(cells: Cells, scratch: "Array", room: int, fraction: "Array", exponent: "Array") -> None:
     """Write N * Q - S**2 of each cell; `scratch` has three times `room` digits for each thread of the grid."""
     thread, n_threads = cuda.grid(1), cuda.gridsize(1)
-    # Digits of one position lie side by side, so that neighbouring threads read and write them together.
+    # Digits of the same position are neighbours, so that neighbouring threads read and write them together.
     n_room = scratch[thread : room * n_threads : n_threads]
     s_room = scratch[room * n_threads + thread : 2 * room * n_threads : n_threads]
     q_room = scratch[2 * room * n_threads + thread : 3 * room * n_threads : n_threads]
@@ -313,7 +312,7 @@ def spread_wide(cells: Cells, scratch: "Array", room: int, fraction: "Array", ex
 
 
 def empty_moments(shape: tuple[int, ...], first_output: int, deviations: bool) -> MomentArrays:
-    """Room on the device for the moments of cells of this shape."""
+    """Allocate the moments of cells of this shape on the device."""
     one, each = (*shape[:-2], 1), (*shape[:-2], shape[-2] - first_output)
     none = (*shape[:-2], 0)
     less, squares = (one, each) if deviations else (none, none)
@@ -345,7 +344,7 @@ def moments(accumulators: "Array", layout: "Layout", first_output: int, deviatio
 
 
 def write_spread(cells: Cells, fraction: "Array", exponent: "Array") -> None:
-    """Write N * Q - S**2 of each cell, by the kernel that fits the widths."""
+    """Write N * Q - S**2 of each cell, with the kernel for these widths."""
     widest = max(cells.shape.n_width, cells.shape.s_width, cells.shape.q_width)
     if widest <= NARROW:
         launch_rows(spread_narrow, cells.n, cells, fraction, exponent)

@@ -1,6 +1,6 @@
-"""Segments of an order, whose rows share a prior: the sums of all rows before each, and what lam asks for of them.
+"""Segments of an order, whose rows share a prior: the sums of all rows before each, and what lam needs of them.
 
-A segment begins at a checkpoint: a rank with all but its top nine bits cleared.
+A segment begins at a checkpoint: a rank in which all but the top nine bits are zero.
 """
 
 import math
@@ -24,13 +24,13 @@ if TYPE_CHECKING:
     from cpu_fallback.row_numbers import Permutation
     from cpu_fallback.types import Array
 
-# Rows that a block sums up: nearly all blocks lie in one segment then, and have one sum to add to it.
+# Rows that a block sums: then nearly every block is in one segment, and adds one sum to it.
 BLOCK_ROWS = 8 if SIMULATED else 1 << 12
 
 
 @device_function
 def segment_of(rank: int) -> int:
-    """Give the number of the segment that a rank lies in."""
+    """Give the number of the segment of a rank."""
     extra = bit_length(np.uint64(rank)) - CHECKPOINT_BITS
     return rank if extra <= 0 else (extra << (CHECKPOINT_BITS - 1)) + (rank >> extra)
 
@@ -44,14 +44,14 @@ def count_segments(n_rows: int) -> int:
 
 @device_function
 def clear(numbers: "Array", n: int) -> None:
-    """Set the first numbers to zero."""
+    """Set the first `n` numbers to zero."""
     for k in range(n):
         numbers[k] = 0
 
 
 @device_function
 def add_all(numbers: "Array", n: int, sums: "Array", at: int) -> None:
-    """Add the first numbers to sums that other threads add to as well."""
+    """Add the first `n` numbers to sums to which other threads add as well."""
     for k in range(n):
         if numbers[k]:
             cuda.atomic.add(sums, at + k, numbers[k])
@@ -95,7 +95,7 @@ def see_segments(
     cell_rule: CellRule,
     priors: Priors,
 ) -> None:
-    """Write the priors of the segments [first_segment, last_segment]; sums up to the end of each are `running`."""
+    """Write the priors of the segments [first_segment, last_segment]; `running` has the sums up to the end of each."""
     shape, first, rule = cell_rule
     others = cuda.local.array(MOST_CELL, types.int64)
     n_room = cuda.local.array(ROOM, types.int64)
@@ -118,7 +118,7 @@ def see_segments(
 
 
 class Segments:
-    """The sums of an order's segments, as far as its rows have been added, and the priors behind them.
+    """The sums of an order's segments, for the rows that were added so far, and the priors that follow from them.
 
     Parameters
     ----------
@@ -137,7 +137,7 @@ class Segments:
         self.priors = Priors(room[0], room[1], empty(n_priors, np.int64), *room[2:])
 
     def find_priors(self, start: int, stop: int) -> None:
-        """Find the priors of the segments of the ranks [start, stop), all of which have been added."""
+        """Find the priors of the segments of the ranks [start, stop), whose rows have all been added."""
         self.running = xp.cumsum(self.sums.reshape(self.n, self.length), axis=0).reshape(-1)
         first, last = count_segments(start + 1) - 1, count_segments(stop) - 1
         given = self.sums, self.running, self.cell_rule, self.priors
@@ -153,7 +153,7 @@ class Segments:
 
 
 class OrderedPass(NamedTuple):
-    """A pass over the rows in an order: a random one, or None where they stand in it, and where encodings go."""
+    """A pass over the rows in an order (random, or None for the rows' own order), and where encodings are written."""
 
     order: "Permutation | None"
     burned: int

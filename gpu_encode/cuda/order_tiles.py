@@ -1,4 +1,4 @@
-"""The ranks of an order, a tile at a time, and their rows."""
+"""The ranks of an order and their rows, tile by tile."""
 
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -14,28 +14,28 @@ if TYPE_CHECKING:
 
     from cpu_fallback.types import Array
 
-# How a course says which row has a rank.
+# The ways in which a course gives the row of a rank.
 AS_NUMBERED, BY_ROW, IN_BLOCKS = range(3)
-# Ranks of a random order whose rows are known at once, in six bytes each with their cells.
+# Ranks of a random order whose rows are known at the same time; with its cell, a rank takes six bytes.
 RANKS = 256 if SIMULATED else 1 << 26
 
 
 class Course(NamedTuple):
-    """The ranks of a tile and their rows, as raw/ordered.cu reads them.
+    """The ranks of a tile and their rows, in the form that raw/ordered.cu reads.
 
     Parameters
     ----------
     start : int
-        Where the tile begins.
+        First rank of the tile.
     kind : int
-        Rows stand as they are numbered, or `numbers` are those of rows, or of blocks of rows.
+        Whether rows are in their own order, or `numbers` are numbers of rows, or of blocks of rows.
     numbers : uint32 array
     inside : uint8 array
-        How far each row lies inside of its block.
+        Position of each row in its block.
     block, offset : int
-        Rows of a block, and ranks of the first one before the tile.
+        Number of rows in a block; number of ranks of the first block that are before the tile.
     turn, lacking : int
-        First rank of the tile behind the last block, and how many rows that block is short.
+        First rank of the tile after the last block, and how many rows that block lacks.
     """
 
     start: int
@@ -63,7 +63,7 @@ def course_of(order: "Permutation | None", start: int, stop: int) -> Course:
 def courses_of(
     order: "Permutation | None", n_rows: int, most: int | None = None
 ) -> "Iterator[tuple[int, int, Course]]":
-    """Give the ranks of an order with their rows, at most so many at a time; all at once where rows stand in order."""
+    """Yield the ranks of an order with their rows, at most so many at a time; all at once for the rows' own order."""
     most = most or (max(n_rows, 1) if order is None else RANKS)
     for start in range(0, n_rows, most):
         stop = min(start + most, n_rows)

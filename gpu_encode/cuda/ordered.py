@@ -1,4 +1,4 @@
-"""Ordered statistics: what each row sees is its category before it."""
+"""Ordered statistics: each row sees the earlier rows of its category."""
 
 from typing import TYPE_CHECKING
 
@@ -13,20 +13,20 @@ from gpu_encode.cuda.segments import TiedState, by_sorting, by_sorting_ties
 if TYPE_CHECKING:
     from cpu_fallback.types import Array, Carry, Layout, Rows
 
-# Rows worked on at once: what is kept of them per row is scattered, and should stay in the GPU's cache.
+# Rows that are processed at once: their data is written in random order, and should stay in the GPU's cache.
 MOST_ROWS = TILE
 
 
 def counts_rows(rows: "Rows", layout: "Layout", n_classes: int) -> bool:
-    """Whether the first column counts rows, so that the first class is that count less the other classes."""
+    """Whether the first column counts rows, so that the first class is this count minus the other classes."""
     return rows.weight is None and layout.count.whole and (n_classes == 1 or layout.width == 1)
 
 
 def ordered(rows: "Rows", ties: "Array | None", layout: "Layout", carry: "Carry", /) -> "Array":
-    """Category sums over earlier rows, in the order given: (rows, n_classes, layout.width) digits.
+    """Sums of each row's category over the earlier rows, in the given order: (rows, n_classes, layout.width) digits.
 
-    `carry` holds the sums of all rows before these and is brought up to date, so that chunks chain.  With `ties`
-    (non-decreasing tie numbers) rows of one tie do not see each other.
+    `carry` holds the sums of all rows before these, and is updated, so that chunks can follow one another.  With `ties`
+    (non-decreasing tie numbers), rows of the same tie do not see each other.
     """
     extents, measures = Extents(*carry.sums.shape), measures_of(layout)
     seen = empty((len(rows), *extents[1:]), np.int64)

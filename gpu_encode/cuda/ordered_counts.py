@@ -1,6 +1,6 @@
-"""Encodings of rows without weights, of few categories and classes, from the counts of the rows before them.
+"""Encodings of rows without weights, for few categories and classes, from counts of earlier rows.
 
-Each warp of the GPU walks over a chunk of the order by itself, with the counts of all categories in shared memory: see
+Each warp of the GPU walks over one chunk of the order, with the counts of all categories in shared memory: see
 raw/ordered.cu.
 """
 
@@ -25,41 +25,41 @@ if TYPE_CHECKING:
     from cpu_fallback.types import Array, Rows
 
 WARP = 32
-# Ranks that a warp reads at once; chunks are whole groups of them.
+# Ranks that a warp reads at once; a chunk is a whole number of such groups.
 GROUP = 4 * WARP
-# Threads of a block that counts a chunk, and of one that adds up the chunks before each.
+# Threads of a block that counts a chunk, and of a block that sums the chunks before each chunk.
 COUNTERS = WARP if SIMULATED else 256
 ADDERS = 2 * WARP if SIMULATED else 1024
-# Warps of a block that walk, and of a multiprocessor.
+# Warps of a block that walks, and of a multiprocessor.
 MOST_WARPS = 2 if SIMULATED else 16
 WARPS_AT_WORK = MOST_WARPS if SIMULATED else 32
-# Where segments are shorter than a group, priors differ from row to row: chunks of these ranks are short.
+# If segments are shorter than a group, priors differ from row to row; chunks of these ranks are short.
 EARLY_CHUNKS, EARLY = (1, GROUP) if SIMULATED else (16, 4096)
-# A lane counts each class, and a count has 32 bits.
+# Each lane counts one class, in 32 bits.
 MOST_CLASSES = 32
 MOST_COUNTED = 2**32 - 1
 
 
 def fits(n_rows: int, n_lines: int, n_classes: int) -> bool:
-    """Say whether a warp has room for the counts of all categories."""
+    """Say whether the counts of all categories fit into the memory of a warp."""
     few = n_classes <= MOST_CLASSES and 4 * n_lines * n_classes <= raw.table_bytes()
     return few and n_rows <= MOST_COUNTED
 
 
 def warps_of(n_cells: int) -> int:
-    """Warps of a block, whose counts share its memory."""
+    """Number of warps in a block whose counts fit into its memory."""
     together = min(raw.table_bytes() // (4 * n_cells), WARPS_AT_WORK)
     return together // -(-together // MOST_WARPS)
 
 
 class Chunks(NamedTuple):
-    """Chunks of ranks as raw/ordered.cu reads them: short ones first, then long ones.
+    """Chunks of ranks, in the form that raw/ordered.cu reads: short ones first, then long ones.
 
     Parameters
     ----------
     n_ranks, n_chunks : int
     n_early, early, size : int
-        The number of short ones, and the ranks of a short and of a long one.
+        The number of short chunks, and the ranks of a short and of a long chunk.
     """
 
     n_ranks: int
@@ -70,7 +70,7 @@ class Chunks(NamedTuple):
 
 
 def chunks_of(n_ranks: int, n_cells: int) -> Chunks:
-    """Choose chunks: as many as keep all warps at work, but of no fewer ranks than the counts that are written."""
+    """Choose chunks: enough to keep all warps busy, but with at least as many ranks as the counts that are written."""
     together = min(raw.table_bytes() // (4 * n_cells), WARPS_AT_WORK)
     most = max(1, min(MULTIPROCESSORS * together, n_ranks // max(n_cells, GROUP)))
     n_early = EARLY_CHUNKS if most >= 4 * EARLY_CHUNKS and n_ranks > most * EARLY else 0
@@ -80,7 +80,7 @@ def chunks_of(n_ranks: int, n_cells: int) -> Chunks:
 
 
 def rule_words(rule: FusedRule) -> tuple[Any, ...]:
-    """Give a rule as the kernel takes it."""
+    """Give a rule in the form that the kernel takes."""
     shrinkage, least, has_unseen, unseen = rule.blend
     rows = math.ceil(min(max(least, 1.0), MOST_COUNTED))
     given = *map(float, shrinkage[1:]), rows, has_unseen, float(unseen)
@@ -88,13 +88,13 @@ def rule_words(rule: FusedRule) -> tuple[Any, ...]:
 
 
 def variant_of(to: Destination, rule: FusedRule) -> dict[str, str]:
-    """Say for which type of encodings, and which smoothing, a walk is compiled."""
+    """Name the type of encodings and the smoothing for which a walk is compiled."""
     estimates = rule.blend.shrinkage.kind == M_ESTIMATE
     return {"ENCODING": raw.ENCODINGS[to.out.itemsize], "ESTIMATES": str(int(estimates))}
 
 
 def cells_of(rows: "Rows", n_lines: int, n_classes: int) -> "Array":
-    """Give each row's cell in 16 bits: what is read in another order is to be small."""
+    """Give each row's cell in 16 bits, since data that is read in another order should be small."""
     cells, classes = empty(len(rows), np.uint16), to_device(rows.classes)
     blocks = blocks_for(len(cells), 4 * raw.THREADS, raw.BLOCKS)
     raw.run("number_cells", blocks, raw.THREADS, source_of(rows.codes), classes, n_lines, n_classes, cells)
@@ -102,11 +102,11 @@ def cells_of(rows: "Rows", n_lines: int, n_classes: int) -> "Array":
 
 
 def encode_counts(rows: "Rows", n_lines: int, given: OrderedPass) -> "Array":
-    """Write the encodings of rows of whole counts; gives the counts of all, flat."""
+    """Write the encodings of rows that are counted; give the counts of all rows, flat."""
     cells, sums = cells_of(rows, n_lines, given.segments.cell_rule.shape.n_classes), empty(0, np.int64)
     for *ranks, course in courses_of(given.order, len(rows)):
         sums = encode_tile(cells, ranks, course, n_lines, sums, given)
-        # The next tile takes the memory of this one.
+        # The next tile reuses the memory of this one.
         del course
     return sums
 
@@ -114,7 +114,7 @@ def encode_counts(rows: "Rows", n_lines: int, given: OrderedPass) -> "Array":
 def encode_tile(
     cells: "Array", ranks: "Sequence[int]", course: Course, n_lines: int, sums: "Array", given: OrderedPass
 ) -> "Array":
-    """Write the encodings of the rows of the ranks [start, stop) from the counts before; gives those after."""
+    """Write the encodings of the rows at the ranks [start, stop) from the counts before; give the counts after them."""
     (start, stop), (_, burned, segments, to, doubts) = ranks, given
     n_classes, first, rule = segments.cell_rule.shape.n_classes, segments.cell_rule.first, segments.cell_rule.rule
     n_cells, fixed = n_lines * n_classes, (n_lines, n_classes)

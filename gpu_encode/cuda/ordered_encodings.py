@@ -1,4 +1,4 @@
-"""Encodings of all rows from the rows before them: counts and sums go in one pass, all other digits tile by tile."""
+"""Encodings of all rows from the rows before them: counts and sums in one pass, other digits tile by tile."""
 
 import math
 from typing import TYPE_CHECKING, NamedTuple
@@ -49,14 +49,14 @@ if TYPE_CHECKING:
 
 # Largest number of ranks: an int64 holds each of them, with room for the sign.
 MOST_RANKS = 2**62
-# Bytes that a tile may take for each row of the table; and bytes that a row of a tile needs beside digits: its number,
+# Bytes that a tile may use for each row of the table; and bytes for a row of a tile in addition to digits: its number,
 # category, target, weight, and rank among sorted rows.
 BYTES_A_ROW = 6
 BYTES_OF_TILE = 48
 
 
 class Tile(NamedTuple):
-    """Ranks of a tile: their rows (empty if in order), the first rank, how many rows burn in, and their rule."""
+    """Ranks of a tile: their rows (empty if in order), the first rank, how many rows are burn-in, and the rule."""
 
     numbers: "Array"
     start: int
@@ -107,7 +107,7 @@ def encode_sorted(rows: Sorted, sums: "Array", tile: Tile, to: Destination, doub
 
 @device_function
 def keep_segment(doubts: Doubts, number: int, segment: int, length: int) -> None:
-    """Keep the number of the segment of an estimate: the sums around the estimate are those of the segment."""
+    """Keep the number of the segment of an estimate; this segment has the sums around the estimate."""
     if number >= 0:
         doubts.around[number * length] = segment
 
@@ -120,12 +120,12 @@ def numbers_of(order: "Permutation | None", start: int, stop: int) -> "Array":
 
 
 def tile_size(n_rows: int, length: int) -> int:
-    """Rows of a tile: all that is kept of them, digits included, has to be small beside the data of all rows."""
+    """Rows of a tile: its memory, digits included, should be small compared with the data of all rows."""
     return min(TILE, max(TILE // 8, BYTES_A_ROW * n_rows // (8 * length + BYTES_OF_TILE)))
 
 
 def encode_digits_by_tile(rows: Rows, n_lines: int, layout: "Layout", given: OrderedPass) -> "Array":
-    """Write the encodings of any rows; gives their sums (categories + 2, classes, width)."""
+    """Write the encodings of any rows; give their sums (categories + 2, classes, width)."""
     order, burned, segments, to, doubts = given
     extents = Extents(n_lines, segments.cell_rule.shape.n_classes, layout.width)
     sums, counted = zeros(extents, np.int64), counts_rows(rows, layout, extents.n_classes)

@@ -1,6 +1,6 @@
-"""Encodings of rows without weights, of numbers and not classes, from the exact sums of the rows before them.
+"""Encodings of rows without weights, for numeric targets, from the exact sums of earlier rows.
 
-Ranks are sorted by buckets of categories, tile by tile, so that a warp has the sums of a bucket to itself: see
+Ranks are sorted by buckets of categories, tile by tile; then one warp alone uses the sums of a bucket: see
 raw/ordered_sums.cu.
 """
 
@@ -28,24 +28,25 @@ if TYPE_CHECKING:
     from gpu_encode.cuda.row_encodings import Destination
 
 WARP = 32
-# Ranks that are sorted at a time, a slab: each needs 16 bytes with its row in a random order.
+# Ranks that are sorted at a time, called a slab: each needs 16 bytes, with its row in a random order.
 RANKS = 4096 if SIMULATED else 1 << 25
-# Threads of a block that sorts a tile, and ranks of each: where buckets are few, two blocks fit a multiprocessor,
-# so that one reads while the other sorts.
+# Threads of a block that sorts a tile, and ranks for each: with few buckets, two blocks fit on a multiprocessor, so
+# that one reads while the other sorts.
 SORTERS, SORTERS_OF_FEW = (2 * WARP, WARP) if SIMULATED else (512, 256)
 FEW_BUCKETS = 4 if SIMULATED else 512
 TURNS = 16
-# Lines of a bucket (log2): the sums of several warps fit shared memory.  More where buckets would be many.
+# Lines of a bucket (log2), so that the sums of several warps fit into shared memory; more if there would be many
+# buckets.
 SHIFTS = (2, 3, 4, 5, 6) if SIMULATED else (8, 9)
 MOST_BUCKETS = 64 if SIMULATED else 4096
-# Shared memory that a block of any GPU has.
+# Shared memory that a block has on any GPU.
 LEAST_SHARED = 48 << 10
 MOST_WARPS = 2 if SIMULATED else 4
 SCANNERS = WARP if SIMULATED else 64
-# Pieces of all buckets, roughly, and the fewest rows of one by the lines of a bucket.
+# About how many pieces all buckets have; the fewest rows of a piece, by the lines of a bucket.
 PIECES = 6 if SIMULATED else 4096
 ROWS_A_LINE = 2 if SIMULATED else 16
-# Digits between which no square, nor what it is divided by, leaves the normal numbers.
+# Range of digits in which no square, and no number that it is divided by, overflows or vanishes.
 LOWEST, HIGHEST = -6, 6
 WORDS = (4, 5)
 MOST_COUNTED = 2**31 - 1
@@ -53,7 +54,7 @@ FLOATS, DOUBLES, INTEGERS = range(3)
 
 
 class Windows(NamedTuple):
-    """How sums lie among the digits of a layout, as raw/ordered_sums.cu reads it."""
+    """The positions of sums among the digits of a layout, in the form that raw/ordered_sums.cu reads."""
 
     low: int
     target_kind: int
@@ -79,30 +80,30 @@ class Pieces(NamedTuple):
 
     @property
     def tile(self) -> int:
-        """Places of a tile."""
+        """Number of ranks in a tile."""
         return TURNS * self.sorters
 
     @property
     def bytes_of_warp(self) -> int:
-        """Shared memory of a warp, and what a piece keeps in memory."""
+        """Shared memory of a warp, and the memory that a piece keeps."""
         return 4 * self.words << self.shift
 
     def rows_of(self, n_ranks: int) -> int:
-        """Rows of a piece of so many ranks, roughly: some for each line that is kept."""
+        """About how many rows a piece has, for this number of ranks: some for each line that is kept."""
         return max(n_ranks // PIECES, ROWS_A_LINE << self.shift)
 
     def most(self, n_ranks: int) -> int:
-        """Pieces of so many ranks, at most."""
+        """Largest number of pieces for this number of ranks."""
         return n_ranks // self.rows_of(n_ranks) + self.n_buckets
 
     def bytes_of(self, n_ranks: int) -> int:
-        """Device memory that so many ranks need at a time, with the rows of a random order."""
+        """Device memory for this number of ranks at a time, with the rows of a random order."""
         runs = 4 * -(-n_ranks // self.tile) * self.n_buckets
         return 16 * n_ranks + runs + self.most(n_ranks) * self.bytes_of_warp
 
 
 class Room(NamedTuple):
-    """What all slabs use: sorted rows, rows of a piece, ends and sums of pieces, sums of all rows so far as words."""
+    """Memory for all slabs: sorted rows, rows of a piece, ends and sums of pieces, and sums of all rows so far."""
 
     words: "Array"
     values: "Array"
@@ -113,7 +114,7 @@ class Room(NamedTuple):
 
 
 def windows_of(layout: "Layout", target_kind: int) -> Windows | None:
-    """Say how sums lie; None where they have too many digits."""
+    """Give the positions of sums; None if they have too many digits."""
     total, square = layout.total, layout.square
     if total is None or not (total.low >= LOWEST and total.low + total.width <= HIGHEST):
         return None
@@ -127,12 +128,12 @@ def windows_of(layout: "Layout", target_kind: int) -> Windows | None:
 
 
 def words_of(width: int) -> int:
-    """Words of a sum of so many digits, that kernels are compiled for."""
+    """Number of words for a sum of this many digits, among those for which kernels are compiled."""
     return next(words for words in WORDS if words >= width)
 
 
 def pieces_of(n_lines: int, sum_words: int, squares: bool) -> Pieces | None:
-    """Choose the buckets; None where they are too many."""
+    """Choose the buckets; None if there are too many."""
     words = 1 + sum_words + (2 * sum_words - 1 if squares else 0)
     for shift in SHIFTS:
         n_buckets = -(-n_lines >> shift)
@@ -155,7 +156,7 @@ def sorting_bytes(n_buckets: int) -> int:
 
 
 def fits(rows: "Rows", n_lines: int, n_classes: int, layout: "Layout", rule: "FusedRule") -> bool:
-    """Say whether warps can walk over rows like these."""
+    """Say whether warps can walk over these rows."""
     bayes = rule.blend.shrinkage.kind == EMPIRICAL_BAYES
     plain = rows.classes is None and rows.weight is None and rows.target is not None and n_classes == 1
     if not plain or not layout.count.whole or (layout.square is not None) != bayes or len(rows) > MOST_COUNTED:
@@ -165,13 +166,13 @@ def fits(rows: "Rows", n_lines: int, n_classes: int, layout: "Layout", rule: "Fu
 
 
 def kind_of(rows: "Rows") -> int:
-    """Say what the numbers of rows are."""
+    """Give the kind of the numbers of rows."""
     words, kind = number_words(rows.target)
     return FLOATS if words.itemsize == 4 else DOUBLES if kind == REAL else INTEGERS
 
 
 def room_for(pieces: Pieces, n_rows: int) -> Room:
-    """Give room for slabs of so many rows at most."""
+    """Allocate memory for slabs of at most so many rows."""
     most = min(RANKS, n_rows)
     return Room(
         empty(most, np.uint32),
@@ -184,7 +185,7 @@ def room_for(pieces: Pieces, n_rows: int) -> Room:
 
 
 def variant_of(to: "Destination", rule: "FusedRule", words: int) -> dict[str, str]:
-    """Say what the kernels are compiled for."""
+    """Name the variant for which the kernels are compiled."""
     kind = rule.blend.shrinkage.kind
     squares, estimates = int(kind == EMPIRICAL_BAYES), int(kind == M_ESTIMATE)
     encoding = raw.ENCODINGS[to.out.itemsize]
@@ -192,7 +193,7 @@ def variant_of(to: "Destination", rule: "FusedRule", words: int) -> dict[str, st
 
 
 def sort_slab(run: "Callable[..., None]", n_ranks: int, pieces: Pieces, room: Room, *given: Any) -> tuple[Any, ...]:
-    """Sort some ranks by bucket, tile by tile, and add their rows to the sums of segments."""
+    """Sort the ranks of a slab by bucket, tile by tile, and add their rows to the sums of segments."""
     n_tiles, n_buckets = -(-n_ranks // pieces.tile), pieces.n_buckets
     runs, sizes = empty(n_tiles * n_buckets, np.uint32), zeros(n_buckets, np.uint32)
     slab = room.words, room.values, runs, sizes, pieces.tile
@@ -202,7 +203,7 @@ def sort_slab(run: "Callable[..., None]", n_ranks: int, pieces: Pieces, room: Ro
 
 
 def encode_sums(rows: "Rows", n_lines: int, layout: "Layout", given: "OrderedPass") -> "Array":
-    """Write the encodings of rows of numbers; gives the sums of all, flat."""
+    """Write the encodings of rows of numbers; give the sums of all rows, flat."""
     order, burned, segments, to, doubts = given
     rule, windows = segments.cell_rule.rule, windows_of(layout, kind_of(rows))
     assert windows is not None

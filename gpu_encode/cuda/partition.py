@@ -1,7 +1,7 @@
-"""Counts and sums of many cells: rows come together by buckets of neighbouring cells, which fit shared memory.
+"""Counts and sums of many cells: rows are collected in buckets of neighbouring cells that fit into shared memory.
 
-A tile of rows is sorted by bucket in one pass, where it lies, and a bucket's rows are read from all tiles: there is no
-sort, no pass that only measures, and nothing for the host to wait for.
+One pass sorts each tile of rows by bucket, and the rows of a bucket are read from all tiles: there is no full sort, no
+pass that only measures, and nothing that the host must wait for.
 """
 
 from collections.abc import Iterator
@@ -18,24 +18,24 @@ if TYPE_CHECKING:
     from gpu_encode.cuda.counting import Engine
     from gpu_encode.cuda.sums import Addition
 
-# Below this, an estimate, two launches and clearing and adding up the tables take longer than waiting for the atomics
-# of a hot cell at 4.4 G rows/s.
+# With fewer rows (an estimate), two launches, and clearing and merging the tables, take longer than the atomics of a
+# hot cell at 4.4 G rows/s.
 FEWEST_ROWS = 1 << 20
-# Rows brought together at a time, at four bytes each, or at 8 or 12 with a number: a slab has so many, or all rows by
-# the number of slabs if that is more, since each slab adds up all tables once.
+# Rows that are collected at a time, with four bytes each, or 8 or 12 with a number.  A slab has this many rows, or more
+# if all rows are divided evenly among slabs, since each slab merges all tables once.
 SLAB, SLAB_OF_PAIRS = 1 << 26, 1 << 24
 MOST_SLABS, MOST_SLABS_OF_PAIRS = 4, 8
-# Threads of a block that sorts, of which each takes four vectors of rows; registers let two fill a multiprocessor.
+# Threads of a block that sorts; each reads four vectors of rows; registers allow two such blocks on a multiprocessor.
 THREADS = 64 if SIMULATED else 512
 ROWS_A_THREAD = 16
 TILE = ROWS_A_THREAD * THREADS
-# Tables with two counts a word: three blocks fill a multiprocessor, or one where buckets would be many.  The more there
-# are, the fewer rows of a tile lie side by side.
+# Tables with two counts in each word: three blocks fit on a multiprocessor, or one if there would be many buckets.
+# With more buckets, fewer rows of a tile are neighbours.
 TABLE_BYTES = 64 * 1024
 WIDE_TABLE_BYTES = 128 * 1024
 FEW_BUCKETS = 1024
 MOST_WARPS = 32
-# A thread that sorts looks after four buckets at most.
+# A thread that sorts manages at most four buckets.
 MOST_BUCKETS = 4 * THREADS
 
 
@@ -46,9 +46,9 @@ class Slab(NamedTuple):
     ----------
     n_rows : int
     words, runs, sizes : uint32 array
-        Cells of the rows; runs of each bucket, tile by tile; rows of each bucket.
+        Cells of the rows; runs of each bucket, tile by tile; number of rows in each bucket.
     values : array
-        Numbers of the rows, raw; none where rows are counted.
+        Raw numbers of the rows; empty if rows are counted.
     """
 
     n_rows: int
@@ -59,7 +59,7 @@ class Slab(NamedTuple):
 
 
 def shift_of(room: int, cell_bytes: int) -> int:
-    """Give the log2 of the cells that a block has room for."""
+    """Give the log2 of the number of cells that fit into a block's memory."""
     return (room // cell_bytes).bit_length() - 1
 
 
@@ -69,13 +69,13 @@ def buckets_of(n_cells: int, shift: int) -> int:
 
 
 def table_for(engine: "Engine", n_cells: int) -> int:
-    """Give the bytes of a bucket's counts: large tables only where buckets would be many."""
+    """Give the bytes of a bucket's counts: large tables only if there would be many buckets."""
     narrow, wide = (min(each, engine.table_bytes) for each in (TABLE_BYTES, WIDE_TABLE_BYTES))
     return narrow if buckets_of(n_cells, shift_of(narrow, 2)) <= FEW_BUCKETS else wide
 
 
 def fits(engine: "Engine", n_cells: int) -> bool:
-    """Whether there are few enough buckets to count in."""
+    """Whether the number of buckets is small enough."""
     return buckets_of(n_cells, shift_of(table_for(engine, n_cells), 2)) <= MOST_BUCKETS
 
 
@@ -87,7 +87,7 @@ def sorting_bytes(n_buckets: int, itemsize: int) -> int:
 def sorted_slabs(
     engine: "Engine", rows: tuple[Any, ...], n_cells: int, shift: int, values: Array | None = None
 ) -> Iterator[Slab]:
-    """Sort all rows by bucket, a slab at a time; each takes the memory of the one before."""
+    """Sort all rows by bucket, a slab at a time; each slab reuses the memory of the one before."""
     n_rows, n_buckets = len(rows[0].words), buckets_of(n_cells, shift)
     least, most = (SLAB, MOST_SLABS) if values is None else (SLAB_OF_PAIRS, MOST_SLABS_OF_PAIRS)
     n_slabs = min(-(-n_rows // least), most)
@@ -115,7 +115,8 @@ def count(engine: "Engine", rows: tuple[Any, ...], accumulators: Array) -> None:
     wide = table_bytes > TABLE_BYTES
     threads, blocks = (2 * THREADS, -(-engine.blocks // 2)) if wide else (THREADS, engine.blocks * 3 // 2)
     for slab in sorted_slabs(engine, rows, len(accumulators), shift):
-        # A block has two pieces on average, so that all have work to the end, and a piece no fewer rows than cells.
+        # A block has two pieces on average, so that all blocks are busy to the end; a piece has at least as many rows
+        # as cells.
         target = max(slab.n_rows // (2 * blocks), 1 << shift)
         shared = (2 << shift) + 4 * (len(slab.sizes) + MOST_WARPS)
         arguments = slab.words, slab.runs, slab.sizes, TILE, shift, target, accumulators
@@ -123,13 +124,13 @@ def count(engine: "Engine", rows: tuple[Any, ...], accumulators: Array) -> None:
 
 
 def bytes_beside(engine: "Engine", n_buckets: int) -> int:
-    """Shared memory of a block that adds numbers beside its cells: what its warps keep, and the ends of pieces."""
+    """Shared memory of a block that adds numbers, without its cells: the data of its warps, and the ends of pieces."""
     warps = min(engine.threads, windows.THREADS) // windows.LANES
     return windows.BLOCK_BYTES + windows.WARP_BYTES * warps + 4 * (n_buckets + MOST_WARPS)
 
 
 def add(engine: "Engine", job: "Addition") -> bool:
-    """Add all rows in windows, unless they are few or cells too many; says whether that was done."""
+    """Add all rows in windows, unless there are few rows or too many cells; say whether it was done."""
     if job.variant is None or job.n_rows < FEWEST_ROWS:
         return False
     n_cells, slot_bytes = job.n_lines * job.in_line, windows.slot_bytes(job.variant)
@@ -138,11 +139,11 @@ def add(engine: "Engine", job: "Addition") -> bool:
         return False
     codes, classes, target, _, *folds = job.rows
     rows, plan = (codes, classes, 0, *folds, job.n_lines, job.in_line, 1), to_device(np.array(job.plan, np.int64))
-    # Registers leave room for one block on a multiprocessor.
+    # Registers allow one block on a multiprocessor.
     threads, blocks = min(engine.threads, windows.THREADS), -(-engine.blocks // 2)
     variant = {name: job.variant[name] for name in ("VALUE", "SQUARES")}
     for slab in sorted_slabs(engine, rows, n_cells, shift, target):
-        # As in `count`, but that a cell's sum takes longer to move than a count.
+        # As in `count`, but merging the sum of a cell takes longer than merging a count.
         wanted = max(slab.n_rows // (2 * blocks), 4 << shift)
         shared = bytes_beside(engine, len(slab.sizes)) + (slot_bytes << shift)
         given = slab.words, *slab.values, slab.runs, slab.sizes, slab.n_rows, TILE, shift, wanted, plan

@@ -10,26 +10,26 @@ from gpu_encode.cuda import raw
 from gpu_encode.cuda.memory import empty, keep_on_device
 from gpu_encode.cuda.runtime import MOST_BLOCKS, MULTIPROCESSORS, blocks_for, current_device
 
-# Places inside of so large a block fit a byte.
+# Positions in a block of this size fit into a byte.
 LARGEST_BLOCK = 256
 WARP = 32
-# Threads of a block that tabulates rounds, which is alone on a multiprocessor, and of any other.
+# Threads of a block that tabulates rounds, which is alone on a multiprocessor, and of any other block.
 WALKERS, SHUFFLERS = raw.THREADS, min(raw.THREADS, 256)
-# How many rounds kernels may have in a table, the first ones.
+# Most rounds of a network, the first ones, that kernels read from a table.
 TABULATED = (ROUNDS, ROUNDS - 1, 3)
 
 
 class Blocks(NamedTuple):
-    """Blocks of consecutive rows, as they follow each other in an order.
+    """Blocks of consecutive rows, in the sequence in which an order takes them.
 
     Parameters
     ----------
     numbers : uint32 array
-        The block at each rank of blocks from the `first` on.
+        The block at each rank of blocks, from `first` on.
     size, first : int
-        Rows of a block, but of the last one, which lacks some.
+        Rows of a block; the last block has fewer.
     turn, lacking : int
-        The first rank behind the last block; from there on `lacking` is added to a rank before `size` divides it.
+        The first rank after the last block; from there on `lacking` is added to a rank before it is divided by `size`.
     """
 
     numbers: Array
@@ -48,7 +48,7 @@ def network_of(permutation: Permutation, forward: bool) -> tuple[Any, ...]:
 
 
 def tabulated(half_bits: int, n_numbers: int) -> int:
-    """Give how many rounds go to a table: as many as it has room for, unless making it costs more than it saves."""
+    """Give the number of rounds in the table: as many as fit, unless making the table costs more than it saves."""
     if n_numbers < 1 << half_bits or half_bits > 16:
         return 0
     return next((rounds for rounds in TABULATED if rounds << (half_bits + 1) <= raw.table_bytes()), 0)
@@ -76,9 +76,9 @@ def walk_rows(permutation: Permutation, start: int, stop: int, forward: bool, dt
 
 
 def walk_in_blocks(permutation: Permutation, start: int, stop: int) -> tuple[Blocks, Array]:
-    """Give the blocks at the ranks [start, stop) of an order, and in one byte how far each row lies inside of its own.
+    """Give the blocks at the ranks [start, stop) of an order, and the position of each row in its block, in one byte.
 
-    Blocks have more than one row and at most `LARGEST_BLOCK`, and there is some rank.
+    Blocks have between 2 and `LARGEST_BLOCK` rows; the range of ranks must not be empty.
     """
     size, (last, lacking) = permutation.block, permutation.last_block
     turn = (last + 1) * size - lacking

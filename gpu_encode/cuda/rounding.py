@@ -1,7 +1,7 @@
-"""Exact numbers, digit by digit from the lowest, rounded once to float64; and their quotients.
+"""Exact numbers, read digit by digit from the lowest and rounded once to float64; and their quotients.
 
-The twin of `round_pair` in `cpu_fallback.compiled.rounding`, and of `plain` and `quotient` in its `moments`.  Numbers
-of any size pass through a few registers: no thread holds their digits in memory.
+These functions correspond to `round_pair` in `cpu_fallback.compiled.rounding`, and to `plain` and `quotient` in its
+`moments`.  Numbers of any size pass through a few registers: no thread holds all their digits in memory.
 """
 
 from typing import NamedTuple
@@ -20,11 +20,11 @@ LOW_HALF = np.uint64(0xFFFFFFFF)
 HALF = np.uint64(32)
 ZERO = np.uint64(0)
 ONE = np.uint64(1)
-# Beside the fifth digit from the top: some digit further down is not zero.
+# A bit beside the fifth digit from the top: some lower digit is not zero.
 STICKY = np.uint64(1 << 32)
 TWO_TO_32 = 2.0**32
 TWO_TO_MINUS_53 = 2.0**-53
-# What is scaled lies between 2**-64 and 2**64, and leaves the numbers of float64 beyond this exponent.
+# Scaled values are between 2**-64 and 2**64, and leave the range of float64 beyond this exponent.
 FARTHEST = 1200
 BIAS = 1023
 FRACTION_BITS = 52
@@ -38,11 +38,11 @@ class Digits(NamedTuple):
     carry : int64
         Carry to the next column.
     upper, middle, under : uint64
-        The last five of them: two, two and one, the newest first; `STICKY` beside the fifth.
+        The last five digits: two, two and one, the newest first; `STICKY` beside the fifth.
     top_upper, top_middle, top_under
-        The same before the run of equal digits that the number ends with so far.
+        The same digits before the run of equal digits with which the number ends so far.
     end : int64
-        Position where that run begins.
+        Position at which that run begins.
     """
 
     carry: np.int64
@@ -63,8 +63,8 @@ def no_digits() -> Digits:
 
 @device_function
 def push(digits: Digits, column: np.int64, position: int) -> Digits:
-    """Carry the column at the next position, a signed int64, to one digit more."""
-    # The two halves are added apart: a whole int64 may leave no room for a carry.
+    """Carry the column at the next position, a signed int64, into one more digit."""
+    # The two halves are added separately, since a whole int64 may leave no room for a carry.
     low = (column & MASK) + digits.carry
     carry = (column >> 32) + (low >> 32)
     digit = np.uint64(low & MASK)
@@ -79,14 +79,15 @@ def push(digits: Digits, column: np.int64, position: int) -> Digits:
 
 @device_function
 def magnitude_top(given: Digits, end: int) -> tuple[bool, int, np.uint64, np.uint64, np.uint64]:
-    """Sign of a number with columns up to `end`, and of its magnitude the first position and the first five digits."""
-    # Two digits hold the last carry, and what they repeat is the sign: the digits before that run are the number's own.
+    """Sign of a number with columns up to `end`; first position and first five digits of its magnitude."""
+    # Two digits hold the last carry; the digits that they repeat are the sign.  The digits before this run are the
+    # number's.
     digits = push(push(given, np.int64(0), end), np.int64(0), end + 1)
     upper, middle, under = digits.top_upper, digits.top_middle, digits.top_under
     if digits.carry >= 0:
         return False, digits.end - 1, upper, middle, under
     if upper | middle | under == ZERO:
-        # Zeros below: the magnitude is a power of 2**32, and has one digit more.
+        # If only zeros follow, the magnitude is a power of 2**32, and has one digit more.
         return True, digits.end, STICKY, ZERO, ZERO
     upper = ~upper + (ONE if middle | under == ZERO else ZERO)
     middle = ~middle + (ONE if under == ZERO else ZERO)
@@ -120,10 +121,10 @@ def round_columns(digits: Digits, end: int) -> tuple[float, float, int]:
     kept = deep & ~DEEPEST
     near, far = float((rest << length) + tail) * TWO_TO_MINUS_64, float(kept) * TWO_TO_MINUS_128
     lower = near + far
-    # An even one is all that is left.
+    # If it is even, nothing else remains.
     odd = ONE if under & STICKY != ZERO or kept != deep or lower - near != far else ZERO
     lower = np.uint64(np.float64(lower).view(np.uint64) | odd).view(np.float64)
-    # Both factors are powers of two: nothing is lost.
+    # Both factors are powers of two, so nothing is rounded.
     high = float(mantissa) * TWO_TO_MINUS_53 * float(ONE << size)
     exponent = 32 * top
     return (-high, -lower, exponent) if negative else (high, lower, exponent)
@@ -131,9 +132,9 @@ def round_columns(digits: Digits, end: int) -> tuple[float, float, int]:
 
 @device_function
 def whole_pair(value: np.int64) -> tuple[float, float]:
-    """Round an int64 to (hi, lo): what it is the sum of, hi correctly rounded."""
+    """Give an int64 as the sum of (hi, lo), with hi correctly rounded."""
     high = float(value)
-    # Neither half nor any of the differences is rounded.
+    # Neither half, nor any of the differences, is rounded.
     return high, (float(value >> 32) * TWO_TO_32 - high) + float(value & MASK)
 
 
@@ -145,18 +146,18 @@ def power_of_two(exponent: int) -> float:
 
 @device_function
 def scale(value: float, exponent: int) -> float:
-    """Value * 2**exponent, rounded once, for any exponent and values that `round_columns` and `quotient` give."""
+    """Value * 2**exponent, rounded once, for any exponent and for values of `round_columns` and `quotient`."""
     if exponent == 0:
         return value
     power = min(max(exponent, -FARTHEST), FARTHEST)
     half = power >> 1
-    # The first step stays among the normal numbers, so that only the second one rounds.
+    # The result of the first step is a normal number, so only the second step rounds.
     return value * power_of_two(half) * power_of_two(power - half)
 
 
 @device_function
 def halve(value: float) -> float:
-    """Upper 26 bits of a number (Veltkamp)."""
+    """Upper 26 bits of a number (Veltkamp splitting)."""
     wide = value * SPLITTER
     return wide - (wide - value)
 
@@ -165,7 +166,7 @@ def halve(value: float) -> float:
 def quotient(high: float, lower: float, n_high: float, n_lower: float) -> tuple[float, bool]:
     """Quotient of two pairs, the second not zero, and whether it may be rounded wrongly.
 
-    As `cpu_fallback.exact.quotient` has it.
+    It corresponds to `cpu_fallback.exact.quotient`.
     """
     first = high / n_high
     product = first * n_high

@@ -1,4 +1,4 @@
-"""From what each row sees to its encodings, written where the row stands in the output."""
+"""From what each row sees to its encodings, which are written to the row's position in the output."""
 
 import math
 from typing import TYPE_CHECKING, NamedTuple
@@ -28,12 +28,12 @@ if TYPE_CHECKING:
 
     from cpu_fallback.types import Array, Layout
 
-# One NaN on every machine: a GPU has another one.
+# The same NaN on every machine, since a GPU has another one.
 NAN_WORDS = {np.dtype(np.float64): np.uint64(0x7FF8000000000000), np.dtype(np.float32): np.uint64(0x7FC00000)}
 
 
 class Destination(NamedTuple):
-    """A flat output and its words, how far apart its rows and columns lie, the word of NaN; and flags of the unseen."""
+    """A flat output and its words, the steps between rows and columns, the word of NaN, and flags for unseen rows."""
 
     out: "Array"
     words: "Array"
@@ -45,7 +45,7 @@ class Destination(NamedTuple):
 
 
 def destination_of(out: "Array", unseen: "Array | None" = None) -> Destination | None:
-    """Describe an output to kernels; None for one that they do not write to."""
+    """Describe an output to kernels; None if they cannot write to it."""
     memory = flatten(out) if out.dtype in NAN_WORDS and out.size else None
     if memory is None:
         return None
@@ -56,7 +56,7 @@ def destination_of(out: "Array", unseen: "Array | None" = None) -> Destination |
 
 
 class Seen(NamedTuple):
-    """Digits that a row sees of its category, and of all categories."""
+    """The digits that a row sees of its category, and of all categories."""
 
     own: "Array"
     others: "Array"
@@ -64,7 +64,7 @@ class Seen(NamedTuple):
 
 @device_function
 def store(value: float, index: int, to: Destination, doubts: Doubts) -> None:
-    """Write an encoding, rounded to the type of the output, and count it if that cannot hold it."""
+    """Write an encoding, rounded to the type of the output; count it if this type cannot hold it."""
     if math.isnan(value):
         to.words[index] = to.nan
     else:
@@ -77,7 +77,7 @@ def store(value: float, index: int, to: Destination, doubts: Doubts) -> None:
 def write_row(
     row: int, code: int, seen: Seen, cell_rule: CellRule, rooms: Rooms, to: Destination, doubts: Doubts
 ) -> None:
-    """Write the encodings of a row from the digits of what it sees of its category, and of all categories."""
+    """Write the encodings of a row from the digits that it sees of its category, and of all categories."""
     (own, others), (shape, first, rule) = seen, cell_rule
     n_classes, length = shape.n_classes, shape.n_classes * class_width(shape)
     count, around_count = count_pair(own, 0, shape, 0), count_pair(others, 0, shape, 0)
@@ -107,10 +107,10 @@ def settle_rows(
     sums: "Callable[[], Array] | None" = None,
     counted: list[int] | None = None,
 ) -> int | None:
-    """Round the estimates in doubt by their digits; gives how many encodings are lost, None with too many doubts.
+    """Round the estimates in doubt from their digits; give the number of lost encodings, or None for too many doubts.
 
-    Where `sums` gives some (segments, classes, width), each doubt has kept the number of the one that lies around it.
-    `counted`: the counters, if the host has them already.
+    If `sums` gives sums (segments, classes, width), each doubt has kept the number of its segment.
+    `counted` has the counters, if the host has them already.
     """
     (shape, first, rule), (lost, doubtful, *_) = cell_rule, counted or to_host(doubts.counters).tolist()
     if doubtful > len(doubts.indices):
@@ -132,6 +132,6 @@ def settle_rows(
 
 
 def ratio_of_number(value: float, like: "Array") -> Ratio:
-    """Give one exact number as a quotient, where other arrays lie."""
+    """Give one exact number as a quotient, on the device of `like`."""
     number = Limbs.of_floats(xp.full((1, 1), value))
     return Ratio(number, Limbs.of_integers(np.ones_like(like, shape=(1, 1), dtype=np.int64)))

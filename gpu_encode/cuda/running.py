@@ -1,7 +1,7 @@
-"""Running sums of several columns at once, and the sum over neighbouring numbers of one of them.
+"""Running sums of several columns at once, and sums over a range of one column.
 
-The columns lie one after the other and are summed in one go, as if they were one: what a column begins with cancels in
-every difference, modulo 2**64.
+The columns are stored one after another and summed as if they were one: the sum of earlier columns cancels in every
+difference, modulo 2**64.
 """
 
 from typing import TYPE_CHECKING

@@ -1,4 +1,4 @@
-"""The only file that touches numba.cuda and CuPy: array library, kernels, launches, transfers.
+"""The only file that uses numba.cuda and CuPy: array library, kernels, launches, transfers.
 
 Numba compiles a kernel once for each list of types and each architecture.  The machine code is kept on disk, beside the
 machine code of the CPU's kernels.  CuPy loads and launches the kernel: numba's own launch takes ten times as long.
@@ -47,7 +47,7 @@ __all__ = [
 ]
 
 SIMULATED = bool(config.ENABLE_CUDASIM)
-# The tests replace CuPy by another library, stricter than NumPy, which compiles CUDA C++ for a CPU.
+# The tests replace CuPy by another library, which is stricter than NumPy and compiles CUDA C++ for a CPU.
 xp: Any = import_module(os.environ.get("GPU_ENCODE_SIMULATED_ARRAYS", "numpy") if SIMULATED else "cupy")
 
 if not SIMULATED:
@@ -61,7 +61,7 @@ MOST_BLOCKS = 3 if SIMULATED else 16 * MULTIPROCESSORS
 FEW_THREADS = 2 if SIMULATED else 64
 # numba.cuda launches nothing with more dynamic shared memory than this.
 SHARED_BYTES = 2048 if SIMULATED else 48 * 1024
-# Rows for which a scheme that works row by row holds intermediate results at a time.
+# Rows whose intermediate results exist at the same time, in schemes that work row by row.
 TILE = 64 if SIMULATED else 1 << 23
 
 Kernel = Any
@@ -135,7 +135,7 @@ def launch(kernel: Kernel, blocks: int, threads: int, *arguments: Any, shared: i
 
 
 def type_of(argument: Any) -> Any:
-    """Give the type of an argument, for which a kernel is compiled: cheaply, since each launch asks."""
+    """Give the type of an argument for which a kernel is compiled; it must be fast, since every launch asks for it."""
     if isinstance(argument, xp.ndarray):
         return argument.dtype
     return (type(argument), *map(type_of, argument)) if isinstance(argument, tuple) else type(argument)
@@ -151,12 +151,11 @@ def numba_type(kind: Any) -> types.Type:
 
 
 def pack(arguments: tuple[Any, ...]) -> Iterator[Any]:
-    """Give arguments as numba's machine code takes them: an array is seven words, a tuple is its members."""
+    """Yield arguments as numba's machine code takes them: an array is seven words, a tuple is its members."""
     for each in arguments:
         if isinstance(each, xp.ndarray):
             size, itemsize = each.size, each.itemsize
-            # Two words are for the owner of the memory, which only a CPU asks for; then come length and step of the
-            # axis.
+            # Two words are for the owner of the memory, which only a CPU uses; then come length and step of the axis.
             yield from (0, 0, size, itemsize, each.data.ptr, size, itemsize)
         elif isinstance(each, tuple):
             yield from pack(each)
@@ -231,12 +230,12 @@ def launch_rows(kernel: Kernel, n_rows: int, *arguments: Any, threads: int = THR
 
 
 def is_device_array(array: Any) -> bool:
-    """Whether an array lies where kernels can reach it."""
+    """Whether kernels can reach the memory of an array."""
     return isinstance(array, xp.ndarray)
 
 
 def iterate_eigenvectors(matrix: Any, squared: bool, wanted: int, start: Any, accuracy: float) -> tuple[Any, Any]:
-    """Run CuPy's iterative solver on a sparse matrix of the host, or on the product of its transpose and the matrix.
+    """Run CuPy's iterative solver on a sparse host matrix, or on the product of its transpose and the matrix.
 
     Returns the largest eigenvalues and their vectors, on the host, whether or not residuals are as small as `accuracy`.
     """

@@ -1,6 +1,6 @@
-"""Ordered sums by sorting, for any number of categories and for ties: a category's rows become one segment.
+"""Ordered sums by sorting, for any number of categories and for ties: the rows of a category become one segment.
 
-A row sees the difference of two running sums, at its rank and where its segment begins.
+What a row sees is the difference of two running sums: at its rank, and at the beginning of its segment.
 """
 
 from typing import TYPE_CHECKING, NamedTuple
@@ -18,9 +18,10 @@ if TYPE_CHECKING:
 
 
 class Sorted(NamedTuple):
-    """Rows in the order of their categories: row and code at each rank, and running sums of the columns of a line.
+    """Rows sorted by category: row and code at each rank, and running sums of the columns of a line.
 
-    Where rows without weights are counted, the count itself has no column (`counted` is 1, else 0): ranks tell it.
+    If rows without weights are counted, the count has no column of its own, since ranks give it (`counted` is 1, else
+    0).
     """
 
     order: "Array"
@@ -31,7 +32,7 @@ class Sorted(NamedTuple):
 
 
 class TiedState(NamedTuple):
-    """What `cpu_fallback.types.Carry` holds, flat: sums so far, sums at the last tie of each category, and that tie."""
+    """The content of `cpu_fallback.types.Carry`, flat: sums so far; sums at each category's last tie; that tie."""
 
     sums: "Array"
     at_tie: "Array"
@@ -40,9 +41,9 @@ class TiedState(NamedTuple):
 
 @device_function
 def first_equal(keys: "Array", lowest: int, rank: int) -> int:
-    """First rank from `lowest` on that has the key of `rank`; between them, keys are sorted."""
+    """First rank from `lowest` on with the key of `rank`; keys are sorted between them."""
     key, found, step = keys[rank], rank, 1
-    # Runs are short where categories are many: double the steps back, then halve what is left.
+    # With many categories, runs are short: go back in doubling steps, then halve the rest.
     while found - step >= lowest and keys[found - step] == key:
         found -= step
         step *= 2
@@ -58,20 +59,20 @@ def first_equal(keys: "Array", lowest: int, rank: int) -> int:
 
 @device_function
 def write_sums(rows: Sorted, start: int, stop: int, sums: "Array", source: int, out: "Array", at: int) -> None:
-    """Write a category's sums so far plus those over the ranks [start, stop) of its segment."""
+    """Write a category's sums so far, plus the sums over the ranks [start, stop) of its segment."""
     counted, (_, n_classes, width), rest = rows.counted, rows.extents, stop - start
     for k in range(counted, n_classes * width):
         found = sum_between(rows.running, (k - counted) * len(rows.order), start, stop)
         out[at + k] = sums[source + k] + found
         rest -= found
     if counted:
-        # All rows, or those that are in no other class.
+        # All rows; for the first class, those that are in no other class.
         out[at] = sums[source] + (stop - start if n_classes == 1 else rest)
 
 
 @kernel
 def sort_classes(order: "Array", codes: "Array", classes: "Array", own: "Array", sorted_codes: "Array") -> None:
-    """Write each rank's code, and a one to its column if it is of any class but the first."""
+    """Write each rank's code, and a one to the column of its class unless it is the first class."""
     n_rows = len(order)
     for rank in range(cuda.grid(1), n_rows, cuda.gridsize(1)):
         row = order[rank]
@@ -83,7 +84,7 @@ def sort_classes(order: "Array", codes: "Array", classes: "Array", own: "Array",
 
 @kernel
 def sort_digits(order: "Array", rows: RowParts, counted: int, width: int, own: "Array", sorted_codes: "Array") -> None:
-    """Write each rank's code and what its row adds; of counted rows all but the count."""
+    """Write each rank's code and what its row adds; for counted rows everything except the count."""
     digits = cuda.local.array(MOST_DIGITS, types.int64)
     n_rows = len(order)
     for rank in range(cuda.grid(1), n_rows, cuda.gridsize(1)):
@@ -95,7 +96,7 @@ def sort_digits(order: "Array", rows: RowParts, counted: int, width: int, own: "
 
 @kernel
 def see_sorted(rows: Sorted, sums: "Array", seen: "Array") -> None:
-    """Write what each row sees: its category's sums so far, and its segment up to its rank."""
+    """Write what each row sees: the sums of its category so far, and its segment up to its rank."""
     length = rows.extents.n_classes * rows.extents.width
     for rank in range(cuda.grid(1), len(rows.order), cuda.gridsize(1)):
         start, source = first_equal(rows.codes, 0, rank), line_of(rows.codes[rank], rows.extents.n_lines) * length
@@ -104,7 +105,7 @@ def see_sorted(rows: Sorted, sums: "Array", seen: "Array") -> None:
 
 @kernel
 def see_tied(rows: Sorted, ties: "Array", state: TiedState, seen: "Array") -> None:
-    """Write what the first row of each row's category and tie sees, which an earlier chunk may have kept."""
+    """Write what the first row of each row's category and tie sees; an earlier chunk may have kept it."""
     length = rows.extents.n_classes * rows.extents.width
     for rank in range(cuda.grid(1), len(rows.order), cuda.gridsize(1)):
         line, at = line_of(rows.codes[rank], rows.extents.n_lines), rows.order[rank] * length
@@ -118,7 +119,7 @@ def see_tied(rows: Sorted, ties: "Array", state: TiedState, seen: "Array") -> No
 
 @kernel
 def carry_ties(rows: Sorted, ties: "Array", state: TiedState, seen: "Array") -> None:
-    """Keep each category's last tie and what its rows see, from the last rank of its segment."""
+    """Keep each category's last tie and what its rows see; the last rank of each segment does this."""
     last, length = len(rows.order) - 1, rows.extents.n_classes * rows.extents.width
     for rank in range(cuda.grid(1), len(rows.order), cuda.gridsize(1)):
         if rank == last or rows.codes[rank + 1] != rows.codes[rank]:
@@ -130,7 +131,7 @@ def carry_ties(rows: Sorted, ties: "Array", state: TiedState, seen: "Array") -> 
 
 @kernel
 def carry_sums(rows: Sorted, sums: "Array") -> None:
-    """Add its whole segment to each category's sums, from its last rank."""
+    """Add each category's whole segment to its sums; the last rank of each segment does this."""
     last, (n_lines, n_classes, width) = len(rows.order) - 1, rows.extents
     for rank in range(cuda.grid(1), len(rows.order), cuda.gridsize(1)):
         if rank == last or rows.codes[rank + 1] != rows.codes[rank]:
@@ -139,7 +140,7 @@ def carry_sums(rows: Sorted, sums: "Array") -> None:
 
 
 def sort_by_code(parts: RowParts, extents: Extents, counted: bool) -> Sorted:
-    """Sort rows by category, each category's in their own order, and sum up what they add."""
+    """Sort rows by category, in their own order within each category, and compute running sums of what they add."""
     n_rows, (_, n_classes, width) = len(parts.codes), extents
     order, codes = xp.argsort(parts.codes, kind="stable"), empty(n_rows, np.int32)
     own = zeros(max((n_classes * width - counted) * n_rows, 1), np.int64)
@@ -151,7 +152,7 @@ def sort_by_code(parts: RowParts, extents: Extents, counted: bool) -> Sorted:
 
 
 def by_sorting(parts: RowParts, extents: Extents, counted: bool, sums: "Array", seen: "Array") -> None:
-    """Write what each row sees to `seen` and bring `sums` up to date, both flat."""
+    """Write to `seen` what each row sees, and update `sums`; both are flat."""
     found = sort_by_code(parts, extents, counted)
     launch_rows(see_sorted, len(parts.codes), found, sums, seen)
     launch_rows(carry_sums, len(parts.codes), found, sums)
@@ -165,7 +166,7 @@ def by_sorting_ties(
     state: TiedState,
     seen: "Array",
 ) -> None:
-    """Write what each row sees, where rows of a tie do not see each other, to `seen`, and bring `state` up to date."""
+    """Write to `seen` what each row sees if rows of a tie do not see each other, and update `state`."""
     found = sort_by_code(parts, extents, counted)
     n_rows, tied = len(parts.codes), xp.take(ties, found.order)
     launch_rows(see_tied, n_rows, found, tied, state, seen)

@@ -1,7 +1,7 @@
-"""Rows of bytes, such as text, to codes and back, all on the device: hashed to words, and then compared byte by byte.
+"""Rows of bytes, such as text, to codes and back, all on the device: strings are hashed, then compared byte by byte.
 
-Words stand for strings in the hash tables of `hashing.py`.  That equal words are equal strings is checked, row by row,
-and another seed tried where they are not, so the codes are exact; only distinct strings are ever sorted.
+In the hash tables of `hashing.py`, words stand for strings.  Every row is checked that equal words mean equal strings;
+if not, another seed is tried.  So codes are exact.  Only distinct strings are ever sorted.
 """
 
 from itertools import count
@@ -15,12 +15,12 @@ from gpu_encode.cuda.memory import empty, to_device, to_host, zeros
 from gpu_encode.cuda.runtime import cuda, device_function, kernel, launch_rows, xp
 
 MISSING = -1
-# The word of null, and what a string gets instead whose own word that would be.
+# The word of null, and the word for a string that would otherwise have this word.
 NULL = np.uint64(0xA0761D6478BD642F)
 NOT_NULL = NULL ^ np.uint64(1)
 # Bytes that are hashed and compared at a time.
 PIECE = 8
-# Factors of two well mixing finishers: the golden ratio's, and the second of splitmix64 (Steele et al. 2014).
+# Constants that mix bits well: that of the golden ratio, and the second one of splitmix64 (Steele et al. 2014).
 FIRST_FACTOR = np.uint64(0x9E3779B97F4A7C15)
 SECOND_FACTOR = np.uint64(0x94D049BB133111EB)
 
@@ -32,7 +32,7 @@ class Strings(NamedTuple):
     ----------
     starts, ends : int32 or int64 arrays
     characters : uint8 array
-        Not empty, even if no row has a byte.
+        Not empty, even if all rows are.
     """
 
     starts: Array
@@ -45,12 +45,12 @@ class Strings(NamedTuple):
         return len(self.starts)
 
     def pick(self, rows: Array) -> "Strings":
-        """Rows of the given numbers; the bytes are shared."""
+        """Rows with the given numbers; the bytes are shared."""
         return Strings(self.starts[rows], self.ends[rows], self.characters)
 
 
 class Known(NamedTuple):
-    """Distinct strings to look others up in, and their words under a seed that tells them apart."""
+    """Distinct known strings, and their words under a seed with which all words differ."""
 
     strings: Strings
     words: Array
@@ -59,7 +59,7 @@ class Known(NamedTuple):
 
 @device_function
 def piece_at(characters: Array, start: int, stop: int) -> np.uint64:
-    """First eight bytes, or fewer, in one word: words are in the order of the bytes."""
+    """The first eight bytes, or fewer, in one word; words are in the order of the bytes."""
     word = ZERO
     for k in range(min(stop - start, PIECE)):
         word |= np.uint64(characters[start + k]) << np.uint64(56 - 8 * k)
@@ -68,7 +68,7 @@ def piece_at(characters: Array, start: int, stop: int) -> np.uint64:
 
 @device_function
 def stir(word: np.uint64) -> np.uint64:
-    """Word with its bits mixed; no two words give the same."""
+    """Mix the bits of a word; different words give different results."""
     word = (word ^ (word >> np.uint64(32))) * FIRST_FACTOR
     word = (word ^ (word >> np.uint64(29))) * SECOND_FACTOR
     return word ^ (word >> np.uint64(32))
@@ -91,7 +91,7 @@ def alike(first: Strings, i: int, second: Strings, j: int) -> bool:
 
 @kernel
 def hash_rows(strings: Strings, nulls: Array, has_nulls: int, seed: np.uint64, words: Array) -> None:
-    """Write a word for each string; strings of up to eight bytes and one length have different ones."""
+    """Write a word for each string; different strings of the same length up to eight bytes have different words."""
     for i in range(cuda.grid(1), len(words), cuda.gridsize(1)):
         if has_nulls and nulls[i]:
             words[i] = NULL
@@ -106,9 +106,9 @@ def hash_rows(strings: Strings, nulls: Array, has_nulls: int, seed: np.uint64, w
 
 @kernel
 def keep_rows(slot_of_row: Array, row_at: Array) -> None:
-    """Write some row of each slot: whichever thread comes last."""
+    """Write one row for each slot, from whichever thread comes last."""
     for i in range(cuda.grid(1), len(slot_of_row), cuda.gridsize(1)):
-        # Of 32 bits a slot uses all, the sign's too.
+        # A slot number uses all 32 bits, also the sign bit.
         row_at[np.int64(slot_of_row[i]) & 0xFFFFFFFF] = i
 
 
@@ -116,7 +116,7 @@ def keep_rows(slot_of_row: Array, row_at: Array) -> None:
 def compare_rows(
     strings: Strings, nulls: Array, has_nulls: int, slot_of_row: Array, row_at: Array, differs: Array
 ) -> None:
-    """Note whether any string is another one than that of the row kept for its slot."""
+    """Note whether any string differs from that of the row that was kept for its slot."""
     for i in range(cuda.grid(1), len(slot_of_row), cuda.gridsize(1)):
         if has_nulls and nulls[i]:
             continue
@@ -126,7 +126,7 @@ def compare_rows(
 
 @kernel
 def check_rows(strings: Strings, nulls: Array, has_nulls: int, known: Strings, codes: Array) -> None:
-    """Make missing the rows that are null, and unknown those whose string is another one than that of their code."""
+    """Mark null rows as missing, and rows whose string differs from that of their code as unknown."""
     for i in range(cuda.grid(1), len(codes), cuda.gridsize(1)):
         j = codes[i]
         if has_nulls and nulls[i]:
@@ -137,7 +137,7 @@ def check_rows(strings: Strings, nulls: Array, has_nulls: int, known: Strings, c
 
 @kernel
 def cut_rows(strings: Strings, rows: Array, depth: int, pieces: Array) -> None:
-    """Write the eight bytes of some rows that lie `depth` bytes behind their start, zero where the string has ended."""
+    """Write eight bytes of some rows, from `depth` bytes after their start; zeros after the end of a string."""
     for i in range(cuda.grid(1), len(rows), cuda.gridsize(1)):
         start, stop = np.int64(strings.starts[rows[i]]) + depth, np.int64(strings.ends[rows[i]])
         pieces[i] = piece_at(strings.characters, start, stop) if start < stop else ZERO
@@ -145,7 +145,7 @@ def cut_rows(strings: Strings, rows: Array, depth: int, pieces: Array) -> None:
 
 @kernel
 def copy_rows(strings: Strings, offsets: Array, copied: Array) -> None:
-    """Copy strings one behind the other."""
+    """Copy strings one after another."""
     for i in range(cuda.grid(1), len(strings.starts), cuda.gridsize(1)):
         start = np.int64(strings.starts[i])
         for k in range(np.int64(strings.ends[i]) - start):
@@ -153,7 +153,7 @@ def copy_rows(strings: Strings, offsets: Array, copied: Array) -> None:
 
 
 def mark_nulls(nulls: Array | None) -> tuple[Array, int]:
-    """Which rows are null, as kernels take it, and whether any is."""
+    """Which rows are null, in the form that kernels take, and whether any is."""
     return (zeros(1, np.bool_), 0) if nulls is None else (nulls, 1)
 
 
@@ -165,7 +165,7 @@ def hash_strings(strings: Strings, nulls: Array | None, seed: np.uint64) -> Word
 
 
 def factorize_strings(strings: Strings, nulls: Array | None = None) -> tuple[Array, Strings]:
-    """Codes (int32; -1 for null) of strings, and the distinct ones in the order of their bytes."""
+    """Codes (int32; -1 for null) of strings, and the distinct strings in the order of their bytes."""
     n_rows = strings.n_rows
     if not n_rows:
         return empty(0, np.int32), strings
@@ -189,7 +189,7 @@ def factorize_strings(strings: Strings, nulls: Array | None = None) -> tuple[Arr
 
 
 def order_of(strings: Strings) -> Array:
-    """Order of distinct strings by their bytes: eight at a time, and only of those that are not told apart yet."""
+    """Sort distinct strings by their bytes: eight bytes at a time, and only strings that are not yet distinguished."""
     n_rows = strings.n_rows
     if not n_rows:
         return xp.arange(0)
@@ -201,7 +201,7 @@ def order_of(strings: Strings) -> Array:
     while len(rows):
         pieces = empty(len(rows), np.uint64)
         launch_rows(cut_rows, len(rows), strings, rows, depth, pieces)
-        # At the end of all bytes only zeros behind the shorter one are left: it comes first.
+        # At the end, strings differ only by zero bytes after the shorter one, which comes first.
         keys = pieces if depth < longest else lengths[rows]
         by_key = xp.argsort(keys, kind="stable")
         sorted_rows = by_key[xp.argsort(group[by_key], kind="stable")]
@@ -218,7 +218,7 @@ def order_of(strings: Strings) -> Array:
 
 
 def prepare(strings: Strings) -> Known:
-    """Distinct strings, ready for others to be looked up."""
+    """Prepare distinct strings, so that others can be looked up among them."""
     for seed in count():
         words = hash_strings(strings, None, np.uint64(seed))
         if not strings.n_rows or len(distinct(enter_words(words)[1])[1]) == strings.n_rows:
@@ -227,7 +227,7 @@ def prepare(strings: Strings) -> Known:
 
 
 def lookup_strings(strings: Strings, categories: Known, nulls: Array | None = None) -> Array:
-    """Index of each string among known ones (int32): -1 for null, -2 where it is absent."""
+    """Index of each string among known ones (int32): -1 for null, -2 if it is not there."""
     if strings.n_rows and categories.strings.n_rows:
         codes = codes_in(hash_strings(strings, nulls, categories.seed), Words(categories.words, ZERO))
         launch_rows(check_rows, strings.n_rows, strings, *mark_nulls(nulls), categories.strings, codes)
@@ -249,6 +249,6 @@ def strings_to_host(strings: Strings) -> tuple[Array, Array]:
 
 
 def strings_to_device(offsets: Array, characters: Array) -> Strings:
-    """Strings of the host, by their offsets (one more than rows) and their bytes."""
+    """Copy strings to the device, from their offsets (one more than rows) and their bytes."""
     ends = to_device(offsets)
     return Strings(ends[:-1], ends[1:], to_device(characters) if len(characters) else zeros(1, np.uint8))

@@ -1,6 +1,6 @@
 """Exact counts and sums per (category, fold, class) cell, in one pass over the rows.
 
-Integers are added up, so no bit depends on where a row is added and in which order.
+Integers are added, so no bit depends on where, or in which order, rows are added.
 """
 
 import math
@@ -23,17 +23,17 @@ from gpu_encode.cuda.windows import COPIED_SHARE, MOST_COPIES
 if TYPE_CHECKING:
     from cpu_fallback.types import Array, Folds, Layout, Rows
 
-# Atomics on one address come one by one (1 to 2 G rows/s were measured where one category has most rows): a category
-# with a larger share than this, an estimate, would hold up all others, and goes into tables.
+# Atomics on the same address run one after another (1 to 2 G rows/s were measured if one category has most rows).  A
+# category with more than this share of the rows (an estimate) would hold up all others, so it is summed in tables.
 HOT_SHARE = 1 / 128
 SAMPLE = 1 << 12
 MOST_RANKS = 255
-# Looking for hot categories is estimated to cost as much as adding this many rows, all to one cell.
+# Looking for hot categories is estimated to cost as much as adding this many rows to the same cell.
 SAMPLED_ROWS = 1 << 18
 
 
 def engine() -> Engine:
-    """Give the kernels and the sizes of their launches: registers leave room for 768 threads on a multiprocessor."""
+    """Give the kernels and their launch limits: registers allow 768 threads on a multiprocessor."""
     return Engine(raw.run, min(raw.THREADS, 768), raw.BLOCKS, raw.table_bytes())
 
 
@@ -49,7 +49,7 @@ def accumulate(rows: "Rows", shape: SumShape, folds: "Folds" = None, /) -> "Arra
 
 
 def are_counts(rows: "Rows", layout: "Layout") -> bool:
-    """Whether sums are numbers of rows, and nothing else."""
+    """Whether the sums are only numbers of rows."""
     return rows.weight is None and layout.count.whole and layout.total is None and layout.square is None
 
 
@@ -60,7 +60,7 @@ def int32(array: "Array") -> "Array":
 
 
 class Addition(NamedTuple):
-    """What every launch of one call gets: arrays of the rows, folds; what is added where; and how much of it there is.
+    """The arguments of all launches of one call: arrays of the rows, folds, what is added to which sums, and sizes.
 
     Parameters
     ----------
@@ -69,12 +69,12 @@ class Addition(NamedTuple):
     plan : list of int
         Lines of the measures, then the numbers from N_LINES to TARGET_BYTES.
     n_rows, n_lines, in_line, words : int
-        Rows, lines, cells of a line, and words of a cell in a table.
+        Number of rows, lines, cells of a line, and words of a cell in a table.
     accumulators : int64 device array
     codes : int32 device array
-        As they were given.
+        In the form in which they were given.
     variant : dict, optional
-        What the kernel that adds in windows is compiled for, where it serves.
+        What the kernel that adds in windows is compiled for, if it can be used.
     """
 
     rows: tuple[Any, ...]
@@ -89,8 +89,8 @@ class Addition(NamedTuple):
 
 
 def job_of(rows: "Rows", folds: "Folds", shape: SumShape, accumulators: "Array") -> Addition:
-    """Bring rows to the device and plan their addition."""
-    # Without classes none is read.
+    """Copy rows to the device, and plan their addition."""
+    # Without classes, the kernel reads none.
     classes = empty(1, np.int32) if rows.classes is None else int32(rows.classes)
     target, target_kind = number_words(rows.target)
     weight, weight_kind = number_words(rows.weight)
@@ -126,9 +126,9 @@ def accumulate_numbers(rows: "Rows", n_classes: int, layout: "Layout", /) -> Sum
 
 
 def count_numbers(numbers: "Array", classes: "Array | None", n_classes: int) -> SumsByNumber | None:
-    """Count rows by the offset of their number in a range; None where tables of the blocks do not hold all of it.
+    """Count rows by the offset of their number in a range; None if the range does not fit into the tables of blocks.
 
-    What each offset holds is then known on the host, which tells the numbers that occur.
+    The host then knows the count at each offset, and so which numbers occur.
     """
     words, labels = words_of(numbers).words, None if classes is None else int32(classes)
     most = counting.engine().table_bytes // 2 // n_classes - 2 if words.dtype in WORDS else 0
@@ -138,7 +138,7 @@ def count_numbers(numbers: "Array", classes: "Array | None", n_classes: int) -> 
         counted = zeros((size + 2) * n_classes, np.int64)
         count(source, labels, None, (size + 2, 1, n_classes), counted)
         cells = to_host(counted).reshape(size + 2, n_classes)
-        # Numbers outside of the range are unknown ones.
+        # Numbers outside of the range are unknown.
         if not cells[size].any():
             offsets = marked(cells.any(axis=1))
             chosen = slice(offsets.start, offsets.stop) if isinstance(offsets, range) else offsets
@@ -150,10 +150,10 @@ def count_numbers(numbers: "Array", classes: "Array | None", n_classes: int) -> 
 
 
 def add_rows(job: Addition) -> None:
-    """Choose where to add: in windows or tables if all cells fit, or by buckets; else hot categories apart.
+    """Choose where to add: in windows or tables if all cells fit, else by buckets or with hot categories apart.
 
-    Measured on an H200 for 2**26 rows, before there were windows and buckets: one pass over tables 1.4 to 3.2 ms, cells
-    in memory 1.6 to 6.5 ms for thousands of categories alike.
+    Measured on an H200 for 2**26 rows, before windows and buckets existed: one pass over tables took 1.4 to 3.2 ms;
+    with cells in memory it took 1.6 to 6.5 ms, if thousands of categories are equally frequent.
     """
     chosen = engine()
     if windows.add(chosen, job) or partition.add(chosen, job):
@@ -174,13 +174,13 @@ def add_rows(job: Addition) -> None:
 
 
 def launch_tables(chosen: Engine, name: str, job: Addition, n_lines: int, *more: "Array") -> None:
-    """Run a kernel whose blocks add rows of some lines in tables."""
+    """Run a kernel whose blocks add the rows of some lines in tables."""
     size = job.words * n_lines * job.in_line
     fitting = max(1, min(chosen.table_bytes // COPIED_SHARE // (4 * size + 4), MOST_COPIES))
     copies = 1 << (fitting.bit_length() - 1)
-    # An odd distance between copies keeps them in different banks.
+    # With an odd distance, copies are in different banks.
     size |= int(copies > 1)
-    # A block adds rows enough to make clearing and adding up its tables cheap, and begins at a vector.
+    # A block adds enough rows to make clearing and merging its tables cheap, and begins at a whole vector.
     chunk = max(-(-job.n_rows // chosen.blocks), copies * size, chosen.threads)
     chunk = min(-(-chunk // 4) * 4, MOST_ADDED)
     blocks = min(-(-job.n_rows // chunk), chosen.blocks)
@@ -189,7 +189,7 @@ def launch_tables(chosen: Engine, name: str, job: Addition, n_lines: int, *more:
 
 
 def hot_lines(job: Addition, most: int) -> "Array":
-    """Lines that hold more than their share of a sample of rows, the most frequent first, `most` at most."""
+    """Lines with more than their share of a sample of rows, at most `most`, the most frequent first."""
     if not most:
         return zeros(0, np.int64)
     sample = to_device(job.codes[:: -(-job.n_rows // SAMPLE)]).astype(np.int64)

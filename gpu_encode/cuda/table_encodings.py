@@ -1,4 +1,4 @@
-"""Encodings of all categories, as every view sees them, in one pass: one thread a category and view."""
+"""Encodings of all categories in every view, in one pass: each thread computes one category and view."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -48,7 +48,7 @@ def weigh_priors(
     m: float,
     priors: Priors,
 ) -> None:
-    """Write m * T / N of each view and output as a pair, and m * T and N where they are whole and small."""
+    """Write m * T / N of each view and output as a pair, and m * T and N if they are whole and small."""
     for i in range(cuda.grid(1), len(priors.high), cuda.gridsize(1)):
         view = i // n_outputs
         high, lower, exponent = pair(total, i * width, width, 1, width, low, 0)
@@ -80,13 +80,13 @@ def number_seen(accumulators: "Array", base: int, length: int, views: Views, vie
 
 @device_function
 def code_of(line: int, n_lines: int) -> int:
-    """Code of a line of a table: that before the last is unknown, the last missing."""
+    """Code of a line of a table: the last line but one is unknown, the last is missing."""
     return line if line < n_lines - 2 else line - n_lines
 
 
 @device_function
 def is_empty(accumulators: "Array", at: int, width: int) -> bool:
-    """Say whether a cell holds no row."""
+    """Say whether a cell has no rows."""
     found = np.int64(0)
     for k in range(width):
         found |= accumulators[at + k]
@@ -179,7 +179,7 @@ def views_of(visibility: Visibility, n_folds: int, n_classes: int) -> Views:
 
 
 def priors_of(population: PopulationMoments, shrinkage: Shrinkage) -> "tuple[Priors, Array]":
-    """Bring what views see of all categories to the device, in one copy, with three counters behind; as pairs, too."""
+    """Copy what views see of all categories to the device, also as pairs; three counters are at the end of the copy."""
     shape, exact = population.prior.shape, population.exact
     parts = [to_host(part).reshape(-1) for part in population[:3]]
     if exact is not None:
@@ -199,7 +199,7 @@ def priors_of(population: PopulationMoments, shrinkage: Shrinkage) -> "tuple[Pri
 
 
 def spread_over(number: Limbs, shape: tuple[int, ...]) -> "Array":
-    """Give the digits of numbers on the host, a line for each view and output, flat."""
+    """Give the digits of host numbers, with a line for each view and output, flat."""
     digits = to_host(number.digits)
     return np.ascontiguousarray(np.broadcast_to(digits, (*shape, digits.shape[-1]))).reshape(-1)
 
@@ -245,7 +245,7 @@ def encode_categories(
 
 
 def settle_doubts(indices: "Array", estimates: "Array", values: "Array") -> int:
-    """Write those estimates (indices, outputs) that were in doubt; gives how many are lost."""
+    """Write the values of the estimates that were in doubt (indices, outputs); give the number of lost ones."""
     output = xp.arange(len(indices)) * estimates.shape[1] + indices % estimates.shape[1]
     rounded = cast(estimates.reshape(-1)[output], values.dtype)
     values.reshape(-1).put(indices, rounded)
@@ -253,7 +253,7 @@ def settle_doubts(indices: "Array", estimates: "Array", values: "Array") -> int:
 
 
 def cells_at(accumulators: "Array", visibility: Visibility, lines: "Array", n_views: int) -> "tuple[Array, Array]":
-    """Give what views see of categories, each number a category and view (indices, classes, width); and the views."""
+    """Give what views see of categories (indices, classes, width), for pairs of category and view, and their views."""
     category, view = lines // n_views, lines % n_views
     cells = accumulators[category]
     number = xp.arange(len(lines))
@@ -265,7 +265,7 @@ def cells_at(accumulators: "Array", visibility: Visibility, lines: "Array", n_vi
 
 
 def lines_at(number: Limbs, n_views: int, views: "Array") -> Limbs:
-    """Give exact numbers of the views that are named: (views, outputs or 1)."""
+    """Give the exact numbers of the given views: (views, outputs or 1)."""
     digits = to_host(number.digits)
     spread = np.broadcast_to(digits, (n_views, *digits.shape[-2:]))
     return Limbs(to_device(spread)[views], number.low)

@@ -1,4 +1,4 @@
-"""Launches of kernels that walk over rows by tiles: gpu_encode/cuda/raw/tiles.cuh says how."""
+"""Launches of kernels that walk over rows by tiles; gpu_encode/cuda/raw/tiles.cuh describes the walk."""
 
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -12,16 +12,16 @@ if TYPE_CHECKING:
     from cpu_fallback.types import Array, Folds
     from gpu_encode.cuda.indexed import CodeSource
 
-# What registers leave room for twice on a multiprocessor.
+# Most threads of a block for which registers allow two blocks on a multiprocessor.
 THREADS = min(raw.THREADS, 512)
-# Shared memory before the table of a block.
+# Shared memory in front of a block's table.
 PLAN_BYTES = 256
-# Of random folds a tile has a turn for each; of others so many.
+# With random folds, a tile has a turn for each fold; otherwise so many turns.
 MOST_TURNS, STRAIGHT_TURNS = 64, 4
 
 
 class Slots(NamedTuple):
-    """What kernels read keys with; see `Slots` in raw/tiles.cuh.
+    """What kernels need to read keys; see `Slots` in raw/tiles.cuh.
 
     Parameters
     ----------
@@ -29,11 +29,11 @@ class Slots(NamedTuple):
     base : uint64
         The key of the first slot.
     last : int
-        The last slot, that of all keys beyond.
+        The last slot, for all keys beyond it.
     coded : bool
         Whether keys are codes.
     ranks : int32 array
-        The number of each slot's category, plus one.  Without any, slots are categories.
+        The number of each slot's category, plus one.  If it is empty, slots are categories.
     n_lines : int
     """
 
@@ -46,14 +46,14 @@ class Slots(NamedTuple):
 
 
 def slots_of(source: "CodeSource", n_lines: int) -> Slots:
-    """Give each key its slot: unknown and missing codes come first, and a direct index ends with what is unknown."""
+    """Give each key a slot: unknown and missing codes come first; an index's last slot is for unknown keys."""
     if source.size:
         return Slots(source.words, source.base, int(source.size), False, source.ranks, n_lines)
     return Slots(source.words, np.uint64(2**64 - 2), n_lines + 1, True, source.ranks, n_lines)
 
 
 def walk_of(folds: "Folds") -> tuple[str, int]:
-    """Give the source that kernels read these folds from, and the turns of a tile."""
+    """Name the source from which kernels read these folds, and the turns of a tile."""
     if not isinstance(folds, FoldPattern):
         return "StraightFolds", STRAIGHT_TURNS
     if folds.order == "random" and 1 < folds.n_splits <= MOST_TURNS:
@@ -62,5 +62,5 @@ def walk_of(folds: "Folds") -> tuple[str, int]:
 
 
 def blocks_with_tables(n_rows: int, turns: int, size: int, shared: int, most: int, table_bytes: int) -> int:
-    """Blocks of a grid: as many as run at once, and no more than make clearing their tables as dear as their rows."""
+    """Number of blocks: as many as run at once, but so few that clearing their tables costs less than their rows."""
     return blocks_for(n_rows, max(4 * turns * THREADS, size), raw.blocks_at_work(shared, most, table_bytes))

@@ -12,7 +12,7 @@ MOST_COLUMNS = MULTIPROCESSORS * THREADS
 
 @kernel
 def add_lines(cells: Array, sums: Array) -> None:
-    """Add up lines of cells, as long as the sums: each thread those of one column."""
+    """Add up lines of cells, each as long as the sums; each thread adds one column."""
     step, first, mine = cuda.gridsize(1) // len(sums) * len(sums), cuda.grid(1), np.int64(0)
     if first < step:
         for i in range(first, len(cells), step):
@@ -21,7 +21,7 @@ def add_lines(cells: Array, sums: Array) -> None:
 
 
 def totals(accumulators: Array, /) -> Array:
-    """Sum cells over their first axis: CuPy would give each of few columns one block, or less."""
+    """Sum cells over their first axis; with few columns, CuPy would use one block for each column, or fewer."""
     shape = accumulators.shape[1:]
     n_columns = int(np.prod(shape, dtype=np.int64))
     if not is_device_array(accumulators) or not 0 < n_columns <= MOST_COLUMNS:

@@ -1,1 +1,1 @@
-"""Guest: a fitted encoder elsewhere, as an export or in place of another library's encoder."""
+"""Guest: a fitted encoder used elsewhere, as an export or in place of another library's encoder."""

@@ -1,1 +1,1 @@
-"""Guest: what encodings are worth, by tuning, leak reports and pictures."""
+"""Guest: how much encodings are worth, by tuning, leak reports and pictures."""

@@ -1,10 +1,10 @@
-"""Tables of text, as results show themselves."""
+"""Text tables, in which results are shown."""
 
 from collections.abc import Sequence
 
 
 def lay_out(rows: Sequence[Sequence[str]]) -> list[str]:
-    """Give rows of text as lines, whose columns stand below each other.
+    """Give rows of text as lines with aligned columns.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""The call that needs all kernels that only this guest uses: see `gpu_encode.warm_up`."""
+"""The call that compiles the kernels that only this guest needs: see `gpu_encode.warm_up`."""
 
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -13,6 +13,6 @@ from gpu_encode.study.tuning.interactions import choose_interactions
 
 def calls(keys: Array, labels: Array) -> Iterator[Callable[[], Any]]:
     """Give calls on keys (rows, 1) and a target of two classes (rows,)."""
-    # A pair of columns in which all pairs of values have rows, and one in which few have rows.
+    # One pair of columns in which all pairs of values have rows, and one in which few have rows.
     columns = np.hstack([keys, keys // 7, np.arange(len(keys)).reshape(-1, 1) % 1000])
     yield partial(choose_interactions, TargetEncoder(), columns, labels)

@@ -1,7 +1,7 @@
-"""Kernels in CUDA C++, which CuPy compiles: more shared memory than numba asks for, vector loads, types of one's own.
+"""Kernels in CUDA C++, compiled by CuPy: they use more shared memory than numba allows, vector loads, and own types.
 
-Where a kernel is there for several sizes of an entry, its name says how many bits.  Types and other choices that are
-fixed when a kernel is compiled are its variant: definitions of the preprocessor, by name.
+If there are several versions of a kernel for different sizes of entries, the name gives the number of bits.  Types and
+other choices that are fixed at compilation are a kernel's variant: definitions for the preprocessor, by name.
 """
 
 from collections.abc import Iterator, Mapping
@@ -17,11 +17,11 @@ from gpu_encode.cuda.runtime import MULTIPROCESSORS, SHARED_BYTES, SIMULATED, bl
 # Threads and blocks of kernels that fill the GPU: two such blocks fill a multiprocessor.
 THREADS = 64 if SIMULATED else 1024
 BLOCKS = 3 if SIMULATED else 2 * MULTIPROCESSORS
-# What a multiprocessor keeps of its shared memory for each block.
+# Shared memory that a multiprocessor reserves for each block.
 KEPT_BYTES = 1024
-# No product is fused with a sum, as in every kernel of the backend.
+# Products and sums are not fused, as in all kernels of this backend.
 OPTIONS = ("--std=c++17", "--fmad=false")
-# The file of each kernel.
+# The file that contains each kernel.
 FILES = {
     "count_rows": "count_rows.cu",
     "count_in_memory": "counting.cu",
@@ -55,14 +55,15 @@ FILES = {
     "walk_blocks": "permutation.cu",
     "shuffle_blocks": "permutation.cu",
 }
-# Types of unsigned words by their bytes, as raw/vectors.cuh calls them; of targets; and of encodings by their bytes.
+# Types of unsigned words by number of bytes, with their names in raw/vectors.cuh; types of targets; types of encodings
+# by number of bytes.
 TYPES = {1: "unsigned char", 2: "unsigned short", 4: "unsigned", 8: "Word"}
 KEYS = tuple(TYPES.values())
 NARROW, WORDS = KEYS[:2], KEYS[2:]
 VALUES, ENCODINGS = ("float", "double", "Long"), {4: "float", 8: "double"}
-# Whether a formula is an m-estimate, and whether it takes squares.
+# Whether a formula is an m-estimate, and whether it uses squares.
 OF_FORMULAS = (("1", "0"), ("0", "0"), ("0", "1"))
-# The variants that the library asks for, by file; of a file that is not named here, only the plain one.
+# The variants that the library uses, by file; a file that is missing here has only the plain variant.
 VARIANTS: dict[str, list[dict[str, str]]] = {
     "count_rows.cu": [
         {"KEY": key, "CLASSES": classes, "SOURCE": source}
@@ -104,7 +105,7 @@ VARIANTS: dict[str, list[dict[str, str]]] = {
 
 
 def source_of(file: str) -> str:
-    """Give a file with the text that it includes: CuPy keeps kernels by the text that it gets, and sees no folder."""
+    """Give a file with all text that it includes: CuPy caches kernels by their text, and searches no folders."""
     folder = files(__name__)
     lines, included = [], set()
 
@@ -141,7 +142,7 @@ def function(name: str, options: tuple[str, ...]) -> Any:
 
 
 def table_bytes() -> int:
-    """Shared memory that a block may ask for on the current device: 227 KiB on an H200, where numba stops at 48."""
+    """Shared memory that a block can have on the current device: 227 KiB on an H200, where numba allows only 48."""
     if SIMULATED:
         return SHARED_BYTES
     wanted = xp.cuda.runtime.cudaDevAttrMaxSharedMemoryPerBlockOptin
@@ -149,12 +150,12 @@ def table_bytes() -> int:
 
 
 def blocks_at_work(shared: int, most: int, table_bytes: int) -> int:
-    """Blocks that run at once, of as many as two a multiprocessor: half where shared memory has no room for both."""
+    """Number of blocks that run at once, two on a multiprocessor, or one if shared memory has no room for two."""
     return most if shared <= (table_bytes - KEPT_BYTES) // 2 else most // 2
 
 
 def flatten(arguments: tuple[Any, ...]) -> Iterator[Any]:
-    """Give arrays each with its length, numbers in 64 bits, and of a tuple what it holds."""
+    """Yield arrays followed by their lengths, numbers as 64 bits, and the members of tuples."""
     for each in arguments:
         if isinstance(each, tuple):
             yield from flatten(each)
@@ -168,7 +169,7 @@ def flatten(arguments: tuple[Any, ...]) -> Iterator[Any]:
 
 
 def key_of(words: Any) -> dict[str, str]:
-    """Say which type of keys a kernel is compiled for."""
+    """Name the type of keys for which a kernel is compiled."""
     return {"KEY": TYPES[words.itemsize]}
 
 
@@ -188,16 +189,16 @@ def run(
     blocks, threads : int
         Blocks of the grid and threads of a block.
     *arguments
-        Device arrays in one piece, numbers, and tuples of these.
+        Contiguous device arrays, numbers, and tuples of these.
     shared : int
         Bytes of dynamic shared memory.
     variant : mapping of str to str, optional
-        Definitions of the preprocessor that the kernel is compiled with, one of `VARIANTS`.
+        Definitions for the preprocessor, one of `VARIANTS`.
     """
     kernel = function(name, options_of(variant or {}))
     if shared:
-        # A setting of the function on the current device; beyond 48 KiB no launch succeeds without it.  The largest,
-        # since another thread may set it, too, before this one launches.
+        # This sets an attribute of the function on the current device; without it, no launch with more than 48 KiB
+        # succeeds. It is the maximum, since another thread may set it before this launch.
         kernel.max_dynamic_shared_size_bytes = max(table_bytes(), shared)
     kernel((blocks,), (threads,), tuple(flatten(arguments)), shared_mem=shared)
 
@@ -205,7 +206,7 @@ def run(
 def run_over(
     name: str, words: Any, *arguments: Any, threads: int = THREADS, shared: int = 0, variant: Mapping[str, str]
 ) -> int:
-    """Launch a kernel that reads numbers as whole vectors, each once; gives its blocks, of two words for each warp."""
+    """Launch a kernel that reads all numbers once, as vectors; give its number of blocks, two words for each warp."""
     blocks = blocks_for(words.nbytes, 16 * threads, blocks_at_work(shared, BLOCKS, table_bytes()))
     run(name, blocks, threads, words, *arguments, shared=max(shared, threads // 2), variant=variant)
     return blocks

@@ -1,9 +1,9 @@
-// Adds the rows of buckets in windows: as windows.cu, but that a block holds the cells of one bucket at a time.
+// Adds the rows of buckets in windows, like windows.cu, but a block holds the cells of one bucket at a time.
 
 #include "windows.cuh"
 #include "buckets.cuh"
 
-// Add the rows of a piece, four neighbouring ones of a lane at a time.
+// Add the rows of a piece; each lane reads four neighbouring rows at a time.
 __device__ inline void add_piece(unsigned begin_of_cells, unsigned &n_kept, const Piece &piece, const unsigned *runs,
                                  unsigned n_tiles, unsigned size, Long tile_rows, const unsigned *words,
                                  const VALUE *values, unsigned n_slots) {
@@ -11,7 +11,7 @@ __device__ inline void add_piece(unsigned begin_of_cells, unsigned &n_kept, cons
     unsigned tile = piece.first + threadIdx.x / width * piece.step, turn = blockDim.x / width * piece.step;
     unsigned run = tile < n_tiles ? runs[tile] : 0, begin = 0, end = 0, at = 0;
     for (Long first = 0;;) {
-        // A lane goes on to its next run by itself.
+        // Each lane goes on to its next run independently.
         while (at >= end && tile < n_tiles) {
             begin = run & 0xFFFF, end = begin + (run >> 16), at = (begin & ~3u) + 4 * lane, first = tile * tile_rows;
             tile += turn;

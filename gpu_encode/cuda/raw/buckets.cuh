@@ -1,7 +1,7 @@
-// Buckets of rows that are sorted tile by tile: a run is where the rows of a bucket begin in a tile, and, in the upper
-// half of the word, how many there are.
+// Buckets of rows that are sorted tile by tile.  A run says where the rows of a bucket begin in a tile and, in the
+// upper half of the word, how many there are.
 
-// Sum of the numbers of all threads before; `of_warps` has a word for each warp.
+// Sum of the numbers of all earlier threads; `of_warps` has a word for each warp.
 __device__ inline unsigned sum_before(unsigned own, unsigned *of_warps) {
     unsigned lane = threadIdx.x & 31, warp = threadIdx.x >> 5, sum = own;
 #pragma unroll
@@ -17,7 +17,7 @@ __device__ inline unsigned sum_before(unsigned own, unsigned *of_warps) {
     return sum - own;
 }
 
-// As many neighbouring threads, at least some and at most others, as read a run of the expected length four by four.
+// Number of neighbouring threads, within limits, that read a run of the expected length, four rows each.
 __device__ inline unsigned threads_of_run(unsigned expected, unsigned least, unsigned most) {
     unsigned width = least;
     while (width < most && 4 * width < expected)
@@ -25,8 +25,8 @@ __device__ inline unsigned threads_of_run(unsigned expected, unsigned least, uns
     return width;
 }
 
-// Pieces of a bucket: as many as its rows need where one has `target` of them; a piece takes every so many-th tile,
-// since neighbouring rows may all be of one bucket.  Notes where the pieces of each bucket end.
+// Number of pieces of a bucket: a piece has about `target` rows.  A piece takes every n-th tile, since neighbouring
+// rows may all be in one bucket.  Also writes where the pieces of each bucket end.
 __device__ inline void plan_pieces(const unsigned *sizes, unsigned n_buckets, unsigned n_tiles, unsigned target,
                                    unsigned *of_warps, unsigned *ends) {
     unsigned share = (n_buckets + blockDim.x - 1) / blockDim.x, first = threadIdx.x * share, sum = 0;
@@ -43,13 +43,13 @@ __device__ inline void plan_pieces(const unsigned *sizes, unsigned n_buckets, un
     __syncthreads();
 }
 
-// A piece: the bucket's runs in the tiles from the first on, `step` apart.
+// A piece: the bucket's runs in every `step`-th tile, from the first one on.
 struct Piece {
     unsigned bucket, first, step;
 };
 
 __device__ inline Piece piece_of(unsigned number, const unsigned *ends, unsigned n_buckets) {
-    // First bucket whose pieces end beyond the number.
+    // The first bucket whose pieces end after this number.
     unsigned low = 0, high = n_buckets;
     while (low < high) {
         unsigned middle = (low + high) >> 1;

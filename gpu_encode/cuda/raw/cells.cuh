@@ -2,7 +2,7 @@
 
 #include "rows.cuh"
 
-// Rows in all kernels that read them, and the same as a `Rows`.
+// The parameters for rows in all kernels that read them, and the same as a `Rows`.
 #define ROWS                                                                                                          \
     CODES, ARRAY(const int, classes), Long with_classes, FOLDS, Long n_lines, Long n_folds, Long n_classes
 #define GIVEN_ROWS                                                                                                    \
@@ -15,7 +15,7 @@ struct Rows {
     Long n_lines, n_folds, n_classes;
 };
 
-// Cells of four rows; gives how many of them are there.  Negative codes count from the end of the table.
+// Cells of four rows; returns how many of the rows exist.  Negative codes count from the end of the table.
 template <typename Cell> __device__ inline int four_cells(Rows &rows, Long row, Long end, Cell (&cells)[4]) {
     int n = int(max(min(end - row, Long(4)), Long(0)));
     int codes[4], labels[4] = {0, 0, 0, 0};

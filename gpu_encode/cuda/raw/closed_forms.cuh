@@ -1,17 +1,17 @@
-// Encodings by closed forms, each with a bound of its error.  gpu_encode/cuda/closed_forms.py states forms and bounds,
-// and proves them: an encoding counts only where all numbers within the bound round to the same one.
+// Encodings by closed forms, each with an error bound.  gpu_encode/cuda/closed_forms.py states and proves the forms and
+// bounds: an encoding is used only if all numbers within the bound round to the same number.
 #include "double_double.cuh"
 
-// Sums are odd if they are not exact: halves of pairs by their second part.
+// If a sum is not exact it is odd; a pair is odd if its low part is.
 __device__ inline bool is_even(double value) { return (__double_as_longlong(value) & 1) == 0; }
 
-// A number within `error` of a value, to be rounded to a float or, as a pair, to a double.
+// A number within `error` of a value, which is rounded to a float, or as a pair to a double.
 template <typename Number> struct Near;
 
 template <> struct Near<float> {
     double value, error;
 
-    // Says whether all that the number may be is rounded to one and the same normal number.
+    // Returns true if all numbers within the error round to the same normal number.
     __device__ bool round(float &found) const {
         found = __double2float_rn(value - error);
         unsigned other = __float_as_uint(__double2float_rn(value + error));
@@ -29,7 +29,7 @@ template <> struct Near<double> {
     }
 };
 
-// Rounds (S - v) / n where it is exactly between two doubles, as sums of few numbers over a power of two often are.
+// Rounds (S - v) / n if it is exactly between two doubles, as sums of few numbers over a power of two often are.
 __device__ inline bool round_tie(Pair sum, double v, Pair share, Near<double> near, double &found) {
     double below = near.value.high + (near.value.low - near.error), n = rint(1 / share.high);
     double above = near.value.high + (near.value.low + near.error);
@@ -52,7 +52,7 @@ template <> struct Estimate<float> {
         double own = weight * v;
         return {(top - own) * share, (fabs(top) + fabs(own)) * (share * 0x1p-50)};
     }
-    // What rounding does not decide: nothing at all.
+    // If rounding does not decide, nothing else does.
     __device__ bool settle(double weight, double v, float &found) const {
         found = 0;
         return is_even(top) && top - weight * v == 0;
@@ -66,7 +66,7 @@ template <> struct Estimate<double> {
         Pair own = times(weight, v);
         return {times(minus(top, own), share), (fabs(top.high) + fabs(own.high)) * (share.high * 0x1p-80)};
     }
-    // What rounding does not decide: nothing at all; or, of a mean, whose A is S, a tie.
+    // If rounding does not decide, an exact tie may decide; this is possible only for means, whose A is S.
     __device__ bool settle(Pair weight, double v, double &found) const {
         Pair left = minus(top, times(weight, v));
         bool none = left.high == 0 && left.low == 0;
@@ -75,8 +75,8 @@ template <> struct Estimate<double> {
     }
 };
 
-// Sums of some rows: S, 1 / (n - 1), c0 = (n - 1) Q - S^2, c1 = 2 S, n, and what weighs c0 + v (c1 - n v); or as pairs,
-// with c1 as a multiple of S.  Means and variances are those of the rows but one.
+// Sums of some rows: S, 1 / (n - 1), c0 = (n - 1) Q - S^2, c1 = 2 S, n, and the weight of c0 + v (c1 - n v); or as
+// pairs, with c1 as a multiple of S.  Means and variances are those of all rows but one.
 template <typename Number> struct Sums;
 
 template <> struct Sums<float> {
@@ -89,7 +89,7 @@ template <> struct Sums<float> {
         found = none ? 0 : found;
         return sure || none;
     }
-    // Without any variance there is nothing but the mean.
+    // Without any variance only the mean is left.
     __device__ bool settle(double v, float &found) const {
         return spread == 0 && count == 0 && round_mean(v, found);
     }
@@ -118,7 +118,7 @@ template <> struct Sums<double> {
         double scale = fabs(spread.high) + fabs(v) * (fabs(linear.high) + fabs(square.high));
         return {plus(spread, times(minus(linear, square), v)), scale * 0x1p-100};
     }
-    // Without rows in it, it is a number.
+    // If no rows count, it is a number.
     __device__ bool round_variance(double v, double &found) const {
         bool sure = variance(v).round(found);
         found = count == 0 ? spread.high : found;
@@ -143,7 +143,7 @@ struct Prior {
     }
 };
 
-// Mean and prior, blended by the variances of a category and of all rows; `sure`: that of all rows is known.
+// Mean and prior, blended by the variances of a category and of all rows; `sure` says that the latter is known.
 __device__ inline Near<float> blend(const Sums<float> &own, const Sums<float> &all, Prior prior, double v,
                                     bool &sure) {
     double mean = own.mean(v), distance = prior.mean(all, v) - mean;
@@ -160,7 +160,7 @@ __device__ inline bool round_blend(const Sums<float> &own, const Sums<float> &al
     return blend(own, all, prior, v, sure).round(found) & sure;
 }
 
-// The same in float64: moments are rounded once, and these steps are those of `blend_one`.
+// The same in float64: moments are rounded once, then the steps are those of `blend_one`.
 __device__ inline bool round_blend(const Sums<double> &own, const Sums<double> &all, Prior prior, double v,
                                    double &found) {
     double mean, mu, noise, total;

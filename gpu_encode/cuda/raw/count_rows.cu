@@ -1,13 +1,13 @@
-// Counts of rows per (line, fold, class) cell in tables of the blocks; compiled for a type of keys and of folds.  Two
-// neighbouring cells share a word, 16 bits each.  Whoever sees that a half is half full takes the word out.
+// Counts rows per (line, fold, class) cell in tables of the blocks; compiled for types of keys and of folds.  Two
+// neighbouring cells share a word, with 16 bits each.  The thread that sees a half become half full empties the word.
 
 #include "tiles.cuh"
 
-// Threads of a block, and rows that each adds before it looks at the words that it met.
+// Threads of a block, and rows that each thread adds before it looks at the words that it has changed.
 enum : unsigned { MOST_THREADS = 512, ADDED = 4, HALF_FULL = 1u << 15, FULL = HALF_FULL << 16 | HALF_FULL };
 static_assert(MOST_THREADS * ADDED <= HALF_FULL, "a half can overflow before anybody looks");
 
-// Cells of a line, and its inverse, lie between the plan and the table.
+// Cells of a line, and its inverse, are stored between the plan and the table.
 enum : unsigned { IN_LINE = PLAN_WORDS - 2, INVERSE };
 
 extern __shared__ __align__(16) unsigned table[];
@@ -17,7 +17,7 @@ struct Counting {
         KEY keys[4];
         int labels[4];
     };
-    // Registers hold one turn of 64-bit keys.
+    // With 64-bit keys, registers hold only one turn.
     enum : unsigned { AT_ONCE = sizeof(KEY) == 8 ? 1 : 2 };
     Slots<KEY> slots;
     const int *labels;
@@ -31,7 +31,7 @@ struct Counting {
             read_four(labels + row, aligned, into.labels);
     }
 
-    // How many bytes of the table lie before a row's word, and what it adds.  Labels beyond count as the last class.
+    // The byte position of a row's word in the table, and what the row adds.  Larger labels count as the last class.
     __device__ unsigned find(KEY key, int label, unsigned fold, unsigned &one) const {
         unsigned slot = slots.of(key);
         if (by_rank)

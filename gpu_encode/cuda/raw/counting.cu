@@ -1,12 +1,12 @@
-// Counts rows per (line, fold, class) cell where it lies.  Each thread reads four neighbouring rows as one vector.
+// Counts rows per (line, fold, class) cell in global memory.  Each thread reads four neighbouring rows as one vector.
 
 #include "cells.cuh"
 
-// Rows of a warp that share a cell are added at once.
+// The rows of a warp in the same cell are added at once.
 extern "C" __global__ void __launch_bounds__(1024) count_in_memory(ROWS, ARRAY(Long, cells)) {
     Rows rows = GIVEN_ROWS;
     Long first = 4 * (Long(blockIdx.x) * blockDim.x + threadIdx.x), turn = 4 * Long(gridDim.x) * blockDim.x;
-    // Every lane takes every turn, so that its warp is whole.
+    // Every lane takes part in every turn, so that the warp is complete.
     for (Long begin = 0; begin < codes_size; begin += turn) {
         Word cell[4];
         int n = four_cells(rows, begin + first, codes_size, cell);

@@ -1,20 +1,20 @@
-// What one row adds to its cell: up to three factors multiplied to a number of three words, and cut into digits; the
-// same as gpu_encode/cuda/digits.py, for CUDA C++.
+// What one row adds to its cell: up to three factors are multiplied to a number of three words, which is divided into
+// digits; the CUDA C++ version of gpu_encode/cuda/digits.py.
 
 enum { ABSENT, WHOLE, REAL };
 
-// Places in a plan: of a measure from LINE * power on, then of the rows, and of the tables of a launch.
+// Positions in a plan: of a measure from LINE * power on, then of the rows, and of the tables of a launch.
 enum { KEPT, IS_WHOLE, LOW, MEASURE_WIDTH, WORDS, COLUMNS, LINE };
 enum { N_LINES = 3 * LINE, N_CLASSES, CLASS_STEP, TARGET_KIND, WEIGHT_KIND, IN_LINE, WIDTH, TARGET_BYTES };
 enum { IN_TABLE = TARGET_BYTES + 1, COPIES, SIZE, CHUNK };
 
-// Target and weight of a row, raw, and what they are.
+// Raw target and weight of a row, and their kinds.
 struct Factors {
     Word target, weight;
     int target_kind, weight_kind;
 };
 
-// sign (0 or -1) * (the three words, the first the lowest) * 2^exponent.
+// sign (0 or -1) * (the three words, the lowest first) * 2^exponent.
 struct Number {
     Word first, second, third;
     Long sign, exponent;
@@ -30,7 +30,7 @@ __device__ inline Number parts(Word bits, int kind) {
 
 __device__ inline Long apply_sign(Word word, Long sign) { return Long((word ^ Word(sign)) - Word(sign)); }
 
-// A number that is whole and fits 64 bits, without its exponent.
+// A whole number that fits 64 bits, without its exponent.
 __device__ inline Number align(Word bits, int kind) {
     Number found = parts(bits, kind);
     Long exponent = found.exponent;
@@ -39,7 +39,7 @@ __device__ inline Number align(Word bits, int kind) {
     return Number{left | right, 0, 0, found.sign, 0};
 }
 
-// weight * target^power, all whole; without any factor, one.
+// weight * target^power, all of them whole; without factors it is one.
 __device__ inline Number whole_number(int power, const Factors &factors) {
     Number found = factors.weight_kind == ABSENT ? Number{1, 0, 0, 0, 0} : align(factors.weight, factors.weight_kind);
     if (power) {
@@ -50,7 +50,7 @@ __device__ inline Number whole_number(int power, const Factors &factors) {
     return found;
 }
 
-// weight * target^power; zero without any factor.
+// weight * target^power; without factors it is zero.
 __device__ inline Number product_of(int power, const Factors &factors) {
     if (power == 0)
         return factors.weight_kind == ABSENT ? Number{0, 0, 0, 0, 0} : parts(factors.weight, factors.weight_kind);
@@ -68,14 +68,14 @@ __device__ inline Number product_of(int power, const Factors &factors) {
     return found;
 }
 
-// Take the lowest bits, 1 to 32, off a number.
+// Remove the lowest 1 to 32 bits of a number.
 __device__ inline void drop(Number &number, unsigned bits) {
     number.first = number.first >> bits | number.second << (64 - bits);
     number.second = number.second >> bits | number.third << (64 - bits);
     number.third >>= bits;
 }
 
-// Call add(column, digit, sign) for all digits that are not zero and whose column lies in the window of the measure.
+// Call add(column, digit, sign) for all nonzero digits whose column is in the window of the measure.
 template <typename Add>
 __device__ inline void each_digit(int power, const Factors &factors, const Long *measure, Add add) {
     Number number = product_of(power, factors);
@@ -117,13 +117,13 @@ __device__ inline void add_in_memory(const Factors &factors, const Long *plan, L
         }
 }
 
-// Raw word of the double that is a float, not infinite, by the float's.  CuPy has conversions take the smallest floats
-// for zero (-ftz=true).
+// Raw word of the double that equals a finite float, from the raw word of the float.  In CuPy's kernels, conversions
+// would turn the smallest floats into zero (-ftz=true).
 __device__ inline Word widened(unsigned word) {
     Word magnitude = word & 0x7FFFFFFF, sign = Word(word >> 31) << 63;
     if (magnitude >> 23)
         return sign | ((magnitude + (Word(1023 - 127) << 23)) << 29);
-    // Numbers below the normal ones have a highest bit of their own.
+    // A subnormal number has its highest bit at another position.
     int length = 32 - __clz(int(magnitude));
     Word field = Word(length + 1023 - 150), fraction = (magnitude << (53 - length)) & ((1ull << 52) - 1);
     return magnitude ? sign | (field << 52) | fraction : sign;

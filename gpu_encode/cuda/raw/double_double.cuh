@@ -1,5 +1,5 @@
-// Numbers of about 106 bits: sums of two doubles.  gpu_encode/cuda/closed_forms.py says how far off each step is.
-// No step may overflow; what a product loses below 2^-1022 is at most 2^-1074.
+// Numbers of about 106 bits, as sums of two doubles.  gpu_encode/cuda/closed_forms.py gives the error of each step. No
+// step may overflow; a product below 2^-1022 loses at most 2^-1074.
 
 struct Pair {
     double high, low;
@@ -34,6 +34,6 @@ __device__ inline Pair times(Pair a, Pair b) {
     return Pair{product.high, __fma_rn(a.high, b.low, __fma_rn(a.low, b.high, product.low))};
 }
 
-// Whether a float that a double was rounded to is a normal number.  By its bits: comparisons of floats take the smallest
-// ones for zero.
+// Whether the float to which a double was rounded is a normal number.  It looks at the bits, since comparisons of
+// floats treat the smallest ones as zero.
 __device__ inline bool is_normal(float value) { return (__float_as_uint(value) << 1) - 0x01000000u < 0xFE000000u; }

@@ -1,8 +1,8 @@
-// How kernels read all numbers of an array once, and the smallest and the largest that a block has found.
+// How kernels read all numbers of an array once, and find the smallest and the largest number of a block.
 
 #include "rows.cuh"
 
-// Vectors that a thread has on their way before it looks at the first.
+// Vectors that a thread loads before it uses the first of them.
 constexpr int IN_FLIGHT = 4;
 
 // Call use(number) for all numbers of this thread; some come twice.
@@ -31,7 +31,7 @@ __device__ inline void each_number(const Number *numbers, Long size, Use use) {
     }
 }
 
-// Leaves the ends of a block's words with its first thread; `of_warps` has two words for each warp.
+// Gives the smallest and largest word of a block to its first thread; `of_warps` has two words for each warp.
 __device__ inline void reduce_ends(Word &low, Word &high, Word *of_warps) {
 #pragma unroll
     for (int lanes = 16; lanes; lanes >>= 1) {

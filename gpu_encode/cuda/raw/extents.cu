@@ -1,26 +1,26 @@
-// Which binary digits the numbers of all rows, of a type, touch: the lowest and one more than the highest.
+// The range of binary digits of all rows' numbers, for one type: the lowest digit, and one more than the highest.
 
 #include "ends.cuh"
 
 constexpr bool IS_NARROW = sizeof(VALUE) == 4, IS_WHOLE = VALUE(0.5) == 0;
-// Bits of the fraction; and the exponent of its lowest one in the smallest numbers.
+// Bits of the fraction; and the exponent of the lowest bit in the smallest numbers.
 constexpr int FRACTION_BITS = IS_NARROW ? 23 : 52, LEAST = IS_WHOLE ? 0 : IS_NARROW ? -150 : -1075;
-// Beyond the digits of any product.
+// Beyond the digits of all products.
 constexpr Long NOWHERE = 1ll << 40;
 
-// One more than the highest digit of a magnitude, which is not zero.
+// One more than the highest digit of a magnitude that is not zero.
 __device__ inline Long end_of(Word magnitude) {
     Word field = IS_WHOLE ? 0 : magnitude >> FRACTION_BITS;
     Word mantissa = field ? (magnitude & ((1ull << FRACTION_BITS) - 1)) | 1ull << FRACTION_BITS : magnitude;
     return (IS_WHOLE ? 0 : Long(field ? field : 1) + LEAST) + 64 - __clzll(Long(mantissa));
 }
 
-// Raw numbers: of 64 bits in halves, of which most steps take one.
+// Raw numbers; those of 64 bits are in two halves, since most steps need only one.
 template <unsigned bytes> struct BitsOf { typedef uint2 Type; };
 template <> struct BitsOf<4> { typedef unsigned Type; };
 typedef BitsOf<sizeof(VALUE)>::Type Bits;
 
-// What a thread has seen: the lowest digit, and the largest magnitude, which has the highest.
+// What a thread has found: the lowest digit, and the largest magnitude, which has the highest digit.
 struct Seen {
     int low = 1 << 20;
     Word largest = 0;
@@ -41,7 +41,7 @@ struct Seen {
             largest = max(largest, magnitude);
             return;
         }
-        // The lowest digit lies in one half of the mantissa or the other.
+        // The lowest digit is in one half of the mantissa or in the other.
         unsigned upper = bits.y & 0x7FFFFFFF, field = upper >> 20;
         unsigned rest = field ? (upper & 0xFFFFF) | 0x100000 : upper;
         if (upper | bits.x)
@@ -50,7 +50,7 @@ struct Seen {
     }
 };
 
-// Write the digits that the numbers of each block's share touch.
+// Write the range of digits for the numbers of each block.
 extern "C" __global__ void __launch_bounds__(512) measure_extents(ARRAY(const VALUE, numbers), ARRAY(Long, ends)) {
     extern __shared__ __align__(16) unsigned table[];
     Seen seen;

@@ -1,4 +1,4 @@
-// Fold numbers of rows, written.
+// Writes fold numbers of rows.
 
 #include "rows.cuh"
 

@@ -1,14 +1,14 @@
-// Encodings of rows, looked up by category and fold; compiled for a type of keys, a size of entries, folds, and one
-// output or several.  Tables that fit lie in shared memory by slot, by line in memory otherwise.
+// Encodings of rows, looked up by category and fold; compiled for a type of keys, a size of entries, folds, and for one
+// output or several.  Tables that fit are in shared memory, ordered by slot; others are in memory, ordered by line.
 
 #include "tiles.cuh"
 
 extern __shared__ __align__(16) unsigned table[];
 
-// Registers hold one turn of 64-bit keys, or of several outputs.
+// With 64-bit keys, or several outputs, registers hold only one turn.
 enum : unsigned { TURNS_AT_ONCE = sizeof(KEY) == 8 || OUTPUTS != 1 ? 1 : 2 };
 
-// What all look-ups are given.
+// The parameters of all look-ups.
 struct Given {
     struct Rows {
         KEY keys[4];
@@ -62,7 +62,7 @@ struct FromMemory : Given {
     }
 };
 
-// Several outputs of an entry take whole vectors.
+// With several outputs, an entry is read as whole vectors.
 struct FromTable : Given {
     enum : unsigned { IN_VECTOR = OUTPUTS == 1 ? 1 : 16 / sizeof(ENTRY) };
     struct alignas(IN_VECTOR * sizeof(ENTRY)) Vector {
@@ -72,13 +72,13 @@ struct FromTable : Given {
     __device__ static Vector *vectors() { return reinterpret_cast<Vector *>(table + PLAN_WORDS); }
     __device__ unsigned width() const { return OUTPUTS == 1 ? 1 : (n_outputs + IN_VECTOR - 1) / IN_VECTOR; }
 
-    // Copy the entries of all slots; neighbouring threads copy neighbouring ones.
+    // Copy the entries of all slots; neighbouring threads copy neighbouring entries.
     __device__ void fill() const {
         unsigned in_line = n_folds * n_outputs, line_inverse = ~0u / in_line, inverse = ~0u / n_outputs;
         for (unsigned i = threadIdx.x; i < (slots.last + 1) * in_line; i += blockDim.x) {
             unsigned rest = remainder(i, in_line, line_inverse), output = remainder(rest, n_outputs, inverse);
             unsigned line = slots.line_of((i - rest) / in_line), vector = (i - output) / n_outputs * width();
-            // Of fewer than two lines none is for what is missing or unknown.
+            // With fewer than two lines, there is none for missing or unknown values.
             if (line < slots.n_lines)
                 vectors()[vector + output / IN_VECTOR].values[output % IN_VECTOR] = entries[line * in_line + rest];
         }
@@ -123,7 +123,7 @@ extern "C" __global__ void __launch_bounds__(512, SOURCE::BLOCKS)
                 unsigned(n_outputs),
                 !ahead_of_four(slots.keys + plan.tiles.begin),
                 out_aligned};
-    // What has been read last lies in the cache.
+    // The rows that were read last are in the cache.
     if (in_table) {
         FromTable look_up{given};
         look_up.fill();

@@ -1,4 +1,4 @@
-// Integers of several words of 32 bits, the lowest first; those with a sign in two's complement.
+// Integers of several 32-bit words, the lowest first; signed ones are in two's complement.
 
 template <int n> __device__ inline void clear(unsigned (&number)[n]) {
 #pragma unroll
@@ -27,7 +27,7 @@ template <int n> __device__ inline void negate_if(bool negative, unsigned (&numb
     }
 }
 
-// The product of two numbers without signs, as far as it fits.
+// The product of two unsigned numbers, as far as it fits.
 template <int n, int m, int size>
 __device__ inline void multiply(const unsigned (&left)[n], const unsigned (&right)[m], unsigned (&product)[size]) {
     clear(product);
@@ -45,7 +45,7 @@ __device__ inline void multiply(const unsigned (&left)[n], const unsigned (&righ
     }
 }
 
-// A number without a sign as a double, rounded once.
+// An unsigned number as a double, rounded once.
 template <int n> __device__ inline double rounded(const unsigned (&number)[n]) {
     unsigned first = 0, second = 0, third = 0, below = 0, lowest = 0;
     int exponent = 0;
@@ -62,12 +62,12 @@ template <int n> __device__ inline double rounded(const unsigned (&number)[n]) {
     Word high = Word(first) << 32 | second;
     if (ahead)
         high = high << ahead | third >> (32 - ahead);
-    // What lies below 64 bits only says on which side of a middle the number is.
+    // The bits below 64 bits only say on which side of a midpoint the number is.
     double unit = __longlong_as_double(Long(1023 + exponent - ahead) << 52);
     return double(high | ((third << ahead | below) != 0)) * unit;
 }
 
-// A number without a sign as a pair, within 2^-100 of itself.
+// An unsigned number as a pair, with a relative error of at most 2^-100.
 template <int n> __device__ inline Pair pair_of(const unsigned (&number)[n]) {
     double high = number[n - 1], low = 0;
 #pragma unroll
@@ -80,7 +80,7 @@ template <int n> __device__ inline Pair pair_of(const unsigned (&number)[n]) {
     return two_sum(high, low);
 }
 
-// The same as one double, within three times 2^-53 of itself.
+// The same as one double, with a relative error of at most three times 2^-53.
 template <int n> __device__ inline double nearly(const unsigned (&number)[n]) {
     double sum = 0, unit = 1;
 #pragma unroll

@@ -1,16 +1,17 @@
-// Encodings of rows, each left out of what it sees, by the closed forms of closed_forms.cuh.  What they do not decide
-// is listed.  KEY: unsigned or Word; VALUE, of targets: float, double or Long; ENCODING: float or double.
+// Leave-one-out encodings of rows by the closed forms of closed_forms.cuh.  Rows that these do not decide are listed.
+// KEY: unsigned or Word; VALUE, the type of targets: float, double or Long; ENCODING: float or double.
 #include "tiles.cuh"
 #include "closed_forms.cuh"
 
-// NaN words at the beginning of a line: nothing is known of its rows; all have the number that follows; or the mean of
-// all other rows.
+// NaN words at the beginning of a line say that nothing is known about its rows, that all of them have the number that
+// follows, or that they have the mean of all other rows.
 enum : Word { LISTED = 0x7FF8ull << 48, CONSTANT, OF_ALL };
-// Whole numbers beyond it are no doubles.
+// Larger integers are not exact as doubles.
 constexpr Word EXACT = 1ull << 53;
 extern __shared__ __align__(16) unsigned table[];
 
-// Whether a target is a double as it is: conversions take the smallest floats for zero, and round the largest integers.
+// Whether a target is exact as a double without conversion: a conversion would turn the smallest floats into zero, and
+// round the largest integers.
 __device__ inline bool is_double(float value) { return (__float_as_uint(value) << 1) - 1 >= 0x00FFFFFFu; }
 __device__ inline bool is_double(double) { return true; }
 __device__ inline bool is_double(Long value) { return Word(value) + EXACT <= 2 * EXACT; }
@@ -48,7 +49,8 @@ template <typename Line> struct Lines {
     __device__ Line line(unsigned number) const { return line_at(at(number), Line()); }
 };
 
-// What lines of one kind say of a row; `settle` of rows that `encode` leaves open, most of them for a known reason.
+// The encoding of a row from a line of one kind; `settle` is for rows that `encode` leaves open, mostly for a known
+// reason.
 struct Estimates : Lines<Estimate<ENCODING>> {
     decltype(Estimate<ENCODING>::top) weight;
 
@@ -79,7 +81,7 @@ struct Blends : Lines<Sums<ENCODING>> {
     }
 };
 
-// All rows of a call; `unseen` is null where nobody asks for it.  Listed rows beyond the room are only counted.
+// All rows of a call; `unseen` is null if it is not wanted.  If the list is full, further rows are only counted.
 template <typename Form> struct LeavingOut {
     struct Rows {
         KEY keys[4];
@@ -113,7 +115,7 @@ template <typename Form> struct LeavingOut {
         out[row] = found[0];
     }
 
-    // Encode neighbouring rows, and list what stays open.
+    // Encode neighbouring rows, and list those that stay open.
     template <int n>
     __device__ void encode(Long row, const KEY (&keys)[n], const VALUE (&values)[n], ENCODING (&found)[n]) const {
         unsigned lines[n], open = 0;

@@ -1,8 +1,8 @@
-// The places of an order: the rows that stand there, their segments, and where their encodings go.
+// The ranks of an order: their rows and segments, and where the encodings are written.
 
 #include "rows.cuh"
 
-// A walk is compiled for a type of encodings, and for m-estimates or for all other smoothings.
+// A walk is compiled for a type of encodings, and either for m-estimates or for all other smoothings.
 #ifndef ENCODING
 #define ENCODING double
 #define ESTIMATES 1
@@ -15,7 +15,7 @@ enum { LOST, DOUBTFUL };
 
 constexpr unsigned LANES = 32;
 
-// The rows that stand at some places, in all kernels, and the same as `Course`: that of gpu_encode/cuda/order_tiles.py.
+// The parameters for rows by rank in all kernels, and the same as a `Course` of gpu_encode/cuda/order_tiles.py.
 #define COURSE                                                                                                        \
     Long start, Long course_kind, ARRAY(const unsigned, numbers), ARRAY(const unsigned char, inside), Long block,     \
         Long offset, Long turn, Long lacking
@@ -30,7 +30,7 @@ struct Course {
     unsigned block, inverse;
     Long offset, turn, lacking;
 
-    // Row at a place, counted from the first one here.
+    // The row at a rank; ranks are counted from the first one here.
     __device__ Word row(Long i) const {
         if (kind == AS_NUMBERED)
             return start + Word(i);
@@ -42,7 +42,7 @@ struct Course {
     }
 };
 
-// Number of the segment of a place: all but its top bits are cleared where a segment begins.
+// Number of the segment of a rank: a segment begins where all but the top bits of the rank are zero.
 __device__ inline unsigned segment_of(unsigned place, int bits) {
     int extra = 32 - __clz(int(place)) - bits;
     return extra <= 0 ? place : (unsigned(extra) << (bits - 1)) + (place >> extra);
@@ -50,7 +50,7 @@ __device__ inline unsigned segment_of(unsigned place, int bits) {
 
 __device__ inline unsigned line_of(int code, unsigned n_lines) { return code < 0 ? code + n_lines : code; }
 
-// Where encodings go, and what is counted on the way; the same as `Destination` and `Doubts`.
+// Where encodings are written, and what is counted; the same as `Destination` and `Doubts`.
 #define OUTPUT                                                                                                        \
     ARRAY(ENCODING, out), Long by_row, Long by_output, Long flagged, ARRAY(unsigned char, unseen), ARRAY(Word, counters),  \
         ARRAY(Long, places), ARRAY(Long, seen), ARRAY(Long, around)
@@ -67,7 +67,7 @@ struct Output {
 
     __device__ void put(double value, double *to) const { *to = value == value ? value : __longlong_as_double(0x7FF8ll << 48); }
 
-    // Small numbers are converted by hand: kernels take them for zero.
+    // The smallest numbers are converted by hand, since kernels would treat them as zero.
     __device__ void put(double value, float *to) const {
         if (value != value)
             *to = __uint_as_float(0x7FC00000);
@@ -83,7 +83,7 @@ struct Output {
         put(value, out + Long(row) * by_row + output * by_output);
     }
 
-    // Room for an estimate that only the digits can round, as far as there is some; gives its number there.
+    // Reserve an entry for an estimate that only the digits can round, if there is room; returns its number.
     __device__ bool doubt(Word encoding, unsigned segment, Long length, Word &number) const {
         number = atomicAdd(counters + DOUBTFUL, Word(1));
         if (number >= room)

@@ -1,12 +1,12 @@
-// Encodings of rows without weights from the counts of the rows before them in an order: the cells of all rows, counts of
-// each chunk of places, counts before each chunk, and a walk over each chunk by one warp.
+// Encodings of rows without weights from counts of the earlier rows in an order, in four steps: the cells of all rows;
+// the counts of each chunk of ranks; the counts before each chunk; and a walk over each chunk by one warp.
 
 #include "smoothing.cuh"
 
-// Places that a warp reads at once: four rows a lane, one of each turn.
+// Ranks that a warp reads at once: four for each lane, one in each turn.
 constexpr unsigned TURNS = 4, GROUP = LANES * TURNS;
 
-// Chunks of places: so many short ones, where segments end within a warp's turns, and then long ones.
+// Chunks of ranks: short ones first, where segments are shorter than a warp's turns, then long ones.
 #define CHUNKS Long n_places, Long n_chunks, Long n_early, Long early, Long size
 #define GIVEN_CHUNKS Chunks{n_places, n_chunks, n_early, early, size}
 
@@ -18,7 +18,7 @@ struct Chunks {
     }
 };
 
-// Write each row's cell: its category's line and its class.
+// Write each row's cell, which combines the line of its category and its class.
 extern "C" __global__ void __launch_bounds__(1024)
     number_cells(CODES, ARRAY(const int, classes), Long n_lines, Long n_classes, ARRAY(unsigned short, cells)) {
     Codes source = GIVEN_CODES;
@@ -39,12 +39,12 @@ extern "C" __global__ void __launch_bounds__(1024)
     }
 }
 
-// Line of a cell; the inverse is 2^32 by the number of classes, rounded up, and does for cells of 16 bits.
+// Line of a cell; `inverse` is 2^32 divided by the number of classes, rounded up; it is exact for cells of 16 bits.
 __device__ inline unsigned line_of_cell(unsigned cell, unsigned n_classes, unsigned inverse) {
     return n_classes == 1 ? cell : __umulhi(cell, inverse);
 }
 
-// Counts of the rows of one segment that a warp reads: each lane those of its own class.
+// Count the rows of one segment that a warp reads; each lane counts one class.
 struct OfSegment {
     Word *segments;
     unsigned n_classes, lane, segment = 0, mine = 0;
@@ -69,8 +69,8 @@ struct OfSegment {
     }
 };
 
-// Count the rows of each chunk by category and class, one block a chunk, and add them to the counts of their segments.
-// Where rows stand in another order, what is drawn from all over memory once is kept: the cell at each place.
+// Count the rows of each chunk by category and class, one block for each chunk, and add the counts to their segments.
+// If rows are in another order, the cell at each rank is stored, so that scattered memory is read only once.
 extern "C" __global__ void __launch_bounds__(256)
     count_chunks(ARRAY(const unsigned short, cells), COURSE, CHUNKS, Long n_lines, Long n_classes, Long bits,
                  ARRAY(unsigned, of_chunks), ARRAY(Word, segments), ARRAY(unsigned short, at_places)) {
@@ -84,7 +84,7 @@ extern "C" __global__ void __launch_bounds__(256)
     __syncthreads();
     OfSegment whole{segments, unsigned(n_classes), lane};
     Long end = chunks.begin(blockIdx.x + 1);
-    // Every lane takes every turn, so that its warp is whole.
+    // Every lane takes part in every turn, so that the warp is complete.
     for (Long at = chunks.begin(blockIdx.x) + warp * GROUP; at < end; at += blockDim.x / LANES * GROUP) {
         unsigned found[TURNS], labels[TURNS];
 #pragma unroll
@@ -123,8 +123,8 @@ extern "C" __global__ void __launch_bounds__(256)
         of_chunks[Word(blockIdx.x) * n_cells + cell] = table[cell];
 }
 
-// Replaces each chunk's counts by those of all earlier rows; `before` holds what precedes the first chunk, and may be
-// empty.  A warp of each block walks over a share of the chunks, each lane for a cell of its own.
+// Replaces each chunk's counts by those of all earlier rows; `before` has the counts before the first chunk, and may be
+// empty.  A warp of each block walks over a share of the chunks; each lane has one cell.
 extern "C" __global__ void __launch_bounds__(1024)
     scan_chunks(Long n_chunks, ARRAY(const Long, before), ARRAY(Long, after), ARRAY(unsigned, of_chunks)) {
     extern __shared__ __align__(16) unsigned table[];
@@ -160,7 +160,7 @@ __device__ __noinline__ double nearer_of_count(double near, bool upwards, double
     return nearer(near, upwards, sum, count, m, total, number);
 }
 
-// m-estimates as `whole_estimate` and `near_estimate` of cpu_fallback/compiled/estimates.py have them.
+// m-estimates, as in `whole_estimate` and `near_estimate` of cpu_fallback/compiled/estimates.py.
 __device__ inline Found estimate(double own, double count, const Rule &rule, const Prior &prior) {
     double whole = (count + rule.first) * prior.number;
     if (whole < rule.below)
@@ -168,7 +168,7 @@ __device__ inline Found estimate(double own, double count, const Rule &rule, con
     return near_estimate(own, count, rule.first, prior.high, prior.rest);
 }
 
-// The same, and where that does not tell, by the exact sign, unless numbers lie near the ends of the range of floats or
+// The same; if that does not decide, by the exact sign, unless numbers are near the ends of the range of floats or
 // cancel.
 __device__ inline Found settled(double own, double count, const Rule &rule, const Prior &prior, double total) {
     Found found = estimate(own, count, rule, prior);
@@ -179,12 +179,12 @@ __device__ inline Found settled(double own, double count, const Rule &rule, cons
     return found;
 }
 
-// The encoding, other than an m-estimate, of a category of which a row sees `count` rows, `own` of the output's class.
+// The encoding, other than an m-estimate, of a category of which a row sees `count` rows, `own` in the output's class.
 __device__ inline double encode(unsigned own, unsigned count, const Rule &rule, const Prior &prior) {
     return smoothed(double(own) / count, count, double(Word(own) * (count - own)), 0, rule, prior);
 }
 
-// The encoding of most rows; says whether it is decided.
+// The encoding of most rows; returns whether it is decided.
 __device__ inline bool quickly(unsigned own, unsigned count, const Rule &rule, const Prior &prior, float &found) {
     if (ESTIMATES)
         return quick_estimate(own, count, rule, prior, found);
@@ -203,7 +203,7 @@ __device__ inline bool quickly(unsigned own, unsigned count, const Rule &rule, c
     return near.sure && found == found;
 }
 
-// What encodings of a walk have in common, but for what rows see.
+// What encodings of all walks have in common; subclasses know what rows see.
 struct Encoder {
     Rule rule;
     Priors priors;
@@ -212,7 +212,7 @@ struct Encoder {
     Word burned;
     unsigned n_lines, n_classes, first, n_outputs;
 
-    // Keep an estimate that only the digits can round: rows of its class, and all others.
+    // Keep an estimate that only the digits can round: the counts of its class and of all other classes.
     __device__ void doubt(unsigned own, unsigned count, Word encoding, unsigned segment, unsigned label) const {
         Word number;
         if (!output.doubt(encoding, segment, n_classes, number))
@@ -221,7 +221,7 @@ struct Encoder {
             output.seen[number * n_classes + other] = other == label ? own : other == !label ? count - own : 0;
     }
 
-    // Write an encoding exactly, or keep what is seen where only the digits can round it.
+    // Write an encoding exactly; if only the digits can round it, keep the counts instead.
     __device__ void write(unsigned own, unsigned count, bool counted, Word place, Word row, unsigned line,
                           unsigned segment, unsigned number, const Prior &prior) const {
         double value = __longlong_as_double(0x7FF8ll << 48);
@@ -247,7 +247,7 @@ template <typename Number> __device__ inline Number pick(const Number (&from)[TU
     return turn < 2 ? (turn ? from[1] : from[0]) : (turn < 3 ? from[2] : from[3]);
 }
 
-// A chunk of places as one warp walks it, whose lanes stand at neighbouring places: a group of turns at a time.
+// A chunk of ranks as one warp walks over it; its lanes have neighbouring ranks; it takes a group of turns at a time.
 struct Walk {
     const unsigned short *cells;
     Course course;
@@ -268,8 +268,8 @@ struct Walk {
         }
     }
 
-    // Count the rows of a group; gives how many rows of its category each row sees, and how many of the second class.
-    // Lanes behind the chunk count as well: no row comes after them.
+    // Count the rows of a group; gives for each row how many rows of its category it sees, and how many in the second
+    // class. Lanes after the end of the chunk count as well, since no row comes after them.
     __device__ void count(const unsigned (&found)[TURNS], unsigned (&n)[TURNS], unsigned (&s)[TURNS]) const {
         unsigned earlier = (1u << threadIdx.x % LANES) - 1;
         bool beside[TURNS];
@@ -283,7 +283,7 @@ struct Walk {
             __syncwarp();
             n[turn] = known.x, s[turn] = known.y;
         }
-        // Most turns have no two rows of a category: the look for them takes long where categories are many.
+        // In most turns no two rows have the same category; finding such rows takes long if there are many categories.
 #pragma unroll
         for (unsigned turn = 0; turn < TURNS; ++turn)
             if (__any_sync(~0u, beside[turn])) {
@@ -293,7 +293,8 @@ struct Walk {
             }
     }
 
-    // Of two classes the first has no output: a category's state is how many rows there were, and how many of the second.
+    // With two classes, the first one has no output; a category's state is its number of rows, and those in the second
+    // class.
     __device__ void binary() const {
         unsigned lane = threadIdx.x % LANES, current = ~0u, next[TURNS], next_rows[TURNS];
         const Rule &rule = encoder.rule;
@@ -306,7 +307,7 @@ struct Walk {
 #pragma unroll
             for (unsigned turn = 0; turn < TURNS; ++turn)
                 lines[turn] = next[turn] >> 1, rows[turn] = next_rows[turn];
-            // The next rows are on their way while these are encoded.
+            // The next rows are loaded while these are encoded.
             read(at + GROUP, next, next_rows);
             unsigned home = segment_at(at);
             bool alone = home == segment_at(min(at + GROUP, end) - 1), burned = course.start + at < encoder.burned;
@@ -321,7 +322,7 @@ struct Walk {
                     prior = encoder.priors.at(segment_at(min(i, end - 1)), rule);
                 bool counted = inside & (n[turn] >= rule.least) & rule.has_category(lines[turn], encoder.n_lines);
                 ENCODING found;
-                // Without branches, so that a turn need not wait for the one before.
+                // There are no branches, so that a turn need not wait for the one before.
                 bool sure = quickly(s[turn], n[turn], rule, prior, found) & counted & !burned;
                 undecided |= unsigned(inside & !sure) << turn;
                 if (sure)
@@ -342,7 +343,7 @@ struct Walk {
         }
     }
 
-    // Of several classes a category's state are the rows of each.
+    // With several classes, a category's state is the number of rows in each class.
     __device__ void several() const {
         unsigned lane = threadIdx.x % LANES, earlier = (1u << lane) - 1, n_classes = encoder.n_classes;
         unsigned next[TURNS], next_rows[TURNS];
@@ -396,7 +397,7 @@ struct Walk {
     }
 };
 
-// Write the encodings of the rows at some places: each warp walks over a chunk of them, from the counts before it.
+// Write the encodings of the rows at some ranks: each warp walks over a chunk, starting from the counts before it.
 extern "C" __global__ void __launch_bounds__(512, 1)
     walk_chunks(ARRAY(const unsigned short, cells), COURSE, CHUNKS, Long n_lines, Long n_classes, Long first, Long bits,
                 Long burned, ARRAY(const unsigned, before), RULE, PRIORS, ARRAY(const Long, segments),

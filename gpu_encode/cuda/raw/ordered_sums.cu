@@ -1,29 +1,30 @@
-// Encodings of rows without weights, each from the exact sums of the rows of its category before it in an order.
+// Encodings of rows without weights, each from the exact sums of the earlier rows of its category in an order.
 //
-// Tiles of places are sorted by bucket of lines, each bucket's rows in their own order; a piece is a bucket's rows in
-// neighbouring tiles, and one warp's.  What a piece adds to its lines is summed, then what comes before each piece; then
-// warps walk over their pieces once more, with the sums of all lines of the bucket in shared memory.
+// Each tile of ranks is sorted by bucket of lines, and the rows of a bucket keep their order.  A piece is the rows of a
+// bucket in neighbouring tiles, and one warp works on it.  First, the sums that each piece adds to its lines are
+// computed, then the sums before each piece.  Then warps walk over their pieces again, with the sums of all lines of
+// the bucket in shared memory.
 //
-// A sum is an integer times 2^(32 low), with a word to spare for its sign and carries, and one of squares, of twice as
-// many words, times 2^(64 low): no sum is rounded, whatever the numbers.
+// A sum is an integer times 2^(32 low), with one more word for its sign and carries.  A sum of squares is an integer of
+// twice as many words, times 2^(64 low).  So no sum is rounded, whatever the numbers are.
 
 #include "smoothing.cuh"
 #include "integers.cuh"
 #include "digits.cuh"
 #include "buckets.cuh"
 
-// Compiled for words of a sum, with squares or without.
+// Compiled for a number of words in a sum, with squares or without.
 #ifndef SUM_WORDS
 #define SUM_WORDS 5
 #define SQUARES 1
 #endif
 
 constexpr int SQUARE_WORDS = SQUARES ? 2 * SUM_WORDS - 1 : 1, ALL_WORDS = 1 + SUM_WORDS + (SQUARES ? SQUARE_WORDS : 0);
-// Turns of a warp in a tile, and places or pieces that are read at once.
+// Turns of a warp in a tile; ranks, or pieces, that are read at once.
 constexpr unsigned TURNS = 16, AT_ONCE = 4, WARPS = 32;
 enum { FLOATS, DOUBLES, INTEGERS };
 
-// How sums lie among the digits of the library: those of sums begin at the same place, `above` squares where these do.
+// Positions of sums among the digits of the library; squares begin `above` digits later.
 #define WINDOWS Long low, Long target_kind, Long sum_width, Long square_width, Long sum_whole, Long square_whole, Long above
 #define GIVEN_WINDOWS                                                                                                 \
     Windows{__longlong_as_double((1023 - 32 * (low + SUM_WORDS - 2)) << 52), __longlong_as_double((1023 + 32 * low) << 52), \
@@ -41,7 +42,7 @@ struct Windows {
     __device__ Long length() const { return 1 + sum_width + (SQUARES ? square_width : 0); }
 };
 
-// Rows, their sum and the sum of their squares.
+// The number of rows, their sum, and the sum of their squares.
 struct Sums {
     unsigned count, sum[SUM_WORDS], square[SQUARE_WORDS];
 
@@ -78,7 +79,7 @@ struct Sums {
         return found;
     }
 
-    // What a row adds; a double by its words, the highest first.
+    // What a row adds; a double is given by its words, the highest first.
     __device__ void begin(Word bits, const Windows &windows) {
         unsigned size[SUM_WORDS - 1];
         count = 1;
@@ -103,7 +104,7 @@ struct Sums {
             multiply(size, size, square);
     }
 
-    // Call use(column, digit) for the digits of the library's cell.  The highest of a sum has its sign.
+    // Call use(column, digit) for the digits of the library's cell.  The highest digit of a sum contains its sign.
     template <typename Use> __device__ void each_digit(const Windows &windows, Use use) const {
         use(0, Long(count));
 #pragma unroll
@@ -122,7 +123,7 @@ struct Sums {
     }
 };
 
-// Adds rows to the sums of segments, each lane for itself as long as its warp stays in one.
+// Adds rows to the sums of segments; each lane has sums of its own, as long as its warp stays in one segment.
 struct OfSegments {
     Windows windows;
     Long *segments;
@@ -144,7 +145,7 @@ struct OfSegments {
             put(mine, current);
         mine.clear();
     }
-    // `first` and `last`: segments of the turn's first and last place.
+    // `first` and `last`: segments of the first and last rank of the turn.
     __device__ void add(const Sums &state, bool inside, unsigned first, unsigned last, unsigned own) {
         if (first != current) {
             flush();
@@ -159,7 +160,7 @@ struct OfSegments {
     }
 };
 
-// Rows as they are sorted: of a place its line in the bucket and, in the upper half, where in its tile it was.
+// A sorted row: its line in the bucket and, in the upper half, its position in its tile before sorting.
 #define SORTED                                                                                                        \
     ARRAY(unsigned, words), ARRAY(Word, values), ARRAY(unsigned, runs), ARRAY(unsigned, sizes), Long tile_places
 #define GIVEN_SORTED                                                                                                  \
@@ -171,8 +172,8 @@ struct Sorted {
     unsigned *runs, *sizes, tile_places, n_buckets, n_tiles;
 };
 
-// The rows of a tile while a block sorts it.  Shared memory: words of a scan; of each warp and bucket the rows, later
-// where they go; numbers of the rows.
+// The rows of a tile while a block sorts it.  Shared memory has the words of a scan; for each warp and bucket the
+// number of rows, later their target positions; and the numbers of the rows.
 struct Tile {
     unsigned *of_warps;
     unsigned short *counts;
@@ -188,7 +189,7 @@ struct Tile {
         return threadIdx.x / LANES * (TURNS * LANES) + turn * LANES + threadIdx.x % LANES;
     }
 
-    // Rank of a row among those of its warp and bucket; all lanes come here.
+    // Rank of a row among the rows of its warp and bucket; all lanes take part.
     __device__ unsigned rank(unsigned bucket, bool inside) const {
         unsigned lane = threadIdx.x % LANES, alike = __match_any_sync(~0u, inside ? bucket : ~0u), found = 0;
         unsigned short *count = of_warp() + bucket;
@@ -201,7 +202,7 @@ struct Tile {
         return found;
     }
 
-    // Replace counts by where the rows of each warp begin in the sorted tile, and note the runs.
+    // Replace counts by the positions at which the rows of each warp begin in the sorted tile, and write the runs.
     __device__ void start(const Sorted &sorted, unsigned number) const {
         unsigned share = (n_buckets + blockDim.x - 1) / blockDim.x, first = threadIdx.x * share, sum = 0;
         unsigned end = min(first + share, n_buckets), n_warps = blockDim.x / LANES;
@@ -222,7 +223,7 @@ struct Tile {
         }
     }
 
-    // Write the numbers of the tile's rows where they belong.
+    // Write the numbers of the tile's rows to their sorted positions.
     template <typename Number>
     __device__ void sort(const Number (&numbers)[TURNS], const unsigned (&positions)[TURNS], unsigned n, Number *to) const {
         Number *buffer = reinterpret_cast<Number *>(values);
@@ -237,7 +238,7 @@ struct Tile {
     }
 };
 
-// What is read of rows.
+// The data that is read for rows.
 struct Source {
     Codes codes;
     const unsigned *target;
@@ -255,7 +256,7 @@ struct Source {
     }
 };
 
-// Read the tile's rows and rank them; gives of each its line, and its rank in its warp and bucket.
+// Read the tile's rows and rank them; gives for each its line, and its rank in its warp and bucket.
 __device__ inline void read_tile(const Source &source, const Tile &tile, Long begin, unsigned n, unsigned shift,
                                  unsigned (&lines)[TURNS], unsigned (&ranks)[TURNS]) {
 #pragma unroll
@@ -290,7 +291,7 @@ __device__ inline void add_tile(const Tile &tile, unsigned begin, unsigned n, in
     }
 }
 
-// Sort every tile of some places by bucket, and add the rows to the sums of their segments.
+// Sort every tile of a range of ranks by bucket, and add the rows to the sums of their segments.
 extern "C" __global__ void __launch_bounds__(512)
     sort_places(CODES, ARRAY(const unsigned, target), COURSE, Long n_places, Long n_lines, Long shift, Long bits, WINDOWS,
                 ARRAY(Long, segments), SORTED) {
@@ -311,7 +312,7 @@ extern "C" __global__ void __launch_bounds__(512)
         __syncthreads();
         tile.start(sorted, number);
         __syncthreads();
-        // Where a row goes, and in the upper half its line in the bucket.
+        // The target position of a row and, in the upper half, its line in the bucket.
         Word found[TURNS];
 #pragma unroll
         for (unsigned turn = 0; turn < TURNS; ++turn) {
@@ -329,7 +330,7 @@ extern "C" __global__ void __launch_bounds__(512)
     of_segments.flush();
 }
 
-// Let each row's sum hold those of the turn's earlier rows of its line as well; gives the last of these, or -1.
+// Add to each row's sum those of the turn's earlier rows of its line; gives the last of these rows, or -1.
 __device__ inline int sum_alike(unsigned alike, Sums &sum) {
     unsigned earlier = alike & ((1u << threadIdx.x % LANES) - 1);
     int before = earlier ? 31 - __clz(int(earlier)) : -1, from = before;
@@ -348,7 +349,7 @@ __device__ inline int sum_alike(unsigned alike, Sums &sum) {
 struct Lines {
     unsigned *words, n;
 
-    // Add the rows of a turn; gives what each has seen.
+    // Add the rows of a turn; gives the sums that each row has seen.
     __device__ Sums advance(Sums own, unsigned line, bool inside) const {
         unsigned alike = __match_any_sync(~0u, inside ? line : ~0u);
         int before = sum_alike(inside ? alike : 0, own);
@@ -367,7 +368,7 @@ struct Lines {
     }
 };
 
-// Call use(place, word, value, inside) for the rows of a piece in their order, a turn of a warp at a time.
+// Call use(place, word, value, inside) for the rows of a piece in their order, one turn of a warp at a time.
 template <typename Use> __device__ inline void walk_piece(const Sorted &sorted, const Piece &piece, Use use) {
     unsigned lane = threadIdx.x % LANES, begin = Word(piece.first) * sorted.n_tiles / piece.step;
     unsigned end = Word(piece.first + 1) * sorted.n_tiles / piece.step;
@@ -379,13 +380,13 @@ template <typename Use> __device__ inline void walk_piece(const Sorted &sorted, 
             unsigned other = __shfl_up_sync(~0u, upto, step);
             upto += lane >= step ? other : 0;
         }
-        // Where a row before all runs of a tile would lie.
+        // The position of a row that is before all runs of a tile.
         unsigned origin = lane * sorted.tile_places + (run & 0xFFFF) - (upto - (run >> 16));
         unsigned size = __shfl_sync(~0u, upto, LANES - 1);
         Long first = Long(tile) * sorted.tile_places;
         for (unsigned from = 0; from < size; from += LANES) {
             unsigned number = from + lane, of = 0;
-            // First run that ends beyond the row.
+            // The first run that ends after the row.
 #pragma unroll
             for (unsigned step = LANES / 2; step; step /= 2)
                 of += __shfl_sync(~0u, upto, of + step - 1) <= number ? step : 0;
@@ -402,7 +403,7 @@ __device__ inline Lines lines_of_warp(unsigned *table, unsigned n) {
     return Lines{table + threadIdx.x / LANES * ALL_WORDS * n, n};
 }
 
-// Sum up what each piece adds to the lines of its bucket; the first block notes where the pieces of each bucket end.
+// Compute what each piece adds to the lines of its bucket; the first block writes where the pieces of each bucket end.
 extern "C" __global__ void __launch_bounds__(128)
     sum_pieces(SORTED, Long shift, Long target, WINDOWS, ARRAY(unsigned, ends), ARRAY(unsigned, of_pieces)) {
     extern __shared__ __align__(16) unsigned table[];
@@ -430,7 +431,7 @@ extern "C" __global__ void __launch_bounds__(128)
     }
 }
 
-// Replace what each piece adds by what comes before it, and write the digits of all rows so far: a thread a line.
+// Replace the sums of each piece by the sums before it; write the digits of all rows so far; one thread for each line.
 extern "C" __global__ void __launch_bounds__(128)
     scan_pieces(ARRAY(const unsigned, ends), Long shift, Long n_lines, WINDOWS, ARRAY(unsigned, so_far),
                 ARRAY(unsigned, of_pieces), ARRAY(Long, digits)) {
@@ -460,7 +461,7 @@ extern "C" __global__ void __launch_bounds__(128)
     running.each_digit(windows, [&](int column, Long digit) { cell[column] = digit; });
 }
 
-// The sum of the rows that a row sees, with its words apart from its sign.
+// The sum of the rows that a row sees, as sign and magnitude.
 struct Total {
     double unit;
     bool negative;
@@ -491,7 +492,7 @@ struct Total {
     }
 };
 
-// What encodings of a walk have in common, but for what rows see.
+// What encodings of all walks have in common; subclasses know what rows see.
 struct Encoder {
     Rule rule;
     Priors priors;
@@ -500,7 +501,7 @@ struct Encoder {
     Word burned;
     unsigned n_lines;
 
-    // S / n, or an m-estimate with a given prior, where only the exact sign tells on which side of a middle it is.
+    // S / n, or an m-estimate with a given prior; used if only exact signs show to which side it must be rounded.
     __device__ double settled(const Found &found, const Total &total, double count, double m, double prior) const {
         ExactSum sum = total.exact();
         return nearer(found.value, found.upwards, sum, count, m, prior, 1.0);
@@ -517,7 +518,7 @@ struct Encoder {
         return found.value;
     }
 
-    // n Q - S^2, rounded once: as pairs, which are known within 2^-95 of n Q, or where that does not tell, as integers.
+    // n Q - S^2, rounded once: by pairs, which are accurate to 2^-95 of n Q; if that does not decide, by integers.
     __device__ double spread(const Sums &seen, const Total &total) const {
         Pair own = pair_of(total.size), all = times(pair_of(seen.square), seen.count), left = minus(all, times(own, own));
         double error = all.high * 0x1p-95, found = left.high + (left.low - error);
@@ -574,7 +575,7 @@ struct Encoder {
     }
 };
 
-// Write the encodings of the rows of all pieces, from the sums before these.
+// Write the encodings of the rows of all pieces, starting from the sums before them.
 extern "C" __global__ void __launch_bounds__(128, 1)
     walk_pieces(COURSE, SORTED, ARRAY(const unsigned, ends), Long shift, Long n_lines, Long bits, Long burned, WINDOWS,
                 ARRAY(const unsigned, before), RULE, PRIORS, OUTPUT) {

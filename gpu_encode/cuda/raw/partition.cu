@@ -1,14 +1,14 @@
-// Kernels for many cells: rows come together by buckets of neighbouring cells, and a bucket fits shared memory.
-// A tile of rows is sorted by bucket where it lies, so that nothing has to be known of other tiles: `words` holds the
-// cells of its rows, and `runs` where in the tile the rows of a bucket begin, and how many there are.
+// Kernels for many cells: rows are collected in buckets of neighbouring cells, and a bucket fits into shared memory.
+// Each tile of rows is sorted by bucket on its own, without data of other tiles: `words` has the cells of its rows, and
+// `runs` says where in the tile the rows of a bucket begin, and how many there are.
 
 #include "buckets.cuh"
 #include "cells.cuh"
 
-// Vectors of four rows that a thread sorts, buckets that it looks after at most, and warps of a block at most.
+// Vectors of four rows that a thread sorts; most buckets of a thread; most warps of a block.
 constexpr unsigned VECTORS = 4, SHARE = 4, WARPS = 32;
 
-// A slab of rows: `n_tiles` tiles, each with a run for each of the buckets.
+// A slab of rows: `n_tiles` tiles, each with one run for each bucket.
 struct Slab {
     Long start, size;
     unsigned shift, n_buckets, n_tiles;
@@ -18,14 +18,14 @@ struct Slab {
     __device__ unsigned share() const { return (n_buckets + blockDim.x - 1) / blockDim.x; }
 };
 
-// First of the four rows of a thread's vector in a tile, and how many of them are there.
+// The first of the four rows of a thread's vector in a tile, and how many of them exist.
 __device__ inline unsigned row_of(unsigned vector) { return 4 * (vector * blockDim.x + threadIdx.x); }
 __device__ inline int rows_of(unsigned vector, unsigned n_rows) {
     return max(min(int(n_rows) - int(row_of(vector)), 4), 0);
 }
 
-// Shared memory of a block that sorts: words of a scan; of each bucket the count, then where it begins; `positions`, each
-// row's rank in its bucket, later its position in the sorted tile, two of 16 bits a word; numbers of the rows.
+// Shared memory of a block that sorts: words of a scan; for each bucket its count, later its begin; `positions`: each
+// row's rank in its bucket, later its position in the sorted tile, two of 16 bits in a word; and the rows' numbers.
 struct Room {
     unsigned *of_warps, *counts, *positions, *buffer;
 
@@ -50,7 +50,7 @@ struct Room {
     }
 };
 
-// Count the rows of a tile by bucket; leaves the cell of each row in the buffer.
+// Count the rows of a tile by bucket; the buffer then has the cell of each row.
 __device__ inline void rank_rows(Rows &rows, const Slab &slab, Long begin, unsigned n_rows, const Room &room) {
 #pragma unroll 1
     for (unsigned v = 0; v < VECTORS; ++v) {
@@ -65,7 +65,7 @@ __device__ inline void rank_rows(Rows &rows, const Slab &slab, Long begin, unsig
     }
 }
 
-// Replace the count of each bucket by where it begins in the tile, and note its run.
+// Replace the count of each bucket by the position at which it begins in the tile, and write its run.
 __device__ inline void start_buckets(const Slab &slab, unsigned tile, const Room &room, unsigned (&totals)[SHARE]) {
     unsigned share = slab.share(), first = threadIdx.x * share, own[SHARE], sum = 0;
 #pragma unroll
@@ -84,7 +84,7 @@ __device__ inline void start_buckets(const Slab &slab, unsigned tile, const Room
         }
 }
 
-// Sort the cells of the tile in the buffer; leaves where each row went instead of its rank.
+// Sort the cells of the tile in the buffer; each row's rank is replaced by its new position.
 __device__ inline void sort_cells(unsigned shift, unsigned n_rows, const Room &room) {
     unsigned cells[VECTORS][4];
 #pragma unroll
@@ -109,7 +109,7 @@ __device__ inline void sort_cells(unsigned shift, unsigned n_rows, const Room &r
     __syncthreads();
 }
 
-// Write the values of the tile's rows, sorted as its cells were.
+// Write the values of the tile's rows, in the sorted order of its cells.
 template <typename Value>
 __device__ inline void sort_values(const Value *values, unsigned n_rows, const Room &room, Value *to) {
     // The buffer still holds the cells.
@@ -130,7 +130,7 @@ __device__ inline void sort_values(const Value *values, unsigned n_rows, const R
     room.write(n_rows, to);
 }
 
-// Sort every tile of a slab, and the values of its rows, if there are any.
+// Sort every tile of a slab, and the values of its rows if there are any.
 template <typename Value>
 __device__ inline void partition(unsigned *table, Rows &rows, const Slab &slab, unsigned *words, unsigned *sizes,
                                  const Value *values, Value *sorted) {
@@ -197,8 +197,8 @@ __device__ inline void each_row(const Piece &piece, const unsigned *runs, unsign
     }
 }
 
-// Two counts of 16 bits share a word of the table.  Whoever sees that one of them has reached half of what it can hold
-// takes the word away at once, so that no thread adds more than four rows meanwhile.
+// Two counts of 16 bits share a word of the table.  The thread that sees one of them reach half of its range empties
+// the word at once, so that no thread adds more than four rows in between.
 constexpr unsigned FULL = 0x80008000;
 static_assert(0x8000 + 4 * 1024 <= 0xFFFF, "counts of 16 bits do not overflow");
 
@@ -210,7 +210,7 @@ __device__ inline void take_full(unsigned *table, unsigned cell, Word *cells) {
         atomicAdd(cells + (cell | 1), Word(counted >> 16));
 }
 
-// Add the table to the cells of its bucket, and set it to zero; neighbouring threads add to neighbouring cells.
+// Add the table to the cells of its bucket, and clear it; neighbouring threads add to neighbouring cells.
 __device__ inline void flush(unsigned *table, unsigned n_cells, Word *cells) {
     for (unsigned begin = 0; begin < n_cells; begin += blockDim.x) {
         unsigned cell = begin + threadIdx.x;

@@ -1,10 +1,10 @@
-// Places of rows in random orders, and rows at places: cpu_fallback/row_numbers.py has the definition.
+// Ranks of rows in random orders, and rows at ranks: cpu_fallback/row_numbers.py has the definition.
 
 #include "rows.cuh"
 
 constexpr unsigned LANES = 32, ROUNDS = 8, INSIDE_ROUNDS = 6;
 
-// A Feistel network, whose keys come in the order in which they are used: forwards from a row to its place.
+// A Feistel network; its keys are in the order in which they are used: forwards from a row to its rank.
 #define NETWORK Word network_rows, Long half, ARRAY(const Word, keys), Long forward
 #define GIVEN_NETWORK Network{network_rows, unsigned(half), keys, forward != 0}
 
@@ -19,8 +19,8 @@ struct Network {
     }
 };
 
-// A number as two halves; a round hashes the right half.  Backwards is forwards with the keys, and the halves, in the
-// other order.
+// A number as two halves; a round hashes the right half.  The backward direction uses the keys, and the halves, in
+// reverse order.
 struct Halves {
     unsigned left, right;
 
@@ -39,7 +39,7 @@ struct Halves {
     }
 };
 
-// One pass of the network, whose first rounds are tabulated.
+// One pass of the network; its first rounds are in tables.
 template <int tabulated>
 __device__ inline void pass(Halves &halves, const Network &network, const unsigned short *hashes) {
 #pragma unroll
@@ -48,7 +48,7 @@ __device__ inline void pass(Halves &halves, const Network &network, const unsign
                                            : network.round(round, halves.right));
 }
 
-// Each warp walks with the numbers [begin, end); a lane whose number is inside takes the next one.
+// Each warp walks with the numbers [begin, end); a lane whose number is in the range takes the next one.
 template <int tabulated, typename Number>
 __device__ inline void walk(const Network &network, const unsigned short *hashes, Word first, Long begin, Long end,
                             Number *out) {
@@ -134,7 +134,7 @@ struct Inside {
     }
 };
 
-// Write the place of each row from the first one on, or the row at each place, in an order of blocks.
+// Write the rank of each row from the first one on, or the row at each rank, in an order of blocks.
 extern "C" __global__ void __launch_bounds__(256)
     walk_blocks(Word first, Word n_rows, Word block, Long bits, Word last, Word lacking, NETWORK, Word inside_key,
                 ARRAY(Long, out)) {
@@ -155,13 +155,13 @@ extern "C" __global__ void __launch_bounds__(256)
     }
 }
 
-// Write how far the row at each place from `start` on lies behind the first row of its block, one warp a block of at
-// most 256 rows; `numbers` are the blocks, of which the first begins at a place before `start`, or there.
+// Write for each rank from `start` on the position of its row in its block; one warp works on a block of at most 256
+// rows.  `numbers` are the blocks; the first one begins at or before `start`.
 extern "C" __global__ void __launch_bounds__(256)
     shuffle_blocks(Long start, Word n_rows, ARRAY(const unsigned, numbers), Long block, Long first, Long turn,
                    Long lacking, Long bits, Word inside_key, ARRAY(unsigned char, out)) {
     unsigned lane = threadIdx.x % LANES, shift = unsigned(bits + 1) / 2, mask = (1u << bits) - 1;
-    // Two numbers lie in a word.
+    // A word has two numbers.
     unsigned both = mask | mask << 16;
     Long warp = Long(blockIdx.x) * (blockDim.x / LANES) + threadIdx.x / LANES;
     for (Long k = warp; k < numbers_size; k += Long(gridDim.x) * (blockDim.x / LANES)) {
@@ -191,7 +191,7 @@ extern "C" __global__ void __launch_bounds__(256)
                 *reinterpret_cast<unsigned *>(out + at) = four;
                 continue;
             }
-            // Only what begins inside of a block is sure to come back.
+            // Only numbers that start inside of the block are sure to return to it.
             for (unsigned j = 0; j < 4 && place + j < inside.size; ++j, four >>= 8) {
                 Word row = four & 255;
                 while (row >= inside.size)

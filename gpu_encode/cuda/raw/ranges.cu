@@ -1,10 +1,10 @@
-// Kernels that read whole numbers, as unsigned words of a width: the ends of their range, and which of them occur.
+// Kernels that read integers as unsigned words: the smallest and largest ones, and which numbers of a range occur.
 
 #include "ends.cuh"
 
 typedef KEY Key;
 
-// Write the smallest and the largest word of each block's share, as they compare with some bits flipped.
+// Write the smallest and the largest word of each block's share; some bits are flipped for the comparison.
 extern "C" __global__ void __launch_bounds__(1024)
     measure_range(ARRAY(const Key, numbers), Word flipped, ARRAY(Word, ends)) {
     extern __shared__ __align__(16) unsigned table[];
@@ -19,21 +19,21 @@ extern "C" __global__ void __launch_bounds__(1024)
         ends[2 * blockIdx.x] = lowest, ends[2 * blockIdx.x + 1] = highest;
 }
 
-// Mark the numbers of a range that occur; the last mark is that of all numbers outside.
+// Mark the numbers of a range that occur; the last mark is for all numbers outside of the range.
 extern "C" __global__ void __launch_bounds__(1024)
     mark_numbers(ARRAY(const Key, numbers), Word base, ARRAY(unsigned char, present)) {
     Key first = Key(base);
     Word outside = Word(present_size - 1);
     each_number(numbers, numbers_size, [&](Key number) {
         Word offset = min(Word(Key(number - first)), outside);
-        // Threads may mark the same number: all of them write a one.  Most find it marked.
+        // Several threads may mark the same number: all of them write a one.  Most find it marked already.
         if (!present[offset])
             present[offset] = 1;
     });
 }
 
-// The same where a block's shared memory has a bit for each number: a warp's looks at bytes elsewhere are answered line
-// by line.
+// The same, if a block's shared memory has a bit for each number: in global memory, a warp's reads of scattered bytes
+// would be served line by line.
 extern "C" __global__ void __launch_bounds__(1024)
     mark_numbers_by_block(ARRAY(const Key, numbers), Word base, ARRAY(unsigned char, present)) {
     extern __shared__ __align__(16) unsigned table[];

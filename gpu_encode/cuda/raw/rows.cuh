@@ -1,12 +1,12 @@
-// What kernels that read rows share: codes, quotients by products, fold numbers.
-// An array is passed as a pointer and its length.  The package puts this text where a file includes it, since NVRTC
-// knows no folders; tests/cuda/emulator.h runs all files on a CPU.
+// What all kernels that read rows share: codes, division by multiplication, fold numbers. An array is passed as a
+// pointer and its length.  The package inserts this text where a file includes it, since NVRTC does not search folders;
+// tests/cuda/emulator.h runs all files on a CPU.
 
 #include "vectors.cuh"
 
 #define ARRAY(type, name) type *__restrict__ name, Long name##_size
 
-// Folds in all kernels that know them, and the same as `Folds`.
+// The parameters for folds in all kernels that use them, and the same as a `Folds`.
 #define FOLDS                                                                                                         \
     Long kind, ARRAY(const int, numbers), Long n_splits, Word seed, Long n_rows, Long first_row,                      \
         ARRAY(const Long, units)
@@ -14,7 +14,8 @@
 
 enum { NO_FOLDS, GIVEN, INTERLEAVED, CONTIGUOUS, RANDOM };
 
-// Quotients by products: the high word of that with the inverse, (2^64 - 1) / divisor, is right or one too small.
+// Division by multiplication: the high word of the product with the inverse, (2^64 - 1) / divisor, is exact or one too
+// small.
 __device__ inline Word quotient(Word value, Word divisor, Word inverse) {
     Word found = __umul64hi(value, inverse);
     return found + (value - found * divisor >= divisor);
@@ -25,7 +26,7 @@ __device__ inline unsigned remainder(unsigned value, unsigned divisor, unsigned 
     return rest >= divisor ? rest - divisor : rest;
 }
 
-// Scramble a 64-bit word (the finaliser of SplitMix64); and what distinguishes words that are given it.
+// Mix the bits of a 64-bit word (the last steps of SplitMix64); constants that make different uses of it differ.
 constexpr Word BLOCK_KEY = 0x9E3779B97F4A7C15ull, STRIDE_KEY = 0xD1B54A32D192ED03ull;
 __device__ inline Word mixed(Word word) {
     word = (word ^ (word >> 30)) * 0xBF58476D1CE4E5B9ull;
@@ -33,19 +34,19 @@ __device__ inline Word mixed(Word word) {
     return word ^ (word >> 31);
 }
 
-// Codes in all kernels that read them, and the same as `Codes`: those of gpu_encode/cuda/indexed.py.
+// The parameters for codes in all kernels that read them, and the same as a `Codes` of gpu_encode/cuda/indexed.py.
 #define CODES ARRAY(const int, codes), Word base, Word mask, Word range, ARRAY(const int, code_ranks)
 #define GIVEN_CODES Codes{codes, base, mask, range, code_ranks_size ? code_ranks : nullptr}
 
 enum { UNKNOWN = -2 };
 
-// int32 codes; or, where there is a range, words of 32 or 64 bits whose distance from a base is a place in the ranks.
+// int32 codes; or, with a range, words of 32 or 64 bits whose distance from a base is an index into the ranks.
 struct Codes {
     const int *words;
     Word base, mask, range;
     const int *ranks;
 
-    // Codes of four neighbouring rows, of which the first n are there.
+    // Codes of four neighbouring rows, of which the first n exist.
     __device__ void of_four(Long row, int n, int (&found)[4]) const {
         if (!range) {
             load(words + row, n, found);
@@ -69,7 +70,7 @@ struct Codes {
     }
 };
 
-// Fold numbers of rows, which must not go back; remembers the block of rows that the last one lay in.
+// Fold numbers of rows, which must be rising; remembers the block of the last row.
 struct Folds {
     int kind;
     const int *numbers;
@@ -85,7 +86,8 @@ struct Folds {
           first_row(first_row), inverse(~0ull / n_splits), n_units(unsigned(n_units)),
           units_inverse(~0u / unsigned(n_units)), splits_inverse(~0u / unsigned(n_splits)) {}
 
-    // Random folds: blocks of 1, 2, 4, ... strides begin at units 0, 1, 3, 7, ...; from 1,024 on they are all alike.
+    // Random folds: blocks of 1, 2, 4, ... strides begin at units 0, 1, 3, 7, ...; from 1,024 on all have the same
+    // length.
     __device__ void enter_random(Word row) {
         Word unit = quotient(row, n_splits, inverse), first_unit, block;
         if (unit >= 1023) {
@@ -110,7 +112,7 @@ struct Folds {
         return remainder(unsigned(factor) * unsigned(turn) + shift, unsigned(n_splits), splits_inverse);
     }
 
-    // Contiguous folds: the first n_rows % n_splits of them hold one row more.
+    // Contiguous folds: the first n_rows % n_splits of them have one row more.
     __device__ void enter_contiguous(Word row) {
         Word size = n_rows / n_splits, longer = n_rows - size * n_splits, edge = longer * (size + 1);
         bool is_longer = row < edge;
@@ -121,7 +123,7 @@ struct Folds {
         end = begin + length;
     }
 
-    // Folds of four neighbouring rows of the chunk, of which the first n are there.
+    // Folds of four neighbouring rows of the chunk, of which the first n exist.
     __device__ void of_four(Long row_of_chunk, int n, unsigned (&found)[4]) {
         if (kind == GIVEN)
             load(reinterpret_cast<const unsigned *>(numbers) + row_of_chunk, n, found);
@@ -141,7 +143,7 @@ struct Folds {
     }
 
     __device__ void by_block(Word row, int n, unsigned (&found)[4]) {
-        // Four rows nearly always lie in one block.
+        // Four rows are nearly always in the same block.
 #pragma unroll 1
         for (int done = 0; done < n;) {
             if (row + done >= end)

@@ -3,7 +3,7 @@
 #include "double_double.cuh"
 #include "order.cuh"
 
-// What a formula and its policies say, as in `FusedRule`; at least so many rows make a category count.
+// A formula and its policies, as in `FusedRule`; a category counts if it has at least this many rows.
 #define RULE                                                                                                          \
     Long smoothing, double first_parameter, double second_parameter, Long least, Long has_unseen,       \
         double unseen_encoding, Long by_mean, double given_prior, Long missing, double exact_below
@@ -22,7 +22,7 @@ struct Rule {
     int missing;
     double below;
 
-    // Lines of unknown and missing values are the last two.
+    // The last two lines are for unknown and missing values.
     __device__ bool has_category(unsigned line, unsigned n_lines) const {
         return line + 2 < n_lines || (line + 1 == n_lines && missing == AS_CATEGORY);
     }
@@ -33,7 +33,7 @@ struct Rule {
     }
 };
 
-// Priors of segments, per output, in the order of `Priors`: that of gpu_encode/cuda/encodings.py.
+// Priors of segments for each output, in the order of `Priors` of gpu_encode/cuda/encodings.py.
 #define PRIORS                                                                                                        \
     ARRAY(const double, mu), ARRAY(const double, fraction), ARRAY(const Long, exponent), ARRAY(const double, high),   \
         ARRAY(const double, rest), ARRAY(const double, weighed), ARRAY(const double, number)
@@ -86,7 +86,7 @@ struct ExactSum {
     }
 };
 
-// Whichever of two neighbouring floats is nearer to (S N + m T) / ((n + m) N), which lies between them; of S N.
+// The one of two neighbouring floats that is nearer to (S N + m T) / ((n + m) N), which is between them; from S N.
 __device__ inline double nearer(double near, bool upwards, ExactSum &difference, double count, double m,
                                       double total, double number) {
     Long bits = __double_as_longlong(near);
@@ -110,8 +110,8 @@ struct Found {
     bool sure, upwards;
 };
 
-// (S + m mu) / (n + m) as `near_estimate` of cpu_fallback/compiled/estimates.py has it; S and m mu with what is left of
-// both.
+// (S + m mu) / (n + m), as in `near_estimate` of cpu_fallback/compiled/estimates.py; S and m mu are pairs with their
+// remainders.
 __device__ inline Found near_estimate(double own, double count, double m, double high, double left_of_both) {
     Pair top = two_sum(own, high), bottom = two_sum(count, m);
     double rest = top.low + left_of_both, share = 1.0 / bottom.high, first = top.high * share;
@@ -121,7 +121,7 @@ __device__ inline Found near_estimate(double own, double count, double m, double
     return {near, near + off * (1.0 + 0x1p-16) == near && fabs(top.high) >= 0x1p-16 * fabs(own), off > 0};
 }
 
-// e to the power of a number that is not NaN: the steps of cpu_fallback/compiled/elementary.py.
+// e to the power of a number that is not NaN, by the steps of cpu_fallback/compiled/elementary.py.
 __device__ inline double exponential(double value) {
     double clipped = fmin(fmax(value, -800.0), 800.0), to_whole = 1.5 * 0x1p52;
     double power = (clipped * 1.44269504088896338700e+00 + to_whole) - to_whole;
@@ -133,12 +133,12 @@ __device__ inline double exponential(double value) {
     series = 1.66666666666666019037e-01 + square * series;
     double correction = reduced - square * series;
     double result = 1.0 - ((low - (reduced * correction) / (2.0 - correction)) - high);
-    // The first step stays among the normal numbers, so that only the second one rounds.
+    // The result of the first step is a normal number, so only the second step rounds.
     Long exponent = Long(power), half = exponent >> 1;
     return result * __longlong_as_double((half + 1023) << 52) * __longlong_as_double((exponent - half + 1023) << 52);
 }
 
-// A category's mean and the prior, weighed, as `blend_near` of cpu_fallback/compiled/shrinkage.py has it.
+// The weighted mean of a category's mean and the prior, as in `blend_near` of cpu_fallback/compiled/shrinkage.py.
 __device__ inline double blended(double mu, double mean, double other) {
     bool nearer_mean = 1.0 >= other;
     double part = (nearer_mean ? other : 1.0) / (1.0 + other), begin = nearer_mean ? mean : mu;
@@ -146,7 +146,7 @@ __device__ inline double blended(double mu, double mean, double other) {
     return other == 0 ? mean : between;
 }
 
-// The encoding, other than an m-estimate, of a category of `weight` rows with a mean, and with n Q - S^2 = spread *
+// The encoding, other than an m-estimate, of a category of `weight` rows, from its mean and n Q - S^2 = spread *
 // 2^exponent.
 __device__ inline double smoothed(double mean, double weight, double spread, int exponent, const Rule &rule,
                                   const Prior &prior) {
@@ -160,9 +160,9 @@ __device__ inline double smoothed(double mean, double weight, double spread, int
     return mean;
 }
 
-// An m-estimate as a float32; says whether it is decided.  It lies within 2^-50 (|S + m mu| + |m mu|) / (n + m) of what
-// is computed: S is known within three times 2^-53 of it, S + m mu, n + m, its inverse and their product are rounded once,
-// and m mu twice.
+// An m-estimate as a float32; returns whether it is decided.  Its error is at most 2^-50 (|S + m mu| + |m mu|) / (n +
+// m): the relative error of S is at most three times 2^-53; S + m mu, n + m, its inverse and their product are rounded
+// once, and m mu twice.
 __device__ inline bool quick_estimate(double own, double count, const Rule &rule, const Prior &prior, float &found) {
     double share = __drcp_rn(count + rule.first), top = own + prior.high, value = top * share;
     double error = (fabs(top) + fabs(prior.high)) * (share * 0x1p-50);

@@ -1,4 +1,4 @@
-// Kernels that add rows to cells.  Each thread reads four neighbouring rows as vectors, and adds one by one.
+// Kernels that add rows to cells.  Each thread reads four neighbouring rows as vectors, and adds them one by one.
 
 #include "rows.cuh"
 #include "digits.cuh"
@@ -17,7 +17,8 @@ __device__ inline void add_halves(unsigned digit, Long sign, unsigned *word, uns
         atomicAdd(word + step, unsigned(apply_sign(digit >> 16, sign)));
 }
 
-// Add weight * target^power of a row to its words, some places apart; what has no word, to the cell.
+// Add weight * target^power of a row to its words, which are some positions apart; digits without a word go to the
+// cell.
 __device__ inline void add_to_table(int power, const Factors &factors, const Long *measure, unsigned *word,
                                     unsigned step, Long *cell) {
     if (measure[WORDS] == 1) {
@@ -54,7 +55,7 @@ __device__ inline void clear(const Long *plan, unsigned *table) {
         table[word] = 0;
 }
 
-// Sum of a word's copies, which are set to zero.
+// Sum of the copies of a word, which are cleared.
 __device__ inline Long take(const Long *plan, unsigned *word) {
     Long total = 0;
     for (unsigned copy = 0; copy < unsigned(plan[COPIES]); ++copy, word += plan[SIZE]) {
@@ -64,7 +65,7 @@ __device__ inline Long take(const Long *plan, unsigned *word) {
     return total;
 }
 
-// Move what the tables of the block hold in a slot to the cell.
+// Add what the tables of the block have in a slot to the cell.
 __device__ inline void move_slot(const Long *plan, unsigned *word, Long *cell) {
     for (int power = 0; power < 3; ++power) {
         const Long *measure = plan + LINE * power;
@@ -87,7 +88,7 @@ struct Rows {
     const Long *plan;
 };
 
-// Raw words of the targets of four rows, of which the first n are there; those of 32 bits are made of 64.
+// Raw words of the targets of four rows, of which the first n exist; words of 32 bits are extended to 64.
 __device__ inline void load_target(const Rows &rows, Long first, int n, Word (&target)[4]) {
     if (rows.plan[TARGET_BYTES] == 8) {
         load(rows.target + first, n, target);
@@ -100,7 +101,7 @@ __device__ inline void load_target(const Rows &rows, Long first, int n, Word (&t
         target[k] = widened(narrow[k]);
 }
 
-// Call add(line, place in the line, factors) for this thread's rows, four neighbouring ones at a time, a turn apart.
+// Call add(line, position in the line, factors) for this thread's rows, four neighbouring ones at a time, a turn apart.
 template <typename Add> __device__ inline void each_row(Rows &rows, Long begin, Long end, Long turn, Add add) {
     const Long *plan = rows.plan;
     int target_kind = int(plan[TARGET_KIND]), weight_kind = int(plan[WEIGHT_KIND]);
@@ -117,7 +118,8 @@ template <typename Add> __device__ inline void each_row(Rows &rows, Long begin, 
 #pragma unroll
         for (int k = 0; k < 4; ++k)
             inside[k] = inside[k] * unsigned(plan[N_CLASSES]) + label[k];
-        // Rows move up to the first place, which the code for one row reads: it is long, and stands here once.
+        // Rows move up to the first position, which the code for one row reads: this code is long, and appears only
+        // once.
 #pragma unroll 1
         for (Long row = first; row < first + n; ++row) {
             Word weight = weight_kind == ABSENT ? 0 : rows.weight[row];
@@ -139,7 +141,7 @@ extern "C" __global__ void __launch_bounds__(768) add_in_cells(ROWS, ARRAY(Long,
     });
 }
 
-// Add all rows in tables, chunk by chunk, after which a block moves them to the cells.
+// Add all rows in tables; after each chunk, a block adds its tables to the cells.
 extern "C" __global__ void __launch_bounds__(768) add_in_tables(ROWS, ARRAY(Long, cells)) {
     extern __shared__ unsigned table[];
     Rows rows = GIVEN_ROWS;
@@ -159,7 +161,7 @@ extern "C" __global__ void __launch_bounds__(768) add_in_tables(ROWS, ARRAY(Long
     }
 }
 
-// Add the rows of hot lines, whose rank is 1 or more, in tables, and all others to their cells.
+// Add the rows of hot lines, whose rank is 1 or more, in tables, and all other rows to their cells.
 extern "C" __global__ void __launch_bounds__(768)
     add_hot_in_tables(ROWS, ARRAY(Long, cells), ARRAY(const Long, hot), ARRAY(const unsigned char, ranks)) {
     extern __shared__ unsigned table[];

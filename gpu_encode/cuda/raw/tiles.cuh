@@ -1,6 +1,6 @@
-// How kernels walk over rows at the speed of memory: in tiles of some turns of 1,024 neighbouring rows.  A thread owns
-// four neighbouring rows of each turn, one vector, and has the loads of one turn or two under way (`AT_ONCE`) before it
-// uses the first.
+// How kernels walk over rows at the speed of memory: in tiles of several turns of 1,024 neighbouring rows.  A thread
+// has four neighbouring rows in each turn, as one vector, and starts the loads of one or two turns (`AT_ONCE`) before
+// it uses the first.
 
 #include "rows.cuh"
 
@@ -17,9 +17,9 @@ template <typename Number> __device__ inline unsigned ahead_of_four(const Number
         keys, static_cast<KEY>(base), unsigned(last), ranks_size ? ranks : nullptr, unsigned(n_lines), coded != 0     \
     }
 
-// Slots of keys in a table: distances from a base, of which the last one is that of all keys beyond.  Codes count from
-// -2 on, the unknown ones, and -1, the missing ones; other keys may have ranks.  A table by slot in shared memory saves
-// every row the look at its rank.
+// Slots of keys in a table: distances from a base; the last slot is for all keys beyond.  Codes count from -2 (unknown)
+// and -1 (missing) on; other keys may have ranks.  If a table in shared memory is ordered by slot, rows need not look
+// up their ranks.
 template <typename Key> struct Slots {
     const Key *keys;
     Key base;
@@ -36,7 +36,7 @@ template <typename Key> struct Slots {
             return min(unsigned(distance), last);
     }
 
-    // Number of a slot's category, plus one; zero is unknown.
+    // Number of a slot's category, plus one; zero means unknown.
     __device__ unsigned rank_of(unsigned slot) const { return slot < last ? ranks[slot] : 0; }
     __device__ unsigned line_of_rank(unsigned rank) const { return rank ? rank - 1 : n_lines - 2; }
 
@@ -47,7 +47,7 @@ template <typename Key> struct Slots {
     }
 };
 
-// Rows [begin, end) of a chunk are whole tiles; others are few.
+// Rows [begin, end) of a chunk are whole tiles; the other rows are few.
 struct Tiles {
     Long begin, end;
     Word block;
@@ -55,7 +55,7 @@ struct Tiles {
 
     __device__ Long size() const { return Long(turns) * STRIDES; }
 
-    // Tiles of any rows; `ahead`: of a vector, the rows of an array that lie before the chunk's first.
+    // Tiles of any rows; `ahead`: the rows of an array's vector that are before the first row of the chunk.
     __device__ static Tiles straight(Long n_rows, unsigned ahead) {
         Tiles tiles{};
         tiles.turns = STRAIGHT_TURNS;
@@ -63,7 +63,8 @@ struct Tiles {
         return tiles;
     }
 
-    // Blocks of random folds that are all alike, each `shift` rows late, so that its rows begin at a vector.
+    // Blocks of random folds that have the same length, shifted by `shift` rows each, so that a block's rows begin at a
+    // vector.
     __device__ static Tiles blocks(Word n_splits, Word first_row, Long n_rows, unsigned ahead) {
         Tiles tiles{};
         tiles.turns = unsigned(n_splits);
@@ -82,10 +83,10 @@ struct Tiles {
     }
 };
 
-// Sources of the folds of four neighbouring rows, turn by turn.  `BLOCKS`: what a multiprocessor has registers for.
-// `Fixed`: what all rows share; it lies in shared memory, since registers are few.  `Loaded`: what is read ahead.
+// Sources of the folds of four neighbouring rows, turn by turn.  `BLOCKS`: blocks for which a multiprocessor has
+// registers. `Fixed`: data for all rows, in shared memory, since registers are few.  `Loaded`: data that is read ahead.
 
-// What sources have where they do not say otherwise.
+// The defaults of sources.
 struct FoldSource {
     enum { BLOCKS = 2 };
     struct Loaded {};
@@ -98,7 +99,7 @@ struct FoldSource {
     template <typename Fixed> __device__ void next(const Fixed &) {}
 };
 
-// None, or given ones.
+// No folds, or given fold numbers.
 struct StraightFolds : FoldSource {
     struct Fixed {
         const unsigned *numbers;
@@ -124,7 +125,7 @@ struct StraightFolds : FoldSource {
     }
 };
 
-// Any others, four rows at a time.
+// Any other folds, for four rows at a time.
 struct ComputedFolds : FoldSource {
     enum { BLOCKS = 1 };
     struct Fixed {
@@ -136,7 +137,7 @@ struct ComputedFolds : FoldSource {
     __device__ ComputedFolds(const Fixed &fixed) : source(fixed.folds), found{0, 0, 0, 0} {}
     __device__ static Fixed fixed(const Folds &folds, const Tiles &) { return Fixed{folds}; }
     __device__ void enter(const Fixed &, const Tiles &, unsigned, unsigned) {
-        // A thread's next rows may lie before its last ones.
+        // A thread's next rows may be before its last ones.
         source.begin = source.end = 0;
     }
     __device__ auto folds(const Fixed &, Long row, const Loaded &) -> const unsigned (&)[4] {
@@ -145,7 +146,8 @@ struct ComputedFolds : FoldSource {
     }
 };
 
-// Random ones of whole blocks: a stride's rows have one hash, which tells its first fold and the step to the next.
+// Random folds of whole blocks: the rows of a stride have one hash, which gives its first fold and the step to the
+// next.
 struct HashedFolds : FoldSource {
     struct Fixed {
         Word seed;
@@ -172,7 +174,7 @@ struct HashedFolds : FoldSource {
         step[j] = fixed.units[rest_of(unsigned(key >> 32), fixed.n_units, fixed.units_inverse)];
         fold[j] = rest_of(unsigned(key), fixed.n_splits, fixed.splits_inverse);
     }
-    // The smaller of a number below twice the divisor and that number less the divisor, which wraps around.
+    // The smaller one of a number below twice the divisor, and this number minus the divisor, which wraps around.
     __device__ static unsigned rest_of(unsigned value, unsigned divisor, unsigned inverse) {
         unsigned rest = value - __umulhi(value, inverse) * divisor;
         return min(rest, rest - divisor);
@@ -186,11 +188,11 @@ struct HashedFolds : FoldSource {
 #pragma unroll
         for (int j = 0; j < 4; ++j)
             hash(fixed, key + j * STRIDE_KEY, j);
-        // Rows beyond the last stride are a turn ahead.
+        // Rows after the last stride are one turn ahead.
         if (wraps(tiles, four))
             wrap(fixed, tiles, block_key, true);
     }
-    // In the last turn these are rows of the next block.
+    // In the last turn these rows belong to the next block.
     __device__ void cross(const Fixed &fixed, const Tiles &tiles, unsigned tile, unsigned four) {
         if (wraps(tiles, four))
             wrap(fixed, tiles, key_of(fixed, tiles.block + tile + 1), false);
@@ -213,10 +215,10 @@ struct HashedFolds : FoldSource {
     }
 };
 
-// Have the compiler read shared memory again, rather than keep what it holds in registers.
+// Make the compiler read shared memory again instead of keeping its values in registers.
 __device__ inline void read_anew() { asm volatile("" ::: "memory"); }
 
-// What the threads of a block share; tables follow it.
+// The data that the threads of a block share; tables follow it.
 template <typename Source> struct Plan {
     Tiles tiles;
     typename Source::Fixed fixed;
@@ -228,7 +230,7 @@ template <typename Source> struct Plan {
 };
 enum : unsigned { PLAN_WORDS = 64 };
 
-// Some turns of a thread, whose loads are under way together; `before_last` is called before the last one is used.
+// Some turns of a thread whose loads are in flight together; `before_last` is called before the last one is used.
 template <unsigned AT_ONCE, typename Source, typename Work, typename Call>
 __device__ inline void take_turns(const Plan<Source> &plan, Source &source, const Work &work, Long row, unsigned turns,
                                   Call before_last) {
@@ -251,8 +253,8 @@ __device__ inline void take_turns(const Plan<Source> &plan, Source &source, cons
         }
 }
 
-// Give each four rows of whole tiles to work.read(row, into) and then to work.use(row, read, folds), the last tiles
-// first where the rows have just been read from the first on.  `AT_ONCE`: turns whose loads are under way together.
+// Pass four rows of whole tiles to work.read(row, into), then to work.use(row, read, folds).  The last tiles come first
+// if the rows have just been read from the first on.  `AT_ONCE`: turns whose loads are in flight together.
 template <typename Source, typename Work>
 __device__ inline void walk(const Plan<Source> &plan, const Work &work, bool backwards,
                             unsigned thread = blockIdx.x * blockDim.x + threadIdx.x,
@@ -274,7 +276,7 @@ __device__ inline void walk(const Plan<Source> &plan, const Work &work, bool bac
     }
 }
 
-// Give all other rows to work.use_one(row, fold).
+// Pass all other rows to work.use_one(row, fold).
 template <typename Work>
 __device__ inline void walk_others(const Tiles &tiles, Long n_rows, Folds folds, const Work &work) {
     Long thread = Long(blockIdx.x) * blockDim.x + threadIdx.x, threads = Long(gridDim.x) * blockDim.x;

@@ -1,9 +1,9 @@
-// Four neighbouring numbers: as vectors, where they lie on such.
+// Four neighbouring numbers, read as vectors if they are aligned.
 
 typedef long long Long;
 typedef unsigned long long Word;
 
-// What one instruction moves: four numbers, or two of 64 bits.
+// The data of one instruction: four numbers, or two of 64 bits.
 template <typename Number> struct alignas(4 * sizeof(Number)) Four {
     Number x, y, z, w;
 };
@@ -39,7 +39,7 @@ template <typename Number> __device__ inline void write_four(Number *to, bool al
     }
 }
 
-// Those of which the first n are there.
+// Only the first n numbers exist.
 template <typename Number> __device__ inline void load(const Number *from, int n, Number (&into)[4]) {
     if (n >= 4 && (reinterpret_cast<Word>(from) & 15) == 0) {
         read_four(from, true, into);

@@ -1,9 +1,9 @@
-// Adds rows in windows, cell by cell in shared memory: one number of a row, and its square.  Compiled for a type of
+// Adds rows in windows, cell by cell in shared memory: one number of each row, and its square.  Compiled for a type of
 // numbers, VALUE, with their SQUARES or without, and for a SOURCE of folds.
 
 #include "windows.cuh"
 
-// Rows that a warp found to be its block's own.  Once each lane has TOGETHER of them, they are added.
+// Rows that belong to the block of a warp.  They are added as soon as each lane has TOGETHER of them.
 enum { TOGETHER = 2, BATCH = TOGETHER * int(LANES), QUEUED = BATCH + int(LANES) };
 struct Queue {
     unsigned begin;
@@ -14,7 +14,7 @@ struct Queue {
     __device__ unsigned &slot(unsigned at) const { return *word_at(begin + sizeof(VALUE) * QUEUED + 4 * at); }
 };
 
-// Add the last rows of a queue, up to some for each lane; gives how many rows the warp keeps.
+// Add the last rows of a queue, at most this many for each lane; returns how many rows the warp keeps.
 __device__ __noinline__ unsigned add_queued(unsigned begin, unsigned begin_of_queue, unsigned n_queued,
                                             unsigned n_kept) {
     Queue queue{begin_of_queue};
@@ -33,7 +33,7 @@ __device__ __noinline__ unsigned add_queued(unsigned begin, unsigned begin_of_qu
     return n_kept;
 }
 
-// Rows as `walk` gives them.  Blocks walk in groups over the same rows; each keeps every so-many-th line.
+// Rows as `walk` gives them.  Blocks of a group walk over the same rows; each keeps a part of the lines.
 struct Adding {
     enum { AT_ONCE = 1 };
     struct Rows {
@@ -42,15 +42,15 @@ struct Adding {
     };
     Codes codes;
     const VALUE *values;
-    // `begin`: the byte where the cells begin; `before`: lanes of the warp before this one, as bits.
+    // `begin`: the byte at which the cells begin; `before`: the earlier lanes of the warp, as bits.
     unsigned begin, before, in_line, groups, own, inverse;
     Queue queue;
     mutable unsigned n_kept, n_queued;
 
-    // Unknown ones, -2, and missing ones, -1, come first.
+    // Unknown codes, -2, and missing codes, -1, come first.
     __device__ unsigned line_of(int code) const { return unsigned(code + 2); }
 
-    // Finds a row's slot in its group of lines; true if this block keeps that group.
+    // Finds a row's slot in its group of lines; true if this block has that group.
     __device__ bool find(int code, unsigned fold, unsigned &slot) const {
         unsigned line = line_of(code), rank = __umulhi(line, inverse);
         slot = rank * in_line + fold;
@@ -79,7 +79,7 @@ struct Adding {
         }
     }
 
-    // Put a row of each lane that has one of its own into the queue.
+    // Put the row of each lane into the queue, if it belongs to this block.
     __device__ void enqueue(bool own, unsigned slot, VALUE value) const {
         unsigned lanes = __ballot_sync(~0u, own), at = n_queued + __popc(lanes & before);
         if (own)
@@ -94,7 +94,7 @@ struct Adding {
         n_queued = max(int(n_queued) - BATCH, 0);
     }
 
-    // Lanes without a row go along with their warp.
+    // Lanes without a row take part, so that their warp is complete.
     __device__ void use_one(Long row, unsigned fold, bool given) const {
         int code[4] = {0, 0, 0, 0};
         unsigned slot[1];
@@ -104,13 +104,13 @@ struct Adding {
         bool here[1] = {(groups == 1 || find(code[0], fold, slot[0])) && given};
         if (groups == 1)
             slot[0] = line_of(code[0]) * in_line + fold;
-        // There may be no line of a category.
+        // There may be no lines of categories.
         slot[0] = here[0] ? slot[0] : 0;
         add_rows(begin, n_kept, slot, here, value, values + row);
     }
 };
 
-// Add all rows.  Folds that are computed one by one take registers of more threads.
+// Add all rows.  If folds are computed one by one, threads need more registers.
 extern "C" __global__ void __launch_bounds__(SOURCE::BLOCKS == 1 ? 512 : 640, 1)
     add_in_windows(CODES, ARRAY(const VALUE, values), FOLDS, ARRAY(const Long, plan), ARRAY(Long, cells), Long n_lines,
                    Long in_line, Long groups, Long inverse, Long slots, Long copies, Long words) {

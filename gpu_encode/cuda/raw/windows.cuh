@@ -1,24 +1,24 @@
-// Exact sums of a number a row, and of its square, in windows of 63 bits; of floats 53, or 43 with squares.
+// Exact sums of a number of each row, and of its square, in windows of 63 bits (for floats 53, or 43 with squares).
 //
-// A number that is an integer of so many bits, with its sign, times 2^low is added as that integer plus 2^BITS.  A cell
-// has two words of 32 bits for the sum in shared memory, four for the square, and a top that counts its rows and what
-// sums carry: so whatever the order of additions no carry is lost.  Squares carry seldom, and so do sums of floats: such
-// carries go to memory at once.  Squares of floats have three words, and tops of two cells share a word.  Numbers outside
-// of the window are kept by their warp, which adds 32 of them at a time digit by digit.
-// The window is a guess from a sample of the rows: no sum depends on it.
+// A number that is an integer of so many bits, with its sign, times 2^low is added as this integer plus 2^BITS.  In
+// shared memory, a cell has two words of 32 bits for the sum, four for the square, and a top that counts its rows and
+// the carries of sums; so no carry is lost, whatever the order of additions.  Squares seldom carry, nor do sums of
+// floats: these carries go to memory at once.  Squares of floats have three words, and the tops of two cells share a
+// word.  Numbers outside of the window are kept by their warp, which adds 32 of them at a time digit by digit.
+// The window is guessed from a sample of the rows; no sum depends on it.
 
 #include "tiles.cuh"
 #include "digits.cuh"
 
 // Compiled for numbers of a type, VALUE, with their SQUARES or without.
 enum { NARROW = sizeof(VALUE) == 4, BITS = !NARROW ? 62 : SQUARES ? 42 : 52 };
-// Words of a cell.  The top is one more, or half of one behind the words of two cells.
+// Words of a cell.  The top is one more word, or half a word after the words of two cells.
 enum { LOWER, HIGHER, SQUARE, SQUARE_WORDS = !SQUARES ? 0 : NARROW ? 3 : 4, WORDS_OF_CELL = SQUARE + SQUARE_WORDS };
 enum { THREADS = 640, LANES = 32, SAMPLED = 256 };
 
-// A top: the number of rows, above what sums carry; of floats, the number of rows.  A thread looks at the tops that it
-// added to before it adds its next rows, four at most: so a cell gets ENOUGH rows at most, and four of each thread, before
-// somebody takes it.  A row carries once at most.
+// A top: the number of rows, in the bits above the carries of sums; for floats, only the number of rows.  A thread
+// checks the tops to which it has added before it adds its next rows, at most four.  So a cell gets at most ENOUGH
+// rows, and four from each thread, before some thread takes it.  A row carries at most once.
 constexpr unsigned TOP_BITS = NARROW ? 16 : 32, ROWS_AT = NARROW ? 0 : 16, FULL_AT = NARROW ? 15 : 30;
 constexpr unsigned ENOUGH = 1u << (FULL_AT - ROWS_AT), MOST = ENOUGH + 4 * THREADS;
 constexpr unsigned FULL = NARROW ? 0x10001u << FULL_AT : ~0u << FULL_AT;
@@ -30,7 +30,7 @@ constexpr Word BIAS = Word(1) << BITS;
 // Numbers are given to the window times 2^-FARTHER.
 enum { FARTHER = NARROW ? 1023 - 127 : 0 };
 
-// Rows of a warp that lie outside of the window.
+// The rows of a warp that are outside of the window.
 struct Kept {
     Word bits[LANES];
     unsigned slots[LANES];
@@ -38,16 +38,16 @@ struct Kept {
 
 extern __shared__ __align__(16) unsigned table[];
 
-// What a block has in shared memory between how it walks and what its warps keep.  Its cells follow.
+// The shared memory of a block between the data of its walk and that of its warps.  Its cells follow.
 struct Shared {
     Long low;
     double scale, unit;
     const Long *plan;
     Long *cells;
-    // The block has every so-many-th line, from its own on, where the last two lines come first.
+    // The block has every n-th line, from its own number on; the last two lines come first.
     unsigned n_lines, in_line, groups, own, best, unused;
 
-    // Each thread's sample lies where its warp will keep rows.
+    // Each thread's sample is stored where its warp will keep rows.
     __device__ int *sample() { return reinterpret_cast<int *>(this + 1); }
     __device__ Kept &kept(unsigned warp) { return reinterpret_cast<Kept *>(this + 1)[warp]; }
     // Words of the table before the cells.
@@ -62,7 +62,7 @@ struct Shared {
 
 __device__ inline Shared &shared_of_block() { return *reinterpret_cast<Shared *>(table + PLAN_WORDS); }
 
-// Keep the compiler from computing a number anew wherever it is used.
+// Prevent the compiler from computing a number again wherever it is used.
 __device__ inline unsigned pinned(unsigned number) {
     asm volatile("" : "+r"(number));
     return number;
@@ -72,7 +72,8 @@ __device__ inline unsigned *word_at(unsigned byte) {
     return reinterpret_cast<unsigned *>(reinterpret_cast<char *>(table) + pinned(byte));
 }
 
-// Where a slot's words lie, and its top.  `begin`: the byte of the table where slot 0 begins, of a thread's own copy.
+// The positions of a slot's words and top.  `begin`: the byte of the table at which slot 0 of a thread's own copy
+// begins.
 struct Cell {
     unsigned *words, *top, shift;
 
@@ -95,7 +96,7 @@ struct Cell {
     }
 };
 
-// Raw words as digits.cuh reads them.
+// Raw words, in the form that digits.cuh reads.
 __device__ inline Word raw(float value) { return widened(__float_as_uint(value)); }
 __device__ inline Word raw(double value) { return Word(__double_as_longlong(value)); }
 __device__ inline Word raw(Long value) { return Word(value); }
@@ -110,13 +111,13 @@ struct Fixed {
 __device__ inline Fixed fixed(double value, double scale, double unit) {
     double scaled = __dmul_rn(value, scale);
     Long number = Long(scaled);
-    // What scaling took from a tiny number, or truncation from any, is missing in the product.
+    // If scaling changed a tiny number, or truncation changed any number, the product differs.
     bool inside = fabs(scaled) < double(BIAS) && __dmul_rn(double(number), unit) == value;
     return Fixed{number, Word(Long(fabs(scaled))), inside};
 }
 
-// The bits of a float in their fields of a double, the smallest ones, too: value * 2^-896.  CuPy has conversions take
-// these for zero (-ftz=true).
+// The bits of a float, in the fields of a double, also for the smallest floats: value * 2^-896.  In CuPy's kernels,
+// conversions would turn these into zero (-ftz=true).
 __device__ inline Fixed fixed(float value, double scale, double unit) {
     int word = __float_as_int(value);
     Word bits = Word(unsigned(word >> 3 & 0x8FFFFFFF)) << 32 | unsigned(word) << 29;
@@ -127,7 +128,7 @@ __device__ inline Fixed fixed(Long value, double, double) {
     return Fixed{value, value < 0 ? 0 - Word(value) : Word(value), !((Word(value) + BIAS) >> 63)};
 }
 
-// First and last window that hold a number, by their lowest place; of one that is not normal, no window does.
+// The first and the last window that hold a number, by their lowest position; a number that is not normal has none.
 __device__ inline void windows_of(Word bits, int &first, int &last) {
     Number number = parts(bits, REAL);
     bool normal = number.exponent > -1074 && number.exponent < 972;
@@ -135,7 +136,7 @@ __device__ inline void windows_of(Word bits, int &first, int &last) {
     last = normal ? int(number.exponent) + __ffsll(Long(number.first)) - 1 : 0;
 }
 
-// Choose the window that holds most of a sample of rows, and let the bits to spare lie on both sides of them.
+// Choose the window that holds most rows of a sample, with the spare bits divided between both sides.
 template <typename Value>
 __device__ inline void choose_window(Shared &shared, const Value *values, Long n_rows, const Long *plan) {
     unsigned thread = threadIdx.x, n_sampled = min(blockDim.x, unsigned(SAMPLED));
@@ -143,7 +144,7 @@ __device__ inline void choose_window(Shared &shared, const Value *values, Long n
     int first = 1, last = 0, from = 0;
     if (thread == 0) {
         shared.best = 0;
-        // Of a sample that is zero the window begins with the measure: the bias has no bits below either.
+        // If the sample is zero, the window begins with the measure, since the bias has no lower bits either.
         shared.low = int(min(max(32 * plan[LINE + LOW], Long(FARTHER - 1022)), Long(1022)));
     }
     if (thread < n_sampled) {
@@ -161,7 +162,7 @@ __device__ inline void choose_window(Shared &shared, const Value *values, Long n
     }
     __syncthreads();
     if (shared.best && thread == shared.best % SAMPLED)
-        // Both factors are to be normal numbers.
+        // Both factors must be normal numbers.
         shared.low = min(max((from + last) >> 1, FARTHER - 1022), 1022);
     __syncthreads();
 }
@@ -182,10 +183,10 @@ __device__ inline void add_kept(unsigned n_kept) {
     __syncwarp();
 }
 
-// A bit for each lane of the warp before this one.
+// A bit for each earlier lane of the warp.
 __device__ inline unsigned lanes_before() { return (1u << threadIdx.x % LANES) - 1; }
 
-// Keep a row of each lane that has one outside of the window.
+// Keep the row of each lane that is outside of the window.
 __device__ inline void keep(unsigned &n_kept, bool outside, Word bits, unsigned slot) {
     Kept &kept = shared_of_block().kept(threadIdx.x / LANES);
     unsigned lanes = __ballot_sync(~0u, outside), before = lanes & lanes_before();
@@ -215,7 +216,7 @@ __device__ inline void add_digits(Word first, Word second, Word third, Long plac
     Long width = measure[MEASURE_WIDTH];
     // Digits below and above the window of the measure are zero, or sum to zero.
     for (Long column = places >> 5; column < width && (first | second | third); ++column) {
-        // The highest digit keeps all that is above it.
+        // The highest digit keeps everything above it.
         Word digit = column + 1 < width ? first & 0xFFFFFFFF : first;
         if (digit && column >= 0)
             add_to(digits + column, apply_sign(digit, sign));
@@ -225,8 +226,9 @@ __device__ inline void add_digits(Word first, Word second, Word third, Long plac
     }
 }
 
-// Move what a slot holds to its cell: what its words hold, what was carried out of them, less the bias.  Rows are added
-// meanwhile: whenever a word is taken, the sum of what was taken and what is left is right.
+// Add the content of a slot to its cell: the content of its words, plus what was carried out of them, minus the bias.
+// Other threads may add rows at the same time: whenever a word is taken, the sum of what was taken and what is left is
+// right.
 __device__ inline void take(unsigned begin, unsigned slot) {
     Cell cell(begin, slot);
     const Shared &shared = shared_of_block();
@@ -249,13 +251,13 @@ __device__ inline void take(unsigned begin, unsigned slot) {
 #endif
 }
 
-// Add to a word; gives what is carried, 0 or 1: where adding the carry to the addend wraps, the word cannot.
+// Add to a word; returns the carry, 0 or 1.  If adding the carry to the addend wraps, the word itself cannot wrap.
 __device__ inline unsigned add_word(unsigned *word, unsigned addend, unsigned carry) {
     unsigned more = addend + carry, old = atomicAdd(word, more);
     return unsigned(more < carry) | unsigned(old + more < more);
 }
 
-// Add a square to its words; gives what is carried out of them.
+// Add a square to its words; returns what is carried out of them.
 __device__ inline unsigned add_square(unsigned *words, Word size) {
     Word lower = size * size, higher = __umul64hi(size, size);
     unsigned carry = add_word(words, unsigned(lower), 0);
@@ -264,7 +266,7 @@ __device__ inline unsigned add_square(unsigned *words, Word size) {
     return NARROW ? carry : add_word(words + 3, unsigned(higher >> 32), carry);
 }
 
-// Bring the next slot to the front.
+// Move the next slot to the front.
 template <int n> __device__ inline void turn(unsigned (&slot)[n]) {
     unsigned first = slot[0];
 #pragma unroll
@@ -273,7 +275,7 @@ template <int n> __device__ inline void turn(unsigned (&slot)[n]) {
     slot[n - 1] = first;
 }
 
-// Add what was carried out of all words of a slot to its cell: 2^64 of sums, and 2^96 or 2^128 of squares.
+// Add to the cell what was carried out of all words of a slot: 2^64 for sums, and 2^96 or 2^128 for squares.
 __device__ inline void add_carries(unsigned slot, bool of_sum, bool of_square) {
     const Shared &shared = shared_of_block();
     const Long *measure = shared.plan + LINE;
@@ -285,12 +287,13 @@ __device__ inline void add_carries(unsigned slot, bool of_sum, bool of_square) {
                    measure + LINE, to + measure[MEASURE_WIDTH]);
 }
 
-// Add numbers to their slots word by word, so that several atomics are under way at once: of those that are not to be
-// added, zeros, since branches would have each atomic wait for the last.  Says whether a cell is to be taken.
+// Add numbers to their slots word by word, so that several atomics are in flight at once.  For numbers that must not be
+// added, zeros are added, since with branches each atomic would wait for the last.  Returns whether a cell must be
+// taken.
 template <int n>
 __device__ inline bool add_to_cells(unsigned begin, unsigned (&slot)[n], const bool (&added)[n],
                                     const Fixed (&number)[n]) {
-    // Carries that go to memory, a bit for each row; those of squares from bit 16 on.
+    // Carries that go to memory, with a bit for each row; those of squares from bit 16 on.
     unsigned carry[n], seen = 0, carried = 0, *words[n];
 #pragma unroll
     for (int k = 0; k < n; ++k) {
@@ -331,15 +334,14 @@ template <int n> __device__ inline void take_cells(unsigned begin, unsigned (&sl
     }
 }
 
-// Add rows, those that are here; `first` is where their numbers lie, each `step` after the other.  All lanes of a warp
-// come here at once.
+// Add those rows that exist; their numbers begin at `first`, `step` apart.  All lanes of a warp take part at once.
 template <int n, typename Value>
 __device__ inline void add_rows(unsigned begin, unsigned &n_kept, unsigned (&slot)[n], const bool (&here)[n],
                                 const Value (&value)[n], const Value *first, unsigned step = 1) {
     Fixed number[n];
     bool added[n];
     unsigned outside = 0;
-    // Read each time: registers are few.
+    // Read each time, since registers are few.
     double scale = shared_of_block().scale, unit = shared_of_block().unit;
 #pragma unroll
     for (int k = 0; k < n; ++k) {
@@ -349,7 +351,7 @@ __device__ inline void add_rows(unsigned begin, unsigned &n_kept, unsigned (&slo
     }
     if (add_to_cells(begin, slot, added, number))
         take_cells(begin, slot);
-    // Rows come to the front one by one: this code is long, and stands here once.
+    // Rows come to the front one by one: this code is long, and appears only once.
     if (__any_sync(~0u, outside)) {
 #pragma unroll 1
         for (int row = 0; row < n; ++row, outside >>= 1) {
@@ -359,7 +361,7 @@ __device__ inline void add_rows(unsigned begin, unsigned &n_kept, unsigned (&slo
     }
 }
 
-// Clear the cells of a block, `copies` of `words`, and choose the window of its numbers; gives where the copy of a thread
+// Clear the cells of a block, `copies` of `words`, and choose the window of its numbers; returns where a thread's copy
 // begins.
 template <typename Value>
 __device__ inline unsigned begin_block(const Value *values, Long n_values, const Long *plan, Long *cells, Long n_lines,
@@ -371,7 +373,7 @@ __device__ inline unsigned begin_block(const Value *values, Long n_values, const
     else if (threadIdx.x == 0)
         shared.low = 0;
     if (threadIdx.x == 0) {
-        // A whole measure has one digit: no number lies above it.
+        // A whole measure has one digit: no number is above it.
         if (plan[LINE + IS_WHOLE])
             shared.low = min(shared.low, Long(15));
         shared.scale = __longlong_as_double((1023 + FARTHER - shared.low) << 52);
@@ -386,7 +388,7 @@ __device__ inline unsigned begin_block(const Value *values, Long n_values, const
     return pinned(4 * (head + (threadIdx.x & unsigned(copies - 1)) * unsigned(words)));
 }
 
-// Move all that a block holds to the cells, and leave zeros.
+// Add everything that a block holds to the cells, and clear it.
 __device__ inline void end_block(unsigned n_kept, Long slots, Long copies, Long words) {
     add_kept(n_kept);
     __syncthreads();

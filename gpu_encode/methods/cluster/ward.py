@@ -95,8 +95,7 @@ class Merging:
         lost = np.isfinite(self.least) & ((self.nearest == kept) | (self.nearest == gone))
         for cluster in {kept, *np.flatnonzero(lost).tolist()}:
             self.find_nearest(cluster)
-        # In exact arithmetic a merged cluster is never nearer to another cluster than its parts; after rounding it may
-        # be.
+        # In exact arithmetic a merged cluster is never nearer to other clusters than its parts; rounded, it may be.
         least, nearest, before = self.least[:kept], self.nearest[:kept], costs[:kept]
         nearer = np.isfinite(least) & ((before < least) | ((before == least) & (kept < nearest)))
         least[nearer], nearest[nearer] = before[nearer], kept

@@ -13,7 +13,7 @@ from gpu_encode.seam import devices
 # A matrix is decomposed in full if its side is at most this, or if a quarter of its vectors is wanted.
 WHOLE_SIDE = 512
 WHOLE_SHARE = 4
-# Most entries of a matrix that is decomposed in full itself, not through its products.
+# A matrix with at most so many entries is decomposed directly; for larger ones, the matrix of products is.
 WHOLE_ENTRIES = 1 << 22
 # Entries this close to the largest count as equal, since solvers cannot tell them apart.
 TIE = 1e-6
@@ -39,7 +39,7 @@ def leading_eigenvectors(
     random_state : int, RandomState, Generator or None
         Gives the vector with which the solver starts.
     device : str
-        Where an iterative solver may run, as encoders take it; where it runs depends on this and on the matrix.
+        The parameter `device` of an encoder; together with the size of the matrix it decides where a solver runs.
     factor : sparse array, optional
         The matrix whose transpose times itself is `products`.
 

@@ -28,10 +28,8 @@ class VoteRegressor(RegressorMixin, Voter):
 
     - "weighted_mean": the mean of phi(g_j) over the columns with a seen category, with weights w_j >= 0, transformed
       back by the inverse of phi.  The weights are found by coordinate ascent, in which each step lowers the squared
-    error
-      by more than a ten-thousandth.  If no category is seen, or no such column has weight, the prediction is the mean
-    of
-      all rows.
+      error by more than a ten-thousandth.  If no category is seen, or no such column has weight, the prediction is the
+      mean of all rows.
     - "linear": a linear model of phi(g_1), ..., phi(g_n) and of 0/1 columns for unseen categories.
 
     Parameters

@@ -61,7 +61,7 @@ def run_on_partition(
 class Partitions:
     """A table in partitions, with its vectors: the `gpu_encode.scale.engines.rows.Rows` of Dask.
 
-    Functions get what all of them share, a `Partition`, and one more argument if there is `extra`.
+    A function is called with the shared data, a `Partition`, and the partition's item of `extra` if that is given.
 
     Parameters
     ----------

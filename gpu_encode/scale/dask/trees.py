@@ -81,7 +81,7 @@ def add_up(summands: Sequence[Any]) -> Any:
 
 
 def earlier_sums(promises: Sequence[Any]) -> list[Any]:
-    """Give for each Delayed object one of the sum of those before it; the first sum is None, and None counts as zero.
+    """For each Delayed object, give the sum of all objects before it; the first sum is None, which counts as zero.
 
     Each sum takes at most log2(n) additions in a row, rounded up; there are fewer than 4 n additions in all.
 

@@ -1,9 +1,9 @@
-"""scikit-learn's and category_encoders' encoders, served by this library without a change of code.
+"""scikit-learn's and category_encoders' encoders, computed by this library without a change of the user's code.
 
-``python -m gpu_encode.accel script.py`` runs a script, ``%load_ext gpu_encode.accel`` serves a notebook, and
-`install` serves the program that calls it.  `TargetEncoder`, `OneHotEncoder` and `OrdinalEncoder` of scikit-learn, and
-the classes of category_encoders, then compute with this library where they can, with their own numbers, attributes and
-messages.
+``python -m gpu_encode.accel script.py`` runs a script with it, ``%load_ext gpu_encode.accel`` turns it on in a
+notebook, and `install` in the program that calls it.  `TargetEncoder`, `OneHotEncoder` and `OrdinalEncoder` of
+scikit-learn, and the classes of category_encoders, then use this library where they can; numbers, attributes and
+messages stay their own.
 """
 
 from gpu_encode.serve.accel.calls import Line, Report
@@ -13,10 +13,10 @@ __all__ = ["Line", "Report", "install", "install_by_environment", "report", "uni
 
 
 def load_ipython_extension(_: object) -> None:
-    """Serve a notebook: ``%load_ext gpu_encode.accel``."""
+    """Turn it on in a notebook: ``%load_ext gpu_encode.accel``."""
     install()
 
 
 def unload_ipython_extension(_: object) -> None:
-    """Serve it no longer: ``%unload_ext gpu_encode.accel``."""
+    """Turn it off again: ``%unload_ext gpu_encode.accel``."""
     uninstall()

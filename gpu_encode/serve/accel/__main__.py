@@ -1,4 +1,4 @@
-"""``python -m gpu_encode.accel script.py arguments``: a program that knows nothing of this library, served by it."""
+"""``python -m gpu_encode.accel script.py arguments``: run a program, unchanged, with this library."""
 
 import argparse
 import runpy
@@ -12,7 +12,7 @@ from gpu_encode.serve.accel.settings import FEWEST_ROWS
 
 
 def parse(argv: Sequence[str]) -> tuple[argparse.Namespace, list[str]]:
-    """Split the command line into options of ours, and the program with its arguments."""
+    """Split the command line into our options, and the program with its arguments."""
     parser = argparse.ArgumentParser(
         prog="python -m gpu_encode.accel",
         usage="%(prog)s [options] (script.py | -m module) [arguments]",
@@ -43,7 +43,7 @@ def main(argv: Sequence[str]) -> None:
     sys.argv[:] = program
     try:
         if options.module:
-            # Python puts the working directory there, which is where modules are looked for.
+            # Python puts the working directory there, since modules are searched for in it.
             runpy.run_module(program[0], run_name="__main__", alter_sys=True)
         else:
             sys.path[0] = str(Path(program[0]).resolve().parent)

@@ -1,4 +1,4 @@
-"""Which calls this library has served, by which device and in which time, and which it has not, and why."""
+"""Records of calls: which ones this library served, on which device and how fast; which ones it did not, and why."""
 
 import logging
 import threading
@@ -16,21 +16,21 @@ HEADINGS = ("method", "served by", "calls", "rows", "seconds", "why not")
 
 
 class NotServedError(Exception):
-    """A call, or a column, that the library has to serve that it was made to; the message says why."""
+    """A call, or a column, that the original library must compute; the message says why."""
 
 
 @dataclass(frozen=True)
 class Line:
-    """Calls of one method with one outcome.
+    """Calls of one method with the same outcome.
 
     Parameters
     ----------
     method : str
-        As in "OneHotEncoder.fit".
+        For example "OneHotEncoder.fit".
     served_by : {"cpu", "cuda", "scikit-learn", "category_encoders"}
-        The device, where this library computed; else the one that did.
+        The device, if this library computed; otherwise the library that did.
     reason : str
-        Why that one did; or why it did of some columns.
+        Why the other library computed, all columns or some of them.
     n_calls, n_rows : int
     seconds : float
     """
@@ -44,7 +44,7 @@ class Line:
 
     @property
     def cells(self) -> tuple[str, ...]:
-        """Text of the table."""
+        """The cells of its line in the table."""
         return (
             self.method,
             self.served_by,
@@ -57,7 +57,7 @@ class Line:
 
 @dataclass(frozen=True)
 class Report:
-    """What has been called since `install`; its text is a table.
+    """The calls since `install`; as text, a table.
 
     Parameters
     ----------
@@ -88,7 +88,7 @@ class Report:
 
 
 def count_rows(X: Any) -> int:
-    """Give the number of rows of a table; 0 of what is none."""
+    """Give the number of rows of a table; 0 for anything else."""
     shape = getattr(X, "shape", None)
     if isinstance(shape, tuple) and shape and isinstance(shape[0], int):
         return shape[0]
@@ -97,14 +97,14 @@ def count_rows(X: Any) -> int:
 
 @dataclass
 class Outcome:
-    """Who served a call: to be filled in while it runs."""
+    """Which library served a call; filled in while the call runs."""
 
     served_by: str = "scikit-learn"
     reason: str = ""
 
 
 class Records:
-    """Calls of all threads, summed by method and outcome."""
+    """Calls of all threads, added up by method and outcome."""
 
     def __init__(self) -> None:
         self._lines: dict[tuple[str, str, str], Line] = {}
@@ -112,7 +112,7 @@ class Records:
 
     @contextmanager
     def of(self, method: str, n_rows: int) -> Iterator[Outcome]:
-        """Record a call, whose outcome is known when it ends."""
+        """Record a call, whose outcome is known at its end."""
         outcome, start = Outcome(), perf_counter()
         try:
             yield outcome
@@ -126,7 +126,7 @@ class Records:
             self._lines[key] = Line(*key, line.n_calls + 1, line.n_rows + n_rows, line.seconds + seconds)
 
     def report(self) -> Report:
-        """Give what has been recorded."""
+        """Give the records so far."""
         return Report(tuple(self._lines.values()))
 
     def clear(self) -> None:

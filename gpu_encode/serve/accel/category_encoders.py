@@ -1,8 +1,9 @@
-"""category_encoders' own code, run on distinct values where it reads rows of values that are slow to look up.
+"""category_encoders' own code, run on the distinct values of columns where it would look values up row by row.
 
-Nearly all of its time goes where values become numbers: there its code sees the distinct values of a column, one row
-each, and its answer is looked up for every row.  Sums, smoothings and random numbers stay its own, so that all numbers
-are the same bits.  `exchange` is the one list of the private names that we rely on.
+category_encoders spends nearly all of its time on turning values into numbers.  There, its code gets the distinct
+values of a column, one row each, and every row looks up its result.  Sums, smoothings and random numbers are still
+computed by its own code, so all numbers have the same bits.  `exchange` is the only list of the private names on which
+we rely.
 """
 
 from collections.abc import Callable
@@ -25,13 +26,13 @@ Series = Any
 Table = Any
 NO_COLUMN = "no column is looked up value by value"
 
-# The call of a user that runs; each thread has its own.
+# The outcome of the user's call that is running; each thread has its own.
 OUTCOME: ContextVar[Outcome | None] = ContextVar("outcome", default=None)
 EXCHANGES = Exchanges()
 
 
 def exchange() -> None:
-    """Exchange the methods, unless they are."""
+    """Replace the methods, if they are not replaced already."""
     if EXCHANGES:
         return
     put = EXCHANGES.put
@@ -51,7 +52,7 @@ def exchange() -> None:
 
 
 def record(name: str, theirs: Method) -> Method:
-    """Make a method that records who has served its calls; those that it makes itself are part of them."""
+    """Make a method that records which library served its calls; calls inside of it are not recorded separately."""
 
     @wraps(theirs)
     def method(self: Any, X: Any, *others: Any, **named: Any) -> Any:
@@ -69,12 +70,12 @@ def record(name: str, theirs: Method) -> Method:
 
 
 def serve_column(values: Series, look_up: Callable[[], Any], theirs: Callable[[], Any]) -> Any:
-    """Look the rows of a column up where that serves, else leave them to category_encoders; the call is told."""
+    """Look up the rows of a column if possible, otherwise call category_encoders; record which one in the outcome."""
     outcome = OUTCOME.get() or Outcome()
     try:
         answer = look_up()
     except NotServedError as error:
-        # Of a call of several columns that are served, the reason says why others are not.
+        # If only some columns of a call are served, the reason says why the others are not.
         outcome.reason = f"{error} (column {values.name!r})" if outcome.served_by == "cpu" else str(error)
         return theirs()
     outcome.reason = "" if outcome.served_by == NAME else outcome.reason
@@ -83,20 +84,21 @@ def serve_column(values: Series, look_up: Callable[[], Any], theirs: Callable[[]
 
 
 def number_rows(values: Series, *, tell_missing: bool = False) -> tuple[Array, Array]:
-    """Give each row the number (int) of its value by first appearance, and each value the first row that has it.
+    """Number the values in order of first appearance; give each row its number, and each value its first row.
 
-    Values are equal where pandas takes them for equal, as category_encoders does.
+    Two values are equal if pandas says that they are, as in category_encoders.
 
     Parameters
     ----------
     values : Series of shape (n_rows,)
     tell_missing : bool, default=False
-        Whether None and NaN may be told apart.
+        Whether None and NaN may be different values.
 
     Raises
     ------
     NotServedError
-        If hardly a value stands in two rows, or there are few of these, or what is missing would have to be told apart.
+        If few values occur in more than one row, values have no hash, or kinds of missing values would have to be
+        distinguished.
     """
     if not len(values) or len(values) < SETTINGS.fewest_rows:
         raise NotServedError("few rows")
@@ -115,13 +117,13 @@ def number_rows(values: Series, *, tell_missing: bool = False) -> tuple[Array, A
 
 
 def look_up(values: Series, answer: Callable[[Series], Series], **told: Any) -> Series:
-    """Give every row the answer for its value, which is asked for once for each distinct value."""
+    """Compute the answer once for each distinct value, and give every row the answer for its value."""
     codes, first = number_rows(values, **told)
     return answer(values.iloc[first]).iloc[codes].set_axis(values.index)
 
 
 def map_column(theirs: Method) -> Method:
-    """Make `OrdinalEncoder._map_column`, by which most encoders turn values into whole numbers."""
+    """Make `OrdinalEncoder._map_column`, with which most encoders turn values into numbers."""
 
     @wraps(theirs)
     def map_values(values: Series, col_mapping: Series) -> Series:
@@ -135,7 +137,7 @@ def map_column(theirs: Method) -> Method:
 
 
 def fit_column(theirs: Method) -> Method:
-    """Make `_fit_column_map`, which sums a target by the categories of a column, found once for each value."""
+    """Make `_fit_column_map`, which sums a target by category; categories are found once for each distinct value."""
 
     @wraps(theirs)
     def fit(*given: Any) -> Series:
@@ -152,13 +154,13 @@ def fit_column(theirs: Method) -> Method:
 
 
 def transform(theirs: Method, with_target: Method | None = None) -> Method:
-    """Make `_transform` of an encoder that takes its columns one by one: without y, each by its distinct values.
+    """Make `_transform` of an encoder that treats columns separately; without y, it encodes distinct values.
 
     Parameters
     ----------
     theirs : callable
     with_target : callable, optional
-        What serves calls with y: is given `theirs`, and then the arguments of the call.
+        Serves calls with y; it gets `theirs`, then the arguments of the call.
     """
 
     @wraps(theirs)
@@ -175,7 +177,7 @@ def transform(theirs: Method, with_target: Method | None = None) -> Method:
 
 
 def encode_column(theirs: Method, one: Any, X: Table, column: Any) -> Series:
-    """Encode a column by an encoder of it alone."""
+    """Encode one column with an encoder of this column alone."""
     values = X[column]
     return serve_column(
         values,
@@ -185,14 +187,14 @@ def encode_column(theirs: Method, one: Any, X: Table, column: Any) -> Series:
 
 
 def of_column(self: Any, column: Any) -> Any:
-    """Give an encoder as it would be of one of its columns alone."""
+    """Give the encoder that a fit to one of its columns would have given."""
     one = object.__new__(type(self))
     vars(one).update({**vars(self), "cols": [column], "mapping": {column: self.mapping[column]}})
     return one
 
 
 def leave_one_out(theirs: Method, self: Any, X: Table, y: Any) -> Table:
-    """Leave each row's target out of the sums of its category, under numbers in place of the values."""
+    """Leave each row's target out of the sums of its category; numbers stand in for the values."""
     numbered, mapping = X.copy(deep=False), dict(self.mapping)
     for column in self.mapping:
         numbered[column], mapping[column] = number_column(X[column], self.mapping[column])
@@ -202,13 +204,13 @@ def leave_one_out(theirs: Method, self: Any, X: Table, y: Any) -> Table:
 
 
 def number_column(values: Series, sums: Table) -> tuple[Series, Table]:
-    """Give a column and the sums of its categories under numbers where that serves, else as they are."""
+    """Give a column and the sums of its categories, with numbers in place of values if possible."""
     numbered: tuple[Series, Table] = serve_column(values, lambda: under_numbers(values, sums), lambda: (values, sums))
     return numbered
 
 
 def under_numbers(values: Series, sums: Table) -> tuple[Series, Table]:
-    """Give a column and the sums of its categories under numbers (float64) in place of the values; NaN stays NaN."""
+    """Give a column, and the sums of its categories, with float64 numbers in place of values; NaN stays NaN."""
     codes, first = number_rows(values, tell_missing=True)
     distinct, as_series = values.iloc[first], type(values)
     if values.dtype == "category":
@@ -216,10 +218,10 @@ def under_numbers(values: Series, sums: Table) -> tuple[Series, Table]:
     positions = distinct.map(as_series(np.arange(len(sums)), sums.index)).to_numpy(np.float64)
     is_known = ~np.isnan(positions)
     if any(known != (value in sums.index) for known, value in zip(is_known, distinct, strict=True)):
-        # Such as booleans: an index of floats does not find them, though they are equal to some.
+        # For example booleans: pandas does not find them in an index of floats, although they equal some.
         raise NotServedError("values that are equal to categories and are not found among them")
     numbers = np.where(distinct.isna(), np.nan, np.arange(len(first)))
-    # Categories of no row of these have numbers that none has.
+    # Categories without rows here get numbers that no row has.
     labels = -1.0 - np.arange(len(sums))
     labels[positions[is_known].astype(np.intp)] = numbers[is_known]
     labels[sums.index.isna()] = np.nan
@@ -227,7 +229,7 @@ def under_numbers(values: Series, sums: Table) -> tuple[Series, Table]:
 
 
 def in_order(theirs: Method, self: Any, X: Table, y: Any) -> Table:
-    """Leave rows that see those before them to category_encoders."""
+    """Leave it to category_encoders to encode rows from the rows before them."""
     if (outcome := OUTCOME.get()) is not None:
         outcome.reason = "rows see those before them"
     return theirs(self, X, y)

@@ -1,4 +1,4 @@
-"""A table as scikit-learn's encoders read it, column by column: its distinct values, and a number for each row."""
+"""A table as scikit-learn's encoders read it: for each column its distinct values, and a number for each row."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -18,15 +18,15 @@ from gpu_encode.tables.frames.columns import Column
 
 ReadAsTheirs = Callable[[Any], list[Array]]
 Pick = Callable[[Array], Array]
-# Kinds of values that are equal here where scikit-learn takes them for equal.
+# Kinds of values that are equal here exactly if scikit-learn says that they are equal.
 KINDS = {"number", "text", "bytes", "null"}
-# Above this share of the rows a table of distinct values saves nothing.
+# With more distinct values than this share of the rows, nothing is saved.
 MOST_DISTINCT = 0.5
 
 
 @dataclass(frozen=True, eq=False)
 class DistinctValues:
-    """What the columns of a table hold.
+    """The values of the columns of a table.
 
     Parameters
     ----------
@@ -43,16 +43,16 @@ class DistinctValues:
 
     @property
     def n_values(self) -> int:
-        """Number of distinct values of the column that has most."""
+        """The largest number of distinct values in a column."""
         return max(map(len, self.values))
 
     @property
     def as_rows(self) -> list[Array]:
-        """Columns of one length, so that they are a table: the last value of each is repeated."""
+        """The distinct values as a table; shorter columns repeat their last value."""
         return [values[np.minimum(np.arange(self.n_values), len(values) - 1)] for values in self.values]
 
     def counts(self, column: int) -> Array:
-        """Number of rows (int64) of each value of a column."""
+        """Number of rows (int64) with each value of a column."""
         return np.bincount(self.codes[column], minlength=len(self.values[column]))
 
 
@@ -68,7 +68,7 @@ def read(X: Any, read_as_theirs: ReadAsTheirs) -> DistinctValues:
     Raises
     ------
     NotServedError
-        If a column holds values that are not compared as scikit-learn compares them, or hardly any value twice.
+        If a column has values that would not be compared as in scikit-learn, or nearly all values occur once.
     """
     codes, values = [], []
     for column, pick in read_columns(X, read_as_theirs):
@@ -81,9 +81,10 @@ def read(X: Any, read_as_theirs: ReadAsTheirs) -> DistinctValues:
 
 
 def read_columns(X: Any, read_as_theirs: ReadAsTheirs) -> Iterator[tuple[Column, Pick]]:
-    """Give each column, and a function that gives some of its rows as scikit-learn reads them.
+    """Yield each column, and a function that reads some of its rows as scikit-learn does.
 
-    A column of pandas is read as pandas holds it, since it would take most of the time to make it Python's objects.
+    Columns of pandas are read in the form in which pandas stores them; making Python objects would take most of the
+    time.
     """
     frame = None if isinstance(X, np.ndarray | list) else frames.read(X)
     if frame is None or frame.kind != "pandas" or frame.wrap is not None:
@@ -100,11 +101,11 @@ def pick_rows(X: Any, position: int, read_as_theirs: ReadAsTheirs, rows: Array) 
 
 
 def number_rows(column: Column) -> tuple[Array, Array]:
-    """Give each row the number (int32) of its value, and each value the first row that has it."""
+    """Give each row the number (int32) of its value, and each value its first row."""
     try:
         codes, vocabulary, complete = factorizing.keys(column, "X", host(len(column)))
     except (TypeError, ValueError) as error:
-        # What scikit-learn makes of such values is for its own code to say.
+        # scikit-learn's own code decides about such values.
         raise NotServedError(f"a column cannot be numbered: {error}") from None
     if vocabulary.kind not in KINDS:
         raise NotServedError(f"a column of {vocabulary.kind} values")
@@ -116,7 +117,7 @@ def number_rows(column: Column) -> tuple[Array, Array]:
     first = find_first_rows(codes, n_values)
     if vocabulary.kind == "number":
         return codes, first
-    # scikit-learn puts Python's objects into sets: an error lists them in an order that depends on which came first.
+    # scikit-learn puts Python objects into sets; the order of values in its errors depends on which one came first.
     in_order_of_rows = np.argsort(first)
     ranks = np.empty(n_values, np.int32)
     ranks[in_order_of_rows] = np.arange(n_values)
@@ -126,13 +127,13 @@ def number_rows(column: Column) -> tuple[Array, Array]:
 def find_first_rows(codes: Array, n_values: int) -> Array:
     """Find the first row of each value, by the numbers of all rows."""
     first = np.zeros(n_values, np.intp)
-    # Of rows with one number the last that is written stays.
+    # If several rows have the same number, the last write counts.
     first[codes[::-1]] = np.arange(len(codes) - 1, -1, -1)
     return first
 
 
 def tell_missing_apart(column: Column, rows: Array) -> Array:
-    """Number the kinds of missing values: scikit-learn tells None from NaN among Python's objects."""
+    """Number the kinds of missing values, since scikit-learn distinguishes None from NaN among Python objects."""
     data = column.data
     if column.codes is not None or not isinstance(data, np.ndarray) or data.dtype.kind != "O":
         return np.zeros(len(rows), np.int32)

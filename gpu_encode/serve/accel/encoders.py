@@ -1,8 +1,8 @@
-"""scikit-learn's own code, run on distinct values: what its encoders learn and answer depends on nothing else.
+"""scikit-learn's own code, run on distinct values: what its encoders learn and return depends on nothing else.
 
-Each method that a user calls becomes one that finds the distinct values of X, lets scikit-learn's method see these
-alone, one row each, and looks up its answer for every row.  So every number, message and attribute is scikit-learn's.
-This module and `target_encoder` know scikit-learn's private methods, which `patches` exchanges.
+Each method that users call is replaced by one that finds the distinct values of X, passes only these to scikit-learn's
+method, one row each, and looks up the result for every row.  So all numbers, messages and attributes are
+scikit-learn's. This module and `target_encoder` use private methods of scikit-learn, which `patches` replaces.
 """
 
 from contextvars import ContextVar
@@ -20,7 +20,7 @@ from gpu_encode.serve.accel.calls import RECORDS, Method, NotServedError, Outcom
 from gpu_encode.serve.accel.distinct_values import DistinctValues, read
 from gpu_encode.serve.accel.settings import SETTINGS
 
-# Tables that are read; scikit-learn says of others what it takes and what not.
+# Tables that are read here; scikit-learn itself accepts or refuses all others.
 FRAMES = ("pandas", "polars")
 
 check_columns = _BaseEncoder._check_X
@@ -29,16 +29,16 @@ map_infrequent = _BaseEncoder._fit_infrequent_category_mapping
 
 @dataclass(eq=False)
 class Call:
-    """A call of a method: the table that it was given, and what has been read of it.
+    """A running call: its table, and what was read of it.
 
     Parameters
     ----------
     X : table
     outcome : Outcome
     distinct : DistinctValues or None
-        None: scikit-learn serves the call.
+        None if scikit-learn serves the call.
     training : object, optional
-        What `target_encoder` knows of a call of `fit`.
+        State of `target_encoder` during a call of `fit`.
     """
 
     X: Any
@@ -52,7 +52,7 @@ CALL: ContextVar[Call | None] = ContextVar("call", default=None)
 
 
 def serve(name: str, theirs: Method, ours: Method) -> Method:
-    """Make a method that this library serves where it can, and scikit-learn otherwise.
+    """Make a method that this library serves if it can, and scikit-learn otherwise.
 
     Parameters
     ----------
@@ -61,7 +61,7 @@ def serve(name: str, theirs: Method, ours: Method) -> Method:
     theirs : callable
         scikit-learn's method.
     ours : callable
-        Is given the call, then scikit-learn's method and the arguments of a call.
+        Gets the call, scikit-learn's method, and the arguments of the call.
     """
 
     def run(call: Call, *arguments: Any, **named: Any) -> Any:
@@ -70,7 +70,7 @@ def serve(name: str, theirs: Method, ours: Method) -> Method:
     @wraps(theirs)
     def method(self: Any, X: Any, *others: Any, **named: Any) -> Any:
         outer = CALL.get()
-        # `fit_transform` calls `fit` and `transform` on the table that it was given.
+        # `fit_transform` calls `fit` and `transform` with the same table.
         if outer is not None and outer.X is X:
             return (
                 theirs(self, X, *others, **named)
@@ -95,7 +95,7 @@ def serve(name: str, theirs: Method, ours: Method) -> Method:
 
 
 def read_table(encoder: Any, X: Any) -> DistinctValues:
-    """Find the distinct values of a table; NotServedError says why not."""
+    """Find the distinct values of a table; if that is not possible, NotServedError says why."""
     kind = type(X).__module__.split(".")[0]
     if not isinstance(X, list | np.ndarray) and kind not in FRAMES:
         raise NotServedError(f"a table of {kind}")
@@ -107,12 +107,12 @@ def read_table(encoder: Any, X: Any) -> DistinctValues:
     try:
         return read(X, lambda table: check_columns(encoder, table, ensure_all_finite="allow-nan")[0])
     except (TypeError, ValueError) as error:
-        # scikit-learn may have more to say of the call, and is to say it first.
+        # scikit-learn may have other errors for this call, and must raise them first.
         raise NotServedError(f"scikit-learn refuses the table: {error}") from None
 
 
 def give_distinct_values(self: Any, X: Any, *others: Any, **named: Any) -> tuple[list[Array], int, int]:
-    """Give scikit-learn's code the distinct values of the table of a served call, as `_BaseEncoder._check_X` does."""
+    """Give scikit-learn's code the distinct values of a served call's table, in place of `_BaseEncoder._check_X`."""
     call = CALL.get()
     if call is None or call.distinct is None or call.X is not X:
         columns, n_rows, n_columns = check_columns(self, X, *others, **named)
@@ -121,7 +121,7 @@ def give_distinct_values(self: Any, X: Any, *others: Any, **named: Any) -> tuple
 
 
 def count_all_rows(self: Any, n_samples: int, category_counts: list[Array], missing_indices: Any) -> None:
-    """Find infrequent categories by the rows of the table, where `category_counts` are those of distinct values."""
+    """Find infrequent categories from counts of all rows; `category_counts` are only those of distinct values."""
     call = CALL.get()
     if call is not None and call.distinct is not None:
         n_samples, category_counts = call.distinct.n_rows, count_categories(call.distinct, self.categories_)
@@ -134,7 +134,7 @@ def count_categories(distinct: DistinctValues, categories: list[Array]) -> list[
     for column, (values, known) in enumerate(zip(distinct.values, categories, strict=True)):
         _, is_known = _check_unknown(values, known, return_mask=True)
         of_column = np.zeros(len(known), np.int64)
-        # Of no values `_encode` makes a list, which is none of whole numbers.
+        # Without values, `_encode` would make a list that does not hold integers.
         if is_known.any():
             of_column[_encode(values[is_known], uniques=known)] = distinct.counts(column)[is_known]
         counts.append(of_column)
@@ -142,12 +142,12 @@ def count_categories(distinct: DistinctValues, categories: list[Array]) -> list[
 
 
 def run_theirs(_: Call, theirs: Method, *arguments: Any, **named: Any) -> Any:
-    """Run a method of scikit-learn that reads its table through `_check_X`, or calls others that do."""
+    """Run a method of scikit-learn that reads its table with `_check_X`, or calls methods that do."""
     return theirs(*arguments, **named)
 
 
 def look_up_rows(call: Call, theirs: Method, self: Any, X: Any) -> Array:
-    """Transform the distinct values, and give each row the answer for its values."""
+    """Transform the distinct values, and look up the result for every row."""
     distinct = distinct_of(call)
     table = theirs(self, X)
     width = table.shape[1] // len(distinct.codes)
@@ -180,7 +180,7 @@ def look_up_columns(call: Call, theirs: Method, self: Any, X: Any) -> Any:
 
 
 def theirs_sparse(theirs: Method, self: Any, X: Any) -> Any:
-    """Give the sparse indicators of an encoder whose output is dense, which may be too large for distinct values."""
+    """Give sparse indicators from an encoder with dense output, which might be too large even for distinct values."""
     twin = object.__new__(type(self))
     vars(twin).update({**vars(self), "sparse_output": True})
     vars(twin).pop("_sklearn_output_config", None)
@@ -189,7 +189,7 @@ def theirs_sparse(theirs: Method, self: Any, X: Any) -> Any:
 
 
 def columns_of_ones(indicators: Any, n_outputs: list[int]) -> Array:
-    """Number (int32) of the indicator that is 1, for each row and column; -1 where all are 0."""
+    """Give the number (int32) of the indicator that is 1, for each row and column; -1 if all are 0."""
     starts = np.cumsum([0, *n_outputs])
     rows = np.repeat(np.arange(indicators.shape[0]), np.diff(indicators.indptr))
     columns = np.full((indicators.shape[0], len(n_outputs)), -1, np.int32)
@@ -198,7 +198,7 @@ def columns_of_ones(indicators: Any, n_outputs: list[int]) -> Array:
 
 
 def distinct_of(call: Call) -> DistinctValues:
-    """Give what a served call has read."""
+    """Give the distinct values of a served call."""
     if call.distinct is None:
         raise AssertionError("only calls that are served look rows up")
     return call.distinct

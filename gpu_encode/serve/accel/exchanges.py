@@ -1,20 +1,20 @@
-"""Methods that were put into classes of another library, and what was there before."""
+"""Methods that were replaced in classes of another library, and the original ones."""
 
 from typing import Any
 
 
 class Exchanges:
-    """What was exchanged, so that it can be put back."""
+    """The replaced methods, so that they can be put back."""
 
     def __init__(self) -> None:
-        # What a class had of its own; a method that it had from a base is deleted.
+        # The methods that a class itself had; if it only inherited a method, the replacement is deleted.
         self._taken: list[tuple[type, str, Any]] = []
 
     def __len__(self) -> int:
         return len(self._taken)
 
     def put(self, owner: type, name: str, method: Any) -> None:
-        """Put a method into a class, and remember what was there."""
+        """Replace a method of a class, and remember the original."""
         self._taken.append((owner, name, vars(owner).get(name)))
         setattr(owner, name, method)
 

@@ -1,4 +1,4 @@
-"""`install` and `uninstall`: at once where scikit-learn's encoders are loaded, else as soon as they are."""
+"""`install` and `uninstall`: they act at once if scikit-learn's encoders are loaded, otherwise when they are loaded."""
 
 import atexit
 import logging
@@ -22,19 +22,19 @@ WORDS = ("0", "", "1", "report", "verbose")
 
 @dataclass(frozen=True)
 class Library:
-    """A library whose encoders are served.
+    """A library whose encoders can be served.
 
     Parameters
     ----------
     name : str
     package : str
-        Has its version.
+        The package that has its version.
     module : str
-        Whose import loads its encoders.
+        The module whose import loads its encoders.
     patches : str
-        Module of ours that exchanges their methods.
+        Our module that replaces their methods.
     tested : tuple of str
-        Beginnings of the versions that were tested.
+        Prefixes of the versions that were tested.
     """
 
     name: str
@@ -44,7 +44,7 @@ class Library:
     tested: tuple[str, ...]
 
     def exchange(self) -> None:
-        """Exchange the methods of the encoders, if the library is of a version that was tested."""
+        """Replace the methods of the encoders, if the version of the library was tested."""
         version = import_module(self.package).__version__
         if version.startswith(self.tested):
             import_module(self.patches).exchange()
@@ -65,12 +65,12 @@ LIBRARIES = (
 
 
 class AfterImport(MetaPathFinder):
-    """Exchanges the methods when a library's encoders have been imported."""
+    """Replaces the methods as soon as a library's encoders are imported."""
 
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        """Find the module as others do, and add a step to its loading."""
+        """Find the module as usual, and add a step to its loading."""
         library = next((library for library in LIBRARIES if library.module == fullname), None)
         for finder in [] if library is None else sys.meta_path:
             spec = None if finder is self else finder.find_spec(fullname, path, target)
@@ -81,17 +81,17 @@ class AfterImport(MetaPathFinder):
 
 
 class ThenExchange(Loader):
-    """Loads a module, then exchanges the methods."""
+    """Loads a module, then replaces the methods."""
 
     def __init__(self, loader: Loader, library: Library) -> None:
         self.loader, self.library = loader, library
 
     def create_module(self, spec: ModuleSpec) -> ModuleType | None:
-        """Make the module as its loader does."""
+        """Make the module with its own loader."""
         return self.loader.create_module(spec)
 
     def exec_module(self, module: ModuleType) -> None:
-        """Run the module as its loader does, and exchange the methods."""
+        """Run the module with its own loader, then replace the methods."""
         self.loader.exec_module(module)
         self.library.exchange()
 
@@ -107,21 +107,21 @@ def install(
     fewest_rows: int = FEWEST_ROWS,
     verbose: bool = False,
 ) -> None:
-    """Let this library serve the encoders of scikit-learn, as far as it has them, and of category_encoders.
+    """Let this library serve encoders of scikit-learn and of category_encoders.
 
     Parameters
     ----------
     device : {"auto", "cpu", "cuda"}, default="auto"
         Where the sums and training encodings of a TargetEncoder are computed.
     fewest_rows : int, default=20000
-        Smaller tables are left to the library that was asked, which takes less time for them.
+        Smaller tables are left to the original library, which is faster for them.
     verbose : bool, default=False
-        Log each call to stderr: who served it, and why not this library.
+        Log each call to stderr: which library served it, and if not this one, why.
 
     Notes
     -----
-    Classes stay what they are; their methods are exchanged.  Encoders that exist, that are unpickled later, or whose
-    classes were imported before are served too.  A second call changes the parameters.
+    The classes stay the same, and their methods are replaced.  So encoders that exist already, that are unpickled
+    later, or whose classes were imported before are served, too.  A second call changes the parameters.
 
     Examples
     --------
@@ -149,7 +149,7 @@ def install(
 
 
 def uninstall() -> None:
-    """Give the libraries their own methods back, and forget which calls were served."""
+    """Put the original methods back, and forget the recorded calls."""
     if _AFTER_IMPORT in sys.meta_path:
         sys.meta_path.remove(_AFTER_IMPORT)
     for library in LIBRARIES:
@@ -160,27 +160,27 @@ def uninstall() -> None:
 
 
 def report() -> Report:
-    """Say which calls were served, by which device and in which time, and which not and why.
+    """Say which calls were served, on which device and how fast, and which were not, and why.
 
     Returns
     -------
     Report
-        Its text is a table; `lines` has the numbers.
+        As text, a table; `lines` has the numbers.
     """
     return RECORDS.report()
 
 
 def install_by_environment() -> None:
-    """Do what the variable GPU_ENCODE_ACCEL says: nothing ("0"), install ("1"), "report" at the end, or "verbose".
+    """Follow the variable GPU_ENCODE_ACCEL: "0" does nothing, "1" installs, "report" and "verbose" also report.
 
-    A line of a .pth file of the installed package calls this in each process where the variable is set.
+    If the variable is set, a line in a .pth file of the installed package calls this in each process.
     """
     word = os.environ.get("GPU_ENCODE_ACCEL", "0")
     check_option("install", "GPU_ENCODE_ACCEL", word, WORDS)
     if word in ("", "0"):
         return
     install(fewest_rows=int(os.environ.get("GPU_ENCODE_ACCEL_ROWS", FEWEST_ROWS)), verbose=word == "verbose")
-    # Python runs the line twice in a virtual environment where PYTHONPATH is set.
+    # In a virtual environment with PYTHONPATH set, Python runs the line twice.
     atexit.unregister(write_report)
     if word != "1":
         atexit.register(write_report)

@@ -1,7 +1,7 @@
 """Which methods of scikit-learn's classes are replaced, and by what.
 
 The classes themselves remain: `isinstance`, `clone`, pickles, feature names, `set_output` and metadata routing work as
-before, even if a class was imported or subclassed earlier.  This is the one list of the private names that we rely on.
+before, even if a class was imported or subclassed earlier.  This is the only list of the private names that we use.
 """
 
 from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder, TargetEncoder

@@ -1,10 +1,10 @@
-"""What the user has chosen of `install`."""
+"""The user's choices in `install`."""
 
 from dataclasses import dataclass
 
 from gpu_encode.words.annotations import Device
 
-# Rows below which scikit-learn takes less time, measured by studies/accel.py.
+# With fewer rows scikit-learn is faster, as studies/accel.py has measured.
 FEWEST_ROWS = 20_000
 
 
@@ -17,7 +17,7 @@ class Settings:
     device : {"auto", "cpu", "cuda"}
         Where a target encoder's sums and training encodings are computed.
     fewest_rows : int
-        Smaller tables are left to the library that was asked.
+        Smaller tables are left to the original library.
     """
 
     device: Device = "auto"

@@ -1,7 +1,7 @@
-"""scikit-learn's TargetEncoder: its own code checks a call, learns categories and splits the rows; we do the sums.
+"""scikit-learn's TargetEncoder: its own code checks a call, learns categories and splits rows; we compute the sums.
 
-`fit_transform` of scikit-learn runs as it is, over no columns of its own: what it would take for the codes of X are the
-numbers of the rows, so that its loop over the folds only tells which rows are trained on and which encoded.
+scikit-learn's own `fit_transform` runs, but on row numbers in place of the codes of X.  So its loop over the folds only
+shows which rows are used for training and which are encoded.
 """
 
 from dataclasses import dataclass, field
@@ -21,27 +21,27 @@ transform_to_integers = Theirs._transform
 fit_one_target = Theirs._fit_encoding_binary_or_continuous
 fit_classes = Theirs._fit_encoding_multiclass
 write_rows = Theirs._transform_X_ordinal
-# Targets whose squares neither overflow nor vanish; scikit-learn's numbers are of floats alone.
+# Targets whose squares neither overflow nor vanish, since scikit-learn computes in floats.
 SMALLEST, LARGEST = 1e-100, 1e100
 
 
 @dataclass(eq=False)
 class Training:
-    """What scikit-learn's code tells of a call of `fit` or `fit_transform` while it runs.
+    """What scikit-learn's code passes to us during a call of `fit` or `fit_transform`.
 
     Parameters
     ----------
     categories : int array of shape (n_values, n_columns), optional
         Number of the category of each distinct value.
     is_known : bool array of shape (n_values, n_columns), optional
-        Whether the value is one of the categories; others have the number of the first.
+        Whether the value is one of the categories; other values have the code of the first category.
     y : array of shape (n_rows,) or (n_rows, n_classes), optional
         The target as numbers.
     training_rows : int array, optional
-        Rows that the fold at hand is trained on.
+        Training rows of the current fold.
     splits : list of (training rows, encoded rows)
     means : list of float or array
-        Mean of the target of the training rows, of each split.
+        For each split, the mean target of its training rows.
     """
 
     categories: Array | None = None
@@ -53,7 +53,7 @@ class Training:
 
 
 def training_of() -> Training | None:
-    """Give what is known of the call of `fit` that runs, if this library serves one."""
+    """Give the state of the running call of `fit`, if this library serves one."""
     call = CALL.get()
     return None if call is None else call.training
 
@@ -76,7 +76,7 @@ def fit_transform(call: Call, theirs: Method, self: Any, X: Any, y: Any, **param
     try:
         theirs(self, X, y, **params)
     except Exception:
-        # scikit-learn asks for splits last: an encoder whose `cv` fails is fitted.
+        # scikit-learn asks for the splits last: even if `cv` fails, the encoder is fitted.
         if training.y is not None:
             learn(call, training, self)
         raise
@@ -97,20 +97,20 @@ def learn(call: Call, training: Training, self: Any) -> None:
 
 
 def check_target(y: Any) -> None:
-    """Leave targets to scikit-learn whose mean it rounds to less than float64."""
+    """Raise NotServedError for targets whose mean scikit-learn rounds to less than float64."""
     name = str(getattr(y, "dtype", "")).lower()
     if any(narrow in name for narrow in ("float16", "float32", "float[", "halffloat")):
         raise NotServedError(f"a target of {name}, whose mean scikit-learn rounds to its type")
 
 
 def check_smooth(smooth: Any) -> None:
-    """Leave an infinite weight of the mean to scikit-learn, as what is no number."""
+    """Raise NotServedError unless smooth is a finite number."""
     if not isinstance(smooth, str) and not (np.isscalar(smooth) and np.isfinite(smooth)):
         raise NotServedError("smooth is not a finite number")
 
 
 def check_numbers(y: Array) -> None:
-    """Leave targets to scikit-learn whose squares are no floats, before it has asked for splits."""
+    """Raise NotServedError for targets whose squares overflow or vanish, before scikit-learn asks for splits."""
     largest = np.abs(y).max() if y.dtype.kind == "f" else 0
     if y.dtype.kind not in "iub" and y.dtype != np.float64:
         raise NotServedError(f"a target of {y.dtype}, whose mean scikit-learn rounds to its type")
@@ -119,7 +119,7 @@ def check_numbers(y: Array) -> None:
 
 
 def number_rows(self: Any, X: Any, **named: Any) -> tuple[Array, Array]:
-    """Remember the categories of distinct values; give the numbers of the rows as if they were the codes of X."""
+    """Remember the categories of the distinct values; give the numbers of the rows in place of the codes of X."""
     training, call = training_of(), CALL.get()
     if training is None or call is None or call.X is not X:
         codes, is_known = transform_to_integers(self, X, **named)
@@ -130,7 +130,7 @@ def number_rows(self: Any, X: Any, **named: Any) -> tuple[Array, Array]:
 
 
 def remember_target(self: Any, X_ordinal: Array, y: Array, n_categories: Array, target_mean: Any) -> Any:
-    """Remember the target, which is handed over first, and the training rows of each fold."""
+    """Remember the target, which is passed first, and the training rows of each fold."""
     training = training_of()
     if training is None:
         return fit_one_target(self, X_ordinal, y, n_categories, target_mean)
@@ -142,10 +142,10 @@ def remember_target(self: Any, X_ordinal: Array, y: Array, n_categories: Array, 
 
 
 def remember_classes(self: Any, X_ordinal: Array, y: Array, n_categories: Array, target_mean: Any) -> Any:
-    """Do the same of a target with a column for each class."""
+    """Do the same for a target with a column for each class."""
     if training_of() is None:
         return fit_classes(self, X_ordinal, y, n_categories, target_mean)
-    # scikit-learn refuses two classes as "multiclass" in this way, and its message shall be ours.
+    # scikit-learn refuses two classes as "multiclass" in this way, and its message must appear.
     y[:, len(self.classes_) - 1]
     return remember_target(self, X_ordinal, y, n_categories, target_mean)
 
@@ -153,7 +153,7 @@ def remember_classes(self: Any, X_ordinal: Array, y: Array, n_categories: Array,
 def remember_fold(
     self: Any, X_out: Array, X_ordinal: Array, X_unknown_mask: Array, row_indices: Any, encodings: Any, target_mean: Any
 ) -> None:
-    """Remember which rows a fold encodes, and the mean of the rows that it is trained on."""
+    """Remember which rows a fold encodes, and the mean of its training rows."""
     training = training_of()
     if training is None or training.training_rows is None:
         write_rows(self, X_out, X_ordinal, X_unknown_mask, row_indices, encodings, target_mean)
@@ -163,9 +163,9 @@ def remember_fold(
 
 
 def make_encoder(self: Any, training: Training, splits: Any = None) -> TargetEncoder:
-    """Give an encoder of ours with the parameters of scikit-learn's."""
+    """Give an encoder of ours with the parameters of scikit-learn's encoder."""
     return TargetEncoder(
-        # scikit-learn, too, takes the codes of two classes for numbers.
+        # scikit-learn, too, treats the codes of two classes as numbers.
         target_type="multiclass" if of_classes(training) else "continuous",
         smooth="auto" if self.smooth == "auto" else float(self.smooth),
         cv=splits,
@@ -179,7 +179,7 @@ def of_classes(training: Training) -> bool:
 
 
 def target_of(training: Training) -> Array:
-    """Give the target as our encoder takes it: numbers, or the number of each row's class."""
+    """Give the target in the form that our encoder takes: numbers, or the number of each row's class."""
     y = np.asarray(training.y)
     if of_classes(training):
         classes: Array = y.argmax(axis=1)
@@ -188,7 +188,7 @@ def target_of(training: Training) -> Array:
 
 
 def codes_of(call: Call, training: Training) -> Array:
-    """Give the category of each row and column, as a table of whole numbers."""
+    """Give the category of each row and column, as a table of integers."""
     distinct, categories = distinct_of(call), np.asarray(training.categories)
     codes = np.empty((distinct.n_rows, len(distinct.codes)), np.int32, order="F")
     for column, numbers in enumerate(distinct.codes):
@@ -199,7 +199,7 @@ def codes_of(call: Call, training: Training) -> Array:
 
 
 def finish(call: Call, self: Any, encoder: TargetEncoder) -> None:
-    """Write what was learned where scikit-learn keeps it; a category of no row has the mean of the target."""
+    """Store what was learned in scikit-learn's attributes; a category without rows gets the mean of the target."""
     call.outcome.served_by = encoder.device_
     means = np.atleast_1d(self.target_mean_)
     self.encodings_ = []
@@ -211,9 +211,9 @@ def finish(call: Call, self: Any, encoder: TargetEncoder) -> None:
 
 
 def write_unknown(call: Call, training: Training, out: Array) -> None:
-    """Write what scikit-learn writes to rows of values that are not among given categories.
+    """Write the encodings that scikit-learn gives rows whose values are not among given categories.
 
-    It writes such rows of the whole table in each fold, so that the mean of the last one stays.
+    scikit-learn writes all such rows of the table again in each fold, so the mean of the last fold remains.
     """
     distinct, means = distinct_of(call), np.atleast_1d(training.means[-1])
     for column, numbers in enumerate(distinct.codes):

@@ -1,4 +1,4 @@
-"""A fitted encoder leaves: as SQL, ONNX, tables of Arrow, JSON, expressions of polars; the same bits, or an error."""
+"""Exports of a fitted encoder: SQL, ONNX, Arrow tables, JSON and polars expressions, with the same bits or an error."""
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
@@ -39,7 +39,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """Load an export on first use: each needs a library of its own."""
+    """Load an export on first use, since each needs a library of its own."""
     if name in _HOME:
         return getattr(import_module(f"gpu_encode.serve.export.{_HOME[name]}"), name)
     message = f"module {__name__!r} has no attribute {name!r}"

@@ -1,4 +1,4 @@
-"""A fitted encoder as tables of Arrow, which say in their metadata how rows are encoded by them."""
+"""A fitted encoder as Arrow tables, with the rules for encoding rows in their metadata."""
 
 import json
 import math
@@ -20,13 +20,13 @@ from gpu_encode.sums.moments import Moments
 from gpu_encode.sums.targets import KINDS
 from gpu_encode.tables.frames.labels import in_arrow
 
-# Where the schema of a table keeps the rules, as JSON.
+# The name under which a table's schema stores the rules, as JSON.
 RULES = b"gpu_encode"
 VERSION = 1
 
 
 class Output(NamedTuple):
-    """A column that an encoder gives: its name, here and in tables, its type, and its number among what a key gives."""
+    """An output column: its name, its name in tables, its type, and its number among the outputs of its key."""
 
     name: str
     column: str
@@ -35,58 +35,59 @@ class Output(NamedTuple):
 
 
 def to_arrow(encoder: Encoder, *, min_count: float = 0, hash_key: bytes | None = None) -> dict[str, Any]:
-    """Give a fitted encoder as Arrow tables, one a key and level, that others can join.
+    """Give a fitted encoder as Arrow tables, one for each key and level, for use in joins.
 
     Parameters
     ----------
     encoder : Encoder
-        Fitted; its encodings follow from single keys.
+        A fitted encoder, whose encodings depend on single keys.
     min_count : float, default=0
-        Categories, levels above and missing values of less weight leave as unknown.
+        Categories, levels above and missing values with less weight are left out, and treated as unknown.
     hash_key : bytes, optional
-        The tables hold `hash_values` by this key instead of values, so that only those who have it can look values
-        up, and the rows to be encoded have to hold these hashes as well.  At least 16 bytes.
+        The tables hold `hash_values` with this key instead of values, so that only those who have the key can look
+        values up. The rows to encode must hold these hashes, too.  At least 16 bytes.
 
     Returns
     -------
     dict of str to pyarrow.Table
-        By the name of the key, with ``.level1``, ``.level2`` and so on behind it for the levels above, the nearest
-        first.  A row a category; the columns, of a key called ``key``:
+        By the name of the key; tables of the levels above have ``.level1``, ``.level2`` and so on after it, the nearest
+        level first.  There is a row for each category.  The columns, for a key called ``key``:
 
         - the columns of X that the key reads, under their names, in the type of the categories; null is a missing
-          value.  Of a level above, those of the level; of a level that a rule gives, the labels.
+          value.  Tables of a level above have the columns of the level, or its labels if a rule makes the level.
         - ``key_level``: 0 for categories, then 1 for the nearest level.
-        - ``key_count``: summed weight of the training rows, their number where there are no weights.
-        - ``key_mean``: exact mean of the target, rounded once, where it has one; of several targets or classes one
-          column each.
+        - ``key_count``: summed weight of the training rows; without weights, their number.
+        - ``key_mean``: exact mean of the target, rounded once, if the target has a mean; with several targets or
+          classes, one column for each.
         - ``output_encoding``, for each output of the key: what `transform` gives.
         - its indicators, under the names of their outputs.
 
-        The schema's metadata hold, under ``gpu_encode``, JSON: ``version``, ``encoder``, ``names`` of all outputs in
-        order, ``keys`` with the columns that each reads and what a row gets that is ``unknown`` or ``missing`` (null
-        where it is refused), and which ``key`` and ``level`` the table is.
+        The schema's metadata hold JSON under ``gpu_encode``: ``version``, ``encoder``, ``names`` of all outputs in
+        order, ``keys`` with the columns that each key reads and the encodings of a row that is ``unknown`` or
+        ``missing`` (null if it is refused), and ``key`` and ``level`` of this table.
 
     Raises
     ------
     TypeError
-        If encodings do not follow from single keys, or Arrow has no type for the categories.
+        If encodings do not depend on single keys, or Arrow has no type for the categories.
     ValueError
-        If two columns of a table would have one name, if `hash_key` is too short, or the levels of a hierarchy follow
-        from the values that it would hide.
+        If two columns of a table would have the same name, if `hash_key` is too short, or if the levels of a hierarchy
+        are computed from the values that it would hide.
 
     Notes
     -----
-    What a row gets is looked up in this order: a row that lacks the value of a single column, or any value of a joint
-    key where ``missing_is_category`` is false, gets ``missing``; then the categories, the nearest level, and the levels
-    above it are asked; all others get ``unknown``.  The indicator of missing values stands in the tables for rows that
-    have all values of a level; it is 1 for each row that lacks a value of the key itself.
+    The encoding of a row is looked up in this order.  A row that lacks the value of a single column, or any value of a
+    joint key with ``missing_is_category`` false, gets ``missing``.  Other rows are looked up among the categories, then
+    in the nearest level, then in the levels above it.  All remaining rows get ``unknown``.  The indicator of missing
+    values in the tables is for rows that have all values of a level; it is 1 for each row that lacks a value of the key
+    itself.
 
-    The tables say what each category is encoded as, which is what decisions need, and not the digits of the sums: they
-    cannot learn, and tell less of the training rows.  `Encoder.save` keeps those.
+    The tables hold encodings, but not the digits of the sums.  So they cannot learn from more rows, and they reveal
+    less about the training rows.  `Encoder.save` keeps the sums.
 
     See Also
     --------
-    from_arrow : Encodes rows by these tables, with the same bits.
+    from_arrow : Encodes rows with these tables, with the same bits.
 
     Examples
     --------
@@ -182,14 +183,14 @@ def outputs_of(encoder: Encoder, tables: EncoderTables, number: int) -> list[Out
 
 
 def describe_answer(answer: Answer, outputs: Sequence[Output]) -> dict[str, Any] | None:
-    """Give what a row gets as JSON: dates as their ticks, numbers that JSON has not as text; None where refused."""
+    """Give encodings as JSON: dates as ticks, numbers that JSON lacks as text; None if the row is refused."""
     if answer is None:
         return None
     return {output.name: as_json(answer[output.number]) for output in outputs}
 
 
 def as_json(value: Any) -> Any:
-    """Give a value as JSON has it."""
+    """Give a value in a type that JSON has."""
     if isinstance(value, np.datetime64):
         return None if np.isnat(value) else int(value.astype(np.int64))
     return str(value) if isinstance(value, float) and not math.isfinite(value) else value
@@ -208,7 +209,7 @@ def as_array(values: Sequence[Any], type_: Any) -> Any:
 def encoded_columns(
     key: KeyTable, level: LevelTable, depth: int, outputs: Sequence[Output]
 ) -> Iterator[tuple[str, Any]]:
-    """Give what rows of a level get: the name and the values of each output."""
+    """Yield the name and the values of each output, for the rows of a level."""
     lacks = [False] * len(level.values)
     if not depth and len(key.columns) > 1:
         own = [column.is_null().to_pylist() for column in level.values.columns[key.n_above :]]
@@ -222,7 +223,7 @@ def encoded_columns(
 
 
 def level_sums(model: Model, number: int) -> list[list[CategorySums]]:
-    """Give the sums of the categories of a key, then of its levels above, the nearest first; of each target."""
+    """Give for each target the sums of a key's categories, then those of its levels above, the nearest first."""
     per_target, above, ops = model.statistics[number], reversed(model.keys[number].levels), host(0)
     return [
         per_target,
@@ -231,7 +232,7 @@ def level_sums(model: Model, number: int) -> list[list[CategorySums]]:
 
 
 def means_of(model: Model, per_target: Sequence[CategorySums]) -> dict[str, Floats]:
-    """Give the mean of each target that has one, by category."""
+    """Give the mean by category, for each target that has one."""
     found: dict[str, Floats] = {}
     for number, (info, sums) in enumerate(zip(model.targets, per_target, strict=True)):
         means = Moments.of(host(0), sums.accumulators, sums.spec).mean

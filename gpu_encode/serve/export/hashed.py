@@ -1,4 +1,4 @@
-"""Values behind a key: hashes that only those can make who know it."""
+"""Keyed hashes of values, which can only be computed with the key."""
 
 import hmac
 from typing import Any
@@ -12,15 +12,15 @@ from gpu_encode.tables import frames
 from gpu_encode.tables.categories.canonical_bytes import spell
 from gpu_encode.words.annotations import Vector
 
-# Of a key that nobody finds by trying.
+# A key of this length cannot be found by trying.
 SHORTEST = 16
 
 
 def hash_values(values: Vector, hash_key: bytes) -> Array:
-    """Give the keyed hash of each value: HMAC-SHA-256 (RFC 2104) of its bytes, in hexadecimal.
+    """Give the keyed hash of each value: HMAC-SHA-256 (RFC 2104) of its bytes, in hexadecimal digits.
 
-    The bytes of text are its UTF-8, so that databases compute the same; those of all other values are spelled as
-    `HashingEncoder` spells them, equal ones alike.
+    The bytes of text are its UTF-8, so that databases can compute the same hash.  Other values are written as in
+    `HashingEncoder`; equal values have equal bytes.
 
     Parameters
     ----------
@@ -32,14 +32,14 @@ def hash_values(values: Vector, hash_key: bytes) -> Array:
     Returns
     -------
     object ndarray of shape (n_rows,)
-        Texts of 64 digits; None where a value is missing.
+        Texts of 64 digits; None for a missing value.
 
     Raises
     ------
     ValueError
         If the key is too short.
     TypeError
-        If the key is no bytes.
+        If the key is not of type bytes.
 
     Examples
     --------

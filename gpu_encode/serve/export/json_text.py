@@ -1,4 +1,4 @@
-"""A fitted encoder as JSON: the tables and rules of `to_arrow`, for where Arrow is not read."""
+"""A fitted encoder as JSON: the tables and rules of `to_arrow`, for systems that do not read Arrow."""
 
 import json
 from typing import Any
@@ -21,9 +21,9 @@ def to_json(encoder: Encoder, *, min_count: float = 0, hash_key: bytes | None = 
     -------
     str
         The rules that `to_arrow` puts into metadata, and ``tables``: objects with the number of the ``key``, the
-        ``level``, and the ``columns`` that `to_arrow` documents, by name, a list of values each.  Numbers are written
-        so that they read back exactly, NaN and infinities as text ("nan", "inf", "-inf"), decimals and dates as text,
-        bytes in hexadecimal.
+        ``level``, and the ``columns`` that `to_arrow` documents, by name, each a list of values.  Numbers are written
+        so that they are read back exactly.  NaN and infinities are text ("nan", "inf", "-inf"), and so are decimals and
+        dates; bytes are in hexadecimal digits.
 
     Raises
     ------
@@ -53,7 +53,7 @@ def to_json(encoder: Encoder, *, min_count: float = 0, hash_key: bytes | None = 
 
 
 def as_values(column: Any) -> list[Any]:
-    """Give a column as values that JSON has."""
+    """Give a column as values of types that JSON has."""
     if pa.types.is_timestamp(column.type) or pa.types.is_date(column.type):
         column = column.cast(pa.string())
     values = column.to_pylist()
@@ -61,6 +61,6 @@ def as_values(column: Any) -> list[Any]:
 
 
 def as_text(value: Any) -> Any:
-    """Give a value as JSON has it, as text where it has no such values."""
+    """Give a value as JSON, or as text if JSON has no such type."""
     plain = as_json(value)
     return plain if plain is None or isinstance(plain, str | bool | int | float) else str(plain)

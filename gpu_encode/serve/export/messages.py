@@ -1,10 +1,10 @@
-"""What cannot leave a fitted encoder, and what to do instead: messages that several exports share."""
+"""Messages of several exports: what cannot be exported, and what to do instead."""
 
 from collections.abc import Sequence
 
 
 def not_exact(what: str, column: str, target: str) -> TypeError:
-    """Error for categories, encodings or levels that another engine does not have, or not exactly."""
+    """Error for categories, encodings or levels that another engine cannot represent exactly."""
     return TypeError(
         f"{what} of column {column!r} cannot be exported to {target}. Make them text or numbers before fit, or encode "
         "with gpu_encode where rows are."
@@ -12,7 +12,7 @@ def not_exact(what: str, column: str, target: str) -> TypeError:
 
 
 def cannot_refuse(target: str, columns: Sequence[str]) -> ValueError:
-    """Error for a policy "error" of an encoder that leaves for where nothing can be refused."""
+    """Error for the policy "error", if the target of an export cannot refuse rows."""
     key = repr(columns[0]) if len(columns) == 1 else repr(tuple(columns))
     return ValueError(
         f"{target} cannot refuse rows, and the encoder refuses unknown or missing values of {key}. Fit it with other "
@@ -21,7 +21,7 @@ def cannot_refuse(target: str, columns: Sequence[str]) -> ValueError:
 
 
 def tables_cannot_learn() -> TypeError:
-    """Error for rows to learn from, or an export, of what holds encodings alone."""
+    """Error for learning from rows, or for an export, with an encoder that has only encodings."""
     return TypeError(
         "An encoder made of tables holds encodings, and not the sums that more rows are added to and exports count "
         "rows by. Take the encoder that the tables were made of, which save() keeps."

@@ -18,7 +18,7 @@ from gpu_encode.words.errors.tables import unknown_column
 if TYPE_CHECKING:
     from onnx import ModelProto
 
-# Types of inputs that are taken.  A uint64 would be compared as an int64.
+# Types of inputs that are accepted.  A uint64 would be compared as an int64.
 TYPES = ("str", "bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "float16", "float32", "float64")
 
 
@@ -40,7 +40,7 @@ def to_onnx(
     Parameters
     ----------
     encoder : Encoder
-        A fitted encoder, whose encodings follow from single keys, and whose policies refuse no rows.
+        A fitted encoder, whose encodings depend on single keys, and whose policies do not refuse rows.
     types : str or dict of str to str, optional
         NumPy's types of the inputs ("str", "bool", "int64", "float32" and so on) by column, or one for all.  By default
         a column has the type that it had at fit.  Bool and whole numbers below 2**53 become float64 if rows of fit
@@ -54,7 +54,7 @@ def to_onnx(
         The text that stands for a missing value, for example "", since ONNX has no missing text.  By default no text
         does.
     min_count : float, default=0
-        Categories whose training rows weigh less are left out of the file, and their values count as unknown.
+        Categories whose training rows have less weight are left out of the file, and their values count as unknown.
     hash_key : bytes, optional
         A key of at least 16 bytes.  The graph then holds `hash_values` by this key instead of values, and takes these
         hashes, as text, as the inputs of its keys.
@@ -71,9 +71,9 @@ def to_onnx(
     ImportError
         Without onnx.
     TypeError
-        If encodings do not follow from single keys, or are text or dates.  If ONNX has no values for the categories
-        (dates, bytes, decimals), if a rule makes levels of a hierarchy from text, or if no category could equal an
-        input of the type that was asked for.
+        If encodings do not depend on single keys, or are text or dates.  If ONNX has no type for the categories (dates,
+        bytes, decimals), if a rule makes levels of a hierarchy from text, or if no category could equal an input of the
+        requested type.
     ValueError
         If a policy is "error", since a graph cannot refuse rows.  If a matrix would have several types.  If
         `missing_text` is a category.  If `hash_key` is one that `to_arrow` refuses.
@@ -162,7 +162,7 @@ def types_at_fit(tables: EncoderTables) -> dict[str, np.dtype[Any]]:
     for key in tables.keys:
         for number, label in enumerate(key.columns):
             values = key.levels[0].values.column(label)
-            # If missing values made no category, nobody knows which column of a joint key lacked a value.
+            # If missing values did not become a category, it is unknown which column of a joint key lacked a value.
             lacks = values.null_count > 0 or (number == key.n_above == len(key.columns) - 1 and key.missing_weight > 0)
             dtype = type_at_fit(label, values, lacks)
             # Categories that the user gave may have a narrower type than the same column's in other keys.

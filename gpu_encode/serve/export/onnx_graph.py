@@ -1,4 +1,4 @@
-"""A graph of ONNX that grows, and the whole model of it."""
+"""An ONNX graph that is built step by step, and the model that is made of it."""
 
 import json
 from collections.abc import Sequence
@@ -12,12 +12,12 @@ from gpu_encode.serve.export.onnx_nodes import ML, ML_OPSET, OPSET
 if TYPE_CHECKING:
     from onnx import ModelProto
 
-# The version of the format that has the operators.
+# The version of the format that contains the operators.
 FORMAT = 8
 
 
 class Graph:
-    """A graph that grows: what `onnx_nodes` adds to, and its inputs.
+    """A graph to which `onnx_nodes` adds nodes, and its inputs.
 
     Parameters
     ----------
@@ -32,7 +32,7 @@ class Graph:
         self.constants: list[Any] = []
 
     def named(self, stem: str) -> str:
-        """Give a name that nothing else has."""
+        """Give a name that is not used in the graph yet."""
         name, number = stem, 0
         while name in self.taken:
             number += 1
@@ -62,7 +62,7 @@ class Graph:
         return name
 
     def model(self, matrix: str, dtype: np.dtype[Any], names: Sequence[str]) -> "ModelProto":
-        """Give the whole, with one matrix of named columns as its output."""
+        """Give the model, with one matrix of named columns as its output."""
         from onnx import helper
 
         output = self.named("encodings")

@@ -1,4 +1,4 @@
-"""Keys of a fitted encoder as nodes of an ONNX graph: each column becomes codes, codes a row of a table."""
+"""Keys of a fitted encoder as nodes of an ONNX graph: columns become codes, and codes choose a row of a table."""
 
 from collections.abc import Mapping, Sequence
 from functools import reduce
@@ -13,15 +13,15 @@ from cpu_fallback.types import Array
 from gpu_encode.serve.export import messages
 from gpu_encode.serve.export.tables import EncoderTables, KeyTable
 
-# The newest operators that are asked for.
+# The newest operator sets that are used.
 OPSET, ML, ML_OPSET = 15, "ai.onnx.ml", 2
-# Code of a value that no category has; those of values begin with 1, and that of a missing value is the last.
+# Code of an unknown value; codes of values begin with 1, and the code of a missing value is the last.
 UNKNOWN_CODE = 0
 _WHOLE = 1 << 63
 
 
 class Nodes(Protocol):
-    """What nodes of a graph are added to; each gives the name of its output."""
+    """A graph to which nodes can be added; each method gives the name of the node's output."""
 
     def add(self, operator: str, *inputs: str, domain: str = "", **attributes: Any) -> str:
         """Add a node."""
@@ -31,7 +31,7 @@ class Nodes(Protocol):
 
 
 class InputColumn(NamedTuple):
-    """A column that a graph is given.
+    """An input column of a graph.
 
     Parameters
     ----------
@@ -39,7 +39,7 @@ class InputColumn(NamedTuple):
     tensor : str
         Name of a tensor of shape (n_rows,).
     type : numpy.dtype
-        Of its values; that of objects for text.
+        Type of its values; object for text.
     """
 
     label: str
@@ -73,7 +73,7 @@ def write_encodings(
     dtype: np.dtype[Any],
     missing_text: str | None,
 ) -> str:
-    """Write all outputs of an encoder as one matrix of a type; gives its name.
+    """Write all outputs of an encoder as one matrix; give the name of its tensor.
 
     Parameters
     ----------
@@ -82,11 +82,11 @@ def write_encodings(
     columns : dict of str to InputColumn
         All columns that are read.
     passed : list of str
-        Columns that come out as they are.
+        Columns that pass through.
     dtype : numpy.dtype
-        Of the matrix.
+        Type of the matrix.
     missing_text : str, optional
-        What stands for a missing value among text.
+        The text that means a missing value.
     """
     if text := [label for label in passed if columns[label].type.kind == "O"]:
         raise TypeError(
@@ -105,12 +105,12 @@ def write_encodings(
 
 
 def needed_columns(tables: EncoderTables, passed: Sequence[str]) -> list[str]:
-    """Give the columns that a graph reads: those of all keys, and those that pass through."""
+    """List the columns that a graph reads: those of all keys, and those that pass through."""
     return list(dict.fromkeys([*(label for key in tables.keys for label in key.columns), *passed]))
 
 
 def joined(nodes: Nodes, parts: Sequence[str]) -> str:
-    """Lay matrices side by side."""
+    """Join matrices side by side."""
     return parts[0] if len(parts) == 1 else nodes.add("Concat", *parts, axis=1)
 
 
@@ -135,7 +135,7 @@ def write_key(
 def write_answers(
     nodes: Nodes, key: KeyTable, columns: Sequence[InputColumn], dtype: np.dtype[Any], missing_text: str | None
 ) -> str:
-    """Write what rows get of one key, as the tables say it."""
+    """Write the encodings and indicators of rows for one key, from its tables."""
     present, lacking = answer_tables(key, dtype)
     if key.rule is not None:
         label = columns[0].label
@@ -161,7 +161,7 @@ def write_answers(
         return nodes.add("Gather", nodes.constant(present), row, axis=0)
     table = np.concatenate([present, lacking]) if key.missing_is_category else present
     if key.missing_is_category:
-        # Behind the one table stands the other.
+        # The second table follows the first one.
         instead = nodes.add("Add", row, nodes.constant(np.array(len(present))))
     else:
         instead = nodes.constant(np.array(len(present) - 1))
@@ -170,9 +170,9 @@ def write_answers(
 
 
 def answer_tables(key: KeyTable, dtype: np.dtype[Any]) -> tuple[Array, Array]:
-    """Give what rows get: of unknown values first, of the levels from the top, of categories, of missing values last.
+    """Give the rows of the tables: of unknown values, of levels from the top, of categories, then of missing values.
 
-    Two tables: of rows that have all values of the key, and of those that lack some.
+    There are two such tables: for rows with all values of the key, and for rows that lack some.
     """
     levels = key.levels[::-1]
     present = [key.unknown[0], *(answer for level in levels for answer in level.present), key.missing]
@@ -185,7 +185,7 @@ def answer_tables(key: KeyTable, dtype: np.dtype[Any]) -> tuple[Array, Array]:
 
 
 def code_values(key: KeyTable, number: int) -> tuple[Any, list[NDArray[np.int64]]]:
-    """Give the distinct values of a column of a key, and their codes in each level that has the column."""
+    """Give the distinct values of a column of a key, and their codes in each level that has this column."""
     columns = [level.values.column(number) for level in key.levels if number < level.values.num_columns]
     chunks = [chunk for column in columns for chunk in column.chunks]
     every = pa.chunked_array(chunks, columns[0].type).combine_chunks().dictionary_encode()
@@ -194,7 +194,7 @@ def code_values(key: KeyTable, number: int) -> tuple[Any, list[NDArray[np.int64]
 
 
 def write_codes(nodes: Nodes, column: InputColumn, values: Any, missing_text: str | None) -> Codes:
-    """Write the codes of a column's values: exact comparisons, whatever the types of both."""
+    """Write the codes of a column's values, by exact comparisons for all types."""
     missing, kind = len(values) + 1, values.type
     is_text = pa.types.is_large_string(kind)
     if not (is_text or is_number(kind) or pa.types.is_null(kind)):
@@ -220,14 +220,14 @@ def write_codes(nodes: Nodes, column: InputColumn, values: Any, missing_text: st
 
 
 def is_number(kind: Any) -> bool:
-    """Tell whether a type of Arrow is one of numbers that NumPy has, too."""
+    """Whether an Arrow type is a type of numbers that NumPy has, too."""
     return pa.types.is_boolean(kind) or pa.types.is_integer(kind) or pa.types.is_floating(kind)
 
 
 def write_codes_of_floats(nodes: Nodes, column: InputColumn, numbers: Sequence[Any], missing: int) -> str:
-    """Write the codes of a column of floats, whose NaN is a missing value."""
+    """Write the codes of a column of floats, in which NaN is a missing value."""
     nearest = rounded(numbers, column.type)
-    # A number that the column's type does not hold, no row has.
+    # No row can have a number that the column's type cannot hold.
     held = {near: code for code, (near, number) in enumerate(zip(nearest, numbers, strict=True), 1) if near == number}
     single = cast(nodes, column.tensor, column.type, np.dtype(np.float32))
     if column.type != np.float64:
@@ -238,14 +238,14 @@ def write_codes_of_floats(nodes: Nodes, column: InputColumn, numbers: Sequence[A
 
 
 def write_codes_of_doubles(nodes: Nodes, tensor: str, single: str, held: Mapping[float, int]) -> str:
-    """Write the codes of float64 numbers, which most runtimes look up as float32 alone.
+    """Write the codes of float64 numbers, which most runtimes can only look up as float32.
 
-    The nearest float32 says which few numbers a number may be, and these are compared with it.
+    The nearest float32 leaves only a few candidates for a number, and these are compared with it.
     """
     groups: dict[float, list[float]] = {}
     for near, number in zip(rounded(list(held), np.dtype(np.float32)), held, strict=True):
         groups.setdefault(near, []).append(number)
-    # NaN equals nothing.
+    # NaN does not equal anything.
     members = np.full((len(groups) + 1, max(map(len, groups.values()), default=1)), np.nan)
     codes = np.full(members.shape, UNKNOWN_CODE)
     for row, of_row in enumerate(groups.values(), 1):
@@ -259,14 +259,14 @@ def write_codes_of_doubles(nodes: Nodes, tensor: str, single: str, held: Mapping
 
 
 def rounded(numbers: Sequence[Any], dtype: np.dtype[Any]) -> list[float]:
-    """Give the nearest number of a type of floats to each number; infinity beyond its largest."""
+    """Round each number to a type of floats; numbers beyond its largest become infinity."""
     with np.errstate(over="ignore"):
         return [float(dtype.type(number)) for number in numbers]
 
 
 def look_up(nodes: Nodes, tensor: str, keys: str, codes: Mapping[Any, int]) -> str:
-    """Write a table of values and numbers; of other values the number is that of unknown ones."""
-    # A table needs a row.
+    """Write a look-up from values to codes; other values get the code of an unknown value."""
+    # A table needs at least one row.
     nothing: Any = {"keys_strings": b"", "keys_int64s": 0, "keys_floats": 0.0}[keys]
     rows = codes or {nothing: UNKNOWN_CODE}
     values = {"values_int64s": [*rows.values()], "default_int64": UNKNOWN_CODE}
@@ -274,15 +274,15 @@ def look_up(nodes: Nodes, tensor: str, keys: str, codes: Mapping[Any, int]) -> s
 
 
 def write_row(nodes: Nodes, key: KeyTable, codes: Sequence[Codes], of_levels: Sequence[Sequence[Array]]) -> str:
-    """Write the table's row of each row's category, or of its nearest known level above.
+    """Write the number of the table's row for each row's category, or for its nearest known level above.
 
-    Columns are joined one by one, as `CategoryIndex.prefixes` does: numbers of what occurs times the codes of the next
-    column stay far inside int64.  Levels follow each other in the table from the top, so that the highest row is the
-    nearest level's.
+    Columns are joined one by one, as `CategoryIndex.prefixes` does; the number of a prefix that occurs, times the codes
+    of the next column, stays far below the limit of int64.  Levels follow each other in the table from the top, so the
+    highest row number is that of the nearest level.
     """
     first = np.cumsum([1, *(len(level.values) for level in key.levels[:0:-1])])[::-1]
     prefix, n_prefixes, found = codes[0].tensor, codes[0].missing, []
-    # Of each level that has the columns so far: the prefix of each of its rows.
+    # For each level that has the columns so far: the prefix of each of its rows.
     prefixes = list(of_levels[0])
     for depth, code in enumerate(codes):
         if depth:

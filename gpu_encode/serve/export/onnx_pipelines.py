@@ -1,4 +1,4 @@
-"""Pipelines of scikit-learn with encoders in them become one graph of ONNX: converters for skl2onnx."""
+"""Converters for skl2onnx, so that scikit-learn pipelines with encoders become one ONNX graph."""
 
 from typing import Any, Literal, NamedTuple
 
@@ -33,17 +33,17 @@ def register_onnx_converters(
     min_count: float = 0,
     hash_key: bytes | None = None,
 ) -> None:
-    """Let skl2onnx convert pipelines that encoders of this library are a part of.
+    """Let skl2onnx convert pipelines that contain encoders of this library.
 
-    Afterwards `skl2onnx.to_onnx` and `skl2onnx.convert_sklearn` take them wherever scikit-learn does: as a
-    pipeline's step, or as a part of a `ColumnTransformer`.
+    Afterwards `skl2onnx.to_onnx` and `skl2onnx.convert_sklearn` accept encoders wherever scikit-learn does: as a step
+    of a pipeline, or as a part of a `ColumnTransformer`.
 
     Parameters
     ----------
     dtype : {"float32", "float64"}, default="float32"
-        Type of encodings, and of columns that pass through them.  "float32" is what skl2onnx computes in, wherever no
-        input is float64.  In "float64" encodings are those of `transform`; classifiers then need
-        ``options={"zipmap": False}``, since ONNX makes dicts of float32 alone, and skl2onnx lacks some models.
+        Type of encodings, and of columns that pass through encoders.  skl2onnx computes in "float32" if no input is
+        float64. With "float64", encodings are those of `transform`; classifiers then need ``options={"zipmap":
+        False}``, since ONNX makes dicts only of float32, and skl2onnx cannot convert some models.
     missing_text, min_count, hash_key
         As in `to_onnx`.
 
@@ -52,14 +52,14 @@ def register_onnx_converters(
     ImportError
         Without skl2onnx.
     ValueError
-        If `dtype` is another one.
+        If `dtype` is another type.
 
     Notes
     -----
-    It holds for all that is converted afterwards; call it again to change what it was given.
+    The settings apply to all later conversions; call this function again to change them.
 
-    Types of columns are those that skl2onnx is told, in their order at fit: `DoubleTensorType` for columns of float64,
-    since a float32 never equals the float64 category 0.1.  What an encoder cannot be is as in `to_onnx`.
+    The types of columns are those that skl2onnx is given, in their order at fit.  Use `DoubleTensorType` for columns of
+    float64, since a float32 never equals the float64 category 0.1.  Encoders are refused as in `to_onnx`.
 
     Examples
     --------
@@ -90,7 +90,7 @@ def register_onnx_converters(
     tensor_type = DoubleTensorType if dtype == "float64" else FloatTensorType
 
     def parse(scope: Any, encoder: Encoder, inputs: Any, **_: Any) -> Any:
-        # skl2onnx would take the output of text for float32, and the type of what follows from that.
+        # skl2onnx would assume that text output is float32, and derive wrong types from it.
         operator = scope.declare_local_operator(f"GpuEncode{type(encoder).__name__}", encoder)
         operator.inputs = inputs
         operator.outputs.append(scope.declare_local_variable("encodings", tensor_type()))
@@ -107,13 +107,13 @@ def register_onnx_converters(
     for name in ENCODERS:
         encoder = getattr(gpu_encode, name)
         skl2onnx.update_registered_converter(encoder, f"GpuEncode{name}", describe, convert, parser=parse)
-    # A ColumnTransformer would make all columns of a transformer one matrix of one type, text wherever there is any.
+    # A ColumnTransformer would join all columns of a transformer to a matrix of one type, text if any column is text.
     if Encoder not in _parse.do_not_merge_columns:
         _parse.do_not_merge_columns = (*_parse.do_not_merge_columns, Encoder)
 
 
 class PipelineNodes:
-    """Nodes that are added to the graph of a pipeline.
+    """Nodes in the graph of a pipeline.
 
     Parameters
     ----------
@@ -144,7 +144,7 @@ class PipelineNodes:
 
 
 class MatrixColumn(NamedTuple):
-    """Where a column lies: a matrix, one of its columns, and their type."""
+    """The position of a column: a matrix, the number of a column in it, and its type."""
 
     matrix: str
     column: int
@@ -161,7 +161,7 @@ def matrix_columns(operator: Any) -> dict[str, MatrixColumn]:
     found: list[MatrixColumn] = []
     for variable in operator.inputs:
         dtype = tensor_dtype_to_np_dtype(variable.type.to_onnx_type().tensor_type.elem_type)
-        # Of a matrix of unknown width, all columns are the encoder's.
+        # If the width of a matrix is unknown, all its columns belong to the encoder.
         width = variable.type.shape[1] or len(present)
         found += [MatrixColumn(variable.full_name, column, dtype) for column in range(width)]
     if len(found) not in (len(labels), len(present)):

@@ -1,4 +1,4 @@
-"""A fitted encoder as expressions of polars, which encode lazy frames without this library."""
+"""A fitted encoder as polars expressions, which encode lazy frames without this library."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -15,44 +15,44 @@ from gpu_encode.tables.categories.hierarchy import Bits, Parts, Prefixes
 if TYPE_CHECKING:
     import polars as pl
 
-# Bits of a number that polars compares and divides as an Int64.
+# Most bits of a number that polars can compare and divide as an Int64.
 WIDEST = 63
 
 
 def to_polars(encoder: Encoder, *, min_count: float = 0, hash_key: bytes | None = None) -> "list[pl.Expr]":
-    """Give a fitted encoder as expressions of polars, one an output, that encode frames and lazy frames.
+    """Give a fitted encoder as polars expressions, one for each output, that encode frames and lazy frames.
 
     Parameters
     ----------
     encoder : Encoder
-        Fitted; its encodings follow from single keys, of text, bytes, numbers or dates.
+        A fitted encoder, whose encodings depend on single keys, of text, bytes, numbers or dates.
     min_count : float, default=0
-        Categories, levels above and missing values of less weight leave as unknown.
+        Categories, levels above and missing values with less weight are left out, and treated as unknown.
     hash_key : bytes, optional
-        The expressions hold `hash_values` by this key instead of values, and read columns of these hashes.
-        At least 16 bytes.
+        The expressions hold `hash_values` with this key instead of values, and read columns of these hashes. At least
+        16 bytes.
 
     Returns
     -------
     list of polars.Expr
-        Named as the outputs are, in their order, those of columns that pass through last.  They hold the categories,
-        read columns by their names at fit (x0, x1 and so on, where there were none), and need no join, nor this library
-        where they are run.
+        In the order of the outputs, with their names; columns that pass through are last.  The expressions contain the
+        categories, read columns by their names at fit (x0, x1 and so on, if they had none), and need neither a join nor
+        this library when they run.
 
     Raises
     ------
     TypeError
-        If encodings do not follow from single keys, or polars has no such categories or hierarchies.
+        If encodings do not depend on single keys, or polars cannot represent the categories or the hierarchy.
     ValueError
-        If the encoder refuses unknown or missing values, which expressions cannot.  Of `hash_key` as in `to_arrow`.
+        If the encoder refuses unknown or missing values, which expressions cannot do.  For `hash_key` as in `to_arrow`.
     ImportError
         If polars is not installed.
 
     Notes
     -----
-    Values are found as `transform` finds them: 2.0 is 2, dates of any unit are the same instant, categoricals are their
-    text, null and NaN are missing.  A column of another kind than at fit is polars' error: no "text column x".
-    An infinite number, which `transform` refuses, is unknown.
+    Values are compared as in `transform`: 2.0 equals 2, dates of different units are equal if they are the same
+    instant, categoricals equal their text, null and NaN are missing.  A column of another kind than at fit is an error
+    of polars: no "text column x".  An infinite number, which `transform` refuses, is unknown.
 
     Examples
     --------
@@ -77,7 +77,7 @@ def to_polars(encoder: Encoder, *, min_count: float = 0, hash_key: bytes | None 
             made |= key_expressions(key, outputs_of(encoder, tables, number), encoder._model.indicators)
         else:
             made |= one_hot_expressions(key, tables.names[len(made) :], tables.dtype)
-    # A column that passes through may have the name of none of them.
+    # The name of a column that passes through may equal the name of one of them.
     return [*(made[name] for name in tables.names[: len(tables.order)]), *map(cs.by_name, tables.passed)]
 
 
@@ -101,25 +101,25 @@ def key_expressions(key: KeyTable, outputs: Sequence[Output], indicators: Sequen
 
 
 def check_answers(key: KeyTable, answers: Sequence[Any]) -> None:
-    """Raise ValueError where some rows are refused."""
+    """Raise ValueError if some rows are refused."""
     if None in answers:
         raise messages.cannot_refuse("polars", key.columns)
 
 
 def columns_of(key: KeyTable) -> "list[Column]":
-    """Give the columns that a key reads."""
+    """List the columns that a key reads."""
     return [Column(name, column_values(key, number)) for number, name in enumerate(key.columns)]
 
 
 def lacks_value(key: KeyTable, columns: "Sequence[Column]") -> "pl.Expr":
-    """Give whether a row lacks a value of a key itself."""
+    """Give the expression that a row lacks a value of the key itself."""
     import polars as pl
 
     return pl.any_horizontal([column.missing for column in columns[key.n_above :]])
 
 
 def one_hot_expressions(key: KeyTable, names: Sequence[str], dtype: Any) -> "dict[str, pl.Expr]":
-    """Give an expression for each column of zeros and ones of a key; `names` begins with theirs."""
+    """Give an expression for each column of zeros and ones of a key; `names` begins with their names."""
     import polars as pl
 
     kind = chosen_type(Output("", "", pa.from_numpy_dtype(dtype), 0))
@@ -127,13 +127,13 @@ def one_hot_expressions(key: KeyTable, names: Sequence[str], dtype: Any) -> "dic
     check_answers(key, [*level.present, key.unknown[0], key.missing])
     assert key.width is not None
     for number, name in enumerate(names[: key.width]):
-        # Only the categories of this column, or of all others where unknown values are of this one.
+        # Only the categories of this column; if it is the column of unknown values, all categories of other columns.
         own, of_unknown = [answer == (number,) for answer in level.present], key.unknown[0] == (number,)
         of_column = key._replace(levels=[some_rows(level, np.array(own, bool) != of_unknown)])
         columns = columns_of(of_column)
         (known,) = of_column.levels
         if len(columns) == 1:
-            # Ten times as quick as to look numbers up.
+            # Ten times as fast as looking up numbers.
             has_one = columns[0].typed.is_in(columns[0].values.implode()).fill_null(value=False)
         else:
             has_one = answer_index(of_column, columns) < len(known.values)
@@ -145,7 +145,7 @@ def one_hot_expressions(key: KeyTable, names: Sequence[str], dtype: Any) -> "dic
 
 
 def chosen(index: "pl.Expr", answers: Sequence[Any], output: Output) -> "pl.Expr":
-    """Give the answer of an index among all answers, of one output."""
+    """Give one output of the answer with this index."""
     import polars as pl
 
     values = pl.Series(values=as_array([as_json(answer[output.number]) for answer in answers], output.type))
@@ -153,7 +153,7 @@ def chosen(index: "pl.Expr", answers: Sequence[Any], output: Output) -> "pl.Expr
 
 
 def chosen_type(output: Output) -> Any:
-    """Give the type of an output as polars has it."""
+    """Give the polars type of an output."""
     import polars as pl
 
     return pl.Series(values=as_array([], output.type)).dtype
@@ -168,7 +168,7 @@ def column_values(key: KeyTable, number: int) -> Any:
 
 
 def answer_index(key: KeyTable, columns: "Sequence[Column]") -> "pl.Expr":
-    """Give the index among a key's answers of a row's category, else of its nearest known level, else of unknown."""
+    """Give the index, among a key's answers, of a row's category, or its nearest known level, or the unknown value."""
     import polars as pl
 
     found, start = [], 0
@@ -186,9 +186,9 @@ def answer_index(key: KeyTable, columns: "Sequence[Column]") -> "pl.Expr":
 
 
 def joint_code(level: LevelTable, columns: "Sequence[Column]") -> "tuple[pl.Expr, pl.Series]":
-    """Give the number of a row's values of several columns, and that of each row of a level.
+    """Give the number of a row's values in several columns, and the number for each row of a level.
 
-    Numbers of values are joined from the left, and what is joined is numbered anew, so that no product is large.
+    Columns are joined from the left, and the result is numbered again each time, so that no product is large.
     """
     import polars as pl
 
@@ -206,20 +206,20 @@ def joint_code(level: LevelTable, columns: "Sequence[Column]") -> "tuple[pl.Expr
 
 
 class Column:
-    """A column that a key reads, as expressions.
+    """The expressions for a column that a key reads.
 
     Parameters
     ----------
     name : str
     values : pyarrow.Array
-        Distinct values that are known, without null.
+        The known distinct values, without null.
 
     Attributes
     ----------
     missing : polars.Expr
         Whether a row has no value.
     typed : polars.Expr
-        Its value in the type of those that are known; null where that type does not have it.
+        The value in the type of the known values; null if this type cannot hold it.
     """
 
     def __init__(self, name: str, values: Any) -> None:
@@ -244,7 +244,7 @@ class Column:
             )
         else:
             raise messages.not_exact(f"Values of type {dtype}", name, "polars")
-        # A column of another type is polars' error: no "text column x".  No name is read as a pattern.
+        # A column of another type is an error of polars: no "text column x".  Names are not read as patterns.
         found = (cs.by_name(name) & allowed).name.prefix(f"{kind} column ")
         given = pl.struct(found, pl.lit(None).alias("other")).struct.field(f"{kind} column {name}")
         self.values = self.as_typed(self.values)
@@ -259,7 +259,7 @@ class Column:
             self.typed = pl.when(same).then(self.typed)
 
     def as_typed(self, values: "pl.Series") -> "pl.Series":
-        """Give known values in a type that all of their kind are compared in."""
+        """Give known values in the type in which all values of their kind are compared."""
         import polars as pl
 
         dtype = values.dtype
@@ -274,7 +274,7 @@ class Column:
 
     @property
     def code(self) -> "pl.Expr":
-        """Number of a row's value among those that are known, behind them where it is missing; null where unknown."""
+        """Number of a row's value among the known ones; the next number if it is missing; null if it is unknown."""
         import polars as pl
 
         codes = pl.Series(np.arange(len(self.values)))
@@ -282,7 +282,7 @@ class Column:
         return pl.when(self.missing).then(len(self.values)).otherwise(known)
 
     def codes_of(self, values: Any) -> Any:
-        """Give these numbers of some values."""
+        """Give the same numbers for some values."""
         import polars as pl
 
         typed = self.as_typed(pl.Series(values=values).cast(self.values.dtype))
@@ -291,12 +291,12 @@ class Column:
 
 
 def zone_of(dtype: Any) -> str | None:
-    """Give the time zone of a type of polars, if it has one."""
+    """Give the time zone of a polars type, if it has one."""
     return getattr(dtype, "time_zone", None)
 
 
 def label_of(key: KeyTable, depth: int, column: Column) -> "pl.Expr":
-    """Give the label that a rule gives a row's value, on a level above."""
+    """Give the label of a row's value on a level above that a rule makes."""
     import polars as pl
 
     rule, value = key.rule, column.typed

@@ -1,4 +1,4 @@
-"""Tables of Arrow encode rows again, with the bits of the encoder that they were made of."""
+"""Encoders from Arrow tables, with the bits of the encoder from which the tables were made."""
 
 import json
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -33,24 +33,24 @@ Labels = tuple[Vocabulary, str] | None
 
 
 def from_arrow(tables: Any) -> "TableEncoder":
-    """Give what encodes rows by tables that `to_arrow` made, with the same bits.
+    """Give an encoder that uses tables of `to_arrow`, with the same bits.
 
     Parameters
     ----------
     tables : dict or other collection of pyarrow.Table
-        All tables of one encoder, in any order, whose metadata are still there: read from Parquet files, Feather files
-        or a stream.  Their rows may be in any order; rows that were taken out are unknown categories.
+        All tables of one encoder, in any order, with their metadata: read from Parquet files, Feather files or a
+        stream. Their rows may be in any order; if rows were removed, their categories are unknown.
 
     Returns
     -------
     TableEncoder
-        It transforms frames of every kind, in memory, by Dask, Spark and Ray, and from files, and gives a
-        `row_encoder`.  It cannot learn, as the tables hold no sums.
+        It transforms frames of every kind, in memory, of Dask, Spark and Ray, and from files, and has a `row_encoder`.
+        It cannot learn, since the tables have no sums.
 
     Raises
     ------
     ValueError
-        If tables lack their metadata, are not all of one encoder, or hold a category twice.
+        If tables lack their metadata, belong to several encoders, or contain a category twice.
 
     Examples
     --------
@@ -80,7 +80,7 @@ def from_arrow(tables: Any) -> "TableEncoder":
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class TableEncoder(Encoder):
-    """Encode rows by tables: what `from_arrow` gives.
+    """An encoder from tables, as `from_arrow` makes it.
 
     Parameters
     ----------
@@ -93,7 +93,7 @@ class TableEncoder(Encoder):
         raise messages.tables_cannot_learn()
 
     def merge(self, *_: Encoder) -> "TableEncoder":
-        """Refuse to learn what others have learned."""
+        """Refuse to merge other encoders."""
         raise messages.tables_cannot_learn()
 
     def _encoded_names(self, model: Model, names: Any) -> list[str]:
@@ -115,18 +115,18 @@ class TableEncoder(Encoder):
 
 @dataclass(frozen=True, eq=False)
 class TableModel(Model):
-    """A model that holds encodings in place of the sums that they follow from.
+    """A model with encodings instead of the sums from which they were computed.
 
     Parameters
     ----------
     held : list of LookupTable
-        What rows are looked up in, one a key, on the host.
+        The look-up table of each key, on the host.
     labels : list of list of (Vocabulary, str) or None
-        Of each output of each key, the values that its encodings number, and their column; None of numbers.
+        For each key and output, the values that its encodings number, and their column; None for numbers.
     suffixes : list of list of str
-        What the names of a key's encodings have behind that of the key.
+        For each key, what follows the name of the key in the names of its encodings.
     output_type : str
-        Type of encodings that are numbers.
+        Type of numeric encodings.
     """
 
     held: list[LookupTable] = field(default_factory=list)
@@ -135,7 +135,7 @@ class TableModel(Model):
     output_type: str = "float64"
 
     def values_of(self, entry: int) -> list[Labels]:
-        """Give of each encoding of an entry the values that it numbers, and their column; None of numbers."""
+        """Give for each encoding of a key the values that it numbers, and their column; None for numbers."""
         return self.labels[entry]
 
     def _lookup_of(self, entry: int, ops: Ops) -> LookupTable:
@@ -144,7 +144,7 @@ class TableModel(Model):
 
 
 def read_rules(tables: Collection[Any]) -> tuple[dict[str, Any], dict[tuple[int, int], Any]]:
-    """Give the rules that all tables share, and each table by its key and level."""
+    """Give the rules of all tables, and each table by its key and level."""
     shared: list[dict[str, Any]] = []
     levels: dict[tuple[int, int], Any] = {}
     for table in tables:
@@ -173,12 +173,12 @@ def read_rules(tables: Collection[Any]) -> tuple[dict[str, Any], dict[tuple[int,
 
 
 def _other_tables() -> ValueError:
-    """Error for tables that are not all of one encoder."""
+    """Error for tables that do not all belong to one encoder."""
     return ValueError("from_arrow takes all tables of one encoder, each once, as one call of to_arrow gave them.")
 
 
 def make_model(told: dict[str, Any], levels: Mapping[tuple[int, int], Any]) -> TableModel:
-    """Give the model that rules and tables describe."""
+    """Make the model that rules and tables describe."""
     columns, indicators, described = told["columns"], tuple(told["indicators"]), told["keys"]
     dtype = "float32" if told["dtype"] == "float32" else "float64"
     read = [
@@ -206,7 +206,7 @@ def make_model(told: dict[str, Any], levels: Mapping[tuple[int, int], Any]) -> T
 
 
 def read_rule(described: Mapping[str, Any]) -> EncodingRule:
-    """Give the policies of a key; its statistic plays no part."""
+    """Read the policies of a key; its statistic is not used."""
     otherwise = "error" if described["missing"] is None else "prior"
     missing = "category" if described["missing_is_category"] else otherwise
     return EncodingRule(Statistic(), missing=missing, refuses_unknown=described["unknown"] is None)
@@ -215,7 +215,7 @@ def read_rule(described: Mapping[str, Any]) -> EncodingRule:
 def read_key(
     described: Mapping[str, Any], columns: Sequence[str], tables: Sequence[Any], indicators: Sequence[str], dtype: str
 ) -> tuple[CategoryIndex, LookupTable, list[Labels]]:
-    """Give the categories of a key, the table that rows are looked up in, and the values that encodings number."""
+    """Read the categories of a key, its look-up table, and the values that encodings number."""
     key, rows = find_rows(read_entry(described), described, columns, tables)
     unknown, missing = (described[name] or {} for name in ("unknown", "missing"))
     encodings = np.empty((len(rows), 1, len(described["encodings"])), dtype)
@@ -233,7 +233,7 @@ def read_key(
 
 
 def read_entry(described: Mapping[str, Any]) -> KeySpec:
-    """Give what a key is made of."""
+    """Read the description of a key."""
     rule = described["rule"]
     if rule is not None:
         known = {kind.__name__: kind for kind in (hierarchy.Prefixes, hierarchy.Parts, hierarchy.Bits)}
@@ -244,7 +244,7 @@ def read_entry(described: Mapping[str, Any]) -> KeySpec:
 
 
 def read_output(tables: Sequence[Any], column: str, others: Sequence[Any], name: str) -> tuple[Floats, Labels]:
-    """Give a column of all tables, one after the other, then of other rows; text and dates as numbers of values."""
+    """Join a column of all tables and the values of other rows; text and dates become numbers of values."""
     type_ = tables[0][column].type
     chunks = [chunk for table in tables for chunk in table[column].cast(type_).chunks]
     values = pa.chunked_array([*chunks, as_array(others, type_)], type_)
@@ -258,9 +258,9 @@ def read_output(tables: Sequence[Any], column: str, others: Sequence[Any], name:
 def find_rows(
     entry: KeySpec, described: Mapping[str, Any], columns: Sequence[str], tables: Sequence[Any]
 ) -> tuple[CategoryIndex, Array]:
-    """Give the categories of a key; and for each line of its table of encodings, the row of the tables that tells it.
+    """Give the categories of a key, and for each line of its look-up table the row of the tables with its encodings.
 
-    Rows are those of all tables, one after the other, then unknown and missing.
+    The rows of all tables are numbered in turn, followed by unknown and missing.
     """
     names = [columns[position] for position in entry.columns]
     starts = np.cumsum([0, *map(len, tables)])
@@ -280,26 +280,26 @@ def find_rows(
         codes_above = [level.of_leaf[codes[below]] for level, (below, _) in nearest_first]
         sources = [of_level for _, of_level in leaves.levels]
     above = [start + of_level for start, of_level in zip(reversed(key.starts[1:-1]), codes_above, strict=False)]
-    # A missing value at the top has a line, whether rows had one or not: there it is unknown, as others are.
+    # A missing value at the top always has a line; if no rows had one, it is unknown there, like other values.
     rows = np.full(key.starts[-1] + 2, starts[-1])
     rows[np.concatenate([codes, *above, [MISSING]])] = np.concatenate([leaves.sources, *sources, [starts[-1] + 1]])
     return key, rows
 
 
 class Leaves(NamedTuple):
-    """Categories of a key, and what stands for the categories of levels above that have none below them.
+    """Categories of a key, and substitutes for categories of levels above that have no category below them.
 
-    A level's category that has none below it, as they were taken out, gets one that lacks the values below, and one at
-    each level between: such rows get what the level gives, with them or without.
+    If the categories below a level's category were removed, it gets a category without the values below, and one at
+    each level between.  Such rows get the encoding of the level, in any case.
 
     Parameters
     ----------
     values : pyarrow.Table
     sources : int64 array (rows,)
-        Rows of the tables that hold what they get, of all tables, one after the other.
+        Numbers of the rows with their encodings; the rows of all tables are numbered in turn.
     levels : list of int64 array (2, categories)
-        For each level, the nearest first: a row below each of its categories, and the row of the tables that holds what
-        the category gets.
+        For each level, the nearest first: a row below each of its categories, and the row of the tables with the
+        category's encodings.
     """
 
     values: Any
@@ -308,12 +308,12 @@ class Leaves(NamedTuple):
 
     @classmethod
     def of(cls, tables: Sequence[Any], names: Sequence[str], *, with_childless: bool) -> Self:
-        """Give the leaves of a key, by the tables of its levels, the categories first."""
+        """Find the leaves of a key from the tables of its levels, the categories first."""
         values = tables[0].select(names)
         if not with_childless:
             return cls(values, np.arange(len(values)), [])
         widths = [sum(name in table.column_names for name in names) for table in tables]
-        # All columns of a level stand before those below it.
+        # The columns of a level come before those of the levels below it.
         rows = [*zip(*(column.to_pylist() for column in values.columns), strict=True)]
         sources, start = [*range(len(rows))], 0
         first = {row[:width]: number for number, row in enumerate(rows) for width in widths[1:]}

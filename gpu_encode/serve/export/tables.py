@@ -1,12 +1,12 @@
 """A fitted encoder as tables and rules, which every export writes in its own language.
 
-What a row gets of a key is decided in this order:
+The encoding of a row for a key is decided in this order:
 
-1. a row that lacks the value of a single column gets `missing`; so does one that lacks a value of a joint key, where a
-   missing value is no category;
-2. a row whose values are a row of `levels[0]`, the categories, gets what stands there;
-3. below a hierarchy, a row whose values of the levels above are a row of `levels[1]`, the nearest level, gets what
-   stands there, and so on to the top;
+1. a row that lacks the value of a single column gets `missing`; so does a row that lacks a value of a joint key, if a
+   missing value is not a category;
+2. a row whose values are a row of `levels[0]`, the categories, gets the encoding in that row;
+3. in a hierarchy, a row whose values of the levels above are a row of `levels[1]`, the nearest level, gets the encoding
+   in that row, and so on to the top;
 4. all other rows get `unknown`.
 """
 
@@ -33,25 +33,25 @@ from gpu_encode.tables.categories.keys import CategoryIndex
 from gpu_encode.tables.frames.labels import in_arrow
 from gpu_encode.words.errors.parameters import check_number
 
-# What a row gets of a key: its encodings, then its indicators; None where a policy refuses the row.
+# The answer for a row and key: its encodings, then its indicators; None if a policy refuses the row.
 Answer = tuple[Any, ...] | None
 
 
 class LevelTable(NamedTuple):
-    """Categories of one level of a key, and what their rows get.
+    """Categories of one level of a key, with the answers for their rows.
 
     Parameters
     ----------
     values : pyarrow.Table
-        A row for each category, a column for each column of the level, in the type of the categories; null is a missing
-        value.
+        A row for each category and a column for each column of the level, in the type of the categories; null is a
+        missing value.
     present, lacking : list of tuple, or None
-        For each category, what a row gets that has all values of the key, and one that lacks some of them: they differ
-        in indicators alone.
+        For each category, the answer for a row that has all values of the key, and for a row that lacks some of them;
+        only indicators differ.
     weights : float64 array
-        For each category, the weight of its training rows: their number, where they have no weights.
+        For each category, the weight of its training rows; without weights, their number.
     numbers : int64 array
-        Which of the model's categories of the level these are.
+        Numbers of these categories among the model's categories of this level.
     """
 
     values: Any
@@ -61,33 +61,34 @@ class LevelTable(NamedTuple):
     numbers: Array
 
     def take(self, rows: Array) -> "LevelTable":
-        """Give some of the categories, in an order."""
+        """Select categories, in the given order."""
         present, lacking = ([answers[row] for row in rows] for answers in (self.present, self.lacking))
         values = self.values.take(pa.array(rows))
         return LevelTable(values, present, lacking, self.weights[rows], self.numbers[rows])
 
 
 class KeyTable(NamedTuple):
-    """What rows get of one key.
+    """The answers of one key.
 
     Parameters
     ----------
     columns : list of str
-        Columns that are read, those of the levels above first.
+        Columns that are read; those of the levels above come first.
     n_above : int
-        How many of them are levels above: a row lacks a value where it lacks one of the others.
+        Number of columns of levels above: a row lacks a value if it lacks one of the other columns.
     rule : Derived, optional
-        What gives the levels above from the value, whose tables then hold one column of labels each.
+        The rule that makes the levels above from the value; the tables of these levels then have one column of labels.
     missing_is_category : bool
     levels : list of LevelTable
         The categories, then the levels above them, the nearest first.
     unknown, missing : pair of tuple, or None
-        What rows get that have no known category, and that have a missing value: of rows that have all values of the
-        key, and of those that lack some.
+        The answers for rows without a known category, and for rows with a missing value: each for rows that have all
+        values of the key, and for rows that lack some.
     missing_weight : float
-        Weight of the training rows that get `missing`.
+        Weight of the training rows with the answer `missing`.
     width : int, optional
-        Number of columns of zeros and ones: a row then gets the number of the column of its one, -1 where it has none.
+        Number of columns of zeros and ones.  A row's answer is then the number of its column with the one, or -1 if it
+        has none.
     """
 
     columns: list[str]
@@ -110,11 +111,11 @@ class EncoderTables(NamedTuple):
     names : list of str
         Names of all outputs, those of passed columns last.
     order : list of int
-        Where each output that is no passed column stands among the answers of all keys, laid side by side.
+        For each output that does not pass through, its position among the answers of all keys, laid side by side.
     passed : list of str
-        Columns that come out as they are.
+        Columns that pass through.
     dtype : numpy.dtype
-        Of outputs that are numbers.
+        Type of numeric outputs.
     """
 
     keys: list[KeyTable]
@@ -130,12 +131,12 @@ def tables_of(encoder: Encoder) -> EncoderTables:
     Parameters
     ----------
     encoder : Encoder
-        Fitted.
+        A fitted encoder.
 
     Raises
     ------
     TypeError
-        If it is no encoder, or its encodings do not follow from single keys alone.
+        If it is not an encoder, or its encodings do not depend on single keys.
     NotFittedError
         If it is not fitted.
 
@@ -165,7 +166,7 @@ def tables_of(encoder: Encoder) -> EncoderTables:
     elif model.by_key and not any(lookup.elapsed for lookup in model.lookups(host(0))):
         keys = [key_table(model, number, answers_of(model, number, dtype)) for number in numbers]
     else:
-        # Others hold more than the encodings of categories, or hash values.
+        # Other models hold more than encodings of categories, or hash values.
         raise _no_tables(type(encoder).__name__)
     n_encoded = len(names) - len(model.selection.passed)
     order = list(order_of(model)([*range(n_encoded)])) if model.indicators else list(range(n_encoded))
@@ -174,7 +175,7 @@ def tables_of(encoder: Encoder) -> EncoderTables:
 
 
 def _no_tables(owner: str) -> TypeError:
-    """Error for an encoder whose encodings do not follow from single keys."""
+    """Error for an encoder whose encodings do not depend on single keys."""
     return TypeError(
         f"{owner} cannot be exported: its encodings do not follow from the categories of single keys alone, as those "
         "of TargetEncoder, CatBoostEncoder, ImpactEncoder, WeightOfEvidenceEncoder, StatisticEncoder (but for "
@@ -184,31 +185,31 @@ def _no_tables(owner: str) -> TypeError:
 
 
 def tables_to_leave(encoder: Encoder, min_count: float, hash_key: bytes | None) -> EncoderTables:
-    """Give of a fitted encoder what an export may tell: all but rare categories, and hashes where there is a key.
+    """Give what an export may reveal of a fitted encoder: all but rare categories, and hashes if a key is given.
 
     Parameters
     ----------
     encoder : Encoder
-        Fitted.
+        A fitted encoder.
     min_count : float
         As in `without_rare`.
     hash_key : bytes, optional
-        By it values leave as `hash_values`.
+        If given, values are exported as `hash_values`.
 
     Raises
     ------
     TypeError
-        If its encodings do not follow from single keys alone, or the key is no bytes.
+        If its encodings do not depend on single keys, or the key is not of type bytes.
     ValueError
-        If the key is too short, or the levels of a hierarchy follow from the values that it would hide, or
-        names of outputs are made of these.
+        If the key is too short, if the levels of a hierarchy are computed from the values that it would hide, or if
+        names of outputs are made from these values.
     """
     tables = without_rare(tables_of(encoder), min_count)
     return tables if hash_key is None else tables._replace(keys=[hidden(key, hash_key) for key in tables.keys])
 
 
 def hidden(key: KeyTable, hash_key: bytes) -> KeyTable:
-    """Replace all values of a key by hashes, and sort by these: the order of values would tell their ranks."""
+    """Replace all values of a key by hashes, and sort by hash, since the order of values would reveal their ranks."""
     if key.rule is not None:
         raise ValueError(
             f"hash_key hides the values of {key.columns[0]!r}, from which {key.rule!r} has to read the levels of its "
@@ -227,13 +228,13 @@ def hidden(key: KeyTable, hash_key: bytes) -> KeyTable:
 
 
 def without_rare(tables: EncoderTables, min_count: float) -> EncoderTables:
-    """Leave out rare categories: their rows get what the level above says, or what unknown values get.
+    """Leave out rare categories: their rows get the answer of the level above, or that of unknown values.
 
     Parameters
     ----------
     tables : EncoderTables
     min_count : float
-        The least weight of a category, a level above or a missing value that stays.
+        The least weight with which a category, a level above or a missing value stays.
 
     Examples
     --------
@@ -251,23 +252,23 @@ def without_rare(tables: EncoderTables, min_count: float) -> EncoderTables:
 def without_rare_levels(key: KeyTable, min_count: float) -> KeyTable:
     """Give a key without its rare categories."""
     levels = [some_rows(level, level.weights >= min_count) for level in key.levels]
-    # A missing value that is no category has what the policy says, and tells nothing of its rows.
+    # A missing value that is not a category has the answer of the policy, which reveals nothing about its rows.
     is_rare = key.missing_is_category and key.missing_weight < min_count
     return key._replace(levels=levels, missing=key.unknown[1] if is_rare else key.missing)
 
 
 def without_refused(key: KeyTable) -> KeyTable:
-    """Give a key without the categories of which a policy refuses rows, as it refuses unknown ones."""
+    """Give a key without the categories that a policy refuses, since unknown values are refused as well."""
     return key._replace(levels=[some_rows(level, [one is not None for one in level.present]) for level in key.levels])
 
 
 def some_rows(level: LevelTable, are_kept: Any) -> LevelTable:
-    """Give some rows of a level."""
+    """Select some rows of a level."""
     return level.take(np.flatnonzero(are_kept))
 
 
 def key_table(model: Model, number: int, answers: Answers) -> KeyTable:
-    """Give what rows get of one key."""
+    """Make the table of one key."""
     key, labels, (present, lacking) = model.keys[number], names_at_fit(model), answers
     columns = [labels[position] for position in key.entry.columns]
     weights = weights_of(model, number)
@@ -284,7 +285,7 @@ def key_table(model: Model, number: int, answers: Answers) -> KeyTable:
 
 
 def one_hot_table(model: OneHotModel, number: int) -> KeyTable:
-    """Give which of its columns of zeros and ones rows get of one key."""
+    """Make the table of one key whose answers are numbers of columns of zeros and ones."""
     columns = model.columns
     ones = columns_by_code(columns, model, number, columns.statistic.handle_unknown == "error")
     start, stop = columns.starts[number : number + 2]
@@ -293,7 +294,7 @@ def one_hot_table(model: OneHotModel, number: int) -> KeyTable:
 
 
 def level_tables(key: CategoryIndex, columns: Sequence[str], answers: Answers, weights: Floats) -> list[LevelTable]:
-    """Give the categories of a key, then those of its levels above, the nearest first."""
+    """Make the tables of a key's categories, then of its levels above, the nearest first."""
     parts = [(0, category_values(key, columns), weights[: key.n_categories])]
     for depth, (start, level) in enumerate(zip(key.starts[1:], key.levels, strict=False)):
         if level.labels is not None:
@@ -317,7 +318,7 @@ def level_tables(key: CategoryIndex, columns: Sequence[str], answers: Answers, w
 
 
 def category_values(key: CategoryIndex, columns: Sequence[str]) -> Any:
-    """Give the values of a key's categories: a row each."""
+    """Give the values of a key's categories, one row for each."""
     arrays = [in_arrow(vocabulary, column) for vocabulary, column in zip(key.vocabularies, columns, strict=True)]
     if key.tuples is None:
         return pa.table(dict(zip(columns, arrays, strict=True)))
@@ -326,9 +327,9 @@ def category_values(key: CategoryIndex, columns: Sequence[str]) -> Any:
 
 
 def ancestor_values(key: CategoryIndex, columns: Sequence[str], of_leaf: Any, n: int) -> dict[str, Any]:
-    """Give the values of the categories of a level above, whose columns are the first of the key."""
+    """Give the values of the categories of a level above; its columns are the first columns of the key."""
     if len(columns) == 1:
-        # All values of the column, whether a category has them or not; a missing one comes last.
+        # All values of the column, even if no category has them; a missing value comes last.
         return {columns[0]: taken(in_arrow(key.vocabularies[0], columns[0]), np.array([*range(n - 1), MISSING]))}
     assert key.tuples is not None
     leaf = np.zeros(n, np.int64)
@@ -339,5 +340,5 @@ def ancestor_values(key: CategoryIndex, columns: Sequence[str], of_leaf: Any, n:
 
 
 def taken(values: Any, codes: Any) -> Any:
-    """Give the values of some codes, null where a value is missing."""
+    """Give the values of some codes; null for a missing value."""
     return values.take(pa.array(np.maximum(codes, 0).astype(np.int64), mask=codes < 0))

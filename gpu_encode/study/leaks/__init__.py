@@ -1,7 +1,8 @@
-"""Whether training encodings tell the target of their own rows: read off the scheme, and tried out.
+"""Whether training encodings reveal the target of their own rows, from the scheme and by trials.
 
-`report.py` has the call; `trials.py` encodes under other targets; `scores.py` asks what a tree reads, `flips.py` what
-single targets move; `structure.py` reads the scheme of our encoders, `risks.py` the columns; `verdicts.py` concludes.
+`report.py` has the public function.  `trials.py` encodes with other targets; `scores.py` measures how well a tree
+predicts them, `flips.py` what a change of one target changes.  `structure.py` reads the scheme of our encoders,
+`risks.py` looks at the columns, and `verdicts.py` concludes.
 """
 
 from gpu_encode.study.leaks.report import leak_report

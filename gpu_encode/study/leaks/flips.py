@@ -1,4 +1,4 @@
-"""What changes when the target of one row changes: the bits of its own encoding, and those of other rows."""
+"""What changes if the target of one row is changed: the bits of its own encoding, and those of other rows."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -9,29 +9,29 @@ from numpy.typing import NDArray
 from cpu_fallback.types import Array
 from gpu_encode.study.leaks.trials import RowTargets, Trials, same_bits
 
-# If fewer rows have a value, they do not tell whether a row is left out alone.
+# With fewer rows of a value, one cannot tell whether only the row itself is left out.
 FEWEST_MATES = 8
-# A prior moves a row's own encoding by at most about as much as it moves other encodings, and by the change of the
-# target over the number of rows.  If an encoding moves by more than so many times both, it moves by more than a prior.
+# A prior changes a row's own encoding at most about as much as it changes other encodings, and as the change of the
+# target divided by the number of rows.  A change of more than so many times both is too large for a prior.
 BEYOND_OTHERS, BEYOND_MEAN = 3.0, 1.5
-# If at least this share of the moving rows moves the other way, that is no accident.
+# If at least this share of the changed rows changes in the other direction, this is not an accident.
 OTHER_WAY = 0.1
 
 
 @dataclass(frozen=True)
 class Flip:
-    """What a changed target of one row moves in one column.
+    """What the changed target of one row changes in one column.
 
     Parameters
     ----------
     own : bool
         Whether the bits of the row's own encoding change.
     alone : bool or None
-        Whether only this row of its value keeps its encoding; None if few rows have the value.
+        Whether, among rows of its value, only this row keeps its encoding; None if few rows have the value.
     beyond : bool
-        Whether the row's own encoding moves by more than a mean over all rows can explain.
+        Whether the row's own encoding changes more than a mean over all rows can explain.
     both_ways : bool
-        Whether other rows move up as well as down.
+        Whether encodings of other rows change in both directions.
     """
 
     own: bool
@@ -51,14 +51,14 @@ class Flip:
         codes : int64 array (rows,), optional
             Categories of the rows, if they are known.
         step : float
-            How much the target was changed; 1 for classes.
+            Size of the change of the target; 1 for classes.
         """
         same = same_bits(before, after)
         mates = np.zeros(len(same), bool) if codes is None else codes == codes[row]
         alone = bool(same[mates].sum() == 1 and same[row]) if mates.sum() >= FEWEST_MATES else None
         if same[row]:
             return cls(False, alone, False, False)
-        # Of text, only whether it changes is known.
+        # For text, only whether it changes is known.
         change = np.nan_to_num(after - before) if before.dtype.kind == "f" else (~same).astype(np.float64)
         own, others = abs(change[row]), np.abs(change[~mates])
         beyond = bool(mates.any() and len(others) and own > BEYOND_OTHERS * others.max())
@@ -73,7 +73,7 @@ class Flip:
 
 @dataclass(frozen=True)
 class Moves:
-    """What all flips together say of one column.
+    """What all flips together show about one column.
 
     Parameters
     ----------
@@ -84,18 +84,18 @@ class Moves:
 
     @property
     def own(self) -> int:
-        """Number of flips that move the row's own encoding."""
+        """Number of flips that change the row's own encoding."""
         return sum(flip.own for flip in self.flips)
 
     @property
     def alone(self) -> bool:
-        """Whether rows are left out alone, as far as there are values with enough rows to tell."""
+        """Whether only the row itself is left out, for all values with enough rows to tell."""
         told = [flip.alone for flip in self.flips if flip.alone is not None]
         return len(told) > 1 and all(told)
 
     @property
     def kind(self) -> str:
-        """How a row's own target moves its encoding: "never", "alone", by a "prior", by what is "shared", or "own"."""
+        """Kind of change by a row's own target: "never", "alone", by a "prior", by something "shared", or "own"."""
         moved = [flip for flip in self.flips if flip.own]
         if not moved:
             return "alone" if self.alone else "never"
@@ -105,7 +105,7 @@ class Moves:
 
 
 def flip(targets: RowTargets, row: int, random: np.random.Generator) -> tuple[Array, float]:
-    """Give all targets with one row's changed, to another class or the farther end of all numbers; and the change."""
+    """Change the target of one row to another class, or to the farther end of all numbers; also give the change."""
     values = targets.values.copy()
     present = values[targets.present]
     if values.dtype.kind == "f" and len(np.unique(present)) > len(targets.classes):
@@ -120,7 +120,7 @@ def flip(targets: RowTargets, row: int, random: np.random.Generator) -> tuple[Ar
 def choose_rows(
     targets: RowTargets, number: int, keys: Sequence[NDArray[np.int64]], random: np.random.Generator
 ) -> NDArray[np.int64]:
-    """Draw rows whose target can change without losing a class; rows of rare and of common key values are drawn."""
+    """Draw rows whose target can change without losing a class, some with rare and some with frequent key values."""
     told = targets.labels if targets.values.dtype.kind in "iuf" else targets.values
     _, classes, sizes = np.unique(told[targets.present], return_inverse=True, return_counts=True)
     rows = targets.present[sizes[classes] > 2]
@@ -138,14 +138,14 @@ def flip_rows(
     codes: Mapping[str, NDArray[np.int64] | None],
     random: np.random.Generator,
 ) -> tuple[dict[str, Moves], list[NDArray[np.bool_]]]:
-    """Flip the target of one row after the other.
+    """Change the target of one row at a time.
 
     Returns
     -------
     moves : dict of str to Moves
-        By column, without the columns whose bits differ between two fits of the same rows.
+        By column; columns whose bits differ between two fits of the same rows are left out.
     moved : list of bool array (rows,)
-        For each flip, the rows in which any column moves.
+        For each flip, the rows whose encoding changes in any column.
     """
     again = trials.encode(trials.targets.values)[0] if len(rows) else {}
     found: dict[str, list[Flip]] = {

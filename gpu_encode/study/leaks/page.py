@@ -1,4 +1,4 @@
-"""A leak report as HTML: a part of a page for notebooks, and one page that needs no other file."""
+"""A leak report as HTML: as a part of a page for notebooks, or as a page that needs no other file."""
 
 from html import escape
 from typing import TYPE_CHECKING
@@ -9,7 +9,7 @@ from gpu_encode.study.leaks.verdicts import ColumnReport
 if TYPE_CHECKING:
     from gpu_encode.study.leaks.report import LeakReport
 
-# Told apart by people who are colour-blind (Okabe and Ito).
+# Colours that colour-blind people can tell apart (Okabe and Ito).
 OF_TRAINING, OF_NEW = "#d55e00", "#0072b2"
 # Width and height of a drawn interval, in pixels.
 WIDTH, HEIGHT = 160, 26
@@ -43,10 +43,10 @@ def body(report: "LeakReport") -> str:
         "risks",
     )
     scored = (
-        f"Scores are those of trees of {LEAVES} leaves on rows that they were not grown on: "
+        f"Scores are those of trees with {LEAVES} leaves, on rows to which they were not fitted: "
         f"<span style='color:{OF_TRAINING}'>&#9632;</span> on training encodings, "
-        f"<span style='color:{OF_NEW}'>&#9632;</span> on those of new rows; lines are intervals of "
-        f"{1 - report.level:.0%}. 0.5 is chance. The chance that any column is called predictable where none is, is at "
+        f"<span style='color:{OF_NEW}'>&#9632;</span> on encodings of new rows; lines are intervals of "
+        f"{1 - report.level:.0%}. 0.5 is chance. If no column is predictable, the chance that one is called so is at "
         f"most {report.level:g}."
     )
     told = dict.fromkeys((column.verdict, column.words) for column in report.learned)
@@ -86,7 +86,7 @@ def row(column: ColumnReport, leaks: bool) -> str:
 
 
 def draw(training: Interval | None, new: Interval | None) -> str:
-    """Draw both intervals, from 0 to 1, with a line at one half; and say them."""
+    """Draw both intervals on a line from 0 to 1 with a mark at one half, and write them as text."""
     if training is None or new is None:
         return "-"
     marks = [f'<line x1="{WIDTH / 2}" x2="{WIDTH / 2}" y1="0" y2="{HEIGHT}" stroke="currentColor" opacity=".35"/>']

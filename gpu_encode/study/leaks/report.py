@@ -1,4 +1,4 @@
-"""`leak_report`: try an encoder out on rows, and tell whether its training encodings leak the target."""
+"""`leak_report`: try an encoder on rows, and say whether its training encodings leak the target."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -27,18 +27,18 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class LeakReport:
-    """Result of `leak_report`; in a notebook a table.
+    """Result of `leak_report`; notebooks show it as a table.
 
     Parameters
     ----------
     encoder : str
     n_rows, n_shuffles, n_flips : int
     level : float
-        Chance that any column is called "predictable" that is not.
+        Largest chance that any column is wrongly called "predictable".
     columns : tuple of ColumnReport
         One for each column of the output, in order.
     risks : tuple of str
-        What is dangerous about the rows as they stand, and about groups.
+        Dangers in the rows as they are, and in the groups.
     """
 
     encoder: str
@@ -56,17 +56,17 @@ class LeakReport:
 
     @property
     def advice(self) -> str:
-        """What was found, in one line."""
+        """The result in one line."""
         return advice(self.columns)
 
     @property
     def learned(self) -> tuple[ColumnReport, ...]:
-        """The columns that follow from the target; all, where none does."""
+        """The columns that depend on the target; if none does, all columns."""
         return tuple(column for column in self.columns if column.verdict != "no target") or self.columns
 
     @property
     def others(self) -> str:
-        """Names of the columns that do not follow from the target, beside some that do, in one line."""
+        """Names of the columns that do not depend on the target, in one line; empty if no column does."""
         names = [column.name for column in self.columns if column.verdict == "no target"]
         return f"Not learned from the target: {', '.join(names)}." if 0 < len(names) < len(self.columns) else ""
 
@@ -75,18 +75,18 @@ class LeakReport:
         return [column.to_dict() for column in self.columns]
 
     def to_dict(self) -> dict[str, Any]:
-        """Give all that was found as plain values, which JSON knows."""
+        """Give the whole result as plain values, which can be written as JSON."""
         own = ("encoder", "n_rows", "n_shuffles", "n_flips", "level", "advice", "leaks")
         return {name: getattr(self, name) for name in own} | {"risks": list(self.risks), "columns": self.as_dicts()}
 
     def to_html(self) -> str:
-        """Give one page that needs no other file."""
+        """Give a page that needs no other file."""
         from gpu_encode.study.leaks.page import page
 
         return page(self)
 
     def plot(self, ax: object = None) -> "LeakDisplay":
-        """Draw both scores of each column by matplotlib; `ax_` and `figure_` of the display hold what was drawn."""
+        """Draw both scores of each column with matplotlib; `ax_` and `figure_` of the display hold the result."""
         from gpu_encode.study.plots.leaks import LeakDisplay
 
         return LeakDisplay([column for column in self.columns if column.training is not None]).plot(ax)
@@ -124,31 +124,32 @@ def leak_report(
     level: float = 0.05,
     random_state: int = 0,
 ) -> LeakReport:
-    """Tell of each encoded column whether it leaks the target of its own rows, by evidence.
+    """Say for each encoded column whether it leaks the target of its own rows, and with which evidence.
 
-    Three kinds of it.  The scheme of an encoder of this library says whose targets a row sees.  Flips: the target of
-    one row is changed, all is fitted again, and bits are compared: what moves the row's own encoding holds its own
-    target.  Shuffles: targets that are shuffled cannot be told from X, so that what a small tree reads off the
-    training encodings of rows that it was not grown on is a leak, and nothing else.
+    There are three kinds of evidence.  The scheme of an encoder of this library says whose targets a row sees.  Flips:
+    the target of one row is changed, everything is fitted again, and bits are compared; if the row's own encoding
+    changes, it contains the row's own target.  Shuffles: targets that were shuffled at random cannot be predicted from
+    X; if a small tree predicts them from training encodings, on rows that it was not fitted to, there is a leak.
 
     Parameters
     ----------
     encoder : estimator
-        Any transformer with scikit-learn's interface: copies are fitted, and it stays as it is.
+        Any transformer with scikit-learn's interface; only copies of it are fitted.
     X : table of shape (n_rows, n_columns)
-        One table in memory, as the encoder takes it.
+        A single table in memory, of a kind that the encoder takes.
     y : array of shape (n_rows,)
-        One target: of classes, or of numbers.  The encoder is given NumPy arrays.
+        One target, of classes or of numbers; it is passed to the encoder as a NumPy array.
     groups : array of shape (n_rows,), optional
-        Rows that belong together: given to schemes that ask for them; the report says whether folds split them.
+        Rows that belong together.  They are passed to schemes that need groups; the report says whether folds split
+        them.
     sample_weight : array of shape (n_rows,), optional
-        Given to `fit_transform`.
+        Passed to `fit_transform`.
     n_shuffles : int, default=10
-        At least 3; below 5 no difference can be significant at 0.05.
+        At least 3; with fewer than 5, no difference can be significant at 0.05.
     n_flips : int, default=20
-        Rows whose target is changed, one after the other.
+        Number of rows whose target is changed, one at a time.
     level : float, default=0.05
-        Largest chance that any column is called "predictable" where nothing is.
+        Largest chance that any column is called "predictable" although none is.
     random_state : int, default=0
 
     Returns
@@ -158,24 +159,25 @@ def leak_report(
     Raises
     ------
     TypeError, ValueError
-        For rows that are not one table in memory, for what is no transformer, for one whose rows or output names
-        follow from y, and for a target of one value or of fewer than 50 rows; and what the encoder raises.
+        If the rows are not one table in memory, `encoder` is not a transformer, its rows or output names depend on y,
+        the target has only one value, or fewer than 50 rows have a target; and errors of the encoder.
 
     Notes
     -----
-    It fits `n_shuffles + n_flips + 2` times, and grows two trees for each column and shuffle.  Give large tables as a
-    sample of rows.  Warnings of the encoder are those of its first fit, to the rows as they are.
+    The encoder is fitted `n_shuffles + n_flips + 2` times, and two trees are fitted for each column and shuffle.  Of a
+    large table, give a sample of rows.  Only warnings of the first fit, with the original targets, are shown.
 
-    A shuffle's score is the ROC AUC of trees of 16 leaves, each grown on half of the training encodings and scored on
-    the other half (of at most 20,000 rows), and, for comparison, on the encodings that the same rows would get as new
-    ones, with targets shuffled anew.  Targets of more than ten values are told apart at their median.  The difference
-    of both, less three standard errors of one score or 0.03, is tested over the shuffles: signs of differences are
-    exchanged, for all columns at once, and the largest mean of any column is compared, which holds the chance of a
-    false alarm in any column to `level` (Westfall and Young, "Resampling-Based Multiple Testing", 1993).  What is
-    allowed is there because folds hide sums of rows: of any k-fold encodings of one table, trees read a trace.
+    For each shuffle, a tree of 16 leaves is fitted on half of the training encodings and scored by ROC AUC on the other
+    half (at most 20,000 rows in all).  For comparison it is also scored on encodings that the same rows would get as
+    new rows, with the targets shuffled again.  A target of more than ten values is divided at its median.  The
+    difference of both scores, minus an allowance of three standard errors of a score or 0.03, is tested over the
+    shuffles: the signs of differences are flipped, for all columns at once, and the largest mean over the columns is
+    compared.  So the chance of a false alarm in any column is at most `level` (Westfall and Young, "Resampling-Based
+    Multiple Testing", 1993).  The allowance is needed because folds leave out sums of rows, which trees can detect a
+    little in any k-fold encodings.
 
-    "prior" is called what moves by no more than three times what rows of other values move, all in one direction, as by
-    a mean over all rows, which cuML's encoder has as a prior.
+    The verdict "prior" means that the change is at most three times the change in rows of other values, and all changes
+    have one direction, as changes of a mean over all rows have.  cuML's encoder has such a prior.
 
     Examples
     --------
@@ -216,7 +218,7 @@ def leak_report(
 
 
 def read_table(encoder: Any, X: Any) -> Frame:
-    """Read the rows; raise TypeError for what is no transformer, and for rows that are not one table in memory."""
+    """Read the rows; raise TypeError if the encoder is not a transformer, or the rows are not one table in memory."""
     for method in ("fit_transform", "transform", "get_params"):
         if not hasattr(encoder, method):
             raise TypeError(f"leak_report takes a transformer, and {type(encoder).__name__} has no {method}.")
@@ -231,12 +233,12 @@ def read_table(encoder: Any, X: Any) -> Frame:
 def shuffle_rows(
     trials: Trials, before: Mapping[str, Array], number: int, random: np.random.Generator
 ) -> dict[str, NDArray[np.float64]]:
-    """Score what trees read off encodings of shuffled targets, of the columns that these change.
+    """Measure how well trees predict shuffled targets, for the columns that change with the targets.
 
     Returns
     -------
     dict of str to float64 array (shuffles, 2)
-        ROC AUC on training encodings, and on those of new rows.
+        ROC AUC on training encodings, and on encodings of new rows.
     """
     targets, scores = trials.targets, dict[str, list[tuple[float, float]]]()
     for _ in range(number):
@@ -255,7 +257,7 @@ def shuffle_rows(
 
 
 def refuse_other_names(before: Mapping[str, Array], shuffled: Mapping[str, Array]) -> None:
-    """Raise ValueError for a column that is gone under other targets."""
+    """Raise ValueError if a column does not exist with shuffled targets."""
     gone = next((name for name in before if name not in shuffled), None)
     if gone is not None:
         raise ValueError(
@@ -265,13 +267,13 @@ def refuse_other_names(before: Mapping[str, Array], shuffled: Mapping[str, Array
 
 
 def find_keys(trials: Trials, frame: Frame, outputs: Sequence[str], read: Sequence[str]) -> dict[str, Key]:
-    """Find the column or joint key that each output is made of, and what its rows see, as far as that is known."""
+    """Find for each output its column or joint key, and what its training rows see, if this is known."""
     names = [str(name) for name in frame.names or [f"x{position}" for position in range(frame.n_columns)]]
     if isinstance(trials.encoder, Encoder) and has_keys(trials.encoder):
         keys = read_keys(trials.encoder, trials.X, trials.targets.values, frame, dict(trials.vectors))
         sources = {output: find_source(output, [*keys]) for output in outputs}
         alike = len({key.sight for key in keys.values()}) == 1
-        # Columns of several keys together see what all see.
+        # If several keys are encoded together, a column sees everything that these keys see.
         common = Key(None, (), next(iter(keys.values())).sight, None) if alike else Key()
         passed = {*names} - {*keys}
         found = {output: common if source is None else keys[source] for output, source in sources.items()}
@@ -288,7 +290,7 @@ def find_keys(trials: Trials, frame: Frame, outputs: Sequence[str], read: Sequen
 def judge(
     scores: Mapping[str, NDArray[np.float64]], targets: RowTargets, level: float, random: np.random.Generator
 ) -> dict[str, Predicted]:
-    """Test by shuffles, for all columns together, whether trees read more off training encodings than off new ones."""
+    """Test by shuffles, for all columns together, whether trees predict more from training encodings."""
     if not scores:
         return {}
     allowed = allowance(targets.labels[targets.present])
@@ -310,7 +312,7 @@ def report_columns(
     targets: RowTargets,
     frame: Frame,
 ) -> Iterator[ColumnReport]:
-    """Put together what was found of each column."""
+    """Put together the results for each column."""
     for name in names:
         key, found, moved = keys.get(name, Key()), predicted.get(name, Predicted()), moves.get(name)
         if found.training is None and (moved is None or not moved.own):
@@ -332,7 +334,7 @@ def report_columns(
 
 
 def risks_of_groups(groups: Any, rows: Array, moved: Sequence[Array]) -> list[str]:
-    """Tell in how many flips the target of a row moved encodings of other rows of its group."""
+    """Say in how many flips the target of a row changed encodings of other rows of its group."""
     if groups is None or not len(rows):
         return []
     codes = key_codes(frames.read_grouping(groups, "groups", len(moved[0])), [0])

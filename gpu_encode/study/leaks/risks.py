@@ -1,4 +1,4 @@
-"""What makes even encodings without a leak dangerous: of columns, and of rows."""
+"""Risks that make even encodings without a leak dangerous: in columns, and in rows."""
 
 from typing import Any
 
@@ -11,18 +11,19 @@ from gpu_encode.study.leaks.trials import RowTargets
 from gpu_encode.tables.frames import Frame
 from gpu_encode.tables.frames.columns import is_temporal
 
-# From this share of the rows on, rows of a value of their own are worth a word.
+# From this share of rows on, rows whose value no other row has are reported.
 MANY_ALONE = 0.5
-# From this share on, of the rows whose value others have too, it is no accident that all of a value share a target.
+# Among rows whose value occurs more than once: from this share on, a common target of all rows of a value is no
+# accident.
 SHARED = 0.95
-# Areas under the curve of the row number, by which the target, or a column, counts as sorted.
+# Areas under the ROC curve of the row number from which the target, or a column, counts as sorted.
 SORTED = 0.95
-# Values are taken for times by their order only where there are so many.
+# Only columns with so many values can count as times because of their order.
 FEWEST_TIMES = 20
 
 
 def risks_of_rows(targets: RowTargets) -> list[str]:
-    """Tell whether rows stand in the order of the target."""
+    """Say whether rows are sorted by the target."""
     if order_by(targets.present, targets) < SORTED:
         return []
     told = "The rows are sorted by the target: encodings of rows above, or of folds cut in this order, tell it."
@@ -30,14 +31,14 @@ def risks_of_rows(targets: RowTargets) -> list[str]:
 
 
 def order_by(numbers: Array, targets: RowTargets) -> float:
-    """Give the largest ROC AUC of numbers of the rows that have a target, in either direction, for any class."""
+    """Give the largest ROC AUC of numbers, in either direction and for any class, over rows that have a target."""
     labels = targets.labels[targets.present]
     areas = [float(roc_auc_score(labels == label, numbers)) for label in np.unique(labels)]
     return max(max(area, 1 - area) for area in areas)
 
 
 def risks_of_key(codes: NDArray[np.int64], targets: RowTargets, frame: Frame, members: tuple[int, ...]) -> list[str]:
-    """Tell what is dangerous about the values of a column or joint key.
+    """Say what is dangerous about the values of a column or joint key.
 
     Parameters
     ----------
@@ -52,16 +53,16 @@ def risks_of_key(codes: NDArray[np.int64], targets: RowTargets, frame: Frame, me
     alone = float((sizes[codes] == 1).mean())
     risks = []
     if len(sizes) == 1:
-        risks.append("It has one value: under leave-one-out two encodings, one of each class, remain.")
+        risks.append("It has only one value: leave-one-out then gives just two encodings, one for each class.")
     elif alone == 1:
-        risks.append("All its values are distinct: new rows bring others, and training encodings hold nothing of them.")
+        risks.append("All its values are distinct: new rows have other values, about which training rows say nothing.")
     elif alone >= MANY_ALONE:
-        risks.append(f"{alone:.0%} of the rows have a value that no other row has, as new rows will.")
+        risks.append(f"{alone:.0%} of the rows have a value that no other row has, and so will new rows.")
     if len(members) == 1 and is_time(codes, frame, members[0]):
-        risks.append("It is a time, or rises with the rows: new rows come later, with values that training has not.")
+        risks.append("It is a time, or rises with the rows: new rows come later, with values that no training row has.")
     if shares_targets(codes, sizes, targets):
         risks.append(
-            "Rows of one value share their target: they may be one case several times. Give groups to GroupKFold."
+            "Rows of one value share their target: they may be the same case several times. Give groups to GroupKFold."
         )
     return risks
 
@@ -79,7 +80,7 @@ def is_time(codes: NDArray[np.int64], frame: Frame, position: int) -> bool:
 
 
 def shares_targets(codes: NDArray[np.int64], sizes: NDArray[np.int64], targets: RowTargets) -> bool:
-    """Whether rows of one value nearly all have one label, though labels differ between values."""
+    """Whether nearly all rows of a value have the same label, while labels differ between values."""
     rows = targets.present[sizes[codes[targets.present]] > 1]
     if len(rows) < len(targets.present) / 4 or len(np.unique(codes[rows])) < FEWEST_TIMES:
         return False
@@ -88,5 +89,5 @@ def shares_targets(codes: NDArray[np.int64], sizes: NDArray[np.int64], targets: 
     of_label = table.reshape(-1, n_labels)
     pure = of_label.sum(axis=1) == of_label.max(axis=1)
     common = of_label.sum(axis=0).max() / len(rows)
-    # Of labels drawn by chance so many pairs would share one.
+    # The number of pairs with equal labels if labels were drawn at random.
     return bool(of_label[pure].sum() / len(rows) >= SHARED and common < (1 + SHARED) / 2)

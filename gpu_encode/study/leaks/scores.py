@@ -1,4 +1,4 @@
-"""How well a small tree predicts shuffled targets from training encodings: on new rows nothing of it would hold."""
+"""How well a small tree predicts shuffled targets from training encodings; on new rows it could not predict them."""
 
 import warnings
 from collections.abc import Sequence
@@ -12,18 +12,18 @@ from numpy.typing import NDArray
 from cpu_fallback.types import Array
 from gpu_encode.formulas.auc import roc_auc_score
 
-# A tree of so many leaves is grown on half of the rows and scored on the others, of at most so many rows in all.
+# A tree has so many leaves; it is fitted on half of the rows and scored on the others, at most so many rows in all.
 LEAVES, MOST_ROWS = 16, 20_000
-# A difference of scores counts only above so many standard errors of a score, and above this share.  Folds hide sums
-# of many rows, and a tree finds a trace of them in any k-fold encodings: with 5 folds about one standard error.
+# A difference of scores counts only above so many standard errors of a score, and above this value.  Folds leave out
+# sums of many rows, and a tree detects a trace of them in any k-fold encodings: with 5 folds about one standard error.
 STANDARD_ERRORS, SMALLEST = 3.0, 0.03
-# All patterns of signs of so many shuffles are looked at; of more, as many random ones.
+# Up to so many shuffles all patterns of signs are tried; with more, as many random patterns.
 MOST_SIGNS = 12
 
 
 @dataclass(frozen=True)
 class Interval:
-    """A mean over shuffles, and the interval by Student's t that it lies in.
+    """A mean over shuffles, and its interval by Student's t.
 
     Parameters
     ----------
@@ -36,7 +36,7 @@ class Interval:
 
     @classmethod
     def of(cls, values: Sequence[float], level: float) -> "Interval":
-        """Average values; the interval misses their expectation with probability `level`.
+        """Average values; the interval misses the expected value with probability `level`.
 
         Examples
         --------
@@ -52,7 +52,7 @@ class Interval:
 
 
 class Predicted(NamedTuple):
-    """How well trees predict shuffled targets from a column: on training encodings, and on those of new rows."""
+    """Scores of trees that predict shuffled targets from a column: on training encodings, and on new rows."""
 
     training: Interval | None = None
     new: Interval | None = None
@@ -63,14 +63,15 @@ class Predicted(NamedTuple):
 def read_by_tree(
     training: tuple[Array, Array], new: tuple[Array, Array], random: np.random.Generator
 ) -> tuple[float, float]:
-    """Score trees on rows that they were not grown on.
+    """Score trees on rows to which they were not fitted.
 
     Parameters
     ----------
     training, new : tuple of array (rows,)
-        Encodings and labels of training rows, and those of new rows of the same values.
+        Encodings and labels of training rows, and of new rows with the same values.
     random : Generator
-        Deals out the halves: trees are grown on the training encodings of one, and scored on both of the other.
+        Draws two halves: trees are fitted to the training encodings of one half, and scored on both encodings of the
+        other.
 
     Returns
     -------
@@ -81,7 +82,7 @@ def read_by_tree(
 
     rows = random.permutation(len(training[1]))[:MOST_ROWS]
     encodings = np.concatenate([training[0][rows], new[0][rows]])
-    # A tree uses only the order of values, and no more than 24 bits of each.
+    # A tree uses only the order of values, and at most 24 bits of each value.
     comparable = encodings if encodings.dtype.kind == "f" else encodings.astype(str)
     X, X_new = np.unique(comparable, return_inverse=True)[1].astype(np.float64).reshape(2, -1, 1)
     y, y_new = training[1][rows], new[1][rows]
@@ -89,7 +90,7 @@ def read_by_tree(
     for grown, scored in (halves, halves[::-1]):
         tree = DecisionTreeClassifier(max_leaf_nodes=LEAVES, min_samples_leaf=max(5, len(rows) // 100), random_state=0)
         with warnings.catch_warnings():
-            # It warns of classes with few rows, and the caller has chosen the target.
+            # scikit-learn warns of classes with few rows, but the caller has chosen the target.
             warnings.simplefilter("ignore", UserWarning)
             tree.fit(X[grown], y[grown])
         pairs = ((X, y), (X_new, y_new))
@@ -99,7 +100,7 @@ def read_by_tree(
 
 
 def mean_auc(labels: Array, probabilities: Array, classes: Array) -> float:
-    """Mean of the ROC AUC of each class against all others; of two classes there is one."""
+    """Mean of the ROC AUC of each class against all others; with two classes, the AUC of the second."""
     told = list(enumerate(classes))[-1:] if len(classes) == 2 else list(enumerate(classes))
     areas = [
         float(roc_auc_score(labels == label, probabilities[:, number]))
@@ -110,9 +111,9 @@ def mean_auc(labels: Array, probabilities: Array, classes: Array) -> float:
 
 
 def allowance(labels: Array) -> float:
-    """Give the difference of two scores that is taken for none.
+    """Give the difference of two scores that does not count.
 
-    The standard error of an AUC that means nothing is sqrt((n + 1) / (12 n1 n0)) (Mann and Whitney, 1947).
+    The standard error of an AUC without any information is sqrt((n + 1) / (12 n1 n0)) (Mann and Whitney, 1947).
 
     Examples
     --------
@@ -125,21 +126,22 @@ def allowance(labels: Array) -> float:
 
 
 def p_values(differences: NDArray[np.float64], random: np.random.Generator) -> NDArray[np.float64]:
-    """Test, for all columns together, whether a column's differences are above zero by more than chance.
+    """Test, for all columns together, whether the differences of a column are above zero by more than chance.
 
     Parameters
     ----------
     differences : float64 array (shuffles, columns)
-        What is allowed is taken off.  Where nothing leaks, both signs of a shuffle's differences are as likely.
+        After subtraction of the allowance.  If nothing leaks, both signs of a shuffle's differences are equally likely.
     random : Generator
-        Draws patterns of signs where there are too many.
+        Draws patterns of signs if there are too many of them.
 
     Returns
     -------
     float64 array (columns,)
-        Share of the patterns of signs under which the largest mean, of this column and all of lesser mean, is at least
-        that of this column; no less than that of a column of larger mean.  One pattern holds for all columns of a
-        shuffle, so that the chance that any of these is at most p is at most p (Westfall and Young, 1993, step-down).
+        Share of the patterns of signs for which the largest mean, among this column and all columns with lower means,
+        is at least the mean of this column; and at least the value of any column with a higher mean.  A pattern applies
+        to all columns of a shuffle, so the chance that any of these values is at most p is at most p (Westfall and
+        Young, 1993, step-down).
 
     Examples
     --------
@@ -152,7 +154,7 @@ def p_values(differences: NDArray[np.float64], random: np.random.Generator) -> N
     else:
         signs = random.choice((1.0, -1.0), (1 << MOST_SIGNS, number))
         signs[0] = 1.0
-    # Means are compared with themselves, too: the first pattern is what was seen.
+    # The first pattern is the observed one: each mean is compared with itself, too.
     means = signs @ differences / number
     order = np.argsort(-means[0], kind="stable")
     largest = np.maximum.accumulate(means[:, order[::-1]], axis=1)[:, ::-1]

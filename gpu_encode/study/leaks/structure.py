@@ -1,4 +1,4 @@
-"""What the scheme of an encoder of this library says of each training row: whose targets its encodings follow from."""
+"""What the scheme of an encoder of this library says about a training row: which targets its encodings depend on."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -22,16 +22,16 @@ from gpu_encode.tables.frames import Frame
 
 @dataclass(frozen=True)
 class Sight:
-    """Whose targets a training encoding follows from.
+    """Which targets a training encoding depends on.
 
     Parameters
     ----------
     kind : str
-        What the row's own target does, in the words of `Moves.kind`; "unread" where no target plays a part.
+        How a row's own target changes encodings, in the words of `Moves.kind`; "unread" if no target is used.
     words : str
-        Which rows it sees.
+        The rows that a training row sees, in words.
     by_order : bool
-        Whether it matters where rows stand in the table.
+        Whether the order of rows in the table matters.
     """
 
     kind: str
@@ -44,7 +44,7 @@ UNREAD = Sight("unread", "no target")
 
 @dataclass(frozen=True, eq=False)
 class Key:
-    """What an output is made of, as far as that is known: a column or joint key, its rows, and what these see."""
+    """The origin of an output, as far as it is known: a column or joint key, its rows, and what these see."""
 
     codes: NDArray[np.int64] | None = None
     members: tuple[int, ...] = ()
@@ -53,12 +53,12 @@ class Key:
 
     @classmethod
     def of(cls, name: str, frame: Frame, members: tuple[int, ...], sight: Sight | None = None) -> "Key":
-        """Number the categories of some columns together."""
+        """Number the categories of several columns together."""
         return cls(key_codes(frame, members), members, sight, name)
 
 
 def read_keys(encoder: Encoder, X: Any, y: Array, frame: Frame, vectors: dict[str, Any]) -> dict[str, Key]:
-    """Read what the training rows of each key see off the plans of their schemes."""
+    """Read from the plans of the schemes what the training rows of each key see."""
     parameters = encoder._parameters()
     context = prepare(parameters, Inputs(X, y, **vectors))
     entries = context.selection.entries[: context.selection.n_encoded]
@@ -70,7 +70,7 @@ def read_keys(encoder: Encoder, X: Any, y: Array, frame: Frame, vectors: dict[st
 
 
 def has_keys(encoder: Encoder) -> bool:
-    """Tell whether an encoder has keys that learn apart, and not all together from rows in memory."""
+    """Whether an encoder learns each key separately, rather than all keys together from rows in memory."""
     return isinstance(encoder, SummedEncoder) or not isinstance(encoder, CodesEncoder)
 
 
@@ -86,7 +86,7 @@ def read_sights(parameters: Parameters, context: FitContext) -> list[Sight]:
 
 
 def see(parameters: Parameters, plan: Plan, scheme: Scheme) -> Sight:
-    """Say what the rows of one key see, by its plan."""
+    """Describe what the rows of one key see, from its plan."""
     by_order = getattr(scheme, "order", "random") != "random" or getattr(scheme, "shuffle", True) is False
     words = rows_seen(plan, scheme)
     if isinstance(plan, LeaveOneOutPlan):
@@ -101,7 +101,7 @@ def see(parameters: Parameters, plan: Plan, scheme: Scheme) -> Sight:
 
 
 def rows_seen(plan: Plan, scheme: Scheme) -> str:
-    """Say which rows a row sees.
+    """Describe which rows a row sees.
 
     Examples
     --------
@@ -127,5 +127,5 @@ def rows_seen(plan: Plan, scheme: Scheme) -> str:
 
 
 def takes_groups(encoder: Any) -> bool:
-    """Tell whether an encoder's scheme asks for groups beside X."""
+    """Whether the scheme of an encoder needs groups in addition to X."""
     return isinstance(encoder, Encoder) and asks_for_groups(getattr(encoder, "cv", None))

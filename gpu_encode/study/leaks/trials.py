@@ -1,4 +1,4 @@
-"""An encoder, tried out: fitted again and again to the same rows, under other targets."""
+"""Trials of an encoder: it is fitted to the same rows again and again, with other targets."""
 
 import warnings
 from collections.abc import Mapping, Sequence
@@ -14,9 +14,9 @@ from gpu_encode.seam import ops
 from gpu_encode.tables import frames
 from gpu_encode.tables.frames import Frame
 
-# Targets of more distinct values are told apart by whether they lie above the median of their order.
+# A target with more distinct values is divided into those above and below its median.
 MOST_CLASSES = 10
-# On fewer rows no tree of 16 leaves is grown and scored.
+# With fewer rows, a tree of 16 leaves cannot be fitted and scored.
 FEWEST_ROWS = 50
 
 
@@ -27,13 +27,13 @@ class RowTargets:
     Parameters
     ----------
     values : array (rows,)
-        As an encoder is given them.
+        In the form in which the encoder gets them.
     present : int64 array
-        Rows that have one.
+        Rows that have a target.
     labels : int64 array (rows,)
-        Class of each row, or whether its value lies above the median; -1 of a row without a target.
+        Class of each row, or whether its value is above the median; -1 for a row without a target.
     classes : array
-        What the labels stand for.
+        What the labels mean.
     """
 
     values: Array
@@ -48,7 +48,7 @@ class RowTargets:
         Raises
         ------
         ValueError
-            For several targets, few rows with a target, or a target of one value.
+            For several targets, too few rows with a target, or a target with one value.
         """
         values = frames.on_host(frames.read_targets(y, n_rows, keep_missing=True))
         if values.ndim != 1:
@@ -71,7 +71,7 @@ class RowTargets:
         return cls(values, present, labels, classes)
 
     def take(self, order: Array) -> "RowTargets":
-        """Give the rows that have a target those of others, in an order of the numbers of these rows."""
+        """Permute the targets among the rows that have one; `order` permutes the numbers of these rows."""
         values, labels = self.values.copy(), self.labels.copy()
         values[self.present], labels[self.present] = values[self.present[order]], labels[self.present[order]]
         return RowTargets(values, self.present, labels, self.classes)
@@ -79,16 +79,16 @@ class RowTargets:
 
 @dataclass(frozen=True, eq=False)
 class Trials:
-    """What is tried out, and on which rows.
+    """The encoder and the rows of the trials.
 
     Parameters
     ----------
     encoder : estimator
-        Left as it is; copies are fitted.
+        It is not changed; copies are fitted.
     X : table
     targets : RowTargets
     vectors : dict of str to array
-        What else `fit_transform` is given.
+        Further arguments of `fit_transform`.
     """
 
     encoder: Any
@@ -97,17 +97,17 @@ class Trials:
     vectors: Mapping[str, Any]
 
     def encode(self, y: Array, with_new: bool = False, warn: bool = False) -> tuple[dict[str, Array], dict[str, Array]]:
-        """Fit a copy to the rows with some targets; of what it warns only if `warn`, since others may warn of anything.
+        """Fit a copy to the rows with these targets; its warnings are shown only if `warn`, others in any case.
 
         Returns
         -------
         training : dict of str to array (rows,)
-            The columns that the training rows get.
+            The columns for training rows.
         new : dict of str to array (rows,)
-            Those that new rows of the same values get; empty unless asked for.
+            The columns for new rows with the same values; empty unless `with_new`.
         """
         with warnings.catch_warnings():
-            # What a library says of its own future is not of the rows.
+            # Warnings of a library about its own future do not concern the rows.
             for category in (DeprecationWarning, FutureWarning) if warn else (Warning,):
                 warnings.simplefilter("ignore", category)
             copy = clone(self.encoder)
@@ -123,7 +123,7 @@ class Trials:
 
 
 def read_columns(table: Any) -> dict[str, Array]:
-    """Read encoded columns of any library: names, and values as floats where they are numbers."""
+    """Read encoded columns of any library: names, and values, as floats if they are numbers."""
     frame = frames.read(table.toarray() if hasattr(table, "toarray") else table)
     names = frame.names or [f"x{position}" for position in range(frame.n_columns)]
     values = [frame.values(position) for position in range(frame.n_columns)]
@@ -134,7 +134,7 @@ def read_columns(table: Any) -> dict[str, Array]:
 
 
 def same_bits(one: Array, other: Array) -> NDArray[np.bool_]:
-    """Say of every row whether two columns have the same bits there; all NaN are one."""
+    """Say for every row whether two columns have the same bits; any two NaN are the same."""
     if one.dtype.kind != "f" or other.dtype.kind != "f":
         equal: NDArray[np.bool_] = np.asarray(one == other)
         return equal
@@ -143,7 +143,7 @@ def same_bits(one: Array, other: Array) -> NDArray[np.bool_]:
 
 
 def key_codes(frame: Frame, members: Sequence[int]) -> NDArray[np.int64]:
-    """Number the distinct values of a column, in their order, or of several together; missing ones come first."""
+    """Number the distinct values of a column in order, or of several columns together; missing values come first."""
     host = ops.host(frame.n_rows)
     codes = np.zeros(frame.n_rows, np.int64)
     for position in members:
@@ -153,7 +153,7 @@ def key_codes(frame: Frame, members: Sequence[int]) -> NDArray[np.int64]:
 
 
 def find_source(output: str, sources: Sequence[str]) -> str | None:
-    """Name the column or key that an output is made of: of the same name, or of the longest that it begins with.
+    """Find the column or key of an output: the one with the same name, or the longest one that begins the name.
 
     Examples
     --------

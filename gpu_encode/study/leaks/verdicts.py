@@ -1,4 +1,4 @@
-"""From evidence to a verdict, and to words that people read."""
+"""From evidence to a verdict, and to sentences."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -7,20 +7,21 @@ from typing import Any
 from gpu_encode.study.leaks.scores import LEAVES, Interval
 from gpu_encode.study.leaks.structure import Sight
 
-# By verdict, what it means, and what to do.
+# For each verdict, what it means and what to do.
 MEANINGS = {
-    "no target": "It does not follow from the target.",
+    "no target": "It does not depend on the target.",
     "own target": "A row's own target is in its training encoding: a leak. Take KFold or Ordered.",
-    "predictable": "A small tree predicts shuffled targets from training encodings, and not from new rows': a leak. "
-    "Of this library's encoders KFold of few folds and Ordered have none.",
-    "prior": "A row's own target moves its training encoding as far as a mean over all rows carries it, no further: "
-    "a small leak, of 1 / rows. Priors of the visible rows alone have none.",
-    "left out": "A row's own target is not in its training encoding, which falls where that target rises, since the "
-    "row alone is left out. It is no leak by the letter, and misleads learners that find it. Take KFold or Ordered.",
-    "shared": "Its own target moves a row's training encoding through what all rows share (folds drawn by label, "
-    "ranks, borders), up or down alike; no tree predicted the target from it.",
-    "not compared": "No tree predicted the target from it. Single targets were not compared: two fits of the same "
-    "rows differ: give a random_state.",
+    "predictable": "A small tree predicts shuffled targets from training encodings, but not from encodings of new "
+    "rows: a leak. Of this library's schemes, KFold with few folds and Ordered have no such leak.",
+    "prior": "A row's own target changes its training encoding only as much as it changes a mean over all rows: a "
+    "small leak, of 1 / rows. A prior from the visible rows alone has no such leak.",
+    "left out": "A row's own target is not in its training encoding, but the encoding falls where that target rises, "
+    "since only this row is left out. Strictly this is no leak, but it misleads models that find it. Take KFold or "
+    "Ordered.",
+    "shared": "A row's own target changes its training encoding through something that all rows share (folds drawn by "
+    "label, ranks, borders), as often up as down; no tree predicted the target from it.",
+    "not compared": "No tree predicted the target from it. Single targets were not compared, since two fits of the "
+    "same rows differ: give a random_state.",
     "no leak": "No leak was found.",
 }
 LEAKS = ("own target", "predictable", "prior")
@@ -28,24 +29,24 @@ LEAKS = ("own target", "predictable", "prior")
 
 @dataclass(frozen=True)
 class ColumnReport:
-    """What was found of one column of encodings.
+    """The result for one column of encodings.
 
     Parameters
     ----------
     name : str
     source : str or None
-        The column or joint key that it is made of, where that is known.
+        The column or joint key of the output, if it is known.
     verdict : {"no leak", "own target", "predictable", "prior", "left out", "shared", "not compared", "no target"}
     sees : str
-        Which rows a training row sees: read off the scheme, or unknown.
+        Which rows a training row sees, according to the scheme; or "unknown".
     own_moved, flips : int
-        In how many trials the row's own target moved its encoding, of how many.
+        Number of trials in which the row's own target changed its encoding; number of all trials.
     training, new : Interval or None
-        ROC AUC of a small tree under shuffled targets, on training encodings and on those of new rows.
+        ROC AUC of a small tree that predicts shuffled targets, on training encodings and on encodings of new rows.
     p_value : float
-        Of the difference, for all columns together.
+        P-value of the difference, adjusted for all columns.
     risks : tuple of str
-        What is dangerous about its values.
+        Dangers in its values.
     """
 
     name: str
@@ -88,16 +89,16 @@ class ColumnReport:
 
 
 def conclude(moves: str | None, sight: Sight | None, significant: bool) -> str:
-    """Give the verdict on a column that follows from the target.
+    """Give the verdict on a column that depends on the target.
 
     Parameters
     ----------
     moves : str or None
-        What flips say, in the words of `Moves.kind`; None where they were not compared.
+        The result of flips, in the words of `Moves.kind`; None if flips could not be compared.
     sight : Sight or None
-        What the scheme says, where it is known.
+        What the scheme says, if it is known.
     significant : bool
-        Whether a tree reads more off training encodings than off those of new rows.
+        Whether a tree predicts more from training encodings than from encodings of new rows.
     """
     kinds = {moves, None if sight is None else sight.kind}
     if "own" in kinds:
@@ -114,7 +115,7 @@ def conclude(moves: str | None, sight: Sight | None, significant: bool) -> str:
 
 
 def advice(columns: Sequence[ColumnReport]) -> str:
-    """Say in one line what all columns together mean.
+    """Say in one line what the results of all columns mean.
 
     Examples
     --------

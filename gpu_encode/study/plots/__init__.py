@@ -1,14 +1,14 @@
-"""Pictures of encoders, in the manner of scikit-learn's displays; matplotlib draws them.
+"""Pictures of encoders, in the style of scikit-learn's displays; matplotlib draws them.
 
-Each has a class method that computes it (`from_estimator`, `from_tuned`), a method ``plot(ax=None)`` that draws it into
-axes, or into a figure of its own, and afterwards the attributes `ax_` and `figure_`.  No state of pyplot is touched, so
-that nothing has to be closed.
+Each display has a class method that computes it (`from_estimator`, `from_tuned`), and a method ``plot(ax=None)`` that
+draws it into the given axes, or into a figure of its own, and sets the attributes `ax_` and `figure_`.  The state of
+pyplot is not used, so there is nothing to close.
 
-    ShrinkageDisplay      encodings against counts, and how smoothing moved them from the means
-    TrainingDisplay       training encodings against those of new rows
-    CalibrationDisplay    means of held-out rows against their encodings
+    ShrinkageDisplay      encodings against counts, and how smoothing moved them away from the means
+    TrainingDisplay       training encodings against the encodings of new rows
+    CalibrationDisplay    mean targets of held-out rows against their encodings
     JointKeyDisplay       encodings of a joint key of two columns, as a heat map
-    TuningDisplay         what `tune` found, smoothing by smoothing
+    TuningDisplay         the result of `tune`, smoothing by smoothing
     HierarchyDisplay      levels of a hierarchy, as a tree
 
 Examples

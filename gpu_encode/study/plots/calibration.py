@@ -1,4 +1,4 @@
-"""Means of held-out rows against their encodings."""
+"""Mean targets of held-out rows against their encodings."""
 
 from dataclasses import dataclass
 from typing import Any, Self, cast
@@ -23,7 +23,7 @@ class CalibrationDisplay(Display):
     Parameters
     ----------
     name : str
-        Of the column.
+        Name of the column.
     encodings, means, errors : float64 array (bins,)
         Mean encoding, mean target and its standard error.
 
@@ -53,25 +53,25 @@ class CalibrationDisplay(Display):
         n_bins: int = 10,
         ax: object = None,
     ) -> Self:
-        """Encode rows that a fitted encoder has not seen, and compare.
+        """Encode rows that a fitted encoder has not seen, and compare the encodings with their targets.
 
         Parameters
         ----------
         estimator : TargetEncoder
-            Fitted, with one target of numbers or two classes.
+            A fitted encoder with one target, of numbers or of two classes.
         X, y
             Held-out rows.
         column : str or tuple, optional
-            Column or joint key; the first unless given.
+            Column or joint key; by default the first one.
         n_bins : int, default=10
-            Number of bins of about as many rows.
+            Number of bins, with about equally many rows.
         ax : matplotlib Axes, optional
             Where to draw; a new figure by default.
 
         Returns
         -------
         CalibrationDisplay
-            Drawn where axes are given; else `plot` draws it.
+            It is drawn if axes are given; otherwise call `plot`.
         """
         check_means(estimator)
         check_count("CalibrationDisplay", "n_bins", n_bins, low=2)

@@ -1,9 +1,9 @@
-"""What all displays share: axes to draw into, and a picture in a notebook."""
+"""What all displays share: the axes, and the picture in a notebook."""
 
 from io import BytesIO
 from typing import Any, Self
 
-# Told apart by people who are colour-blind (Okabe and Ito).
+# Colours that colour-blind people can tell apart (Okabe and Ito).
 BLUE, ORANGE, GREEN, GREY = "#0072b2", "#d55e00", "#009e73", "#777777"
 
 
@@ -22,7 +22,7 @@ class Display:
         Parameters
         ----------
         ax : matplotlib Axes, optional
-            Where; a figure of its own unless given.
+            Where to draw; by default a figure of its own.
 
         Returns
         -------
@@ -48,7 +48,7 @@ class Display:
 
 
 def new_axes() -> Any:
-    """Make axes of a figure that pyplot knows nothing of."""
+    """Make axes in a figure that pyplot does not know."""
     try:
         from matplotlib.figure import Figure
     except ImportError as error:
@@ -57,7 +57,7 @@ def new_axes() -> Any:
 
 
 def shorten(value: object, most: int = 18) -> str:
-    r"""Write a value where there is little room, as a label that has no mathematics.
+    r"""Write a value as a short label, in which matplotlib finds no formulas.
 
     Examples
     --------
@@ -67,5 +67,5 @@ def shorten(value: object, most: int = 18) -> str:
     cost_\$_to_\$
     """
     text = "missing" if value is None else str(value)
-    # Between two dollars matplotlib reads TeX.
+    # matplotlib reads the text between two dollar signs as TeX.
     return (text if len(text) <= most else f"{text[: most - 1]}…").replace("$", r"\$")

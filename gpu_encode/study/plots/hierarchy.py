@@ -12,24 +12,24 @@ from gpu_encode.study.plots.display import BLUE, GREY, ORANGE, Display, shorten
 from gpu_encode.study.plots.shrinkage import check_means
 from gpu_encode.words.annotations import Key
 
-# Categories that there is room for, and the share of the height that a name takes.
+# Most categories that are shown, and the share of the height that a name needs.
 MOST_PATHS, ROOM_OF_NAME = 60, 0.035
 
 
 @dataclass(eq=False)
 class HierarchyDisplay(Display):
-    """The categories with the most rows, each as a path of encodings from the prior down to its own.
+    """The categories with the most rows, each as a path of encodings from the prior to its own encoding.
 
     Parameters
     ----------
     name : str
-        Of the column.
+        Name of the column.
     categories : list
         Those with the most rows.
     weights : float64 array (categories,)
-        Rows of each, or the sum of their weights.
+        Number of rows of each, or the sum of their weights.
     paths : float64 array (categories, levels + 2)
-        The prior, the encodings of the levels above a category, the coarsest first, and its own.
+        The prior, the encodings of the levels above the category from the coarsest on, and its own encoding.
 
     Examples
     --------
@@ -55,14 +55,14 @@ class HierarchyDisplay(Display):
         estimator : TargetEncoder
             Fitted.
         column : str or tuple, optional
-            The first unless given.
+            By default the first one.
         ax : matplotlib Axes, optional
             Where to draw; a new figure by default.
 
         Returns
         -------
         HierarchyDisplay
-            Drawn where axes are given; else `plot` draws it.
+            It is drawn if axes are given; otherwise call `plot`.
         """
         check_means(estimator)
         summary = summarize(estimator._fitted(), column)
@@ -86,7 +86,7 @@ class HierarchyDisplay(Display):
             ax.scatter(np.full(len(self.paths), step), self.paths[:, step], color=color, s=20, zorder=2)
         named: list[float] = []
         for category, end in zip(self.categories, self.paths[:, -1].tolist(), strict=True):
-            # The heaviest come first; a name that would cover another is left out.
+            # The categories with most rows are labelled first; a name that would cover another one is left out.
             if all(abs(end - other) > ROOM_OF_NAME * np.ptp(self.paths) for other in named):
                 named.append(end)
                 beside = {"xytext": (6, 0), "textcoords": "offset points", "va": "center", "fontsize": 7}

@@ -11,22 +11,22 @@ from gpu_encode.encoders.key_summary import summarize
 from gpu_encode.study.plots.display import Display, shorten
 from gpu_encode.words.annotations import Column
 
-# Values of either column that there is room for, and up to how many cells are written in.
+# Most values of each column that are shown, and most cells in which numbers are written.
 MOST_VALUES, MOST_WRITTEN = 20, 80
 
 
 @dataclass(eq=False)
 class JointKeyDisplay(Display):
-    """Values of the first column by rows, of the second by columns; white where fit has seen no row.
+    """Values of the first column as rows and of the second as columns; white if fit has seen no row.
 
     Parameters
     ----------
     names : tuple of str
-        Of both columns.
+        Names of both columns.
     values : tuple of list
-        Those with the most rows, of both.
+        The values with the most rows, for each column.
     encodings : float64 array (values of the first, values of the second)
-        NaN where fit has seen no row.
+        NaN if fit has seen no row.
 
     Examples
     --------
@@ -59,7 +59,7 @@ class JointKeyDisplay(Display):
         Returns
         -------
         JointKeyDisplay
-            Drawn where axes are given; else `plot` draws it.
+            It is drawn if axes are given; otherwise call `plot`.
         """
         if not isinstance(column, tuple) or len(column) != 2:
             raise ValueError(f"column must be a joint key of two columns, such as ('city', 'day'). Got {column!r}.")
@@ -90,7 +90,7 @@ class JointKeyDisplay(Display):
 
 
 def most_frequent(values: list[Any], weights: NDArray[np.float64]) -> list[Any]:
-    """Give the values of most weight, in their order."""
+    """Give the values with the most weight, in their original order."""
     total: dict[Any, float] = {}
     for value, weight in zip(values, weights.tolist(), strict=True):
         total[value] = total.get(value, 0.0) + weight

@@ -1,4 +1,4 @@
-"""A leak report: what a tree learns from training encodings, and from those of new rows."""
+"""A leak report: how well a tree predicts from training encodings, and from encodings of new rows."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Encodings against counts: how far smoothing drew each category's mean to the prior."""
+"""Encodings against counts: how far smoothing moved each category's mean towards the prior."""
 
 from dataclasses import dataclass
 from typing import Any, Self
@@ -12,24 +12,24 @@ from gpu_encode.encoders.target import TargetEncoder
 from gpu_encode.study.plots.display import BLUE, GREY, ORANGE, Display, shorten
 from gpu_encode.words.annotations import Key
 
-# Of more categories, those that smoothing moved the most are drawn, and an even choice of the others.
+# With more categories, those that smoothing moved the most are drawn, and an even selection of the others.
 MOST_PATHS = 500
 
 
 @dataclass(eq=False)
 class ShrinkageDisplay(Display):
-    """Each category by its rows, with the path from the mean of its rows to its encoding.
+    """For each category its number of rows, and a line from the mean of its rows to its encoding.
 
     Parameters
     ----------
     name : str
-        Of the column.
+        Name of the column.
     weights : float64 array (categories,)
-        Rows of each, or the sum of their weights.
+        Number of rows of each category, or the sum of their weights.
     means, encodings : float64 array (categories,)
-        Of the target of these rows, and what new rows get.
+        Mean target of these rows; encoding for new rows.
     prior : float
-        What categories are drawn to.
+        The value towards which categories are shrunk.
 
     Examples
     --------
@@ -49,21 +49,21 @@ class ShrinkageDisplay(Display):
 
     @classmethod
     def from_estimator(cls, estimator: TargetEncoder, *, column: Key | None = None, ax: object = None) -> Self:
-        """Draw a fitted `TargetEncoder`; of several targets, or classes, the first.
+        """Draw a fitted `TargetEncoder`; with several targets or classes, the first one.
 
         Parameters
         ----------
         estimator : TargetEncoder
             Fitted.
         column : str or tuple, optional
-            Column or joint key; the first unless given.
+            Column or joint key; by default the first one.
         ax : matplotlib Axes, optional
             Where to draw; a new figure by default.
 
         Returns
         -------
         ShrinkageDisplay
-            Drawn where axes are given; else `plot` draws it.
+            It is drawn if axes are given; otherwise call `plot`.
         """
         check_means(estimator)
         summary = summarize(estimator._fitted(), column)

@@ -1,4 +1,4 @@
-"""Training encodings against those that new rows of the same values get."""
+"""Training encodings against the encodings that new rows with the same values get."""
 
 from dataclasses import dataclass
 from typing import Any, Self
@@ -16,14 +16,14 @@ MOST_POINTS = 5000
 
 @dataclass(eq=False)
 class TrainingDisplay(Display):
-    """A point for each row, by both of its encodings; on the diagonal they are the same.
+    """A point for each row, by its two encodings; on the diagonal they are equal.
 
     Parameters
     ----------
     name : str
-        Of the output column.
+        Name of the output column.
     training, new : float64 array (rows,)
-        Encodings of the same rows, in training and as if they were new.
+        Encodings of the same rows, as training rows and as new rows.
 
     Examples
     --------
@@ -50,16 +50,16 @@ class TrainingDisplay(Display):
         estimator : estimator
             Any transformer with scikit-learn's interface.
         X, y
-            As it takes them.
+            In the form that the encoder takes.
         output : str, optional
-            Column of the output; the first unless given.
+            Column of the output; by default the first one.
         ax : matplotlib Axes, optional
             Where to draw; a new figure by default.
 
         Returns
         -------
         TrainingDisplay
-            Drawn where axes are given; else `plot` draws it.
+            It is drawn if axes are given; otherwise call `plot`.
         """
         copy: Any = clone(estimator)
         training, new = frames.read(copy.fit_transform(X, y)), frames.read(copy.transform(X))

@@ -1,4 +1,4 @@
-"""What `tune` found: the log-likelihood of held-out rows, smoothing by smoothing."""
+"""The result of `tune`: the log-likelihood of held-out rows, smoothing by smoothing."""
 
 from dataclasses import dataclass
 from typing import Any, Self
@@ -11,12 +11,12 @@ MOST_SHOWN = 15
 
 @dataclass(eq=False)
 class TuningDisplay(Display):
-    """The likeliest candidates, the best on top, with their standard errors.
+    """The candidates with the highest likelihood, the best on top, with their standard errors.
 
     Parameters
     ----------
     scores : list of Score
-        The likeliest first.
+        The best one first.
 
     Examples
     --------
@@ -36,14 +36,14 @@ class TuningDisplay(Display):
         Parameters
         ----------
         tuned : Tuned
-            What `tune` gave.
+            The result of `tune`.
         ax : matplotlib Axes, optional
             Where to draw; a new figure by default.
 
         Returns
         -------
         TuningDisplay
-            Drawn where axes are given; else `plot` draws it.
+            It is drawn if axes are given; otherwise call `plot`.
         """
         display = cls(sorted(tuned.scores, key=rank, reverse=True)[:MOST_SHOWN])
         return display if ax is None else display.plot(ax)

@@ -1,4 +1,4 @@
-"""Choose a smoothing, a scheme of folds, and conjunctions of columns, by rows held out, mostly from sums alone."""
+"""Choose a smoothing, a scheme of folds, and conjunctions of columns by held-out rows, mostly from sums alone."""
 
 from gpu_encode.study.tuning.choice import tune
 from gpu_encode.study.tuning.chosen import ChosenInteractions, Step

@@ -1,4 +1,4 @@
-"""How good a set of keys is by the area under the ROC curve, without an estimator."""
+"""The score of a set of keys by the area under the ROC curve, without an estimator."""
 
 import math
 from collections.abc import Sequence
@@ -15,15 +15,15 @@ from gpu_encode.study.tuning.working_response import HeldOut, WorkingResponse
 
 
 class AreaScorer(SumsScorer):
-    """Scores the additive model of the keys by the exact area of its offsets, which are out of fold, in every fold.
+    """Scores the additive model of the keys by the exact area of its out-of-fold offsets, in every fold.
 
-    Steps are those of `SumsScorer`, so that rows are moved and nothing is fitted.  There is no sample: what it says of
-    the likelihood does not bound an area.
+    Steps are those of `SumsScorer`: rows are moved and nothing is fitted.  No sample is used, since what a sample shows
+    about the likelihood does not bound an area.
 
     Parameters
     ----------
     rows, held_out, outcomes, m
-        As of `SumsScorer`; all outcomes are 0 and 1.
+        As in `SumsScorer`; all outcomes are 0 and 1.
     """
 
     def __init__(
@@ -41,7 +41,7 @@ class AreaScorer(SumsScorer):
         return self._areas([working.offset for working in responses])
 
     def _areas(self, offsets: Sequence[Array]) -> Gain:
-        """Average areas over outcomes; a fold without pairs has none."""
+        """Average areas over outcomes; a fold without pairs has no area."""
         by_fold = []
         for fold, own in enumerate(self._own):
             known = [
@@ -53,7 +53,7 @@ class AreaScorer(SumsScorer):
         return Gain(mean([area for area in by_fold if not math.isnan(area)] or [math.nan]), tuple(by_fold))
 
     def gain(self, state: State, key: Key) -> Gain:
-        """Measure what a key adds, before it is in: by the area of the rows after its steps."""
+        """Measure what a key adds before it is added, by the area after its steps."""
         codes, size = self.keys.codes(key)
         steps = [self._steps(working, key) for working in state.responses]
         offsets = [

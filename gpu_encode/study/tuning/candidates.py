@@ -1,4 +1,4 @@
-"""What `tune` chooses among: values of the parameter that an encoder draws its categories together by, and schemes."""
+"""The candidates of `tune`: schemes, and values of the parameter that says how strongly an encoder shrinks."""
 
 from collections.abc import Iterator, Sequence
 from copy import copy
@@ -23,12 +23,12 @@ from gpu_encode.words.errors.parameters import (
     scheme_without_held_out_rows,
 )
 
-# Ten values a decade (the R10 series), written down: powers by a library of mathematics differ by machine.
+# Ten values a decade (the R10 series), as text, since computed powers could differ between machines.
 PREFERRED = ("1", "1.25", "1.6", "2", "2.5", "3.15", "4", "5", "6.3", "8")
 SIGMOID_COUNTS = (5.0, 20.0, 100.0)
 SIGMOID_WIDTHS = (1.0, 10.0)
 WITHOUT_FOLDS = (Greedy, LeaveOneOut, Ordered)
-# Of each encoder, the parameter that is chosen, and that of its priors.
+# For each encoder, the parameter that is chosen, and the parameter with its priors.
 CHOSEN: dict[type[SchemeEncoder], tuple[str, str | None]] = {
     TargetEncoder: ("smooth", "prior"),
     ImpactEncoder: ("smooth", None),
@@ -39,16 +39,16 @@ CHOSEN: dict[type[SchemeEncoder], tuple[str, str | None]] = {
 
 @dataclass(frozen=True, eq=False)
 class Candidate:
-    """One value of the parameters that are chosen.
+    """One combination of values of the chosen parameters.
 
     Parameters
     ----------
     value : object
-        Of `smooth`, `regularization` or `weight`, as given.
+        Value of `smooth`, `regularization` or `weight`, as given.
     prior : object
-        Of `prior` or `priors`; None where priors are not compared.
+        Value of `prior` or `priors`; None if priors are not compared.
     parameters : Parameters
-        Of the encoder with these values; its statistics are those that predict the target.
+        Parameters of the encoder with these values; its statistics are those that predict the target.
     """
 
     value: Any
@@ -57,14 +57,14 @@ class Candidate:
 
 
 class EverySum(Smoothing):
-    """Asks for all that any of some statistics needs, so that sums are rounded once for all of them."""
+    """Needs all sums that any of several statistics needs, so that sums are rounded once for all of them."""
 
     def __init__(self, statistics: Sequence[Statistic] = ()) -> None:
         self.statistics = statistics
 
     @property
     def needs(self) -> Needs:
-        """Squares in any case, from which errors of continuous targets are read off."""
+        """Squares are always needed, since the errors of continuous targets are computed from them."""
         needs = [statistic.needs for statistic in self.statistics]
         return Needs(
             squares=True,
@@ -76,14 +76,14 @@ class EverySum(Smoothing):
 
 
 def chosen_of(encoder: Any) -> tuple[str, str | None]:
-    """Give the names of the parameters that are chosen of an encoder: the one, and that of its priors.
+    """Give the names of the parameters that are chosen for an encoder: the smoothing, and the priors.
 
     Raises
     ------
     TypeError
-        If it has none, or cannot be cloned.
+        If the encoder has no such parameter, or cannot be cloned.
     ValueError
-        If it reads no target.
+        If the encoder reads no target.
     """
     known = next((names for kind, names in CHOSEN.items() if isinstance(encoder, kind)), None)
     if known is None:
@@ -114,16 +114,16 @@ def default_smoothings() -> list[Any]:
 
 
 def default_values(encoder: SchemeEncoder, name: str) -> list[Any]:
-    """Give the values of the chosen parameter that are compared unless others are given."""
+    """Give the values of the chosen parameter that are compared by default."""
     if name != "smooth":
         return list(default_weights())
-    # Of `ImpactEncoder` None is another smoothing.
+    # For `ImpactEncoder`, None means another smoothing.
     plain = 0.0 if isinstance(encoder, ImpactEncoder) else None
     return [plain, *default_smoothings()[1:]]
 
 
 def checked_candidates(encoder: SchemeEncoder, values: Any, priors: Any) -> list[Candidate]:
-    """Give every value with every prior, read; ValueError for one that the encoder could not be fitted with."""
+    """Give every value with every prior, checked; ValueError for one with which the encoder could not be fitted."""
     name, of_prior = chosen_of(encoder)
     if isinstance(encoder.cv, dict):
         raise no_cv_by_column("tune")
@@ -137,7 +137,7 @@ def checked_candidates(encoder: SchemeEncoder, values: Any, priors: Any) -> list
     candidates = []
     for prior in [None] if priors is None else priors:
         for value in values:
-            # What is read of parameters needs no clone, which takes longer than a small likelihood.
+            # Reading the parameters needs no clone, which would take longer than a small likelihood.
             one = copy(encoder)
             setattr(one, name, value)
             if of_prior is not None and priors is not None:
@@ -147,9 +147,9 @@ def checked_candidates(encoder: SchemeEncoder, values: Any, priors: Any) -> list
 
 
 def of_prediction(parameters: Parameters) -> Parameters:
-    """Give the parameters by which the target is predicted: an impact lies about the mean as what it is made of does.
+    """Give the parameters with which the target is predicted: an impact is predicted by the mean from which it is made.
 
-    Chances are on no other scale, and of all classes.
+    Probabilities are on no other scale, and there is one for each class.
     """
     statistics = [one.smoothing if isinstance(one, Impact) else one for one in parameters.every_statistic]
     by_key = dict(zip(parameters.by_key, statistics[1:], strict=True))
@@ -168,7 +168,7 @@ def check_held_out(scheme: Scheme) -> None:
 def checked_schemes(
     schemes: Any, encoder: SchemeEncoder, parameters: Parameters, folds: int
 ) -> list[tuple[Any, Scheme]]:
-    """Give schemes as given, and resolved; the encoder's own where none is given and it has folds."""
+    """Give schemes as given, and resolved; by default the encoder's own scheme, if it has folds."""
     if schemes is None:
         if isinstance(parameters.scheme, WITHOUT_FOLDS):
             scheme = KFold(folds)
@@ -194,12 +194,12 @@ def checked_schemes(
 
 
 def _no_list_of(name: str, value: object, example: str) -> ValueError:
-    """Error for a parameter that must list what is compared, and lists nothing."""
+    """Error for a parameter that must be a list of candidates, and is not."""
     return ValueError(f"The {name!r} parameter of tune must be a list, for example {example}. Got {value!r} instead.")
 
 
 def _splits_used_once(cv: object) -> TypeError:
-    """Error for splits that are gone once they have been read."""
+    """Error for splits that can be read only once."""
     return TypeError(
         f"cv gives its splits only once ({type(cv).__name__}), and the tuned encoder needs them again. Pass list(cv)."
     )

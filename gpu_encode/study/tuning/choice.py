@@ -1,4 +1,4 @@
-"""tune: the held-out likelihood of every value of a parameter, from one reading of the rows."""
+"""tune: the held-out likelihood of every value of a parameter; the rows are read once."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -42,18 +42,18 @@ def tune(
     groups: Vector | None = None,
     progress: bool | Teller | None = None,
 ) -> Tuned:
-    """Choose `smooth`, priors and the number of folds by the likelihood of rows that are held out.
+    """Choose `smooth`, priors and the number of folds by the likelihood of held-out rows.
 
-    Rows are summed once per column, target and scheme; every smoothing is then scored from these sums, and never sees
-    the rows.  For rows of a fold held out, whose encodings by the other folds are p:
+    Rows are summed once for each column, target and scheme; every smoothing is then scored from these sums, without the
+    rows.  Let p be the encodings of the rows of a held-out fold from the other folds.  Their log-likelihood is:
 
     - binary: sum of w * (y * log(p) + (1 - y) * log(1 - p)), p clipped to [1e-15, 1 - 1e-15];
-    - multiclass: sum of w * log(p of the row's class), the p of all classes clipped and divided by their sum;
-    - continuous: a normal law around p; its variance is the mean squared error of all rows held out.
+    - multiclass: sum of w * log(p of the row's class); the p of all classes are clipped and divided by their sum;
+    - continuous: that of a normal distribution around p; its variance is the mean squared error of all held-out rows.
 
-    Of `ImpactEncoder` p is the mean that the impact is made of.  Of `WeightOfEvidenceEncoder` it has the odds
-    S / (N - S) * exp(evidence), with N and S those of all rows that the fold sees.  Of `CatBoostEncoder` each prior
-    has p of its own, whose likelihoods are averaged; shares above borders give the chances of the labels between them.
+    For `ImpactEncoder`, p is the mean from which the impact is computed.  For `WeightOfEvidenceEncoder`, p has the odds
+    S / (N - S) * exp(evidence), with N and S over all rows that the fold sees.  For `CatBoostEncoder`, each prior has
+    its own p, and their likelihoods are averaged; differences of shares above borders give the probabilities of labels.
 
     Parameters
     ----------
@@ -62,37 +62,37 @@ def tune(
     X, y, sample_weight, groups
         As in `TargetEncoder.fit_transform`.
     smoothings : list, optional
-        What `smooth` may be; of `WeightOfEvidenceEncoder` `regularization`, of `CatBoostEncoder` `weight`.  None: the
-        plain mean, 51 m-estimates from 0.1 to 10,000, six sigmoids, "auto" and partial pooling; of the latter two the
-        51 numbers.
+        Values for `smooth`; for `WeightOfEvidenceEncoder` for `regularization`, for `CatBoostEncoder` for `weight`.
+        None: the plain mean, 51 m-estimates from 0.1 to 10,000, six sigmoids, "auto" and partial pooling; for the
+        latter two encoders the 51 numbers.
     priors : list, optional
-        What `prior` of `TargetEncoder`, or `priors` of `CatBoostEncoder`, may be.  None: they stay as they are.
+        Values for `prior` of `TargetEncoder`, or for `priors` of `CatBoostEncoder`.  None: the encoder's own.
     schemes : list, optional
-        Values of `cv` to choose among, such as [KFold(5), KFold(20)].  None: `cv` stays as it is.
+        Values of `cv` to choose from, such as [KFold(5), KFold(20)].  None: the encoder's own.
     folds : int, default=5
-        Folds held out where schemes are not given and `cv` has none (leave-one-out, ordered, greedy).
+        Number of held-out folds, if schemes are not given and `cv` has no folds (leave-one-out, ordered, greedy).
     per_column : bool, default=False
-        Choose for each column by itself: the parameters become dicts.  The scheme is one for all, by which the columns'
-        own best are likeliest on average.
+        Choose for each column separately: the parameters become dicts.  All columns share one scheme, the one for which
+        the average of each column's best likelihood is highest.
     progress : True or callable, optional
-        As in `encode_dataset`: the rows are read, and scored once for each column, output of the target and scheme.
+        As in `encode_dataset`: the rows are read, then scored once for each column, output of the target and scheme.
 
     Returns
     -------
     Tuned
-        `encoder`, not fitted, with the likeliest values; `scores`, of which the first of equal ones is chosen.
+        `encoder`, not fitted, with the best values; `scores`, of which the first is chosen if several are equal.
 
     Raises
     ------
     TypeError
-        If the encoder has nothing to choose, or X is partitions of Dask.
+        If the encoder has no parameter to choose, or X is data of Dask.
     ValueError
-        For bad input, values that do not go with the encoder, and schemes that hold out no folds.
+        For bad input, values that do not fit the encoder, and schemes that hold out no folds.
 
     Notes
     -----
-    The same data give the same bits of every score on every backend and in any pieces.  A column is scored as if it
-    were alone, which a model of several columns is not.
+    The same data give the same bits of every score on every backend and in any pieces.  Each column is scored as if it
+    were the only one; a model would use several columns together.
 
     Examples
     --------
@@ -133,8 +133,8 @@ def tune(
 
 
 def read_sums(candidates: Sequence[Candidate], scheme: Scheme, inputs: Inputs) -> FitContext:
-    """Read the rows, so that they are summed for all candidates at once."""
-    # Sums of squares are kept whatever the smoothings ask for: errors of continuous targets are read off them.
+    """Read the rows, and prepare them to be summed once for all candidates."""
+    # Sums of squares are always kept, since the errors of continuous targets are computed from them.
     every_sum = EverySum([one for candidate in candidates for one in candidate.parameters.every_statistic])
     context = prepare(replace(candidates[0].parameters, statistic=every_sum, by_key={}, scheme=scheme), inputs)
     for candidate in candidates:
@@ -150,14 +150,14 @@ def choose(
     of_priors: bool,
     of_schemes: bool,
 ) -> SchemeEncoder:
-    """Give a clone with the likeliest values: of all columns together, or of each in `by_key`."""
+    """Give a clone with the best values: for all columns together, or for each in `by_key`."""
     name, of_prior = chosen_of(encoder)
     best = best_of(scores)
     given: dict[str, Any] = {name: best.smoothing}
     if of_priors and of_prior is not None:
         given[of_prior] = best.prior
     if by_key:
-        # The scores of a scheme stand together.
+        # The scores of a scheme are neighbours.
         starts = range(0, len(scores), n_candidates)
         per_scheme = [
             {key: best_of(own[start : start + n_candidates]) for key, own in by_key.items()} for start in starts
@@ -174,13 +174,13 @@ def choose(
 
 
 def keys_of(context: FitContext) -> list[Any]:
-    """Name the keys as a user would: columns by their names, or else by position, and joint keys by tuples."""
+    """Name the keys as a user would: columns by name, or by position if they have none; joint keys as tuples."""
     names = context.rows.frame.names or range(context.rows.frame.n_columns)
     members = [tuple(names[position] for position in entry.members) for entry in context.selection.entries]
     return [key if len(key) > 1 else key[0] for key in members]
 
 
-# Of one column and target: the likelihoods of each scheme and candidate, one for each prediction of it.
+# For one column and target: the likelihoods of each scheme and candidate, one for each prediction of the candidate.
 Grid = list[list[list[Likelihood]]]
 
 
@@ -210,8 +210,8 @@ def likelihoods(
 ) -> list[list[Likelihood]]:
     """Give the likelihoods under each rule, from one pass over the rows."""
     views = Views.of(task, plan, scheme)
-    # Which rows have an encoding follows from what is seen and from policies, whatever the smoothing; a prior that is a
-    # mean needs rows, and one that is a number does not.
+    # Which rows have an encoding depends on what is seen and on policies, but not on the smoothing.  A prior that is a
+    # mean needs rows; a prior that is a number does not.
     base = next((rule for rule in rules if rule.needs_rows), rules[0])
     kind = OfClasses if task.spec.classification else OfNumbers
     rows = kind.of(views, base)

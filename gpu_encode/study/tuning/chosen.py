@@ -1,4 +1,4 @@
-"""What `choose_interactions` found: conjunctions, and the path that led to them."""
+"""The result of `choose_interactions`: conjunctions, and the steps of the search."""
 
 import math
 from collections.abc import Sequence
@@ -63,16 +63,16 @@ class ChosenInteractions:
         Conjunctions with as many categories as a key of some of their columns, or with nearly as many as there are
         rows.
     ruled_out_by_sample : int
-        Conjunctions of which a sample of the rows promised too little, whenever they were looked at.
+        Conjunctions that a sample of the rows ruled out each time they were looked at.
     ruled_out_by_chance : int
-        Conjunctions that in all rows, whenever they were looked at, showed no more than chance: no fold was held out
-        for them.
+        Conjunctions that all rows, each time they were looked at, showed to be no better than chance; no fold was held
+        out for them.
     scored : int
-        Conjunctions that were scored by all rows.
+        Conjunctions that were scored on all rows.
     sampled : int
         Conjunctions that were looked at in a sample.
     sampled_rows : int
-        Rows of the sample; 0 where there was none.
+        Rows of the sample; 0 if there was none.
     """
 
     encoder: TargetEncoder
@@ -89,7 +89,7 @@ class ChosenInteractions:
 
     @property
     def interactions(self) -> list[tuple[Any, ...]]:
-        """The conjunctions that were chosen."""
+        """The chosen conjunctions."""
         taken_out = {step.key for step in self.path if step.action == "taken out"}
         added = (step.key for step in self.path if step.action == "added")
         return [key for key in added if key is not None and key not in taken_out]

@@ -1,6 +1,6 @@
-"""Categories of which a fold sees the same counts have the same encoding, and are scored as one.
+"""Categories with the same counts in a fold's view have the same encoding, and are scored as one group.
 
-A column of 100,000 categories has a few thousand groups, so that a grid of smoothings costs what a few do.
+A column of 100,000 categories has only a few thousand such groups, so a grid of smoothings costs no more than a few.
 """
 
 from dataclasses import dataclass, replace
@@ -17,20 +17,20 @@ from gpu_encode.sums.moments import Moments
 
 @dataclass(frozen=True)
 class DistinctCounts:
-    """Groups of categories that are alike to a fold; unknown and missing stand alone, last.
+    """Groups of categories with the same counts in a fold's view; unknown and missing are groups of their own, last.
 
     Parameters
     ----------
     first : int64 array (groups + 2, folds)
-        A category of the group; any, where the fold has none.
+        One category of the group; an arbitrary one if the group is empty in this fold.
     folds : int64 array (1, folds)
         Numbers of the folds.
     seen : CategorySums
-        Sums (groups + 2, folds) of what the folds see.
+        Sums (groups + 2, folds) over the rows that each fold sees.
     leaf : Moments (groups + 2, folds, ...)
-        The same, rounded.
+        The same sums, rounded.
     held_out : CategorySums
-        Sums (groups + 2, folds) of what the folds hold out.
+        Sums (groups + 2, folds) over the rows that each fold holds out.
     """
 
     first: Integers
@@ -41,7 +41,7 @@ class DistinctCounts:
 
     @classmethod
     def of(cls, views: Views) -> "DistinctCounts | None":
-        """Group the categories; None where encodings depend on more than counts, or groups are hardly fewer."""
+        """Group the categories; None if encodings depend on more than counts, or if there are nearly as many groups."""
         task, ops = views.task, views.task.ops
         spec = task.spec
         if task.key.levels or task.rule.infrequent is not None or not (spec.classification and spec.layout.count.whole):
@@ -71,7 +71,7 @@ class DistinctCounts:
         if rule.needs_categories or rule.statistic.needs.table:
             encodings: Floats = views.encode(rule)[self.first, self.folds]
             return encodings
-        # The encoding of a category does not depend on others, and so not on how many are alike.
+        # An encoding does not depend on other categories, and so not on the size of its group.
         task = views.task
         return SeenSums(self.seen, None, rule, task.ops).table(task.key, views.total, self.leaf).values
 

@@ -64,61 +64,62 @@ def choose_interactions(
     sample_weight: Vector | None = None,
     groups: Vector | None = None,
 ) -> ChosenInteractions:
-    """Choose conjunctions of the encoder's columns, by what they add for rows that are held out.
+    """Choose conjunctions of the encoder's columns by what they add to the prediction of held-out rows.
 
-    Without an `estimator` nothing is fitted.  An additive model has one number f for each row, its log-odds (of each
-    class where there are several) or its expected value.  With p = 1 / (1 + exp(-f)), a row of weight w has information
-    h = w * p * (1 - p) and response z = (y - p) / (p * (1 - p)); of a continuous target h = w and z = (y - f) / s, with
-    s the root of the mean squared error.  Let W and S be the sums of h and of h * z over the rows of category c of a
-    conjunction that fold v sees, S less what each of its columns explains by means of its own categories (the first,
-    the next, and all but the last once more).  With t = max(0, (sum of S * S / W - degrees of freedom) / sum of W), the
-    variance between categories by moments, rows of v and c would be moved by d = S / (W + 1 / t).  The gain is the sum
-    over held-out rows of d * S - d * d * W / 2 (S and W of these rows), per unit of weight: the second-order rise of
-    their log-likelihood.  A conjunction is taken in where its gain, and the exact rise after it has moved the rows, are
-    above `tol` and above their standard error over folds, and sum of S * S / W is too large for chance.  The keys of
-    the encoder are in from the start, by the same steps in turn.
+    Without an `estimator` nothing is fitted.  An additive model has a number f for each row: its log-odds (with several
+    classes, one for each class), or its expected value.  With p = 1 / (1 + exp(-f)), a row of weight w has the
+    information h = w * p * (1 - p) and the response z = (y - p) / (p * (1 - p)).  For a continuous target h = w and z =
+    (y - f) / s, where s is the root of the mean squared error.  Let W and S be the sums of h and of h * z over the rows
+    of category c of a conjunction that fold v sees.  From S is subtracted what each column of the conjunction explains
+    by means of its own categories (the first column, then the next, and all except the last once more).  Let t = max(0,
+    (sum of S * S / W - degrees of freedom) / sum of W), the variance between categories by moments.  Then rows of c in
+    fold v would be moved by d = S / (W + 1 / t).  The gain is the sum over held-out rows of d * S - d * d * W / 2 (with
+    S and W of these rows), per unit of weight: the second-order rise of their log-likelihood.  A conjunction is added
+    if its gain, and the exact rise after it has moved the rows, are above `tol` and above their standard error over
+    folds, and if sum of S * S / W is too large for chance.  The keys of the encoder are in the model from the start, by
+    the same steps in turn.
 
-    With an `estimator`, scores are of it: fitted to encodings of the rows that a fold sees, each by the other folds
-    among these, and scored on encodings of the fold by all that it sees.
+    With an `estimator`, scores are those of the estimator.  It is fitted to encodings of the rows that a fold sees,
+    each encoded from the other folds among them, and scored on the fold, encoded from all rows that the fold sees.
 
     Parameters
     ----------
     encoder : TargetEncoder
-        Its columns are the start, and conjunctions are made of them; it is not changed.  Where `smooth` is a number or
-        `MEstimate(m)`, d is S / (W + m * mean of h).
+        The search starts with its columns and makes conjunctions of them; it is not changed.  If `smooth` is a number
+        or `MEstimate(m)`, d is S / (W + m * mean of h).
     X, y : table and target
         As in `TargetEncoder.fit_transform`.
     estimator : estimator of scikit-learn, optional
     order : int, default=2
         Largest number of columns in a conjunction.
     forward : {"first", "best"}, default="first"
-        "first": every conjunction is tried once, fewer columns first, in a seeded order, and kept if it adds enough.
-        "best": in every round the one that adds most.
+        "first": every conjunction is tried once, those of fewer columns first, in a seeded order, and kept if it adds
+        enough.  "best": in every round the conjunction that adds most is added.
     folds : int or scheme, default=5
-        Folds that are held out: a number, or what `cv` may be, if it has folds.  A number is of random folds, unless
-        the encoder's `cv` is itself a scheme of folds other than `KFold`, which then holds out.
+        Folds that are held out: a number, or a value of `cv` that has folds.  A number means random folds, unless the
+        encoder's `cv` is itself a scheme of folds other than `KFold`; then this scheme is used.
     tol : float, default=1e-4
-        What a conjunction has to add: log-likelihood per row, or of the estimator's score.
+        The least that a conjunction must add, in log-likelihood per row, or in the estimator's score.
     one_standard_error : bool, default=True
-        Whether it has to add a standard error of its gain, too.
+        Whether it must also add a standard error of its gain.
     significance : float, default=0.05
-        Without an estimator, how likely it may be that any of the conjunctions is taken in by chance alone.  What rows
-        show of one, the sum of S * S / W less what its columns explain, has to be so rare among chi-squares of as many
-        degrees of freedom, divided by the number of conjunctions: in all rows, before any fold is held out, and on
-        average in what a fold sees.  1: any will do.
+        Without an estimator: the largest chance that any conjunction is added by accident.  For a conjunction, the sum
+        of S * S / W, less what its columns explain, must be so rare among chi-squares with the same degrees of freedom
+        that its probability is at most `significance` divided by the number of conjunctions.  This is tested in all
+        rows before any fold is held out, and on average over what the folds see.  1 turns the test off.
     max_columns : int, optional
-        Most keys of the result, those of the encoder among them.
+        Largest number of keys in the result, those of the encoder included.
     backward : bool, default=True
-        Whether every conjunction is looked at again in the end, and taken out where the others make up for it.
+        Whether every added conjunction is tested again at the end, and removed if the other keys make up for it.
     sample : int or None, default=100_000
-        Without an estimator, conjunctions are looked at first in a sample of about so many rows, where X has twice as
-        many at least.  One is ruled out for now if it would not add enough even if t were two standard errors larger
-        than it is there.  None: all rows at once.
+        Without an estimator: if X has at least twice as many rows, conjunctions are first tested in a sample of about
+        so many rows.  One is ruled out for the moment if it would not add enough even if t were two standard errors
+        above its estimate in the sample.  None: all rows at once.
     scoring : str or callable, optional
-        Of scikit-learn, beside an estimator.  None: the mean log-likelihood of a classifier that gives chances, else
-        the estimator's own score.  Without an estimator "roc_auc": f ranks the rows of each fold, and gains are of the
-        exact area under the ROC curve, averaged over folds (and over classes, each against the rest); all rows are
-        sorted for each conjunction, without a sample.  None: the log-likelihood.
+        With an estimator: a scoring of scikit-learn; None means the mean log-likelihood of a classifier with
+        probabilities, otherwise the estimator's own score.  Without an estimator: None means the log-likelihood;
+        "roc_auc" means the exact area under the ROC curve of f in each fold, averaged over folds (and over classes,
+        each against the rest), for which all rows are sorted for each conjunction, without a sample.
     random_state : int, RandomState, Generator or None, default=0
         Seed of the order, the folds and the sample.
     sample_weight, groups
@@ -127,23 +128,23 @@ def choose_interactions(
     Returns
     -------
     ChosenInteractions
-        `encoder`, not fitted, with the `columns` chosen; `path`, and how many conjunctions were tried and ruled out.
+        `encoder`, not fitted, with the chosen `columns`; `path`, and how many conjunctions were tried and ruled out.
 
     Raises
     ------
     TypeError
-        If the encoder is no TargetEncoder, or X is partitions of Dask.
+        If the encoder is not a TargetEncoder, or X is data of Dask.
     ValueError
         For bad input, and schemes that hold out no folds.
 
     Notes
     -----
-    Every f is out of fold as well, so that a held-out row's target reaches its own step through those of other rows
-    alone; what it does there lies in the margins of columns, which are taken out of S for those of the conjunction.
-    What is left makes gains a little too small.  The score of the result is the best of many, and so a little too good:
-    judge it on rows that had no part in the choice.
-    Hierarchies, priors and limits of rare categories play no part without an estimator.  The same data and seed give
-    the same choice, and the same bits of every gain without an estimator, on every backend and in any pieces.
+    Every f is out of fold, too: a held-out row's target influences the row's own step only through the offsets of other
+    rows. This influence is in the margins of columns, which are subtracted from S for the columns of the conjunction.
+    What remains makes gains a little too small.  The score of the result is the best of many, so it is a little too
+    good: measure it on rows that were not used for the choice.
+    Without an estimator, hierarchies, priors and limits for rare categories have no effect.  The same data and seed
+    give the same choice and, without an estimator, the same bits of every gain, on every backend and in any pieces.
 
     Examples
     --------
@@ -181,7 +182,7 @@ def choose_interactions(
 
 
 class Options(NamedTuple):
-    """Parameters of the search, as `choose_interactions` has them."""
+    """Parameters of the search, as in `choose_interactions`."""
 
     order: int
     forward: str
@@ -206,7 +207,7 @@ class Options(NamedTuple):
 
 
 def check_encoder(encoder: Any, X: Any) -> None:
-    """Raise TypeError for what is no TargetEncoder, and for rows that are not in memory."""
+    """Raise TypeError if the encoder is not a TargetEncoder, or the rows are not in memory."""
     if not isinstance(encoder, TargetEncoder):
         raise TypeError(
             f"{OWNER} chooses the parameter `columns` of a TargetEncoder, not fitted or fitted. Got "
@@ -220,7 +221,7 @@ def check_encoder(encoder: Any, X: Any) -> None:
 
 
 def check_estimator(estimator: Any, scoring: Any) -> None:
-    """Raise TypeError or ValueError for an estimator that cannot be fitted, or a score of none."""
+    """Raise TypeError or ValueError for an estimator that cannot be fitted, or for a scoring without an estimator."""
     if estimator is not None and not (hasattr(estimator, "fit") and hasattr(estimator, "get_params")):
         raise TypeError(f"{OWNER} fits an estimator of scikit-learn, or none. Got estimator={estimator!r} instead.")
     if estimator is None and scoring not in (None, "roc_auc"):
@@ -230,7 +231,7 @@ def check_estimator(estimator: Any, scoring: Any) -> None:
 
 
 def choose_scheme(encoder: TargetEncoder, parameters: Parameters, folds: Any, seed: int) -> Scheme:
-    """Give the scheme that holds out folds."""
+    """Give the scheme that holds out the folds."""
     if isinstance(encoder.cv, dict):
         raise no_cv_by_column(OWNER)
     if isinstance(folds, Iterator) or isinstance(encoder.cv, Iterator):
@@ -246,7 +247,7 @@ def choose_scheme(encoder: TargetEncoder, parameters: Parameters, folds: Any, se
 
 
 def read_columns(parameters: Parameters, scheme: Scheme, inputs: Inputs) -> tuple[list[Key], FitContext]:
-    """Read every column of the encoder's keys alone; give the keys as numbers of these columns, too."""
+    """Read each column of the encoder's keys separately; also give the keys as positions of these columns."""
     asked = replace(parameters, scheme=scheme)
     selection: Selection = select_columns(asked, inputs.frame)
     positions = sorted({position for entry in selection.entries for position in entry.members})
@@ -270,7 +271,7 @@ def read_columns(parameters: Parameters, scheme: Scheme, inputs: Inputs) -> tupl
 
 
 def checked_plan(scheme: Scheme, context: FitContext) -> FoldPlan:
-    """Let the scheme deal out the folds; ValueError where these are not held out whole."""
+    """Let the scheme assign the folds; ValueError if it does not hold out whole folds."""
     if scheme.by_age:
         raise no_ages(OWNER, scheme)
     plan = plan_rows(scheme, context.rows, context.targets)
@@ -287,11 +288,11 @@ def by_sums(
     seed: int,
     scoring: str | Callable[..., float] | None = None,
 ) -> SumsScorer:
-    """Make the scorer that fits nothing."""
+    """Make the scorer that fits no estimator."""
     rows = read_codes(context)
     folds = number_folds(plan, rows)
     if device_of(rows.ops) == "cpu":
-        # Fold after fold, so that sums of one, which a pass goes back to again and again, stay in the caches.
+        # Rows are sorted by fold, so that the sums of a fold, which a pass uses again and again, stay in the caches.
         order = np.argsort(folds, kind="stable")
         rows, folds = rows.take(order), folds[order]
     held_out = HeldOut.of(rows.ops, folds, plan.visibility, rows.weight)
@@ -307,7 +308,7 @@ def by_sums(
 
 
 def outcomes_of(targets: Sequence[Target]) -> list[tuple[Array, bool]]:
-    """Give the numbers to be explained: a continuous target's own; of classes, whether a row is of each."""
+    """Give the numbers to explain: the values of a continuous target; for classes, whether a row belongs to each."""
     outcomes = []
     for target in targets:
         if not target.is_classification:
@@ -331,7 +332,7 @@ def by_estimator(
     ops, rows = context.rows.ops, read_codes(context)
     to_host = ops.to_host
     pairs = [(to_host(own), to_host(seen)) for own, seen in seen_rows(plan, rows)]
-    # Codes are on the host, and stand for the values.
+    # Codes on the host are used as if they were the values.
     on_host = replace(
         rows,
         ops=ops if device_of(ops) == "cpu" else host(rows.n_rows),
@@ -346,7 +347,7 @@ def by_estimator(
 
 
 def candidates(n_columns: int, order: int, entries: Sequence[Key], seed: int) -> list[Key]:
-    """List all conjunctions that are not in, fewer columns first, those of as many in a seeded order."""
+    """List all conjunctions that are not in the set, those of fewer columns first, each size in a seeded order."""
     known = {frozenset(entry) for entry in entries}
     listed: list[Key] = []
     for size in range(2, min(order, n_columns) + 1):
@@ -356,7 +357,7 @@ def candidates(n_columns: int, order: int, entries: Sequence[Key], seed: int) ->
 
 
 def run(search: Search, entries: Sequence[Key], keys: Sequence[Key], forward: str, backward: bool) -> State:
-    """Start with the encoder's keys, go forward, and once backward."""
+    """Start with the encoder's keys, search forward, and then once backward."""
     start = search.scorer.start(entries)
     search.path.append(Move("start", None, start.score.mean, None))
     state = search.first(start, keys) if forward == "first" else search.best(start, keys)
@@ -371,7 +372,7 @@ def result(
     search: Search,
     state: State,
 ) -> ChosenInteractions:
-    """Give names to what was found."""
+    """Make the result, with the names of columns."""
 
     def name(key: Key) -> tuple[Any, ...]:
         return tuple(names[column] for column in key)

@@ -1,8 +1,8 @@
-"""How likely the rows of a fold are, given encodings from other folds: from the sums of the fold alone.
+"""The likelihood of the rows of a fold, given encodings from other folds, computed from the sums of the fold.
 
-Rows of one category and fold have one encoding, so their likelihood is a function of their sums: of the weight of each
-class, or of weight, mean and squared deviations.  What each category and fold adds is rounded by itself, and these
-numbers are summed in integers.
+All rows of a category in a fold have the same encoding.  So their likelihood depends only on their sums: the weight of
+each class, or weight, mean and squared deviations.  What each category and fold adds is rounded separately, and these
+numbers are summed as integers.
 """
 
 import math
@@ -22,9 +22,9 @@ from gpu_encode.study.tuning.views import Views
 from gpu_encode.study.tuning.working_response import LOG_OF_TWO, LOG_OF_TWO_PI
 from gpu_encode.sums.moments import totals_of
 
-# A plain mean of one row is 0 or 1: a single surprise would be infinitely unlikely, and outweigh all other rows.
+# The mean of a single row is 0 or 1: without this limit, one wrong row would outweigh all other rows.
 LEAST = 1e-15
-# Powers of two beyond these are no float64 numbers.
+# Powers of two beyond these are not float64 numbers.
 FARTHEST = 1000
 
 
@@ -35,9 +35,9 @@ class Likelihood:
     Parameters
     ----------
     mean : float
-        Per unit of weight.
+        Log-likelihood per unit of weight.
     by_fold : tuple of float
-        Per unit of weight of each fold; NaN of a fold without rows that have an encoding.
+        The same for each fold; NaN for a fold in which no row has an encoding.
     squared_error : float or None
         Mean squared error of a continuous target.
     """
@@ -55,10 +55,10 @@ class OfClasses:
     ----------
     views : Views
     alike : DistinctCounts or None
-        Groups of categories that are scored as one.
+        Groups of categories with the same counts.
     weight : float64 array (rows, folds, classes)
     scored : bool array (rows, folds)
-        Where there is a weight and an encoding.
+        Whether there is a weight and an encoding.
     weights : list of Fraction (folds,)
     """
 
@@ -70,7 +70,7 @@ class OfClasses:
 
     @classmethod
     def of(cls, views: Views, rule: EncodingRule) -> "OfClasses":
-        """Take weights from sums; any rule says where there are encodings."""
+        """Take weights from sums; any rule shows which categories have encodings."""
         ops, alike = views.task.ops, DistinctCounts.of(views)
         held_out = views.held_out if alike is None else alike.held_out
         weight = at_most_one(totals_of(held_out.accumulators, replace(held_out.spec, first_output=0)).to_floats())
@@ -84,13 +84,13 @@ class OfClasses:
         return cls(views, alike, weight, scored, weights)
 
     def likelihoods(self, rule: EncodingRule) -> list[Likelihood]:
-        """Give the likelihood of each prediction that a rule makes."""
+        """Give the likelihood of each prediction of a rule."""
         encodings = self.views.encode(rule) if self.alike is None else self.alike.encode(self.views, rule)
         predictions = predictions_of(rule.statistic, encodings, self.views.total, self.weight.shape[2])
         return [self._likelihood(prediction) for prediction in predictions]
 
     def _likelihood(self, encodings: Floats) -> Likelihood:
-        """Sum weight * log(chance) over the classes."""
+        """Sum weight * log(probability) over the classes."""
         if lacks_encodings(encodings, self.scored):
             return unlikely(self.weights)
 
@@ -106,19 +106,19 @@ class OfClasses:
 
 @dataclass(frozen=True)
 class OfNumbers:
-    """Rows of a continuous target, by a normal law around the encodings; its variance is the mean squared error.
+    """Rows of a continuous target, normally distributed around the encodings; the variance is the mean squared error.
 
     Parameters
     ----------
     views : Views
     weight, mean : float64 array (categories + 2, folds)
     exponent : int
-        Means are in units of 2**exponent, so that squares of 1e200 do not overflow.
+        The unit of the means is 2**exponent, so that squares of numbers up to 1e200 do not overflow.
     scored : bool array (categories + 2, folds)
-        Where there is a weight and an encoding.
+        Whether there is a weight and an encoding.
     weights : list of Fraction (folds,)
     spread : list of Fraction (folds,)
-        Squared deviations from the means: what no encoding explains.
+        Squared deviations from the means of categories, which no encoding can explain.
     """
 
     views: Views
@@ -131,7 +131,7 @@ class OfNumbers:
 
     @classmethod
     def of(cls, views: Views, rule: EncodingRule) -> "OfNumbers":
-        """Take means and deviations from sums; any rule says where there are encodings."""
+        """Take means and deviations from sums; any rule shows which categories have encodings."""
         ops, wide, held_out = views.task.ops, views.task.rule, views.held_out
         moments = SeenSums(held_out, None, wide, ops).moments()
         everything = np.ones((1, held_out.n_views), np.int64)
@@ -153,12 +153,12 @@ class OfNumbers:
         )
 
     def likelihoods(self, rule: EncodingRule) -> list[Likelihood]:
-        """Give the likelihood of each prediction that a rule makes."""
+        """Give the likelihood of each prediction of a rule."""
         predictions = predictions_of(rule.statistic, self.views.encode(rule), self.views.total, 1)
         return [self._likelihood(prediction) for prediction in predictions]
 
     def _likelihood(self, encodings: Floats) -> Likelihood:
-        """-log(2 pi e s2) / 2 with s2 the mean squared error; folds are scored with the s2 of all."""
+        """-log(2 pi e s2) / 2, where s2 is the mean squared error; folds are scored with the s2 of all folds."""
         if lacks_encodings(encodings, self.scored):
             return unlikely(self.weights)
 
@@ -180,7 +180,7 @@ class OfNumbers:
 
 
 def chances_of(encodings: Floats) -> list[Floats]:
-    """Give the chance of each class, away from 0 and 1; those of several classes are made to add up to 1."""
+    """Give the probability of each class, away from 0 and 1; with several classes they are made to add up to 1."""
     chances = [np.clip(encodings[..., number], LEAST, 1.0 - LEAST) for number in range(encodings.shape[-1])]
     if len(chances) == 1:
         return [1.0 - chances[0], chances[0]]
@@ -189,42 +189,42 @@ def chances_of(encodings: Floats) -> list[Floats]:
 
 
 def share(sums: list[Fraction], weights: list[Fraction]) -> Fraction:
-    """Give the sum of all folds per unit of weight."""
+    """Give the sum over all folds per unit of weight."""
     return sum(sums, Fraction(0)) / sum(weights, Fraction(0))
 
 
 def at_most_one(weight: Floats) -> Floats:
-    """Divide weights by a power of two, which no mean can tell, so that those of 1e300 do not overflow."""
+    """Divide weights by a power of two, which changes no mean, so that weights up to 1e300 do not overflow."""
     exponent = int(np.frexp(float(weight.max()))[1])
     half = exponent // 2
     return weight * 2.0**-half * 2.0 ** (half - exponent)
 
 
 def exponent_of(variance: Scaled, ops: Ops) -> int:
-    """Give the binary exponent of a standard deviation, as far as float64 numbers go; 0 of a constant."""
+    """Give the binary exponent of a standard deviation, within the range of float64; 0 for a constant."""
     fraction, power = np.frexp(float(ops.to_host(variance.fraction)[0, 0]))
     exponent = (int(power) + int(ops.to_host(variance.exponent)[0, 0])) // 2
     return max(min(exponent, FARTHEST), -FARTHEST) if fraction else 0
 
 
 def lacks_encodings(encodings: Floats, scored: Mask) -> bool:
-    """Whether some rows to be scored have an encoding that is no finite number."""
+    """Whether some rows to be scored have an encoding that is not finite."""
     return bool((scored[..., None] & ~np.isfinite(encodings)).any())
 
 
 def unlikely(weights: list[Fraction]) -> Likelihood:
-    """Give the likelihood of rows without an encoding where other smoothings have one."""
+    """Give the likelihood for rows without an encoding, if other smoothings give them one."""
     return Likelihood(-math.inf, tuple(-math.inf if weight else math.nan for weight in weights), math.inf)
 
 
 def logarithm(number: Fraction) -> float:
-    """Give the natural logarithm of a positive number of any size, by the library's own sequence."""
+    """Give the natural logarithm of a positive number of any size, with our own series."""
     exponent = number.numerator.bit_length() - number.denominator.bit_length()
     return float(log(np.array([float(number / Fraction(2) ** exponent)]))[0] + exponent * LOG_OF_TWO)
 
 
 def as_float(number: Fraction) -> float:
-    """Give the nearest float64, infinite where too large."""
+    """Give the nearest float64; infinity if the number is too large."""
     try:
         return float(number)
     except OverflowError:

@@ -1,4 +1,4 @@
-"""What encodings say of the target of rows held out: a mean, or a chance, on the target's own scale."""
+"""Encodings as predictions of the target of held-out rows: a mean, or a probability, on the scale of the target."""
 
 import numpy as np
 
@@ -11,16 +11,16 @@ from gpu_encode.sums.moments import Moments
 
 
 def predictions_of(statistic: Statistic, encodings: Floats, total: Moments, classes: int) -> list[Floats]:
-    """Read encodings as predictions, one for each column that an output has: (rows, folds, outputs).
+    """Read encodings as predictions, one for each column of an output: (rows, folds, outputs).
 
     Parameters
     ----------
     statistic : Statistic
     encodings : float64 array (rows, folds, outputs)
     total : Moments (folds, outputs)
-        All rows that each fold sees.
+        Moments of all rows that each fold sees.
     classes : int
-        Labels of the target; 1 of a quantity.
+        Number of labels of the target; 1 for a quantity.
     """
     if isinstance(statistic, Evidence):
         return [chances_by_evidence(encodings, total)]
@@ -34,19 +34,19 @@ def predictions_of(statistic: Statistic, encodings: Floats, total: Moments, clas
 
 
 def chances_by_evidence(evidence: Floats, total: Moments) -> Floats:
-    """Give the chance of the label: of odds S / (N - S) times the exponential of the evidence (Good, 1950)."""
+    """Give the probability of the label; its odds are S / (N - S) times exp(evidence) (Good, 1950)."""
     with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
         odds = (total.total / total.others) * exp(evidence)
-        # From the side on which nothing overflows.
+        # Computed from the side on which nothing overflows.
         chance = np.where(odds <= 1.0, odds / (1.0 + odds), 1.0 / (1.0 + 1.0 / odds))
-    # Where all that is visible has the label, or none has, no evidence is asked for.
+    # If all visible rows have the label, or none has it, the evidence does not matter.
     alone = np.broadcast_to((total.total == 0.0) | (total.others == 0.0), chance.shape)
     sure = np.broadcast_to(np.where(total.total > 0.0, 1.0, 0.0), chance.shape)
     return np.where(alone & ~np.isnan(evidence), sure, chance)
 
 
 def chances_between(above: Floats) -> Floats:
-    """Give the chance of each label by the shares of the rows from each label on; of the first they are all rows."""
+    """Give the probability of each label, from the shares of rows at or above it; for the first label it is 1."""
     shares = [np.ones_like(above[..., 0]), *(above[..., number] for number in range(1, above.shape[-1]))]
     between = [one - other for one, other in zip(shares, [*shares[1:], np.zeros_like(shares[0])], strict=True)]
     return np.stack(between, axis=-1)

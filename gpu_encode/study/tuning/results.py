@@ -1,4 +1,4 @@
-"""What `tune` found: a score for each smoothing and scheme, and the encoder with the best of them."""
+"""The result of `tune`: a score for each smoothing and scheme, and the encoder with the best of them."""
 
 import math
 from collections.abc import Sequence
@@ -15,24 +15,24 @@ LINES_SHOWN = 10
 
 @dataclass(frozen=True)
 class Score:
-    """How likely held-out rows are under one smoothing and scheme.
+    """The likelihood of held-out rows for one smoothing and scheme.
 
     Parameters
     ----------
     smoothing : None, "auto", float or smoothing
-        As it can be given as `smooth`; or a number, as `regularization` or `weight`.
+        A value of `smooth`; or a number, for `regularization` or `weight`.
     scheme : int or scheme
-        As it can be given as `cv`.
+        A value of `cv`.
     log_likelihood : float
-        Per row (with weights: per unit of weight), averaged over columns and targets.
+        Per row (with weights, per unit of weight), averaged over columns and targets.
     standard_error : float
-        Of the mean of the folds' log-likelihoods; NaN of one fold.
+        Standard error of the mean of the folds' log-likelihoods; NaN for one fold.
     squared_error : float or None
-        Mean squared error, averaged over columns and targets, where all targets are continuous.
+        Mean squared error, averaged over columns and targets, if all targets are continuous.
     by_fold : tuple of float
-        Log-likelihood of each fold; NaN of a fold that no row is scored in.
+        Log-likelihood of each fold; NaN for a fold in which no row is scored.
     prior : str, float or list, optional
-        As it can be given as `prior` or `priors`, where these were compared.
+        A value of `prior` or `priors`, if these were compared.
     """
 
     smoothing: Any
@@ -80,12 +80,12 @@ class Tuned:
     Parameters
     ----------
     encoder : TargetEncoder or a relative
-        A clone, not fitted, with the best smoothing as `smooth` (or `regularization`, or `weight`), the best prior and
-        scheme where these were compared; dicts of them by column where each was chosen by itself.
+        A clone, not fitted, with the best smoothing as `smooth` (or `regularization`, or `weight`), and the best prior
+        and scheme if these were compared.  If columns were chosen separately, they are dicts by column.
     scores : tuple of Score
-        In the order in which the candidates were given, scheme by scheme.
+        In the order of the given candidates, scheme by scheme.
     by_column : dict of str to tuple of Score
-        The same for each column alone, where each is chosen by itself.
+        The scores of each column alone, if columns are chosen separately.
     """
 
     encoder: SchemeEncoder
@@ -94,18 +94,18 @@ class Tuned:
 
     @property
     def best(self) -> Score:
-        """The likeliest; the first of several that are equal."""
+        """The score with the highest likelihood; among equals the first."""
         return best_of(self.scores)
 
     @property
     def best_by_column(self) -> dict[str, Score]:
-        """The likeliest for each column alone."""
+        """The score with the highest likelihood, for each column alone."""
         return {column: best_of(scores) for column, scores in self.by_column.items()}
 
     def as_dicts(self) -> list[dict[str, Any]]:
         """Give the scores as rows, for `pandas.DataFrame` or `polars.DataFrame`.
 
-        Where columns were scored alone, rows of the average have None as "column".
+        If columns were scored separately, rows of the average have None as "column".
         """
         rows = [score.as_dict() for score in self.scores]
         if not self.by_column:
@@ -127,17 +127,17 @@ class Tuned:
 
 
 def best_of(scores: Sequence[Score]) -> Score:
-    """Give the likeliest; the first of several that are equal."""
+    """Give the score with the highest likelihood; among equals the first."""
     return max(scores, key=rank)
 
 
 def rank(score: Score) -> float:
-    """Log-likelihood; what is no number comes last."""
+    """Log-likelihood as a sort key; NaN comes last."""
     return -math.inf if math.isnan(score.log_likelihood) else score.log_likelihood
 
 
 def mean(values: Sequence[float]) -> float:
-    """Mean in the order given, with no help that another version of Python does not have; NaN of nothing."""
+    """Mean, added in the given order, since Python's sum differs between versions; NaN for no values."""
     total = 0.0
     for value in values:
         total += value
@@ -145,7 +145,7 @@ def mean(values: Sequence[float]) -> float:
 
 
 def standard_error(values: Sequence[float]) -> float:
-    """Standard deviation (N - 1 in the denominator) over the root of N; NaN of less than two numbers."""
+    """Standard deviation (N - 1 in the denominator) over the root of N; NaN for fewer than two numbers."""
     if len(values) < 2:
         return math.nan
     if len(set(values)) == 1:
@@ -155,7 +155,7 @@ def standard_error(values: Sequence[float]) -> float:
 
 
 def name_of_smoothing(smoothing: Any) -> str:
-    """Name with all parameters, those of their default value as well."""
+    """Name with all parameters, also those with default values."""
     if not hasattr(smoothing, "get_params"):
         return repr(smoothing)
     parameters = ", ".join(f"{name}={value!r}" for name, value in smoothing.get_params().items())
@@ -163,7 +163,7 @@ def name_of_smoothing(smoothing: Any) -> str:
 
 
 def name_of_scheme(scheme: Any) -> str:
-    """Name, and the number of folds where it has one."""
+    """Name, and the number of folds if it has one."""
     if scheme is None or isinstance(scheme, (int, str)):
         return repr(scheme)
     number = getattr(scheme, "n_splits", None)

@@ -1,4 +1,4 @@
-"""How good a set of keys is: by the sums of an additive model, or by an estimator that is fitted to encodings."""
+"""Scores of a set of keys: by the sums of an additive model, or by an estimator that is fitted to encodings."""
 
 import math
 from collections.abc import Sequence
@@ -17,23 +17,23 @@ from gpu_encode.study.tuning.steps import SharedSums, Steps, chance_of, fused_op
 from gpu_encode.study.tuning.working_response import HeldOut, WorkingResponse
 
 Key = tuple[int, ...]
-# Rounds over the keys that are in; few models take as many.
+# Most rounds over the keys of a model; few models need so many.
 MOST_SWEEPS = 6
-# A key moves rows again if held-out rows become likelier by this, per unit of weight.
+# A key moves rows again only if it raises the log-likelihood of held-out rows by this much per unit of weight.
 LEAST_RISE = 1e-5
-# What a sample says of a key may be off by so many standard errors before the key is ruled out wrongly.
+# A key is ruled out by a sample only if it would be too weak even with an error of so many standard errors.
 SAMPLING_ERRORS = 2.0
-# Categories of a key per row, at most.
+# Most categories of a key, per row.
 MOST_CATEGORIES = 0.99
 # Up to so many pairs of categories per row, a table of all pairs is cheaper than joining rows.
 MOST_PAIRS = 16
-# Chances of a fitted estimator are kept so far from 0 and 1.
+# Probabilities of a fitted estimator are kept at least so far from 0 and 1.
 LEAST_CHANCE = 1e-15
 
 
 @dataclass(frozen=True)
 class Gain:
-    """By how much held-out rows become likelier: in all folds together, and in each.
+    """The rise of the log-likelihood of held-out rows: in all folds together, and in each.
 
     Parameters
     ----------
@@ -41,7 +41,7 @@ class Gain:
         Per unit of weight.
     by_fold : tuple of float
     surprise : float
-        By how many standard errors what the rows show is above chance; infinite where that is not known.
+        By how many standard errors the spread in the rows is above chance; infinite if it is not known.
     """
 
     mean: float
@@ -50,21 +50,21 @@ class Gain:
 
     @property
     def standard_error(self) -> float:
-        """Of the mean over folds; 0 of a single one."""
+        """Standard error of the mean over folds; 0 for a single fold."""
         error = standard_error([value for value in self.by_fold if not math.isnan(value)])
         return 0.0 if math.isnan(error) else error
 
 
 @dataclass(frozen=True, eq=False)
 class State:
-    """A set of keys, its score, and what its scorer knows of it.
+    """A set of keys, its score, and what its scorer remembers.
 
     Parameters
     ----------
     keys : tuple of tuple of int
-        Positions of the columns of each.
+        Positions of the columns of each key.
     score : Gain
-        The score itself, in all and by fold.
+        The score itself, for all folds together and for each.
     responses : list of WorkingResponse
     """
 
@@ -79,7 +79,7 @@ class State:
 
 
 class Scorer(Protocol):
-    """What a search asks of a scorer."""
+    """What a search needs from a scorer."""
 
     keys: "Keys"
     sampled_rows: int
@@ -89,20 +89,20 @@ class Scorer(Protocol):
         """Score a set of keys from the beginning."""
 
     def most(self, state: State, key: Key) -> float:
-        """Give the most that a key is likely to add, by a sample of the rows; infinite without a sample."""
+        """Give the most that a key is likely to add, from a sample of the rows; infinite without a sample."""
 
     def surprise(self, state: State, key: Key) -> float:
-        """Give by how many standard errors what all rows show of a key is above chance; infinite if not known."""
+        """Give by how many standard errors the spread of a key in all rows is above chance; infinite if not known."""
 
     def gain(self, state: State, key: Key) -> Gain:
-        """Measure what a key adds, before it is in."""
+        """Measure what a key adds, before it is added."""
 
     def add(self, state: State, key: Key) -> State:
-        """Take a key in."""
+        """Add a key."""
 
 
 class Keys:
-    """Codes of columns, and of conjunctions, which are joined when their codes are asked for.
+    """Codes of columns, and of conjunctions, which are joined only when their codes are needed.
 
     Parameters
     ----------
@@ -115,7 +115,7 @@ class Keys:
         self.sizes: dict[Key, int] = {}
         self._kept: dict[Key, Codes] = {}
         self._latest: tuple[Key, Codes] | None = None
-        # Of each joined key, the category of every column in each of its categories.
+        # For each joined key, the category of every column in each of its categories.
         self._members: dict[Key, list[Array]] = {}
         # Codes below 0 are values without a category.
         self._lacks = [bool(len(codes)) and int(codes.min()) < 0 for codes in rows.codes]
@@ -131,7 +131,7 @@ class Keys:
         return self._latest[1], self.sizes[key]
 
     def pair(self, key: Key) -> tuple[tuple[Codes, Codes], tuple[int, int], Sequence[Array]] | None:
-        """Give a key as two that are not joined: codes, sizes, and the columns' categories of the first; or None."""
+        """Give a key as two unjoined keys: codes, sizes, and the categories of the first key's columns; or None."""
         if len(key) == 1 or key in self._kept or (self._latest is not None and self._latest[0] == key):
             return None
         (left, n_left), right, n_right = self.codes(key[:-1]), self.rows.codes[key[-1]], self.rows.sizes[key[-1]]
@@ -141,12 +141,12 @@ class Keys:
         return (left, right), (n_left, n_right), members
 
     def keep(self, key: Key) -> None:
-        """Keep the codes of a key that is in."""
+        """Keep the codes of a key that was added."""
         if len(key) > 1:
             self._kept[key] = self.codes(key)[0]
 
     def forget(self) -> None:
-        """Forget the codes of the key that was asked for last."""
+        """Drop the codes of the key that was requested last."""
         self._latest = None
 
     def _join(self, key: Key) -> Codes:
@@ -158,11 +158,11 @@ class Keys:
         else:
             present = (codes >= 0) & (right >= 0)
             keys = ops.combine(np.maximum(codes, 0), np.maximum(right, 0), n_right)
-            # One more value, below all others, that is then taken away again.
+            # One more value, below all others, is added and then removed again.
             joined, distinct = ops.factorize(np.where(present, keys, np.int64(-1)))
             if len(distinct) and int(distinct[0]) < 0:
                 joined, distinct = joined - np.int32(1), distinct[1:]
-        # Few distinct values of a GPU may lie on the host.
+        # For few distinct values, arrays of a GPU may be on the host.
         distinct = ops.to_device(distinct)
         self.sizes[key] = len(distinct)
         left = distinct // n_right
@@ -190,18 +190,18 @@ class Keys:
 
 
 class SumsScorer:
-    """Scores an additive model of the keys by sums alone.
+    """Scores an additive model of the keys from sums alone.
 
     Parameters
     ----------
     rows : CodedRows
     held_out : HeldOut
     outcomes : list of (float64 array, bool)
-        Numbers to be explained, and whether they are 0 and 1.
+        Numbers to explain, and whether they are 0 and 1.
     m : float, optional
         As in `Steps.of`.
     sample : int, optional
-        Rows of the sample that keys are looked at in before all rows are.
+        Rows of the sample in which keys are tested before all rows are used.
     seed : int
     """
 
@@ -228,7 +228,7 @@ class SumsScorer:
             self.sampled_rows = len(self._chosen)
 
     def start(self, keys: Sequence[Key]) -> State:
-        """Fit the model from the beginning: the mean, then each key in turn until none moves rows any more."""
+        """Fit the model from the beginning: the mean, then each key in turn until no key moves rows any more."""
         responses = [WorkingResponse.start(self.held_out, values, binary) for values, binary in self.outcomes]
         for key in keys:
             self.keys.keep(key)
@@ -248,7 +248,7 @@ class SumsScorer:
         return working
 
     def _move(self, working: WorkingResponse, key: Key) -> WorkingResponse:
-        """Move rows by a key, where held-out rows become likelier by it."""
+        """Move rows by a key, if that makes held-out rows more likely."""
         return self._moved(working, key, Steps.of(working, SharedSums.of(working, *self.keys.codes(key)), self.m))
 
     def _moved(self, working: WorkingResponse, key: Key, steps: Steps) -> WorkingResponse:
@@ -269,7 +269,7 @@ class SumsScorer:
         return Gain(math.fsum(by_fold) / self.held_out.total, tuple(each))
 
     def most(self, state: State, key: Key) -> float:
-        """Give the most that a key is likely to add, by a sample of the rows; infinite without a sample."""
+        """Give the most that a key is likely to add, from a sample of the rows; infinite without a sample."""
         if not self.sampled_rows:
             return math.inf
         if self._sampled_state is None or self._sampled_state[0] is not state:
@@ -281,14 +281,14 @@ class SumsScorer:
         return mean([most_gain(working, codes, size, members, times, SAMPLING_ERRORS) for working in responses])
 
     def sums(self, state: State, key: Key) -> list[SharedSums]:
-        """Sum rows by category and fold for every outcome; those of the key that was asked for last are kept."""
+        """Sum rows by category and fold for every outcome; the sums of the last requested key are kept."""
         if self._summed is None or self._summed[0] is not state or self._summed[1] != key:
             self._summed = None
             self._summed = state, key, [self._sum(working, key) for working in state.responses]
         return self._summed[2]
 
     def _sum(self, working: WorkingResponse, key: Key) -> SharedSums:
-        """Sum rows by the categories of a conjunction, which is joined only where it has to be."""
+        """Sum rows by the categories of a conjunction, which is joined only if necessary."""
         pair = self.keys.pair(key) if fused_operation(working, "conjunction_sums") else None
         if pair is None:
             codes, size = self.keys.codes(key)
@@ -298,25 +298,25 @@ class SumsScorer:
         return shared
 
     def surprise(self, state: State, key: Key) -> float:
-        """Give how far above chance all rows show a key, in standard errors; of several outcomes the largest."""
+        """Give by how many standard errors the spread of a key is above chance: the largest over outcomes."""
         return max(
             chance_of(working, shared) for working, shared in zip(state.responses, self.sums(state, key), strict=True)
         )
 
     def gain(self, state: State, key: Key) -> Gain:
-        """Measure what a key adds, before it is in: by the second-order expansion."""
+        """Measure what a key adds, before it is added, by the second-order expansion."""
         together = zip(state.responses, self.sums(state, key), strict=True)
         found = [gain_of(working, shared, self.m) for working, shared in together]
         gain = self._average([gains for gains, _ in found])
         return replace(gain, surprise=max(surprise for _, surprise in found))
 
     def _steps(self, working: WorkingResponse, key: Key) -> Steps:
-        """Give the steps of a conjunction, by what its columns leave over."""
+        """Give the steps of a conjunction, from what its columns do not explain."""
         codes, size = self.keys.codes(key)
         return Steps.of(working, SharedSums.of(working, codes, size, self.keys.members(key)), self.m)
 
     def add(self, state: State, key: Key) -> State:
-        """Take a key in, and let all keys move rows again."""
+        """Add a key, and let all keys move rows again."""
         steps = [self._steps(working, key) for working in state.responses]
         self.keys.keep(key)
         moved = [self._moved(working, key, taken) for working, taken in zip(state.responses, steps, strict=True)]
@@ -324,7 +324,7 @@ class SumsScorer:
 
 
 def sample_of(held_out: HeldOut, chosen: Array) -> HeldOut:
-    """Give some of the rows, whose weights stay as they are."""
+    """Select some of the rows, without changing their weights."""
     weight = None if held_out.weight is None else held_out.weight[chosen]
     folds = held_out.folds[chosen]
     sampled = HeldOut.of(held_out.ops, folds, held_out.visibility, None)
@@ -341,7 +341,7 @@ class EstimatorScorer:
     rows : CodedRows
         On the host, with their one target.
     pairs : list of (array, array)
-        Of each fold, its rows and the rows that it sees, as boolean arrays.
+        For each fold, its rows and the rows that it sees, as boolean arrays.
     folds : int32 array (rows,)
     encoder : TargetEncoder
         Not fitted.
@@ -375,7 +375,7 @@ class EstimatorScorer:
         self._states: dict[tuple[Key, ...], State] = {}
 
     def start(self, keys: Sequence[Key]) -> State:
-        """Fit and score the estimator in every fold; a set that was scored before is remembered."""
+        """Fit and score the estimator in every fold; scores of earlier sets are remembered."""
         together = tuple(keys)
         if together not in self._states:
             encoded = [self._encode(key) for key in together]
@@ -387,7 +387,7 @@ class EstimatorScorer:
         return self._states[together]
 
     def _encode(self, key: Key) -> list[tuple[Array, Array]]:
-        """Give the encodings of the rows that each fold sees, each by the other folds among them, and of its own."""
+        """Encode for each fold the rows that it sees, each from the other folds among them, and its own rows."""
         if key not in self._encoded:
             of_folds = []
             for own, seen in self.pairs:
@@ -407,11 +407,11 @@ class EstimatorScorer:
         return float(self.scorer(fitted, encodings, self.y[own], **weights))
 
     def most(self, state: State, key: Key) -> float:  # noqa: ARG002
-        """Say that any key may add anything: there is no sample."""
+        """Give infinity: there is no sample, so any key may add anything."""
         return math.inf
 
     def surprise(self, state: State, key: Key) -> float:  # noqa: ARG002
-        """Say that no chance is known."""
+        """Give infinity, since chance is not estimated."""
         return math.inf
 
     def gain(self, state: State, key: Key) -> Gain:
@@ -419,12 +419,12 @@ class EstimatorScorer:
         return self.add(state, key).minus(state)
 
     def add(self, state: State, key: Key) -> State:
-        """Take a key in."""
+        """Add a key."""
         return self.start((*state.keys, key))
 
 
 def log_likelihood(estimator: Any, encodings: Array, y: Array, sample_weight: Array | None = None) -> float:
-    """Give the mean log-likelihood of rows by a fitted classifier; a class that it does not know has no chance."""
+    """Give the mean log-likelihood of rows by a fitted classifier; an unknown class gets the least probability."""
     chances = np.clip(estimator.predict_proba(encodings), LEAST_CHANCE, 1.0 - LEAST_CHANCE)
     codes = np.searchsorted(estimator.classes_, y)
     known = np.minimum(codes, len(estimator.classes_) - 1)

@@ -1,4 +1,4 @@
-"""Greedy choice of conjunctions: forward, in a seeded order or the best first, and once backward."""
+"""Greedy choice of conjunctions: forward, in a seeded order or the best first, then once backward."""
 
 import math
 from collections.abc import Sequence
@@ -6,13 +6,13 @@ from dataclasses import dataclass, field
 
 from gpu_encode.study.tuning.scorers import Gain, Key, Scorer, State
 
-# A key is measured unless one that was adds so many times the most that a sample says of it.
+# A key is not measured if a measured key adds at least so many times the most that a sample allows for it.
 SLACK = 2.0
 
 
 @dataclass(frozen=True)
 class Move:
-    """One step of a search: a key, what became of it, and the score of the set after it."""
+    """One step of a search: a key, whether it was added, and the score of the set afterwards."""
 
     action: str
     key: Key | None
@@ -22,18 +22,18 @@ class Move:
 
 @dataclass
 class Search:
-    """A set of keys that grows and shrinks.
+    """A set of keys to which a search adds keys, and from which it removes some.
 
     Parameters
     ----------
     scorer : Scorer
     tol : float
-        What a key has to add.
+        The least that a key must add.
     one_standard_error : bool
-        Whether it has to add more than a standard error of its gain, too.
+        Whether it must also add more than a standard error of its gain.
     most_keys : int, optional
     least_surprise : float
-        By how many standard errors what the rows show of it has to be above chance.
+        By how many standard errors the spread of a key must be above chance.
     """
 
     scorer: Scorer
@@ -48,16 +48,16 @@ class Search:
     sampled: set[Key] = field(default_factory=set)
 
     def is_enough(self, gain: Gain) -> bool:
-        """Whether a gain is worth a key."""
+        """Whether a gain is large enough for a key."""
         least = max(self.tol, gain.standard_error) if self.one_standard_error else self.tol
         return gain.mean > least and gain.surprise > self.least_surprise
 
     def is_full(self, state: State) -> bool:
-        """Whether no further key may be taken in."""
+        """Whether no further key may be added."""
         return self.most_keys is not None and len(state.keys) >= self.most_keys
 
     def most(self, state: State, key: Key) -> float:
-        """Give the most that a key may add, by a sample."""
+        """Give the most that a key may add, from a sample."""
         if key in self.counted_out:
             return -math.inf
         if self.scorer.sampled_rows:
@@ -65,10 +65,10 @@ class Search:
         return self.scorer.most(state, key)
 
     def measure(self, state: State, key: Key) -> Gain | None:
-        """Measure what a key adds; None where its number of categories, or chance, says that it adds nothing."""
+        """Measure what a key adds; None if its number of categories, or chance, shows that it adds nothing."""
         if key in self.counted_out:
             return None
-        # The sums that it needs tell the number of categories, too.
+        # The sums that are needed here also give the number of categories.
         surprise = self.scorer.surprise(state, key)
         if self.scorer.keys.tells_nothing(key):
             self.counted_out.add(key)
@@ -80,7 +80,7 @@ class Search:
         return self.scorer.gain(state, key)
 
     def take(self, state: State, key: Key, gain: Gain) -> State:
-        """Take a key in, if its gain is enough both as measured before and as found then."""
+        """Add a key, if its gain is large enough both before and after it has moved the rows."""
         if self.is_enough(gain):
             larger = self.scorer.add(state, key)
             gain = larger.minus(state)
@@ -91,7 +91,7 @@ class Search:
         return state
 
     def first(self, state: State, candidates: Sequence[Key]) -> State:
-        """Take every key, in the order given, that adds enough to those before it."""
+        """Add every key, in the given order, that adds enough to those before it."""
         for key in candidates:
             if self.is_full(state):
                 break
@@ -103,12 +103,12 @@ class Search:
         return state
 
     def best(self, state: State, candidates: Sequence[Key]) -> State:
-        """Take the key that adds most, as long as one adds enough; equal ones in the order given."""
+        """Add the key that adds most, as long as one adds enough; equal keys in the given order."""
         left = list(candidates)
         while not self.is_full(state) and (ranked := self.rank(state, left)):
             before = state
             for gain, key in ranked:
-                # One that does not hold what it promised is not asked again.
+                # A key that added less than it promised is not tried again.
                 left.remove(key)
                 state = self.take(state, key, gain)
                 if state is not before:
@@ -121,7 +121,7 @@ class Search:
         measured: list[tuple[Gain, Key]] = []
         highest = self.tol
         for bound, key in sorted(bounds, key=lambda pair: -pair[0]):
-            # The sample says that this key, and all after it, add far less than one that was measured.
+            # The sample shows that this key, and all after it, add far less than a key that was measured.
             if bound <= self.tol or SLACK * bound <= highest:
                 break
             gain = self.measure(state, key)
@@ -131,7 +131,7 @@ class Search:
         return sorted(measured, key=lambda pair: -pair[0].mean)
 
     def backward(self, state: State, base: Sequence[Key]) -> State:
-        """Look once at every key that was taken in, the oldest first, and take out what the others make up for."""
+        """Test every added key once more, the oldest first, and remove those for which the others make up."""
         for key in [key for key in state.keys if key not in base]:
             smaller = self.scorer.start([other for other in state.keys if other != key])
             gain = state.minus(smaller)

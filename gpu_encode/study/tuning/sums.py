@@ -1,4 +1,4 @@
-"""Sums of floating-point numbers that are equal in any order of additions, fast enough for a grid of smoothings."""
+"""Sums of floats that do not depend on the order of additions, fast enough for a grid of smoothings."""
 
 from collections.abc import Callable
 from fractions import Fraction
@@ -11,18 +11,18 @@ from gpu_encode.seam.ops import Ops, tiles
 
 Mask = NDArray[np.bool_]
 
-# Sums of integers that stay below 2**62 fit int64.
+# Sums of integers that stay below 2**62 fit into int64.
 ROOM = 62
-# Larger powers of two are no float64 numbers; a number so small counts for nothing beside weights of 1.
+# Larger powers of two are not float64 numbers; so small a number does not matter beside weights of 1.
 FINEST = 1000
 
 
 def sums_by_fold(ops: Ops, addends: Callable[[int, int], Floats], scored: Mask, classes: int = 1) -> list[Fraction]:
     """Sum finite numbers over the first axis, where `scored` is True.
 
-    All numbers are rounded to one grid, the finest on which an int64 holds their sum, and the rests to a second grid.
-    Both sums are of integers, and so are equal in any order.  The rests of n numbers that still remain are below n**3 /
-    2**122 of the largest number, far less than the numbers' own rounding.
+    All numbers are rounded to one grid, the finest on which an int64 can hold their sum; the rounding errors are
+    rounded to a second grid.  Both sums are sums of integers, so they do not depend on the order.  The errors of n
+    numbers that still remain are below n**3 / 2**122 of the largest number, far less than the numbers' own rounding.
 
     Parameters
     ----------
@@ -31,7 +31,7 @@ def sums_by_fold(ops: Ops, addends: Callable[[int, int], Floats], scored: Mask, 
         ``addends(start, stop)`` gives float64 numbers (stop - start, folds).
     scored : bool array (rows, folds)
     classes : int
-        How many arrays of this shape the callable needs at a time.
+        How many arrays of this shape `addends` needs at a time.
 
     Returns
     -------
@@ -43,13 +43,14 @@ def sums_by_fold(ops: Ops, addends: Callable[[int, int], Floats], scored: Mask, 
         tile = np.where(scored[start:stop], addends(start, stop), 0.0)
         values[start:stop] = tile
         peak = max(peak, float(tile.max()), -float(tile.min()))
-    # The largest number has its highest bit below 2**(ROOM - bits), and `rows` of them stay below 2**ROOM.
+    # The largest number has its highest bit below 2**(ROOM - bits), so the sum of `rows` such numbers stays below
+    # 2**ROOM.
     bits = rows.bit_length()
     first, second = min(ROOM - bits - int(np.frexp(peak)[1]), FINEST), ROOM - bits
     coarse, fine = np.zeros(folds, np.int64), np.zeros(folds, np.int64)
     for start, stop in tiles(rows, max(ops.TILE // folds, 1)):
         high, low = on_grids(values[start:stop], first, second)
-        # Sums along columns that lie in one piece take a quarter of the time.
+        # Sums along contiguous columns take a quarter of the time.
         coarse += ops.to_host(high.T.copy().sum(axis=1))
         fine += ops.to_host(low.T.copy().sum(axis=1))
     unit = Fraction(2) ** -first
@@ -57,7 +58,7 @@ def sums_by_fold(ops: Ops, addends: Callable[[int, int], Floats], scored: Mask, 
 
 
 def on_grids(values: Floats, first: int, second: int) -> tuple[Integers, Integers]:
-    """Give numbers in units of 2**-first, and their rests in units of 2**-second of the first unit."""
+    """Give numbers in units of 2**-first, and the remainders in units of 2**-second of the first unit."""
     scaled = values * 2.0**first
     whole = np.rint(scaled)
     return whole.astype(np.int64), np.rint((scaled - whole) * 2.0**second).astype(np.int64)

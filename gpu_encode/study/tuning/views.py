@@ -1,4 +1,4 @@
-"""What each fold sees, and what it holds out, as sums: rows are read here, once for all smoothings."""
+"""The sums that each fold sees and holds out: rows are read here, once for all smoothings."""
 
 from dataclasses import dataclass, replace
 from typing import Any
@@ -24,11 +24,11 @@ class Views:
     task : EncodingTask
     seen : CategorySums
     visibility : int64 array (n_folds, n_folds) or None
-        None where `seen` has a view for each fold already.
+        None if `seen` already has a view for each fold.
     held_out : CategorySums
         By category and fold.
     total : Moments
-        What each fold sees of all rows, whatever their category.
+        Moments of all rows that each fold sees, whatever their category.
     """
 
     task: EncodingTask
@@ -39,7 +39,7 @@ class Views:
 
     @classmethod
     def of(cls, task: EncodingTask, plan: Plan, scheme: Any) -> "Views":
-        """Sum the rows; ValueError where a fold sees rows of its own."""
+        """Sum the rows; ValueError if a fold sees rows of its own."""
         if isinstance(plan, FoldPlan) and not plan.visibility.diagonal().any():
             sums = task.measure(plan.folds, plan.n_folds)
             return cls(task, sums, plan.visibility, sums, SeenSums(sums, plan.visibility, task.rule, task.ops).total())
@@ -56,14 +56,14 @@ class Views:
 
     @cached_property
     def leaf(self) -> Moments:
-        """What each fold sees of each category: rounded once for all rules."""
+        """Moments of each category in each fold's view, rounded once for all rules."""
         return SeenSums(self.seen, self.visibility, self.task.rule, self.task.ops).moments()
 
     def encode(self, rule: EncodingRule) -> Floats:
-        """Encode what the folds hold out, from what they see: (categories + 2, folds, outputs)."""
+        """Encode the held-out rows of each fold from what it sees: (categories + 2, folds, outputs)."""
         task = self.task
-        # Infrequent categories together are summed as this rule needs, which need not be what all rules need.
+        # Infrequent categories together have the sums that this rule needs, which may be fewer than all rules need.
         leaf = None if rule.pools_infrequent else self.leaf
         values = SeenSums(self.seen, self.visibility, rule, task.ops).table(task.key, self.total, leaf).values
-        # Between the categories and the unknown stand the levels above, which rows reach through their categories.
+        # After the categories, and before unknown, are the levels above, which rows reach through their categories.
         return values if not task.key.levels else np.concatenate([values[: task.key.n_categories], values[-2:]])

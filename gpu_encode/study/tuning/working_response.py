@@ -1,10 +1,10 @@
-"""An additive model of keys, from sums alone: what a key adds to it, and how likely held-out rows are under it.
+"""An additive model of keys, from sums alone: what a key adds to it, and the likelihood of held-out rows.
 
-The model has one number for each row, its offset: log-odds of a class, or the number that is expected.  Of each row two
-numbers are kept, as integers, so that sums are exact.  The response z says how far the row's offset should move; the
+The model has a number for each row, its offset: the log-odds of a class, or the expected value.  Two numbers are kept
+for each row, as integers, so that sums are exact.  The response z says how far the row's offset should move; the
 information h is its weight.  Both are those of iteratively reweighted least squares (IRLS) at this offset.  A category
-moves its rows by a step d that other folds decide.  Let W and S be the sums of h and of h * z over held-out rows: by
-the second-order expansion their likelihood rises by d * S - d * d * W / 2.
+moves its rows by a step d, which other folds decide.  Let W and S be the sums of h and of h * z over held-out rows: by
+the second-order expansion, their log-likelihood rises by d * S - d * d * W / 2.
 """
 
 import math
@@ -18,19 +18,19 @@ from cpu_fallback.types import Array, Codes, Layout, Rows, SumShape, Window
 from gpu_encode.seam.ops import Ops
 
 INTEGER_SUMS = Layout(Window(), Window())
-# Sums of integers below 2**61 are sums of int64.
+# Sums of integers stay below 2**61, so int64 can hold them.
 ROOM = 61
-# Bits of h behind the binary point, and of z at most.
+# Bits of h after the binary point; most bits of z after the binary point.
 INFORMATION_BITS = 24
 RESPONSE_BITS = 16
-# Log-odds of no row go further, and one step no further than this.
+# Limits for the log-odds of a row, and for one step.
 FARTHEST_LOG_ODDS = 12.0
 LONGEST_STEP = 8.0
 # Of a target that is explained without a rest, in units of its largest number.
 LEAST_VARIANCE = 2.0**-100
 LOG_OF_TWO_PI = 1.8378770664093453
 LOG_OF_TWO = 0.6931471805599453
-# Powers of two beyond it are no float64 numbers.
+# Powers of two beyond it are not float64 numbers.
 FINEST = 1000
 
 
@@ -100,25 +100,25 @@ class HeldOut:
 
 @dataclass(frozen=True, eq=False)
 class WorkingResponse:
-    """One outcome at the offsets that a model has for it: the working responses z of its rows, and their weights h.
+    """One outcome at the present offsets of a model: the working responses z of its rows, and their weights h.
 
     Parameters
     ----------
     rows : HeldOut
     binary : bool
     values : float64 array (rows,)
-        0 and 1; or numbers, of which the largest is at most 1.
+        0 and 1; or numbers, the largest of which is at most 1.
     exponent : int
         Numbers were divided by 2**exponent.
     offset : float64 array (rows,)
     response, information : int64 array (rows,)
-        z and h; no h where all rows have the same.
+        z and h; no h if it is the same for all rows.
     bits : tuple of int
-        Bits of h and of z behind the binary point.
+        Bits of h and of z after the binary point.
     largest : float
-        Of all z.
+        The largest z.
     scale : float
-        What a step of one means to an offset.
+        By how much a step of one changes an offset.
     likelihood : float64 array (folds,)
         Log-likelihood of each fold's rows, on the host.
     """
@@ -137,11 +137,11 @@ class WorkingResponse:
 
     @classmethod
     def start(cls, rows: HeldOut, values: Array, binary: bool) -> "WorkingResponse":
-        """Begin with the mean of what each fold sees."""
+        """Start with the mean of what each fold sees."""
         values = values.astype(np.float64)
         peak = float(np.abs(values).max())
         exponent = 0 if binary or not peak else int(np.frexp(peak)[1])
-        # In two steps, as 2**exponent may be no float64 number.
+        # In two steps, since 2**exponent may not be a float64 number.
         values = values * 2.0 ** -(exponent // 2) * 2.0 ** -(exponent - exponent // 2)
         sums, weights = seen_on_host(rows, rows.by_fold(values)), seen_on_host(rows, rows.weights)
         means = sums / np.where(weights > 0, weights, 1.0)
@@ -153,7 +153,7 @@ class WorkingResponse:
 
     @classmethod
     def at(cls, rows: HeldOut, binary: bool, values: Floats, exponent: int, offset: Floats) -> "WorkingResponse":
-        """Measure rows at their offsets."""
+        """Measure the rows at the given offsets."""
         first = INFORMATION_BITS if binary or rows.weight is not None else 0
         bits = first, min(ROOM - first - len(values).bit_length(), RESPONSE_BITS)
         make = at_log_odds if binary else at_numbers
@@ -169,11 +169,11 @@ class WorkingResponse:
         return np.clip(offset, -FARTHEST_LOG_ODDS, FARTHEST_LOG_ODDS) if self.binary else offset
 
     def move(self, codes: Codes, steps: Floats) -> "WorkingResponse":
-        """Move the offsets of the rows, and measure them there."""
+        """Move the offsets of the rows, and measure the rows there."""
         return WorkingResponse.at(self.rows, self.binary, self.values, self.exponent, self.moved_offset(codes, steps))
 
     def take(self, rows: HeldOut, chosen: Array) -> "WorkingResponse":
-        """Give some of the rows, measured as they are among all."""
+        """Select some of the rows, with the measures that they have among all rows."""
         information = None if self.information is None else self.information[chosen]
         return replace(self, rows=rows, response=self.response[chosen], information=information)
 
@@ -190,7 +190,7 @@ class WorkingResponse:
         return LONGEST_STEP if self.binary else self.largest
 
     def units(self) -> tuple[float, float]:
-        """Give what one means in sums of h and of h * z."""
+        """Give the value of one unit in sums of h and of h * z."""
         return 2.0 ** -self.bits[0], 2.0 ** -(self.bits[0] + self.bits[1])
 
     def mean_information(self) -> float:
@@ -201,7 +201,7 @@ class WorkingResponse:
 
 
 def seen_on_host(rows: HeldOut, of_folds: Floats) -> Floats:
-    """Sum a number of each fold over what each fold sees."""
+    """Sum a number of each fold over the folds that each fold sees."""
     return np.array([math.fsum(of_folds[visible > 0]) for visible in rows.visibility])
 
 
@@ -226,7 +226,7 @@ def at_log_odds(
 def at_numbers(
     rows: HeldOut, values: Floats, offset: Floats, exponent: int, bits: tuple[int, int]
 ) -> tuple[Integers, Integers | None, float, Floats]:
-    """Give errors in units of their root mean square, weights, and sums of a normal law's log-likelihood."""
+    """Give errors in units of their root mean square, weights, and sums of a normal log-likelihood."""
     errors = values - offset
     squares = rows.by_fold(errors * errors)
     variance = max(float(squares.sum()) / rows.total, LEAST_VARIANCE)
@@ -243,7 +243,7 @@ def fixed_point(values: Floats, bits: int) -> Integers:
 
 
 def sum_by_code(ops: Ops, values: Floats, codes: Codes, n_codes: int) -> Floats:
-    """Sum numbers of rows by code, on the host, on a grid that is as fine as an int64 holds the sums."""
+    """Sum numbers of rows by code, on the host, on the finest grid on which an int64 can hold the sums."""
     peak = float(np.abs(values).max())
     bits = min(ROOM - len(values).bit_length() - int(np.frexp(peak)[1]), FINEST)
     rows = Rows(codes, None, fixed_point(values, bits))

@@ -1,4 +1,4 @@
-"""Columns of a table as values are compared with them: of types that hold such values exactly, or an engine's error."""
+"""Columns of a table in types that can be compared exactly with values; other types are an error of the engine."""
 
 import math
 from collections.abc import Sequence
@@ -9,7 +9,7 @@ from sqlglot import exp
 
 from gpu_encode.serve.export.sql.values import BINARY, COLLATIONS, DOUBLE, cast, is_number, is_text, is_wide, write
 
-# By dialect: what gives the name of a type, and by kinds of values the types that hold them, as patterns of LIKE.
+# For each dialect, how to get the name of a type; for each kind of values, the types that hold them, as LIKE patterns.
 TYPE_OF = {"postgres": "pg_typeof", "snowflake": "SYSTEM$TYPEOF"}
 TYPES: dict[str, dict[str, Sequence[str]]] = {
     "duckdb": {
@@ -71,32 +71,32 @@ TYPES: dict[str, dict[str, Sequence[str]]] = {
         "date": ("text",),
     },
 }  # fmt: skip
-# Of columns, and in SQLite of values, that are missing.
+# Types of missing columns, and in SQLite of missing values.
 NOTHING = {"duckdb": '"NULL"', "snowflake": "NULL%", "spark": "void", "sqlite": "null"}
-# By dialect: what raises an error.
+# For each dialect, how to raise an error.
 RAISE = {"duckdb": "error", "bigquery": "ERROR", "spark": "raise_error", "sqlite": "json_extract"}
 BOOLEAN, TEXT, NAIVE = map(exp.DataType.build, ("BOOLEAN", "TEXT", "TIMESTAMPNTZ"))
 
 
 def comparable(name: str, column: Any, values: Any, dialect: str, length: int | None = None) -> Any:
-    """Give a column of a table so that it is equal to what `write_comparable` writes where `transform` says so.
+    """Give a column in a form that equals the result of `write_comparable` exactly if `transform` finds them equal.
 
     Parameters
     ----------
     name : str
-        Of the column, for errors that the engine raises.
+        Name of the column, for errors of the engine.
     column : Expression
     values : pyarrow.ChunkedArray
-        What it is compared with.
+        The values with which it is compared.
     dialect : str
     length : int, optional
-        Of a prefix that is compared instead; a value that is no longer has none.
+        Length of a prefix that is compared instead; a value that is not longer has no prefix.
 
     Returns
     -------
     Expression
-        NULL where the value is missing or NaN.  Its engine raises an error where the column is of a type that does not
-        hold such values, or not exactly, and where a number is infinite.
+        NULL if the value is missing or NaN.  The engine raises an error if the column has a type that cannot hold such
+        values exactly, or if a number is infinite.
 
     Examples
     --------
@@ -119,7 +119,7 @@ def comparable(name: str, column: Any, values: Any, dialect: str, length: int | 
         longer = exp.GT(this=exp.Length(this=value), expression=exp.convert(length))
         prefix = exp.Substring(this=value.copy(), start=exp.convert(1), length=exp.convert(length))
         value = exp.case().when(longer, prefix).else_(exp.null())
-    # Of a CASE, a column of SQLite has no affinity, by which text would be equal to numbers.
+    # A CASE expression has no affinity in SQLite; a column with affinity would make text equal to numbers.
     whole = exp.case().when(none, exp.null()).else_(value)
     if not is_text(values.type):
         return whole
@@ -127,32 +127,32 @@ def comparable(name: str, column: Any, values: Any, dialect: str, length: int | 
 
 
 def kinds_of(values: Any, dialect: str) -> list[str]:
-    """Give the kinds of columns, as `TYPES` calls them, that are compared exactly with some values."""
+    """Give the kinds of columns, as in `TYPES`, that are compared exactly with some values."""
     type_ = values.type
     if is_number(type_):
         own = "whole" if pa.types.is_integer(type_) else "float"
         return [own] if is_wide(values) and dialect != "sqlite" else ["whole", "float"]
     if pa.types.is_null(type_):
-        # There is nothing to be equal to, but a float might be NaN.
+        # No value can be equal, but a float might be NaN.
         return [kind for kind in TYPES[dialect] if kind != "float"]
     if pa.types.is_timestamp(type_) and type_.tz is None:
-        # What most tables of Spark have is a TIMESTAMP, which is a time of day by its session.
+        # Most tables of Spark have a TIMESTAMP, which shows a time in the time zone of the session.
         return ["moment", "date", "zoned"] if dialect == "spark" else ["moment", "date"]
     return next(kinds for is_type, kinds in KINDS if is_type(type_))
 
 
 def converted(column: Any, values: Any, dialect: str) -> Any:
-    """Give a column in the type in which values are compared, of which equality is that of `transform`."""
+    """Give a column in the type in which values are compared; its equality is that of `transform`."""
     type_ = values.type
     if dialect == "sqlite":
-        # It compares whole numbers and floats exactly.
+        # This compares integers and floats exactly.
         return column
     if is_number(type_) and not (pa.types.is_integer(type_) and is_wide(values)):
         return cast(column, DOUBLE)
     if is_text(type_):
         return cast(column, TEXT)
     if dialect == "spark" and "moment" in kinds_of(values, dialect) and not pa.types.is_null(type_):
-        # Where clocks are set forward, two times of day are one moment of a TIMESTAMP.
+        # When clocks are set forward, two local times are the same instant of a TIMESTAMP.
         return cast(column, NAIVE)
     return column
 
@@ -164,23 +164,23 @@ def type_name(column: Any, dialect: str) -> Any:
 
 
 def is_one_of(word: Any, patterns: Sequence[str]) -> Any:
-    """Whether a word is one of some words or patterns."""
+    """Whether a word is in a list of words or patterns."""
     exact = [exp.Literal.string(one) for one in patterns if "%" not in one]
     alike = [exp.Like(this=word.copy(), expression=exp.Literal.string(one)) for one in patterns if "%" in one]
     return exp.paren(exp.or_(*([exp.In(this=word.copy(), expressions=exact)] if exact else []), *alike))
 
 
 def raise_error(told: str, shown: Any, dialect: str) -> Any:
-    """Give a truth value of which the computation is an error, with a text and a value of the row behind it.
+    """Give a truth value whose computation raises an error with a text and a value of the row.
 
-    The value also keeps engines from computing it before there is such a row.
+    The value also prevents engines from computing it before there is such a row.
     """
     value = exp.Coalesce(this=cast(shown.copy(), TEXT), expressions=[exp.Literal.string("NULL")])
     text: Any = exp.DPipe(this=exp.Literal.string(told), expression=value)
     if dialect in RAISE:
         before = [exp.Literal.string("{}")] if dialect == "sqlite" else []
         text = exp.Anonymous(this=RAISE[dialect], expressions=[*before, text])
-    # Where there is no such function, that the text is no truth value is the error.
+    # Without such a function, the error is that the text is not a truth value.
     return cast(text, BOOLEAN)
 
 

@@ -1,4 +1,4 @@
-"""The categories of a level of a key as rows of SQL: their values, and what their rows get where it differs."""
+"""The categories of a level of a key as SQL rows: their values, and those of their answers that differ between rows."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -19,15 +19,15 @@ class LevelRows:
     ----------
     level : LevelTable
     columns : list of str
-        Of the key.
+        Columns of the key.
     dialect : str
     name : str
-        By which the rows are known where they are joined.
+        Name of the rows in joins.
 
     Attributes
     ----------
     fills : list of Expression or None
-        By column: the value that replaces nulls, which a flag tells; None where there is no null, and NULL where
+        For each column, the value that replaces nulls, which a flag marks; None if there are no nulls, and NULL if
         there are only nulls.
     """
 
@@ -38,11 +38,11 @@ class LevelRows:
         for number, values in enumerate(level.values.columns):
             self._add_values(number, values.combine_chunks(), columns[number])
         both = zip(zip(*level.present, strict=True), zip(*level.lacking, strict=True), strict=True)
-        # By output: what rows get that have all values of the key, and what others get.
+        # For each output, the answers for rows that have all values of the key, and for the others.
         self.answers = [self._add_answers(output, columns[-1], *answers) for output, answers in enumerate(both)]
 
     def _add_values(self, number: int, values: Any, name: str) -> None:
-        """Add the values of one column, nulls as some other value with a flag."""
+        """Add the values of one column; a null becomes another value with a flag."""
         written, are_null = write_comparable(values, name, self.dialect), values.is_null().to_pylist()
         fill = None
         if any(are_null):
@@ -62,7 +62,7 @@ class LevelRows:
         else:
             self.held[f"answer_{output}"] = write_answers(present, name, self.dialect)
             of_present = column(f"answer_{output}", self.name)
-        # Indicators alone differ, and these are the same in all rows of a level.
+        # Only indicators differ, and these are the same in all rows of a level.
         return of_present, write_answers(lacking[:1], name, self.dialect).one() if is_constant(lacking) else of_present
 
     @property
@@ -71,9 +71,9 @@ class LevelRows:
         return exp.not_(is_null(column("value_0", self.name)))
 
     def select(self, start: int = 0, stop: int | None = None) -> Any:
-        """Give the rows from one to another as a SELECT."""
+        """Give a range of the rows as a SELECT."""
         rows = zip(*(written.literals[start:stop] for written in self.held.values()), strict=True)
-        # These are the names that SQLite gives, which takes no others.
+        # SQLite gives these names to the columns of VALUES, and accepts no others.
         names = [f"column{number + 1}" for number in range(len(self.held))]
         alias = exp.TableAlias(this=identifier("held"))
         if self.dialect != "sqlite":
@@ -87,7 +87,7 @@ class LevelRows:
 
 
 def is_constant(answers: Sequence[Any]) -> bool:
-    """Whether all answers are the same, to the sign of a zero."""
+    """Whether all answers are the same, including the sign of zeros."""
     return len(set(map(repr, answers))) == 1
 
 

@@ -7,10 +7,10 @@ from typing import Any
 import sqlglot
 from sqlglot import exp
 
-# The number of a key, and of a level of it.
+# The number of a key, and of one of its levels.
 LevelIndex = tuple[int, int]
 PREFIX = "gpu_encode"
-# By dialect: what it takes of a quoted name; the others take no notice of capitals.
+# For each dialect, how it compares quoted names; the others ignore upper and lower case.
 TAKEN: dict[str, Callable[[str], str]] = {
     "postgres": lambda name: name.encode()[:63].decode(errors="ignore"),
     "snowflake": str,
@@ -20,20 +20,20 @@ TAKEN: dict[str, Callable[[str], str]] = {
 def column(name: str, of: str) -> Any:
     """Give a column of a table or of a part of the statement.
 
-    SQLite reads a quoted name that is no column as text, unless it says whose column it is.
+    SQLite reads a quoted name that is not a column as text, unless the name of its table is given.
     """
     return exp.column(identifier(name), table=identifier(of))
 
 
 def identifier(name: str) -> Any:
-    """Give a name, quoted; raises ValueError of what is none."""
+    """Give a quoted name; ValueError if it cannot be a name."""
     if "\0" in name or not name:
         raise ValueError(f"{name!r} is no name of a column in SQL.")
     return exp.to_identifier(name, quoted=True)
 
 
 def check_distinct(names: Iterable[str], read: Iterable[str], dialect: str) -> None:
-    """Raise ValueError where a dialect takes a name that is read for another one.
+    """Raise ValueError if a dialect would confuse a name with another name that is read.
 
     Examples
     --------
@@ -48,7 +48,7 @@ def check_distinct(names: Iterable[str], read: Iterable[str], dialect: str) -> N
 
 
 def _same_names(first: str, second: str, dialect: str) -> ValueError:
-    """Error for two names that a dialect of SQL takes for one."""
+    """Error for two names that are the same in a dialect of SQL."""
     law = "reads 63 bytes of a name" if dialect == "postgres" else "does not tell capitals from small letters in names"
     return ValueError(
         f"{dialect} {law}, so that {first!r} and {second!r} are one. Rename one of these columns before fit, or leave "
@@ -57,7 +57,7 @@ def _same_names(first: str, second: str, dialect: str) -> ValueError:
 
 
 def named_table(name: str, dialect: str, parameter: str) -> Any:
-    """Give a table by its name, as the dialect writes it; raises TypeError and ValueError of what is none.
+    """Give a table by its name in the dialect; TypeError or ValueError if it is not a name.
 
     Examples
     --------
@@ -72,7 +72,7 @@ def named_table(name: str, dialect: str, parameter: str) -> Any:
             parts = {part: value for part, value in exp.to_table(name, dialect=dialect).args.items() if value}
         except sqlglot.errors.SqlglotError:
             parts = {}
-    # Of words that it cannot read, sqlglot makes one quoted name, and it reads no comment.
+    # sqlglot makes one quoted name of words that it cannot read, and it ignores comments.
     is_quoted = any(quote in name for quote in '"`[') and all(one.name != name for one in parts.values())
     if re.search(r"[\s;()]", name) and not is_quoted:
         parts = {}
@@ -85,7 +85,7 @@ def named_table(name: str, dialect: str, parameter: str) -> Any:
 
 
 def level_table(name: Any, index: LevelIndex) -> Any:
-    """Give the table of one level, by the beginning of the names of all."""
+    """Give the table of one level, from the common beginning of all names."""
     number, depth = index
     table = name.copy()
     table.set("this", exp.to_identifier(f"{name.name}_{number}_{depth}", quoted=name.this.quoted))
@@ -93,7 +93,7 @@ def level_table(name: Any, index: LevelIndex) -> Any:
 
 
 def prefix_beside(table: str) -> str:
-    """Give a beginning of names that does not stand in the name of a table.
+    """Give a prefix that does not occur in the name of a table.
 
     Examples
     --------

@@ -32,7 +32,7 @@ class Query:
 
     def __init__(self, tables: EncoderTables, dialect: str, prefix: str, category_tables: Any = None) -> None:
         self.tables, self.dialect, self.prefix, self.category_tables = tables, dialect, prefix, category_tables
-        # What is read of the table, by the name that it gets.
+        # The columns that are read from the table, by the names that they get.
         self.read: dict[str, Any] = {}
         self.levels: dict[LevelIndex, LevelRows] = {
             index: LevelRows(level, tables.keys[index[0]].columns, dialect, f"{prefix}_{index[0]}_{index[1]}")
@@ -53,7 +53,7 @@ class Query:
             if self.category_tables is not None:
                 held = level_table(self.category_tables, index).as_(identifier(rows.name), table=True)
             query.join(held, on=exp.and_(*self.conditions(index)), join_type="left", copy=False)
-        # By now all columns that are read are known.
+        # Now all columns that are read are known.
         read = exp.select(*(value.as_(identifier(name)) for name, value in self.read.items()))
         read.from_(table.as_(identifier(TABLE), table=True), copy=False)
         query.with_(identifier(self.prefix), as_=read, copy=False)
@@ -62,7 +62,7 @@ class Query:
         return query
 
     def read_column(self, name: str, values: Any = None, length: int | None = None) -> Any:
-        """Read a column of the table, as it is or to compare it with `values`; with `length`, only a prefix."""
+        """Read a column of the table, unchanged or in a form to compare with `values`; with `length`, only a prefix."""
         value = column(name, TABLE)
         if values is not None:
             value = comparable(name, value, values, self.dialect, length)
@@ -94,7 +94,7 @@ class Query:
         return conditions
 
     def answers(self, number: int) -> list[Any]:
-        """Give what a row gets of a key: an expression for each of its encodings and indicators."""
+        """Give the answers of a key: an expression for each of its encodings and indicators."""
         key = self.tables.keys[number]
         lacks = exp.or_(*map(is_null, self.columns((number, 0))[key.n_above :]))
         levels = [rows for index, rows in self.levels.items() if index[0] == number]
@@ -148,7 +148,7 @@ def width_of(key: KeyTable) -> int:
 
 
 def until_last(cases: list[Case], default: Any) -> list[Case]:
-    """Leave out the last cases whose value is the default."""
+    """Remove the last cases if their value is the default."""
     n_kept = len(cases)
     while n_kept and cases[n_kept - 1][1] == default:
         n_kept -= 1

@@ -1,10 +1,10 @@
-"""A fitted encoder as one statement of SQL: tables of categories, and a row of encodings for each row of a table.
+"""A fitted encoder as one SQL statement: tables of categories, and a row of encodings for each row of a table.
 
     WITH rows AS (the columns that are read, comparable)
        , a table for each level of each key AS (its values, and what their rows get)
     SELECT an expression for each output FROM rows LEFT JOIN each level ON its values
 
-Values of a level are distinct, so no join makes two rows of one.
+The values in a level are distinct, so a join never makes two rows of one.
 """
 
 from collections.abc import Sequence
@@ -23,9 +23,9 @@ from gpu_encode.tables.categories.hierarchy import Prefixes
 from gpu_encode.words.errors.parameters import bad_option
 
 Dialect = Literal["duckdb", "postgres", "bigquery", "snowflake", "spark", "sqlite"]
-# Categories that one INSERT statement holds.
+# Number of categories in one INSERT statement.
 INSERTED = 1_000
-# Tables that SQLite joins beside the first.
+# Most tables that SQLite can join to the first one.
 MOST_JOINED = 63
 
 
@@ -44,41 +44,42 @@ def to_sql(
     Parameters
     ----------
     encoder : Encoder
-        Fitted; its encodings follow from the categories of single keys.
+        A fitted encoder, whose encodings depend on the categories of single keys.
     table : str
         Name of the table, as the dialect writes it: ``orders``, ``sales.orders``, ``"My orders"``.  Its columns have
-        the names and the types of those at fit; x0, x1 and so on where names at fit were no text, integers for example.
-        Make a view of a query.
+        the names and the types of the columns at fit; if names at fit were not text, they are x0, x1 and so on. To
+        encode a query, make a view of it.
     dialect : {"duckdb", "postgres", "bigquery", "snowflake", "spark", "sqlite"}, default="duckdb"
     keep : str or sequence of str, default=()
-        Further columns of the table, which stand first in the result: an id, since SQL promises no order of rows.
+        Further columns of the table, which come first in the result, such as an id, since SQL promises no order of
+        rows.
     min_count : float, default=0.0
-        Categories of a smaller weight of training rows (their number, where they have no weights) are left out: their
-        rows get what the level above says, or what unknown values get.
+        Categories whose training rows have less weight (or number, without weights) are left out: their rows get the
+        encoding of the level above, or that of unknown values.
     category_tables : str, optional
-        Beginning of the names of tables that `to_sql_tables` made; unless given, the statement holds all categories.
+        Prefix of the names of tables from `to_sql_tables`; by default, the statement contains all categories.
     hash_key : bytes, optional
-        The statement holds `hash_values` by this key instead of values, and the columns of keys are these
+        The statement contains `hash_values` with this key instead of values, and the columns of keys must hold these
         hashes, as text.  At least 16 bytes.
 
     Returns
     -------
     str
-        A SELECT statement.  Encodings are double precision numbers, whole numbers or text; columns that pass through
-        are as they were.
+        A SELECT statement.  Encodings are double precision numbers, integers or text; columns that pass through are
+        unchanged.
 
     Raises
     ------
     TypeError
-        If the encodings do not follow from single keys, or the dialect lacks the kind of a key's values.
+        If the encodings do not depend on single keys, or the dialect has no type for a key's values.
     ValueError
-        If a value or a name is one that no statement can hold, or the dialect does not tell two names apart, as "Shop"
-        and "shop" in all but PostgreSQL and Snowflake.  Of `hash_key` as in `to_arrow`.
+        If no statement can contain a value or a name, or the dialect cannot distinguish two names, such as "Shop" and
+        "shop" in all dialects but PostgreSQL and Snowflake.  For `hash_key` as in `to_arrow`.
 
     Notes
     -----
-    The statement ends in its engine's error where a column is of a type that does not hold the values of fit exactly,
-    where a number is infinite, and where a policy refuses a value that is unknown or missing.
+    The statement ends with an error of its engine if a column has a type that cannot hold the values of fit exactly, if
+    a number is infinite, or if a policy refuses an unknown or missing value.
 
     Examples
     --------
@@ -112,9 +113,9 @@ def to_sql_tables(
     Parameters
     ----------
     encoder : Encoder
-        Fitted.
+        A fitted encoder.
     name : str
-        Beginning of their names, as the dialect writes it: ``shops`` or ``models.shops``.
+        Prefix of the names of the tables, as the dialect writes it: ``shops`` or ``models.shops``.
     dialect : {"duckdb", "postgres", "bigquery", "snowflake", "spark", "sqlite"}, default="duckdb"
     min_count, hash_key
         As in `to_sql`.
@@ -152,7 +153,7 @@ def to_sql_tables(
 
 
 def check_names(tables: EncoderTables, keep: Sequence[str], at_fit: Sequence[str], dialect: str) -> None:
-    """Raise TypeError or ValueError for wrong columns to keep, and for names that the dialect does not tell apart."""
+    """Raise TypeError or ValueError for wrong columns to keep, and for names that the dialect cannot distinguish."""
     if wrong := [name for name in keep if not isinstance(name, str)]:
         raise TypeError(f"keep takes names of columns, as text. Got {wrong[0]!r} among them.")
     for number, name in enumerate(keep):
@@ -166,7 +167,7 @@ def check_names(tables: EncoderTables, keep: Sequence[str], at_fit: Sequence[str
 
 
 def exportable(encoder: Encoder, dialect: str, min_count: float, hash_key: bytes | None) -> EncoderTables:
-    """Give the tables of an encoder that SQL can follow; raise TypeError or ValueError for others."""
+    """Give the tables of an encoder that SQL can represent; raise TypeError or ValueError for others."""
     if dialect not in DIALECTS:
         raise bad_option("to_sql", "dialect", dialect, tuple(map(repr, DIALECTS)))
     tables = tables_to_leave(encoder, min_count, hash_key)
@@ -192,7 +193,7 @@ def exportable(encoder: Encoder, dialect: str, min_count: float, hash_key: bytes
 def finish(expression: Any, dialect: str) -> str:
     """Give the text of a statement."""
     text: str = expression.sql(dialect=dialect, copy=False, unsupported_level=sqlglot.ErrorLevel.RAISE)
-    # Values that hold it are written in pieces; names cannot be.
+    # Values with this text are written in pieces; that is impossible for names.
     if dialect == "spark" and SUBSTITUTED in text:
         raise ValueError(f"A name holds {SUBSTITUTED!r}, where Spark puts its settings. Rename the column.")
     return text

@@ -1,7 +1,7 @@
-"""Values as each dialect of SQL writes them, exactly.
+"""Values, written exactly in each dialect of SQL.
 
-Numbers, dates and times are written as text and cast, since casts of text read every digit.  SQLite reads some digits
-wrongly, so there a float is written as a quotient of whole numbers.
+Numbers, dates and times are written as text and cast, since a cast from text reads every digit.  SQLite reads some
+digits wrongly, so for SQLite a float is written as a quotient of integers.
 """
 
 import math
@@ -15,8 +15,8 @@ from sqlglot import exp
 from gpu_encode.serve.export import messages
 
 DIALECTS = ("duckdb", "postgres", "bigquery", "snowflake", "spark", "sqlite")
-# The collation by which two texts are equal exactly where their bytes are. Spark before version 4 has none, and
-# compares bytes.
+# The collation in which two texts are equal exactly if their bytes are. Spark before version 4 has none, and compares
+# bytes.
 COLLATIONS = {
     "duckdb": exp.to_identifier("C", quoted=True),
     "postgres": exp.to_identifier("C", quoted=True),
@@ -24,17 +24,17 @@ COLLATIONS = {
     "snowflake": exp.Literal.string("utf8"),
     "sqlite": exp.to_identifier("BINARY", quoted=True),
 }
-# Where Spark replaces a variable by its setting, inside quotes as well.
+# Spark replaces a variable with this prefix by its setting, even inside quotes.
 SUBSTITUTED = "${"
 BIGINT, BINARY, DOUBLE = map(exp.DataType.build, ("BIGINT", "BINARY", "DOUBLE"))
 LARGEST_INTEGER = 2**63 - 1
-# Floats hold every whole number below this one.
+# Floats can hold every integer below this one.
 DOUBLES_END = 2**53
 MOST_DIGITS = 38
 
 
 class Written(NamedTuple):
-    """Values of one column in SQL.
+    """The values of one column in SQL.
 
     Parameters
     ----------
@@ -48,7 +48,7 @@ class Written(NamedTuple):
     type: Any = None
 
     def typed(self, literal: Any) -> Any:
-        """Give a value of the column, or the whole column, in its type."""
+        """Give a value of the column, or the whole column, in the column's type."""
         return literal if self.type is None else cast(literal, self.type)
 
     def one(self) -> Any:
@@ -68,7 +68,7 @@ def write(array: Any, name: str, dialect: str) -> Written:
     ----------
     array : pyarrow.Array
     name : str
-        The name of what holds the values, for messages.
+        Name of the column or output with the values, for messages.
     dialect : str
 
     Raises
@@ -129,7 +129,7 @@ def write_integers(array: Any, name: str, dialect: str) -> Written:
 
 
 def write_floats(array: Any, name: str, dialect: str) -> Written:
-    """Write floats, whose digits every dialect but SQLite reads exactly."""
+    """Write floats, whose digits every dialect except SQLite reads exactly."""
     numbers = array.cast(pa.float64()).to_pylist()
     if dialect == "sqlite":
         return Written(or_null([None if number is None else quotient(number, name) for number in numbers]))
@@ -138,14 +138,14 @@ def write_floats(array: Any, name: str, dialect: str) -> Written:
 
 
 def quotient(number: float, name: str) -> Any:
-    """Write a float as whole numbers, whose quotient by a power of two is exact."""
+    """Write a float as an integer and powers of two; the quotient is exact."""
     if math.isnan(number):
         raise ValueError(
             f"Some encodings of {name!r} are NaN, which SQLite turns into NULL. Fit with other policies than "
             '"nan" (a number, or "prior"), or export for another dialect.'
         )
     if math.isinf(number):
-        # Digits beyond the largest float are read as infinity.
+        # SQLite reads digits beyond the largest float as infinity.
         literal = exp.Literal.number("9e999")
         return literal if number > 0 else exp.Neg(this=literal)
     over, under = number.as_integer_ratio()
@@ -155,7 +155,7 @@ def quotient(number: float, name: str) -> Any:
         written = exp.Mul(this=written, expression=exp.Literal.number(factor))
     for factor in powers(under.bit_length() - 1):
         written = exp.Div(this=written, expression=exp.Literal.number(factor), typed=True)
-    # Zero can be negative, too.
+    # A zero can have a sign, too.
     return exp.Neg(this=exp.Paren(this=written)) if math.copysign(1.0, number) < 0 else written
 
 
@@ -178,13 +178,13 @@ def write_decimals(array: Any, name: str, dialect: str) -> Written:
 
 
 def write_dates(array: Any, _: str, dialect: str) -> Written:
-    """Write dates; for SQLite, as the text that its own functions give."""
+    """Write dates; for SQLite, as text in the format of its own functions."""
     written = as_text(array, "DATE")
     return written._replace(type=None) if dialect == "sqlite" else written
 
 
 def write_moments(array: Any, name: str, dialect: str) -> Written:
-    """Write moments of whole microseconds, which all dialects but SQLite have; moments with a time zone are in UTC."""
+    """Write times of whole microseconds, which all dialects except SQLite have; times with a time zone are in UTC."""
     if dialect == "sqlite":
         raise messages.not_exact(f"Values of type {array.type}", name, dialect)
     try:
@@ -204,7 +204,7 @@ def as_text(array: Any, type_: str) -> Written:
 
 
 def spelled(array: Any) -> list[str | None]:
-    """Give values as Arrow spells them."""
+    """Give values as Arrow writes them."""
     return array.cast(pa.large_string()).to_pylist()
 
 
@@ -228,7 +228,7 @@ WRITERS: tuple[tuple[Callable[[Any], bool], Writer], ...] = (
 
 
 def write_comparable(array: Any, name: str, dialect: str) -> Written:
-    """Write values in the type in which a column is compared with them; for text, Spark compares bytes."""
+    """Write values in the type in which a column is compared with them; Spark compares text as bytes."""
     written = write(array, name, dialect)
     if is_text(array.type) and dialect == "spark":
         return written._replace(type=BINARY)
@@ -248,6 +248,6 @@ def is_number(type_: Any) -> bool:
 
 
 def is_wide(numbers: Any) -> bool:
-    """Whether some of these numbers are so large that floats do not hold every whole number."""
+    """Whether some of these numbers are so large that floats cannot hold every integer."""
     ends = pc.min_max(numbers).as_py().values()
     return any(end is not None and abs(end) >= DOUBLES_END for end in ends)
