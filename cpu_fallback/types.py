@@ -217,21 +217,21 @@ class KeyCounts(NamedTuple):
 
 
 class KeyTables(NamedTuple):
-    """What the rows of many keys are looked up in, key after key.
+    """The tables in which the rows of many keys are looked up, one key after the other.
 
     Parameters
     ----------
     cells : uint32 array
         Cells of the categories of each key.  The last two codes of each column stand for missing and unknown values.
     values : float array
-        Lines of encodings (categories + 2, views, outputs) of each key, those of unknown and missing values last.
+        Lines of encodings (categories + 2, views, outputs) of each key; the last two are for unknown and missing ones.
     first_cell, first_value : int64 array (keys,)
-        Where those of each key begin.
+        The index at which the cells and the values of each key begin.
     n_categories, n_outputs : int64 array (keys,)
     missing : int64 array (keys,)
-        Line of rows that lack a value in any column of the key; -1 where a missing value is one more value.
+        Line of rows that lack a value in any column of the key; -1 if a missing value is one more value.
     n_views : int
-        Views of each line; rows are looked up by their fold.
+        Number of views of each line; rows are looked up by their fold.
     """
 
     cells: Array

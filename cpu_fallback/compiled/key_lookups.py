@@ -1,7 +1,7 @@
-"""Rows of many keys looked up in tables, key after key: each thread looks up keys of its own.
+"""Look up the rows of many keys in tables: each thread looks up its keys, one after the other.
 
-The cell of a row is the mixed-radix number of its codes, as in `keys_by_fold`.  A key's lines are spread over its cells
-first, so that no row searches for its category.
+The cell of a row is the mixed-radix number of its codes, as in `keys_by_fold`.  First the lines of a key are written to
+its cells, so that no row searches for its category.
 """
 
 from typing import TYPE_CHECKING, NamedTuple
@@ -18,10 +18,10 @@ if TYPE_CHECKING:
 
 
 class Lines(NamedTuple):
-    """Cells of the categories of keys, and lines of encodings, in one piece each.
+    """Cells of the categories of all keys, and lines of encodings, as two flat arrays.
 
-    Those of key k begin at first_cell[k] and first_value[k]; `missing` is the line of rows that lack a value, or -1
-    where a missing value is one more value of its column.
+    The cells of key k begin at first_cell[k], and its encodings at first_value[k].  `missing` is the line of rows that
+    lack a value, or -1 if a missing value is one more value of its column.
     """
 
     cells: Array
@@ -42,7 +42,7 @@ def copy_line(line: Array, table: Array, to: int) -> None:
 
 @stage
 def spread_missing(keys: Keys, key: int, line: Array, is_known: int, table: Array, known: Array) -> None:
-    """Write one line to all cells in which any column has its last but one code, which stands for a missing value."""
+    """Write one line to all cells in which some column has its last but one code, which is that of a missing value."""
     n_cells, below = keys.n_cells[key], np.int64(1)
     for k in range(keys.ends[key + 1] - 1, keys.ends[key] - 1, -1):
         radix = keys.radix[keys.members[k]]
@@ -55,7 +55,7 @@ def spread_missing(keys: Keys, key: int, line: Array, is_known: int, table: Arra
 
 @stage
 def spread_lines(keys: Keys, key: int, lines: Lines, width: int, table: Array, known: Array) -> None:
-    """Write the encodings of every cell of a key, and whether fit has seen it."""
+    """Write the encodings of every cell of a key, and whether fit has seen the cell."""
     n, n_cells, begin = lines.n_categories[key], keys.n_cells[key], lines.first_value[key]
     values = lines.values[begin : begin + (n + 2) * width]
     set_all(known, 0)
@@ -76,7 +76,7 @@ def spread_lines(keys: Keys, key: int, lines: Lines, width: int, table: Array, k
 
 @stage
 def count_unknown(keys: Keys, key: int, zeros: Array, cells: Array, known: Array) -> int:
-    """Count the rows that fit has not seen."""
+    """Count the rows whose cells fit has not seen."""
     unknown = np.int64(0)
     for start in range(0, len(zeros), ROWS):
         own = cells[: min(ROWS, len(zeros) - start)]
@@ -98,7 +98,7 @@ def look_up_range(
     unknown: Array,
     out: Array,
 ) -> None:
-    """Look up the keys [start, stop), and count the rows of the sample that fit has not seen."""
+    """Look up the keys [start, stop), and count the rows of the sample whose cells fit has not seen."""
     of_rows, n_views, zeros = folds
     cells = np.empty(ROWS, np.uint32)
     for key in range(start, stop):
@@ -135,6 +135,6 @@ def look_up_keys(keys: "KeyColumns", tables: "KeyTables", folds: "Folds", step: 
 
 
 def lines_of(tables: "KeyTables") -> Lines:
-    """Describe tables to the kernels."""
+    """Describe tables for the kernels."""
     numbers = (freeze(given, np.int64) for given in tables[2:7])
     return Lines(freeze(tables.cells, np.uint32), freeze(tables.values, tables.values.dtype), *numbers)

@@ -31,7 +31,7 @@ class CodedRows:
     Parameters
     ----------
     ops : Ops
-        Backend that computes; arrays lie where it does.
+        Backend that computes; arrays lie on its device.
     codes : list of int32 array (rows,)
         For each key, codes from 0 to n - 1; a missing value is the last category.  -1: fit has not seen the value.
     sizes : list of int

@@ -322,9 +322,9 @@ class Model:
         return output.to_list(), columns
 
     def _look_up_together(self, columns: ColumnMap, ops: Ops, matrix: Array) -> dict[int, int]:
-        """Write the encodings of keys that are looked up together; gives the unseen rows of each among those told of.
+        """Write the encodings of keys that are looked up together; give for each key the number of unseen rows.
 
-        These are all rows where they are counted, and a sample where a warning may follow.
+        This number is for all rows if unseen rows are counted, and for a sample if there may only be a warning.
         """
         if len(self.keys) < FEWEST_TOGETHER or device_of(ops) != "cpu" or (joint := self._joint_tables) is None:
             return {}
@@ -333,7 +333,7 @@ class Model:
         return joint.look_up(columns, ops, None, step, KeyEncodings(matrix.T, first))
 
     def _note_together(self, number: int, unseen: int, columns: ColumnMap, ops: Ops) -> None:
-        """Count the unseen rows of a key that was looked up with others, or warn where most of a sample are."""
+        """Count the unseen rows of a key that was looked up with others, or warn if most of a sample are unseen."""
         key, counts, n_rows = self.keys[number], _COUNTS.get(), columns.n_rows
         if counts is not None:
             counts[key.entry.name] += unseen

@@ -148,7 +148,7 @@ def read(owner: str, y: Any, scores: Any, sample_weight: Any, role: str = "y_sco
 
 
 def read_positive(owner: str, labels: Any, backend: Ops) -> Array:
-    """Say which rows have the larger of two labels."""
+    """Tell which rows have the larger of two labels."""
     # NaN is no label.
     names, codes = Labels(backend, Labels(backend, labels).checked).distinct
     if len(names) != 2:

@@ -187,15 +187,15 @@ class FusedOps(Protocol):
     ) -> tuple[list[KeyCounts], int]:
         """Write the training encodings of many keys by fold, and count for each key the rows that new rows see.
 
-        Its definition is `encode_categories` and `gather` for one key after the other.  The number says how many
-        encodings the type of `out` cannot hold.
+        Its definition is `encode_categories` and `gather` for one key after the other.  The second result is the number
+        of encodings that the type of `out` cannot hold.
         """
 
     def look_up_keys(self, keys: KeyColumns, tables: KeyTables, folds: Folds, step: int, out: KeyEncodings, /) -> Array:
-        """Write the encodings of rows by many keys, and count the rows whose category is not among a key's.
+        """Write the encodings of rows by many keys, and count for each key the rows with an unknown category.
 
-        Rows 0, step, 2 * step and so on are counted.  Its definition is `CategoryIndex.lookup` and `gather` for one key
-        after the other.
+        Only the rows 0, step, 2 * step and so on are counted.  Its definition is `CategoryIndex.lookup` and `gather`
+        for one key after the other.
         """
 
     def number_in_order(self, values: Array, /) -> tuple[Array, Array]:

@@ -308,7 +308,7 @@ class DeferredSums(CategorySums):
         return self._copy.on_host
 
     def to_device(self, ops: Ops) -> CategorySums:
-        """Give the same sums where a backend computes; no copy is made if they are still there."""
+        """Give the same sums on a backend's device; no copy is made if they are still there."""
         there = None if device_of(ops) == "cpu" else self._copy.on_device()
         return (
             super().to_device(ops) if there is None else CategorySums(there, self.spec, self.added, self.distribution)

@@ -91,7 +91,7 @@ def test_weights_with_fractions_and_given_categories(tmp_path):
 
 NEVER_THERE = {
     "a category": (X.iloc[[0]].assign(city="new"), [1.0], "'new'"),
-    "a missing value": (X.iloc[[5]].assign(zip=[1]), [4.0], "not so many"),
+    "a missing value": (X.iloc[[5]].assign(zip=[1]), [4.0], "not learned so many"),
     "too many rows": (X.iloc[[4, 4]], [-3.0, -3.0], "not learned so many of: the rows of 'c'"),
     "another target": (X.iloc[[4]], [-2.0], "would leave impossible sums"),
     "squares": (X.iloc[[0]], [1e9], "would leave impossible sums"),

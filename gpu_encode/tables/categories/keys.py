@@ -472,7 +472,7 @@ class JointCodes(UnwrittenCodes):
     names : tuple
         Columns of the key.
     frame : Columns
-        The rows; what it gives of these columns, it has kept.
+        The rows; it has kept the codes of these columns.
     ops : Ops
     joined : dict, optional
         Joined columns of keys that begin with the same columns.
@@ -485,7 +485,7 @@ class JointCodes(UnwrittenCodes):
         self._given = names, frame, ops, {} if joined is None else joined
 
     def column(self, name: Any) -> Codes:
-        """Codes of a column of the key, -1 for a missing value."""
+        """Give the codes of a column of the key; -1 for a missing value."""
         _, frame, ops, _ = self._given
         return frame.keys(name, ops).codes
 

@@ -21,7 +21,7 @@ from gpu_encode.words.errors.values import RowError
 
 @dataclass(frozen=True, eq=False)
 class NumberedLabels:
-    """One label per row; the numbers of the labels lie where the rows are.
+    """One label for each row; the numbers of the labels lie on the device of the rows.
 
     Parameters
     ----------

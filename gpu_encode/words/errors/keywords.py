@@ -8,7 +8,7 @@ INSTEAD = {
     **dict.fromkeys(("cols", "variables", "cat_features", "cat_cols", "features"), "columns"),
     **dict.fromkeys(("min_samples_leaf", "smoothing"), "smooth=Sigmoid(k=min_samples_leaf, f=smoothing)"),
     **dict.fromkeys(("m", "p_smooth", "cat_smooth"), "smooth=MEstimate(m)"),
-    **dict.fromkeys(("sigma", "randomized"), "cv: training encodings need no noise where no row sees its own target"),
+    **dict.fromkeys(("sigma", "randomized"), "cv: training encodings need no noise if no row sees its own target"),
     **dict.fromkeys(("n_folds", "kfold", "n_splits", "folds"), "cv"),
     **dict.fromkeys(("seed", "fold_seed", "random_seed"), "random_state"),
     **dict.fromkeys(("out_dtype", "output_dtype"), "dtype"),

@@ -21,7 +21,7 @@ DROP_OR_KEEP = (
 
 
 def missing_targets(role: str, rows: NDArray[Any], advice: str = DROP_OR_KEEP) -> RowError:
-    """Error for nulls where every row needs a value."""
+    """Error for nulls in a vector in which every row needs a value."""
     if len(rows) == 1:
         return RowError(f"{role} has 1 missing value, in row ", int(rows[0]), advice)
     return first_of(f"{role} has ", rows, "missing values", advice)
