@@ -28,7 +28,7 @@ def multiply_digits(sums: Array, begin: int, width: int, factor: int, bits: int,
 
 @stage
 def see_cell(sums: Array, at: int, spans: Array, factor: int, power: int, columns: Array, out: Array, to: int) -> int:
-    """Write a cell as a step sees it; the highest column also holds all above it.  Give the index of the next cell."""
+    """Write a cell as a step sees it, with all higher digits in its last column; give the index of the next cell."""
     bits, digits = power & 31, power >> 5
     for k in range(len(spans) >> 2):
         begin, n = spans[4 * k], spans[4 * k + 1] - spans[4 * k]

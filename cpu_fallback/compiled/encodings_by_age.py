@@ -43,9 +43,9 @@ if TYPE_CHECKING:
 
 
 class Tile(NamedTuple):
-    """Rows of a tile: the digits of its category and of all rows that each row sees; its category, number and time.
+    """Rows of a tile: for each, the sums that it sees of its category and of all rows; its category, number and time.
 
-    Each peak is at least as large as all digits of its column.
+    Sums are digits.  Each peak is at least as large as all digits of its column.
     """
 
     seen: Array
@@ -69,7 +69,10 @@ class Blocks(NamedTuple):
 
 
 class View(NamedTuple):
-    """How a row sees sums: in columns of `cpu_fallback.decay.spans_of`, with a factor for each time; or as stored."""
+    """What makes the sums that a row sees from stored sums: the spans, and a factor for each time.
+
+    Both are empty if rows see the sums as they are stored.  The spans are those of `cpu_fallback.decay.spans_of`.
+    """
 
     spans: Array
     factors: Array

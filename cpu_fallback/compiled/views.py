@@ -16,9 +16,9 @@ OWN, OTHERS, CHOSEN, LESS_ONE = 0, 1, 2, 3
 
 
 class Views(NamedTuple):
-    """The folds that a view sees: its own, all others, those with a 1 in its line of the matrix; or all but one row.
+    """What each view sees, as `kind` says: its own fold, all other folds, or the folds with a 1 in its matrix line.
 
-    The row that is left out has the class with the view's number.
+    A fourth kind has a view for each class: it sees all rows but one of this class.
     """
 
     kind: int

@@ -79,7 +79,7 @@ class Inputs:
         return None if data is None else frames.read_grouping(data, "groups", self.frame.n_rows)
 
     def targets(self, keep_missing: bool = False) -> list[tuple[str | None, Any]]:
-        """Give name (or None) and values of each target; the values are `Incomplete` if rows may lack them and do."""
+        """Give name (or None) and values of each target; `Incomplete` values if some are missing and may be."""
         data = self._vectors["y"]
         if isinstance(data, PieceVectors):
             return data.targets(keep_missing)
@@ -114,7 +114,7 @@ class Inputs:
 
     @contextmanager
     def naming_piece(self, role: str) -> Iterator[None]:
-        """Add to an error that names a row which of several vectors holds it, if there is one for each table."""
+        """If there is a vector for each table, let an error that names a row also name its vector."""
         try:
             yield
         except RowError as error:
@@ -183,7 +183,7 @@ class Decided:
     targets : list of TargetInfo
         Kind and classes of each target.
     floats : list of bool
-        For each target, whether it is a quantity that is float in some rows.
+        For each target, whether it is a quantity whose type is float in some part of the rows.
     float_weight : bool
         Whether some weights are floats.
     keys : list of CategoryIndex, optional
@@ -206,8 +206,8 @@ def read_rows(
     parameters : Parameters
     inputs : Inputs
     decided : Decided, optional
-        What was decided from all rows, if these are a part of them: integers become floats if other rows have floats,
-        as in one array.
+        What was decided from all rows, if the call has only a part of them: its integers become floats if other rows
+        have floats, as in one array.
     more_may_come : bool, default=False
         Whether more rows may be added later.  If not, some weight must be above zero.
 
@@ -290,7 +290,7 @@ def read_summed(
     earlier : list of TargetInfo, optional
         Targets of earlier calls of `partial_fit`; the kinds must be the same.
     fixed : list of TargetInfo, optional
-        Targets of all rows, if these are a part of them: kinds and classes are decided.
+        Kinds and classes that all rows together have, if the call has only a part of the rows.
     more_may_come : bool, default=False
         Whether more rows may be added later; if so, all of these rows may lack a target.
     """

@@ -516,7 +516,7 @@ class Elapsed:
         distribution : Distribution, optional
             The dates that each view sees.
         encodings : EncodingTable, optional
-            Tells which categories are unseen in each view; None if each row tells it itself.
+            Tells which categories are unseen in each view; None if this is given to `write` by row.
         before : tuple of int
             Number of the key's targets before this one, and number of their encodings.
         """

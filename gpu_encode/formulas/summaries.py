@@ -62,7 +62,7 @@ class Summaries(Statistic):
     entry : int, optional
         Number of the key, if there are `pairs`.
     summed : list, optional
-        All statistics that are computed from the sums of the target, if there are others than these.
+        All statistics that are computed from the sums of the target, if other keys have others than `statistics`.
     """
 
     statistics: Any = ("mean",)
@@ -163,7 +163,7 @@ class Summaries(Statistic):
                 )
 
     def check_labelled(self, owner: str, column: object, kind: str) -> None:
-        """Raise ValueError for statistics that the only column here, of text or dates, cannot have."""
+        """Raise ValueError for statistics that a column of text or dates cannot have."""
         known = OF_TEXT if kind == "text" else OF_DATES
         for statistic in self.statistics:
             if statistic not in known:

@@ -49,7 +49,7 @@ LOADED_ROWS = 100
 LOADING_ROWS = {COMPILED: 300_000, STRINGS: 100_000}
 WAITING_ROWS = 20_000_000
 # A process loads the compiled backend when its small calls together have as many rows as a call that would load it;
-# each call asks about three times.
+# each call runs `compiled_serves` about three times.
 TIMES_ASKED = 3
 
 _rows_asked_for: dict[str, int] = {COMPILED: 0, STRINGS: 0}
@@ -100,7 +100,7 @@ class Ops(Protocol):
         """Give the row at each rank in [start, stop) of the order."""
 
     def extents(self, target: Array | None, weight: Array | None, powers: tuple[int, ...], /) -> list[tuple[int, int]]:
-        """Give the binary positions [low, high) of weight * target**power in all rows, by power; (0, 0) if none."""
+        """Give for each power the binary positions [low, high) of weight * target**power; (0, 0) if all are zero."""
 
     def accumulate(self, rows: Rows, shape: SumShape, folds: Folds = None, /) -> Array:
         """Give exact counts and sums: (n_categories + 2, n_folds, n_classes, layout.width) int64 digits, in one pass.
@@ -124,9 +124,7 @@ class Ops(Protocol):
     def visible(self, accumulators: Array, visibility: Array | None, /) -> Array:
         """Sum accumulators (categories + 2, folds, ...) over the folds that each view sees.
 
-        `visibility[view, fold]` is 0 or 1.
-
-        Without a matrix each fold is a view of its own.
+        `visibility[view, fold]` is 1 if the view sees the fold, else 0.  Without a matrix, each fold is a view.
         """
 
     def totals(self, accumulators: Array, /) -> Array:
@@ -143,7 +141,7 @@ class Ops(Protocol):
     def m_estimates(self, accumulators: Array, layout: Layout, first_output: int, m: float, prior: Ratio, /) -> Array:
         """Give (S + m * mu) / (n + m) of each cell and output, exact and then rounded once.
 
-        Accumulators as for `moments`; mu, the exact prior, is one for each cell, or for each of the last axes.
+        Accumulators are as for `moments`; mu, the exact prior, is broadcast to the cells.
         """
 
     def leave_one_out(self, accumulators: Array, rows: Rows, layout: Layout, /) -> Array:
@@ -317,7 +315,7 @@ class FusedOps(Protocol):
     ) -> Written | None:
         """Write the encoding of every row from the rows before it; the first row sees nothing, and its prior is NaN.
 
-        At most `most_ordered_rows`.  Otherwise as `leave_one_out_encodings`.
+        There may be at most `most_ordered_rows`.  The rest is as in `leave_one_out_encodings`.
         """
 
     def most_ordered_rows(self, layout: Layout, /) -> int:
@@ -335,8 +333,8 @@ class FusedOps(Protocol):
     ) -> int | None:
         """Write the encoding of every row, and its prior, from the earlier rows that a window or half-life lets it see.
 
-        If the order has steps, rows are weighted as in `cpu_fallback.decay`.  There may be at most 2**30 rows.
-        Otherwise as `leave_one_out_encodings`; its definition is `fitting.ordered.AgeingScan`.
+        If the order has steps, rows are weighted as in `cpu_fallback.decay`.  There may be at most 2**30 rows.  The
+        rest is as in `leave_one_out_encodings`.  Its definition is `fitting.ordered.AgeingScan`.
         """
 
 

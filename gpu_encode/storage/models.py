@@ -188,7 +188,7 @@ def read_pairs(
         for codes, key in ((first, keys[one]), (second, keys[other])):
             inside = codes.dtype == np.int32 and codes.shape == (sums.n_categories,)
             if not inside or ((codes < MISSING) | (codes >= key.n_categories)).any():
-                raise ValueError(f"pairs of {key.entry.name!r} have categories that there are not")
+                raise ValueError(f"pairs of {key.entry.name!r} have categories that the key lacks")
         cells = code_missing(first, keys[one].n_categories).astype(np.int64) * (LARGEST + 1) + code_missing(
             second, keys[other].n_categories
         )
@@ -325,7 +325,7 @@ def read_sums(document: Any, key: CategoryIndex, info: TargetInfo, rule: Encodin
     values = read_distribution(read_field(document, "distribution", dict), sums, reader)
     ends = values.values[[0, -1]].tolist() if len(values.values) else [0, -1]
     if info.vocabulary is not None and not 0 <= ends[0] <= ends[1] + 1 <= len(info.vocabulary):
-        raise ValueError(f"counts of the values of {info.name!r} are of others than it has")
+        raise ValueError(f"counts of the values of {info.name!r} name values that it does not have")
     return replace(sums, distribution=values)
 
 
@@ -362,7 +362,7 @@ def read_distribution(document: dict[str, Any], sums: CategorySums, reader: Read
     inside = ((distribution.category >= -2) & (distribution.category < sums.n_categories)).all()
     inside &= ((distribution.value >= 0) & (distribution.value < len(distribution.values))).all()
     if not (in_order and inside and (distribution.counts >= 0).all() and np.isfinite(distribution.values).all()):
-        raise ValueError("counts of values are out of order, negative, or of categories that there are not")
+        raise ValueError("counts of values are out of order, negative, or of categories that do not exist")
     return distribution
 
 

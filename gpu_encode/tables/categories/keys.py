@@ -128,7 +128,7 @@ class CategoryIndex:
     given : bool
         Whether the user gave the categories.
     labels : list of Vocabulary, optional
-        Labels of the levels that a rule derives, the top one first; there only if the categories are not.
+        Labels of the levels that a rule derives, the top one first; only a key without categories has them.
     """
 
     entry: KeySpec
@@ -259,7 +259,7 @@ class CategoryIndex:
         return [int(start) for start in np.cumsum([0, *sizes])]
 
     def lookup(self, frame: Columns, ops: Ops, missing_is_category: bool) -> Codes:
-        """Give the table row for each row's encodings: that of its category, or else of its nearest known ancestor."""
+        """Give for each row the line of its category in the table of encodings, or of its nearest known ancestor."""
         if len(self.entry.columns) > 1:
             return self._joint_lookup(frame, ops, missing_is_category)
         column = self.entry.members[0]
