@@ -153,15 +153,15 @@ class KeyColumns(NamedTuple):
 
     Parameters
     ----------
-    codes : uint8 or int32 array (columns, rows)
-        Codes of at least 0; a missing value is the last code of its column.
+    codes : object
+        The result of `narrow_codes`, in which a missing value is the last code of its column.
     sizes : list of int
         Number of codes of each column, the code of a missing value included.
     members : list of tuple of int
         Columns of each key.
     """
 
-    codes: Array
+    codes: Any
     sizes: Sequence[int]
     members: Sequence[tuple[int, ...]]
 

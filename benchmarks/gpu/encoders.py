@@ -14,7 +14,7 @@ from benchmarks.gpu.paths import trace_launches
 from benchmarks.gpu.report import Run
 from benchmarks.gpu.timing import host_seconds_of, peak_of, seconds_of, wait
 from cpu_fallback.types import Array
-from gpu_encode import KFold, LeaveOneOut, Ordered, TargetEncoder
+from gpu_encode import KFold, LeaveOneOut, Ordered, TargetEncoder, interactions
 from gpu_encode.seam.ops import use_backend
 
 KINDS = {"real": "continuous", "float32": "continuous", "ten": "multiclass"}
@@ -69,6 +69,7 @@ MORE_CASES = {
     "pairs": Case("binary", SMOOTH | FOLDS | {"columns": [0, 1, 2, (0, 1), (0, 2), (1, 2)]}, more=(1000, 100)),
     "keys-2": Case("binary", SMOOTH | FOLDS, more=(4096,)),
     "keys-4": Case("binary", SMOOTH | FOLDS, more=(4096,) * 3),
+    "wide": Case("binary", SMOOTH | FOLDS | {"columns": interactions(range(4), order=2)}, more=(7, 40, 300)),
 }
 
 

@@ -64,6 +64,11 @@ USES = {
     "partition_pairs_32": Use("folds-f32", 10**6),
     "partition_pairs_64": Use("folds-f64-auto", 10**6),
     "add_buckets": Use("folds-f64-auto", 10**6, "shared atomics"),
+    "narrow_codes": Use("wide", 50),
+    "number_rows": Use("wide", 50),
+    "count_keys": Use("wide", 50, "shared atomics"),
+    "encode_keys": Use("wide", 50),
+    "gather_keys": Use("wide", 50, "gather"),
 }
 # Kernels that no case is known to launch: the suites alone run them on a GPU.
 BY_SUITES = {"count_in_memory", "number_folds", "walk_rows_64", "walk_blocks", "shuffle_blocks"}

@@ -7,7 +7,7 @@ from cpu_fallback.compiled.decay import seen_from
 from cpu_fallback.compiled.encodings_by_age import encodings_by_age
 from cpu_fallback.compiled.factors import descend_rows
 from cpu_fallback.compiled.key_lookups import look_up_keys
-from cpu_fallback.compiled.keys_by_fold import encode_keys_by_fold
+from cpu_fallback.compiled.keys_by_fold import encode_keys_by_fold, narrow_codes
 from cpu_fallback.compiled.leave_one_out_encodings import leave_one_out_encodings
 from cpu_fallback.compiled.log_odds import log_odds_moments
 from cpu_fallback.compiled.ordered_encodings import most_ordered_rows, ordered_encodings
@@ -23,6 +23,7 @@ __all__ = [
     "log_odds_moments",
     "look_up_keys",
     "most_ordered_rows",
+    "narrow_codes",
     "number_in_order",
     "ordered_encodings",
     "seen_from",

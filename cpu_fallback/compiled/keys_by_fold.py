@@ -25,10 +25,10 @@ from cpu_fallback.fused_rules import (
     FusedRule,
     PopulationMoments,
 )
-from cpu_fallback.types import KeyCounts, KeyEncodings
+from cpu_fallback.types import MISSING, KeyCounts, KeyEncodings
 
 if TYPE_CHECKING:
-    from cpu_fallback.types import FoldedClasses, KeyColumns
+    from cpu_fallback.types import Codes, FoldedClasses, KeyColumns
 
 # Number of rows whose cells are computed, and of categories that are encoded, at a time.
 ROWS, CATEGORIES = 1024, 512
@@ -257,6 +257,17 @@ def encode_range(
         found.ends[key] = at
         look_up(keys, key, rows.folds, shape, cells, encodings, out[keys.first[key] : keys.first[key] + shape[1]])
     return lost  # type: ignore[return-value]
+
+
+def narrow_codes(columns: "Sequence[Codes]", sizes: Sequence[int], /) -> Array:
+    """Give codes of columns as `encode_keys_by_fold` reads them; see `gpu_encode.seam.ops.FusedOps`."""
+    matrix = np.empty((len(columns), len(columns[0])), np.uint8 if max(sizes) <= 1 << 8 else np.int32)
+    for line, column, size in zip(matrix, columns, sizes, strict=True):
+        np.copyto(line, column, casting="unsafe")
+        missing = column == MISSING
+        if bool(missing.any()):
+            line[missing] = size - 1
+    return matrix
 
 
 def encode_keys_by_fold(

@@ -1,7 +1,15 @@
 """Passes that do the work of several at once: see `gpu_encode.seam.ops.FusedOps`."""
 
+from gpu_encode.cuda.keys_by_fold import encode_keys_by_fold, narrow_codes
 from gpu_encode.cuda.leave_one_out import leave_one_out_encodings
 from gpu_encode.cuda.ordered_encodings import most_ordered_rows, ordered_encodings
 from gpu_encode.cuda.table_encodings import encode_categories
 
-__all__ = ["encode_categories", "leave_one_out_encodings", "most_ordered_rows", "ordered_encodings"]
+__all__ = [
+    "encode_categories",
+    "encode_keys_by_fold",
+    "leave_one_out_encodings",
+    "most_ordered_rows",
+    "narrow_codes",
+    "ordered_encodings",
+]

@@ -589,7 +589,7 @@ def read_categories(
         together = None
     by_type = sums_alone and not statistic.needs.sums and parameters.missing != "error"
     no_sums = None if statistic.needs.sums else CategorySums.of_nothing()
-    later = len(entries) >= FEWEST_TOGETHER and not sums_alone and device_of(ops) == "cpu"
+    later = len(entries) >= FEWEST_TOGETHER and not sums_alone
     columns, read = map_columns(rows.frame).remember(entries, later), []
     for entry, given, rule in zip(entries, given_categories(parameters.categories, entries), rules, strict=True):
         categories, missing = None, rule.missing

@@ -6,13 +6,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cpu_fallback.types import CARRY_AFTER, MISSING, Array, FoldedClasses, KeyColumns, KeyEncodings
+from cpu_fallback.types import CARRY_AFTER, Array, FoldedClasses, KeyColumns, KeyEncodings
 from gpu_encode.fitting.columns import FEWEST_TOGETHER
 from gpu_encode.fitting.inputs import RowCategories
 from gpu_encode.fitting.tasks import EncodingTask, Trained, warn_of_lost
 from gpu_encode.formulas.encoding_rule import EncodingRule, SeenSums
 from gpu_encode.schemes.plans import FoldPlan, Plan
-from gpu_encode.seam.ops import host
+from gpu_encode.seam.ops import FusedOps, device_of, host
 from gpu_encode.sums.category_sums import CategorySums, DeferredSums, NarrowCounts
 from gpu_encode.tables.categories.keys import JointCodes, LaterTuples
 
@@ -20,8 +20,12 @@ from gpu_encode.tables.categories.keys import JointCodes, LaterTuples
 # more counts, it is faster to number the categories that occur.  A thread holds the counts of one key, at most 32 MB,
 # and its encodings, at most 64 MB.
 COUNTS_PER_ROW, FEW_COUNTS, MOST_COUNTS = 8, 1 << 19, 1 << 23
+# The same for a GPU: there, numbering the categories that occur takes many passes, and a cell is a number of 32 bits.
+COUNTS_PER_DEVICE_ROW, MOST_DEVICE_COUNTS = 12, 1 << 31
 # A row's fold and class are one number of 16 bits.
 MOST_WITHIN = 1 << 16
+# Largest number of columns of a key on a GPU, the column of folds not counted.
+MOST_COLUMNS = 15
 
 
 class BatchKey(NamedTuple):
@@ -55,7 +59,11 @@ def keys_together(keys: Sequence[BatchKey], task: EncodingTask, plan: FoldPlan) 
         return []
     if len(task.rows) > CARRY_AFTER or not spec.layout.count.whole or rule.describe_fused() is None:
         return []
-    most = min(max(COUNTS_PER_ROW * len(task.rows), FEW_COUNTS), MOST_COUNTS) // within
+    a_row, most = COUNTS_PER_ROW, MOST_COUNTS
+    if device_of(task.ops) == "cuda":
+        a_row, most = COUNTS_PER_DEVICE_ROW, MOST_DEVICE_COUNTS
+        keys = [key for key in keys if len(key.categories.key.entry.members) <= MOST_COLUMNS]
+    most = min(max(a_row * len(task.rows), FEW_COUNTS), most) // within
     return [key for key in keys if key.n_cells <= most]
 
 
@@ -111,32 +119,36 @@ def encode_batches(
 def encode_batch(keys: Sequence[BatchKey], task: EncodingTask, plan: FoldPlan, out: KeyEncodings) -> list[Trained]:
     """Write the training encodings of keys that share plan, target and rule; `task` is the task of one of them.
 
-    If there are few keys, or if the backend encodes each key alone, it writes nothing and returns an empty list.
+    It returns an empty list, and the caller has to encode each key alone, if there are few keys or if the backend
+    cannot encode them together.
     """
     n_rows, rule = len(task.rows), task.fused_rule()
-    ops = host(n_rows * len(keys))
+    ops = host(n_rows * len(keys)) if device_of(task.ops) == "cpu" else task.ops
     if len(keys) < FEWEST_TOGETHER or ops.fused is None or rule is None:
         return []
-    one_key = np.zeros(n_rows, np.int32)
+    one_key = ops.zeros(n_rows, np.int32)
     shape = (1, plan.n_folds, task.n_classes)
     sums = CategorySums.measure(ops, task.rows.with_codes(one_key), shape, task.spec, plan.folds)
     everything = SeenSums(sums, plan.visibility, task.rule, ops)
     total = everything.total()
     assert task.rows.classes is not None
     folded = FoldedClasses(task.rows.classes, task.n_classes, plan.folds, plan.visibility, plan.new_rows[0])
-    columns = number_columns([key.categories for key in keys])
-    counted, lost = ops.fused.encode_keys_by_fold(columns, folded, rule, everything.population(total), out)
+    columns = number_columns([key.categories for key in keys], ops.fused)
+    encoded = ops.fused.encode_keys_by_fold(columns, folded, rule, everything.population(total), out)
+    if encoded is None:
+        return []
+    counted, lost = encoded
     warn_of_lost(lost, out.values.dtype)
     found, all_see = [], bool((total.n > 0).all())
-    for key, (cells, counts) in zip(keys, counted, strict=True):
+    for key, of_key in zip(keys, counted, strict=True):
         if isinstance(tuples := key.categories.key.tuples, LaterTuples):
-            tuples.tell(cells)
-        found.append(Trained(DeferredSums.later(NarrowCounts(counts), task.spec, n_rows), None, all_see))
+            tuples.tell(of_key)
+        found.append(Trained(DeferredSums.later(NarrowCounts(of_key), task.spec, n_rows), None, all_see))
     return found
 
 
-def number_columns(keys: Sequence[RowCategories]) -> KeyColumns:
-    """Give the codes of all columns that the keys read, in the smallest type; a missing value is the last code."""
+def number_columns(keys: Sequence[RowCategories], fused: FusedOps) -> KeyColumns:
+    """Give the codes of all columns that the keys read, each once."""
     with_column = {name: key for key in keys for name in key.key.entry.members}
     codes, sizes = [], []
     for name, (key, found, _) in with_column.items():
@@ -144,11 +156,4 @@ def number_columns(keys: Sequence[RowCategories]) -> KeyColumns:
         sizes.append(len(key.vocabularies[key.entry.members.index(name)]) + 1)
     position = {name: number for number, name in enumerate(with_column)}
     members = [tuple([position[name] for name in key.key.entry.members]) for key in keys]
-    matrix = np.empty((len(codes), len(codes[0])), np.uint8 if max(sizes) <= 1 << 8 else np.int32)
-    for line, column, size in zip(matrix, codes, sizes, strict=True):
-        # The cast wraps -1, the code of a missing value, which is replaced next.
-        np.copyto(line, column, casting="unsafe")
-        missing = column == MISSING
-        if bool(missing.any()):
-            line[missing] = size - 1
-    return KeyColumns(matrix, sizes, members)
+    return KeyColumns(fused.narrow_codes(codes, sizes), sizes, members)

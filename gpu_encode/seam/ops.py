@@ -21,6 +21,7 @@ from cpu_fallback.types import (
     MISSING,
     Array,
     Carry,
+    Codes,
     FoldedClasses,
     Folds,
     KeyColumns,
@@ -182,11 +183,18 @@ class FusedOps(Protocol):
         population: PopulationMoments,
         out: KeyEncodings,
         /,
-    ) -> tuple[list[KeyCounts], int]:
+    ) -> tuple[Sequence[KeyCounts], int] | None:
         """Write the training encodings of many keys by fold, and count for each key the rows that new rows see.
 
         Its definition is `encode_categories` and `gather` for one key after the other.  The second result is the number
-        of encodings that the type of `out` cannot hold.
+        of encodings that the type of `out` cannot hold.  It gives None, and the caller has to write all encodings, if
+        the rounding of an encoding is so close that only its digits decide it.
+        """
+
+    def narrow_codes(self, columns: Sequence[Codes], sizes: Sequence[int], /) -> Any:
+        """Give the codes of columns in the form that `encode_keys_by_fold` reads, in as few bytes as they need.
+
+        `sizes` are the numbers of codes; a missing value, -1, becomes the last code of its column.
         """
 
     def look_up_keys(self, keys: KeyColumns, tables: KeyTables, folds: Folds, step: int, out: KeyEncodings, /) -> Array:

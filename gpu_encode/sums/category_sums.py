@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from cpu_fallback.cached import cached_property
 from cpu_fallback.exact import Integers, Limbs, peak, widen
 from cpu_fallback.row_numbers import folds_of_block
-from cpu_fallback.types import CARRY_AFTER, Array, Folds, Layout, Rows, SumShape, Window, carry, digit_window
+from cpu_fallback.types import CARRY_AFTER, Array, Folds, KeyCounts, Layout, Rows, SumShape, Window, carry, digit_window
 from gpu_encode.seam import devices
 from gpu_encode.seam.ops import Ops, device_of, host
 from gpu_encode.sums.targets import LABELLED, NO_TARGET, WHOLE_LIMIT, Target, backend_for, check_room
@@ -323,12 +323,18 @@ class NarrowCounts:
 
     Parameters
     ----------
-    counts : int32 array (categories + 2, classes)
+    found : KeyCounts
     """
 
-    def __init__(self, counts: NDArray[np.int32]) -> None:
-        self.shape = len(counts), 1, counts.shape[1], 1
-        self._counts: NDArray[np.int32] | None = counts
+    def __init__(self, found: KeyCounts) -> None:
+        self._found: KeyCounts | None = found
+
+    @cached_property
+    def shape(self) -> tuple[int, ...]:
+        """Extents of the sums."""
+        assert self._found is not None
+        n_lines, n_classes = self._found.counts.shape
+        return n_lines, 1, n_classes, 1
 
     def on_device(self) -> None:
         """Give None: these sums are not on a GPU."""
@@ -336,9 +342,10 @@ class NarrowCounts:
     @cached_property
     def on_host(self) -> Integers:
         """Give the sums, and drop the narrow counts."""
-        assert self._counts is not None
-        wide = self._counts.astype(np.int64).reshape(self.shape)
-        self._counts = None
+        shape, found = self.shape, self._found
+        assert found is not None
+        wide = found.counts.astype(np.int64).reshape(shape)
+        self._found = None
         return wide
 
 

@@ -76,7 +76,6 @@ def test_fused_passes_are_those_of_the_protocol(name):
         "descend_rows",
         "conjunction_sums",
         "conjunction_gains",
-        "encode_keys_by_fold",
         "encodings_by_age",
         "log_odds_moments",
         "look_up_keys",

@@ -54,6 +54,11 @@ FILES = {
     "walk_rows_64": "permutation.cu",
     "walk_blocks": "permutation.cu",
     "shuffle_blocks": "permutation.cu",
+    "narrow_codes": "narrow_codes.cu",
+    "number_rows": "narrow_codes.cu",
+    "count_keys": "count_keys.cu",
+    "encode_keys": "encode_keys.cu",
+    "gather_keys": "gather_keys.cu",
 }
 # Types of unsigned words by number of bytes, with their names in raw/vectors.cuh; types of targets; types of encodings
 # by number of bytes.
@@ -101,6 +106,11 @@ VARIANTS: dict[str, list[dict[str, str]]] = {
     "ordered.cu": [
         {"ENCODING": encoding, "ESTIMATES": estimates} for encoding, estimates in product(ENCODINGS.values(), "01")
     ],
+    "narrow_codes.cu": [{"NARROW": narrow} for narrow in KEYS[:3]],
+    "encode_keys.cu": [
+        {"ENCODING": encoding, "ESTIMATES": estimates} for encoding, estimates in product(ENCODINGS.values(), "01")
+    ],
+    "gather_keys.cu": [{"ENTRY": entry} for entry in WORDS],
 }
 
 

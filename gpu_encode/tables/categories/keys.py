@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cpu_fallback.cached import cached_property
-from cpu_fallback.types import MISSING, UNKNOWN, Array, Codes, UnwrittenCodes
+from cpu_fallback.types import MISSING, UNKNOWN, Array, Codes, KeyCounts, UnwrittenCodes
 from gpu_encode.seam import devices
 from gpu_encode.seam.ops import Ops, put, through
 from gpu_encode.tables.categories.hierarchy import (
@@ -346,7 +346,7 @@ class LaterTuples(Tuples):
     def __init__(self, vocabularies: Sequence[Vocabulary], codes: "JointCodes") -> None:
         self._vocabularies = vocabularies
         self._codes: JointCodes | None = codes
-        self._cells: Array | None = None
+        self._found: KeyCounts | None = None
         self._members = self._prefixes = None
 
     @property
@@ -356,18 +356,18 @@ class LaterTuples(Tuples):
 
     def __len__(self) -> int:
         """Number of combinations."""
-        return len(self.prefixes[-1] if self._cells is None else self._cells)
+        return len(self.prefixes[-1] if self._found is None else self._found.cells)
 
-    def tell(self, cells: Array) -> None:
-        """Take combinations that a pass has found: sorted mixed-radix numbers of their values."""
+    def tell(self, found: KeyCounts) -> None:
+        """Take combinations that a pass has found, as sorted mixed-radix numbers of their values."""
         # The codes of the rows are not needed any more.
-        self._cells, self._codes = cells, None
+        self._found, self._codes = found, None
 
     @property
     def members(self) -> Codes:
         """Value numbers that make up each combination (combinations, columns), -1 for missing."""
-        if self._members is None and self._cells is not None:
-            self._members = split_cells(self._cells, self.sizes)
+        if self._members is None and self._found is not None:
+            self._members = split_cells(self._found.cells, self.sizes)
         return super().members
 
     @property
