@@ -12,12 +12,12 @@ from cpu_fallback.compiled.sums import add_tables, tables
 from cpu_fallback.compiled.threads import run, shares
 from cpu_fallback.memory import empty
 
-# So many categories times views are worth a thread.
+# Smallest work of a thread, in categories times views.
 SMALLEST_SHARE = 1 << 15
 UNIT, UNIT_OF_SCORE, GRID, GRID_OF_SPREAD, GRID_OF_GAIN, LONGEST = range(6)
 GAIN, SPREAD, FREEDOM, TOTAL = range(4)
-# If there are at least so many rows for each possible pair, every pair gets sums; if at least this part of the pairs is
-# shared by folds, keeping all pairs costs less than selecting these.
+# With at least ROWS_PER_PAIR rows for each possible pair, every pair gets sums.  If at least the share MOSTLY of the
+# pairs is shared by folds, all pairs are kept, since a selection would cost more.
 ROWS_PER_PAIR = 4
 MOSTLY = 0.75
 # Marks of a pair: 0 without rows; WEIGHTLESS; fold + FIRST_FOLD with weight in one fold; SHARED with weight in several.
@@ -64,7 +64,7 @@ def join_marks(marks: Array, other: Array, start: int, stop: int) -> None:
 
 @kernel
 def number_shared(marks: Array, n_right: int, lefts: Array, rights: Array) -> tuple[int, int]:
-    """Number the pairs with weight in several folds, all others -1; give how many these are, and how many have rows."""
+    """Replace the marks of shared pairs by numbers, others by -1; count the shared pairs, and the pairs with rows."""
     count, occupied, pair = np.int64(0), np.int64(0), np.uint64(0)
     for left in range(len(marks) // n_right):
         for right in range(n_right):
@@ -92,7 +92,10 @@ def sum_pairs(
     own: Array,
     weightless: Array,
 ) -> None:
-    """Sum h and h * z of the rows [start, stop) by fold and pair, or the pair's number; mark pairs without weight."""
+    """Sum h and h * z of the rows [start, stop) by fold and pair, and mark pairs without weight.
+
+    If there are `numbers`, they replace the pairs; pairs whose number is below 0 are left out.
+    """
     set_all(own, 0)
     set_all(weightless, 0)
     for row in range(start, stop):

@@ -233,7 +233,7 @@ def exact_below(m: float) -> float:
 @inlined
 def whole_prior(total: float, number: float, m: float) -> tuple[float, float]:
     """Give m * T and N for an estimate by one division; the second number is NaN if this would not be exact."""
-    # The bound holds if no sum is larger than the divisor; but a prior that the user gave may be any number.
+    # The bound `exact_below` holds only if |T| is at most N, and a prior that the user gave may be any number.
     return m * total, number if 0.0 < number < MANTISSA and abs(total) <= number else math.nan
 
 
@@ -298,7 +298,7 @@ def estimate_range(
 
 
 def prior_of(ratio: Ratio, shape: tuple[int, ...]) -> Prior:
-    """Give exact priors in the form that kernels take, for those last axes of cells (..., outputs) that need them."""
+    """Give exact priors in the form that kernels take: one for each cell of the last axes that they have."""
     n_axes = max(ratio.total.digits.ndim, ratio.number.digits.ndim) - 1
     axes = shape[len(shape) - n_axes :]
     total, count = ratio.total, ratio.number

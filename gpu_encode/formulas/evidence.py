@@ -151,7 +151,7 @@ def compare_factors(own: Factor, all_others: Factor, others: Factor, all_own: Fa
 
 
 def are_exact(sums: Sequence[Floats], r: float) -> bool:
-    """Tell whether the sums with r or 2r added, and the products of the first and of the last two, are not rounded."""
+    """Tell whether own + r, all_own + 2r and the like are exact, and so are the two products that are compared."""
     unit = Fraction(r).denominator
     if unit > FINEST:
         return False

@@ -26,8 +26,8 @@ NAN = float("nan")
 class Ranks(Statistic):
     """Rank of a category among the categories with visible rows, or among all that were listed.
 
-    Infrequent categories are one category together.  By value it is the last; in the other orders it has their summed
-    weight and their pooled mean.
+    Infrequent categories are one category together.  It is the last if the order is "value"; in the other orders it has
+    their summed weight and their pooled mean.
 
     Parameters
     ----------
@@ -89,7 +89,7 @@ class Ranks(Statistic):
         return [f"_draw{draw}" for draw in range(self.n_draws)] if self.n_draws > 1 else [""]
 
     def n_outputs(self, n_targets: int) -> int:
-        """Give one column for each target or class by the target, otherwise one for each draw."""
+        """Give one column for each target or class if they make the order, otherwise one for each draw."""
         return n_targets if self.order == "target" else self.n_draws
 
     def encode_table(
@@ -135,7 +135,7 @@ class Ranks(Statistic):
         return self.unknown is None and self.order != "target"
 
     def rank_behind(self, number: int, ranks: Integers, infrequent: NDArray[np.bool_]) -> Integers:
-        """Rank categories without weight after all others; if categories may be infrequent, these are."""
+        """Rank categories without weight after all others, or as infrequent categories if there may be any."""
         if not self.pools:
             return len(ranks) + np.arange(number)
         # The infrequent categories are the last group.
