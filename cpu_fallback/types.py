@@ -244,6 +244,22 @@ class KeyTables(NamedTuple):
     n_views: int
 
 
+class FoldedResponses(NamedTuple):
+    """What rows say of an additive model, and which folds see which.
+
+    Parameters
+    ----------
+    response : int64 array (rows,)
+    information : int64 array (rows,) or None
+        Above 0; None where it is the same for all rows.
+    visibility : int64 array (folds, folds)
+    """
+
+    response: Array
+    information: Array | None
+    visibility: Array
+
+
 class SumShape(NamedTuple):
     """The shape of sums: (n_categories + 2, n_folds, n_classes, layout.width) digits.
 

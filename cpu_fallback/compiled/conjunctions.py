@@ -4,6 +4,7 @@ All numbers that are summed are whole, as in the array expressions of `gpu_encod
 """
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 
@@ -343,6 +344,39 @@ def gain_of(
     return gain * (1.0 / fine)
 
 
+class ViewRoom(NamedTuple):
+    """Room for one view: W, S and the explained part of every category, and W and means of the columns' categories."""
+
+    weight: Array
+    score: Array
+    explained: Array
+    margins: Array
+    means: Array
+
+
+@counting
+def see_view(
+    own: Array, totals: Array, hidden: Array, at: Array, first: Array, numbers: Array, room: ViewRoom, found: Array
+) -> float:
+    """Write W of one view, and the part of S that no column explains; give the variance between categories."""
+    weight, score, explained, margins, means = room
+    n_parts = len(at)
+    see_cells(own, totals, hidden, n_parts > 0, numbers, weight, score)
+    set_all(margins, 0.0)
+    set_all(means, 0.0)
+    if n_parts:
+        fit_margins(at, first, weight, score, margins, means, explained)
+    spread_of(n_parts, weight, explained, numbers, score, found)
+    return variance_of(n_parts, margins, found)
+
+
+@counting
+def room_for_view(n_cells: int, n_parts: int, n_levels: int) -> ViewRoom:
+    """Give room for one view."""
+    explained = np.empty(n_cells if n_parts else 0)
+    return ViewRoom(np.empty(n_cells), np.empty(n_cells), explained, np.empty(n_levels), np.empty(n_levels))
+
+
 @kernel
 def gains_of_views(
     own: Array,
@@ -359,22 +393,14 @@ def gains_of_views(
     steps: Array,
 ) -> None:
     """Write gain, spread, freedom and sum of W of the views [first_view, stop), and the steps if there is room."""
-    n_parts, n_cells, n_levels = len(at), len(totals) // 2, first[len(first) - 1]
-    weight, score, explained = np.empty(n_cells), np.empty(n_cells), np.empty(n_cells if n_parts else 0)
-    margins, means = np.empty(n_levels), np.empty(n_levels)
+    n_cells = len(totals) // 2
+    room = room_for_view(n_cells, len(at), first[len(first) - 1])
     for view in range(first_view, stop):
-        of_view = found[view]
-        see_cells(own, totals, hidden[view, : n_hidden[view]], n_parts > 0, numbers, weight, score)
-        set_all(margins, 0.0)
-        set_all(means, 0.0)
-        if n_parts:
-            fit_margins(at, first, weight, score, margins, means, explained)
-        spread_of(n_parts, weight, explained, numbers, score, of_view)
-        variance = variance_of(n_parts, margins, of_view)
+        variance = see_view(own, totals, hidden[view, : n_hidden[view]], at, first, numbers, room, found[view])
         if ridge >= 0 or variance > 0:
             begin, end = n_cells * view, n_cells * (view + 1)
             of_fold = own[2 * begin : 2 * end]
-            of_view[GAIN] = gain_of(of_fold, weight, score, variance, ridge, numbers, steps[begin:end])
+            found[view][GAIN] = gain_of(of_fold, room.weight, room.score, variance, ridge, numbers, steps[begin:end])
 
 
 def conjunction_gains(

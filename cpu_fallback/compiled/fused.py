@@ -2,6 +2,7 @@
 
 from cpu_fallback.compiled.blending import encode_categories
 from cpu_fallback.compiled.categories import number_in_order
+from cpu_fallback.compiled.conjunction_scores import score_conjunctions
 from cpu_fallback.compiled.conjunctions import conjunction_gains, conjunction_sums
 from cpu_fallback.compiled.decay import seen_from
 from cpu_fallback.compiled.encodings_by_age import encodings_by_age
@@ -26,5 +27,6 @@ __all__ = [
     "narrow_codes",
     "number_in_order",
     "ordered_encodings",
+    "score_conjunctions",
     "seen_from",
 ]

@@ -95,9 +95,10 @@ class Found(NamedTuple):
 
 
 @stage
-def number_cells(keys: Keys, key: int, start: int, within: Array, length: int, cells: Array) -> None:
-    """Write cell * length + within of the rows from `start` on."""
-    begin, end, n_rows, stop = keys.ends[key], keys.ends[key + 1], len(within), start + len(cells)
+def join_codes(keys: Keys, key: int, start: int, cells: Array) -> None:
+    """Write the mixed-radix number of the codes of the rows from `start` on, in the key's columns."""
+    begin, end, stop = keys.ends[key], keys.ends[key + 1], start + len(cells)
+    n_rows = len(keys.codes) // len(keys.radix)
     at = keys.members[begin] * n_rows
     first = keys.codes[at + start : at + stop]
     for i in range(len(cells)):
@@ -107,7 +108,13 @@ def number_cells(keys: Keys, key: int, start: int, within: Array, length: int, c
         codes = keys.codes[at + start : at + stop]
         for i in range(len(cells)):
             cells[i] = cells[i] * radix + codes[i]
-    inner, factor = within[start:stop], np.uint32(length)
+
+
+@stage
+def number_cells(keys: Keys, key: int, start: int, within: Array, length: int, cells: Array) -> None:
+    """Write cell * length + within of the rows from `start` on."""
+    join_codes(keys, key, start, cells)
+    inner, factor = within[start : start + len(cells)], np.uint32(length)
     for i in range(len(cells)):
         cells[i] = cells[i] * factor + inner[i]
 

@@ -95,7 +95,7 @@ FIT_TRANSFORM: dict[str, list[Option]] = {
         ("--columns", "A,B+C", ("columns to encode, b+c is a joint key; all text and boolean columns unless given; the "
          "rest pass through"), SEVERAL_TIMES),
         ("--interactions", "A,B,C", "encode these columns and all their joint keys"),
-        ("--interaction-order", "N", "most columns in one of those keys (3)", WHOLE_NUMBER),
+        ("--interaction-order", "N", "most columns in one of those keys (2)", WHOLE_NUMBER),
         ("--weight", "COL", "column of row weights"),
         ("--text", "A,B", "columns of a CSV file to read as text: keeps the zeros of 02138", LIST),
         MISSING_TEXT,

@@ -117,7 +117,7 @@ def joint_keys(options: argparse.Namespace, schema: pa.Schema) -> list[Key] | No
         from gpu_encode import interactions  # a mistake in the text above needs no library
 
         keys += interactions(
-            names([options.interactions], schema, "--interactions"), order=options.interaction_order or 3
+            names([options.interactions], schema, "--interactions"), order=options.interaction_order or 2
         )
     return list(dict.fromkeys(keys))
 

@@ -142,5 +142,5 @@ def check_parameters(options: argparse.Namespace, encoder: Any) -> bool:
     if not asked.trains_apart and not isinstance(getattr(encoder, "cv", None), gpu_encode.Greedy):
         for one in options.given:
             if one.name == "cv":
-                refuse(f"--cv plays no part: --encoder {options.encoder} learns from no target here; leave it out")
+                refuse(f"--cv has no effect: --encoder {options.encoder} learns from no target here; leave it out")
     return reads_target

@@ -21,14 +21,14 @@ rows,
 
     encoding = X = M + s (U - M),    s = O / (W + O),  O = V a,  a = (N - 1)**2 / (n - 1)**3.
 
-F is what the steps of `blend_one` make of M, U, V and W, each rounded once.  With a sigmoid O is a number and W is 1.
+F is the result of the steps of `blend_one` on M, U, V and W, each rounded once.  With a sigmoid O is a number, W = 1.
 
 Errors
 ------
-u is 2**-53.  "Within k g" stands for an error of at most k u g, g a sum of magnitudes; every k is rounded up by more
-than what terms of u**2 add.  The numbers of a line are correctly rounded but for a few u**2, so that they are within 1
-of themselves.  If a sum (A, S, T) is not exact, it, or the low part of its pair, is rounded to odd, within 2: a sum or
-low part that is even is exact.
+u is 2**-53.  "Within k g" means that the error is at most k u g, where g is a sum of magnitudes; every k is rounded up
+by more than the terms of u**2 add.  The numbers of a line are correctly rounded, except for a few u**2, so each is
+within 1 of itself.  If a sum (A, S, T) is not exact, the sum, or the low part of its pair, is rounded to odd, within 2.
+So an even sum, or an even low part, is exact.
 
 *Estimates as floats.*  With G = abs(A) + abs(K v): K v is within 2.1 G (K, product), A - K v within 3.2 G (A: 2;
 difference), times R within 5.3 G R (R, product).  e = 8 u G R = 2**-50 G R.
@@ -43,7 +43,7 @@ M, rounded; product; sum) and 22.1 D Z / B, D = abs(U - M), of X.  F is within 2
 X: O / W is within 8 (V and W rounded, two divisions each, a product, a division), which moves s by 8 s (1 - s), and 4
 more steps follow, with parts of at most one half; s <= Z / B (1 + 1/700).  So e = 16 u Y + 64 u D Z / B.
 
-*Pairs.*  A pair (h, l) that stands for x, abs(x) <= g, is [c, k] where abs(l) <= c u g and abs(h + l - x) <= k u**2 g:
+*Pairs.*  A pair (h, l) that stands for x, abs(x) <= g, is [c, k] if abs(l) <= c u g and abs(h + l - x) <= k u**2 g:
 
     plus:                 [c1, k1] and [c2, k2] give [1 + c, k + 1 + 2 c], of the larger c and k, for the sum of both g
     times a double:       [1 + c, k + 1 + c]
@@ -52,28 +52,28 @@ more steps follow, with parts of at most one half; s <= Z / B (1 + 1/700).  So e
 since `two_sum` and `two_product` are exact, and each rounding of a low part is at most u times that part.  Sums of
 digits are [1, 2] (`round_columns`), 1 / (n - 1) is [1, 3], K is exact.
 
-*Estimates as pairs.*  A is computed by `weigh` and `two_sum` within 9 u**2 of its parts' sum; where that cancels to
+*Estimates as pairs.*  A is computed by `weigh` and `two_sum` within 9 u**2 of its parts' sum; if cancellation leaves
 less than 2**-16 of it, there is no line, so A is [1, 2**20].  R is [1, 20].  K v is [2, 3], the difference [3, 2**20
 + 6], times R [5, 2**20 + 38]; rounding the low part takes 5 more.  e = 2**26 u**2 G R = 2**-80 G R.
 
 *Moments as pairs.*  S - v is [2, 5], times 1 / (n - 1) [4, 17]; n v is [1, 0], 2 S - n v [2, 5], times v [3, 8], plus
 c0 [4, 15]; rounding the low part takes 4 more.  e is 64 u**2 = 2**-100 of the magnitudes.  If both ends round to one
-number, it is the moment, rounded once, and the steps of `blend_one` follow unchanged.  V and W are doubles there, but
-`blend_one` keeps a power of two apart.  Both give the same as long as no quotient leaves the normal numbers: O / W must
-lie in [2**-1000, 2**1000].
+number, this number is the moment, rounded once, and the steps of `blend_one` follow unchanged.  Here V and W are
+doubles, while `blend_one` keeps a power of two separately.  Both give the same result if all quotients are normal
+numbers: O / W must be in [2**-1000, 2**1000].
 
 *The ends of the range.*  Products below 2**-1022 add at most 2**-1074 each.  Every factor that follows is at most 1
 (R, shares and s), or a <= 2**106 after V, so such errors are below 2**-960 in O, where B >= 2**-900, and below
 2**-1070 in M, U and q.  Floats are taken from 2**-126 on, where e >= 2**-177; pairs from 2**-900 on, where e >=
 2**-1000. An e that is infinite or NaN decides nothing.
 
-*Ties.*  The mean of a few doubles is often exactly between two others.  If all of S is known, `round_tie` compares S -
-v with n - 1 times the middle, and says whether they are equal.  Its steps lose nothing if they are.
+*Ties.*  The mean of a few doubles is often exactly between two doubles.  If S is known exactly, `round_tie` compares S
+- v with n - 1 times the midpoint, and says whether they are equal.  If they are, its steps are exact.
 
-*What is exactly zero.*  S - v = 0 where all of S is known, or A = 0 (it is never rounded to zero) and v = 0, make an
-encoding or a mean of +0.0.  If a category has two rows, one is left; if all of its rows are alike (n Q = S**2, by
-digits), the others are alike, too.  In both cases V is zero, which its line says by c0 = c1 = n = 0, and F is M.  If
-all rows of all categories are alike, W may be any number, such as 1.
+*Exact zeros.*  If S is known exactly and S - v = 0, or if A = 0 (A is never rounded to zero) and v = 0, the encoding or
+mean is +0.0.  If a category has two rows, one is left; if all of its rows are equal (n Q = S**2, by digits), the others
+are equal, too.  In both cases V is zero, which its line shows by c0 = c1 = n = 0, and F is M.  If all rows of all
+categories are equal, W may be any number, such as 1.
 """
 
 import math

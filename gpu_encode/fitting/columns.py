@@ -38,24 +38,34 @@ FEW_ROWS = 1 << 20
 FEWEST_TOGETHER = 8
 
 
-def interactions(names: Iterable[Name], order: int = 3) -> list[Name | tuple[Name, ...]]:
+def interactions(names: Iterable[Name], order: int = 2) -> list[Name | tuple[Name, ...]]:
     """List all names and all their conjunctions of up to `order` columns, for the `columns` parameter.
 
     Parameters
     ----------
     names : iterable of str
-    order : int, default=3
+    order : int, default=2
         Largest number of columns in a joint key.
 
     Returns
     -------
     list of str and tuple of str
+        Its length says what it will cost: each key takes 8 bytes a row as float64, 4 as float32, and one to three
+        milliseconds of two cores for 250,000 rows.
+
+    Notes
+    -----
+    10 columns have 55 keys with their pairs, and 175 with their triples.  30 columns have 465 and 4,525; 100 columns
+    have 5,050 and 166,750.  `choose_interactions(..., order=3, forward="once", top=50)` finds those that are worth it:
+    it takes about a millisecond a key of such a table, and stores no encodings.
 
     Examples
     --------
     >>> from gpu_encode import interactions
-    >>> interactions(["a", "b", "c"], order=2)
+    >>> interactions(["a", "b", "c"])
     ['a', 'b', 'c', ('a', 'b'), ('a', 'c'), ('b', 'c')]
+    >>> len(interactions(range(30))), len(interactions(range(30), order=3))
+    (465, 4525)
     """
     if isinstance(names, str):
         raise ValueError(f"interactions needs a list of column names. Got the text {names!r}.")

@@ -9,7 +9,7 @@ from gpu_encode.words.errors.values import RowError
 
 LEAVE_OUT = (
     '. Leave such rows out by drop_missing_target=True (--drop-missing-target), or pass missing_target="keep" '
-    "(--missing-target keep): most encoders then encode them, and learn nothing of them but their categories."
+    "(--missing-target keep): most encoders then encode these rows, and learn only their categories."
 )
 
 
@@ -27,8 +27,8 @@ def no_such_source(path: str) -> FileNotFoundError:
 def delta_table(text: str) -> ImportError:
     """Error for a folder of Delta Lake: only its log says which of its files belong to the table."""
     return ImportError(
-        f"source {text!r} is a Delta table: its log says which of its files count. Give deltalake.DeltaTable({text!r}) "
-        "(pip install deltalake), or a list of the files that its file_uris() names."
+        f"source {text!r} is a Delta table: its log says which files still belong to it. Give "
+        f"deltalake.DeltaTable({text!r}) (pip install deltalake), or a list of the files that its file_uris() names."
     )
 
 
@@ -45,8 +45,8 @@ class SourceChangedError(ValueError):
 def source_changed(path: str) -> SourceChangedError:
     """Error for a file that has changed since work began."""
     return SourceChangedError(
-        f"the source file {path!r} changed while it was read. Run again when nobody writes to it: from the start, "
-        "since nothing that was finished fits it."
+        f"the source file {path!r} changed while it was read. Run again from the "
+        "start when nobody writes to it: the finished work no longer fits it."
     )
 
 
@@ -92,7 +92,7 @@ class CategoriesError(ValueError):
     def __init__(self, need: Need, n_categories: list[int]) -> None:
         about = "about " if need.counted else "perhaps "
         super().__init__(
-            f"memory_limit is {need.limit / 2**20:,.0f} MiB, and what is learned of the categories does not fit: "
+            f"memory_limit is {need.limit / 2**20:,.0f} MiB, and the sums and encodings of the categories do not fit: "
             f"{need.key!r} has {about}{need.n_categories:,} of them. Give at least {-(-need.enough // 2**20):,} MiB, "
             "or encode fewer columns at a time."
         )

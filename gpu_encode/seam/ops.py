@@ -23,6 +23,7 @@ from cpu_fallback.types import (
     Carry,
     Codes,
     FoldedClasses,
+    FoldedResponses,
     Folds,
     KeyColumns,
     KeyCounts,
@@ -167,8 +168,8 @@ class FusedOps(Protocol):
     """Passes that do at once what other backends do in several passes.
 
     A backend may lack some of them.  Without `number_in_order`, objects are read one by one; without `descend_rows`,
-    Python loops over the rows.  `log_odds_moments`, `conjunction_sums`, `conjunction_gains`, `seen_from` and
-    `encodings_by_age` are replaced by array expressions.
+    Python loops over the rows.  `log_odds_moments`, `conjunction_sums`, `conjunction_gains`, `score_conjunctions`,
+    `seen_from` and `encodings_by_age` are replaced by array expressions.
 
     The passes between sums and encodings serve the rules that `formulas.smoothing` names.  Array expressions define
     them, and replace them in backends without them: `encoding_rule.SeenSums.table`, `leave_one_out.Evaluation` and
@@ -265,6 +266,23 @@ class FusedOps(Protocol):
         the category of every column.  `ridge` is below 0 if the variance decides.  `numbers` are the units of W and S,
         then powers of two for the binary positions of S, of the spread and of gains, then the longest step.  `steps`
         (views, categories), which may be empty, are zeros and are overwritten.
+        """
+
+    def score_conjunctions(
+        self,
+        keys: KeyColumns,
+        absent: Sequence[int],
+        rows: FoldedResponses,
+        ridge: float,
+        numbers: Sequence[float],
+        /,
+    ) -> tuple[Array, Array]:
+        """Give gain, spread, freedom and sum of W by key and view (keys, folds + 1, 4), and the number of categories.
+
+        The first column of every key is the fold of the rows; all keys have the same number of other columns.  `absent`
+        has for each column the code that stands for no category, or -1.  The last view sees all rows, and has no gain.
+        Only categories that have rows are counted.  Its definition is `conjunction_sums` and `conjunction_gains` of one
+        key after the other.
         """
 
     def seen_from(self, sums: Array, spans: Array, factors: Array, /) -> Array:

@@ -207,7 +207,7 @@ def test_every_parameter_can_be_set_or_has_an_option(name: str) -> None:
         ("--encoder hashing --cv fold", "--cv is for --encoder catboost or"),
         ("--encoder one-hot --seed 3", "--seed is for --encoder catboost or"),
         ("--encoder statistic --statistic mean", "--statistic is for --encoder catboost, not statistic; did you mean"),
-        ("--encoder ordinal --cv 3", "--cv plays no part: --encoder ordinal learns from no target here; leave"),
+        ("--encoder ordinal --cv 3", "--cv has no effect: --encoder ordinal learns from no target here; leave"),
         ("--encoder count --set knd=log", "CountEncoder has no parameter of that name; did you mean 'kind'?"),
         ("--encoder hashing --set qqqqq=1", "no parameter of that name (it has n_components, alternate_sign, per_"),
         ("--encoder count --set kind", "'kind' is not of the form NAME=EXPRESSION, such as 'categories=[[1, 2, 3]]'"),

@@ -266,7 +266,7 @@ def test_a_full_disk_leaves_neither_output_nor_model(
     assert main(f"{FIT} sold --columns city --overwrite".split()) == 1
     said = capsys.readouterr().err
     assert f"the disk is full (no space left on device, which is '/'): '{folder / 'codes.parquet'}' was not" in said
-    assert ("(--resume) goes on from it" in said) is (what != "output")
+    assert ("(--resume) continues from there" in said) is (what != "output")
     assert {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file()} == before
 
 
@@ -362,7 +362,7 @@ def test_an_interrupted_command_says_how_to_go_on(
         assert main(line.split()) == 130
     said = capsys.readouterr().err.splitlines()
     assert said[-2] == "gpu-encode: interrupted"
-    assert "(--resume) goes on from it" in said[-1]
+    assert "(--resume) continues from there" in said[-1]
     assert not Path("codes").exists()
     assert not Path("codes.model").exists()
     run(f"fit-transform orders.parquet whole.parquet --model whole.model {OPTIONS}")

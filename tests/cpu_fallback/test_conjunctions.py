@@ -6,6 +6,7 @@ import pytest
 import cpu_fallback
 from cpu_fallback import compiled
 from cpu_fallback.compiled.threads import set_threads
+from cpu_fallback.types import FoldedResponses, KeyColumns
 from gpu_encode.study.tuning.working_response import HeldOut, WorkingResponse
 
 pytestmark = pytest.mark.host
@@ -53,6 +54,39 @@ def test_sums_are_those_of_joined_codes(sizes, information, is_sparse):
     found = np.zeros_like(expected)
     found[:, places] = own
     np.testing.assert_array_equal(found, expected)
+
+
+@pytest.mark.usefixtures("threads")
+@pytest.mark.parametrize("information", [None, RNG.integers(1, 1 << 22, N)], ids=["none", "weights"])
+@pytest.mark.parametrize("dtype", [np.uint8, np.int32])
+def test_scores_of_many_are_those_of_each(information, dtype):
+    """Where some codes stand for no category, whatever column has them, and where few cells have rows."""
+    sizes, absent = [5, 7, 9, 40, 3], [-1, -1, 8, 0, 2]
+    columns = [FOLDS, *(RNG.integers(0, size, N) for size in sizes[1:])]
+    columns[2] = np.minimum(columns[2], columns[1] % 4 + 5)
+    codes = np.array(columns).astype(dtype)
+    visibility = 1 - np.eye(5, dtype=np.int64)
+    numbers = [2.0**-24, 2.0**-20, 2.0**10, 2.0**5, 2.0**20, 8.0]
+    for ridge in (-1.0, 40.0):
+        for members in ([(0, 1, 2), (0, 3, 2), (0, 4, 1)], [(0, 1, 2, 3), (0, 4, 3, 1), (0, 2, 1, 4)]):
+            rows = FoldedResponses(RESPONSE, information, visibility)
+            given = KeyColumns(codes, sizes, members)
+            views, counts = compiled.fused.score_conjunctions(given, absent, rows, ridge, numbers)
+            for found, count, key in zip(views, counts, members, strict=True):
+                known = np.all([columns[i] != absent[i] for i in key], axis=0)
+                code = np.ravel_multi_index([columns[i] for i in key[1:]], [sizes[i] for i in key[1:]])
+                distinct, code = np.unique(np.where(known, code, -1), return_inverse=True)
+                code, distinct = code - (distinct[0] < 0), distinct[distinct >= 0]
+                own, n_codes = sums_by_definition(code, len(distinct), information)
+                assert count == n_codes
+                parts = [part.astype(np.int64) for part in np.unravel_index(distinct, [sizes[i] for i in key[1:]])]
+                every = np.ones((1, 5), np.int64)
+                no_steps = np.empty((0, 0))
+                gains = compiled.fused.conjunction_gains(own, visibility, parts, ridge, numbers, no_steps)
+                assert found[:5].tobytes() == gains.tobytes()
+                of_all = compiled.fused.conjunction_gains(own, every, parts, ridge, numbers, no_steps)
+                assert found[5, 1:].tobytes() == of_all[0, 1:].tobytes()
+                assert gains[:, 0].any()
 
 
 @pytest.mark.usefixtures("threads")

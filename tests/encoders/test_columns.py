@@ -105,6 +105,7 @@ def test_passed_columns_are_untouched(frame, y):
 
 def test_interactions():
     assert interactions(["a", "b"]) == ["a", "b", ("a", "b")]
+    assert interactions(["a", "b", "c"]) == ["a", "b", "c", ("a", "b"), ("a", "c"), ("b", "c")]
     assert interactions(["a", "b", "c"], order=1) == ["a", "b", "c"]
     assert interactions(iter(["a", "b", "c"]), order=3)[-1] == ("a", "b", "c")
     with pytest.raises(ValueError, match=r"interactions needs a list of column names. Got the text 'abc'"):

@@ -181,7 +181,7 @@ FORGED_DATES: dict[str, tuple[Change, str]] = {
     "name": (model("targets/1/name", "when?"), "is not in list"),
     "statistic": (
         model("formulas/0/readout/parameters/pairs/0/0", [{"tuple": ["quantile", {"float": "0.5"}]}]),
-        "'word' holds text, of which the model has",
+        "'word' holds text, for which the model has",
     ),
 }
 

@@ -75,7 +75,7 @@ class OrderedBoosting(Predictor):
         """Boost; y holds floats for a quantity, or the labels 0 and 1 as integers."""
         n_rows, owner = len(y), type(self).__name__
         if n_rows < 2:
-            raise ValueError(f"{owner} predicts rows by others, and needs two rows at least. Got n_samples={n_rows}.")
+            raise ValueError(f"{owner} predicts rows from others, and needs at least two rows. Got n_samples={n_rows}.")
         if self.mode == "exact" and n_rows > MOST_EXACT_ROWS:
             raise ValueError(
                 f'mode="exact" of {owner} fits a model for each row, of {MOST_EXACT_ROWS} rows at most. Got {n_rows}: '

@@ -109,8 +109,8 @@ def read_columns(frame: Frame | Pieces, positions: Sequence[int]) -> list[Floats
     for position in positions:
         if not holds_numbers(frame.parts[0], position):
             raise TypeError(
-                f"Column {frame.label(position)!r} holds something else than numbers. Convert it, or name it in "
-                "categorical and fit anew."
+                f"Column {frame.label(position)!r} holds values that are not numbers. Convert it, or name it in "
+                "categorical and fit again."
             )
     read = [read_numbers(frame.parts[0], position) for position in positions]
     return [np.where(nulls, np.nan, values.astype(np.float64)) for values, nulls in read]

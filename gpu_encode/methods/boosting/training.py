@@ -72,7 +72,7 @@ def train_together(problem: Problem, settings: Settings, random: np.random.Gener
 def train_exactly(problem: Problem, settings: Settings, random: np.random.Generator) -> tuple[list[Tree], Floats]:
     """Boost one model for each number of first rows, each with trees of its own; the rows before a row predict it.
 
-    The trees of all models are fitted to the same gradients: that of each row by the model of the rows before it.
+    All trees are fitted to the same gradients: that of a row comes from the model of the rows before it.
     """
     order = problem.orders[0]
     y, features, n = problem.y[order], problem.features[0][order], len(order)

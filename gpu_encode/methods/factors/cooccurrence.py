@@ -286,8 +286,8 @@ class CooccurrenceEncoder(SummedEncoder):
         """Learn from rows; give the rows with a target unchanged, and all rows as codes of the encoded keys."""
         if engine_of(X) is not None or engine_of(unlabelled) is not None:
             raise ValueError(
-                f"{self._owner} takes rows with and without a target of Dask as one table, since the target plays no "
-                "part: fit(dask.dataframe.concat([X, unlabelled])), without unlabelled."
+                f"{self._owner} takes rows of Dask with and without a target as one table, since it does not use the "
+                "target: fit(dask.dataframe.concat([X, unlabelled])), without unlabelled."
             )
         with devices.explain_memory():
             inputs = Inputs(X, y, sample_weight, groups)

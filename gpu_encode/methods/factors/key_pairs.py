@@ -36,8 +36,8 @@ def select_pairs(frame: Frame | Pieces, columns: Any, pairs: Any, against: Any, 
     if lonely := [group for group in groups if group not in {one for one, _ in found}]:
         label = ", ".join(repr(frame.label(position)) for position in lonely[0])
         raise ValueError(
-            f"Found {len(groups)} keys in {frame.n_columns} feature(s), and nothing that {label} could be counted "
-            f"against: {owner} counts pairs of keys that share no column. Name at least one key of other columns."
+            f"Found {len(groups)} keys in {frame.n_columns} feature(s), and no other key with which {label} could be "
+            f"counted: {owner} counts pairs of keys that share no column. Name at least one key of other columns."
         )
     return replace(number_pairs(frame, found, encoded=groups), everything=everything)
 
@@ -64,7 +64,7 @@ def read_pairs(frame: Frame | Pieces, pairs: Any) -> list[tuple[Group, Group]]:
             shared = frame.label(min({*one} & {*other}))
             raise ValueError(f"pairs: two keys of a pair share the column {shared!r}. Name keys of different columns.")
     if len(set(read)) < len(read):
-        raise ValueError("pairs names a pair twice. Name each once; a pair the other way round is another one.")
+        raise ValueError("pairs names a pair twice. Name each once; a pair in the other direction is another one.")
     return read
 
 

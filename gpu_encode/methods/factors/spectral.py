@@ -221,8 +221,8 @@ class SpectralEncoder(SummedEncoder):
             return products_of_counts(counts, sums, factors, whole)
         if rows is None:
             raise ValueError(
-                f"{self._owner} counts pairs of categories of rows in parts, and of {n_keys} columns with "
-                f"{len(factors):,} categories they are too many ({n_pairs:,} of {n_rows:,} rows). Fit it to all rows "
+                f"With rows in parts, {self._owner} counts pairs of categories, and {n_keys} columns with "
+                f"{len(factors):,} categories have too many ({n_pairs:,} pairs in {n_rows:,} rows). Fit it to all rows "
                 "in memory at once, or to fewer columns, or to columns of fewer values."
             )
         return product_of_rows(rows, factors)

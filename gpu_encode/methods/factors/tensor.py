@@ -286,14 +286,14 @@ class FactorizationEncoder(CodesEncoder):
     def _learn(self, rows: CodedRows) -> Factors:
         if len(rows.codes) < 2:
             raise ValueError(
-                f"{OWNER} needs two columns or more, and has {len(rows.codes)}: of one column nothing can be "
+                f"{OWNER} needs two columns or more, and has {len(rows.codes)}: with one column, nothing can be "
                 "multiplied. List more `columns`, or take TargetEncoder."
             )
         settings = self._settings(len(rows.codes))
         parts, tables, iterations = [], [], []
         useful = find_useful(rows)
         if not bool(useful.any()):
-            raise ValueError(f"{OWNER} finds no row, in all or in a fold, that has a weight and all its categories.")
+            raise ValueError(f"{OWNER} finds no row with a weight and all categories, in all rows or in a fold.")
         if not bool(useful.all()):
             rows = rows.take(useful)
         weight = None if rows.weight is None else rows.weight.astype(np.float64, copy=False)

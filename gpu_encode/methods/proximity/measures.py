@@ -17,7 +17,7 @@ SUM_BITS = 61
 
 @dataclass(frozen=True, eq=False)
 class Measures:
-    """What each row adds: for classes its weight, to that of its class; otherwise its weight and weighted target.
+    """What each row adds: for classes its weight, to the sum of its class; otherwise its weight and weighted target.
 
     Parameters
     ----------

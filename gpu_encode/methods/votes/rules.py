@@ -49,8 +49,8 @@ class Votes:
         n_keys, rest = divmod(len(arrays), len(means) + 1)
         if rest:
             raise ValueError(
-                f"An encoder whose columns vote gives each key {len(means)} columns, one for each class of several, "
-                f"and one that says what is unseen. Got {len(arrays)} columns: leave out drop and blow_up."
+                f"An encoder whose columns vote must give each key {len(means)} columns, one for each class of "
+                f"several, and an indicator of unseen values. Got {len(arrays)} columns: leave out drop and blow_up."
             )
         columns = [ops.cast(array, np.float64) for array in arrays]
         flags = columns[n_keys * len(means) :]

@@ -172,8 +172,8 @@ def check_container(encoder: Encoder, partitions: Partitions) -> None:
     """Raise ValueError if the user asks for an output that Dask frames do not support."""
     if isinstance(partitions, FramePartitions) and wanted_container(encoder) == "polars":
         raise ValueError(
-            "set_output(transform='polars') cannot be had in a Dask frame. Give X as X.to_delayed(), a list of "
-            "Delayed objects, which gives such a list; or set_output(transform='default')."
+            "set_output(transform='polars') is impossible in a Dask frame. Give X as X.to_delayed(), a list of "
+            "Delayed objects, to get such a list back; or set_output(transform='default')."
         )
 
 

@@ -130,7 +130,7 @@ def read_training(encoder: Encoder, rows: Rows, y: Any, sample_weight: Any, grou
         names = given if role == "y" and isinstance(given, (list, tuple)) else [given]
         if not all(name is None or isinstance(name, str) for name in names):
             raise TypeError(
-                f"Rows of {rows.engine} have no order that a {type(given).__name__} could be in line with. Give {role} "
+                f"Rows of {rows.engine} have no order that a {type(given).__name__} could follow. Give {role} "
                 f'as the name of a column of X, {role}="..."{", or a list of names" if role == "y" else ""}.'
             )
     names_of(rows)
@@ -255,9 +255,9 @@ def _no_row_numbers(engine: str, scheme: object) -> ValueError:
     """Error for a scheme that needs row numbers, which such rows do not have."""
     or_dask = " Or give X.to_dask(), whose partitions have an order, to Dask on Ray." if engine == "Ray" else ""
     return ValueError(
-        f"cv is {type(scheme).__name__}, which tells rows apart by their numbers, and rows of {engine} have none that "
-        "would last: each pass may read them in other partitions. Say by which columns a row is known, one that is "
-        'unique to each row best: cv=KFold(5, by="order_id"). Or name a column of fold numbers that is stored with the '
+        f"cv is {type(scheme).__name__}, which identifies rows by their numbers, but rows of {engine} have no lasting "
+        "numbers: each pass may read them in other partitions. Name columns that identify a row, best one that is "
+        'unique to each row: cv=KFold(5, by="order_id"). Or name a column of fold numbers that is stored with the '
         'rows, cv="fold"; or take GroupKFold(groups=...), TimeFolds(time=...), Ordered(time=...), Holdout(mask=...) or '
         f"LeaveOneOut().{or_dask}"
     )

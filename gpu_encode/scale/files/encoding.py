@@ -263,7 +263,7 @@ class Encoding:
         """Encode all rows: in several passes over chunks, or at once if the scheme needs all rows."""
         if needs_all_rows(self._parameters):
             if self._run.options.tables == "disk":
-                raise _not_on_disk("this scheme, or these borders, take all rows at once")
+                raise _not_on_disk("this scheme, or these borders, need all rows at once")
             self._encode_at_once()
         else:
             self._encode_chunks()
@@ -351,8 +351,8 @@ class Encoding:
             raise refused from None
         if self.model is None and refused is not None:
             notices.warn(
-                "The categories have no room in memory_limit, so that their tables are on disk and the encoder is not "
-                "fitted: give model= (--model) a path, for new rows.",
+                "The categories do not fit into memory_limit, so their tables are on disk and the encoder is not "
+                "fitted. To encode new rows later, give a path as model= (--model).",
                 UserWarning,
             )
         size = self._pass_size(roles.names, self._n_keys)

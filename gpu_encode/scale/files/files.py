@@ -147,7 +147,7 @@ def find(source: Any) -> SourceFiles:
     # Iterating over a table gives its columns or their names, but a table is not a list of paths.
     if len(getattr(source, "shape", ())) > 1:
         raise TypeError(
-            f"source is a table ({type(source).__name__}), which encoders take as it is: encoder.fit_transform(X, y), "
+            f"source is a table ({type(source).__name__}), which encoders take directly: encoder.fit_transform(X, y), "
             f"encoder.transform(X). Here give {KINDS_OF_SOURCES}, such as frame.lazy() of polars or table.to_reader() "
             "of Arrow."
         )

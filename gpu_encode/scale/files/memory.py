@@ -201,7 +201,7 @@ def chunk_size(limit: int, needed: PassBytes, begun: bool = False) -> Size:
         given = f"{limit / 2**20:,.0f} MiB" if limit >= 1 << 20 else f"{limit:,} bytes ('2GiB' has a unit)"
         raise ValueError(
             f"memory_limit is {given}, of which this process holds {held / 2**20:,.0f} MiB{learned} "
-            "already, and the smallest chunk needs more than is left. "
+            "already, and the rest is too little for the smallest chunk. "
             f"Give at least {-(-(held + needed.least) // 2**20):,} MiB."
         )
     rows = min(whole_chunk(rows), MOST_ROWS, max(FEWEST_ROWS, int(MOST_BYTES / row_bytes)))
@@ -227,7 +227,7 @@ def check_room_for_all(limit: int, needed: PassBytes) -> None:
     n_bytes = max(resident_bytes(), LOADED) + int((needed.n_rows or 0) * needed.at_work / 0.8)
     if n_bytes > limit:
         raise ValueError(
-            f"This scheme, or these borders, take all rows at once, and memory_limit is {limit / 2**20:,.0f} MiB. "
+            f"This scheme, or these borders, need all rows at once, and memory_limit is {limit / 2**20:,.0f} MiB. "
             f"Give at least {-(-n_bytes // 2**20):,} MiB; or folds, which take rows in chunks (of splits, a "
             'column of fold numbers, cv="fold"), or borders as a list.'
         )

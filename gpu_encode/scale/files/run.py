@@ -322,8 +322,8 @@ def open_destination(rows: Source, destination: Any, options: Options) -> Destin
     """Check the destination of a run; first finish the publication of an earlier run that was killed during it."""
     if options.resume and rows.stream is not None:
         raise ValueError(
-            f"resume=True needs files, which stay as they are, and source is a {rows.stream.name}: its query runs "
-            "anew, and may give other rows. Run without resume, or write the rows to files first."
+            f"resume=True needs files, which stay as they are, but source is a {rows.stream.name}: its query runs "
+            "again, and may give other rows. Run without resume, or write the rows to files first."
         )
     end_publication(destination)
     return choose_destination(rows, destination, options.compression, options.overwrite)

@@ -226,7 +226,7 @@ def no_categories(shared: ShuffledSums) -> list[Integers]:
 def check_parameters(encoder: Any, training: bool, refused_schemes: Any = (Ordered, GroupKFold)) -> None:
     """Raise ValueError for parameters that need more than the sums of single categories."""
     if not isinstance(encoder, TargetEncoder):
-        raise NotShuffledError(f"of the encoders TargetEncoder is served so. Got {type(encoder).__name__} instead")
+        raise NotShuffledError(f"it works only for TargetEncoder. Got {type(encoder).__name__} instead")
     refused = {
         "categories": None if isinstance(encoder.categories, str) else "a list",
         "hierarchy": encoder.hierarchy,
@@ -243,8 +243,8 @@ def check_parameters(encoder: Any, training: bool, refused_schemes: Any = (Order
     scheme = encoder._parameters().scheme
     if scheme.by_age or (training and isinstance(scheme, refused_schemes)):
         raise NotShuffledError(
-            f"{type(scheme).__name__} in an order, by age or by groups that are counted is not served so; "
-            "KFold(by=...) is, and keeps rows of one value together"
+            f"it does not work for {type(scheme).__name__} in an order, by age, or by groups that are counted; it "
+            "works for KFold(by=...), which keeps rows of one value together"
         )
 
 
@@ -256,7 +256,7 @@ def check_sums(shared: ShuffledSums) -> None:
         )
     of_classes = len(shared.specs) == 1 and shared.specs[0].classification and shared.reading.roles.weight is None
     if shared.training and isinstance(shared.encoding_plan.plan, LeaveOneOutPlan) and not of_classes:
-        raise NotShuffledError("LeaveOneOut is served for one target of classes, without sample_weight")
+        raise NotShuffledError("LeaveOneOut works only for one target of classes, without sample_weight")
 
 
 def sum_table(shared: ShuffledSums, table: Any) -> Any:

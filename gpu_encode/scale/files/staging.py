@@ -46,8 +46,8 @@ VERSION = 1
 MANIFEST = "manifest.json"
 LOCK = "lock"
 KEPT = (
-    "What is finished ({megabytes:,.1f} MB) is kept in {folder}: the same call with resume=True (--resume) goes on "
-    "from it. Delete the folder if you do not want that."
+    "What is finished ({megabytes:,.1f} MB) is kept in {folder}: the same call with resume=True (--resume) continues "
+    "from there. Delete the folder if you do not need it."
 )
 Move = tuple[Path, Path]
 
@@ -171,7 +171,7 @@ class Staging:
             fits = False
         if not fits:
             raise RefusedResumeError(
-                f"cannot go on with an interrupted run: {str(path)!r} is damaged, or of another version of gpu-encode. "
+                f"cannot continue an interrupted run: {str(path)!r} is damaged, or of another version of gpu-encode. "
                 "Run without resume to start afresh."
             )
         return document
@@ -213,8 +213,8 @@ def _other_work(folder: str, what: str, before: object, now: object) -> RefusedR
     """Error for interrupted work of a different call."""
     shown = [repr(value) if len(repr(value)) <= 200 else repr(value)[:200] + "..." for value in (before, now)]
     return RefusedResumeError(
-        f"cannot go on with the interrupted run in {folder!r}: {what} was {shown[0]} there and is {shown[1]} now. "
-        "Run without resume to start afresh, or with what it was."
+        f"cannot continue the interrupted run in {folder!r}: {what} was {shown[0]} there and is {shown[1]} now. "
+        "Change it back, or run without resume to start afresh."
     )
 
 
@@ -300,7 +300,7 @@ def make_private(folder: Path) -> None:
     """Make a folder below the folder of temporary files that no other user may read."""
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     if hasattr(os, "getuid") and folder.parent.stat().st_uid != os.getuid():
-        raise PermissionError(f"the folder {str(folder.parent)!r} is another user's. Set TMPDIR to one of yours.")
+        raise PermissionError(f"the folder {str(folder.parent)!r} belongs to another user. Set TMPDIR to one of yours.")
 
 
 def publish(folder: Path, moves: Sequence[Move]) -> None:
@@ -557,7 +557,7 @@ def check_repeatable(parameters: Parameters, resume: bool) -> bool:
     repeatable = is_describable(parameters.every_statistic, resume) and drawn_again
     if resume and not repeatable:
         raise ValueError(
-            "resume=True needs folds and orders that are drawn the same again: cv is a splitter, or random_state is "
+            "resume=True needs folds and orders that can be drawn again, but cv is a splitter, or random_state is "
             "not an integer."
         )
     return repeatable
@@ -638,5 +638,5 @@ def read_segment(document: dict[str, Any], reader: archive.Reader) -> CategorySu
 def _unreadable_sums(path: str, reason: str) -> RefusedResumeError:
     """Error for saved sums that are damaged."""
     return RefusedResumeError(
-        f"cannot go on with an interrupted run: {path!r} is damaged: {reason}. Run without resume to start afresh."
+        f"cannot continue an interrupted run: {path!r} is damaged: {reason}. Run without resume to start afresh."
     )

@@ -56,7 +56,7 @@ def reach(url: str) -> tuple[Any, str]:
     """Give the file system of a URL, and the path in it."""
     if "::" in url:
         raise ValueError(
-            f"{url!r} is a chain of URLs, of which it cannot be told whether files change. Give a single URL, or, as "
+            f"{url!r} is a chain of URLs, for which changes of files cannot be noticed. Give a single URL, or, as "
             "source, pyarrow.dataset.dataset(path, filesystem=fsspec.filesystem(...))."
         )
     if urlsplit(url).scheme in ("file", "local"):
@@ -164,7 +164,7 @@ def describe_list(urls: Sequence[Any]) -> list[SourceFile]:
     """Give the files of a list of URLs, in its order."""
     for url in urls:
         if not is_url(url):
-            raise ValueError(f"source lists URLs, and {str(url)!r}, which is none. Give files of one kind.")
+            raise ValueError(f"source lists URLs, and also {str(url)!r}, which is not a URL. Give files of one kind.")
     urls = [with_lower_scheme(url) for url in urls]
     reached = [reach(url) for url in urls]
     for number, one in enumerate(reached):

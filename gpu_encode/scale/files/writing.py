@@ -207,8 +207,8 @@ def choose_destination(source: Source, destination: Any, compression: str | None
         # /dev/stdout is a link to the name of a pipe, and no file has this name.
         if text == "-" or (there.exists() and not (there.is_file() or there.is_dir())):
             raise ValueError(
-                f"destination {text!r} is no file or folder. Output appears whole at the end, under its name, which "
-                "standard output, pipes and devices cannot do: write a file, and read that."
+                f"destination {text!r} is no file or folder. Output appears whole at the end, which is "
+                "impossible for standard output, pipes and devices: write a file, and read that."
             )
     else:
         text = store.url
@@ -270,8 +270,8 @@ def refuse_overwriting(path: Path, text: str, store: Store | None, is_folder: bo
     for name in names:
         if suffix_of(name) is None and not name.endswith("/"):
             raise FileExistsError(
-                f"the destination {text!r} holds {name!r}, which is no file of rows, and would go away with the "
-                "folder. Remove it, or name another."
+                f"the destination {text!r} holds {name!r}, which is no file of rows, and would be deleted with the "
+                "folder. Remove it, or name another folder."
             )
 
 

@@ -221,8 +221,8 @@ def plan_parts(scheme: Scheme, profile: Profile, class_counts: Sequence[NDArray[
     plan = plan_scheme(scheme, n_rows, values, class_counts, **given)
     if isinstance(plan, SplitPlan):
         raise ValueError(
-            "cv has splits that train on some validation rows of another split and not on the others, which takes all "
-            "rows at once, and these come in parts. Train on whole folds, such as all other rows; or pass one table."
+            "cv has splits that train on some validation rows of another split and not on the others. That needs all "
+            "rows at once, but these come in parts. Train on whole folds, such as all other rows; or pass one table."
         )
     if isinstance(plan, FoldPlan) and isinstance(plan.fold_rule, ByValue):
         rule = plan.fold_rule
@@ -236,14 +236,14 @@ def check_parts(parameters: Parameters, scheme: Scheme) -> None:
     """Raise ValueError for a scheme that needs all rows at once."""
     if isinstance(scheme, Splits) and carried(scheme) is None:
         raise ValueError(
-            f"cv={scheme.cv!r} looks at all rows at once, and these come in parts. Take KFold, GroupKFold, TimeFolds, "
+            f"cv={scheme.cv!r} looks at all rows at once, but these come in parts. Take KFold, GroupKFold, TimeFolds, "
             "Holdout, LeaveOneOut or Ordered of gpu_encode; or write each row's fold number into a column, beforehand, "
             f'and name it, cv="fold":{FOLD_COLUMN}'
         )
     if isinstance(scheme, Ordered) and (parameters.values is not None or parameters.scheme_by_key):
         given = "values" if parameters.values is not None else "a dict as cv"
         raise ValueError(
-            f"{parameters.owner} with {given} takes the rows of Ordered(...) all at once, and these come in parts. "
+            f"{parameters.owner} with {given} takes the rows of Ordered(...) all at once, but these come in parts. "
             "Pass one table, or choose folds or LeaveOneOut()."
         )
 

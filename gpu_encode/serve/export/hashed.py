@@ -51,7 +51,7 @@ def hash_values(values: Vector, hash_key: bytes) -> Array:
         raise TypeError(f"hash_key must be bytes, at least {SHORTEST} of them. Got {type(hash_key).__name__} instead.")
     if len(hash_key) < SHORTEST:
         raise ValueError(
-            f"hash_key has {len(hash_key)} bytes, and whoever tries all keys of so few finds it. Take at least "
+            f"hash_key has {len(hash_key)} bytes, so few that it can be found by trying all keys. Take at least "
             f"{SHORTEST}: secrets.token_bytes(32)."
         )
     frame = frames.read(as_table(values))

@@ -197,7 +197,7 @@ def read_type(word: str) -> np.dtype[Any]:
 
 
 def require_onnx() -> None:
-    """Raise ImportError where onnx is not installed."""
+    """Raise ImportError if onnx is not installed."""
     try:
         import onnx  # noqa: F401
     except ImportError as error:

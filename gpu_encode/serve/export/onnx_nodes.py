@@ -201,7 +201,7 @@ def write_codes(nodes: Nodes, column: InputColumn, values: Any, missing_text: st
         raise messages.not_exact(f"Values of type {kind}", column.label, "ONNX")
     if not pa.types.is_null(kind) and is_text != (column.type.kind == "O"):
         fitted, given = "text" if is_text else "numbers", "str" if column.type.kind == "O" else column.type.name
-        raise TypeError(f"Column {column.label!r} was fitted on {fitted}, and its input is to be of type {given!r}.")
+        raise TypeError(f"Column {column.label!r} was fitted on {fitted}, but the type of its input is {given!r}.")
     if column.type.kind == "O":
         codes = {text: code for code, text in enumerate(values.cast(pa.large_binary()).to_pylist(), 1)}
         if missing_text is not None and codes.setdefault(missing_text.encode(), missing) != missing:

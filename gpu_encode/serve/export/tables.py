@@ -180,7 +180,7 @@ def _no_tables(owner: str) -> TypeError:
         f"{owner} cannot be exported: its encodings do not follow from the categories of single keys alone, as those "
         "of TargetEncoder, CatBoostEncoder, ImpactEncoder, WeightOfEvidenceEncoder, StatisticEncoder (but for "
         "seconds_since_last), GradientEncoder, CountEncoder, OrdinalEncoder and OneHotEncoder do. Save it with save(), "
-        "and encode with gpu_encode where rows are."
+        "and encode the rows with gpu_encode."
     )
 
 

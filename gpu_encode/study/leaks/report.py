@@ -224,7 +224,7 @@ def read_table(encoder: Any, X: Any) -> Frame:
             raise TypeError(f"leak_report takes a transformer, and {type(encoder).__name__} has no {method}.")
     engine = frames.engine_holding(X)
     if engine is not None:
-        raise TypeError(f"leak_report fits many times to rows in memory. Give a sample of what {engine} holds.")
+        raise TypeError(f"leak_report fits many times to rows in memory. Give a sample of the rows of {engine}.")
     if frames.is_collection(X) and frames.tables_of(X) is not None:
         raise TypeError("leak_report takes one table. Concatenate the tables of the list, or give one of them.")
     return frames.read(X)
@@ -261,8 +261,8 @@ def refuse_other_names(before: Mapping[str, Array], shuffled: Mapping[str, Array
     gone = next((name for name in before if name not in shuffled), None)
     if gone is not None:
         raise ValueError(
-            f"leak_report compares columns under other targets, and {gone!r} is gone under shuffled ones: there are "
-            f"{', '.join([*shuffled][:10])}. Give a transformer whose output names do not follow from y."
+            f"leak_report compares columns under other targets, but {gone!r} does not exist under shuffled ones: "
+            f"there are {', '.join([*shuffled][:10])}. Give a transformer whose output names do not depend on y."
         )
 
 

@@ -56,12 +56,12 @@ class RowTargets:
         present = np.flatnonzero([value is not None and value == value for value in values.tolist()])  # noqa: PLR0124
         if len(present) < FEWEST_ROWS:
             raise ValueError(
-                f"leak_report needs {FEWEST_ROWS} rows or more that have a target, to grow trees on some and score "
+                f"leak_report needs {FEWEST_ROWS} rows or more that have a target, to fit trees to some and score "
                 f"them on others. Got {len(present)}."
             )
         classes, codes = np.unique(values[present], return_inverse=True)
         if len(classes) < 2:
-            raise ValueError("y has one value, which no encoding could tell. Give a target of two values or more.")
+            raise ValueError("y has one value, so nothing can leak. Give a target of two values or more.")
         if len(classes) > MOST_CLASSES:
             middle = np.median(codes)
             above = codes > middle if (codes > middle).any() else codes >= middle

@@ -77,7 +77,7 @@ class CalibrationDisplay(Display):
         check_count("CalibrationDisplay", "n_bins", n_bins, low=2)
         kind, classes = estimator.target_type_, cast(Any, estimator.classes_)
         if kind not in ("binary", "continuous"):
-            raise ValueError(f"The picture is of one target of numbers or two classes. Got {kind!r}.")
+            raise ValueError(f"The picture needs one target, of numbers or of two classes. Got {kind!r}.")
         name = summarize(estimator._fitted(), column).name
         encoded = (
             frames.read(cast(Any, estimator.transform(X)))
@@ -89,7 +89,7 @@ class CalibrationDisplay(Display):
             raise missing_targets("y", missing, ". Drop these rows first.")
         if kind == "binary" and not np.isin(target, classes).all():
             other = target[~np.isin(target, classes)].tolist()[0]
-            raise ValueError(f"y has labels that fit has not seen, such as {other!r}; those are {classes.tolist()}.")
+            raise ValueError(f"y has labels that fit has not seen, such as {other!r}; fit has seen {classes.tolist()}.")
         numbers = (target == classes[1]) if kind == "binary" else target
         order = np.argsort(encoded, kind="stable")
         bins = [rows for rows in np.array_split(order, n_bins) if len(rows)]

@@ -93,6 +93,6 @@ def check_means(estimator: object) -> None:
     """Raise TypeError unless encodings are shrunk means, and NotFittedError before fit."""
     if not isinstance(estimator, TargetEncoder):
         raise TypeError(
-            f"The picture is of means that are shrunk, as those of TargetEncoder. Got {type(estimator).__name__}."
+            f"The picture needs shrunk means, such as those of TargetEncoder. Got {type(estimator).__name__}."
         )
     check_is_fitted(estimator)

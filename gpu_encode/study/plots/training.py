@@ -69,7 +69,7 @@ class TrainingDisplay(Display):
             raise ValueError(f"There is no output {name!r}: there are {', '.join(names[:10])}.")
         values = [frame.values(names.index(name)) for frame in (training, new)]
         if any(column.dtype.kind not in "biuf" for column in values):
-            raise ValueError(f"The picture is of numbers, and {name!r} has others: name another column as output.")
+            raise ValueError(f"The picture needs numbers, but {name!r} has others: name another column as output.")
         display = cls(name, *(column.astype(np.float64) for column in values))
         return display if ax is None else display.plot(ax)
 

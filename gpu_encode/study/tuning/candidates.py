@@ -89,8 +89,8 @@ def chosen_of(encoder: Any) -> tuple[str, str | None]:
     if known is None:
         names = ", ".join(kind.__name__ for kind in CHOSEN)
         raise TypeError(
-            f"tune takes one of {names}, not fitted or fitted, whose parameters say how far categories are drawn "
-            f"together. Got {type(encoder).__name__} instead."
+            f"tune takes one of {names}, not fitted or fitted, which have a parameter for the shrinkage of categories. "
+            f"Got {type(encoder).__name__} instead."
         )
     if isinstance(encoder.cv, Iterator):
         raise _splits_used_once(encoder.cv)
@@ -187,8 +187,8 @@ def checked_schemes(
         candidates.append((given, scheme))
     if any(scheme.used_columns() != candidates[0][1].used_columns() for _, scheme in candidates):
         raise ValueError(
-            "The schemes listed read different columns of X, which are then not encoded, so their likelihoods are of "
-            "different columns. List schemes that read the same; or tune for each alone."
+            "The listed schemes read different columns of X, which are then not encoded, so their likelihoods are of "
+            "different columns. List schemes that read the same columns; or tune for each scheme separately."
         )
     return candidates
 

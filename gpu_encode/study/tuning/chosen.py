@@ -22,7 +22,7 @@ class Step:
     key : tuple or None
         Columns of the conjunction; None at the start.
     score : float
-        Score of all keys after the step.
+        Score of all keys after the step; with forward="once" of the encoder's own and this one.
     gain : float
         How much the key adds to the score of the others; NaN at the start.
     standard_error : float
@@ -54,9 +54,10 @@ class ChosenInteractions:
         A value for the `columns` parameter: the encoder's columns, then the chosen conjunctions, in the order of their
         choice.
     path : tuple of Step
-        The start, every key that was added or left out after it was scored, and the backward pass.
+        The start, every key that was added or left out after it was scored, and the backward pass.  With
+        forward="once" the keys that add most come first.
     score : float
-        Score of `columns`.
+        Score of `columns`; NaN of conjunctions that forward="once" found, of which none was scored beside another.
     tried : int
         Number of conjunctions that were looked at: the sum of the next four numbers.
     ruled_out_by_counts : int

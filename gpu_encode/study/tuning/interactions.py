@@ -51,7 +51,8 @@ def choose_interactions(
     estimator: Estimator | None = None,
     *,
     order: int = 2,
-    forward: Literal["first", "best"] = "first",
+    forward: Literal["first", "best", "once"] = "first",
+    top: int | None = None,
     folds: int | Scheme = 5,
     tol: float = 1e-4,
     one_standard_error: bool = True,
@@ -92,9 +93,13 @@ def choose_interactions(
     estimator : estimator of scikit-learn, optional
     order : int, default=2
         Largest number of columns in a conjunction.
-    forward : {"first", "best"}, default="first"
+    forward : {"first", "best", "once"}, default="first"
         "first": every conjunction is tried once, those of fewer columns first, in a seeded order, and kept if it adds
-        enough.  "best": in every round the conjunction that adds most is added.
+        enough.  "best": in every round the conjunction that adds most is added.  "once": every conjunction is scored
+        once, by all rows, beside the encoder's keys alone.  Those that add most are kept, if each adds enough to what
+        conjunctions of some of its columns add.  This is the quickest way for thousands of conjunctions.
+    top : int, optional
+        Largest number of conjunctions that are kept.
     folds : int or scheme, default=5
         Folds that are held out: a number, or a value of `cv` that has folds.  A number means random folds, unless the
         encoder's `cv` is itself a scheme of folds other than `KFold`; then this scheme is used.
@@ -110,11 +115,12 @@ def choose_interactions(
     max_columns : int, optional
         Largest number of keys in the result, those of the encoder included.
     backward : bool, default=True
-        Whether every added conjunction is tested again at the end, and removed if the other keys make up for it.
+        Whether every added conjunction is tested again at the end, and removed if the other keys make up for it.  It
+        has no effect with forward="once".
     sample : int or None, default=100_000
         Without an estimator: if X has at least twice as many rows, conjunctions are first tested in a sample of about
         so many rows.  One is ruled out for the moment if it would not add enough even if t were two standard errors
-        above its estimate in the sample.  None: all rows at once.
+        above its estimate in the sample.  None: all rows at once, as with forward="once".
     scoring : str or callable, optional
         With an estimator: a scoring of scikit-learn; None means the mean log-likelihood of a classifier with
         probabilities, otherwise the estimator's own score.  Without an estimator: None means the log-likelihood;
@@ -158,9 +164,16 @@ def choose_interactions(
     [0, 1, 2, 3, (0, 2)]
     >>> chosen.tried, chosen.ruled_out_by_chance, chosen.scored
     (6, 5, 1)
+
+    All pairs and triples, scored once; at most 50 of them are kept:
+
+    >>> best = choose_interactions(TargetEncoder(), X, y, order=3, forward="once", top=50)
+    >>> best.interactions, best.tried
+    ([(0, 2)], 10)
     """
     check_encoder(encoder, X)
-    Options(order, forward, tol, one_standard_error, significance, max_columns, backward, sample).check()
+    options = Options(order, forward, top, tol, one_standard_error, significance, max_columns, backward, sample)
+    options.check()
     check_estimator(estimator, scoring)
     seed = read_seed(random_state) % (1 << 31)
     parameters = encoder._parameters()
@@ -170,13 +183,11 @@ def choose_interactions(
         names = [context.rows.frame.label(entry.members[0]) for entry in context.selection.entries]
         plan = checked_plan(scheme, context)
         if estimator is None:
-            scorer: Scorer = by_sums(encoder, context, plan, sample, seed, scoring)
+            scorer: Scorer = by_sums(encoder, context, plan, None if forward == "once" else sample, seed, scoring)
         else:
             scorer = by_estimator(encoder, context, plan, estimator, scoring)
         keys = candidates(len(names), order, entries, seed)
-        level = float(significance) / max(len(keys) * scorer.n_outcomes, 1)
-        least = -math.inf if significance >= 1 else NormalDist().inv_cdf(1.0 - level)
-        search = Search(scorer, float(tol), one_standard_error, max_columns, least)
+        search = options.search(scorer, len(entries), len(keys))
         state = run(search, entries, keys, forward, backward)
     return result(encoder, parameters, names, entries, search, state)
 
@@ -186,6 +197,7 @@ class Options(NamedTuple):
 
     order: int
     forward: str
+    top: int | None
     tol: float
     one_standard_error: bool
     significance: float
@@ -196,14 +208,22 @@ class Options(NamedTuple):
     def check(self) -> None:
         """Raise ValueError or TypeError for values that no search can take."""
         check_count(OWNER, "order", self.order, low=2)
-        check_option(OWNER, "forward", self.forward, ("first", "best"))
+        check_option(OWNER, "forward", self.forward, ("first", "best", "once"))
         check_number(OWNER, "tol", self.tol, low=0.0)
         check_option(OWNER, "one_standard_error", self.one_standard_error, (True, False))
         check_option(OWNER, "backward", self.backward, (True, False))
         check_number(OWNER, "significance", self.significance, low=0.0, high=1.0, open_low=True)
-        for name in ("max_columns", "sample"):
+        for name in ("top", "max_columns", "sample"):
             if getattr(self, name) is not None:
                 check_count(OWNER, name, getattr(self, name), low=1)
+
+    def search(self, scorer: Scorer, n_own: int, n_candidates: int) -> Search:
+        """Give the search for conjunctions beside the encoder's own keys."""
+        level = float(self.significance) / max(n_candidates * scorer.n_outcomes, 1)
+        least = -math.inf if self.significance >= 1 else NormalDist().inv_cdf(1.0 - level)
+        limits = [self.max_columns, None if self.top is None else n_own + self.top]
+        most_keys = min((limit for limit in limits if limit is not None), default=None)
+        return Search(scorer, float(self.tol), self.one_standard_error, most_keys, least)
 
 
 def check_encoder(encoder: Any, X: Any) -> None:
@@ -360,6 +380,8 @@ def run(search: Search, entries: Sequence[Key], keys: Sequence[Key], forward: st
     """Start with the encoder's keys, search forward, and then once backward."""
     start = search.scorer.start(entries)
     search.path.append(Move("start", None, start.score.mean, None))
+    if forward == "once":
+        return search.once(start, keys)
     state = search.first(start, keys) if forward == "first" else search.best(start, keys)
     return search.backward(state, entries) if backward else state
 

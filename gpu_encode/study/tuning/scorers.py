@@ -1,8 +1,9 @@
 """Scores of a set of keys: by the sums of an additive model, or by an estimator that is fitted to encodings."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import combinations, groupby, islice
 from typing import Any, Protocol
 
 import numpy as np
@@ -12,6 +13,7 @@ from sklearn.metrics import check_scoring
 from cpu_fallback.row_numbers import FoldPattern
 from cpu_fallback.types import Array, Codes
 from gpu_encode.encoders.codes import CodedRows
+from gpu_encode.study.tuning.conjunction_batches import ConjunctionBatches, Effect
 from gpu_encode.study.tuning.results import mean, standard_error
 from gpu_encode.study.tuning.steps import SharedSums, Steps, chance_of, fused_operation, gain_of, most_gain
 from gpu_encode.study.tuning.working_response import HeldOut, WorkingResponse
@@ -27,6 +29,8 @@ SAMPLING_ERRORS = 2.0
 MOST_CATEGORIES = 0.99
 # Up to so many pairs of categories per row, a table of all pairs is cheaper than joining rows.
 MOST_PAIRS = 16
+# Keys that are scored together, at least.
+FEWEST_TOGETHER = 16
 # Probabilities of a fitted estimator are kept at least so far from 0 and 1.
 LEAST_CHANCE = 1e-15
 
@@ -54,6 +58,11 @@ class Gain:
         error = standard_error([value for value in self.by_fold if not math.isnan(value)])
         return 0.0 if math.isnan(error) else error
 
+    def minus(self, other: "Gain") -> "Gain":
+        """Give the difference, in all folds and in each, and how far this one is above chance."""
+        folds = zip(self.by_fold, other.by_fold, strict=True)
+        return Gain(self.mean - other.mean, tuple(mine - theirs for mine, theirs in folds), self.surprise)
+
 
 @dataclass(frozen=True, eq=False)
 class State:
@@ -74,8 +83,7 @@ class State:
 
     def minus(self, other: "State") -> Gain:
         """Give the difference of two scores."""
-        folds = zip(self.score.by_fold, other.score.by_fold, strict=True)
-        return Gain(self.score.mean - other.score.mean, tuple(mine - theirs for mine, theirs in folds))
+        return self.score.minus(other.score)
 
 
 class Scorer(Protocol):
@@ -87,6 +95,9 @@ class Scorer(Protocol):
 
     def start(self, keys: Sequence[Key]) -> State:
         """Score a set of keys from the beginning."""
+
+    def foresee(self, state: State, keys: Iterable[Key]) -> None:
+        """Learn that keys will be measured in this order, so that many can be scored together."""
 
     def most(self, state: State, key: Key) -> float:
         """Give the most that a key is likely to add, from a sample of the rows; infinite without a sample."""
@@ -112,7 +123,8 @@ class Keys:
 
     def __init__(self, rows: CodedRows) -> None:
         self.rows = rows
-        self.sizes: dict[Key, int] = {}
+        # Of the keys known so far, in whatever order their columns stand.
+        self.sizes = {frozenset((column,)): size for column, size in enumerate(rows.sizes)}
         self._kept: dict[Key, Codes] = {}
         self._latest: tuple[Key, Codes] | None = None
         # For each joined key, the category of every column in each of its categories.
@@ -125,10 +137,10 @@ class Keys:
         if len(key) == 1:
             return self.rows.codes[key[0]], self.rows.sizes[key[0]]
         if key in self._kept:
-            return self._kept[key], self.sizes[key]
+            return self._kept[key], self.sizes[frozenset(key)]
         if self._latest is None or self._latest[0] != key:
             self._latest = key, self._join(key)
-        return self._latest[1], self.sizes[key]
+        return self._latest[1], self.sizes[frozenset(key)]
 
     def pair(self, key: Key) -> tuple[tuple[Codes, Codes], tuple[int, int], Sequence[Array]] | None:
         """Give a key as two unjoined keys: codes, sizes, and the categories of the first key's columns; or None."""
@@ -164,7 +176,7 @@ class Keys:
                 joined, distinct = joined - np.int32(1), distinct[1:]
         # For few distinct values, arrays of a GPU may be on the host.
         distinct = ops.to_device(distinct)
-        self.sizes[key] = len(distinct)
+        self.sizes[frozenset(key)] = len(distinct)
         left = distinct // n_right
         members = [left] if len(key) == 2 else [member[left] for member in self._members[key[:-1]]]
         self._members = {known: kept for known, kept in self._members.items() if known in self._kept}
@@ -175,18 +187,26 @@ class Keys:
         """Give the category of each column of a conjunction, for each of its categories."""
         return self._members[key]
 
+    def size(self, key: Key) -> int:
+        """Give the number of categories that occur."""
+        known = self.sizes.get(frozenset(key))
+        return self.codes(key)[1] if known is None else known
+
     def tells_nothing(self, key: Key) -> bool:
         """Whether a key has as many categories as a key of some of its columns, or nearly as many as there are rows.
 
         A key of the first kind tells no more rows apart than the smaller one does. In one of the second kind, hardly
         any row has other rows to learn from.
         """
-        size = self.sizes[key] if key in self.sizes else self.codes(key)[1]
+        size = self.size(key)
         if size >= MOST_CATEGORIES * len(self.rows.codes[0]):
             return True
-        smaller: list[Key] = [(column,) for column in key]
-        smaller += [other for other in self.sizes if set(other) < set(key)]
-        return any(size <= (self.rows.sizes[one[0]] if len(one) == 1 else self.sizes[one]) for one in smaller)
+        return any(size <= self.sizes[part] for part in parts_of(key) if part in self.sizes)
+
+
+def parts_of(key: Key) -> Iterator[frozenset[int]]:
+    """Give the columns of every key that some of a key's columns make."""
+    return (frozenset(part) for length in range(1, len(key)) for part in combinations(key, length))
 
 
 class SumsScorer:
@@ -219,6 +239,8 @@ class SumsScorer:
         n_samples = 1 if sample is None else len(held_out.folds) // sample
         self._sampled_state: tuple[State, list[WorkingResponse]] | None = None
         self._summed: tuple[State, Key, list[SharedSums]] | None = None
+        self._batches = ConjunctionBatches(rows, held_out.folds, held_out.n_folds)
+        self._foreseen: tuple[State | None, dict[Key, Sequence[Effect]]] = None, {}
         self.sampled_rows = 0
         if n_samples > 1:
             numbers = rows.ops.fold_numbers(FoldPattern("random", n_samples, seed), 0, len(held_out.folds))
@@ -280,6 +302,24 @@ class SumsScorer:
         members, responses = self.sample_keys.members(key), self._sampled_state[1]
         return mean([most_gain(working, codes, size, members, times, SAMPLING_ERRORS) for working in responses])
 
+    def foresee(self, state: State, keys: Iterable[Key]) -> None:
+        """Score keys together: as many as were scored since the model changed, as it may change at any of them."""
+        if self._foreseen[0] is not state:
+            self._foreseen = state, {}
+        effects, coming = self._foreseen[1], list(islice(keys, 1))
+        if not coming or coming[0] in effects or not self._batches.has_few_cells(coming[0]):
+            return
+        coming += islice(keys, max(FEWEST_TOGETHER, len(effects)) - 1)
+        new = [key for key in coming if key not in effects and self._batches.has_few_cells(key)]
+        for _, alike in groupby(sorted(new, key=len), len):
+            together = list(alike)
+            of_outcomes = [self._batches.effects(working, together, self.m) for working in state.responses]
+            effects.update(zip(together, zip(*of_outcomes, strict=True), strict=False))
+
+    def _effects(self, state: State, key: Key) -> Sequence[Effect] | None:
+        """Give what was foreseen of a key for every outcome; None if nothing was."""
+        return self._foreseen[1].get(key) if self._foreseen[0] is state else None
+
     def sums(self, state: State, key: Key) -> list[SharedSums]:
         """Sum rows by category and fold for every outcome; the sums of the last requested key are kept."""
         if self._summed is None or self._summed[0] is not state or self._summed[1] != key:
@@ -294,19 +334,28 @@ class SumsScorer:
             codes, size = self.keys.codes(key)
             return SharedSums.of(working, codes, size, self.keys.members(key))
         shared = SharedSums.of_pair(working, *pair)
-        self.keys.sizes[key] = shared.n_categories
+        self.keys.sizes[frozenset(key)] = shared.n_categories
         return shared
 
     def surprise(self, state: State, key: Key) -> float:
         """Give by how many standard errors the spread of a key is above chance: the largest over outcomes."""
+        if (effects := self._effects(state, key)) is not None:
+            if len(key) > 2:
+                # Known here, too, as where rows are joined.
+                self.keys.size(key[:-1])
+            self.keys.sizes[frozenset(key)] = effects[0].n_categories
+            return max(effect.chance for effect in effects)
         return max(
             chance_of(working, shared) for working, shared in zip(state.responses, self.sums(state, key), strict=True)
         )
 
     def gain(self, state: State, key: Key) -> Gain:
         """Measure what a key adds, before it is added, by the second-order expansion."""
-        together = zip(state.responses, self.sums(state, key), strict=True)
-        found = [gain_of(working, shared, self.m) for working, shared in together]
+        if (effects := self._effects(state, key)) is not None:
+            found = [(effect.gains, effect.surprise) for effect in effects]
+        else:
+            together = zip(state.responses, self.sums(state, key), strict=True)
+            found = [gain_of(working, shared, self.m) for working, shared in together]
         gain = self._average([gains for gains, _ in found])
         return replace(gain, surprise=max(surprise for _, surprise in found))
 
@@ -405,6 +454,9 @@ class EstimatorScorer:
         fitted = clone(self.estimator).fit(training, self.y[seen], **weights)
         weights = {} if self.weight is None else {"sample_weight": self.weight[own]}
         return float(self.scorer(fitted, encodings, self.y[own], **weights))
+
+    def foresee(self, state: State, keys: Iterable[Key]) -> None:
+        """Do nothing: an estimator is fitted to one set of keys at a time."""
 
     def most(self, state: State, key: Key) -> float:  # noqa: ARG002
         """Give infinity: there is no sample, so any key may add anything."""

@@ -2,9 +2,10 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from itertools import islice
 
-from gpu_encode.study.tuning.scorers import Gain, Key, Scorer, State
+from gpu_encode.study.tuning.scorers import Gain, Key, Scorer, State, parts_of
 
 # A key is not measured if a measured key adds at least so many times the most that a sample allows for it.
 SLACK = 2.0
@@ -92,15 +93,39 @@ class Search:
 
     def first(self, state: State, candidates: Sequence[Key]) -> State:
         """Add every key, in the given order, that adds enough to those before it."""
-        for key in candidates:
+        for number, key in enumerate(candidates):
             if self.is_full(state):
                 break
             if self.most(state, key) <= self.tol:
                 continue
+            self.scorer.foresee(state, islice(candidates, number, None))
             gain = self.measure(state, key)
             if gain is not None:
                 state = self.take(state, key, gain)
         return state
+
+    def once(self, state: State, candidates: Sequence[Key]) -> State:
+        """Take the keys that add most to those given, each by itself; equal ones in the order given.
+
+        A key has to add enough to what any key of some of its columns adds, too.
+        """
+        measured: dict[frozenset[int], Gain] = {}
+        keys, ranked = list(state.keys), []
+        for number, key in enumerate(candidates):
+            self.scorer.foresee(state, islice(candidates, number, None))
+            gain = self.measure(state, key)
+            if gain is not None:
+                measured[frozenset(key)] = gain
+                ranked.append(key)
+        for key in sorted(ranked, key=lambda key: -measured[frozenset(key)].mean):
+            gain = measured[frozenset(key)]
+            smaller = [measured[part] for part in parts_of(key) if part in measured]
+            is_enough = self.is_enough(gain) and all(self.is_enough(gain.minus(other)) for other in smaller)
+            is_kept = is_enough and (self.most_keys is None or len(keys) < self.most_keys)
+            keys += [key] if is_kept else []
+            self.path.append(Move("added" if is_kept else "left out", key, state.score.mean + gain.mean, gain))
+        # Nothing is known of the keys together.
+        return replace(state, keys=tuple(keys), score=Gain(math.nan, ())) if len(keys) > len(state.keys) else state
 
     def best(self, state: State, candidates: Sequence[Key]) -> State:
         """Add the key that adds most, as long as one adds enough; equal keys in the given order."""
@@ -120,10 +145,12 @@ class Search:
         bounds = [(self.most(state, key), key) for key in candidates]
         measured: list[tuple[Gain, Key]] = []
         highest = self.tol
-        for bound, key in sorted(bounds, key=lambda pair: -pair[0]):
+        bounds.sort(key=lambda pair: -pair[0])
+        for number, (bound, key) in enumerate(bounds):
             # The sample shows that this key, and all after it, add far less than a key that was measured.
             if bound <= self.tol or SLACK * bound <= highest:
                 break
+            self.scorer.foresee(state, (key for _, key in islice(bounds, number, None)))
             gain = self.measure(state, key)
             if gain is not None and self.is_enough(gain):
                 measured.append((gain, key))

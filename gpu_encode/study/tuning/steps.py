@@ -45,7 +45,7 @@ class Seen:
         ops, unit, n_rows = working.rows.ops, working.units()[0], len(working.response)
         present = weight > 0
         freedom = int(present.sum())
-        if members:
+        if members and len(weight):
             # Without rows, NumPy's counts are whole numbers, with or without weights.
             margins: list[Array] = [np.bincount(member, weight).astype(np.float64) for member in members]
             freedom -= sum(int((margin > 0).sum()) for margin in margins) - len(members) + 1
@@ -254,12 +254,16 @@ def fused_gains(
     fused = fused_operation(working, "conjunction_gains")
     if fused is None:
         return None
+    found: Array = fused(shared.own, visibility, shared.members, *numbers_of(working, len(shared.members), m), steps)
+    return found
+
+
+def numbers_of(working: WorkingResponse, n_members: int, m: float | None) -> tuple[float, list[float]]:
+    """Give the ridge, and the `numbers` of `conjunction_gains`, of a key of so many columns."""
     n_rows, longest = len(working.response), working.longest_step
     bounds = 8.0 * working.largest * n_rows, longest * longest * n_rows
-    grids = [2.0**bits for bits in (bits_of_score(n_rows, len(shared.members)), *map(finest, bounds))]
-    ridge = -1.0 if m is None else m * working.mean_information()
-    found: Array = fused(shared.own, visibility, shared.members, ridge, [*working.units(), *grids, longest], steps)
-    return found
+    grids = [2.0**bits for bits in (bits_of_score(n_rows, n_members), *map(finest, bounds))]
+    return -1.0 if m is None else m * working.mean_information(), [*working.units(), *grids, longest]
 
 
 def count_folds(weight: Array) -> Array:

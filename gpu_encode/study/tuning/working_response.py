@@ -137,7 +137,7 @@ class WorkingResponse:
 
     @classmethod
     def start(cls, rows: HeldOut, values: Array, binary: bool) -> "WorkingResponse":
-        """Start with the mean of what each fold sees."""
+        """Start with the mean of the rows that each fold sees."""
         values = values.astype(np.float64)
         peak = float(np.abs(values).max())
         exponent = 0 if binary or not peak else int(np.frexp(peak)[1])

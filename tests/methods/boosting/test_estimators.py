@@ -120,7 +120,7 @@ def test_rows_that_are_refused(frame, y):
     model = OrderedBoostingRegressor(**FEW)
     with pytest.raises(NotFittedError):
         model.predict(frame)
-    with pytest.raises(ValueError, match="two rows at least"):
+    with pytest.raises(ValueError, match="at least two rows"):
         model.fit(frame[:1], y[:1])
     with pytest.raises(ValueError, match=r"200 rows at most\. Got 201"):
         OrderedBoostingRegressor("exact").fit(np.zeros((201, 1)), np.zeros(201))

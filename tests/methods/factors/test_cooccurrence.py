@@ -229,9 +229,9 @@ def test_copies_and_files_encode_alike(tmp_path):
         ({"pairs": [("tree", ("soil", "tree"))]}, "two keys of a pair share the column 'tree'"),
         ({"pairs": [("tree", "soil")] * 2}, "pairs names a pair twice"),
         ({"pairs": [("tree", "roof")]}, "roof"),
-        ({"columns": ["tree"]}, r"Found 1 keys in 3 feature\(s\), and nothing that 'tree' could be counted against"),
-        ({"columns": ["tree", ("tree", "soil")]}, "nothing that 'tree' could be counted against"),
-        ({"columns": ["tree"], "against": "rest"}, "nothing that 'tree' could be counted against"),
+        ({"columns": ["tree"]}, r"Found 1 keys in 3 feature\(s\), and no other key with which 'tree' could be counted"),
+        ({"columns": ["tree", ("tree", "soil")]}, "no other key with which 'tree' could be counted"),
+        ({"columns": ["tree"], "against": "rest"}, "no other key with which 'tree' could be counted"),
     ],
 )
 def test_bad_parameters(parameters, message):

@@ -268,7 +268,7 @@ def test_bad_parameters(parameters, message):
 
 def test_pairs_that_are_too_many_are_refused_in_parts(by_rows):
     parts = [SpectralEncoder(2).partial_fit(X[:50]), SpectralEncoder(2).fit(X[:50])]
-    with pytest.raises(ValueError, match=r"of 3 columns with \d+ categories they are too many"):
+    with pytest.raises(ValueError, match=r"3 columns with \d+ categories have too many"):
         parts[0].transform(X)
     with pytest.raises(ValueError, match="keeps no counts of pairs that others could be added to"):
         parts[1].merge(SpectralEncoder(2).fit(X[50:]))

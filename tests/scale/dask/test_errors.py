@@ -99,7 +99,7 @@ TABLES = [
 ]
 PARAMETERS = [
     ({"cv": np.arange(59) % 3}, ValueError, r"inconsistent numbers of samples: \[60, 59\]"),
-    ({"cv": StratifiedKFold(3)}, ValueError, 'looks at all rows at once, and these come in parts.* cv="fold"'),
+    ({"cv": StratifiedKFold(3)}, ValueError, 'looks at all rows at once, but these come in parts.* cv="fold"'),
     ({"columns": ["nowhere"]}, ValueError, "nowhere"),
     ({"columns": ["shop"], "cv": "nowhere"}, ValueError, "nowhere"),
 ]
@@ -123,7 +123,7 @@ def test_calls_that_wait_for_rows():
         TargetEncoder().partial_fit(X, Y)
     with pytest.raises(NotFittedError):
         TargetEncoder().transform(X)
-    with pytest.raises(ValueError, match=r"set_output\(transform='polars'\) cannot be had in a Dask frame"):
+    with pytest.raises(ValueError, match=r"set_output\(transform='polars'\) is impossible in a Dask frame"):
         TargetEncoder().set_output(transform="polars").fit_transform(X, Y)
 
 

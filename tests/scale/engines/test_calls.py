@@ -143,7 +143,7 @@ def test_a_fit_alone_asks_for_no_folds_and_warns_of_no_leak():
 
 def test_what_is_wrong_with_a_call():
     table = dealt()[0]
-    with pytest.raises(TypeError, match=r'no order that a list could be in line with.* y="\.\.\.", or a list of names'):
+    with pytest.raises(TypeError, match=r'no order that a list could follow.* y="\.\.\.", or a list of names'):
         calls.fit(encoder(BY_ID), table, [0, 1], None, None)
     with pytest.raises(TypeError, match=r'an? ndarray .* sample_weight="\.\.\."\.$'):
         calls.fit(encoder(BY_ID), table, "sold", np.ones(3), None)

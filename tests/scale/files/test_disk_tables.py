@@ -130,13 +130,13 @@ def test_the_disk_is_taken_where_memory_has_no_room(
 ) -> None:
     monkeypatch.setattr(Room, "check", lambda *_: False)
     encoder = TargetEncoder(columns=COLUMNS, cv=KFold(3))
-    with pytest.warns(UserWarning, match=r"the encoder is not fitted: give model= .* a path"):
+    with pytest.warns(UserWarning, match=r"the encoder is not fitted. To encode new rows later, give a path as model="):
         encode_dataset(rows, tmp_path / "codes.parquet", encoder, target="sold", weight="weight")
     expected = in_memory(encoder, orders, "sold", "weight")[1]
     assert_same_table(pq.read_table(tmp_path / "codes.parquet"), expected)
     for parameters, note in (({"tables": "memory"}, []), ({}, ["Tables on disk do not help: .*JamesStein.*"])):
         smooth = JamesStein() if note else "auto"
-        with pytest.raises(ValueError, match="what is learned of the categories does not fit") as caught:
+        with pytest.raises(ValueError, match="the sums and encodings of the categories do not fit") as caught:
             encode(
                 rows, tmp_path / "x.parquet", encoder.set_params(smooth=smooth), "sold", chunk_rows=100, **parameters
             )

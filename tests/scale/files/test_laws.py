@@ -105,7 +105,7 @@ def test_what_takes_all_rows_at_once(tmp_path: Path, rows: Path, orders: pa.Tabl
     many = pa.concat_tables([orders] * 1000)
     pyarrow.parquet.write_table(many, tmp_path / "many.parquet")
     limit = max(memory.resident_bytes(), memory.LOADED) + (100 << 20)
-    with pytest.raises(ValueError, match=r"take all rows at once, and memory_limit is .* Give at least"):
+    with pytest.raises(ValueError, match=r"need all rows at once, and memory_limit is .* Give at least"):
         encode(tmp_path / "many.parquet", tmp_path / "codes", encoder, "sold", memory_limit=limit)
 
 

@@ -89,7 +89,7 @@ def hold_limits(folder: Path, n_categories: int, scheme: str, small: int) -> Non
     # What has room enough also compiles the kernels, which takes memory once after an installation.
     assert watch(source, folder / "whole.parquet", scheme, "8GiB").words == ""
     refused = watch(source, output, scheme, f"{small}MiB")
-    assert "what is learned of the categories does not fit: 'key" in refused.words
+    assert "the sums and encodings of the categories do not fit: 'key" in refused.words
     assert refused.most <= 1.02 * small
     assert sorted(path.name for path in folder.iterdir()) == ["rows.parquet", "whole.parquet"]
     enough = re.search(r"has about ([\d,]+) of them\. Give at least ([\d,]+) MiB", refused.words)

@@ -86,7 +86,7 @@ def interrupted(tmp_path: Path, rows: Path, monkeypatch: pytest.MonkeyPatch) -> 
         with pytest.raises(Stopped) as caught:
             encode(rows, tmp_path / "codes", TargetEncoder(columns=["city"]), "sold", chunk_rows=64)
     [note] = caught.value.__notes__
-    assert "resume=True (--resume) goes on from it" in note
+    assert "resume=True (--resume) continues from there" in note
     return tmp_path
 
 

@@ -192,7 +192,7 @@ def test_a_folder_gets_parts_of_parquet(tmp_path: Path, orders: pa.Table) -> Non
 
 def test_tables_in_memory_are_no_streams(tmp_path: Path, orders: pa.Table) -> None:
     for table in (orders, pl.DataFrame(orders)):
-        with pytest.raises(TypeError, match=r"which encoders take as it is.*Here give the path of.*frame.lazy\(\)"):
+        with pytest.raises(TypeError, match=r"which encoders take directly.*Here give the path of.*frame.lazy\(\)"):
             encode_dataset(table, tmp_path / "codes.parquet", TargetEncoder(), target="price")
 
 

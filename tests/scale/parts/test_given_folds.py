@@ -76,7 +76,7 @@ OTHER_ROWS = [(np.flatnonzero(fold != FOLDS)[::2], np.flatnonzero(fold == FOLDS)
     [
         (
             STRATIFIED,
-            r"cv=StratifiedKFold\(.* all rows at once, and these come in parts.*name it, cv=\"fold\":\n",
+            r"cv=StratifiedKFold\(.* all rows at once, but these come in parts.*name it, cv=\"fold\":\n",
         ),
         (model_selection.GroupKFold(3), "looks at all rows at once"),
         (OTHER_ROWS, "splits that train on some validation rows of another split"),

@@ -222,7 +222,7 @@ def test_refusals(encoder, X, y, given, message):
 @pytest.mark.parametrize(
     ("encoder", "message"),
     [
-        (NamesOfTarget(), r"'k\d+' is gone under shuffled ones: there are k\d+.* do not follow from y"),
+        (NamesOfTarget(), r"'k\d+' does not exist under shuffled ones: there are k\d+.* do not depend on y"),
         (RowsDropped(), "RowsDropped gave 237 rows for 240"),
     ],
 )

@@ -115,7 +115,7 @@ def test_the_likeliest_smoothing_is_on_top(displays):
 
 def test_refusals(rows, encoder, monkeypatch):
     X, y = rows
-    with pytest.raises(TypeError, match="shrunk, as those of TargetEncoder"):
+    with pytest.raises(TypeError, match="shrunk means, such as those of TargetEncoder"):
         ShrinkageDisplay.from_estimator(CountEncoder().fit(X[["city"]]))
     with pytest.raises(ValueError, match="column names 'shop'"):
         ShrinkageDisplay.from_estimator(encoder, column="shop")
@@ -126,7 +126,7 @@ def test_refusals(rows, encoder, monkeypatch):
     with pytest.raises(ValueError, match="no output 'shop'"):
         TrainingDisplay.from_estimator(TargetEncoder(columns=["city"]), X[["city"]], y, output="shop")
     text = StatisticEncoder(statistics=["mode"], values=["zip"], columns=["city"])
-    with pytest.raises(ValueError, match="is of numbers, and 'city_zip_mode' has others: name"):
+    with pytest.raises(ValueError, match="needs numbers, but 'city_zip_mode' has others: name"):
         TrainingDisplay.from_estimator(text, X, y)
     with pytest.raises(ValueError, match="two classes"):
         CalibrationDisplay.from_estimator(TargetEncoder().fit(X[["city"]], np.arange(300) % 3), X[["city"]], y)
@@ -145,7 +145,7 @@ def test_names_are_no_mathematics():
 
 def test_calibration_compares_the_labels_of_fit(rows, encoder):
     X, y = rows
-    with pytest.raises(ValueError, match=r"labels that fit has not seen, such as '(yes|no)'; those are \[0, 1\]"):
+    with pytest.raises(ValueError, match=r"labels that fit has not seen, such as '(yes|no)'; fit has seen \[0, 1\]"):
         CalibrationDisplay.from_estimator(encoder, X, np.where(y == 1, "yes", "no"))
     numbers = np.arange(300) + 0.5
     for encoded, target in ((encoder, y), (TargetEncoder(columns=["zip"]).fit(X, numbers), numbers)):

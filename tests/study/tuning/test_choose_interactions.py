@@ -2,12 +2,15 @@
 
 import math
 from dataclasses import replace
+from itertools import combinations
 
 import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from scipy.stats import chi2, norm
 from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression, Ridge
@@ -16,10 +19,12 @@ import gpu_encode as ge
 from gpu_encode.encoders.codes import number_folds
 from gpu_encode.fitting.inputs import Inputs
 from gpu_encode.seam.ops import BACKENDS, device_of, load, use_backend
+from gpu_encode.study.tuning import conjunction_batches
 from gpu_encode.study.tuning.interactions import by_sums, checked_plan, choose_scheme, read_columns
 from gpu_encode.study.tuning.scorers import SumsScorer
 from gpu_encode.study.tuning.steps import SharedSums, Steps, chance_of, gain_of
 from gpu_encode.study.tuning.working_response import WorkingResponse
+from tests.strategies import examples
 
 N = 1500
 RNG = np.random.default_rng(5)
@@ -155,6 +160,115 @@ def test_the_kernel_of_gains_has_the_bits_of_their_definition(kind, sees, weight
 
 
 @pytest.mark.host
+@given(data=st.data())
+@examples(30)
+def test_many_conjunctions_at_once_have_the_bits_of_each_alone(data):
+    """Whatever the columns, folds, targets and weights: what NumPy finds key by key."""
+    rng = np.random.default_rng(data.draw(st.integers(0, 1000)))
+    n_rows, sizes = data.draw(st.integers(20, 400)), data.draw(st.lists(st.integers(1, 9), min_size=3, max_size=4))
+    # A column of 300 values has codes that one byte does not hold.
+    sizes = [300, *sizes] if data.draw(st.booleans()) else sizes
+    columns = np.column_stack([rng.integers(0, size, n_rows) for size in sizes]).astype(float)
+    columns[rng.random(columns.shape) < data.draw(st.sampled_from([0.0, 0.1]))] = np.nan
+    y = rng.integers(0, data.draw(st.sampled_from([2, 3])), n_rows)
+    y = np.where(np.arange(n_rows) < 3, np.arange(n_rows) % (int(y.max()) + 1), y)
+    y = y if data.draw(st.booleans()) else y + rng.normal(size=n_rows).round(2)
+    weight = data.draw(st.sampled_from([None, rng.random(n_rows) + 0.1, rng.integers(0, 3, n_rows)]))
+    given_to = {
+        "folds": data.draw(st.integers(2, 5)),
+        "handle_missing": data.draw(st.sampled_from(["category", "prior"])),
+        "smooth": data.draw(st.sampled_from(["auto", 3.0])),
+        "target_type": "continuous" if y.dtype.kind == "f" else "multiclass" if y.max() > 1 else "binary",
+    }
+    found = []
+    for name in ("numpy", "compiled"):
+        with use_backend(name):
+            scorer, entries, _ = scorer_of(columns, y, weight, **given_to)
+            state = scorer.start(entries)
+            keys = [key for length in (2, 3) for key in combinations(range(len(sizes)), length)]
+            for number in range(len(keys)):
+                scorer.foresee(state, keys[number:])
+            is_batch = name == "compiled" and (weight is None or weight.min() > 0)
+            assert scorer._foreseen[1].keys() == (set(keys) if is_batch else set())
+            found.append(
+                [(scorer.surprise(state, key), scorer.gain(state, key), scorer.keys.size(key)) for key in keys]
+            )
+    assert found[0] == found[1]
+
+
+@pytest.mark.host
+def test_keys_of_too_many_cells_are_scored_alone(monkeypatch):
+    """And those of more columns than one, in between, together: with the same bits."""
+    paths = []
+    for most in (1 << 21, 130):
+        monkeypatch.setattr(conjunction_batches, "MOST_SUMS", most)
+        with use_backend("compiled"):
+            scorer, entries, _ = scorer_of(X, XOR)
+            scorer.foresee(state := scorer.start(entries), [(0, 1), (0, 1, 2), (1, 2)])
+            assert set(scorer._foreseen[1]) == ({(0, 1), (0, 1, 2), (1, 2)} if most > 130 else {(0, 1), (1, 2)})
+            paths.append(ge.choose_interactions(ge.TargetEncoder(), X, XOR, order=3, forward="once").report())
+        assert scorer.gain(state, (0, 2)).mean > 0.02
+    assert paths[0] == paths[1]
+
+
+@pytest.mark.host
+@pytest.mark.parametrize("kind", TARGETS)
+def test_once_keeps_those_that_add_most_to_the_columns_alone(kind):
+    rng = np.random.default_rng(3)
+    many = rng.integers(0, 5, (4000, 6))
+    effect = rng.normal(size=(5, 5, 5))[many[:, 0], many[:, 1], many[:, 3]]
+    effect += sum(size * rng.normal(size=(5, 5))[many[:, i], many[:, j]] for size, i, j in [(2, 0, 1), (1, 2, 5)])
+    y = effect + rng.normal(size=4000)
+    y = y if kind == "continuous" else (y > 0).astype(int)
+    scorer, entries, _ = scorer_of(many, y, folds=5)
+    state = scorer.start(entries)
+    keys = [key for length in (2, 3) for key in combinations(range(6), length)]
+    least = norm.isf(0.05 / len(keys))
+    gains = {key: scorer.gain(state, key) for key in keys if scorer.surprise(state, key) > least}
+
+    def is_enough(gain):
+        return gain.mean > max(1e-4, gain.standard_error) and gain.surprise > least
+
+    enough = [key for key, gain in gains.items() if is_enough(gain)]
+    kept = [key for key in enough if all(is_enough(gains[key].minus(gains[p])) for p in gains if set(p) < set(key))]
+    ranked = sorted(kept, key=lambda key: -gains[key].mean)
+    assert len(enough) > len(ranked) > 2
+    for limits in ({}, {"top": 3}, {"max_columns": 8}, {"top": 5, "max_columns": 9}):
+        n = min([limits.get("top", 99), limits.get("max_columns", 99) - 6, len(ranked)])
+        chosen = ge.choose_interactions(ge.TargetEncoder(), many, y, order=3, forward="once", **limits)
+        assert chosen.interactions == ranked[:n]
+        assert chosen.columns == [*range(6), *ranked[:n]]
+        kinds = {None: "start", **dict.fromkeys(ranked[:n], "added")}
+        assert [step.action for step in chosen.path] == [kinds.get(step.key, "left out") for step in chosen.path]
+        assert [step.gain for step in chosen.path[1:]] == sorted((s.gain for s in chosen.path[1:]), reverse=True)
+        for step in chosen.path[1:]:
+            assert step.gain == gains[step.key].mean
+            assert step.score == chosen.path[0].score + step.gain
+        assert math.isnan(chosen.score)
+        assert chosen.tried == 35 == chosen.ruled_out_by_chance + len(gains)
+
+
+@pytest.mark.host
+def test_nothing_is_kept_once_of_noise():
+    chosen = ge.choose_interactions(ge.TargetEncoder(), X[:, [1, 3]], XOR, forward="once", top=5)
+    assert (chosen.interactions, chosen.score) == ([], chosen.path[0].score)
+    by_estimator = ge.choose_interactions(
+        ge.TargetEncoder(), FRAME[["a", "b", "c"]], XOR, LogisticRegression(), forward="once", folds=3, top=1, tol=0.01
+    )
+    assert by_estimator.interactions == [("a", "c")]
+
+
+@pytest.mark.host
+@pytest.mark.parametrize("forward", ["first", "best"])
+def test_top_limits_what_is_kept(forward):
+    y = (X[:, 0] % 2) ^ (X[:, 2] % 2) | ((X[:, 1] % 2) ^ (X[:, 3] % 2))
+    every = ge.choose_interactions(ge.TargetEncoder(), X, y, forward=forward)
+    one = ge.choose_interactions(ge.TargetEncoder(), X, y, forward=forward, top=1)
+    assert sorted(every.interactions) == [(0, 2), (1, 3)]
+    assert one.interactions == every.interactions[:1]
+
+
+@pytest.mark.host
 @pytest.mark.parametrize("kind", TARGETS)
 def test_offsets_start_with_the_mean_that_a_fold_sees(kind):
     y = TARGETS[kind].astype(np.float64)
@@ -280,6 +394,8 @@ def test_backends_give_the_same_bits(kind):
     for name in ("numpy", "compiled"):
         with use_backend(name):
             paths.append(ge.choose_interactions(ge.TargetEncoder(), FRAME, TARGETS[kind], sample=500).report())
+            once = ge.choose_interactions(ge.TargetEncoder(), FRAME, TARGETS[kind], order=3, forward="once")
+            paths[-1] += once.report()
     assert paths[0] == paths[1]
 
 
@@ -361,9 +477,9 @@ def test_folds_of_groups_are_kept_together():
     y = effect + 0.3 * RNG.normal(size=N)
     encoder = ge.TargetEncoder(target_type="continuous")
     assert (0, 1) in ge.choose_interactions(encoder, labelled, y).interactions
-    for given in ({"folds": ge.GroupKFold(5)}, {}):
-        cv = encoder if given else clone(encoder).set_params(cv=ge.GroupKFold(5))
-        assert ge.choose_interactions(cv, labelled, y, groups=groups, **given).interactions == []
+    for folds in ({"folds": ge.GroupKFold(5)}, {}):
+        cv = encoder if folds else clone(encoder).set_params(cv=ge.GroupKFold(5))
+        assert ge.choose_interactions(cv, labelled, y, groups=groups, **folds).interactions == []
 
 
 @pytest.mark.host
@@ -445,7 +561,8 @@ def test_what_is_told():
 
 REFUSED = [
     ({"order": 1}, "'order' parameter of choose_interactions must be an integer of at least 2"),
-    ({"forward": "worst"}, "'forward' parameter of choose_interactions must be one of 'first', 'best'"),
+    ({"forward": "worst"}, "'forward' parameter of choose_interactions must be one of 'first', 'best', 'once'"),
+    ({"top": 0}, "'top' parameter of choose_interactions must be an integer of at least 1"),
     ({"folds": 1}, "must be an integer of at least 2"),
     ({"folds": ge.LeaveOneOut()}, "must be a scheme whose folds see other folds whole"),
     ({"tol": -1}, "'tol' parameter of choose_interactions must be a finite number of at least 0"),
@@ -458,10 +575,10 @@ REFUSED = [
 
 
 @pytest.mark.host
-@pytest.mark.parametrize(("given", "message"), REFUSED)
-def test_what_is_refused(given, message):
+@pytest.mark.parametrize(("refused", "message"), REFUSED)
+def test_what_is_refused(refused, message):
     with pytest.raises(ValueError, match=message):
-        ge.choose_interactions(ge.TargetEncoder(), X, XOR, **given)
+        ge.choose_interactions(ge.TargetEncoder(), X, XOR, **refused)
 
 
 @pytest.mark.host

@@ -401,7 +401,7 @@ WRONG = {
     "takes no hierarchy": [{"encoder": LEVELS, "smoothings": [ge.GLMM()]}],
     "with LeaveOneOut, it would": [{"encoder": LEAVE_ONE_OUT, "smoothings": [ge.GLMM()]}],
     **{
-        f"which {type(cv).__name__}, .*, has none.*KFold": [{"schemes": [ge.KFold(3), cv]}]
+        f"but {type(cv).__name__}, .*, has none.*KFold": [{"schemes": [ge.KFold(3), cv]}]
         for cv in (ge.LeaveOneOut(), ge.Ordered(), ge.Greedy())
     },
     "in which rows see themselves": [

@@ -209,7 +209,7 @@ def spelled(array: Any) -> list[str | None]:
 
 
 def or_null(literals: list[Any]) -> list[Any]:
-    """Put NULL where no value was written."""
+    """Replace missing literals by NULL."""
     return [exp.null() if literal is None else literal for literal in literals]
 
 
