@@ -245,13 +245,13 @@ class KeyTables(NamedTuple):
 
 
 class FoldedResponses(NamedTuple):
-    """What rows say of an additive model, and which folds see which.
+    """Responses of rows to an additive model, and the folds that each fold sees.
 
     Parameters
     ----------
     response : int64 array (rows,)
     information : int64 array (rows,) or None
-        Above 0; None where it is the same for all rows.
+        Above 0; None if it is the same for all rows.
     visibility : int64 array (folds, folds)
     """
 
