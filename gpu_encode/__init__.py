@@ -51,6 +51,7 @@ Functions
     encode_dataset, transform_dataset   files of any size
     leak_report                         whether training encodings tell the target of their rows, tried out
     drift_dataset                       files of new rows beside those of training
+    cross_val_transform                 encodings for nested cross-validation, fold by fold
     tune                                smoothings, priors and folds, by held-out likelihood
     choose_interactions, interactions   conjunctions of columns: chosen, or all of them
     load                                an encoder that its method `save` wrote
@@ -102,6 +103,7 @@ if TYPE_CHECKING:
     from gpu_encode.scale.files.new_rows import drift_dataset, transform_dataset
     from gpu_encode.schemes import Greedy, GroupKFold, Holdout, KFold, LeaveOneOut, Ordered, TimeFolds
     from gpu_encode.storage import load
+    from gpu_encode.study.cross_validation import cross_val_transform
     from gpu_encode.study.leaks import leak_report
     from gpu_encode.study.tuning import choose_interactions, tune
     from gpu_encode.tables.categories.hierarchy import Bits, Parts, Prefixes
@@ -133,6 +135,7 @@ _HOME = {
     **dict.fromkeys(("Greedy", "GroupKFold", "Holdout", "KFold", "LeaveOneOut", "Ordered", "TimeFolds"), "schemes"),
     "GLMM": "formulas.glmm.smoothing",
     "MergeableStatistic": "formulas.mergeable",
+    "cross_val_transform": "study.cross_validation",
     "drift_dataset": "scale.files.new_rows",
     "encode_dataset": "scale.files.encoding",
     "transform_dataset": "scale.files.new_rows",
@@ -192,6 +195,7 @@ __all__ = [
     "WeightOfEvidenceEncoder",
     "blend_matrix",
     "choose_interactions",
+    "cross_val_transform",
     "drift_dataset",
     "encode_dataset",
     "interactions",

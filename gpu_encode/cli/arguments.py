@@ -166,6 +166,17 @@ LEAK_REPORT: dict[str, list[Option]] = {
     ],
     **{title: options for title, options in FIT_TRANSFORM.items() if title not in ("", "more than memory")},
 }  # fmt: skip
+PLAN: dict[str, list[Option]] = {
+    "": [
+        FILES[0],
+        ("--target", "COL", "column to learn from, for encoders that learn from one"),
+        ("--rows", "N", "plan for so many rows, with the values of these files (all rows of the files)",
+         {"type": natural_number}),
+        ("--device-memory", "SIZE", "free memory of a GPU, which need not be there: 80GB (what is free here)"),
+        JSON,
+    ],
+    **{title: options for title, options in FIT_TRANSFORM.items() if title not in ("", "more than memory")},
+}  # fmt: skip
 DIALECTS = ["duckdb", "postgres", "bigquery", "snowflake", "spark", "sqlite"]
 EXPORT: dict[str, list[Option]] = {
     "": [
@@ -213,6 +224,8 @@ COMMANDS: tuple[tuple[str, str, str, str, dict[str, list[Option]]], ...] = (
      "new_orders.csv new_encoded.csv --model shops.model", TRANSFORM),
     ("leak-report", "leak_report", "try an encoder on a file of rows, and say whether it leaks the target",
      "orders.parquet --target returned --columns shop --cv loo --html report.html", LEAK_REPORT),
+    ("plan", "plan", "tell how much memory fit-transform takes at most, before anything is encoded",
+     "orders.parquet --target returned --interactions shop,city,day --device-memory 80GB", PLAN),
     ("inspect", "inspect_model", "show what a saved model holds", "shops.model --column shop+city --json", INSPECT),
     ("export", "export", "write a saved model for a system without Python",
      "shops.model shops.sql --to sql --dialect postgres --table orders --keep id", EXPORT),

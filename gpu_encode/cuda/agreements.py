@@ -19,7 +19,7 @@ WORD = 8
 
 @device_function
 def pattern_of(shared: "Array", query: int, own: int, step: int, n_features: int) -> np.int64:
-    """Give the pattern in which a thread's row agrees with a query; both are at indices of shared memory."""
+    """Give the pattern of features in which a row agrees with a query; their codes begin at `own` and `query`."""
     pattern = np.int64(0)
     for feature in range(n_features):
         code = shared[query + feature]
@@ -75,7 +75,7 @@ def sum_in_tables(
 ) -> None:
     """Add rows that agree with a query in some feature to tables of a block, and add these to memory chunk by chunk.
 
-    A block works on one pair of a group of queries and a chunk of rows after another.
+    A block takes pairs, each of a group of queries and a chunk of rows, one after the other.
     """
     shared, step = cuda.shared.array(0, types.int64), cuda.blockDim.x
     length, chunk = (1 << n_features) * n_measures, TILES * step

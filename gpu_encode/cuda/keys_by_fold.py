@@ -1,6 +1,6 @@
 """Training encodings of many keys by fold: a launch counts the rows of all keys, one encodes cells, one looks rows up.
 
-A row's cell is the mixed-radix number of its codes in the key's columns, made where it is read: raw/keys.cuh says how.
+A row's cell is the mixed-radix number of its codes in the key's columns; kernels compute it, see raw/keys.cuh.
 """
 
 from collections.abc import Iterator, Sequence
@@ -27,19 +27,19 @@ from gpu_encode.cuda.table_encodings import priors_of, views_of
 if TYPE_CHECKING:
     from cpu_fallback.types import Array, Codes, FoldedClasses, KeyColumns, KeyEncodings
 
-# Columns of a key that a block has room for, with that of folds, and its bytes before the table; numbers of a key in a
-# plan: see raw/keys.cuh.
+# Most columns of a key, folds included; bytes of shared memory before a block's table; how many numbers of a plan
+# describe a key: see raw/keys.cuh.
 MOST_COLUMNS, PLAN_BYTES, KEY_NUMBERS = 16, 256, 7
-# Codes of a column begin at a vector.
+# The codes of a column begin at a multiple of so many bytes.
 VECTOR_BYTES = 16
-# Bytes of the counts and encodings of keys that are encoded together; a key that has more is alone.
+# Most bytes of counts and encodings of keys that are encoded together; a key that needs more is encoded alone.
 TABLE_BYTES = 1 << 30
-# Rows of a chunk: few enough for counts of 16 bits, and enough for a launch; and blocks that share out the rows.
+# Most rows of a chunk, so that counts fit 16 bits, and fewest, so that a block has work; about how many blocks start.
 MOST_ROWS, FEWEST_ROWS = (64, 64) if SIMULATED else (65_520, 4096)
 BLOCKS = 4 * raw.BLOCKS
-# A table in shared memory has no more counts than so many for each row of a chunk; copies of it have so many words.
+# Most counts of a table in shared memory for each row of a chunk; most words of all its copies; most copies.
 COUNTS_A_ROW, COPIED_WORDS, MOST_COPIES = 0.5, 4096, 32
-# Threads of a block, by registers: over rows, and over cells.
+# Threads of a block that walks over rows, and of one that walks over cells; their registers limit them.
 THREADS, CELL_THREADS = (raw.THREADS, 32) if SIMULATED else (512, 256)
 
 
@@ -67,12 +67,12 @@ class NarrowCodes(NamedTuple):
 
 
 def bytes_of(size: int) -> int:
-    """Bytes of a code of so many."""
+    """Give the bytes of a code, of `size` different codes."""
     return 1 if size <= 1 << 8 else 2 if size <= 1 << 16 else 4
 
 
 def room_for(sizes: Sequence[int], widths: Sequence[int], n_rows: int) -> NarrowCodes:
-    """Give room for columns of codes; behind the last row there is room for a vector."""
+    """Allocate columns of codes; each is padded to whole vectors."""
     padded = -(-n_rows // VECTOR_BYTES) * VECTOR_BYTES
     begins = [0, *accumulate(width * padded for width in widths)]
     columns = [Column(*each) for each in zip(begins, widths, sizes, strict=False)]
@@ -97,7 +97,7 @@ def narrow_codes(columns: "Sequence[Codes]", sizes: Sequence[int], /) -> NarrowC
 
 
 def number_rows(rows: "FoldedClasses", n_views: int) -> NarrowCodes:
-    """Give the fold of each row, and its fold and class, as columns."""
+    """Give two columns: the fold of each row, and its fold and class as one number."""
     within = len(rows.new_rows) * rows.n_classes
     codes = room_for([n_views, within], [bytes_of(within)] * 2, len(rows.classes))
     blocks = blocks_for(codes.n_rows, 4 * raw.THREADS, raw.BLOCKS)
@@ -107,7 +107,7 @@ def number_rows(rows: "FoldedClasses", n_views: int) -> NarrowCodes:
 
 
 class Formula(NamedTuple):
-    """What turns counts into encodings, as raw/encode_keys.cu takes it; exact priors are quotients of `totals`."""
+    """Arguments with which raw/encode_keys.cu turns counts into encodings; exact priors are quotients of `totals`."""
 
     first: int
     views: Views
@@ -119,12 +119,12 @@ class Formula(NamedTuple):
 
 
 class Batch(NamedTuple):
-    """Keys whose tables lie side by side.
+    """Keys whose tables lie one after the other in one array.
 
     Parameters
     ----------
     plan : int64 device array
-        What kernels know of each key, and of its columns: `Key` and `Column` of raw/keys.cuh.
+        Describes each key and its columns: `Key` and `Column` of raw/keys.cuh.
     cells : list of int
         Cells of each key.
     chunk : int
@@ -160,7 +160,7 @@ def split_keys(cells: Sequence[int], cell_bytes: int) -> Iterator[tuple[int, int
 
 
 def copies_of(n_counts: int, chunk: int) -> int:
-    """Give the number of tables in shared memory that a block counts in; 0 where it counts in memory."""
+    """Give how many copies of a table in shared memory a block counts in; 0 if it counts in global memory."""
     words, room = -(-n_counts // 2), (raw.table_bytes() - raw.KEPT_BYTES) // 2 - PLAN_BYTES
     if 4 * words > room or n_counts > COUNTS_A_ROW * chunk:
         return 0
@@ -188,16 +188,16 @@ def batch_of(keys: "KeyColumns", first: Sequence[int], within: int, n_rows: int)
 
 
 class DeferredCounts:
-    """Categories of a key, and how many rows of each class new rows see, of which a GPU holds the table until then.
+    """Categories of a key, and for each the rows by class that new rows see; copied from the GPU at first use.
 
     Parameters
     ----------
     copy : DeferredCopy
-        Of the cells of all keys of a batch (cells, classes); the first number is -1 where no row has the cell.
+        Counts of the cells of all keys of a batch (cells, classes); a cell that no row has begins with -1.
     begin, stop : int
         Cells of the key.
     is_joint : bool
-        Whether missing values are one more value of its columns.
+        Whether the key has several columns; then missing values are one more value of each.
     """
 
     def __init__(self, copy: DeferredCopy, begin: int, stop: int, is_joint: bool) -> None:
@@ -224,7 +224,7 @@ class DeferredCounts:
 
 
 def totals_of(rule: FusedRule, population: PopulationMoments) -> "Array":
-    """Give what priors are quotients of: the sums of what each view sees, or the prior itself (views, outputs)."""
+    """Give the numerators of priors: the sums of the rows that each view sees, or the prior itself (views, outputs)."""
     if not rule.by_mean or population.exact is None:
         return np.full(population.prior.shape, rule.prior)
     total = population.exact.total
@@ -274,7 +274,7 @@ def encode_batch(
     formula: Formula,
     out: "KeyEncodings",
 ) -> "Array":
-    """Count, encode and look up the rows of some keys; gives the rows of each class that new rows see, by cell."""
+    """Count, encode and look up the rows of some keys; give, by cell, the rows of each class that new rows see."""
     n_keys, n_cells, itemsize = len(batch.cells), sum(batch.cells), out.values.itemsize
     (by_fold, within), n_outputs = numbers.columns, rows.n_classes - formula.first
     given, blocks = (codes.held, batch.plan, n_keys, numbers.n_rows, batch.chunk), batch.blocks(numbers.n_rows)

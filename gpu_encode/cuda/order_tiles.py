@@ -28,14 +28,14 @@ class Course(NamedTuple):
     start : int
         First rank of the tile.
     kind : int
-        Whether rows are in their own order, or `numbers` are numbers of rows, or of blocks of rows.
+        AS_NUMBERED: row k has rank k; BY_ROW: `numbers` are rows; IN_BLOCKS: `numbers` are blocks of rows.
     numbers : uint32 array
     inside : uint8 array
         Position of each row in its block.
     block, offset : int
         Number of rows in a block; number of ranks of the first block that are before the tile.
     turn, lacking : int
-        First rank of the tile after the last block, and how many rows that block lacks.
+        First rank behind the incomplete block, counted from `start`; how many rows that block lacks.
     """
 
     start: int

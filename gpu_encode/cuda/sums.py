@@ -60,7 +60,7 @@ def int32(array: "Array") -> "Array":
 
 
 class Addition(NamedTuple):
-    """The arguments of all launches of one call: arrays of the rows, folds, what is added to which sums, and sizes.
+    """The arguments of all launches of one call: rows and folds, the plan of the sums, sizes, and arrays.
 
     Parameters
     ----------
@@ -74,7 +74,7 @@ class Addition(NamedTuple):
     codes : int32 device array
         In the form in which they were given.
     variant : dict, optional
-        What the kernel that adds in windows is compiled for, if it can be used.
+        Macros with which the kernel that adds in windows is compiled; None if that kernel cannot be used.
     """
 
     rows: tuple[Any, ...]

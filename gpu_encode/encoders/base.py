@@ -41,6 +41,7 @@ from gpu_encode.words.errors.parameters import KnownKeywords, no_ages
 
 if TYPE_CHECKING:
     from gpu_encode.encoders.row_encoder import RowEncoder
+    from gpu_encode.fitting.memory_plan import MemoryPlan
 
 # This is done now, while no process is forked, and not in the first call.
 frames.load_what_arrays_need()
@@ -744,6 +745,78 @@ class CategoryEncoder(Encoder):
     indicators: bool | Sequence[Literal["unseen", "missing"]] = False
     device: Device = "auto"
     dtype: FloatType = "float64"
+
+    def plan(
+        self,
+        X: Table | None = None,
+        y: Table | None = None,
+        *,
+        rows: int | None = None,
+        categories: Mapping[str, int] | None = None,
+        classes: int | None = None,
+        device_memory: int | str | None = None,
+    ) -> "MemoryPlan":
+        """Tell how much memory `fit_transform` takes at most, before anything is encoded.
+
+        Parameters
+        ----------
+        X : table, optional
+            The rows that are to be encoded.  Distinct values of each column are counted; joint keys are not made.
+        y : array or table, optional
+            Their target.  None: a target of two classes, or what `target_type` or `classes` say.
+        rows : int, optional
+            A number of rows, in place of X.
+        categories : dict of str to int, optional
+            Beside `rows`: distinct values of columns, by name.  Values of other columns may all be different.
+        classes : int, optional
+            Classes of the target, where there is no y; 1 is a target of numbers.
+        device_memory : int or str, optional
+            Free memory of a GPU, in bytes or as "80GB"; it need not be there.  None: the free memory where the call
+            would run.
+
+        Returns
+        -------
+        MemoryPlan
+            It prints as a table.  `peak_bytes` is the sum of `code_bytes` (codes of columns), `work_bytes`,
+            `table_bytes` (categories and their sums) and `output_bytes`; beside them are `rows`, `keys`, `cells`,
+            `free_bytes`, `device`, and `fits`.  `batches` has the names of the keys in as few batches as fit one after
+            the other, `parts` the number of parts of rows that do.  `to_dict` gives all of it.
+
+        Raises
+        ------
+        ValueError
+            If neither X nor `rows` is given, or if what is given does not go together.
+
+        Notes
+        -----
+        What is told are bounds for compiled kernels and for GPUs; most calls take half of it or less.  Not counted: X
+        and y, columns that pass through a NumPy matrix, what the array library takes while it sorts, and, until kernels
+        are compiled, up to 100 bytes a row of NumPy.
+
+        Examples
+        --------
+        >>> from gpu_encode import TargetEncoder, interactions
+        >>> encoder = TargetEncoder(columns=interactions(["shop", "city", "day"], order=2), dtype="float32")
+        >>> sizes = {"shop": 2_000, "city": 300, "day": 365}
+        >>> plan = encoder.plan(rows=100_000_000, categories=sizes, device_memory="6GB")
+        >>> print(plan)
+        rows              100,000,000
+        keys              6, the largest shop_x_day of at most 732,366 categories
+        cells             14,475,010
+        codes of columns  2.4 GB
+        work              2.2 GB
+        tables            162.2 MB
+        output            2.4 GB
+        in all, at most   7.2 GB
+        free (cuda)       6.0 GB
+        fits              no; in 2 batches of keys or in 2 parts of rows (partial_fit, encode_dataset)
+        >>> plan.batches
+        [['shop', 'city', 'day'], ['shop_x_city', 'shop_x_day', 'city_x_day']]
+        """
+        # Few calls ask for it.
+        from gpu_encode.fitting.memory_plan import plan_memory
+
+        return plan_memory(self._checked_parameters(), X, y, rows, categories, classes, device_memory)
 
 
 def accept_categories(tags: Tags) -> Tags:

@@ -4,6 +4,8 @@ import re
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import combinations
+from operator import itemgetter
+from types import MappingProxyType
 from typing import Any, TypeVar
 
 import numpy as np
@@ -319,7 +321,7 @@ class ColumnMap:
                     (repeated if column in once else once).add(column)
         if not repeated or (self.n_rows > FEW_ROWS and not join_later):
             return self
-        return replace(self, repeated=frozenset(repeated), joined={}, _kept={})
+        return replace(self, repeated=self.repeated.union(repeated), joined={}, _kept={**self._kept})
 
     def keys(self, column: int, ops: Ops) -> FactorizedColumn:
         """Give the codes and the sorted distinct values of a column."""
@@ -352,9 +354,10 @@ class ColumnMap:
         return self.frame.empty_vocabulary(self.positions[column])
 
 
-def map_columns(frame: Frame | Pieces) -> ColumnMap:
-    """Map the columns of the fitted table, each to itself."""
-    return ColumnMap(frame, dict(enumerate(range(frame.n_columns))))
+def map_columns(frame: Frame | Pieces, kept: Mapping[Any, FactorizedColumn] = MappingProxyType({})) -> ColumnMap:
+    """Map the columns of the fitted table, each to itself; `kept` are codes of columns that are known already."""
+    known = frozenset(map(itemgetter(1), kept))
+    return ColumnMap(frame, dict(enumerate(range(frame.n_columns))), known, None, dict(kept))
 
 
 def locate_columns(

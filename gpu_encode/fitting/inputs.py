@@ -1,6 +1,6 @@
 """Read the arguments of a call: the table, the vectors beside its rows, the targets, and the categories."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from decimal import Decimal
@@ -24,7 +24,7 @@ from gpu_encode.sums.targets import LABELLED, MANY_CLASSES, Target, as_doubles, 
 from gpu_encode.tables import frames
 from gpu_encode.tables.categories.keys import CategoryIndex, KeySpec
 from gpu_encode.tables.categories.values import Values, number_storage
-from gpu_encode.tables.categories.vocabulary import Vocabulary
+from gpu_encode.tables.categories.vocabulary import FactorizedColumn, Vocabulary
 from gpu_encode.tables.frames import Frame, Incomplete, Pieces, PieceVectors, with_piece
 from gpu_encode.tables.frames.columns import are_labels, is_temporal, plain
 from gpu_encode.words.errors.tables import NO_NUMBERS, no_value_columns, rows_have_changed
@@ -47,6 +47,8 @@ class Inputs:
     """
 
     def __init__(self, X: Any, y: Any = None, sample_weight: Any = None, groups: Any = None) -> None:
+        # Columns whose codes are known, as `ColumnMap` keeps them.
+        self.numbered: Mapping[Any, FactorizedColumn] = {}
         tables = frames.tables_of(X) if frames.is_collection(X) else None
         self.tables = [X] if tables is None else tables
         self.frame = frames.read(X) if tables is None else frames.read_pieces(tables)
@@ -590,7 +592,7 @@ def read_categories(
     by_type = sums_alone and not statistic.needs.sums and parameters.missing != "error"
     no_sums = None if statistic.needs.sums else CategorySums.of_nothing()
     later = len(entries) >= FEWEST_TOGETHER and not sums_alone
-    columns, read = map_columns(rows.frame).remember(entries, later), []
+    columns, read = map_columns(rows.frame, rows.inputs.numbered).remember(entries, later), []
     for entry, given, rule in zip(entries, given_categories(parameters.categories, entries), rules, strict=True):
         categories, missing = None, rule.missing
         if given is not None:

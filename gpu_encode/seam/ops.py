@@ -550,6 +550,12 @@ def memory_of(ops: Ops) -> str:
     return f"cuda:{devices.cuda().current_device()}"
 
 
+def n_threads() -> int:
+    """Threads that large calls on the CPU run on."""
+    threads: int = load(f"{COMPILED}.threads").threads()
+    return threads
+
+
 def through(indices: Array, codes: Array, ops: Ops) -> Array:
     """Give the index for each code, on the device of `ops`; `indices` lie on the host, and missing codes stay."""
     if np.array_equal(indices, np.arange(len(indices))):

@@ -32,6 +32,7 @@ ON_GPU = "import cudf  # without a GPU: "
 # What the blocks of a document import beside cuDF.
 NEEDED = {
     "billion_rows.md": ("dask",),
+    "many-keys.md": ("xgboost",),
     "rapids.md": ("xgboost", "dask", "dask_cudf"),
     "sources.md": ("polars", "duckdb", "fsspec"),
     "production.md": ("duckdb", "sqlglot", "skl2onnx", "onnxruntime"),

@@ -6,8 +6,8 @@
 
 extern __shared__ __align__(16) unsigned table[];
 
-// A table in shared memory: two neighbouring counts share a word, since a chunk has fewer rows than 16 bits count.  Of
-// a small one there are copies, so that fewer lanes of a warp meet at one word.
+// A table in shared memory: two neighbouring counts share a word, since a chunk has fewer rows than 16 bits count.  A
+// small table has copies, so that fewer lanes of a warp add to the same word.
 struct Table {
     unsigned *words;
     unsigned n_counts, copies, size;

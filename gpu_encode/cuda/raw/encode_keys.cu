@@ -6,7 +6,7 @@
 
 enum { OWN, OTHERS, CHOSEN };
 
-// Counts of a cell, by fold and class, and which folds a view sees.
+// The counts of a cell, by fold and class, and the folds that each view sees.
 struct Cell {
     const unsigned *counts;
     unsigned n_folds, n_classes;
@@ -31,7 +31,7 @@ struct Cell {
             sum += counts[fold * n_classes + label];
         return sum;
     }
-    // Of a number that each fold has, what a view sees: `all` is the sum over the folds.
+    // Sum a number of each fold over the folds that a view sees; `all` is its sum over all folds.
     template <typename Number> __device__ unsigned seen(unsigned view, unsigned all, Number number) const {
         if (kind == OWN)
             return number(view);
@@ -44,7 +44,7 @@ struct Cell {
     }
 };
 
-// What encodings of cells have in common; exact priors are total / number, by view and output.
+// What is the same for all cells; exact priors are total / number, by view and output.
 struct Encoder {
     Rule rule;
     Priors priors;
@@ -82,7 +82,7 @@ __device__ inline Long key_of(const Long *plan, Long n_keys, Word cell) {
     return low;
 }
 
-// `kept` are the rows of each class that new rows see, or -1 first where no row has the cell.
+// `kept`: for each cell, the rows of each class that new rows see; the first number is -1 if no row has the cell.
 extern "C" __global__ void __launch_bounds__(8 * LANES, 4)
     encode_keys(ARRAY(const Long, plan), Long n_keys, Long n_cells, ARRAY(const unsigned, counts), Long n_folds,
                 Long n_classes, Long first, Long views, Long n_views, ARRAY(const Long, visibility),

@@ -1,4 +1,4 @@
-// Encodings of the rows of many keys, looked up by cell and view: each block writes a chunk of rows of one key.
+// Look up the encodings of rows, by cell and view, for many keys: each block writes a chunk of rows of one key.
 
 #include "rows.cuh"
 

@@ -1,12 +1,13 @@
 // Many keys of columns of codes: a row's cell is the mixed-radix number of its codes in the key's columns, the last of
 // which is the fold, or the fold and the class.  gpu_encode/cuda/keys_by_fold.py makes the plan.
 
-// Numbers of a key in the plan, and of a column of a key.
+// How many numbers of the plan describe a key, and how many describe a column of a key.
 enum { KEY_NUMBERS = 7, COLUMN_NUMBERS = 3 };
-// Columns of a key, with the one of folds; they lie before the table of a block.
+// Most columns of a key, folds included. A block describes them in shared memory, before its table.
 enum : unsigned { MOST_COLUMNS = 16, PLAN_WORDS = 4 * MOST_COLUMNS };
 
-// The key and the chunk of rows of a block, in all kernels that walk over rows; what the last column is, for all keys.
+// Arguments of all kernels that walk over rows: a block takes a chunk of rows of one key. All keys have the same last
+// column.
 #define KEYS                                                                                                          \
     ARRAY(const unsigned char, codes), ARRAY(const Long, plan), Long n_keys, Long n_rows, Long chunk,                 \
         ARRAY(const unsigned char, last), Long last_bytes, Long last_radix
@@ -26,7 +27,7 @@ struct Key {
     }
 };
 
-// Codes of a column: bytes of a code, and how many codes there are.
+// The codes of a column, the bytes of each, and how many different codes there are.
 struct alignas(16) Column {
     const unsigned char *codes;
     unsigned bytes, radix;
@@ -52,7 +53,7 @@ __device__ inline void append(const Column &column, Long row, unsigned (&cells)[
         cells[j] = cells[j] * column.radix + found[j];
 }
 
-// Cells of four neighbouring rows; there is room for codes behind the last row.
+// Compute the cells of four neighbouring rows. Columns are padded: reading past the last row is safe.
 __device__ inline void cells_of_four(const Column *columns, unsigned n_columns, Long row, unsigned (&cells)[4]) {
     cells[0] = cells[1] = cells[2] = cells[3] = 0;
 #pragma unroll 1
@@ -67,7 +68,7 @@ __device__ inline void cells_of_four(const Column *columns, unsigned n_columns, 
     }
 }
 
-// Call use(row, cells, n) for the rows of a block's chunk, of which the first n of four are there.
+// Call use(row, cells, n) for every four rows of a block's chunk; only the first n of the four exist.
 template <typename Use>
 __device__ inline void each_four(const Column *columns, unsigned n_columns, Long begin, Long end, Use use) {
     for (Long row = begin + 4 * threadIdx.x; row < end; row += 4 * blockDim.x) {

@@ -46,7 +46,7 @@ class Problem:
 
 
 def train(problem: Problem, settings: Settings, random: np.random.Generator) -> tuple[list[Tree], Floats]:
-    """Boost; give the trees, and for each training row the prediction at which its gradients were computed."""
+    """Boost; give the trees, and for each training row the prediction from which its gradients are computed."""
     return (train_exactly if settings.mode == "exact" else train_together)(problem, settings, random)
 
 

@@ -8,12 +8,10 @@ process that limits hold.
 import contextlib
 import ctypes
 import os
-import re
 import sys
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from math import ceil
-from numbers import Integral
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -32,6 +30,7 @@ from gpu_encode.sums.category_sums import CategorySums
 from gpu_encode.sums.targets import counted_classes
 from gpu_encode.tables.categories.distinct_counts import DistinctCount
 from gpu_encode.tables.categories.keys import CategoryIndex
+from gpu_encode.words.sizes import read_size
 
 MOST_ROWS = 1 << 23
 # Smaller chunks cost more time than they save memory.
@@ -50,8 +49,6 @@ BUFFERS_PER_COLUMN = 4 << 20
 GROUP_BYTES = 16 << 20
 # One part in so many of the limit may be freed memory that is kept for the next arrays.
 KEPT_SHARE = 64
-UNITS = {"": 1, "b": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12}
-UNITS |= {f"{letter}i": 1 << (10 * power) for power, letter in enumerate("kmgt", start=1)}
 
 # Bytes of a category beside its values: while two vocabularies are joined; while values are looked up in one.
 JOINING, FINDING = 96, 48
@@ -83,15 +80,7 @@ def limit_of(memory_limit: Any) -> int:
     """
     if memory_limit is None:
         return resident_bytes() + max(available_bytes() // 4, 512 << 20)
-    if isinstance(memory_limit, str):
-        match = re.fullmatch(r"\s*(\d+(?:\.\d*)?)\s*([kmgt]i?)?b?\s*", memory_limit.lower())
-        if match is not None:
-            memory_limit = int(float(match[1]) * UNITS[match[2] or ""])
-    if isinstance(memory_limit, bool) or not isinstance(memory_limit, Integral) or memory_limit <= 0:
-        raise ValueError(
-            f"memory_limit must be a whole number of bytes or a text such as '2GiB' or '500 MB'. Got {memory_limit!r}."
-        )
-    return int(memory_limit)
+    return read_size(memory_limit, "memory_limit")
 
 
 def resident_bytes() -> int:

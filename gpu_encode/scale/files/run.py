@@ -376,8 +376,8 @@ class Run:
         choices : mapping of str to object
             Choices, other than source and destination, that decide the output.
         plan_work : callable
-            Called if the run starts from the beginning: says how many rows a piece of work has, with "part_rows" for
-            each output file if the source does not decide it.
+            Called if the run starts from the beginning. Gives the sizes of pieces of work; "part_rows" is the number
+            of rows of an output file, unless the files of the source decide it.
         """
         self.seconds["opening"] = time.perf_counter() - self.options.begun
         description = describe_run(self.source, self.destination, choices)

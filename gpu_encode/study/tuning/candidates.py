@@ -149,7 +149,7 @@ def checked_candidates(encoder: SchemeEncoder, values: Any, priors: Any) -> list
 def of_prediction(parameters: Parameters) -> Parameters:
     """Give the parameters with which the target is predicted: an impact is predicted by the mean from which it is made.
 
-    Probabilities are on no other scale, and there is one for each class.
+    Predictions are on the target's own scale, for every class.
     """
     statistics = [one.smoothing if isinstance(one, Impact) else one for one in parameters.every_statistic]
     by_key = dict(zip(parameters.by_key, statistics[1:], strict=True))

@@ -1,0 +1,393 @@
+"""Will it fit?  The most memory that a call on training rows takes, told before anything is computed."""
+
+from collections.abc import Mapping, Sequence, Sized
+from dataclasses import asdict, dataclass, replace
+from math import ceil, prod
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from gpu_encode.fitting.columns import FEWEST_TOGETHER, Selection, locate
+from gpu_encode.fitting.fit import select_columns, specify_sums
+from gpu_encode.fitting.inputs import Inputs, SummedColumn, TrainingRows, read_rows, read_summed
+from gpu_encode.fitting.parameters import Parameters
+from gpu_encode.formulas.encoding_rule import EncodingRule
+from gpu_encode.schemes import Holdout, LeaveOneOut, Ordered, Scheme, Splits
+from gpu_encode.schemes.folds import FoldNumbers
+from gpu_encode.schemes.plans import ValueFolds
+from gpu_encode.seam import devices
+from gpu_encode.seam.ops import Ops, device_of, n_threads
+from gpu_encode.sums.category_sums import SumSpec
+from gpu_encode.tables import frames
+from gpu_encode.tables.categories.hierarchy import Derived
+from gpu_encode.tables.categories.keys import KeySpec
+from gpu_encode.tables.frames import Frame, Pieces
+from gpu_encode.words.errors.parameters import check_count, no_ages
+from gpu_encode.words.progress import with_prefix
+from gpu_encode.words.sizes import read_size
+
+# All numbers below are bounds, for compiled kernels and GPUs; tests/encoders/test_memory_plan.py measures the memory of
+# calls beside them.
+
+# Bytes a row: of the codes of a column, and of each output while several orders are averaged.
+CODES, ORDER = 8, 8
+# Bytes a row of folds, of orders in time, and of what the target and the weights are read as.
+FOLDS, TIMES, VECTORS = 12, 24, 20
+# Bytes that a call takes whatever its rows are.
+LEAST = 32 << 20
+# Bytes of a value and its index that stay, and of a combination of values, for each column.
+VALUE, MEMBER = 64, 16
+# Bytes of a value, and of a combination of values, while they are numbered.
+VALUE_AT_WORK, MEMBERS_AT_WORK = 256, 64
+# Bytes of an encoding of a category, a fold and an output: by one pass, by array expressions, and by those that look at
+# all categories.
+IN_ONE_PASS, IN_ARRAYS, OF_ALL = 32, 160, 560
+# Bytes of a digit of sums, and of a row whose value is counted for a median or the like.
+DIGIT, OCCURRENCE = 8, 96
+# Most bytes of the tables of a thread, where keys are encoded together.
+TOGETHER = 96 << 20
+# Numbers that need as many digits as those of most targets.
+LIKELY_NUMBERS = (0.1, -1e6 / 3.0)
+
+
+@dataclass(frozen=True)
+class KeySize:
+    """The most that one key takes.
+
+    Parameters
+    ----------
+    name : str
+    categories : int
+        Distinct values at most; of a joint key the combinations, and never more than rows.
+    cells : int
+        Categories times folds times classes: what is counted or summed.
+    table_bytes : int
+        Bytes of the categories and their sums, which the encoder keeps.
+    work_bytes : int
+        Bytes that are free again once the key is encoded: encodings of the categories, and their index.
+    output_bytes : int
+        Bytes of the encodings of the rows.
+    """
+
+    name: str
+    categories: int
+    cells: int
+    table_bytes: int
+    work_bytes: int
+    output_bytes: int
+
+    @property
+    def kept_bytes(self) -> int:
+        """Bytes that stay when the next key is encoded."""
+        return self.table_bytes + self.output_bytes
+
+
+@dataclass(frozen=True)
+class MemoryPlan:
+    """The most memory that ``fit_transform`` takes beside X and y.
+
+    Parameters
+    ----------
+    rows : int
+    device : str
+        Where memory is looked for, "cpu" or "cuda".
+    free_bytes : int
+        Memory that may be taken.
+    code_bytes : int
+        Codes of the columns that are encoded, all rows.
+    row_bytes : int
+        What else grows with the rows while a key is encoded: folds, ranks, the target as numbers.
+    n_threads : int
+        So many keys may be encoded at a time.
+    keys : list of KeySize
+    """
+
+    rows: int
+    device: str
+    free_bytes: int
+    code_bytes: int
+    row_bytes: int
+    n_threads: int
+    keys: Sequence[KeySize]
+
+    @property
+    def cells(self) -> int:
+        """Categories times folds times classes, of all keys."""
+        return sum(key.cells for key in self.keys)
+
+    @property
+    def output_bytes(self) -> int:
+        """Bytes of the encodings of all rows."""
+        return sum(key.output_bytes for key in self.keys)
+
+    @property
+    def table_bytes(self) -> int:
+        """Bytes of the categories of all keys and their sums."""
+        return sum(key.table_bytes for key in self.keys)
+
+    @property
+    def work_bytes(self) -> int:
+        """Bytes that are free again at the end of the call."""
+        largest = max(key.work_bytes for key in self.keys)
+        together = self.n_threads * min(largest, TOGETHER) if len(self.keys) >= FEWEST_TOGETHER else 0
+        return LEAST + self.row_bytes + max(largest, together)
+
+    @property
+    def peak_bytes(self) -> int:
+        """Bytes that the call takes at most."""
+        return self.code_bytes + self.work_bytes + self.table_bytes + self.output_bytes
+
+    @property
+    def fits(self) -> bool:
+        """Whether the call takes no more than what is free."""
+        return self.peak_bytes <= self.free_bytes
+
+    @property
+    def batches(self) -> list[list[str]] | None:
+        """Names of the keys, in as few batches of neighbours as fit one after the other; None if a key does not fit."""
+        room, taken = self.free_bytes - self.code_bytes - self.work_bytes, 0
+        batches: list[list[str]] = []
+        for key in self.keys:
+            if key.kept_bytes > room:
+                return None
+            if not batches or taken + key.kept_bytes > room:
+                batches.append([])
+                taken = 0
+            batches[-1].append(key.name)
+            taken += key.kept_bytes
+        return batches
+
+    @property
+    def parts(self) -> int | None:
+        """The fewest parts of the rows that fit one after the other; None if the tables alone do not fit."""
+        room = self.free_bytes - self.table_bytes - (self.work_bytes - self.row_bytes)
+        of_rows = self.code_bytes + self.row_bytes + self.output_bytes
+        return ceil(of_rows / room) if room * self.rows >= of_rows else None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Give all numbers, for JSON.
+
+        Returns
+        -------
+        dict
+            The fields and properties by their names, `keys` a list of dicts.
+        """
+        names = ("rows", "device", "cells", "code_bytes", "work_bytes", "table_bytes", "output_bytes", "peak_bytes")
+        found = {name: getattr(self, name) for name in (*names, "free_bytes", "fits", "batches", "parts")}
+        return found | {"keys": [asdict(key) for key in self.keys]}
+
+    def __repr__(self) -> str:
+        largest = max(self.keys, key=lambda key: key.table_bytes)
+        lines = [
+            ("rows", f"{self.rows:,}"),
+            ("keys", f"{len(self.keys):,}, the largest {largest.name} of at most {largest.categories:,} categories"),
+            ("cells", f"{self.cells:,}"),
+            ("codes of columns", size(self.code_bytes)),
+            ("work", size(self.work_bytes)),
+            ("tables", size(self.table_bytes)),
+            ("output", size(self.output_bytes)),
+            ("in all, at most", size(self.peak_bytes)),
+            (f"free ({self.device})", size(self.free_bytes)),
+            ("fits", self._advice()),
+        ]
+        return "\n".join(f"{name:<18}{said}" for name, said in lines)
+
+    def _advice(self) -> str:
+        """Say whether it fits, and what to do if it does not."""
+        if self.fits:
+            return "yes"
+        ways = []
+        if self.batches is not None:
+            ways.append(f"in {len(self.batches)} batches of keys")
+        if self.parts is not None:
+            ways.append(f"in {self.parts} parts of rows (partial_fit, encode_dataset)")
+        return f"no; {' or '.join(ways)}" if ways else "no, neither in batches of keys nor in parts of rows"
+
+
+def size(n_bytes: int) -> str:
+    """Write a number of bytes as people read it."""
+    return f"{with_prefix(n_bytes)}{'B' if n_bytes >= 1e3 else ' bytes'}"
+
+
+def plan_memory(
+    parameters: Parameters, X: Any, y: Any, rows: int | None, categories: Any, classes: int | None, device_memory: Any
+) -> MemoryPlan:
+    """Tell the most memory of a call, by the parameters of `CategoryEncoder.plan`."""
+    check_given(X, rows, categories, classes)
+    free = None if device_memory is None else read_size(device_memory, "device_memory")
+    # A GPU that is only thought of need not be there.
+    asked = parameters if free is None else replace(parameters, device="cpu")
+    if rows is None:
+        inputs = Inputs(X)
+        n_rows = inputs.frame.n_rows
+        inputs = Inputs(X, made_target(asked, n_rows, classes) if y is None else y)
+    else:
+        n_made = max(8, 2 * (classes or 2))
+        inputs = Inputs(made_rows(asked, categories, n_made), made_target(asked, n_made, classes))
+        n_rows = int(rows)
+    read = read_rows(asked, inputs)
+    summed = read_summed(asked, read)
+    selection = select_columns(asked, read.frame)
+    sizes = count_values(selection, read.frame, read.ops) if rows is None else given_sizes(read, categories, n_rows)
+    call = Call(asked, n_rows, sizes, summed, specify_sums(asked, read.ops, summed), read)
+    device = "cuda" if free is not None else device_of(read.ops)
+    if free is None:
+        free = devices.cuda().free_bytes()[0] if device == "cuda" else devices.available_bytes()
+    schemes, rules = asked.scheme_of_each_key(selection, read.frame), asked.rules(selection, read.frame)
+    keys = [call.size_of(*of_key) for of_key in zip(selection.entries, schemes, rules, strict=True)]
+    row_bytes = max(call.row_bytes(*of_key) for of_key in zip(schemes, rules, strict=True)) * n_rows
+    code_bytes = CODES * len(selection.needed) * n_rows
+    return MemoryPlan(n_rows, device, free, code_bytes, row_bytes, 1 if device == "cuda" else n_threads(), keys)
+
+
+def check_given(X: Any, rows: Any, categories: Any, classes: Any) -> None:
+    """Raise ValueError for arguments of `plan` that do not go together, or are out of range."""
+    if (X is None) == (rows is None):
+        raise ValueError("plan takes a table X or a number of rows. Give one of them.")
+    if X is not None and categories is not None:
+        raise ValueError("plan counts the categories of X itself. Leave `categories` out, or give `rows` and no X.")
+    for name, count in {"rows": rows, "classes": classes}.items():
+        if count is not None:
+            check_count("plan", name, count, low=1)
+    for column, count in (categories or {}).items():
+        check_count("plan", f"categories[{column!r}]", count, low=1)
+
+
+def made_target(parameters: Parameters, n_rows: int, classes: int | None) -> Any:
+    """Make a target of some rows: of two classes unless asked otherwise, or of numbers for one class."""
+    if parameters.target_type is None or parameters.values is not None:
+        return None
+    kind = parameters.target_type
+    if classes == 1 or (classes is None and kind == "continuous"):
+        return np.resize(np.array(LIKELY_NUMBERS), n_rows)
+    return np.resize(np.arange(classes or (3 if kind == "multiclass" else 2)), n_rows)
+
+
+def made_rows(parameters: Parameters, categories: Mapping[Any, int] | None, n_rows: int) -> Any:
+    """Make a few rows of the columns that the parameters name, and of those whose categories are given."""
+    named = [*(categories or {}), *parameters.training_columns]
+    for key in parameters.columns if isinstance(parameters.columns, list) else []:
+        named += key if isinstance(key, tuple) else [key]
+    for above in (parameters.hierarchy or {}).values():
+        named += [] if isinstance(above, Derived) else [above] if isinstance(above, str) else above
+    names: list[str] = []
+    for column in named:
+        names += column.columns if isinstance(column, ValueFolds) else [column]
+    if not names:
+        raise ValueError(
+            "plan without X has to know the columns. Name them: columns=[...] of the encoder, or categories={name: "
+            "number of distinct values} here."
+        )
+    if not all(isinstance(name, str) for name in names):
+        raise ValueError(f"plan without X takes columns by name. Got {names!r} instead.")
+    values = parameters.values or []
+    text = [str(row) for row in range(n_rows)]
+    numbers = np.resize(np.array(LIKELY_NUMBERS), n_rows)
+    return frames.of_columns({name: numbers if name in values else text for name in dict.fromkeys(names)})
+
+
+def count_values(selection: Selection, frame: Frame | Pieces, ops: Ops) -> dict[int, int]:
+    """Count the distinct values of each column that is encoded, and of those that schemes read; by its position."""
+    needed = {*selection.needed, *selection.training_only}
+    return {column: len(frame.keys(column, ops).vocabulary) + 1 for column in sorted(needed)}
+
+
+def given_sizes(read: TrainingRows, categories: Mapping[str, int] | None, n_rows: int) -> dict[int, int]:
+    """Give the most values of each column, as they were given; those that were not may all be different."""
+    given, names = categories or {}, read.frame.names or []
+    return {column: min(given.get(name, n_rows), n_rows) + 1 for column, name in enumerate(names)}
+
+
+class Call(NamedTuple):
+    """What all keys of a call share.
+
+    Parameters
+    ----------
+    parameters : Parameters
+    n_rows : int
+    sizes : dict of int to int
+        Values of each column, by its position, a missing one among them.
+    summed : list of SummedColumn
+    specs : list of SumSpec
+    read : TrainingRows
+        Some rows.
+    """
+
+    parameters: Parameters
+    n_rows: int
+    sizes: Mapping[int, int]
+    summed: Sequence[SummedColumn]
+    specs: Sequence[SumSpec]
+    read: TrainingRows
+
+    def n_outputs(self, rule: EncodingRule) -> list[int]:
+        """Columns of encodings of each target."""
+        outputs = []
+        for number, (column, spec) in enumerate(zip(self.summed, self.specs, strict=True)):
+            of_target = rule.of_target(number)
+            classes = 1 if of_target.needs.terms > 1 else column.target.n_classes - spec.first_output
+            outputs.append(of_target.statistic.n_outputs(classes))
+        return outputs
+
+    def size_of(self, entry: KeySpec, scheme: Scheme, rule: EncodingRule) -> KeySize:
+        """Give the most that a key takes."""
+        folds, outputs = self.n_folds(scheme), self.n_outputs(rule)
+        categories = min(prod(self.sizes[column] for column in entry.columns), self.n_rows + 1)
+        classes = [column.target.n_classes for column in self.summed]
+        is_joint = len(entry.columns) > 1
+        kept = MEMBER * len(entry.columns) if is_joint else VALUE
+        for spec, n_classes in zip(self.specs, classes, strict=True):
+            kept += DIGIT * folds * n_classes * spec.layout.width
+        in_one_pass = rule.describe_fused() is not None and not entry.above and entry.rule is None
+        in_one_pass = in_one_pass and not isinstance(scheme, (LeaveOneOut, Ordered))
+        view = IN_ONE_PASS if in_one_pass else OF_ALL if rule.needs_categories or rule.needs.table else IN_ARRAYS
+        at_work = (MEMBERS_AT_WORK if is_joint else VALUE_AT_WORK) + max(outputs) * folds * view
+        work = at_work * categories
+        if rule.needs.distribution:
+            work += (OCCURRENCE + 3 * DIGIT * folds) * self.n_rows * len(outputs)
+        columns = sum(outputs) * self.n_columns(scheme, folds)
+        width = np.dtype(self.parameters.dtype).itemsize * (columns + len(self.parameters.indicators))
+        return KeySize(
+            entry.name, categories, categories * folds * sum(classes), kept * categories, work, width * self.n_rows
+        )
+
+    def row_bytes(self, scheme: Scheme, rule: EncodingRule) -> int:
+        """Give the bytes of a row beside its codes and encodings, while a key of a scheme is encoded."""
+        stored = bool(scheme.reads()) or scheme.reads_classes or isinstance(scheme, (Holdout, Splits))
+        n_bytes = VECTORS + (FOLDS if stored else 0)
+        if isinstance(scheme, Ordered):
+            n_bytes += TIMES if scheme.time is not None else 0
+            if scheme.average and scheme.n_permutations > 1:
+                n_bytes += ORDER * (scheme.n_permutations + 1) * max(self.n_outputs(rule))
+        return n_bytes
+
+    def n_columns(self, scheme: Scheme, folds: int) -> int:
+        """Columns for each output: one, or one for each fold or order that stays apart."""
+        if getattr(scheme, "blow_up", False):
+            return folds
+        return scheme.n_permutations if isinstance(scheme, Ordered) and not scheme.average else 1
+
+    def n_folds(self, scheme: Scheme) -> int:
+        """Folds of a scheme, at most; one where rows have none."""
+        if getattr(scheme, "by_age", False):
+            raise no_ages("plan", scheme)
+        if isinstance(scheme, Holdout):
+            return 2
+        if isinstance(scheme, FoldNumbers):
+            if isinstance(scheme.folds, str):
+                return self.sizes[locate(self.read.frame, scheme.folds, "cv:")]
+            return len(scheme.folds.keys(0, self.read.ops).vocabulary)
+        if isinstance(scheme, Splits):
+            return count_splits(scheme.cv)
+        return int(getattr(scheme, "n_splits", 1))
+
+
+def count_splits(cv: Any) -> int:
+    """Count the splits of a splitter of scikit-learn, or of a list."""
+    if hasattr(cv, "get_n_splits"):
+        return int(cv.get_n_splits())
+    if not isinstance(cv, Sized):
+        raise ValueError(
+            "plan cannot count the splits of an iterator, which is read once. Give cv as a list of splits."
+        )
+    return len(cv)

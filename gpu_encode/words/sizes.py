@@ -1,0 +1,25 @@
+"""Amounts of memory, as people write them."""
+
+import re
+from numbers import Integral
+
+UNITS = {"": 1, "b": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12}
+UNITS |= {f"{letter}i": 1 << (10 * power) for power, letter in enumerate("kmgt", start=1)}
+
+
+def read_size(given: object, name: str) -> int:
+    """Read an amount of memory, in bytes or as "2GiB"; `name` is the parameter's, for messages.
+
+    Examples
+    --------
+    >>> read_size("1.5 GiB", "memory_limit"), read_size("500MB", "memory_limit"), read_size(1 << 20, "memory_limit")
+    (1610612736, 500000000, 1048576)
+    """
+    size = given
+    if isinstance(given, str):
+        match = re.fullmatch(r"\s*(\d+(?:\.\d*)?)\s*([kmgt]i?)?b?\s*", given.lower())
+        if match is not None:
+            size = int(float(match[1]) * UNITS[match[2] or ""])
+    if isinstance(size, bool) or not isinstance(size, Integral) or size <= 0:
+        raise ValueError(f"{name} must be a whole number of bytes or a text such as '2GiB' or '500 MB'. Got {given!r}.")
+    return int(size)
