@@ -1,7 +1,7 @@
-"""Rows of many keys looked up in tables, key after key: each thread looks up keys of its own.
+"""Look up the rows of many keys in tables: each thread looks up its keys, one after the other.
 
-The cell of a row is the mixed-radix number of its codes, as in `keys_by_fold`.  A key's lines are spread over its cells
-first, so that no row searches for its category.
+The cell of a row is the mixed-radix number of its codes, as in `keys_by_fold`.  First the lines of a key are written to
+its cells, so that no row searches for its category.
 """
 
 from typing import TYPE_CHECKING, NamedTuple
@@ -18,10 +18,10 @@ if TYPE_CHECKING:
 
 
 class Lines(NamedTuple):
-    """Cells of the categories of keys, and lines of encodings, in one piece each.
+    """Cells of the categories of all keys, and lines of encodings, as two flat arrays.
 
-    Those of key k begin at first_cell[k] and first_value[k]; `missing` is the line of rows that lack a value, or -1
-    where a missing value is one more value of its column.
+    The cells of key k begin at first_cell[k], and its encodings at first_value[k].  `missing` is the line of rows that
+    lack a value, or -1 if a missing value is one more value of its column.
     """
 
     cells: Array
@@ -158,6 +158,6 @@ def viewed(views: Array, n_views: int, are_counted: bool) -> Viewed:
 
 
 def lines_of(tables: "KeyTables") -> Lines:
-    """Describe tables to the kernels."""
+    """Describe tables for the kernels."""
     numbers = (freeze(given, np.int64) for given in tables[2:7])
     return Lines(freeze(tables.cells, np.uint32), freeze(tables.values, tables.values.dtype), *numbers)
