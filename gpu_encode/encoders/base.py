@@ -839,8 +839,8 @@ class CategoryEncoder(Encoder):
         MemoryPlan
             It prints as a table.  `peak_bytes` is the sum of `code_bytes` (codes of columns), `work_bytes`,
             `table_bytes` (categories and their sums) and `output_bytes`; beside them are `rows`, `keys`, `cells`,
-            `free_bytes`, `device`, and `fits`.  `batches` has the names of the keys in as few batches as fit one after
-            the other, `parts` the number of parts of rows that do.  `to_dict` gives all of it.
+            `free_bytes`, `device`, and `fits`.  `batches` has the names of the keys, in the fewest batches that fit one
+            after the other; `parts` is the fewest parts of the rows that do.  `to_dict` gives all of it.
 
         Raises
         ------
@@ -849,9 +849,9 @@ class CategoryEncoder(Encoder):
 
         Notes
         -----
-        What is told are bounds for compiled kernels and for GPUs; most calls take half of it or less.  Not counted: X
-        and y, columns that pass through a NumPy matrix, what the array library takes while it sorts, and, until kernels
-        are compiled, up to 100 bytes a row of NumPy.
+        The numbers are upper bounds for compiled kernels and GPUs; most calls take half of it or less.  Not counted:
+        X and y, columns that pass through a NumPy matrix, what the array library takes while it sorts, and, until
+        kernels are compiled, up to 100 bytes per row for NumPy.
 
         Examples
         --------
