@@ -1,32 +1,45 @@
-"""Hundreds of joint keys in one call: all combinations of a table's columns, five folds, a 0/1 target."""
+"""Hundreds of joint keys in one call: all combinations of a table's columns, in five folds."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import chain, combinations
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
+import pyarrow as pa
 
+from benchmarks.cpu.contenders.libraries import sklearn_encoder, splitter
 from benchmarks.cpu.contenders.ours import matrix, own_folds
 from benchmarks.cpu.grid import SMOOTH
 from benchmarks.cpu.judge import Rule
 from benchmarks.harness.grid import Cell, Contender, Grid, Prepared
 from benchmarks.harness.judge import Answer
-from benchmarks.harness.rows import Array
+from benchmarks.harness.rows import N_CLASSES, Array
 
 FOLDS, SIZES = 5, (3, 60)
-# Rows, columns, and how many columns a key has at most.
-CELLS = ((20_000, 25, 2), (250_000, 12, 3), (1_000_000, 12, 2))
-QUICK_CELLS = ((500, 6, 3),)
+# Rows, columns, how many columns a key has at most, the target, and what the columns hold.
+CELLS = (
+    (20_000, 25, 2, "binary", "int"),
+    (250_000, 12, 3, "binary", "int"),
+    (1_000_000, 12, 2, "binary", "int"),
+    (20_000, 6, 2, "binary", "text"),
+    (250_000, 12, 2, "binary", "text"),
+    (250_000, 12, 2, "continuous", "int"),
+    (50_000, 12, 2, "multiclass", "int"),
+)
+QUICK_CELLS = ((500, 5, 2, "binary", "int"), (500, 4, 2, "continuous", "text"), (500, 4, 2, "multiclass", "int"))
+AXES = ("rows", "columns", "order", "target", "keys")
+NUMBERS = {"target": ("binary", "continuous")}
+# Libraries that encode a column of joined text at a time take minutes for hundreds of keys.
+FEW_KEYS = {**NUMBERS, "columns": (4, 6)}
 
 
 def list_cells(quick: bool) -> list[Cell]:
     """Every table."""
-    return [
-        {"rows": rows, "columns": columns, "order": order} for rows, columns, order in (QUICK_CELLS if quick else CELLS)
-    ]
+    return [dict(zip(AXES, cell, strict=True)) for cell in (QUICK_CELLS if quick else CELLS)]
 
 
 @dataclass(frozen=True)
@@ -48,8 +61,46 @@ class Table:
 
     @cached_property
     def target(self) -> Array:
-        """0 or 1 of each row."""
-        return (np.random.default_rng(2).random(self.cell["rows"]) < 0.3).astype(np.int64)
+        """Target of each row: 0 or 1, a number, or one of ten classes."""
+        random, rows = np.random.default_rng(2), self.cell["rows"]
+        if self.cell["target"] == "continuous":
+            return random.normal(size=rows)
+        if self.cell["target"] == "multiclass":
+            return random.integers(0, N_CLASSES, rows)
+        return (random.random(rows) < 0.3).astype(np.int64)
+
+    @cached_property
+    def targets(self) -> list[Array]:
+        """What is averaged: the target, or whether a row has each class."""
+        if self.cell["target"] != "multiclass":
+            return [self.target]
+        return [(self.target == label).astype(np.int64) for label in range(N_CLASSES)]
+
+    @cached_property
+    def texts(self) -> list[Array]:
+        """Columns as text."""
+        return [np.char.add("value ", column.astype(str)).astype(object) for column in self.columns.T]
+
+    @property
+    def held(self) -> Any:
+        """The table as a user has it: a matrix of numbers, or a table of text."""
+        if self.cell["keys"] == "int":
+            return self.columns
+        return pa.table({f"c{number}": column for number, column in enumerate(self.texts)})
+
+    @property
+    def numbers(self) -> Array:
+        """Columns as numbers, (rows, columns); of text they are found."""
+        if self.cell["keys"] == "int":
+            return self.columns
+        return np.stack([pd.factorize(column)[0] for column in self.texts], axis=1)
+
+    @property
+    def joined(self) -> Array:
+        """Text of each key, one column a key, for libraries without joint keys."""
+        columns = [[f"c{number}={value}" for value in column] for number, column in enumerate(self.columns.T)]
+        keys = [["|".join(parts) for parts in zip(*(columns[i] for i in key), strict=True)] for key in self.keys]
+        return np.array(keys, dtype=object).T
 
     @cached_property
     def keys(self) -> list[tuple[int, ...]]:
@@ -57,11 +108,11 @@ class Table:
         numbers = range(self.cell["columns"])
         return list(chain.from_iterable(combinations(numbers, size + 1) for size in range(self.cell["order"])))
 
-    def codes(self, key: tuple[int, ...]) -> tuple[Array, int]:
+    def codes(self, key: tuple[int, ...], numbers: Array) -> tuple[Array, int]:
         """Mixed-radix number of each row's values, and how many numbers there are."""
-        codes = self.columns[:, key[0]]
+        codes = numbers[:, key[0]]
         for column in key[1:]:
-            codes = codes * self.sizes[column] + self.columns[:, column]
+            codes = codes * self.sizes[column] + numbers[:, column]
         return codes, int(np.prod(self.sizes[list(key)]))
 
     def expected(self, folds: Array) -> Answer:
@@ -69,9 +120,11 @@ class Table:
         rule = Rule("by_fold", folds=folds, visible_prior=True)
 
         def encode() -> Iterator[Array]:
-            return (rule.encode(self.codes(key)[0], self.target) for key in self.keys)
+            for key in self.keys:
+                codes = self.codes(key, self.columns)[0]
+                yield from (rule.encode(codes, target) for target in self.targets)
 
-        return Answer(encode, len(self.keys))
+        return Answer(encode, len(self.keys) * len(self.targets))
 
 
 def draw_nothing(root: Path, _: Cell) -> Path:
@@ -89,29 +142,34 @@ def prepare_ours(table: Table) -> Prepared:
     from gpu_encode import TargetEncoder
 
     keys: list[Any] = [key if len(key) > 1 else key[0] for key in table.keys]
-    encoder = TargetEncoder(columns=keys, smooth=SMOOTH, cv=FOLDS, target_type="binary", device="cpu")
-    folds = own_folds(len(table.target), FOLDS)
-    return Prepared(lambda: matrix(encoder.fit_transform(table.columns, table.target)), table.expected(folds))
+    kind, X, y = table.cell["target"], table.held, table.target
+    encoder = TargetEncoder(columns=keys, smooth=SMOOTH, cv=FOLDS, target_type=kind, device="cpu")
+    return Prepared(lambda: matrix(encoder.fit_transform(X, y)), table.expected(own_folds(len(y), FOLDS)))
 
 
 def prepare_numpy(table: Table) -> Prepared:
     """Give what one writes by hand: mixed-radix numbers, two counts by number and fold, a table, and a look-up."""
-    folds = np.arange(len(table.target)) % FOLDS
-    by_fold = np.bincount(folds, minlength=FOLDS), np.bincount(folds, table.target, minlength=FOLDS)
-    n_all, s_all = (of_folds.sum() - of_folds for of_folds in by_fold)
+    folds, targets = np.arange(len(table.target)) % FOLDS, table.targets
+    n_of_folds = np.bincount(folds, minlength=FOLDS)
+    n_all = n_of_folds.sum() - n_of_folds
 
     def encode() -> Array:
-        out = np.empty((len(table.target), len(table.keys)))
+        numbers = table.numbers
+        out = np.empty((len(folds), len(table.keys) * len(targets)))
         for number, key in enumerate(table.keys):
-            codes, size = table.codes(key)
+            codes, size = table.codes(key, numbers)
             if size > 4 * len(codes):
                 codes = np.unique(codes, return_inverse=True)[1]
                 size = int(codes.max()) + 1
             cell = codes * FOLDS + folds
             n = np.bincount(cell, minlength=size * FOLDS).reshape(size, FOLDS)
-            s = np.bincount(cell, table.target, minlength=size * FOLDS).reshape(size, FOLDS)
-            n, s = n.sum(axis=1, keepdims=True) - n, s.sum(axis=1, keepdims=True) - s
-            out[:, number] = ((s + SMOOTH * s_all / n_all) / (n + SMOOTH)).ravel()[cell]
+            n = n.sum(axis=1, keepdims=True) - n
+            for label, target in enumerate(targets):
+                s_of_folds = np.bincount(folds, target, minlength=FOLDS)
+                prior = (s_of_folds.sum() - s_of_folds) / n_all
+                s = np.bincount(cell, target, minlength=size * FOLDS).reshape(size, FOLDS)
+                s = s.sum(axis=1, keepdims=True) - s
+                out[:, number * len(targets) + label] = ((s + SMOOTH * prior) / (n + SMOOTH)).ravel()[cell]
         return out
 
     return Prepared(encode, table.expected(folds))
@@ -122,7 +180,8 @@ def prepare_polars(table: Table) -> Prepared:
     import polars as pl
 
     folds = np.arange(len(table.target)) % FOLDS
-    frame = pl.DataFrame({f"c{i}": column for i, column in enumerate(table.columns.T)})
+    columns = table.columns.T if table.cell["keys"] == "int" else table.texts
+    frame = pl.DataFrame({f"c{number}": column for number, column in enumerate(columns)})
     frame = frame.with_columns(y=pl.Series(table.target), fold=pl.Series(folds))
     n_all, s_all = pl.len() - pl.len().over("fold"), pl.col("y").sum() - pl.col("y").sum().over("fold")
 
@@ -138,13 +197,54 @@ def prepare_polars(table: Table) -> Prepared:
     return Prepared(encode, table.expected(folds))
 
 
+def prepare_sklearn(table: Table) -> Prepared:
+    """scikit-learn's encoder of columns of joined text."""
+    kind, X, y = table.cell["target"], table.joined, table.target
+    folds = np.empty(len(y), dtype=np.int32)
+    for number, (_, own) in enumerate(splitter(kind).split(np.empty((len(y), 1)), y)):
+        folds[own] = number
+    return Prepared(lambda: sklearn_encoder(kind).fit_transform(X, y), table.expected(folds))
+
+
+def prepare_category_encoders(table: Table) -> Prepared:
+    """category_encoders' m-estimates of columns of joined text, fold by fold."""
+    import category_encoders
+
+    frame, y = pd.DataFrame(table.joined), table.target
+    folds = np.arange(len(y)) % FOLDS
+
+    def encode() -> Array:
+        out = np.empty(frame.shape)
+        for fold in range(FOLDS):
+            own = folds == fold
+            encoder = category_encoders.MEstimateEncoder(m=SMOOTH, cols=[*frame.columns])
+            out[own] = encoder.fit(frame[~own], y[~own]).transform(frame[own]).to_numpy()
+        return out
+
+    return Prepared(encode, table.expected(folds))
+
+
+def prepare_limit(table: Table) -> Prepared:
+    """Bare loops on two threads: dense cells, counts of 0/1 targets, nothing checked."""
+    from benchmarks.cpu.contenders.wide_loops import encode_keys
+
+    folds = (np.arange(len(table.target)) % FOLDS).astype(np.uint8)
+    columns, target = np.ascontiguousarray(table.columns.T.astype(np.int32)), table.target.astype(np.uint8)
+    call = partial(encode_keys, columns, table.sizes, table.keys, folds, target, SMOOTH)
+    return Prepared(call, table.expected(folds))
+
+
+INTEGERS = {"keys": ("int",), "target": ("binary",)}
 WIDE = Grid(
     "wide",
     {},
     (
         Contender("ours", "ours", prepare_ours, compiles=True),
         Contender("numpy", "NumPy by hand", prepare_numpy),
-        Contender("polars", "polars", prepare_polars, needs=("polars",)),
+        Contender("polars", "polars", prepare_polars, NUMBERS, ("polars",)),
+        Contender("sklearn", "scikit-learn", prepare_sklearn, FEW_KEYS, ("sklearn",)),
+        Contender("ce", "category_encoders", prepare_category_encoders, FEW_KEYS, ("category_encoders",)),
+        Contender("limit", "bare loop", prepare_limit, INTEGERS, ("numba",), compiles=True),
     ),
     listed=list_cells,
     draw=draw_nothing,

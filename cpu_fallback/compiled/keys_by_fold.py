@@ -370,7 +370,8 @@ def keys_of(keys: "KeyColumns", first: Sequence[int]) -> Keys:
 
 def row_numbers(rows: "FoldedRows", views: Views) -> RowNumbers:
     """Number the fold and class of each row, and its view: its fold, or its class where each row is left out."""
-    folds, classes, n_rows = rows.folds, rows.rows.classes, len(rows.rows)
+    folds, classes = rows.folds, rows.rows.classes
+    n_rows = len(np.asarray(rows.rows.target if classes is None else classes))
     if folds is None:
         folds = np.zeros(n_rows, np.int32)
     elif not isinstance(folds, np.ndarray):

@@ -1,6 +1,7 @@
 """Many keys in one call of the backend: training encodings by fold, from cells that no row is sorted or hashed for."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from math import prod
 from typing import NamedTuple
 
@@ -20,9 +21,9 @@ from gpu_encode.tables.categories.keys import JointCodes, LaterTuples
 
 # Numbers in the sums of a key (cells, folds, classes, width) for each row, and of few rows: to look through more takes
 # longer than to number the rows.  A thread holds the sums of one key, at most 64 MB, and its encodings, as much.
-NUMBERS_PER_ROW, FEW_NUMBERS, MOST_NUMBERS = 8, 1 << 19, 1 << 23
+COUNTS_PER_ROW, FEW_COUNTS, MOST_COUNTS = 8, 1 << 19, 1 << 23
 # On a GPU a key that is not encoded with others is sorted or hashed, in many passes; and cells are of 32 bits.
-NUMBERS_PER_DEVICE_ROW, MOST_DEVICE_NUMBERS = 12, 1 << 31
+COUNTS_PER_DEVICE_ROW, MOST_DEVICE_COUNTS = 12, 1 << 31
 # A row's fold and class are one number of 16 bits.
 MOST_WITHIN = 1 << 16
 # Columns of a key that a GPU has room for, beside that of folds.
@@ -63,14 +64,14 @@ def keys_together(keys: Sequence[BatchKey], task: EncodingTask, plan: Plan) -> l
         return []
     if not task.n_outputs or task.fused_rule() is None or task.ops.fused is None:
         return []
-    a_row, most = NUMBERS_PER_ROW, MOST_NUMBERS
+    a_row, most = COUNTS_PER_ROW, MOST_COUNTS
     if device_of(task.ops) == "cuda":
         # A GPU counts rows of classes by fold.
         if not (isinstance(plan, FoldPlan) and spec.classification and task.rows.weight is None):
             return []
-        a_row, most = NUMBERS_PER_DEVICE_ROW, MOST_DEVICE_NUMBERS
+        a_row, most = COUNTS_PER_DEVICE_ROW, MOST_DEVICE_COUNTS
         keys = [key for key in keys if len(key.categories.key.entry.members) <= MOST_COLUMNS]
-    most = min(max(a_row * len(task.rows), FEW_NUMBERS), most) // (within * spec.layout.width)
+    most = min(max(a_row * len(task.rows), FEW_COUNTS), most) // (within * spec.layout.width)
     return [key for key in keys if key.n_cells <= most]
 
 
@@ -143,7 +144,7 @@ def encode_batch(keys: Sequence[BatchKey], task: EncodingTask, plan: Plan, out: 
     ops = host(n_rows * len(keys)) if device_of(task.ops) == "cpu" else task.ops
     if len(keys) < FEWEST_TOGETHER or ops.fused is None or rule is None:
         return []
-    rows, population, all_see = see_all_rows(task, plan, ops)
+    rows, population, all_see, of_new_rows = see_all_rows(task, plan, ops)
     columns = number_columns([key.categories for key in keys], ops.fused)
     encoded = ops.fused.encode_keys_by_fold(columns, rows, rule, population, out)
     if encoded is None:
@@ -154,22 +155,37 @@ def encode_batch(keys: Sequence[BatchKey], task: EncodingTask, plan: Plan, out: 
     for key, of_key in zip(keys, summed, strict=True):
         if isinstance(tuples := key.categories.key.tuples, LaterTuples):
             tuples.tell(of_key)
-        found.append(Trained(DeferredSums.later(NarrowCounts(of_key), task.spec, n_rows), None, all_see))
+        later = DeferredSums.later(NarrowCounts(of_key), task.spec, n_rows, everything=of_new_rows)
+        found.append(Trained(later, None, all_see))
     return found
 
 
-def see_all_rows(task: EncodingTask, plan: Plan, ops: Ops) -> tuple[FoldedRows, PopulationMoments, bool]:
-    """Give the rows by fold, what each view sees of all of them, and whether it is known that every row sees some."""
-    rows, n_classes, spec = task.rows.with_codes(ops.zeros(len(task.rows), np.int32)), task.n_classes, task.spec
+class AllRows(NamedTuple):
+    """The rows of a batch by fold, what each view sees of all of them, whether every row sees some, and their sums."""
+
+    rows: FoldedRows
+    population: PopulationMoments
+    all_see: bool
+    of_new_rows: CategorySums
+
+
+def see_all_rows(task: EncodingTask, plan: Plan, ops: Ops) -> AllRows:
+    """Sum all rows as if they had one category; the sums are of those that new rows see."""
+    rows, n_classes, spec, n_folds = task.rows, task.n_classes, task.spec, n_folds_of(plan)
+    # The codes of this one category are gone by the time that keys are encoded.
+    one_category = rows.with_codes(ops.zeros(len(rows), np.int32))
+    folds = plan.folds if isinstance(plan, FoldPlan) else None
+    sums, backend = CategorySums.measure(ops, one_category, (1, n_folds, n_classes), spec, folds).few_on_host(ops)
+    del one_category
+    rows = rows.with_codes(np.zeros(0, np.int32))
     if isinstance(plan, FoldPlan):
-        sums = CategorySums.measure(ops, rows, (1, plan.n_folds, n_classes), spec, plan.folds)
-        seen = SeenSums(sums, plan.visibility, task.rule, ops)
-        total = seen.total()
-        folded = FoldedRows(rows, n_classes, spec.layout, plan.folds, plan.visibility, plan.new_rows[0])
-        return folded, seen.population(total), bool((total.n > 0).all())
-    sums = CategorySums.measure(ops, rows, (1, 1, n_classes), spec)
-    population = SeenSums(sums, None, task.rule, ops).population(total_of_others(task, sums))
-    return FoldedRows(rows, n_classes, spec.layout, None, LESS_ONE_ROW, np.ones(1, np.int64)), population, len(rows) > 1
+        seen = SeenSums(sums, plan.visibility, task.rule, backend)
+        total, of_new_rows = seen.total(), sums.visible(backend, plan.new_rows)
+        folded = FoldedRows(rows, n_classes, spec.layout, folds, plan.visibility, plan.new_rows[0])
+        return AllRows(folded, seen.population(total), bool((total.n > 0).all()), of_new_rows)
+    population = SeenSums(sums, None, task.rule, backend).population(total_of_others(replace(task, ops=backend), sums))
+    folded = FoldedRows(rows, n_classes, spec.layout, None, LESS_ONE_ROW, np.ones(1, np.int64))
+    return AllRows(folded, population, len(task.rows) > 1, sums)
 
 
 def number_columns(keys: Sequence[RowCategories], fused: FusedOps) -> KeyColumns:

@@ -215,7 +215,7 @@ def test_each_target_is_a_batch_of_all_keys_that_no_dict_names(sizes):
     assert sizes == [len(keys)] * 3
 
 
-LIMITS = [{"NUMBERS_PER_ROW": 0, "FEW_NUMBERS": 500}, {"NUMBERS_PER_ROW": 2, "FEW_NUMBERS": 0}, {"MOST_NUMBERS": 500}]
+LIMITS = [{"COUNTS_PER_ROW": 0, "FEW_COUNTS": 500}, {"COUNTS_PER_ROW": 2, "FEW_COUNTS": 0}, {"MOST_COUNTS": 500}]
 
 
 @pytest.mark.parametrize("limits", LIMITS, ids=str)
@@ -260,7 +260,7 @@ def test_other_schemes_and_targets(sizes, choices):
 @pytest.mark.parametrize("real", [False, True], ids=["classes", "reals"])
 @pytest.mark.parametrize("size", [1, 300, 70_000])
 def test_codes_of_any_width(monkeypatch, sizes, size, real):
-    monkeypatch.setattr(key_batches, "NUMBERS_PER_ROW", 100)
+    monkeypatch.setattr(key_batches, "COUNTS_PER_ROW", 100)
     random = np.random.default_rng(0)
     X = pd.DataFrame({f"c{i}": random.integers(0, size if i == 0 else 2, 70_100) for i in range(8)})
     y = random.integers(0, 2, len(X)) * (0.1 if real else 1)

@@ -22,7 +22,7 @@ class Step:
     key : tuple or None
         Columns of the conjunction; None at the start.
     score : float
-        Score of all keys after the step; with forward="once" of the encoder's own and this one.
+        Score of all keys after the step; with forward="once", of the encoder's own keys and this one.
     gain : float
         How much the key adds to the score of the others; NaN at the start.
     standard_error : float
@@ -57,7 +57,7 @@ class ChosenInteractions:
         The start, every key that was added or left out after it was scored, and the backward pass.  With
         forward="once" the keys that add most come first.
     score : float
-        Score of `columns`; NaN of conjunctions that forward="once" found, of which none was scored beside another.
+        Score of `columns`; NaN if forward="once" found conjunctions, since it scores none beside another.
     tried : int
         Number of conjunctions that were looked at: the sum of the next four numbers.
     ruled_out_by_counts : int

@@ -13,8 +13,8 @@ from gpu_encode.encoders.codes import CodedRows
 from gpu_encode.study.tuning.steps import fused_operation, numbers_of, surprise_of
 from gpu_encode.study.tuning.working_response import WorkingResponse
 
-# Sums of a conjunction (folds, cells) for each row, and of few rows: to look through more of them takes longer than to
-# number the rows.  A thread holds the sums of one conjunction, 16 bytes each.
+# Most sums of a conjunction, one for each fold and cell: so many for each row, but at least FEW_SUMS and at most
+# MOST_SUMS.  With more, joining the rows is faster.  A thread holds the sums of one conjunction, 16 bytes each.
 SUMS_PER_ROW, FEW_SUMS, MOST_SUMS = 2, 1 << 16, 1 << 21
 
 
@@ -26,11 +26,11 @@ class Effect(NamedTuple):
     n_categories : int
         Number of categories that have rows.
     gains : float64 array (folds,)
-        As `Steps` have them.
+        What the conjunction adds to the score of each fold, as in `Steps`.
     surprise : float
-        Of what the folds see, as `Steps` have it.
+        As in `Steps`, from the rows that each fold sees.
     chance : float
-        The same of all rows at once, before any fold is held out.
+        The same from all rows, without held-out folds.
     """
 
     n_categories: int
@@ -51,17 +51,17 @@ class ConjunctionBatches:
 
     def __init__(self, rows: CodedRows, folds: Codes, n_folds: int) -> None:
         self._rows, self._folds, self._n_folds = rows, folds, n_folds
-        # A code below 0 is a value without a category, and becomes the last code.
+        # A code below 0 is a value without a category; it is replaced by one more code, the last.
         self._lacks = [bool(len(codes)) and int(codes.min()) < 0 for codes in rows.codes]
         self._sizes = [n_folds, *(size + lacks for size, lacks in zip(rows.sizes, self._lacks, strict=True))]
         self._most = min(max(SUMS_PER_ROW * rows.n_rows, FEW_SUMS), MOST_SUMS)
 
     def has_few_cells(self, key: Sequence[int]) -> bool:
-        """Say whether all cells of a conjunction may be looked through."""
+        """Say whether a conjunction has so few possible cells that each can have a sum."""
         return prod((self._n_folds, *(self._sizes[column + 1] for column in key))) <= self._most
 
     def effects(self, working: WorkingResponse, keys: Sequence[tuple[int, ...]], m: float | None) -> list[Effect]:
-        """Give the effect of each conjunction, all of as many columns; none where the backend takes one at a time."""
+        """Give the effects of conjunctions of equally many columns; empty if the backend scores only one at a time."""
         fused = fused_operation(working, "score_conjunctions")
         information = working.information
         if fused is None or (information is not None and int(information.min()) <= 0):
@@ -83,7 +83,7 @@ class ConjunctionBatches:
 
     @cached_property
     def _codes(self) -> Codes:
-        """Folds and codes (columns + 1, rows) in a small type; of columns that no key with few cells has, zeros."""
+        """Folds and codes (columns + 1, rows) in a small type; zeros for columns that alone have too many cells."""
         few = [self.has_few_cells((column,)) for column in range(len(self._lacks))]
         largest = max(size for size, is_few in zip(self._sizes, [True, *few], strict=True) if is_few)
         codes = np.zeros((len(self._sizes), self._rows.n_rows), np.uint8 if largest <= 1 << 8 else np.int32)

@@ -96,8 +96,8 @@ def choose_interactions(
     forward : {"first", "best", "once"}, default="first"
         "first": every conjunction is tried once, those of fewer columns first, in a seeded order, and kept if it adds
         enough.  "best": in every round the conjunction that adds most is added.  "once": every conjunction is scored
-        once, by all rows, beside the encoder's keys alone.  Those that add most are kept, if each adds enough to what
-        conjunctions of some of its columns add.  This is the quickest way for thousands of conjunctions.
+        once, by all rows, beside the encoder's keys alone.  Those that add most are kept, if each adds enough more than
+        every conjunction of some of its columns.  This is the quickest way for thousands of conjunctions.
     top : int, optional
         Largest number of conjunctions that are kept.
     folds : int or scheme, default=5

@@ -59,7 +59,7 @@ class Gain:
         return 0.0 if math.isnan(error) else error
 
     def minus(self, other: "Gain") -> "Gain":
-        """Give the difference, in all folds and in each, and how far this one is above chance."""
+        """Give the difference of the means and of each fold; `surprise` is this one's."""
         folds = zip(self.by_fold, other.by_fold, strict=True)
         return Gain(self.mean - other.mean, tuple(mine - theirs for mine, theirs in folds), self.surprise)
 
@@ -97,7 +97,7 @@ class Scorer(Protocol):
         """Score a set of keys from the beginning."""
 
     def foresee(self, state: State, keys: Iterable[Key]) -> None:
-        """Learn that keys will be measured in this order, so that many can be scored together."""
+        """Announce the keys that will be measured next, in this order, so that many can be scored together."""
 
     def most(self, state: State, key: Key) -> float:
         """Give the most that a key is likely to add, from a sample of the rows; infinite without a sample."""
@@ -123,7 +123,7 @@ class Keys:
 
     def __init__(self, rows: CodedRows) -> None:
         self.rows = rows
-        # Of the keys known so far, in whatever order their columns stand.
+        # Numbers of categories of the keys known so far, whatever the order of their columns.
         self.sizes = {frozenset((column,)): size for column, size in enumerate(rows.sizes)}
         self._kept: dict[Key, Codes] = {}
         self._latest: tuple[Key, Codes] | None = None
@@ -188,7 +188,7 @@ class Keys:
         return self._members[key]
 
     def size(self, key: Key) -> int:
-        """Give the number of categories that occur."""
+        """Give the number of categories of a key that occur."""
         known = self.sizes.get(frozenset(key))
         return self.codes(key)[1] if known is None else known
 
@@ -205,7 +205,7 @@ class Keys:
 
 
 def parts_of(key: Key) -> Iterator[frozenset[int]]:
-    """Give the columns of every key that some of a key's columns make."""
+    """Give the proper subsets of a key's columns, without the empty one."""
     return (frozenset(part) for length in range(1, len(key)) for part in combinations(key, length))
 
 
@@ -303,7 +303,7 @@ class SumsScorer:
         return mean([most_gain(working, codes, size, members, times, SAMPLING_ERRORS) for working in responses])
 
     def foresee(self, state: State, keys: Iterable[Key]) -> None:
-        """Score keys together: as many as were scored since the model changed, as it may change at any of them."""
+        """Score the next keys together: as many as were scored since the model changed, because any may change it."""
         if self._foreseen[0] is not state:
             self._foreseen = state, {}
         effects, coming = self._foreseen[1], list(islice(keys, 1))
@@ -317,7 +317,7 @@ class SumsScorer:
             effects.update(zip(together, zip(*of_outcomes, strict=True), strict=False))
 
     def _effects(self, state: State, key: Key) -> Sequence[Effect] | None:
-        """Give what was foreseen of a key for every outcome; None if nothing was."""
+        """Give the effects of a key on every outcome if `foresee` has scored it, else None."""
         return self._foreseen[1].get(key) if self._foreseen[0] is state else None
 
     def sums(self, state: State, key: Key) -> list[SharedSums]:
@@ -341,7 +341,7 @@ class SumsScorer:
         """Give by how many standard errors the spread of a key is above chance: the largest over outcomes."""
         if (effects := self._effects(state, key)) is not None:
             if len(key) > 2:
-                # Known here, too, as where rows are joined.
+                # Joining rows would have learned this size, too.
                 self.keys.size(key[:-1])
             self.keys.sizes[frozenset(key)] = effects[0].n_categories
             return max(effect.chance for effect in effects)

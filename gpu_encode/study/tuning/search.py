@@ -105,9 +105,9 @@ class Search:
         return state
 
     def once(self, state: State, candidates: Sequence[Key]) -> State:
-        """Take the keys that add most to those given, each by itself; equal ones in the order given.
+        """Score every key by itself beside those of `state`, and add the best; equal keys in the given order.
 
-        A key has to add enough to what any key of some of its columns adds, too.
+        A key must also add enough more than each measured key that is made of some of its columns.
         """
         measured: dict[frozenset[int], Gain] = {}
         keys, ranked = list(state.keys), []
@@ -124,7 +124,7 @@ class Search:
             is_kept = is_enough and (self.most_keys is None or len(keys) < self.most_keys)
             keys += [key] if is_kept else []
             self.path.append(Move("added" if is_kept else "left out", key, state.score.mean + gain.mean, gain))
-        # Nothing is known of the keys together.
+        # The score of all keys together is unknown.
         return replace(state, keys=tuple(keys), score=Gain(math.nan, ())) if len(keys) > len(state.keys) else state
 
     def best(self, state: State, candidates: Sequence[Key]) -> State:

@@ -259,7 +259,7 @@ def fused_gains(
 
 
 def numbers_of(working: WorkingResponse, n_members: int, m: float | None) -> tuple[float, list[float]]:
-    """Give the ridge, and the `numbers` of `conjunction_gains`, of a key of so many columns."""
+    """Give the ridge and the `numbers` of `conjunction_gains` for a key of `n_members` columns."""
     n_rows, longest = len(working.response), working.longest_step
     bounds = 8.0 * working.largest * n_rows, longest * longest * n_rows
     grids = [2.0**bits for bits in (bits_of_score(n_rows, n_members), *map(finest, bounds))]
