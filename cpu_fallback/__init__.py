@@ -8,5 +8,5 @@ from cpu_fallback.ordered import ordered
 from cpu_fallback.row_numbers import fold_numbers, ranks_of, rows_at
 from cpu_fallback.sums import accumulate, accumulate_numbers, extents, leave_one_out, totals, visible
 
-# NumPy has no fused operations: array expressions above the seam compute encodings from sums.
+# NumPy has no fused operations; the library computes encodings from sums by array expressions.
 fused = None

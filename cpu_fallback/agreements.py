@@ -11,7 +11,7 @@ from cpu_fallback.sums import exact_bincount
 if TYPE_CHECKING:
     from cpu_fallback.types import Array
 
-# Pairs of a query and a row that are compared at a time.
+# Number of pairs of a query and a row that are compared at a time.
 PAIRS = 1 << 20
 
 

@@ -15,9 +15,9 @@ else:
     class cached_property(functools.cached_property[Value]):  # noqa: N801
         """The `cached_property` of `functools` as of Python 3.12.
 
-        Before 3.12 it takes a lock of the whole class, and a process that is forked while another thread holds the lock
-        waits for ever.  Two threads may compute a value twice: code that needs the same object twice keeps it in a
-        variable.
+        Before 3.12 it takes a lock of the whole class, and a process that is forked while another thread holds this
+        lock waits forever.  Here, two threads may compute a value twice: code that needs the same object twice keeps it
+        in a variable.
         """
 
         lock: Any

@@ -1,4 +1,4 @@
-"""Values to codes, joint keys, and codes to the numbers that stand for them."""
+"""Turn values into codes, codes of two columns into joint keys, and codes into encodings."""
 
 from typing import TYPE_CHECKING
 
@@ -11,31 +11,31 @@ from cpu_fallback.row_numbers import fold_array
 if TYPE_CHECKING:
     from cpu_fallback.types import Array, Folds
 
-# The table of a direct index may be this many times as long as the rows that use it.
+# A table that is indexed by the numbers themselves may be this many times as long as the number of rows.
 DENSE_RANGE = 4
 
 
 def factorize(values: "Array", /) -> "tuple[NDArray[np.int32], Array]":
-    """Codes of numbers without null, and their sorted distinct values."""
+    """Give the codes of numbers without null, and their sorted distinct values."""
     if not len(values):
         return np.zeros(0, np.int32), values[:0]
     if values.dtype.kind in "iu":
         lowest, size = values.min(), int(values.max()) - int(values.min()) + 1
         if size <= DENSE_RANGE * len(values) + 1024:
-            # In 64 bits: a narrow type cannot hold its own range; a wide one wraps around to the right number.
+            # Differences are taken in 64 bits: a narrow type cannot hold its own range; int64 wraps around correctly.
             offset = values.astype(np.int64) - lowest.astype(np.int64)
             present = np.zeros(size, bool)
             present[offset] = True
             categories = np.flatnonzero(present) + lowest.astype(np.int64)
             return (np.cumsum(present, dtype=np.int32) - 1)[offset], categories.astype(values.dtype)
-    # A sort keeps either of the two zeros of a float.
+    # Adding 0 turns -0.0 into 0.0; a sort could keep either of the two.
     numbers = values + values.dtype.type(0) if values.dtype.kind == "f" else values
     categories, codes = np.unique(numbers, return_inverse=True)
     return codes.astype(np.int32), categories
 
 
 def lookup(values: "Array", categories: "Array", /) -> NDArray[np.int32]:
-    """Code of each value in sorted distinct `categories` of the same dtype; -2 where absent."""
+    """Give the code of each value in sorted distinct `categories` of the same dtype; -2 for an absent value."""
     if not len(categories):
         return np.full(len(values), -2, np.int32)
     positions = np.minimum(np.searchsorted(categories, values), len(categories) - 1)
@@ -43,7 +43,7 @@ def lookup(values: "Array", categories: "Array", /) -> NDArray[np.int32]:
 
 
 def combine(left: "Array", right: "Array", n_right: int, /) -> NDArray[np.int64]:
-    """Joint key of two columns of codes that are not negative: exact while n_left * n_right < 2**63."""
+    """Give the joint key of two columns of codes of at least 0, exact while n_left * n_right < 2**63."""
     return left.astype(np.int64) * n_right + right
 
 

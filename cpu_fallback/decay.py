@@ -1,10 +1,10 @@
-"""Sums of rows whose weights halve with age, exactly: weights are eight constants times powers of two.
+"""Exact sums of rows whose weights halve with age: weights are eight constants times powers of two.
 
-A row has a step: its time in whole eighths of a half-life.  Step 8 q + r stands for q half-lives and r eighths; 512
-steps are a block.  A row is summed with the weight g[r] * 2**(q mod 64 - 63), on the scale of its block.  Seen from a
-step 8 Q + R of the same block, the sum of the block is multiplied by d[R] * 2**(63 - Q mod 64).  The sum of the block
-before is also multiplied by 2**-64, which moves it two digits down.  Older blocks do not count.  g and d are 2**(r / 8)
-and 2**(-r / 8), rounded to 31 binary places; all else is exact.
+The step of a row is its time in whole eighths of a half-life.  Step 8 q + r stands for q half-lives and r eighths; 512
+steps are a block.  A row is summed with the weight g[r] * 2**(q mod 64 - 63), on the scale of its block.  A row at step
+8 Q + R of the same block sees this sum multiplied by d[R] * 2**(63 - Q mod 64).  It sees the sum of the block before
+multiplied by 2**-64 as well, which moves it two digits down.  Older blocks do not count.  g and d are 2**(r / 8) and
+2**(-r / 8), rounded to 31 binary digits after the point; all else is exact.
 """
 
 from typing import Any
@@ -26,24 +26,24 @@ def blocks_of(steps: Any) -> Any:
 
 
 def weights_of(steps: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Give the weight of a row of each step on the scale of its block: below 2."""
+    """Give for each step the weight of a row, on the scale of its block; it is below 2."""
     exponents = (((steps >> 3) & 63) - 94).astype(np.int32)
     weights: NDArray[np.float64] = np.ldexp(np.array(GROWTH, np.float64)[steps & 7], exponents)
     return weights
 
 
 def room_for_two_blocks(layout: Layout) -> Layout:
-    """Give the layout that holds the sums of a block and those of the block before."""
+    """Give the layout that holds the sums of a block and of the block before it."""
     return Layout(*(Window(window.low - 2, window.width + 2, False) for window, _, _ in layout.measures()))
 
 
 def factors_of(steps: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Give, for each step from which sums are seen, their multiplier (steps, 2): a factor, and a power of two."""
+    """Give for each step the multiplier of the sums that it sees (steps, 2): a factor, and a power of two."""
     return np.stack([np.array(DECLINE, np.int64)[steps & 7], 64 - ((steps >> 3) & 63)], axis=-1)
 
 
 def spans_of(peaks: NDArray[np.int64], layout: Layout, powers: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Give the columns of each sum, and those that hold all of it after multiplication by the power (sums, 4).
+    """Give the range of columns of each sum before and after it is multiplied by powers of two (sums, 4).
 
     `peaks` are upper bounds of the magnitudes in each column; a column with the bound 0 holds only zeros.
     """
@@ -61,7 +61,7 @@ def spans_of(peaks: NDArray[np.int64], layout: Layout, powers: NDArray[np.int64]
 
 
 def layout_of(spans: NDArray[np.int64], layout: Layout) -> Layout:
-    """Give the layout of the multiplied sums, from the columns that hold them."""
+    """Give the layout of multiplied sums, from `spans_of`."""
     spanned = zip(layout.measures(), spans.tolist(), strict=True)
     return Layout(
         *(Window(window.low - 1 + first, end - first, False) for (window, _, _), (_, _, first, end) in spanned)

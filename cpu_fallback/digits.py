@@ -1,10 +1,10 @@
 """Floating-point numbers, and products of them, as digits on the absolute grid of base 2**32.
 
-A finite number is an integer mantissa times a power of two.  Shifted onto the grid, a float64 touches at most
-three digits, a product of two at most six.  Digits carry the number's sign, so sums of digits are sums of numbers.
+A finite number is an integer mantissa times a power of two.  Shifted onto the grid, a float64 needs at most three
+digits, a product of two at most six.  Digits carry the number's sign, so sums of digits are sums of numbers.
 
-Arrays may be NumPy's or CuPy's, here and wherever exact numbers in tables are made: NumPy's functions leave the work to
-the library whose arrays they are given, and new arrays are made like one that is there.
+Arrays may be NumPy's or CuPy's, here and in `exact`: NumPy's functions leave the work to the library of their
+arguments, and new arrays are made like an existing one.
 """
 
 import numpy as np
@@ -19,7 +19,7 @@ def mantissas(values: NDArray[np.generic], /) -> tuple[NDArray[np.int64], NDArra
     if values.dtype.kind == "i":
         signed = values.astype(np.int64, copy=False)
         sign = np.where(signed < 0, np.int64(-1), np.int64(1))
-        # The magnitude of the smallest int64 only exists unsigned.
+        # Only an unsigned integer can hold the magnitude of the smallest int64.
         return sign, np.abs(signed).view(np.uint64), np.zeros_like(signed)
     bits = values.astype(np.float64, copy=False).view(np.uint64)
     sign = np.where(bits >> np.uint64(63) != 0, np.int64(-1), np.int64(1))
@@ -78,7 +78,7 @@ def signed_digits(factors: list[NDArray[np.generic]], /) -> tuple[list[NDArray[n
 
 
 def bit_range(factors: list[NDArray[np.generic]], /) -> tuple[int, int]:
-    """Give [lowest, highest) binary positions that any product of the factors touches; (0, 0) where all are zero."""
+    """Give the range of binary positions [lowest, highest) of all products of the factors; (0, 0) if all are zero."""
     lowest = np.zeros_like(factors[0], np.int64)
     highest = np.zeros_like(factors[0], np.int64)
     nonzero = np.ones_like(factors[0], bool)
@@ -94,7 +94,7 @@ def bit_range(factors: list[NDArray[np.generic]], /) -> tuple[int, int]:
 
 
 def bit_length(values: NDArray[np.uint64], /) -> NDArray[np.int64]:
-    """Bits needed to write each value; 0 for zero."""
+    """Give the number of bits of each value; 0 for zero."""
     high = values >> np.uint64(DIGIT_BITS)
     of_high = np.frexp(high.astype(np.float64))[1]
     of_low = np.frexp((values & MASK).astype(np.float64))[1]

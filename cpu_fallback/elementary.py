@@ -1,7 +1,7 @@
 """exp, log and sums of arrays as fixed sequences of + - * /, so that every machine gives the same bits.
 
-NumPy's own functions give other bits with and without AVX-512.  The sequences are those of fdlibm (Sun Microsystems,
-1993), errors below 1 ulp.
+The bits of NumPy's own functions depend on whether the processor has AVX-512.  The sequences are those of fdlibm (Sun
+Microsystems, 1993), with errors below 1 ulp.
 """
 
 from collections.abc import Iterable
@@ -101,22 +101,22 @@ def log(values: Floats) -> Floats:
 def log_of_quotient(
     top: Floats, bottom: Floats, rests: tuple[Floats, Floats] | None = None, apart: Any = 0
 ) -> tuple[Floats, Floats, Floats]:
-    """Natural logarithm of top / bottom * 2**apart, within 3 ulp also where the two are nearly the same.
+    """Natural logarithm of top / bottom * 2**apart, within 3 ulp even if the two are nearly equal.
 
     Parameters
     ----------
     top, bottom : float64 array
-        At least 0; not so small or large that their quotient or a hundredth of them is no normal number.
+        At least 0; their quotient, and a hundredth of each, must be normal numbers.
     rests : pair of float64 arrays, optional
-        Parts of both numbers that top and bottom do not hold, each at most half of a unit in the last place.
+        The parts of both numbers that `top` and `bottom` do not hold, each at most half of a unit in the last place.
     apart : int or int array, default=0
 
     Returns
     -------
     logarithm : float64 array
-        -inf where top is 0, inf where bottom is 0, NaN where both are 0.
+        -inf if top is 0, inf if bottom is 0, NaN if both are 0.
     difference : float64 array
-        The difference top - bottom * 2**power, with the power of two nearest to the quotient of both.
+        The difference top - bottom * 2**power, where 2**power is the power of two nearest to top / bottom.
     exponent : float64 array
         power + apart.
 
@@ -137,7 +137,7 @@ def log_of_quotient(
         difference = difference + (rests[0] - np.ldexp(rests[1], power))
     ratio = np.where(usable, difference, 0.0) / np.where(usable, top + near, 1.0)
     exponent = (power + apart).astype(np.float64)
-    # 2 * ratio is the largest part, where the exponent is 0.
+    # If the exponent is 0, 2 * ratio is the largest part.
     plain = exponent * LN2_HIGH + (2.0 * ratio + (ratio * log_series(ratio) + exponent * LN2_LOW))
     ends = np.where(top > 0, np.inf, np.where(bottom > 0, -np.inf, np.nan))
     return np.where(usable, plain, ends), difference, exponent

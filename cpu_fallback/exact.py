@@ -1,8 +1,8 @@
 """Exact sums in tables: addition, multiplication, rounding once at the end, and the moments of cells.
 
-A `Limbs` is an array of integers times a common power of 2**32, held as signed int64 digits.  Nothing is lost by
-adding, subtracting or multiplying; only `pair`, `to_scaled` and `to_floats` leave the integers.  The grid is
-absolute, so the result does not depend on how wide the window happened to be.
+A `Limbs` is an array of integers times a common power of 2**32, held as signed int64 digits.  Addition, subtraction and
+multiplication are exact; only `pair`, `to_scaled` and `to_floats` round.  Digits are on a fixed grid, so the result
+does not depend on how many digits there are.
 """
 
 from collections.abc import Sequence
@@ -26,7 +26,7 @@ MASK = np.int64(0xFFFFFFFF)
 SAFE = np.int64(1) << np.int64(53)
 SMALL = 1 << 31
 DIGIT = 2.0**32
-# Most digits of numbers that are rounded by a few additions, and of numbers that are added up.
+# Numbers of at most so many digits are rounded by a few additions; those of at most so many are added up as floats.
 MOST_COLUMNS, MOST_ADDED = 8, 20
 # The sum of a few numbers below this one fits an int64.
 FAR = 1 << 61
@@ -44,21 +44,21 @@ class Scaled:
 
     @classmethod
     def of(cls, numbers: Floats) -> "Scaled":
-        """Plain numbers."""
+        """Make scaled numbers of plain numbers."""
         return cls(numbers, np.zeros_like(numbers, np.int64))
 
     def over(self, divisor: Floats) -> "Scaled":
-        """Quotient by plain numbers."""
+        """Divide by plain numbers."""
         fraction, exponent = np.frexp(divisor)
         return Scaled(self.fraction / fraction, self.exponent - exponent)
 
     def times(self, factor: Floats) -> "Scaled":
-        """Product with plain numbers."""
+        """Multiply by plain numbers."""
         fraction, exponent = np.frexp(factor)
         return Scaled(self.fraction * fraction, self.exponent + exponent)
 
     def plus(self, other: "Scaled") -> "Scaled":
-        """Sum, rounded once."""
+        """Add other numbers; the sum is rounded once."""
         fraction, exponent = np.frexp(self.fraction)
         other_fraction, other_exponent = np.frexp(other.fraction)
         exponent = np.where(fraction == 0, -NEVER, exponent + self.exponent)
@@ -70,12 +70,12 @@ class Scaled:
         )
 
     def ratio(self, other: "Scaled") -> Floats:
-        """Quotient as a plain number: 0 for 0/x, inf for x/0, NaN for 0/0."""
+        """Give the quotient as a plain number: 0 for 0/x, inf for x/0, NaN for 0/0."""
         with np.errstate(divide="ignore", invalid="ignore"):
             return shift(self.fraction / other.fraction, self.exponent - other.exponent)
 
     def where(self, condition: NDArray[np.bool_]) -> "Scaled":
-        """Keep the numbers where `condition` holds, zero elsewhere."""
+        """Keep the numbers for which `condition` is true, and make all others zero."""
         return Scaled(np.where(condition, self.fraction, 0.0), self.exponent)
 
 
@@ -96,12 +96,12 @@ class Limbs:
 
     @classmethod
     def of_integers(cls, values: Integers) -> "Limbs":
-        """Exact numbers from int64."""
+        """Make exact numbers of int64."""
         return cls(values[..., None])
 
     @classmethod
     def sum_of(cls, *factors: Floats, where: NDArray[np.bool_]) -> "Limbs":
-        """Exact sum over the first axis of the product of the factors, over entries where `where` is true."""
+        """Sum the products of the factors over the first axis, exactly, where `where` is true."""
         shape = factors[0].shape
         digits, base = signed_digits([factor.ravel() for factor in factors])
         used = where.ravel()
@@ -121,7 +121,7 @@ class Limbs:
 
     @classmethod
     def of_floats(cls, values: Floats) -> "Limbs":
-        """Exact numbers from finite floats."""
+        """Make exact numbers of finite floats."""
         return cls.sum_of(values[None], where=np.ones_like(values[None], bool))
 
     def _align(self, other: "Limbs") -> tuple[Integers, Integers, int]:
@@ -161,16 +161,16 @@ class Limbs:
         return Limbs(digits * factors[..., None], self.low) if peak(digits) * largest < FAR else None
 
     def _small(self) -> Integers | None:
-        """Plain integers, if one column at position 0 holds the numbers; else None."""
+        """Give plain integers if one column at position 0 holds the numbers, else None."""
         return self.digits[..., 0] if self.low == 0 and self.digits.shape[-1] == 1 else None
 
     def _as_floats(self) -> Floats | None:
-        """Plain integers as floats, if one column at position 0 holds them and no float is rounded; else None."""
+        """Give plain integers as floats if one column at position 0 holds them and none is rounded, else None."""
         small = self._small()
         return small.astype(np.float64) if small is not None and peak(small) < SAFE else None
 
     def canonical(self) -> "Limbs":
-        """Give the one form of these numbers: digits in [0, 2**32), a signed top, no zero columns at the ends."""
+        """Give the canonical form: digits in [0, 2**32), a signed top digit, no zero columns at either end."""
         digits = fold_top(carry_through(self.digits))
         low = self.low
         while digits.shape[-1] > 1 and not digits[..., 0].any():
@@ -178,19 +178,19 @@ class Limbs:
         return Limbs(digits, low if digits.any() else 0)
 
     def magnitude(self) -> tuple[Integers, Integers]:
-        """Sign (-1 or 1) and carried, non-negative digits."""
+        """Give the sign (-1 or 1) and carried digits of at least 0."""
         digits = carry_through(self.digits)
         sign = np.where(digits[..., -1] < 0, np.int64(-1), np.int64(1))
         return sign, carry_through(digits * sign[..., None]) if (sign < 0).any() else digits
 
     def signs(self) -> Integers:
-        """-1, 0 or 1 of each number."""
+        """Give -1, 0 or 1 for the sign of each number."""
         sign, digits = self.magnitude()
         return np.where((digits != 0).any(axis=-1), sign, np.int64(0))
 
     @cached_property
     def pair(self) -> "Pair":
-        """(hi, lo, exponent): the number is (hi + lo) * 2**exponent, hi correctly rounded.
+        """Give (hi, lo, exponent): the number is (hi + lo) * 2**exponent, and hi is correctly rounded.
 
         If lo is even, it is the whole rest; its last bit is set if it is not the whole rest.
         """
@@ -217,12 +217,12 @@ class Limbs:
         return high, (rest.view(np.int64) | lost).view(np.float64), exponent
 
     def _float_columns(self) -> list[Integers] | None:
-        """Columns as they are, the highest first, if there are few and a float holds each exactly; else None."""
+        """Give the columns, the highest first, if there are few and a float holds each exactly, else None."""
         few = self.digits.shape[-1] <= MOST_COLUMNS and peak(self.digits) < SAFE
         return in_columns(self.digits) if few else None
 
     def _few_columns(self) -> list[Integers] | None:
-        """Carried columns, the highest first and signed, if four columns hold the numbers; else None."""
+        """Give carried columns, the highest first and signed, if four columns hold the numbers, else None."""
         if self.digits.shape[-1] > MOST_COLUMNS or peak(self.digits) >= FAR:
             return None
         columns: list[Integers] = []
@@ -238,19 +238,19 @@ class Limbs:
         return [top, *columns[::-1]] if len(columns) < 4 and peak(top) <= MASK else None
 
     def to_scaled(self) -> Scaled:
-        """Correctly rounded to 53 bits, with the exponent apart."""
+        """Round correctly to 53 bits, with a separate exponent."""
         high, _, exponent = self.pair
         return Scaled(high, exponent)
 
     def to_rests(self) -> Floats:
-        """The rest that rounding to 53 bits leaves."""
+        """Give the rest that rounding to 53 bits leaves."""
         if (floats := self._as_floats()) is not None:
             return np.zeros_like(floats)
         _, low, exponent = self.pair
         return shift(low, exponent)
 
     def to_floats(self) -> Floats:
-        """Correctly rounded float64; inf where too large."""
+        """Round correctly to float64; too large numbers become inf."""
         if (floats := self._as_floats()) is not None:
             return floats
         high, low, exponent = self.pair
@@ -263,12 +263,12 @@ class Limbs:
 
 
 def peak(values: Integers) -> int:
-    """Largest magnitude, 0 for nothing."""
+    """Give the largest magnitude; 0 for an empty array."""
     return max(abs(int(values.max())), abs(int(values.min()))) if values.size else 0
 
 
 def span(numbers: Integers, chosen: NDArray[np.bool_]) -> tuple[int, int]:
-    """Smallest and largest of the chosen numbers; 0 and 0 if no number is chosen."""
+    """Give the smallest and the largest of the chosen numbers; 0 and 0 if none is chosen."""
     if not numbers.size:
         return 0, 0
     low = int(np.where(chosen, numbers, NEVER).min())
@@ -276,7 +276,7 @@ def span(numbers: Integers, chosen: NDArray[np.bool_]) -> tuple[int, int]:
 
 
 def in_columns(digits: Integers) -> list[Integers]:
-    """Digits as a list of columns, the highest first; the top column for carries is left out if it holds only zeros."""
+    """Give digits as a list of columns, the highest first, without the top column for carries if this is zero."""
     width = digits.shape[-1]
     while width > 1 and not digits[..., width - 1].any():
         width -= 1
@@ -284,17 +284,17 @@ def in_columns(digits: Integers) -> list[Integers]:
 
 
 def columns_of(digits: Integers, shape: tuple[int, ...]) -> list[NDArray[np.uint64]]:
-    """Digits as a list of unsigned columns of the given shape."""
+    """Give digits as a list of unsigned columns of the given shape."""
     return [np.broadcast_to(in_one_piece(digits[..., i]).view(np.uint64), shape) for i in range(digits.shape[-1])]
 
 
 def in_one_piece(values: Integers) -> Integers:
-    """Give the same numbers one after the other in memory."""
+    """Give the same numbers as a contiguous array."""
     return values if values.flags.c_contiguous else values.copy()
 
 
 def widen(number: Limbs, low: int, width: int) -> Integers:
-    """Digits in a wider window."""
+    """Give digits in a wider window."""
     if number.low == low and number.digits.shape[-1] == width:
         return number.digits
     out = np.zeros_like(number.digits, order="C", shape=(*number.digits.shape[:-1], width))
@@ -305,7 +305,7 @@ def widen(number: Limbs, low: int, width: int) -> Integers:
 
 def carry_through(digits: Integers) -> Integers:
     """Carry, with one more column on top; only this column has a sign."""
-    # Each digit is a column of its own in memory: columns are what all arithmetic here walks along.
+    # Each column is contiguous in memory, since all arithmetic here works column by column.
     out = np.empty_like(digits, order="C", shape=(digits.shape[-1] + 1, *digits.shape[:-1]))
     carry: Integers | int = 0
     for i in range(digits.shape[-1]):
@@ -319,7 +319,7 @@ def carry_through(digits: Integers) -> Integers:
 
 
 def fold_top(digits: Integers) -> Integers:
-    """Drop columns at the top that the signed digit below can hold."""
+    """Drop top columns if the signed digit below can hold them."""
     while digits.shape[-1] > 1:
         top = digits[..., -1]
         if peak(top) > 1:
@@ -340,10 +340,11 @@ FRACTION = np.int64((1 << 52) - 1)
 
 
 def quotient(total: Limbs, count: Limbs) -> Floats:
-    """Mean total / count, rounded once; NaN where count is zero.
+    """Give the mean total / count, rounded once; NaN if count is zero.
 
-    With (hi, lo) and (nh, nl) the two sums as double pairs: q = hi / nh, and q + ((hi - q * nh) + (lo - q * nl)) / nh.
-    If the result lies too near the middle of two floats, the digits decide which float is nearer.
+    With the two sums as pairs of floats (hi, lo) and (nh, nl): q = hi / nh, and the mean is
+    q + ((hi - q * nh) + (lo - q * nl)) / nh.  If this is too near the middle of two floats, the digits decide which
+    float is nearer.
     """
     high, low, exponent = total.pair
     count_high, count_low, count_exponent = count.pair
@@ -388,14 +389,14 @@ class Ratio(NamedTuple):
 
 
 def m_estimates_of(own: Ratio, m: float, prior: Ratio) -> Floats:
-    """Give (S + m * mu) / (n + m), with mu the exact prior, rounded once; NaN where all weights are zero.
+    """Give (S + m * mu) / (n + m), rounded once, where mu is the exact prior; NaN if all weights are zero.
 
-    With mu = T / N that is (S * N + m * T) / ((n + m) * N).
+    With mu = T / N this is (S * N + m * T) / ((n + m) * N).
     """
     over, scale = m.as_integer_ratio()
     if (quick := small_estimates(own, over, scale, prior)) is not None:
         return quick
-    # With a short scale, m is a whole number; with a long one, m is the float as it is.
+    # If m is a fraction with a small denominator, `scale` multiplies everything by it; if not, m stays a float.
     weights, count = of_number(float(over) if scale < SMALL else m, own.number), own.number
     total = own.total * prior.number
     if 1 < scale < SMALL:
@@ -419,7 +420,7 @@ def small_estimates(own: Ratio, over: int, scale: int, prior: Ratio) -> Floats |
 
 
 def of_number(value: float, like: Limbs) -> Limbs:
-    """Give one exact number, in the memory of the others."""
+    """Make one exact number, on the device of other numbers."""
     if value == int(value) and abs(value) < SMALL:
         return Limbs.of_integers(np.full_like(like.digits, int(value), shape=(1,)))
     return Limbs.of_floats(np.full_like(like.digits, value, dtype=np.float64, shape=(1,)))
@@ -448,7 +449,7 @@ def settle(mean: Floats, total: Limbs, count: Limbs) -> Floats:
     """Round total / count correctly, from means that are at most one unit off."""
     mean = np.clip(mean, -LARGEST, LARGEST)
     sign, odd, settled = count.signs(), (mean.view(np.int64) & 1) != 0, mean
-    # A product, since a sum of digits that fill an int64 would not be carried.
+    # Doubling is done by a product, since digits that fill an int64 would overflow in a sum.
     twice = total * Limbs.of_integers(np.full_like(sign, 2))
     for direction in (1.0, -1.0):
         with np.errstate(over="ignore", under="ignore"):
@@ -462,9 +463,9 @@ def settle(mean: Floats, total: Limbs, count: Limbs) -> Floats:
 
 
 def deviation(count: Limbs, total: Limbs, square: Limbs) -> Scaled:
-    """N * Q - S**2, rounded once: the sum of squared deviations, times N.
+    """Give N * Q - S**2, rounded once: N times the sum of squared deviations.
 
-    Computed in pairs of doubles where these tell which float is nearest, else in integers.
+    It is computed in pairs of floats if these tell which float is nearest, else in integers.
     """
     near, exponent, sure = near_deviation(count.pair, total.pair, square.near_pair())
     at = np.nonzero(~sure.ravel())[0]
@@ -477,7 +478,7 @@ def deviation(count: Limbs, total: Limbs, square: Limbs) -> Scaled:
 
 
 def near_deviation(count: Pair, total: Pair, square: Pair) -> tuple[Floats, Integers, NDArray[np.bool_]]:
-    """N * Q - S**2 of pairs as fraction and exponent, and whether it is sure to be rounded correctly."""
+    """Give N * Q - S**2 from pairs, as fraction and exponent, and tell whether it is certainly rounded correctly."""
     (n, n_rest, n_exponent), (s, s_rest, s_exponent), (q, q_rest, q_exponent) = count, total, square
     exponent = n_exponent + q_exponent
     apart = 2 * s_exponent - exponent
@@ -488,11 +489,11 @@ def near_deviation(count: Pair, total: Pair, square: Pair) -> tuple[Floats, Inte
         right, right_rest = shift(right, apart), shift(right_rest, apart)
         near, rest = two_sum(left, -right)
         near, rest = two_sum(near, rest + (left_rest - right_rest))
-        # Several times the largest error of the pairs and of the sums of their rests.
+        # This is several times the largest error of the pairs and of the sums of their rests.
         doubt = (np.abs(left) + np.abs(right)) * 2.0**-98
         sure = (near + (rest - doubt) == near) & (near + (rest + doubt) == near)
         if not sure.all():
-            # A single row, whose square is a pair: an even rest is the whole rest.
+            # The square of a single row is a pair: an even rest is the whole rest.
             one_row = (n == 1) & (n_rest == 0) & (s_rest == 0) & (q_rest.view(np.int64) & 1 == 0)
             sure |= one_row & (left == right) & (left_rest == right_rest)
         sure &= np.abs(apart) < FARTHEST_APART
@@ -500,7 +501,7 @@ def near_deviation(count: Pair, total: Pair, square: Pair) -> tuple[Floats, Inte
 
 
 def cube_parts(values: Floats) -> list[Floats]:
-    """Four numbers that add up to each value's cube without any rounding, of magnitudes between 1e-90 and 1e100."""
+    """Give four numbers whose exact sum is the value's cube, for magnitudes between 1e-90 and 1e100."""
     square = values * values
     rest = -residual(square, values, values)
     cube, small = square * values, rest * values
@@ -521,7 +522,7 @@ def shift(values: Floats, exponent: Integers) -> Floats:
 
 
 def add_up(columns: list[Integers], low: int) -> tuple[Pair, NDArray[np.bool_]]:
-    """Round columns of digits, the highest first, to (hi, lo, exponent); also say where they do not fit.
+    """Round columns of digits, the highest first, to (hi, lo, exponent), and tell where they do not fit.
 
     Each addition keeps its rounding error in a second number; what this one cannot hold is lost.
     """
@@ -539,7 +540,7 @@ def add_up(columns: list[Integers], low: int) -> tuple[Pair, NDArray[np.bool_]]:
 
 
 def two_sum(left: Floats, right: Floats) -> tuple[Floats, Floats]:
-    """Rounded sum, and exactly what rounding took (Knuth)."""
+    """Give the rounded sum, and exactly what rounding took from it (Knuth)."""
     total = left + right
     other = total - left
     return total, (left - (total - other)) + (right - other)
@@ -558,7 +559,7 @@ def split(digits: Integers, sign: Integers, low: int) -> tuple[Floats, Floats, I
     window = [np.take_along_axis(padded, (top + 4 - back)[None], axis=0)[0].view(np.uint64) for back in range(5)]
     length = bit_length(window[0]).astype(np.uint64)
     head = (window[0] << (np.uint64(64) - length)) | (window[1] << (np.uint64(32) - length)) | (window[2] >> length)
-    # Zero has length 0, and a shift by 64 bits is undefined; its window is zero all the same.
+    # Zero has length 0, and a shift by 64 bits is undefined; its digits are zero in any case.
     head = np.where(length == 0, np.uint64(0), head)
     tail = window[2] & ((np.uint64(1) << length) - np.uint64(1))
     deep, lost = (window[3] << np.uint64(32)) | window[4], bottom < top - 4
@@ -610,14 +611,14 @@ def halve(values: Floats) -> Floats:
 
 
 class MomentArrays(NamedTuple):
-    """Results of `moments` per cell, of shapes (..., 1) or (..., outputs); the last three are empty unless asked for.
+    """Results of `moments` for each cell, (..., 1) or (..., outputs); the last three are empty unless asked for.
 
     Parameters
     ----------
     n : float64 array (..., 1)
         Summed weight N, correctly rounded.
     mean : float64 array (..., outputs)
-        S / N; NaN where N is zero.
+        S / N; NaN if N is zero.
     less_one : float64 array (..., 1)
         N - 1, correctly rounded.
     fraction, exponent : float64 and int64 arrays (..., outputs)
@@ -632,7 +633,7 @@ class MomentArrays(NamedTuple):
 
 
 def moments(accumulators: "Array", layout: "Layout", first_output: int, deviations: bool, /) -> MomentArrays:
-    """Count, mean and, where asked for, squared deviations of cells (..., classes, layout.width)."""
+    """Give count, mean and, if `deviations`, squared deviations of cells (..., classes, layout.width)."""
     out = empty_moments(accumulators.shape, first_output, deviations)
     count, total, square = sums_of(accumulators, layout, first_output)
     if layout.is_whole and peak(accumulators) * max(accumulators.shape[-2], 1) < SMALL:
@@ -660,7 +661,7 @@ def small_moments(out: MomentArrays, count: "Array", total: "Array", square: "Ar
 
 
 def sums_of(accumulators: "Array", layout: "Layout", first_output: int) -> tuple[Limbs, Limbs, Limbs]:
-    """N, S and Q of cells, from their columns, or for 0/1 targets from the counts of the classes."""
+    """Give N, S and Q of cells, from their columns; for targets of 0 and 1, from the counts of the classes."""
     sums: list[Any] = [Limbs(accumulators[..., columns], window.low) for window, _, columns in layout.measures()]
     if layout.total is not None:
         return sums[0], sums[1], sums[-1]
@@ -670,7 +671,7 @@ def sums_of(accumulators: "Array", layout: "Layout", first_output: int) -> tuple
 
 
 def empty_moments(shape: tuple[int, ...], first_output: int, deviations: bool) -> MomentArrays:
-    """Room for the moments of cells of this shape."""
+    """Allocate the moments of cells of this shape."""
     one, per_output = (*shape[:-2], 1), (*shape[:-2], shape[-2] - first_output)
     none = (*shape[:-2], 0)
     less, spread = (one, per_output) if deviations else (none, none)

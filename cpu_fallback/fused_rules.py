@@ -1,4 +1,4 @@
-"""The parts of a formula that a fused backend needs: lam * mean + (1 - lam) * mu, with lam from a cell's own sums."""
+"""The parts of the formula lam * mean + (1 - lam) * mu that a fused backend needs; lam depends on a cell's own sums."""
 
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
@@ -9,10 +9,11 @@ if TYPE_CHECKING:
     from cpu_fallback.exact import Ratio
 
 PLAIN, M_ESTIMATE, SIGMOID, EMPIRICAL_BAYES = 0, 1, 2, 3
-# Priors are taken at a row's rank with all but its top nine bits cleared.
+# The prior of a row is that of a rank: the row's rank with all but its top so many bits cleared.
 CHECKPOINT_BITS = 9
 AS_CATEGORY, AS_PRIOR, AS_NAN = 0, 1, 2
-# What views of a table see: folds by a matrix (views, folds) of 0 and 1; each its own fold; or all rows less one.
+# What the views of a table see: folds, by a matrix (views, folds) of 0 and 1; each its own fold (None); or all rows but
+# one.
 LESS_ONE_ROW: Literal["less one row"] = "less one row"
 Visibility = NDArray[np.int64] | Literal["less one row"] | None
 
@@ -25,7 +26,7 @@ class Shrinkage(NamedTuple):
     kind : int
         PLAIN, M_ESTIMATE, SIGMOID or EMPIRICAL_BAYES.
     first, second : float
-        m; or k and f.
+        m of an m-estimate; or k and f of a sigmoid.
     """
 
     kind: int
@@ -59,11 +60,11 @@ class PopulationMoments(NamedTuple):
     Parameters
     ----------
     prior : float64 array (views, outputs)
-        mu; NaN where no row is visible.
+        mu; NaN if no row is visible.
     fraction, exponent : float64 and int64 arrays (views, outputs)
         Variance of the visible targets, fraction * 2**exponent; empty if lam does not need it.
     exact : Ratio, optional
-        The priors of m-estimates (views, outputs), exactly; other formulas ask for none.
+        The exact priors of m-estimates (views, outputs); None for other formulas.
     """
 
     prior: NDArray[np.float64]
@@ -100,7 +101,7 @@ class RowEncodings(NamedTuple):
     values : float array (rows, outputs)
         Outputs are the last classes, all or all but the first.
     unseen : bool array (rows,), optional
-        Keeps its flag where the category of a row is unseen.
+        Becomes False for rows whose category is not unseen.
     """
 
     values: NDArray[Any]
@@ -115,7 +116,7 @@ class Written(NamedTuple):
     accumulators : int64 array (categories + 2, classes, layout.width)
         Sums over all rows.
     lost : int
-        Encodings that became infinite because the type of the output cannot hold them.
+        Number of encodings that became infinite because the type of the output cannot hold them.
     """
 
     accumulators: NDArray[np.int64]

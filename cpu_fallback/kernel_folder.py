@@ -26,7 +26,7 @@ _complete: list[Path] = []
 
 @cache
 def machine_stamp() -> str:
-    """Tell compilers and processors apart."""
+    """Give a stamp that differs between compilers and between processors."""
     try:
         compiler = version("numba"), version("llvmlite")
     except PackageNotFoundError:
@@ -56,7 +56,7 @@ def folders() -> list[Path]:
 
 @cache
 def folder() -> Path:
-    """Give the folder of all kernels: one that has them, else one that takes them, else one of this process alone."""
+    """Give the folder of all kernels: one that has them, else one that can be written, else one of this process."""
     for one in folders():
         if seal(one).exists() or takes_files(one):
             return one
@@ -68,7 +68,7 @@ def folder() -> Path:
 
 
 def remove_of_process(path: Path, process: int) -> None:
-    """Remove the folder at the end of the process that made it, and not of one that was forked from it."""
+    """Remove the folder at the end of the process that made it, but not at the end of a process forked from it."""
     if os.getpid() == process:
         shutil.rmtree(path, ignore_errors=True)
 
@@ -79,7 +79,7 @@ def environment() -> dict[str, str]:
 
 
 def takes_files(path: Path) -> bool:
-    """Say whether files can be written there."""
+    """Tell whether files can be written there."""
     try:
         path.mkdir(parents=True, exist_ok=True)
         TemporaryFile(dir=path).close()
@@ -89,26 +89,26 @@ def takes_files(path: Path) -> bool:
 
 
 def seal(path: Path) -> Path:
-    """Give the file that says that every kernel lies in a folder, compiled from these sources for this machine."""
+    """Give the file whose presence says that a folder holds all kernels of these sources for this machine."""
     return path / f"complete.{sources_stamp()}.{machine_stamp()}"
 
 
 def is_complete() -> bool:
-    """Say whether every kernel is compiled."""
+    """Tell whether every kernel is compiled."""
     if not _complete and seal(folder()).exists():
         _complete.append(folder())
     return bool(_complete)
 
 
 def set_complete() -> None:
-    """Say that every kernel is compiled, and tell all stamps; OSError where the disk is full."""
+    """Write the seal, which says that every kernel is compiled, with all stamps; raise OSError if the disk is full."""
     stamps = current_stamps()
     remove_other_sources({sources_stamp(), *stamps.values()})
     seal(folder()).write_text("".join(f"{name} {stamp}\n" for name, stamp in stamps.items()), "utf-8")
 
 
 def remove_other_sources(current: set[str]) -> None:
-    """Remove kernels of other sources, which nobody reads any more, and their seals; a GPU's kernels stay."""
+    """Remove the kernels of older sources, which nobody reads any more, and their seals; a GPU's kernels stay."""
     for file in (*folder().glob("complete.*"), *folder().glob("*.nbc")):
         if current.isdisjoint(file.name.split(".")) and not file.name.startswith("cuda."):
             file.unlink(missing_ok=True)
@@ -116,12 +116,12 @@ def remove_other_sources(current: set[str]) -> None:
 
 @cache
 def stamps_told() -> dict[str, str]:
-    """Give the stamps that the seal tells: to find them takes longer than to load kernels."""
+    """Read the stamps in the seal, since computing them takes longer than loading kernels."""
     with contextlib.suppress(OSError, ValueError):
         return dict(line.split() for line in seal(folder()).read_text("utf-8").splitlines())
     return {}
 
 
 def stamp_of(module: str, name: str) -> str:
-    """Tell one state of what a kernel of the CPU is made of from another."""
+    """Give the stamp of a CPU kernel, which changes with the code that it is made of."""
     return stamps_told().get(f"{module}.{name}") or kernel_sources.stamp_of(module, name)

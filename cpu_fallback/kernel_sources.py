@@ -1,9 +1,9 @@
-"""What a kernel's machine code is made of, read off the sources: known without loading them, and without numba.
+"""Find the source code that a kernel's machine code is made of, without loading it and without numba.
 
-A kernel is compiled together with the stages that it calls, and holds the constants that it names.  So its stamp is of
-its own statement and of all that this names, and these name in turn, in whatever file of ours they are defined.
-Every word of a statement counts as a name, so that a stamp holds too much rather than too little.
-Comments and docstrings are left out.
+A kernel is compiled together with the stages that it calls, and holds the constants that it names.  So its stamp is a
+hash of its own statement and of all statements of ours that this one names, directly or through others.  Every word of
+a statement counts as a name, so a stamp depends on too much code rather than on too little.  Comments and docstrings
+are left out.
 """
 
 import re
@@ -14,13 +14,14 @@ from typing import NamedTuple
 
 SOURCES = Path(__file__).parent
 OURS = ("cpu_fallback", "gpu_encode")
-# How each kernel is compiled and saved; and what says where it is saved, which is no part of it.
+# The functions that compile each kernel, which belong to every stamp; and the modules that only find its folder, which
+# do not.
 COMPILER = ("cpu_fallback.compiled.border", ("kernel", "stage"))
 FOLDERS = ("cpu_fallback.kernel_folder", "cpu_fallback.kernel_sources")
 
 WORD = re.compile(r"(?<![\w.])[^\W\d]\w*")
 AFTER_A_POINT = re.compile(r"\.([^\W\d]\w*)")
-# A statement begins at the margin, where closing brackets and second branches go on with one.
+# A statement begins at the margin; closing brackets and `else` at the margin belong to the statement before.
 MARGIN = re.compile(r"^(?=[^\s)\]}#])(?!(?:else|elif|except|finally)\b)", re.MULTILINE)
 DEFINED = re.compile(r"(?:@.*\n(?:[ )].*\n)*)*(?:async def|def|class) (\w+)")
 ASSIGNED = re.compile(r"(\w[\w ,]*)(?::[^=\n]*)?=(?!=)")
@@ -33,7 +34,7 @@ Name = tuple[str, str]
 
 
 class Source(NamedTuple):
-    """The statements of a module: by the names that they define, those that define none, and what imports bring."""
+    """The statements of a module: by the names that they define, and those without a name; and its imported names."""
 
     defined: dict[str, list[str]]
     nameless: list[str]
@@ -41,29 +42,29 @@ class Source(NamedTuple):
 
 
 def digest(*parts: str) -> str:
-    """Give a short name for what is said."""
+    """Give a short hash of some texts."""
     return sha256("\0".join(parts).encode()).hexdigest()[:8]
 
 
 @cache
 def sources_stamp() -> str:
-    """Tell one state of all sources from another."""
-    # Not by their times, of which the layers of an image of containers keep the seconds alone.
+    """Give a stamp that changes with any source file."""
+    # Times of files are not used, since layers of container images keep only their seconds.
     return digest(*(path.name + path.read_text("utf-8") for path in sorted(SOURCES.rglob("*.py"))))
 
 
 @cache
 def stamp_of(module: str, name: str, compiler: tuple[str, tuple[str, ...]] = COMPILER) -> str:
-    """Tell one state of what a kernel is made of from another, by the name that its module gives it.
+    """Give a kernel's stamp, which changes with the code that the kernel is made of.
 
-    `compiler` names what compiles it: a module and names in it.
+    `compiler` is a module and names in it: the functions that compile the kernel.
     """
     reached = made_of({(module, name), *((compiler[0], each) for each in compiler[1])})
     return digest(*sorted({text for each in reached for text in statements_of(*each)}))
 
 
 def made_of(names: set[Name]) -> set[Name]:
-    """Give names, all that their statements refer to, and all that this refers to in turn."""
+    """Give names, and all names to which their statements refer, directly or through others."""
     reached: set[Name] = set()
     while names:
         reached |= names
@@ -80,7 +81,7 @@ def current_stamps() -> dict[str, str]:
 
 @cache
 def file_of(module: str) -> Path | None:
-    """Give the file of a module of ours, None where there is none."""
+    """Give the file of a module of ours; None for any other module."""
     if module.partition(".")[0] not in OURS:
         return None
     path = f"{SOURCES.parent}/{module.replace('.', '/')}"
@@ -96,7 +97,7 @@ def source_of(module: str) -> Source:
     for statement in filter(None, MARGIN.split(text)):
         if statement.startswith("@"):
             decorators += statement
-        # What only a check of types imports is in no kernel, nor is the module's docstring.
+        # Imports for type checks, and the module's docstring, are in no kernel.
         elif not statement.startswith(("if TYPE_CHECKING", '""')):
             keep_statement(source, decorators + statement)
             decorators = ""
@@ -104,7 +105,7 @@ def source_of(module: str) -> Source:
 
 
 def keep_statement(source: Source, statement: str) -> None:
-    """Add a statement to what is known of its module."""
+    """Add a statement to its module."""
     if "import" in statement:
         for origin, names in IMPORTED.findall(statement):
             source.imported.update((alias or name, (origin, name)) for name, alias in RENAMED.findall(names))
@@ -129,7 +130,7 @@ def statements_of(module: str, name: str) -> list[str]:
 
 @cache
 def named_by(name: Name) -> set[Name]:
-    """Give what the statements of a name refer to; where they name a module, what stands after any point there."""
+    """Give the names to which the statements of a name refer; if they name a module, any word after a point in it."""
     (module, own), texts = name, statements_of(*name)
     source, words = source_of(module), {own}.union(*map(WORD.findall, texts))
     found = {(module, word) for word in words & source.defined.keys()}

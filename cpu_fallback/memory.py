@@ -1,4 +1,4 @@
-"""The memory of this backend: arrays of NumPy on the host, and their types."""
+"""The memory of this backend: NumPy arrays on the host, and their types."""
 
 from math import prod
 from operator import index
@@ -19,12 +19,12 @@ xp: Any = np
 # Schemes that work row by row hold intermediate results of so many rows, so that these stay in cache.
 TILE = 1 << 15
 
-# Smaller arrays, in bytes, are kept by the system's own allocator; and kinds of numbers that may lie in a block.
+# Arrays of fewer bytes are left to the system's own allocator; and the kinds of dtypes that may use a block.
 SMALLEST, KINDS = 1 << 17, "biufmM"
 
 
 def to_device(array: "Array", /) -> "Array":
-    """Give the array itself: this backend computes where it is."""
+    """Give the array itself, since this backend computes on the host."""
     return array
 
 
@@ -34,13 +34,13 @@ def to_host(array: "Array", /) -> "Array":
 
 
 def empty(shape: "int | tuple[int, ...]", dtype: Any, order: "Order" = "C", /) -> "Array":
-    """Room for an array, as `numpy.empty` gives it."""
+    """Allocate an array, as `numpy.empty` does."""
     pooled = take_from_pool(shape, np.dtype(dtype), order)
     return np.empty(shape, dtype, order) if pooled is None else pooled
 
 
 def zeros(shape: "int | tuple[int, ...]", dtype: Any, /) -> "Array":
-    """Room for an array, all zero, as `numpy.zeros` gives it."""
+    """Allocate an array of zeros, as `numpy.zeros` does."""
     pooled = take_from_pool(shape, np.dtype(dtype), "C")
     if pooled is None:
         return np.zeros(shape, dtype)
@@ -49,7 +49,7 @@ def zeros(shape: "int | tuple[int, ...]", dtype: Any, /) -> "Array":
 
 
 def take_from_pool(shape: "int | tuple[int, ...]", dtype: np.dtype[Any], order: "Order") -> "Array | None":
-    """Room for a large array of numbers, out of the pool; None for others."""
+    """Take a large array of numbers from the pool; None for other arrays."""
     lengths = tuple(map(index, shape if isinstance(shape, tuple) else (shape,)))
     n_bytes = prod(lengths) * dtype.itemsize
     if n_bytes < SMALLEST or dtype.kind not in KINDS:
@@ -59,5 +59,5 @@ def take_from_pool(shape: "int | tuple[int, ...]", dtype: np.dtype[Any], order: 
 
 
 def cast(values: "Array", dtype: Any, /) -> "Array":
-    """Numbers in another type, each rounded once; the array itself where it is of that type."""
+    """Give numbers in another type, each rounded once; an array of that type is given back itself."""
     return values.astype(dtype, copy=False)

@@ -12,10 +12,10 @@ if TYPE_CHECKING:
 
 
 def ordered(rows: "Rows", ties: "Array | None", layout: "Layout", carry: "Carry", /) -> NDArray[np.int64]:
-    """Category sums over earlier rows, in the order given: (rows, n_classes, layout.width) digits.
+    """Give for each row the sums of its category over the rows before it: (rows, n_classes, layout.width) digits.
 
-    `carry` holds the sums of all rows before these and is brought up to date, so that chunks chain.  With `ties`
-    (non-decreasing tie numbers) rows of one tie do not see each other.
+    `carry` holds the sums of all earlier rows and is updated, so that the next chunk can follow.  With `ties` (numbers
+    that do not decrease), rows of one tie do not see each other.
     """
     n_classes = carry.sums.shape[1]
     order = np.argsort(rows.codes, kind="stable")
@@ -34,7 +34,7 @@ def ordered(rows: "Rows", ties: "Array | None", layout: "Layout", carry: "Carry"
 
 
 def first_of_run(*keys: NDArray[np.generic]) -> NDArray[np.int64]:
-    """Index of the first element of the run of equal keys in which each element lies."""
+    """Give for each element the index of the first element of its run of equal keys."""
     index = np.arange(len(keys[0]))
     starts = np.zeros(len(index), bool)
     starts[:1] = True

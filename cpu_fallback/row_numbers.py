@@ -1,6 +1,6 @@
-"""Stateless randomness: a row's fold, and its rank in an order, depend on a seed and the row's number alone.
+"""Stateless randomness: a row's fold, and its rank in an order, depend only on a seed and the row's number.
 
-Nothing is stored per row, no row count need be known for folds, and any chunking gives the same answer.
+Nothing is stored for each row, folds do not depend on the number of rows, and any chunking gives the same result.
 """
 
 from dataclasses import dataclass, replace
@@ -20,8 +20,8 @@ LONGEST_STRIDE_LOG2 = 10
 LOG2_OF_UNIT = np.repeat(np.arange(LONGEST_STRIDE_LOG2), 1 << np.arange(LONGEST_STRIDE_LOG2))
 BLOCK_KEY = np.uint64(0x9E3779B97F4A7C15)
 STRIDE_KEY = np.uint64(0xD1B54A32D192ED03)
-# Rounds that shuffle the rows of a block, and a constant that makes their keys differ from those of the order of
-# blocks.
+# Number of rounds that shuffle the rows of a block, and a constant by which their keys differ from those of the blocks'
+# order.
 INSIDE_ROUNDS = 6
 INSIDE_KEY = np.uint64(0x8CB92BA72F3D8DD7)
 
@@ -38,10 +38,10 @@ def key_of(seed: int, purpose: int) -> int:
 class FoldPattern:
     """Fold numbers as a function of the row number.
 
-    ``order="random"``: rows form blocks of K * T rows (T = 1, 2, 4, ... 1024, then constant); within a block the rows
-    t, t + T, t + 2T, ... share one hashed map j -> (a * j + c) mod K with a coprime to K.  Every complete block is
-    balanced, neighbouring rows fall independently.  ``"interleaved"``: row mod K.  ``"contiguous"``: K blocks of
-    neighbouring rows, as equal as possible (needs `n_rows`).
+    ``order="random"``: rows form blocks of K * T rows (T = 1, 2, 4, ... 1024, then constant).  Within a block, the rows
+    t, t + T, t + 2T, ... share one hashed map j -> (a * j + c) mod K, where a is coprime to K.  Every complete block is
+    balanced, and the folds of neighbouring rows are independent.  ``"interleaved"``: row mod K.  ``"contiguous"``: K
+    blocks of neighbouring rows, as equal as possible (needs `n_rows`).
 
     Parameters
     ----------
@@ -51,9 +51,9 @@ class FoldPattern:
     seed : int
         64-bit key.
     n_rows : int
-        Rows in all; used by "contiguous" alone.
+        Number of all rows; only "contiguous" needs it.
     first_row : int
-        Global number of the first row of the chunk at hand.
+        Number, among all rows, of the chunk's first row.
 
     Examples
     --------
@@ -89,9 +89,9 @@ class Permutation:
     Cf. Mitchell, Stokes, Frank and Holmes, "Bandwidth-Optimal Random Shuffling for GPUs", 2021.
 
     With blocks of more than one row, the network orders the blocks; the last one may be shorter.  Inside a block of
-    2**k rows, rank x is that of row x_6, where x_0 = x, y = (a_i * x_i + c_i) mod 2**k and
-    x_(i+1) = y ^ (y >> ceil(k/2)) for i = 0 .. 5, with odd a_i and c_i of the block's own; again while it is outside
-    the block.
+    2**k rows, rank x belongs to row x_6, where x_0 = x, y = (a_i * x_i + c_i) mod 2**k and
+    x_(i+1) = y ^ (y >> ceil(k/2)) for i = 0 .. 5, with odd a_i and c_i for each block; this is repeated while the
+    result is outside the block.
 
     Parameters
     ----------
@@ -120,13 +120,13 @@ class Permutation:
 
     @cached_property
     def last_block(self) -> tuple[int, int]:
-        """Rank of the last block among the blocks, and the rows that it lacks."""
+        """Rank of the last block among the blocks, and the number of rows by which it is shorter."""
         number = self.blocks.n_rows
         return int(ranks_of(self.blocks, number - 1, number)[0]), number * self.block - self.n_rows
 
     @property
     def inside_bits(self) -> int:
-        """Bits of a rank inside a block."""
+        """Number of bits of a rank inside a block."""
         return (self.block - 1).bit_length()
 
     @cached_property
@@ -137,12 +137,12 @@ class Permutation:
 
     @property
     def half_bits(self) -> int:
-        """Bits of each half of the network: four at least, since tiny networks shuffle badly."""
+        """Number of bits of each half of the network: at least four, since tiny networks shuffle badly."""
         return max(4, ((max(self.n_rows, 2) - 1).bit_length() + 1) // 2)
 
     @cached_property
     def keys(self) -> NDArray[np.uint64]:
-        """One key a round."""
+        """One key for each round."""
         rounds = np.arange(1, ROUNDS + 1, dtype=np.uint64)
         return mix(np.uint64(self.seed) + rounds * BLOCK_KEY)
 
@@ -155,7 +155,7 @@ def mix(values: NDArray[np.uint64], /) -> NDArray[np.uint64]:
 
 
 def fold_numbers(pattern: FoldPattern, start: int, stop: int, /) -> NDArray[np.int32]:
-    """Fold number of each row in [start, stop); see `FoldPattern`."""
+    """Give the fold number of each row in [start, stop); see `FoldPattern`."""
     rows = np.arange(start, stop, dtype=np.int64) + pattern.first_row
     if pattern.order == "interleaved":
         return (rows % pattern.n_splits).astype(np.int32)
@@ -171,7 +171,7 @@ def fold_numbers(pattern: FoldPattern, start: int, stop: int, /) -> NDArray[np.i
 
 
 def in_growing_blocks(pattern: FoldPattern, rows: NDArray[np.int64], /) -> NDArray[np.int32]:
-    """Fold numbers of rows in the blocks of 1, 2, 4, ... strides."""
+    """Give the fold numbers of rows in the blocks of 1, 2, 4, ... strides."""
     if not len(rows):
         return rows.astype(np.int32)
     log2_stride = LOG2_OF_UNIT[rows // pattern.n_splits]
@@ -215,14 +215,14 @@ def turns_of(
 
 
 def contiguous(rows: NDArray[np.int64], n_splits: int, n_rows: int, /) -> NDArray[np.int32]:
-    """Blocks of neighbouring rows; the first n_rows % n_splits blocks hold one row more."""
+    """Give folds that are blocks of neighbouring rows; the first n_rows % n_splits blocks have one more row."""
     size, longer = divmod(n_rows, n_splits)
     edge = longer * (size + 1)
     return np.where(rows < edge, rows // (size + 1), longer + (rows - edge) // max(size, 1)).astype(np.int32)
 
 
 def scramble(words: NDArray[np.uint64], permutation: Permutation, forward: bool, /) -> NDArray[np.uint64]:
-    """One pass of the Feistel network over 2 * half_bits bits, or of its inverse."""
+    """Do one pass of the Feistel network over 2 * half_bits bits, or of its inverse."""
     half = np.uint64(permutation.half_bits)
     mask = (np.uint64(1) << half) - np.uint64(1)
     left, right = words >> half, words & mask
@@ -235,7 +235,7 @@ def scramble(words: NDArray[np.uint64], permutation: Permutation, forward: bool,
 
 
 def walk(numbers: NDArray[np.int64], permutation: Permutation, forward: bool, /) -> NDArray[np.int64]:
-    """Scramble until every number is back below n_rows (cycle walking keeps the bijection)."""
+    """Scramble until every number is below n_rows (cycle walking, which keeps the bijection)."""
     words = scramble(numbers.astype(np.uint64), permutation, forward)
     outside = np.flatnonzero(words >= np.uint64(permutation.n_rows))
     while len(outside):
@@ -257,9 +257,9 @@ class TimeOrder:
     starts : int array (times,)
         The rank at which each time begins.
     firsts : int array (times,), optional
-        In a window, the number of the first time that is seen from each time.
+        With a window: for each time, the number of the first time that it sees.
     steps : int64 array (times,), optional
-        Where rows lose weight with age: the step of each time, as `cpu_fallback.decay` has it.
+        If rows lose weight with age: the step of each time, as `cpu_fallback.decay` defines it.
     """
 
     rows: "Array"
@@ -271,14 +271,14 @@ class TimeOrder:
 
 @dataclass(frozen=True)
 class RowOrder:
-    """Rows in the order in which they stand, none of them tied."""
+    """Rows in the order of X, without ties."""
 
 
 Order = Permutation | TimeOrder | RowOrder
 
 
 def ranks_of(permutation: Permutation, start: int, stop: int, /) -> NDArray[np.int64]:
-    """Rank in the order of each row in [start, stop)."""
+    """Give the rank in the order of each row in [start, stop)."""
     rows = np.arange(start, stop, dtype=np.int64)
     if permutation.block == 1 or not len(rows):
         return walk(rows, permutation, True)
@@ -289,7 +289,7 @@ def ranks_of(permutation: Permutation, start: int, stop: int, /) -> NDArray[np.i
 
 
 def rows_at(permutation: Permutation, start: int, stop: int, /) -> NDArray[np.int64]:
-    """Row of each rank in [start, stop): the inverse of `ranks_of`."""
+    """Give the row at each rank in [start, stop): the inverse of `ranks_of`."""
     ranks = np.arange(start, stop, dtype=np.int64)
     if permutation.block == 1 or not len(ranks):
         return walk(ranks, permutation, False)
@@ -305,7 +305,7 @@ def rows_at(permutation: Permutation, start: int, stop: int, /) -> NDArray[np.in
 def walk_inside(
     numbers: NDArray[np.int64], blocks: NDArray[np.int64], permutation: Permutation, forward: bool, /
 ) -> NDArray[np.int64]:
-    """Rank of each row inside its block (forward), or row of each rank; see `Permutation`."""
+    """Give the rank of each row inside its block (forward), or the row of each rank; see `Permutation`."""
     size = np.minimum(permutation.block, permutation.n_rows - blocks * permutation.block).astype(np.uint64)
     key = permutation.inside_key + blocks.astype(np.uint64) * STRIDE_KEY
     words = scramble_inside(numbers.astype(np.uint64), key, permutation.inside_bits, forward)
@@ -334,7 +334,7 @@ def scramble_inside(
 
 
 def inverse_of(odd: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """Inverse of odd numbers modulo 2**64: each step of Newton's method doubles the correct bits, three at first."""
+    """Invert odd numbers modulo 2**64: each step of Newton's method doubles the correct bits, three at first."""
     inverse = odd
     for _ in range(5):
         inverse = inverse * (np.uint64(2) - odd * inverse)
@@ -349,7 +349,7 @@ def folds_of_block(folds: "Folds", start: int, stop: int) -> "Folds":
 
 
 def fold_array(folds: "Folds", start: int, stop: int) -> NDArray[np.int32] | None:
-    """Give the fold numbers of a block of rows as an array, in whichever form folds are given."""
+    """Give the fold numbers of a block of rows as an array, from folds in any form."""
     if folds is None:
         return None
     return folds[start:stop] if isinstance(folds, np.ndarray) else fold_numbers(folds, start, stop)

@@ -1,4 +1,4 @@
-"""Exact counts and sums per (category, fold, class) cell, and the sums that a fold or a row sees."""
+"""Exact counts and sums for each cell of category, fold and class, and the sums that a fold or a row sees."""
 
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
@@ -15,19 +15,19 @@ from cpu_fallback.types import SumsByNumber, SumShape
 if TYPE_CHECKING:
     from cpu_fallback.types import Array, Folds, Layout, Rows, Window
 
-# Digits are below 2**32, so that so many of them add up exactly in float64, in which bincount works.
+# Digits are below 2**32, so the sum of this many of them is exact in float64, in which bincount works.
 BLOCK = 1 << 20
 LARGEST_SUMMED = 1 << 32
 LINES_AT_ONCE = 64
-# Rows at a time: their intermediate results stay in the processor's cache.
+# Number of rows at a time, whose intermediate results stay in the processor's cache.
 TILE = 1 << 14
-# Digits that are summed in one call.
+# Up to so many digits are summed in one call.
 FEW_DIGITS = 1 << 14
-# Products of two numbers between these bounds, and the rounding errors of products, are neither too large nor too
-# small.
+# If numbers lie between these bounds, products of two of them, and the rounding errors of these, neither overflow nor
+# underflow.
 LARGEST_FACTOR = 2.0**200
 SMALLEST_FACTOR = 2.0**-200
-# Windows within these binary positions are reached by one multiplication.
+# A number can be shifted to a window within these binary positions by one multiplication.
 FARTHEST = 960
 WIDEST = 24
 
@@ -50,9 +50,9 @@ def row_digits(rows: "Rows", layout: "Layout", /) -> NDArray[np.int64]:
 
 
 def whole_product(factors: "list[Array]", n_rows: int) -> NDArray[np.int64]:
-    """Multiply integers that are known to fit 64 bits; no factor at all counts one."""
+    """Multiply integers whose products are known to fit 64 bits; without any factor, the product is 1."""
     product = np.ones(n_rows, np.int64)
-    # The target of a row without weight may be any value: it was not checked, and it is multiplied by zero.
+    # The target of a row of weight 0 was not checked and may be any value; it is multiplied by zero.
     with np.errstate(invalid="ignore"):
         for factor in factors:
             product *= factor.astype(np.int64)
@@ -60,7 +60,7 @@ def whole_product(factors: "list[Array]", n_rows: int) -> NDArray[np.int64]:
 
 
 def window_digits(factors: "list[Array]", window: "Window", n_rows: int) -> Floats:
-    """Digits of each product at the positions of a window, each with the sign of the product: (width, rows)."""
+    """Give the digits of each product in a window, each with the sign of the product: (width, rows)."""
     out = np.zeros((window.width, n_rows))
     if not factors:
         return out
@@ -86,18 +86,18 @@ def choose_way(factors: "list[Array]", window: "Window") -> "Callable[[list[Arra
 
 
 def is_moderate(factor: "Array") -> bool:
-    """Whether all numbers are doubles, or fit doubles, that are neither huge nor tiny."""
+    """Tell whether all numbers fit float64 exactly and are neither huge nor tiny."""
     if factor.dtype != np.float64:
         return bool(factor.size) and max(int(factor.max()), -int(factor.min())) < 1 << 53
     size = np.abs(factor)
     largest = size.max(initial=0.0)
     size[size == 0] = 1.0
-    # A row without weight may hold NaN, which is not below any bound.
+    # A row of weight 0 may hold NaN, which is not below any bound.
     return bool(largest < LARGEST_FACTOR and size.min(initial=1.0) > SMALLEST_FACTOR)
 
 
 def write_number(factors: "list[Array]", window: "Window", out: Floats) -> None:
-    """Write the digits of single doubles: digit by digit, the integer part is taken away and the rest goes on."""
+    """Write the digits of single floats: for each digit, take the integer part away and go on with the rest."""
     rest = factors[0] * 2.0 ** (-32 * (window.low + window.width - 1))
     for digit in out[::-1]:
         rest -= np.trunc(rest, out=digit)
@@ -105,9 +105,9 @@ def write_number(factors: "list[Array]", window: "Window", out: Floats) -> None:
 
 
 def write_product(factors: "list[Array]", window: "Window", out: Floats) -> None:
-    """Write the digits of products of two doubles: of the product, rounded down, and of the rest that rounding left.
+    """Write the digits of products of two floats: those of the product, rounded down, plus those of the rest.
 
-    The rest never reaches the last bit of the product, so that no digit of both together is carried.
+    The rest is smaller than the last bit of the product, so adding both needs no carries.
     """
     left = np.abs(factors[0].astype(np.float64, copy=False))
     right = left if factors[1] is factors[0] else np.abs(factors[1].astype(np.float64, copy=False))
@@ -141,7 +141,7 @@ def write_digits(factors: "list[Array]", window: "Window", out: Floats) -> None:
 
 
 def slots(rows: "Rows", shape: SumShape, folds: NDArray[np.int32] | None) -> NDArray[np.int64]:
-    """Cell of each row: category-major, then fold, then class; negative codes count from the end of the table."""
+    """Give the cell of each row, by category, then fold, then class; negative codes count from the end of the table."""
     cell = rows.codes.astype(np.int64)
     cell[cell < 0] += shape.n_categories + 2
     cell *= shape.n_folds
@@ -154,7 +154,7 @@ def slots(rows: "Rows", shape: SumShape, folds: NDArray[np.int32] | None) -> NDA
 
 
 def accumulate(rows: "Rows", shape: SumShape, folds: "Folds" = None, /) -> NDArray[np.int64]:
-    """Add every row to its cell; gives (n_categories + 2, n_folds, n_classes, layout.width) digits."""
+    """Add every row to its cell; give (n_categories + 2, n_folds, n_classes, layout.width) digits."""
     n_categories, n_folds, n_classes, layout = shape
     n_cells = (n_categories + 2) * n_folds * n_classes
     accumulators = np.zeros((layout.width, n_cells), np.int64)
@@ -175,7 +175,7 @@ def accumulate(rows: "Rows", shape: SumShape, folds: "Folds" = None, /) -> NDArr
 
 
 def sum_digits(cell: NDArray[np.int64], digits: Floats, n_cells: int) -> "Iterable[NDArray[np.int64]]":
-    """Sum digits (width, rows) per cell: (width, n_cells), one column at a time where there are many."""
+    """Sum digits (width, rows) by cell: (width, n_cells); if there are many, one column at a time."""
     if len(digits) * max(len(cell), n_cells) > FEW_DIGITS:
         return (np.bincount(cell, digit, n_cells).astype(np.int64) for digit in digits)
     # For few rows, the calls take longer than the sums.
@@ -192,7 +192,7 @@ def accumulate_numbers(rows: "Rows", n_classes: int, layout: "Layout", /) -> Sum
 
 
 def exact_bincount(cell: NDArray[np.int64], values: NDArray[np.int64], n_cells: int) -> NDArray[np.int64]:
-    """Integer bincount with weights, by exact float64 bincounts: of weights, or of their halves if they are large."""
+    """Do a weighted bincount of integers by exact float64 bincounts, of both halves if the weights are large."""
     if peak(values) < LARGEST_SUMMED:
         return np.bincount(cell, values, n_cells).astype(np.int64)
     low = np.bincount(cell, values & 0xFFFFFFFF, n_cells).astype(np.int64)
@@ -200,7 +200,7 @@ def exact_bincount(cell: NDArray[np.int64], values: NDArray[np.int64], n_cells: 
 
 
 def is_own(visibility: "Array", n_folds: int) -> bool:
-    """Whether each view sees only its own fold; found without a matrix for comparison."""
+    """Tell whether each view sees only its own fold, without a matrix for comparison."""
     return visibility.shape == (n_folds, n_folds) and bool(visibility.diagonal().all()) and visibility.sum() == n_folds
 
 
@@ -227,7 +227,7 @@ def visible(accumulators: "Array", visibility: "Array | None", /) -> "Array":
 
 
 def sum_over(accumulators: "Array", seen: "Array") -> "Array":
-    """Sums over the folds that a view sees, from a 0 or 1 for each fold; neighbouring folds are added at once."""
+    """Sum the folds that a view sees, from a 0 or 1 for each fold; neighbouring folds are added at once."""
     total = np.zeros_like(accumulators[:, 0])
     edges = np.flatnonzero(np.diff(seen, prepend=0, append=0)).tolist()
     for start, stop in zip(edges[::2], edges[1::2], strict=True):
@@ -247,7 +247,7 @@ def totals(accumulators: "Array", /) -> "Array":
 
 
 def extents(target: "Array | None", weight: "Array | None", powers: tuple[int, ...], /) -> list[tuple[int, int]]:
-    """Binary positions that weight * target**power touches in any row, for each power; ordered by power."""
+    """Give the range of binary positions of weight * target**power over all rows, for each power in order."""
     if weight is None and target is not None and target.dtype == np.float64 and 0 not in powers:
         low, high = span_of(target)
         return [(power * low, power * high) for power in powers]
@@ -262,7 +262,7 @@ def extents(target: "Array | None", weight: "Array | None", powers: tuple[int, .
 
 
 def span_of(numbers: NDArray[np.float64]) -> tuple[int, int]:
-    """Binary positions [lowest, highest) that any of the numbers touches; (0, 0) where all are zero."""
+    """Give the range of binary positions [lowest, highest) of all numbers; (0, 0) if all are zero."""
     largest, smallest = 0.0, np.inf
     for start in range(0, len(numbers), TILE):
         size = np.abs(numbers[start : start + TILE])
@@ -276,7 +276,7 @@ def span_of(numbers: NDArray[np.float64]) -> tuple[int, int]:
 
 
 def leave_one_out(accumulators: "Array", rows: "Rows", layout: "Layout", /) -> NDArray[np.int64]:
-    """Category sums (categories + 2, n_classes, width) less the row itself: (rows, n_classes, width) digits."""
+    """Give the sums of each row's category without the row: (rows, n_classes, width) digits."""
     seen = accumulators[rows.codes]
     digits = row_digits(rows, layout)
     seen[np.arange(len(digits)), 0 if rows.classes is None else rows.classes] -= digits

@@ -1,8 +1,8 @@
 """Types that cross the seam: rows, the columns of a cell, and the state between chunks.
 
-Rows cross as int32 codes (-1 missing, -2 unknown); sums cross as int64 digits, so every backend gives the same bits in
-any order of addition.  Tables per category have two rows more than categories, unknown and missing last, so that a
-negative code counts from the end.
+Rows cross as int32 codes (-1 is missing, -2 unknown); sums cross as int64 digits, so every backend gives the same bits
+in any order of addition.  Tables by category have two more rows than categories, for unknown and missing values, so
+that a negative code counts from the end.
 """
 
 from collections.abc import Sequence
@@ -20,15 +20,15 @@ Codes = NDArray[np.int32]
 MISSING = -1
 UNKNOWN = -2
 Folds = FoldPattern | Array | None
-# Digits below 2**32 leave an int64 room for this many additions between carries.
+# So many digits below 2**32 can be added in an int64 before a carry is needed.
 CARRY_AFTER = 1 << 30
 
 
 @dataclass(frozen=True)
 class Window:
-    """Digit positions [low, low + width) of base 2**32 at which a sum is kept.
+    """The digit positions [low, low + width), in base 2**32, at which a sum is kept.
 
-    `whole` says that one int64 holds the entire sum (position 0), without digits.
+    `whole` says that a single int64 (at position 0) holds the entire sum.
     """
 
     low: int = 0
@@ -37,7 +37,7 @@ class Window:
 
 
 def digit_window(extent: tuple[int, int]) -> Window:
-    """Digit positions of sums of numbers that touch binary positions [low, high), and one more for carries."""
+    """Give the digit positions for sums of numbers with binary positions [low, high), and one more for carries."""
     low, high = extent
     return Window(low // 32, max((high - 1) // 32 - low // 32 + 1, 1) + 1, False)
 
@@ -63,7 +63,7 @@ class Layout:
         return self.count.whole and (total is None or total.whole) and (square is None or square.whole)
 
     def measures(self) -> list[tuple[Window, int, slice]]:
-        """Window, power of the target and columns of each sum kept."""
+        """Give the window, the power of the target and the columns of each sum that is kept."""
         measures, start = [], 0
         for power, window in enumerate((self.count, self.total, self.square)):
             if window is not None:
@@ -73,7 +73,7 @@ class Layout:
 
 
 def carry(accumulators: Array, layout: Layout) -> None:
-    """Carry digits in place, inside of their windows: all but the highest of each window are then below 2**32."""
+    """Carry digits in place, within each window: all but its highest digit are then below 2**32."""
     for window, _, columns in layout.measures():
         # The highest digit keeps its carries, and the sign of the number.
         for column in range(columns.start, columns.start if window.whole else columns.stop - 1):
@@ -83,7 +83,7 @@ def carry(accumulators: Array, layout: Layout) -> None:
 
 
 class UnwrittenCodes:
-    """Codes (int32) that a backend looks up where it reads them; an array of codes is written only if it is asked for.
+    """Codes (int32) that a backend computes when it reads them; an array of codes is written only if it is needed.
 
     `Rows` may hold them instead of an array of codes.
     """
@@ -101,12 +101,12 @@ class UnwrittenCodes:
 
     @property
     def written(self) -> Array:
-        """The codes as an array, where the backend computes; written once."""
+        """The codes as an array on the backend's device; it is written once."""
         raise NotImplementedError
 
 
 def written(codes: Any) -> Array:
-    """Give codes as an array; any other array as it is."""
+    """Give codes as an array; an array is given back itself."""
     array: Array = codes.written if isinstance(codes, UnwrittenCodes) else codes
     return array
 
@@ -134,29 +134,29 @@ class Rows:
         return len(self.codes)
 
     def block(self, start: int, stop: int) -> "Rows":
-        """Rows [start, stop), without a copy."""
+        """Give the rows [start, stop), without a copy."""
         return self.pick(slice(start, stop))
 
     def pick(self, chosen: "slice | Array") -> "Rows":
-        """Rows of the given numbers, in their order."""
+        """Give the rows with some numbers, in the order of these."""
         classes = None if self.classes is None else self.classes[chosen]
         target = None if self.target is None else self.target[chosen]
         return Rows(self.codes[chosen], classes, target, None if self.weight is None else self.weight[chosen])
 
     def with_codes(self, codes: Array) -> "Rows":
-        """Give the same rows under another key."""
+        """Give the same rows with the codes of another key."""
         return Rows(codes, self.classes, self.target, self.weight)
 
 
 class KeyColumns(NamedTuple):
-    """Keys of columns of codes: the cell of a row is the mixed-radix number of its codes in the key's columns.
+    """Keys made of columns of codes: the cell of a row is the mixed-radix number of its codes in the key's columns.
 
     Parameters
     ----------
     codes : object
-        What `narrow_codes` has made of the columns' codes: there a missing value is the last code of its column.
+        The result of `narrow_codes`, in which a missing value is the last code of its column.
     sizes : list of int
-        Codes of each column, the missing one among them.
+        Number of codes of each column, the code of a missing value included.
     members : list of tuple of int
         Columns of each key.
     """
@@ -167,7 +167,7 @@ class KeyColumns(NamedTuple):
 
 
 class FoldedClasses(NamedTuple):
-    """Class and fold of each row, and who sees which fold.
+    """The class and the fold of each row, and the folds that rows and new rows see.
 
     Parameters
     ----------
@@ -175,7 +175,7 @@ class FoldedClasses(NamedTuple):
     n_classes : int
     folds : FoldPattern or int32 array or None
     visibility : int64 array (views, folds)
-        1 where rows of a fold, or of a view, see rows of another one.
+        1 if rows of a fold, or of a view, see rows of another fold.
     new_rows : int64 array (folds,)
         1 for the folds that new rows see.
     """
@@ -188,13 +188,13 @@ class FoldedClasses(NamedTuple):
 
 
 class KeyEncodings(NamedTuple):
-    """Where the encodings of many keys are written.
+    """The output of many keys.
 
     Parameters
     ----------
     values : float array (outputs, rows)
     first : list of int
-        Line of the first output of each key.
+        Line of `values` for the first output of each key.
     """
 
     values: Array
@@ -202,14 +202,14 @@ class KeyEncodings(NamedTuple):
 
 
 class KeyCounts(NamedTuple):
-    """Categories of a key, and how many rows of each class new rows see.
+    """The categories of a key, and the number of rows of each class that new rows see.
 
     Parameters
     ----------
     cells : uint32 array (categories,)
-        Cells that any row has, sorted.
+        Sorted cells of all rows.
     counts : int32 array (categories + 2, classes)
-        The last two lines are of unknown and of missing values.
+        The last two lines are for unknown and for missing values.
     """
 
     cells: Array
@@ -217,21 +217,21 @@ class KeyCounts(NamedTuple):
 
 
 class KeyTables(NamedTuple):
-    """What the rows of many keys are looked up in, key after key.
+    """The tables in which the rows of many keys are looked up, one key after the other.
 
     Parameters
     ----------
     cells : uint32 array
         Cells of the categories of each key.  The last two codes of each column stand for missing and unknown values.
     values : float array
-        Lines of encodings (categories + 2, views, outputs) of each key, those of unknown and missing values last.
+        Lines of encodings (categories + 2, views, outputs) of each key; the last two are for unknown and missing ones.
     first_cell, first_value : int64 array (keys,)
-        Where those of each key begin.
+        The index at which the cells and the values of each key begin.
     n_categories, n_outputs : int64 array (keys,)
     missing : int64 array (keys,)
-        Line of rows that lack a value in any column of the key; -1 where a missing value is one more value.
+        Line of rows that lack a value in any column of the key; -1 if a missing value is one more value.
     n_views : int
-        Views of each line; rows are looked up by their fold.
+        Number of views of each line; rows are looked up by their fold.
     """
 
     cells: Array
@@ -245,13 +245,13 @@ class KeyTables(NamedTuple):
 
 
 class FoldedResponses(NamedTuple):
-    """What rows say of an additive model, and which folds see which.
+    """Responses of rows to an additive model, and the folds that each fold sees.
 
     Parameters
     ----------
     response : int64 array (rows,)
     information : int64 array (rows,) or None
-        Above 0; None where it is the same for all rows.
+        Above 0; None if it is the same for all rows.
     visibility : int64 array (folds, folds)
     """
 
@@ -261,9 +261,9 @@ class FoldedResponses(NamedTuple):
 
 
 class SumShape(NamedTuple):
-    """What rows are summed into: (n_categories + 2, n_folds, n_classes, layout.width) digits.
+    """The shape of sums: (n_categories + 2, n_folds, n_classes, layout.width) digits.
 
-    The last two lines of categories are unknown and missing.
+    The last two lines are for unknown and missing values.
     """
 
     n_categories: int
@@ -273,12 +273,12 @@ class SumShape(NamedTuple):
 
     @property
     def extents(self) -> tuple[int, int, int, int]:
-        """Extents of the array of digits."""
+        """Shape of the array of digits."""
         return self.n_categories + 2, self.n_folds, self.n_classes, self.layout.width
 
 
 class SumsByNumber(NamedTuple):
-    """Sums of rows by their numbers, where categories are numbers.
+    """Sums of rows by numbers, which are their categories.
 
     Parameters
     ----------
@@ -286,7 +286,7 @@ class SumsByNumber(NamedTuple):
     numbers : array
         Sorted distinct numbers.
     codes : int32 array or UnwrittenCodes, optional
-        Code of each row, if it costs no further pass over the rows.
+        Code of each row, if it takes no further pass over the rows.
     """
 
     accumulators: Array
@@ -296,7 +296,7 @@ class SumsByNumber(NamedTuple):
 
 @dataclass
 class Carry:
-    """State between chunks of an ordered pass: sums so far, and for ties the sums at the last tie of each category."""
+    """The state between chunks of an ordered pass: sums so far and, with ties, the sums at each category's last tie."""
 
     sums: Array
     at_tie: Array
@@ -304,7 +304,7 @@ class Carry:
 
     @classmethod
     def empty(cls, n_categories: int, n_classes: int, width: int, ties: bool, xp: Any = np) -> "Carry":
-        """State before the first row, as arrays of the library `xp`."""
+        """Make the state before the first row, with arrays of the library `xp`."""
         shape = (n_categories + 2, n_classes, width)
         return cls(
             xp.zeros(shape, np.int64),

@@ -123,7 +123,7 @@ def main() -> None:
     options.folds = [k if k == "leave-one-out" else int(k) for k in options.folds]
     warnings.filterwarnings("ignore", category=UnseenWarning)
     # That trees read the target off leave-one-out encodings is one of the results.
-    warnings.filterwarnings("ignore", "LeaveOneOut training encodings hold")
+    warnings.filterwarnings("ignore", "LeaveOneOut training encodings do not contain")
     data, keys = read(options) if options.data else generated(2 * options.rows)
     for name, scores in compare(data, keys, options).items():
         show(name, scores, options.folds, options.weights)

@@ -1,4 +1,4 @@
-"""Adding the rows of a block to their cells, or taking them away."""
+"""Add the rows of a block to their cells, or subtract them."""
 
 import numpy as np
 
@@ -85,7 +85,7 @@ def add_whole(
 @for_any_number
 @stage
 def add_rows(rows: RowParts, start: int, stop: int, flip: int, room: Room, slots: Array, accumulators: Array) -> None:
-    """Add what each row in [start, stop) weighs to the cell that begins at its slot; with `flip` -1, take it away."""
+    """Add each row in [start, stop) to the sums of the cell that begins at its slot; with `flip` -1, subtract it."""
     first, numbers, measures = 0, rows.numbers, rows.measures
     for power in range(3):
         if not measures[power, 0]:

@@ -1,4 +1,4 @@
-"""Sums to encodings in one pass over the categories: what each view sees, its mean, lam, and the blend with a prior."""
+"""Turn sums into encodings in one pass over the categories: sums by view, mean, lam, and blend with a prior."""
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -52,14 +52,14 @@ from cpu_fallback.memory import empty
 if TYPE_CHECKING:
     from cpu_fallback.types import Layout
 
-# Counts of a block, whose loops the compiler makes vector instructions of.
+# Number of counts in a block; the compiler turns the loops over a block into vector instructions.
 COUNTS = 1 << 8
-# A cell of digits costs as much as some thirty rows of other kernels.
+# A cell of digits costs about as much as thirty rows of other kernels.
 SMALLEST_SHARE = 1 << 12
 
 
 class Around(NamedTuple):
-    """What a view sees of all categories together, per view and output; for m-estimates m * mu as pairs, and exact."""
+    """Moments of all categories together, for each view and output; for m-estimates also m * mu, as pairs and exact."""
 
     prior: Array
     fraction: Array
@@ -80,8 +80,8 @@ def encode_counts(
     total: float,
     total_exponent: int,
 ) -> float:
-    """Encoding of one class from counts below 2**31: of all rows that are seen, and of those of the class."""
-    # Quotients of such numbers are rounded correctly as they are.
+    """Encode one class from counts below 2**31: `count` of all visible rows, and `own` of those of the class."""
+    # Plain division rounds quotients of such numbers correctly.
     mean = np.float64(own) / weight
     if bayes:
         other = bayes_weight_of_count(weight, np.float64(own * (count - own)), 0, total, total_exponent)
@@ -91,7 +91,7 @@ def encode_counts(
 
 @inlined
 def seen_of_two(accumulators: Array, at: np.uint64, view: int, kind: int, none: int, one: int) -> tuple[int, int]:
-    """Count both classes in what a view sees, from the counts of all folds."""
+    """Count both classes among the rows that a view sees, from the counts of all folds."""
     if kind == LESS_ONE:
         return none - (1 if view == 0 else 0), one - (1 if view == 1 else 0)
     own = at + np.uint64(2 * view)
@@ -113,10 +113,10 @@ def blend_binary(
 ) -> bool:
     """Write the encodings of the categories [start, stop) from whole counts of two classes.
 
-    False, with nothing promised, if a count is not below 2**31.  Every category is a handful of numbers: loops over
-    them would cost more than the arithmetic.
+    It gives False, and the output is not valid, if a count is not below 2**31.  A category has only a handful of
+    numbers: loops over these would cost more than the arithmetic.
     """
-    # What is taken out of a tuple is counted: once here, and not for every category.
+    # Taking an array out of a tuple counts a reference: this is done once, and not for every category.
     kind, n_folds = views.kind, views.n_folds
     prior, fraction, exponent = around.prior, around.fraction, around.exponent
     bayes = blend.shrinkage.kind == EMPIRICAL_BAYES
@@ -159,9 +159,9 @@ def blend_counts(
 ) -> bool:
     """Write the encodings of the categories [start, stop) from whole counts of any number of classes.
 
-    False, with nothing promised, if a count is not below 2**31.
+    It gives False, and the output is not valid, if a count is not below 2**31.
     """
-    # What is taken out of a tuple is counted: once here, and not for every category.
+    # Taking an array out of a tuple counts a reference: this is done once, and not for every category.
     kind, n_views, n_folds, matrix = views.kind, views.n_views, views.n_folds, views.matrix
     prior, fraction, exponent = around.prior, around.fraction, around.exponent
     bayes, n_outputs = blend.shrinkage.kind == EMPIRICAL_BAYES, n_classes - first
@@ -191,7 +191,7 @@ def blend_counts(
 
 
 class CountBlock(NamedTuple):
-    """Counts of a block of cells, one for each category, view and output, beside what the views see of all."""
+    """Counts of a block of cells, one for each category, view and output, and the moments of all categories."""
 
     seen: Array
     own: Array
@@ -204,7 +204,7 @@ class CountBlock(NamedTuple):
 
 @counting
 def count_block(n_categories: int, blend: Blend, around: Around) -> CountBlock:
-    """Give room for a block, and repeat in it what the views see of all categories."""
+    """Allocate a block, and repeat the moments of all categories in it."""
     n_views, n_outputs = around.prior.shape
     size, m, exact = n_categories * n_views * n_outputs, blend.shrinkage.first, around.exact
     high, lower, nothing = np.empty(size), np.empty(size), np.empty(size)
@@ -224,7 +224,7 @@ def count_block(n_categories: int, blend: Blend, around: Around) -> CountBlock:
 
 @stage
 def read_pairs(accumulators: Array, start: int, stop: int, views: Views, count: Array, own: Array) -> None:
-    """Count both classes in what each view sees of the categories [start, stop)."""
+    """Count both classes for each view of the categories [start, stop)."""
     kind, n_folds, n_views, k = views.kind, views.n_folds, views.n_views, np.uint64(0)
     for i in range(start, stop):
         at = np.uint64(i * n_folds * 2)
@@ -242,7 +242,7 @@ def read_pairs(accumulators: Array, start: int, stop: int, views: Views, count: 
 def read_classes(
     accumulators: Array, n_classes: int, first: int, start: int, stop: int, views: Views, count: Array, own: Array
 ) -> None:
-    """Count any number of classes in what each view sees of the categories [start, stop)."""
+    """Count any number of classes for each view of the categories [start, stop)."""
     kind, n_views, n_folds, k = views.kind, views.n_views, views.n_folds, np.uint64(0)
     seen = np.empty(n_views * n_classes, np.int64)
     for i in range(start, stop):
@@ -258,7 +258,7 @@ def read_classes(
 
 @stage
 def divide_block(block: CountBlock, n: int, m: float, below: float, least: float, values: Array) -> bool:
-    """Write m-estimates of a block by one division each; says whether all are rounded correctly."""
+    """Write m-estimates of a block by one division each, and tell whether all are rounded correctly."""
     seen, own, weighed, number, nothing = block.seen, block.own, block.weighed, block.number, block.nothing
     sure = True
     for k in range(n):
@@ -272,7 +272,7 @@ def divide_block(block: CountBlock, n: int, m: float, below: float, least: float
 
 @stage
 def estimate_block(block: CountBlock, n: int, m: float, least: float, values: Array) -> tuple[bool, bool]:
-    """Write m-estimates of a block; says whether all counts are small enough, and all rounded correctly."""
+    """Write m-estimates of a block; tell whether all counts are small enough, and whether all are rounded correctly."""
     seen, own, high, lower, nothing = block.seen, block.own, block.high, block.lower, block.nothing
     small, sure = True, True
     for k in range(n):
@@ -287,7 +287,7 @@ def estimate_block(block: CountBlock, n: int, m: float, least: float, values: Ar
 
 @stage
 def settle_block(block: CountBlock, n: int, m: float, least: float, around: Around, values: Array) -> None:
-    """Round the m-estimates of a block that are in doubt: by exact pairs, else by digits."""
+    """Round the doubtful m-estimates of a block by exact pairs, or else by digits."""
     n_views, n_outputs = around.prior.shape
     for k in range(n):
         weight = np.float64(block.seen[k])
@@ -314,12 +314,12 @@ def estimate_counts(
     values: Array,
     unseen: Array,
 ) -> bool:
-    """Write the m-estimates of the categories [start, stop) from whole counts, a block of them at a time.
+    """Write the m-estimates of the categories [start, stop) from whole counts, a block at a time.
 
-    False, with nothing promised, if a count is not below 2**31.
+    It gives False, and the output is not valid, if a count is not below 2**31.
     """
     m, least, n_outputs = blend.shrinkage.first, blend.least, n_classes - first
-    # Divisors are 1 at least: below that none is exact, and there is nothing to try.
+    # Divisors are at least 1: if the bound is below that, no division is exact, and none is tried.
     width, below = views.n_views * n_outputs, exact_below(m)
     at_once = max(COUNTS // width, 1)
     block, flat, flags = count_block(at_once, blend, around), values.reshape(-1), unseen.reshape(-1)
@@ -355,9 +355,9 @@ def blend_lines(
     values: Array,
     unseen: Array,
 ) -> None:
-    """Write the encodings of some lines, each what a view sees of a category, one view after the other.
+    """Write the encodings of some lines; a line is a category and a view, one view after the other.
 
-    `found_at` says where the moments of each of them are.
+    `found_at` has the index of the moments of each line.
     """
     prior, fraction, exponent = around.prior, around.fraction, around.exponent
     mean, own, own_exponent, weight = moments_.mean, moments_.fraction, moments_.exponent, number.weight
@@ -392,7 +392,7 @@ def estimate_lines(
     values: Array,
     unseen: Array,
 ) -> None:
-    """Write the m-estimates of some lines, whose digits begin at `start`, as `blend_lines` does other encodings."""
+    """Write the m-estimates of some lines, whose digits begin at `start`; `blend_lines` writes other encodings."""
     prior, high, lower, weight, rest = around.prior, around.high, around.lower, number.weight, number.rest
     total, total_rest, m, least = moments_.high, moments_.lower, blend.shrinkage.first, blend.least
     n_outputs, first_view, length = values.shape[1], first_line % n_views, cell_width(shape) * shape.n_classes
@@ -408,7 +408,7 @@ def estimate_lines(
             sure &= hidden | ~doubtful
             view = view + 1 if view + 1 < n_views else 0
         view = first_view
-        # Settled apart: a call among the loop's numbers would cost each of them.
+        # Doubtful numbers have a loop of their own: a call in the first loop would slow it down for all numbers.
         for i in range(0 if sure else len(found_at)):
             at = np.uint64(found_at[i])
             given = total[k, at], total_rest[k, at], weight[at], rest[at], m, high[view, k], lower[view, k]
@@ -436,7 +436,7 @@ def encode_lines(
     values: Array,
     unseen: Array,
 ) -> None:
-    """Write the encodings of some lines, by the kind of lam."""
+    """Write the encodings of some lines, as the kind of lam requires."""
     given = first_line, found_at, number, moments_, n_views, blend, around
     if blend.shrinkage.kind == M_ESTIMATE:
         estimate_lines(*given, seen, start, shape, first, values, unseen)
@@ -457,7 +457,7 @@ def blend_digits(
     values: Array,
     unseen: Array,
 ) -> None:
-    """Write the encodings of the categories [start, stop) from digits of any number, a block of them at a time."""
+    """Write the encodings of the categories [start, stop) from any number of digits, a block at a time."""
     kind, n_views, n_folds, matrix = views.kind, views.n_views, views.n_folds, views.matrix
     lam, room = blend.shrinkage.kind, scratch(shape)
     length = cell_width(shape) * shape.n_classes
@@ -491,9 +491,9 @@ def blend_others(
     values: Array,
     unseen: Array,
 ) -> None:
-    """Write the encodings of the categories [start, stop) from digits; at most BLOCK views, of all folds but their own.
+    """Write the encodings of the categories [start, stop) from digits; at most BLOCK views see all folds but their own.
 
-    Views whose own fold has no row of a category see the same of it: its moments are found once for all of them.
+    Views whose own fold has no row of a category see the same rows of it: these moments are computed once.
     """
     lam, room, length = blend.shrinkage.kind, scratch(shape), cell_width(shape) * shape.n_classes
     number, found = room_for_weights(BLOCK, shape.n_width), room_for_moments(values.shape[1], BLOCK)
@@ -509,7 +509,7 @@ def blend_others(
 
 @kernel
 def clear_without_rows(accumulators: Array, start: int, stop: int, values: Array) -> None:
-    """Make the encodings zero where the cell of a category and class has no row: they are encodings of nobody."""
+    """Make encodings zero if the cell of the category and class has no row, since no row uses them."""
     width = len(accumulators) // len(values)
     at = np.uint64(start * width)
     for line in range(start, stop):
@@ -522,7 +522,7 @@ def clear_without_rows(accumulators: Array, start: int, stop: int, values: Array
 
 
 def around_of(population: PopulationMoments, shrinkage: Shrinkage) -> Around:
-    """Give the kernels what views see of all categories together."""
+    """Give the moments of all categories together in the form that kernels take."""
     mean, fraction, exponent = (freeze(part, part.dtype) for part in population[:3])
     nothing = np.zeros(0, np.int64)
     high, lower, prior = np.empty(mean.shape), np.empty(mean.shape), Prior(nothing, 1, 0, nothing, 1, 0)
@@ -533,7 +533,7 @@ def around_of(population: PopulationMoments, shrinkage: Shrinkage) -> Around:
 
 
 def encode_whole(accumulators: Array, n_classes: int, first: int, views: Views, blend: Blend, *rest: Any) -> bool:
-    """Write encodings from whole counts; False, with nothing promised, if a count is not below 2**31."""
+    """Write encodings from whole counts; give False, with an output that is not valid, if a count is too large."""
     if blend.shrinkage.kind == M_ESTIMATE:
         return bool(estimate_counts(accumulators, n_classes, first, views, blend, *rest))
     if n_classes == 2 and first == 1 and views.kind != CHOSEN:
@@ -550,7 +550,7 @@ def encode_categories(
     dtype: Any,  # noqa: ARG001 - to round all encodings here would cost a pass
     /,
 ) -> tuple[Array, Array, int]:
-    """Encodings of every category and view, and where it is unseen; see `gpu_encode.seam.ops.FusedOps`."""
+    """Encode every category and view, and tell which are unseen; see `gpu_encode.seam.ops.FusedOps`."""
     n_lines, n_folds, n_classes = accumulators.shape[:3]
     views, shape, blend = views_of(visibility, n_folds, n_classes), moments.shape_of(layout, n_classes), rule.blend
     values = empty((n_lines, *population.prior.shape), np.float64)
@@ -578,7 +578,7 @@ def encode_categories(
 
 
 def apply_policies(prior: Array, rule: FusedRule, values: Array, unseen: Array) -> None:
-    """Write the encodings of unknown and missing values; NaN where there is no visible row at all."""
+    """Write the encodings of unknown and missing values; NaN if there is no visible row at all."""
     blend, missing = rule.blend, rule.missing
     unseen[-2], values[-2] = True, np.where(np.isnan(prior), prior, blend.unseen) if blend.has_unseen else prior
     if missing != AS_CATEGORY:

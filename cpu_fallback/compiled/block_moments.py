@@ -1,7 +1,7 @@
-"""From what the rows of a block see, as digits, to encodings: stage by stage, each a loop over the block.
+"""Turn the sums that the rows of a block see, as digits, into encodings: stage by stage, each a loop over the block.
 
-Arrays are given to a stage one by one and once a block: what a loop takes off a tuple, or gives to a function, is
-counted as in use for every row, which threads wait for.
+A stage gets its arrays one by one, once for each block.  If a loop took an array out of a tuple, or passed it to a
+function, it would count a reference for every row, for which threads have to wait.
 """
 
 import math
@@ -43,7 +43,7 @@ MIDDLE, BOTTOM = BLOCK, 2 * BLOCK
 
 
 class Pairs(NamedTuple):
-    """Numbers of a block as pairs and exponents, and room for their words: high ones first, middle, then low ones."""
+    """Numbers of a block as pairs and exponents, and room for their words: first high, then middle, then low words."""
 
     high: Array
     lower: Array
@@ -52,7 +52,7 @@ class Pairs(NamedTuple):
 
 
 class BlockWeights(NamedTuple):
-    """N of each row of a block as digits, as a pair and as a plain pair; and room for the pairs of S."""
+    """N of each row of a block as digits, as a pair and as a plain pair, and room for the pairs of S."""
 
     summed: Array
     pair: Pairs
@@ -62,9 +62,9 @@ class BlockWeights(NamedTuple):
 
 
 class BlockMoments(NamedTuple):
-    """Mean, and fraction * 2**exponent of the spread or the variance, per output and row of a block.
+    """Mean, and spread or variance as fraction * 2**exponent, for each output and row of a block.
 
-    For m-estimates a plain pair as well: S, and of a prior m * mu.
+    For m-estimates there is also a plain pair: S, or for a prior m * mu.
     """
 
     mean: Array
@@ -75,7 +75,7 @@ class BlockMoments(NamedTuple):
 
 
 class BlockSums(NamedTuple):
-    """Digits behind a block: what its rows see, from an index on; and lines of all that is seen, one named for each."""
+    """The digits behind a block: sums that its rows see, from an index on; lines of all sums, and each row's line."""
 
     seen: Array
     start: int
@@ -108,9 +108,9 @@ def room_for_moments(n_outputs: int, size: int) -> BlockMoments:
 
 @stage
 def word_rows(digits: Array, at: int, n: int, step: int, width: int, word: Array) -> bool:
-    """Carry up to seven signed digits of n rows, as `carry_to_words` does, to three words each; says whether all fit.
+    """Carry up to seven signed digits of n rows to three words each, as `carry_to_words` does; tell whether all fit.
 
-    Digits that a number does not have are read where it has some, and masked: branches cost more than all the rest.
+    For digits that a number does not have, other digits are read and masked, since branches would cost more.
     """
     last = width - 1
     p1, p2, p3 = np.uint64(min(1, last)), np.uint64(min(2, last)), np.uint64(min(3, last))
@@ -125,7 +125,7 @@ def word_rows(digits: Array, at: int, n: int, step: int, width: int, word: Array
         total = middle + np.uint64(over)
         above += (over >> sign) + np.int64(total < middle)
         fifth, sixth = digits[p + p4] & m4, digits[p + p5] & m5
-        # What is left of magnitudes beyond FIFTH_BOUND and SIXTH_BOUND.
+        # This is not zero if a magnitude is beyond FIFTH_BOUND or SIXTH_BOUND.
         over_all |= ((fifth ^ (fifth >> sign)) >> np.int64(59)) | ((sixth ^ (sixth >> sign)) >> np.int64(27))
         over_all |= digits[p + p6] & m6
         word[i] = np.uint64(above + fifth) + (np.uint64(sixth) << HALF)
@@ -167,7 +167,7 @@ def pair_rows(
     power: Array,
     word: Array,
 ) -> None:
-    """Give (hi, lo, exponent) of a number of n rows, whose first begins at `at`."""
+    """Give (hi, lo, exponent) of a number of n rows; the first one begins at `at`."""
     if width == 1 and low == 0:
         small = True
         for i in range(n):
@@ -212,7 +212,7 @@ def plain_rows(n: int, high: Array, power: Array, weight: Array) -> None:
 
 @stage
 def plain_pairs(n: int, high: Array, lower: Array, power: Array, plain_high: Array, plain_lower: Array) -> None:
-    """Give pairs of n rows as plain numbers; with NaN as the second one where the digits have to tell."""
+    """Give pairs of n rows as plain numbers; the second one is NaN if the digits have to decide."""
     for i in range(n):
         near = -250 < power[i] < 250
         scale = power_of_two(power[i] if near else 0)
@@ -222,7 +222,7 @@ def plain_pairs(n: int, high: Array, lower: Array, power: Array, plain_high: Arr
 
 @stage
 def weigh_rows(n: int, m: float, weight: Array, rest: Array, high: Array, lower: Array) -> None:
-    """Turn S of n rows, as plain pairs, into m * S / N."""
+    """Turn the S of n rows, given as plain pairs, into m * S / N."""
     for i in range(n):
         mu, mu_rest = mean_pair(high[i], lower[i], weight[i], rest[i])
         high[i], lower[i] = weigh_prior(mu, mu_rest, m)
@@ -232,12 +232,12 @@ def weigh_rows(n: int, m: float, weight: Array, rest: Array, high: Array, lower:
 def divide_rows(
     n: int, high: Array, lower: Array, power: Array, n_high: Array, n_lower: Array, n_power: Array, mean: Array
 ) -> bool:
-    """Give quotients of the pairs of n rows as plain numbers; says whether all are known to be rounded correctly."""
+    """Give quotients of the pairs of n rows as plain numbers, and tell whether all are certainly rounded correctly."""
     sure = True
     for i in range(n):
         exponent = power[i] - n_power[i]
         near, doubtful = quotient(high[i], lower[i], n_high[i], n_lower[i])
-        # Others vanish, overflow, or are rounded twice.
+        # With other exponents, quotients underflow, overflow, or are rounded twice.
         sure &= (-900 < exponent < 900) & ~doubtful
         mean[i] = near * power_of_two(exponent)
     return sure
@@ -247,7 +247,7 @@ def divide_rows(
 def settle_rows(
     seen: Array, line: int, n: int, step: int, shape: Shape, summed: Array, total: Pairs, count: Pairs, mean: Array
 ) -> None:
-    """Round the quotients of n rows, whose S begin at `line`, by their digits where need be."""
+    """Round the quotients of n rows, whose S begin at `line`, by their digits if necessary."""
     for i in range(n):
         mean[i] = settled_mean(
             *(total.high[i], total.lower[i], total.power[i], count.high[i], count.lower[i], count.power[i]),
@@ -260,7 +260,7 @@ def settle_rows(
 def spread_rows(
     seen: Array, line: int, own: int, n: int, shape: Shape, room: Room, summed: Array, fraction: Array, exponent: Array
 ) -> None:
-    """Give N * Q - S**2 of one output of n rows, whose sums begin at `line` and S `own` numbers later."""
+    """Give N * Q - S**2 of one output of n rows; their sums begin at `line`, and S begins `own` numbers later."""
     length, n_width, held = cell_width(shape) * shape.n_classes, shape.n_width, room.summed
     q_own = own if shape.by_class else own + shape.s_width
     for i in range(n):
@@ -295,9 +295,9 @@ def moment_rows(
     number: BlockWeights,
     out: BlockMoments,
 ) -> None:
-    """Give N of n rows, whose sums begin at `line`, and of each output the mean, and what the kind of lam asks for.
+    """Give N of n rows, whose sums begin at `line`, and for each output the mean and what the kind of lam needs.
 
-    Those are the spread, or S as a plain pair.  Means may be left out.
+    This is the spread, or S as a plain pair.  Means may be left out.
     """
     width, (summed, count, weight, rest, total) = cell_width(shape), number
     sum_rows(seen, line, n, shape, summed)
@@ -323,7 +323,7 @@ def moment_rows(
 def prior_rows(
     seen: Array, line: int, n: int, cell_rule: CellRule, room: Room, number: BlockWeights, out: BlockMoments
 ) -> None:
-    """Give the prior of n rows and, where lam asks for it, the variance, from the sums of all that they see."""
+    """Give the prior of n rows and, if lam needs it, the variance, from the sums of all rows that they see."""
     shape, first, rule = cell_rule
     kind, m = rule.blend.shrinkage.kind, rule.blend.shrinkage.first
     if rule.by_mean or kind == EMPIRICAL_BAYES:
@@ -343,7 +343,7 @@ def prior_rows(
 
 @stage
 def blend_means(weight: Array, mean: Array, mu: Array, blend: Blend, values: Array, counted: Array) -> None:
-    """Write the means of rows that have a category: without branches."""
+    """Write the blended means of rows that have a category, without branches."""
     least = blend.least
     for i in range(len(counted)):
         counts = (weight[i] > 0) & (weight[i] >= least)
@@ -364,7 +364,7 @@ def estimate_rows(
     values: Array,
     counted: Array,
 ) -> bool:
-    """Write the m-estimates of rows that have a category, without branches; says whether all are rounded correctly."""
+    """Write the m-estimates of rows that have a category, without branches; tell whether all are rounded correctly."""
     m, least, sure = blend.shrinkage.first, blend.least, True
     for i in range(len(counted)):
         counts = (weight[i] > 0) & (weight[i] >= least)
@@ -385,7 +385,7 @@ def settle_estimates(
     values: Array,
     counted: Array,
 ) -> None:
-    """Round the m-estimates of one output of a block that are in doubt: by exact pairs, else by their digits."""
+    """Round the doubtful m-estimates of one output of a block by exact pairs, or else by their digits."""
     shape, first, rule = sums.cell_rule
     length, m = cell_width(shape) * shape.n_classes, rule.blend.shrinkage.first
     weight, rest, high, lower = number.weight, number.rest, own.high[output], own.lower[output]

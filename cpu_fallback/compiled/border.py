@@ -1,6 +1,6 @@
-"""The border between Python and the kernels: few types cross the border, so that every kernel is compiled once.
+"""The border between Python and the kernels: only a few types cross it, so that every kernel is compiled once.
 
-Arrays cross it read-only, in one piece, as int32, int64 or raw 64-bit words; the kind of numbers crosses as a flag.
+Arrays cross it read-only and contiguous, as int32, int64 or raw 64-bit words; a flag tells the kind of numbers.
 """
 
 from collections.abc import Callable
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 Array = NDArray[Any]
 
-# Number of rows that are worked on at once: their scratch space stays in the fast caches.
+# Number of rows that are worked on at once, so that their scratch space stays in the fast caches.
 BLOCK = 2048
 
 ABSENT, WHOLE, REAL = 0, 1, 2
@@ -51,15 +51,15 @@ def counting(function: Callable[..., Any]) -> Any:
 def inlined(function: Callable[..., Any]) -> Any:
     """Copy a step into its callers.
 
-    References to arrays are counted when arrays cross a call, and when they are taken out of a tuple.  That costs more
-    than the arithmetic on a cell, so this is for steps that are called once a cell or a row.
+    References to arrays are counted when arrays are passed to a function, and when they are taken out of a tuple.  This
+    costs more than the arithmetic on a cell, so steps that are called for each cell or row are inlined.
     """
     return as_part(function, kernel, **OPTIONS, _nrt=False, forceinline=True)
 
 
 @stage
 def set_all(out: Array, value: Any) -> None:
-    """Write one value everywhere, like `out[:] = value`, which takes the compiler ten times as long."""
+    """Write one value everywhere; `out[:] = value` would take the compiler ten times as long."""
     for i in range(len(out)):
         out[i] = value
 
@@ -74,7 +74,7 @@ class Numbers(NamedTuple):
 
 
 class RowParts(NamedTuple):
-    """Rows as kernels take them: category, class or none, target and weight, and the `measures_of` a layout."""
+    """Rows in the form that kernels take: category, class (or none), target, weight, and `measures_of` a layout."""
 
     codes: Array
     classes: Array
@@ -83,7 +83,7 @@ class RowParts(NamedTuple):
 
 
 class FoldSource(NamedTuple):
-    """Where the fold number of a row comes from: an array, or a pattern of row numbers."""
+    """The source of fold numbers: an array, or a pattern of row numbers."""
 
     kind: int
     numbers: Array
@@ -95,8 +95,8 @@ class FoldSource(NamedTuple):
 
 
 def freeze(array: Array, dtype: Any) -> Array:
-    """Give a read-only view of the array in one piece; copy the array if its type is not the one asked for."""
-    # NumPy takes longer to require what is true already than small calls take over all rows.
+    """Give a read-only contiguous view of the array; copy it if it has another type or is not contiguous."""
+    # `numpy.require` takes longer, even if nothing has to be done, than a small call takes for all rows.
     flags = array.flags
     if type(array) is not np.ndarray or array.dtype != dtype or not (flags.c_contiguous and flags.aligned):
         array = np.require(array, dtype, ["C", "A"])
@@ -106,7 +106,7 @@ def freeze(array: Array, dtype: Any) -> Array:
 
 
 def words(array: Array | None) -> tuple[Array, int]:
-    """Raw 64-bit words of int64 or float64 numbers, and their kind."""
+    """Give int64 or float64 numbers as raw 64-bit words, and their kind."""
     if array is None:
         return freeze(np.zeros(0, np.uint64), np.uint64), ABSENT
     real = array.dtype.kind not in "ib"
@@ -114,17 +114,17 @@ def words(array: Array | None) -> tuple[Array, int]:
 
 
 def numbers_of(rows: "Rows") -> Numbers:
-    """Target and weight of the rows."""
+    """Give target and weight of the rows."""
     return Numbers(*words(rows.target), *words(rows.weight))
 
 
 def codes_of(codes: Array | None) -> Array:
-    """Category codes, classes or fold numbers; None becomes an empty array."""
+    """Give category codes, classes or fold numbers in the form that kernels take; None becomes an empty array."""
     return freeze(np.zeros(0, np.int32) if codes is None else codes, np.int32)
 
 
 def fold_source(folds: "Folds") -> FoldSource:
-    """Describe folds to the kernels."""
+    """Describe folds for the kernels."""
     units = freeze(np.ones(1, np.int64), np.int64)
     if folds is None or isinstance(folds, np.ndarray):
         kind = NO_FOLDS if folds is None else GIVEN
@@ -136,7 +136,7 @@ def fold_source(folds: "Folds") -> FoldSource:
 
 
 def measures_of(layout: "Layout") -> Array:
-    """One line (kept, whole, low, width) for the sums of weight, weight * target and weight * target**2."""
+    """Give a line (kept, whole, low, width) for each of the sums of weight, weight * target and weight * target**2."""
     lines = np.zeros((3, 4), np.int64)
     for power, window in enumerate((layout.count, layout.total, layout.square)):
         if window is not None:
@@ -145,17 +145,17 @@ def measures_of(layout: "Layout") -> Array:
 
 
 def parts_of(rows: "Rows", layout: "Layout") -> RowParts:
-    """Give rows to the kernels that sum them in a layout."""
+    """Give rows in the form that kernels take, with the layout in which they sum them."""
     return RowParts(codes_of(rows.codes), codes_of(rows.classes), numbers_of(rows), measures_of(layout))
 
 
 def wide(values: Array) -> Array:
-    """Numbers as int64, uint64 or float64."""
+    """Give numbers as int64, uint64 or float64."""
     return values.astype({"i": np.int64, "u": np.uint64, "b": np.int64, "f": np.float64}[values.dtype.kind], copy=False)
 
 
 def raw(values: Array) -> Array:
-    """64-bit words of numbers; words are equal if and only if the numbers are equal."""
+    """Give numbers as 64-bit words; words are equal if and only if the numbers are equal."""
     if values.dtype.kind == "f" and ((values == 0) & np.signbit(values)).any():
         values = values + 0.0
     return freeze(values, values.dtype).view(np.uint64)

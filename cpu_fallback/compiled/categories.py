@@ -1,4 +1,4 @@
-"""Values to codes: by distance where the range is small, else by hashing; in sorted order, never by a race."""
+"""Turn values into sorted codes: by distance if the range is small, else by hashing; threads do not race."""
 
 from typing import Any
 
@@ -20,15 +20,15 @@ from cpu_fallback.compiled.sorting import indices, order_of_numbers
 from cpu_fallback.compiled.threads import in_shares, run, shares
 from cpu_fallback.memory import empty
 
-# Building a table of many categories for few values costs more than bisection.
+# To build a table of many categories for few values costs more than bisection.
 VALUES_PER_CATEGORY = 8
-# Values that are looked at, and the share of different ones among them above which sorting all costs less than hashing:
-# drawn from 160,000 numbers, a twentieth of so many would repeat.
+# Size of a sample of values, and the share of distinct values in it above which sorting all costs less than hashing: of
+# so many values drawn from 160,000 numbers, a twentieth would be repeated.
 MANY_SAMPLED, DISTINCT_SHARE = 1 << 14, 0.95
 
 
 def factorize(values: Array, /) -> tuple[Array, Array]:
-    """Codes of numbers without null, and their sorted distinct values."""
+    """Give the codes of numbers without null, and their sorted distinct values."""
     if not len(values):
         return np.zeros(0, np.int32), values[:0]
     numbers = wide(values)
@@ -41,7 +41,7 @@ def factorize(values: Array, /) -> tuple[Array, Array]:
 
 
 def mostly_distinct(numbers: Array) -> bool:
-    """Guess whether there are so many different numbers that no table of them fits the caches."""
+    """Guess whether there are so many distinct numbers that a table of them does not fit the caches."""
     some = numbers[:: max(len(numbers) // MANY_SAMPLED, 1)]
     return len(some) >= MANY_SAMPLED and len(np.unique(some)) > DISTINCT_SHARE * len(some)
 
@@ -64,7 +64,7 @@ def factorize_hashed(words: Array, dtype: Any) -> tuple[Array, Array]:
 
 
 def number_in_order(values: Array, /) -> tuple[Array, Array]:
-    """Code of each value in the order in which they are first seen, and the first row of each."""
+    """Give the code of each value, in the order of first occurrence, and the first row of each distinct value."""
     words = raw(wide(values))
     codes, found = number_shares(words)
     if len(found) == 1:
@@ -77,7 +77,7 @@ def number_in_order(values: Array, /) -> tuple[Array, Array]:
 
 
 def number_shares(words: Array) -> tuple[Array, list[Array]]:
-    """Number the values of each share of the rows in the order in which they are first seen; and these rows."""
+    """Number the values of each share of the rows in the order of first occurrence; give these first rows, too."""
     codes, parts = empty(len(words), np.int32), shares(len(words))
     found: list[Array] = [words] * len(parts)
 
@@ -89,20 +89,20 @@ def number_shares(words: Array) -> tuple[Array, list[Array]]:
 
 
 def rank_shares(codes: Array, found: list[Array], ranks: Array) -> None:
-    """Replace the codes of each share of the rows by the ranks of what it found."""
-    # The shares that were numbered, whatever the number of threads has become since.
+    """Replace the codes of each share of the rows by the ranks of the values that it found."""
+    # These are the same shares as before, even if the number of threads has changed since.
     parts, edges = shares(len(codes), len(found)), np.cumsum([0, *map(len, found)])
     run(lambda share: rank_codes(codes, 0, ranks[edges[share] : edges[share + 1]], *parts[share]), len(parts))
 
 
 def join(found: list[Array]) -> Array:
-    """Give the rows that all shares found, one share behind the other."""
+    """Concatenate the rows that the shares have found."""
     return np.concatenate(found, out=empty(sum(map(len, found)), np.int64))
 
 
 @kernel
 def rank_in_order(words: Array, order: Array, ranks: Array, distinct: Array) -> int:
-    """Number words in an order that puts equal ones together; gives how many there are."""
+    """Number words in an order that puts equal words together; give the number of distinct words."""
     count = 0
     for i in range(len(order)):
         row = np.uint64(order[i])
@@ -114,7 +114,7 @@ def rank_in_order(words: Array, order: Array, ranks: Array, distinct: Array) -> 
 
 
 def lookup(values: Array, categories: Array, /) -> Array:
-    """Code of each value in sorted distinct `categories` of the same dtype; -2 where absent."""
+    """Give the code of each value in sorted distinct `categories` of the same dtype; -2 for an absent value."""
     if len(values) < len(categories) // VALUES_PER_CATEGORY or not len(categories) or values.dtype != categories.dtype:
         return definition.lookup(values, categories)
     words, known = raw(wide(values)), raw(wide(categories))
@@ -142,7 +142,7 @@ def combine_range(left: Array, right: Array, n_right: int, start: int, stop: int
 
 
 def combine(left: Array, right: Array, n_right: int, /) -> Array:
-    """Joint int64 key of two columns of codes that are not negative: exact while n_left * n_right < 2**63."""
+    """Give the joint int64 key of two columns of codes of at least 0, exact while n_left * n_right < 2**63."""
     keys = empty(len(left), np.int64)
     first, second = (freeze(side, np.int32 if side.dtype == np.int32 else np.int64) for side in (left, right))
     in_shares(lambda start, stop: combine_range(first, second, n_right, start, stop, keys), len(keys))

@@ -1,4 +1,4 @@
-"""The way through an order: segments of rows that share a prior, and the sums of all rows before them."""
+"""Walk through an order: segments of rows that share a prior, and the sums of all rows before them."""
 
 from typing import NamedTuple
 
@@ -8,14 +8,14 @@ from cpu_fallback.compiled.border import Array, freeze, stage
 from cpu_fallback.fused_rules import CHECKPOINT_BITS
 from cpu_fallback.row_numbers import Order, TimeOrder
 
-# Where the segment at hand ends, where its last tie begins, and where the sums behind its prior end.
+# Indices of the state: the end of the current segment, the begin of its last tie, and the end of the sums of its prior.
 END, PIVOT, BACK = 0, 1, 2
 
 
 class Walk(NamedTuple):
-    """An order, and how far one has come.
+    """An order, and the state of the walk through it.
 
-    `starts` is empty where no two rows are tied.  `totals` are the sums of all rows so far, `held` those at the pivot.
+    `starts` is empty if no two rows are tied.  `totals` are the sums of all rows so far, `held` those at the pivot.
     """
 
     n_rows: int
@@ -28,11 +28,11 @@ class Walk(NamedTuple):
 
 
 def walk_of(order: Order, n_rows: int, burn_in: int, length: int) -> Walk:
-    """Begin an order; rows that are all of different times are no ties."""
+    """Begin to walk through an order; if all times differ, there are no ties."""
     ties, starts, burned = np.zeros(0, np.int64), np.zeros(0, np.int64), min(burn_in, n_rows)
     if isinstance(order, TimeOrder) and not (order.ties[1:] > order.ties[:-1]).all():
         ties, starts = order.ties, order.starts
-        # The rows of one time burn in together.
+        # All rows of one time belong to the burn-in, or none.
         burned = int(np.append(starts[starts >= burned], n_rows).min())
     zeros = [np.zeros(size, np.int64) for size in (3, length, length)]
     return Walk(n_rows, burned, freeze(ties, np.int64), freeze(starts, np.int64), *zeros)
@@ -40,7 +40,7 @@ def walk_of(order: Order, n_rows: int, burn_in: int, length: int) -> Walk:
 
 @stage
 def checkpoint(rank: int) -> tuple[int, int]:
-    """Rank with all but its top nine bits cleared, and how far the next such rank lies from there."""
+    """Give the rank with all but its top nine bits cleared, and the distance to the next such rank."""
     extra = 0
     while rank >> (CHECKPOINT_BITS + extra):
         extra += 1
@@ -51,7 +51,7 @@ def checkpoint(rank: int) -> tuple[int, int]:
 def enter(walk: Walk, at: int) -> bool:
     """Begin the segment at `at`.
 
-    True if its prior comes from the sums kept at the last checkpoint, not the current ones.
+    It gives True if the prior of the segment comes from the sums that were kept, and not from the current sums.
     """
     floor, step = checkpoint(at)
     if not len(walk.starts):
@@ -62,7 +62,7 @@ def enter(walk: Walk, at: int) -> bool:
     elif floor >= walk.state[PIVOT]:
         walk.state[BACK] = walk.state[PIVOT]
     back = walk.state[BACK]
-    # While the prior would be taken before all rows, it is taken at the begin of each tie.
+    # As long as the checkpoint would be before all rows, the prior is taken at the begin of each tie.
     after = floor + step if back else at + 1
     end = walk.n_rows
     if after < end:
@@ -79,7 +79,7 @@ def enter(walk: Walk, at: int) -> bool:
 
 @stage
 def leg(walk: Walk, at: int, stop: int) -> int:
-    """Give where rows from `at` on are to pause: at the segment's end, or at its pivot."""
+    """Give the rank at which to pause after `at`: the end of the segment, or its pivot."""
     pivot = walk.state[PIVOT]
     end = min(stop, walk.state[END])
     return min(end, pivot) if at < pivot else end
@@ -87,7 +87,7 @@ def leg(walk: Walk, at: int, stop: int) -> int:
 
 @stage
 def pause(walk: Walk, at: int) -> None:
-    """Hold the sums so far where the last tie of the segment begins."""
+    """Keep the sums so far if the last tie of the segment begins here."""
     if len(walk.starts) and at == walk.state[PIVOT]:
         for i in range(len(walk.totals)):
             walk.held[i] = walk.totals[i]

@@ -17,14 +17,14 @@ from cpu_fallback.compiled.threads import run
 if TYPE_CHECKING:
     from cpu_fallback.types import FoldedResponses, KeyColumns
 
-# A category costs as much in each view as so many numbers that are looked through.
+# A category costs in each view about as much as so many numbers of a table.
 VIEW_COST = 8
 
 
 class Model(NamedTuple):
-    """What rows say of a model: h, empty where all rows have the same, and h * z; and how keys are scored.
+    """Responses h * z and information h of the rows, and how keys are scored; h is empty if it is the same in all rows.
 
-    View v sees all folds but hidden[v, :n_hidden[v]]; its gain is of fold v, and the last view has no gain.
+    View v sees all folds but hidden[v, :n_hidden[v]]; its gain is that of fold v, and the last view has no gain.
     """
 
     information: Array
@@ -85,7 +85,7 @@ def leave_out(keys: Keys, key: int, absent: Array, counts: Array) -> None:
 
 @stage
 def list_shared(counts: Array, cells: Array) -> tuple[int, int]:
-    """List the cells that several folds share; gives how many these are, and how many have rows."""
+    """List the cells that several folds share; give the number of these cells, and of cells with rows."""
     shared, occupied = np.uint64(0), np.int64(0)
     for cell in range(len(counts)):
         cells[shared] = cell
@@ -96,7 +96,7 @@ def list_shared(counts: Array, cells: Array) -> tuple[int, int]:
 
 @stage
 def keep_shared(cells: Array, n_cells: int, n_folds: int, own: Array, totals: Array) -> None:
-    """Move the sums of the cells listed to the front, fold after fold, and add them up over folds."""
+    """Move the sums of the listed cells to the front, fold after fold, and add them up over folds."""
     set_all(totals, 0)
     to = np.uint64(0)
     for fold in range(n_folds):
@@ -112,7 +112,7 @@ def keep_shared(cells: Array, n_cells: int, n_folds: int, own: Array, totals: Ar
 
 @stage
 def name_members(keys: Keys, key: int, cells: Array, at: Array, first: Array) -> None:
-    """Write the category of each column for every cell, those of one column after those of another."""
+    """Write for each column, one after the other, the category of every cell."""
     first[0], inner = 0, np.uint32(1)
     for part in range(len(at)):
         first[part + 1] = first[part] + keys.radix[keys.members[keys.ends[key] + 1 + part]]
@@ -125,7 +125,7 @@ def name_members(keys: Keys, key: int, cells: Array, at: Array, first: Array) ->
 
 @counting
 def score_cells(keys: Keys, key: int, model: Model, cells: Array, n_cells: int, own: Array, found: Array) -> None:
-    """Write gain, spread, freedom and sum of W of every view of the cells listed."""
+    """Write gain, spread, freedom and sum of W of every view, from the listed cells."""
     n_parts, n = keys.ends[key + 1] - keys.ends[key] - 1, len(cells)
     totals, at, first = np.empty(2 * n, np.int64), np.empty((n_parts, n), np.int32), np.empty(n_parts + 1, np.int64)
     keep_shared(cells, n_cells, model.n_folds, own, totals)

@@ -1,6 +1,6 @@
-"""What a conjunction adds to an additive model: its sums by category and fold, and from these one view after the other.
+"""The gain of a conjunction for an additive model: sums by category and fold, and from these the gain of each view.
 
-Every number that is summed is whole, as in the array expressions of `gpu_encode.study.tuning.steps`, the definition.
+All numbers that are summed are whole, as in the array expressions of `gpu_encode.study.tuning.steps`, the definition.
 """
 
 from collections.abc import Sequence
@@ -13,15 +13,15 @@ from cpu_fallback.compiled.sums import add_tables, tables
 from cpu_fallback.compiled.threads import run, shares
 from cpu_fallback.memory import empty
 
-# Categories times views that are worth a thread of their own.
+# Smallest work of a thread, in categories times views.
 SMALLEST_SHARE = 1 << 15
 UNIT, UNIT_OF_SCORE, GRID, GRID_OF_SPREAD, GRID_OF_GAIN, LONGEST = range(6)
 GAIN, SPREAD, FREEDOM, TOTAL = range(4)
-# Rows per pair, at least, where every pair has sums of its own; and the part of pairs that folds share, of which
-# keeping all costs less than taking these out.
+# With at least ROWS_PER_PAIR rows for each possible pair, every pair gets sums.  If at least the share MOSTLY of the
+# pairs is shared by folds, all pairs are kept, since a selection would cost more.
 ROWS_PER_PAIR = 4
 MOSTLY = 0.75
-# Marks of a pair: 0 without rows, 1 with rows of no weight, with weight in several folds; else fold + FIRST_FOLD.
+# Marks of a pair: 0 without rows; WEIGHTLESS; fold + FIRST_FOLD with weight in one fold; SHARED with weight in several.
 WEIGHTLESS, FIRST_FOLD, SHARED = 1, 2, -1
 
 
@@ -35,7 +35,7 @@ def join_mark(before: int, mark: int) -> int:
 
 @inlined
 def pair_of(left: Array, right: Array, n_right: int, row: np.uint64) -> int:
-    """Give the pair left * n_right + right of a row, or left where that is alone; below 0 without a category."""
+    """Give the pair left * n_right + right of a row, or left if there is no right; below 0 without a category."""
     code = np.int64(left[row])
     if len(right):
         code = code * n_right + right[row] if code >= 0 and right[row] >= 0 else np.int64(-1)
@@ -65,7 +65,7 @@ def join_marks(marks: Array, other: Array, start: int, stop: int) -> None:
 
 @kernel
 def number_shared(marks: Array, n_right: int, lefts: Array, rights: Array) -> tuple[int, int]:
-    """Number the pairs with rows in several folds in order, -1 the others; gives how many, and how many have rows."""
+    """Replace the marks of shared pairs by numbers, others by -1; count the shared pairs, and the pairs with rows."""
     count, occupied, pair = np.int64(0), np.int64(0), np.uint64(0)
     for left in range(len(marks) // n_right):
         for right in range(n_right):
@@ -93,7 +93,10 @@ def sum_pairs(
     own: Array,
     weightless: Array,
 ) -> None:
-    """Sum h and h * z of the rows [start, stop) by fold and pair, or the pair's number; mark rows of no weight."""
+    """Sum h and h * z of the rows [start, stop) by fold and pair, and mark pairs without weight.
+
+    If there are `numbers`, they replace the pairs; pairs whose number is below 0 are left out.
+    """
     set_all(own, 0)
     set_all(weightless, 0)
     for row in range(start, stop):
@@ -112,7 +115,7 @@ def sum_pairs(
 
 @kernel
 def mark_sums(own: Array, n_folds: int, marks: Array) -> None:
-    """Mark each pair by the folds in which it has weight, and write 0 over the sums of those that no folds share."""
+    """Mark each pair by the folds in which it has weight, and set the sums of pairs that are not shared to 0."""
     length = np.uint64(2 * len(marks))
     for cell in range(len(marks)):
         at, weighty = np.uint64(2 * cell), np.int64(0)
@@ -129,12 +132,12 @@ def mark_sums(own: Array, n_folds: int, marks: Array) -> None:
 
 
 class Pairs:
-    """Rows by pair, as kernels take them.
+    """Rows by pair, in the form that kernels take.
 
     Parameters
     ----------
     codes, sizes, folds, n_folds, response, information
-        As of `conjunction_sums`.
+        As in `conjunction_sums`.
     """
 
     def __init__(
@@ -159,14 +162,14 @@ class Pairs:
         return joined(marks)
 
     def number(self, marks: Array) -> tuple[int, tuple[Array, Array]]:
-        """Number the pairs that folds share, in their marks; gives how many have rows, and the codes of these."""
+        """Replace marks by numbers of the shared pairs; give how many pairs have rows, and the shared pairs' codes."""
         room = min(self.size, self.n_rows // 2) + 1
         left, right = empty(room, np.int32), empty(room, np.int32)
         count, occupied = number_shared(marks, self.sizes[1], left, right)
         return occupied, (left[:count], right[:count])
 
     def sum(self, numbers: Array, n_cells: int, n_marks: int) -> tuple[Array, Array]:
-        """Sum rows by the numbers of their pairs; marks pairs of rows without weight, where there is room."""
+        """Sum rows by the numbers of their pairs; mark pairs without weight if there is room for marks."""
         fixed = *self.given, self.response, self.weight, freeze(numbers, np.int32), n_cells
         length = 2 * n_cells * self.n_folds
         parts = shares(self.n_rows, tables(max(length, 1), self.n_rows))
@@ -175,7 +178,7 @@ class Pairs:
         return add_tables(own).reshape(self.n_folds, n_cells, 2), joined(marks)
 
     def sum_all(self) -> tuple[int, tuple[Array, Array], Array]:
-        """Sum rows by pair, and keep what folds share; all pairs, with sums of 0 elsewhere, where most are shared."""
+        """Sum rows by pair, and keep the shared pairs; if most are shared, keep all, with sums of 0 for the others."""
         own, marks = self.sum(np.zeros(0, np.int32), self.size, self.size)
         mark_sums(own.reshape(-1), self.n_folds, marks)
         occupied, pairs = self.number(marks)
@@ -185,7 +188,7 @@ class Pairs:
 
 
 def joined(marks: list[Array]) -> Array:
-    """Join the threads' marks, in the first."""
+    """Join the marks of all threads into the first thread's."""
     ranges = shares(len(marks[0]))
     for other in marks[1:]:
         run(lambda share, other=other: join_marks(marks[0], other, *ranges[share]), len(ranges))  # type: ignore[misc]
@@ -201,7 +204,7 @@ def conjunction_sums(
     information: Array | None,
     /,
 ) -> tuple[int, tuple[Array, Array], Array]:
-    """Give how many pairs have rows, those that folds share, and their sums; see `gpu_encode.seam.ops.FusedOps`."""
+    """Give the number of pairs with rows, the shared pairs, and their sums; see `gpu_encode.seam.ops.FusedOps`."""
     every = Pairs(codes, sizes, folds, n_folds, response, information)
     if ROWS_PER_PAIR * every.size <= every.n_rows:
         return every.sum_all()
@@ -213,7 +216,7 @@ def conjunction_sums(
 def see_cells(
     own: Array, totals: Array, hidden: Array, on_grid: bool, numbers: Array, weight: Array, score: Array
 ) -> None:
-    """Write W and S of every category in one view, S on its grid if asked for."""
+    """Write W and S of every category in one view; round S to its grid if `on_grid`."""
     unit, length = numbers[UNIT], np.uint64(len(totals))
     scale = numbers[UNIT_OF_SCORE] * (numbers[GRID] if on_grid else 1.0)
     at = np.uint64(0)
@@ -230,7 +233,7 @@ def see_cells(
 
 @stage
 def sum_margins(categories: Array, weight: Array, score: Array, margins: Array, totals: Array) -> None:
-    """Sum W and S by the categories of one column; what lies side by side is added first."""
+    """Sum W and S by the categories of one column; neighbours are added first."""
     last, more, moved = np.uint64(categories[0]), 0.0, 0.0
     for cell in range(len(categories)):
         category = np.uint64(categories[cell])
@@ -246,7 +249,7 @@ def sum_margins(categories: Array, weight: Array, score: Array, margins: Array, 
 
 @stage
 def explain(at: Array, means: Array, explained: Array) -> None:
-    """Write what the columns together say of every category, for each unit of W."""
+    """Write the part of every category that the columns together explain, for each unit of W."""
     for part in range(len(at)):
         categories = at[part]
         if part:
@@ -259,7 +262,7 @@ def explain(at: Array, means: Array, explained: Array) -> None:
 
 @stage
 def subtract_explained(categories: Array, weight: Array, explained: Array, left: Array) -> None:
-    """Take what is explained of every category away from the sums of one column."""
+    """Subtract the explained part of every category from the sums of one column."""
     last, more = np.uint64(categories[0]), 0.0
     for cell in range(len(categories)):
         category = np.uint64(categories[cell])
@@ -274,7 +277,7 @@ def subtract_explained(categories: Array, weight: Array, explained: Array, left:
 def fit_margins(
     at: Array, first: Array, weight: Array, score: Array, margins: Array, means: Array, explained: Array
 ) -> None:
-    """Sum W, and let each column explain what those before it leave over: all but the last twice."""
+    """Sum W, and let each column explain what the columns before it leave; all but the last do so twice."""
     n_parts, totals = len(at), np.zeros(len(means))
     for part in range(n_parts):
         sum_margins(at[part], weight, score, margins, totals)
@@ -284,7 +287,7 @@ def fit_margins(
         begin, end = first[part], first[part + 1]
         left[begin:end] = totals[begin:end]
         if turn:
-            # Those that have not had their turn explain nothing yet.
+            # Columns that have not had their turn explain nothing yet.
             explain(at[: min(turn, n_parts)], means, explained)
             subtract_explained(at[part], weight, explained, left)
         for i in range(begin, end):
@@ -294,7 +297,7 @@ def fit_margins(
 
 @stage
 def spread_of(n_parts: int, weight: Array, explained: Array, numbers: Array, score: Array, found: Array) -> None:
-    """Leave in S what no column explains; write the spread, the number of categories and the sum of W."""
+    """Leave in S only what no column explains; write the spread, the number of categories and the sum of W."""
     unit, grid, fine = numbers[UNIT], 1.0 / numbers[GRID], numbers[GRID_OF_SPREAD]
     spread, present, total = 0.0, 0.0, 0.0
     for cell in range(len(weight)):
@@ -309,7 +312,7 @@ def spread_of(n_parts: int, weight: Array, explained: Array, numbers: Array, sco
 
 @stage
 def variance_of(n_parts: int, margins: Array, found: Array) -> float:
-    """Take the columns' own freedom away, and estimate the variance between categories by moments."""
+    """Subtract the columns' own degrees of freedom, and estimate the variance between categories by moments."""
     if n_parts:
         found[FREEDOM] += n_parts - 1.0
         for margin in margins:
@@ -322,7 +325,7 @@ def variance_of(n_parts: int, margins: Array, found: Array) -> float:
 def gain_of(
     own: Array, weight: Array, score: Array, variance: float, ridge: float, numbers: Array, steps: Array
 ) -> float:
-    """Give what the steps of a view are worth to the rows of its own fold, and write the steps where there is room."""
+    """Give the gain of a view's steps for the rows of its own fold, and write the steps if there is room for them."""
     unit, unit_of_score = -0.5 * numbers[UNIT], numbers[UNIT_OF_SCORE]
     fine, longest = numbers[GRID_OF_GAIN], numbers[LONGEST]
     gain, at = 0.0, np.uint64(0)
@@ -342,7 +345,7 @@ def gain_of(
 
 
 class ViewRoom(NamedTuple):
-    """Room for one view: W, S and what columns explain of every category, and W and means of the columns' own."""
+    """Room for one view: W, S and the explained part of every category, and W and means of the columns' categories."""
 
     weight: Array
     score: Array
@@ -355,7 +358,7 @@ class ViewRoom(NamedTuple):
 def see_view(
     own: Array, totals: Array, hidden: Array, at: Array, first: Array, numbers: Array, room: ViewRoom, found: Array
 ) -> float:
-    """Write W, and S less what columns explain, of one view; gives the variance between categories."""
+    """Write W of one view, and the part of S that no column explains; give the variance between categories."""
     weight, score, explained, margins, means = room
     n_parts = len(at)
     see_cells(own, totals, hidden, n_parts > 0, numbers, weight, score)
@@ -369,7 +372,7 @@ def see_view(
 
 @counting
 def room_for_view(n_cells: int, n_parts: int, n_levels: int) -> ViewRoom:
-    """Give room for a view of so many categories."""
+    """Give room for one view."""
     explained = np.empty(n_cells if n_parts else 0)
     return ViewRoom(np.empty(n_cells), np.empty(n_cells), explained, np.empty(n_levels), np.empty(n_levels))
 
@@ -389,7 +392,7 @@ def gains_of_views(
     found: Array,
     steps: Array,
 ) -> None:
-    """Write gain, spread, freedom and sum of W of the views [first_view, stop), and the steps where there is room."""
+    """Write gain, spread, freedom and sum of W of the views [first_view, stop), and the steps if there is room."""
     n_cells = len(totals) // 2
     room = room_for_view(n_cells, len(at), first[len(first) - 1])
     for view in range(first_view, stop):

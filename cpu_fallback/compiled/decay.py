@@ -1,4 +1,4 @@
-"""Sums of rows that lose weight with age, as they are seen from steps: see `gpu_encode.seam.ops.FusedOps`."""
+"""Sums of rows that lose weight with age, as each step sees them: see `gpu_encode.seam.ops.FusedOps`."""
 
 import numpy as np
 
@@ -7,13 +7,13 @@ from cpu_fallback.compiled.border import Array, freeze, kernel, stage
 from cpu_fallback.memory import empty
 
 MASK = 0xFFFFFFFF
-# A cell costs as much as some ten of other kernels.
+# A cell costs about as much as ten cells of other kernels.
 SMALLEST_SHARE = 1 << 11
 
 
 @stage
 def multiply_digits(sums: Array, begin: int, width: int, factor: int, bits: int, out: Array) -> None:
-    """Multiply digits by factor * 2**bits: columns, of which all but the highest are below 2**32."""
+    """Multiply digits by factor * 2**bits; all columns but the highest are then below 2**32."""
     above = carried = np.int64(0)
     for i in range(width):
         digit = sums[np.uint64(begin + i)]
@@ -28,7 +28,7 @@ def multiply_digits(sums: Array, begin: int, width: int, factor: int, bits: int,
 
 @stage
 def see_cell(sums: Array, at: int, spans: Array, factor: int, power: int, columns: Array, out: Array, to: int) -> int:
-    """Write a cell as it is seen, the highest column with what is above it, too; gives where the next one begins."""
+    """Write a cell as a step sees it, with all higher digits in its last column; give the index of the next cell."""
     bits, digits = power & 31, power >> 5
     for k in range(len(spans) >> 2):
         begin, n = spans[4 * k], spans[4 * k + 1] - spans[4 * k]
@@ -56,7 +56,7 @@ def see_range(
     stop: int,
     out: Array,
 ) -> None:
-    """Write the cells [start, stop) as they are seen; factors, each of them and its power, repeat after the last."""
+    """Write the cells [start, stop) as steps see them; pairs of factor and power repeat after the last."""
     columns, n_factors = np.empty(width + 1, np.int64), len(factors) >> 1
     n_out = np.int64(0)
     for k in range(len(spans) >> 2):

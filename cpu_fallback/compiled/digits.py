@@ -1,7 +1,7 @@
 """The number that each row of a block adds to its cell: it is unpacked, multiplied and cut into digits.
 
-A number is up to three 64-bit words times 2**exponent; its sign is a mask, 0 or -1.  All loops over the rows of a block
-have no branches, so that the compiler makes vector instructions of them.
+A number is up to three 64-bit words times 2**exponent; its sign is a mask, 0 or -1.  Loops over the rows of a block
+have no branches, so that the compiler turns them into vector instructions.
 """
 
 from typing import NamedTuple
@@ -25,7 +25,7 @@ MOST_DIGITS = 7
 class Room(NamedTuple):
     """Scratch space for the numbers of a block.
 
-    `word` has three lines for the number and one for a factor; `other` has the sign and the exponent of that factor;
+    `word` has three lines for the number and one for a factor; `other` holds the sign and the exponent of this factor;
     `lowest` is the column of a number's lowest digit.
     """
 
@@ -140,7 +140,7 @@ def aim(word: Array, n_words: int, exponent: Array, low: int, last: int, lowest:
 
 @stage
 def cut_any(word: Array, n_words: int, shift: Array, sign: Array, n_digits: int, digit: Array) -> None:
-    """Cut numbers of any length at any shift."""
+    """Cut numbers of any length with any shift."""
     for k in range(n_digits):
         for j in range(n_words):
             for i in range(len(shift)):
@@ -160,9 +160,9 @@ def apply_sign(digit: np.uint64, sign: np.int64) -> np.int64:
 
 @stage
 def cut_singles(bits: Array, kind: int, flip: int, low: int, last: int, digit: Array, lowest: Array) -> int:
-    """Unpack, aim and cut numbers into three digits in one go.
+    """Unpack, aim and cut numbers into three digits at once.
 
-    Gives all shifts or-ed together: below 32 if every digit is where it should be.
+    It gives all shifts or-ed together, which is below 32 if every digit is in its position.
     """
     every = 0
     for i in range(len(bits)):
@@ -195,9 +195,9 @@ def cut_products(
     digit: Array,
     lowest: Array,
 ) -> int:
-    """Unpack, multiply, aim and cut products of two numbers into five digits in one go.
+    """Unpack, multiply, aim and cut products of two numbers into five digits at once.
 
-    Gives all shifts or-ed together, as `cut_singles` does.
+    It gives all shifts or-ed together, as `cut_singles` does.
     """
     every = 0
     for i in range(len(left)):
@@ -231,9 +231,9 @@ def cut_triples(
     digit: Array,
     lowest: Array,
 ) -> int:
-    """Unpack, multiply, aim and cut left * right**2 into seven digits; the last is zero where all are float64.
+    """Unpack, multiply, aim and cut left * right**2 into seven digits; the last is zero if all numbers are float64.
 
-    Gives all shifts or-ed together, as `cut_singles` does.
+    It gives all shifts or-ed together, as `cut_singles` does.
     """
     every = 0
     for i in range(len(left)):
@@ -263,7 +263,7 @@ def cut_triples(
 
 @counting
 def cut(numbers: Numbers, n_factors: int, start: int, stop: int, flip: int, low: int, width: int, room: Room) -> int:
-    """Cut the products of a block into digits, the lowest digit first; gives how many digits each product has."""
+    """Cut the products of a block into digits, the lowest digit first; give the number of digits of each product."""
     left, left_kind = factor_of(numbers, 0, start, stop)
     right, right_kind = factor_of(numbers, 1, start, stop)
     digit, lowest = room.digit, room.lowest[: stop - start]
@@ -271,7 +271,7 @@ def cut(numbers: Numbers, n_factors: int, start: int, stop: int, flip: int, low:
     if n_factors == 3 and left_kind == REAL and right_kind == REAL:
         n_digits = 6
     last = width - n_digits
-    # The quick ways take numbers whose digits all lie in the window; in windows made for these numbers they do.
+    # The quick ways need all digits in the window, as in windows that were made for these numbers.
     if last >= 0 and n_factors == 1:
         every = cut_singles(left, left_kind, flip, low, last, digit, lowest)
     elif last >= 0 and n_factors == 2:

@@ -10,7 +10,7 @@ from cpu_fallback.elementary import LOG_EVEN, LOG_ODD
 LN2_HIGH = 6.93147180369123816490e-01
 LN2_LOW = 1.90821492927058770002e-10
 INVERSE_LN2 = 1.44269504088896338700e00
-# What is added to a number of at most 2**51 has no room for a fraction: it is rounded, a tie to even.
+# If this is added to a number of at most 2**51, the sum has no room for a fraction, so the number is rounded.
 TO_WHOLE = 1.5 * 2.0**52
 FIRST, SECOND, THIRD, FOURTH, FIFTH = (
     1.66666666666666019037e-01,

@@ -1,8 +1,8 @@
 """Encode rows from the rows before them, weighted by age, in one pass: see `gpu_encode.seam.ops.FusedOps`.
 
 First each row of a tile gets the sums that it sees; then all threads make encodings of them, as in `ordered_digits`.
-Here each time has a prior of its own.  Where rows lose weight, sums are on the scale of their block; when an encoding
-is made, the sums are multiplied by the factor of the row's step.
+Here each time has a prior of its own.  If rows lose weight, sums are on the scale of their block, and are multiplied by
+the factor of the row's step when an encoding is made.
 """
 
 from typing import TYPE_CHECKING, NamedTuple
@@ -43,9 +43,9 @@ if TYPE_CHECKING:
 
 
 class Tile(NamedTuple):
-    """Rows of a tile: the digits that each row sees of its category and of all rows; its category, number and time.
+    """Rows of a tile: for each, the sums that it sees of its category and of all rows; its category, number and time.
 
-    Each peak is at least as large as all digits of its column.
+    Sums are digits.  Each peak is at least as large as all digits of its column.
     """
 
     seen: Array
@@ -57,7 +57,7 @@ class Tile(NamedTuple):
 
 
 class Blocks(NamedTuple):
-    """Blocks of rows that lose weight: the block of each time, the block now, what the one before gives to each sum.
+    """Blocks of rows that lose weight: the block of each time, the current block, and its sums from the block before.
 
     `columns` says where the columns of each measure begin and end.
     """
@@ -69,7 +69,10 @@ class Blocks(NamedTuple):
 
 
 class View(NamedTuple):
-    """How sums are seen: columns as `cpu_fallback.decay.spans_of` gives them, with factors of times; or as stored."""
+    """What makes the sums that a row sees from stored sums: the spans, and a factor for each time.
+
+    Both are empty if rows see the sums as they are stored.  The spans are those of `cpu_fallback.decay.spans_of`.
+    """
 
     spans: Array
     factors: Array
@@ -90,7 +93,7 @@ def enter_block(block: int, blocks: Blocks, width: int, sums: Array) -> None:
     for cell in range(0, len(sums), width):
         for k in range(0, len(columns), 2):
             for column in range(columns[k], columns[k + 1]):
-                # 2**-64 of the rows of the block itself: two columns lower.
+                # The sums of the block itself, times 2**-64: two columns lower.
                 here, above = np.uint64(cell + column), np.uint64(cell + column + 2)
                 earlier[here] = sums[above] - earlier[above] if follows and column + 2 < columns[k + 1] else 0
                 sums[here] = earlier[here]
@@ -98,7 +101,7 @@ def enter_block(block: int, blocks: Blocks, width: int, sums: Array) -> None:
 
 @stage
 def enter_time(line: int, length: int, tie: int, table: Table) -> None:
-    """Keep the sums of a line as all rows of a time see them: as they are before the first row of that time."""
+    """Keep the sums of a line before the first row of a time, since all rows of this time see these sums."""
     sums, at_tie, last_tie = table
     if last_tie[line // length] != tie:
         last_tie[line // length] = tie
@@ -221,9 +224,9 @@ def blend_by_age(
     stop: int,
     to: Destination,
 ) -> int:
-    """Write the encodings of the rows [start, stop) of a tile; the first `burned` rows get none; gives the lost.
+    """Write the encodings of the rows [start, stop) of a tile, but not of the first `burned`; give how many are lost.
 
-    A cell has `width` columns; once a row sees it, it has the shape of the rule.
+    A stored cell has `width` columns; as a row sees it, it has the shape of the rule.
     """
     shape, first, rule = cell_rule
     room, length, n_outputs = scratch(shape), cell_width(shape) * shape.n_classes, shape.n_classes - first
@@ -257,7 +260,7 @@ def blocks_of_times(steps: Array | None, layout: "Layout", size: int) -> Blocks:
 
 
 class Ageing:
-    """How the rows of each tile see sums: as they are, or by the steps of their times.
+    """How the rows of each tile see sums: as they are stored, or multiplied for the step of their time.
 
     Parameters
     ----------
@@ -274,7 +277,7 @@ class Ageing:
         self.flat = freeze(self.factors.reshape(-1), np.int64)
 
     def view(self, peaks: Array) -> tuple[Shape, View]:
-        """Describe how cells are seen, and how they are stored; peaks are those of the sums of a tile."""
+        """Describe how rows see cells, and how cells are stored; `peaks` belong to the sums of a tile."""
         if not self.loses:
             return shape_of(self.layout, self.n_classes), View(np.zeros(0, np.int64), self.flat)
         spans = spans_of(peaks, self.layout, self.factors[:, 1])
@@ -291,7 +294,7 @@ def encodings_by_age(
     out: RowEncodings,
     /,
 ) -> int | None:
-    """Write the encoding of every row from the rows before it by their age; see `gpu_encode.seam.ops.FusedOps`."""
+    """Write the encoding of every row from the rows before it, weighted by age; see `gpu_encode.seam.ops.FusedOps`."""
     (n_categories, _, n_classes, layout), steps, starts = shape, order.steps, order.starts
     if (to := destination(out)) is None:
         return None

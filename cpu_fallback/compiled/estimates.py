@@ -1,10 +1,10 @@
-"""m-estimates, rounded once: quickly where that is sure to be right, else by their digits.
+"""m-estimates, rounded once: quickly if the result is certain, else by their digits.
 
-With mu = T / N an estimate is (S * N + m * T) / ((n + m) * N): of small counts and an m of few bits only the quotient
-is rounded.  Else it is taken as (S + p) / (n + m) with p = m * mu, all of them as pairs of floats; nearly always that
-tells which float is nearest.  Where it does not, exact pairs do (`ties`), and else the digits of the first form.
+With mu = T / N an estimate is (S * N + m * T) / ((n + m) * N).  If counts are small and m has few bits, only this
+quotient is rounded.  Otherwise it is computed as (S + p) / (n + m) with p = m * mu, all as pairs of floats; this nearly
+always tells which float is nearest.  If it does not, exact pairs decide (`ties`), or else the digits of the first form.
 
-Pairs are exact or say that they are not, by the last bit of their lower number, which is set then (`marked`).
+The last bit of a pair's lower number tells whether the pair is exact: it is set if it is not (`marked`).
 """
 
 import math
@@ -34,10 +34,10 @@ from cpu_fallback.fused_rules import FusedRule
 if TYPE_CHECKING:
     from cpu_fallback.types import Layout
 
-# Farther than the error of the pairs from the middle of two floats, an estimate is rounded correctly as it is.  S and p
-# are known within 2**-100 of themselves, and of what is left of both within 2**-84: 2**-30 of half a unit.
+# An estimate that is farther from the middle of two floats than the error of the pairs is rounded correctly.  S and p
+# are known within 2**-100 of themselves, and their sum after cancellation within 2**-84: 2**-30 of half a unit.
 DOUBT = 1.0 + 2.0**-24
-# Where S and p cancel to less than that, the pairs say too little.
+# If S and p cancel to a smaller part than this, the pairs are not accurate enough.
 LEFT = 2.0**-16
 # Powers of two between which neither squares nor remainders leave the normal numbers.
 NEAREST, FARTHEST = 2.0**-280, 2.0**280
@@ -48,7 +48,7 @@ SMALLEST_SHARE = 1 << 10
 
 
 class Prior(NamedTuple):
-    """Exact priors T / N as flat digits: a line of both for each, as wide as their windows, which begin at `low`."""
+    """Exact priors T / N as flat digits: for each prior a line of T and of N, whose windows begin at `low`."""
 
     total: Array
     width: int
@@ -60,28 +60,28 @@ class Prior(NamedTuple):
 
 @inlined
 def in_range(value: float) -> bool:
-    """Say whether a number is zero, or far from the ends of the range of floats."""
+    """Tell whether a number is zero, or far from the smallest and largest floats."""
     return value == 0 or NEAREST < abs(value) < FARTHEST
 
 
 @inlined
 def marked(rest: float, exact: bool) -> float:
-    """Give the lower number of a pair, its last bit set where it is not all that is left.
+    """Give the lower number of a pair, with its last bit set if it is not the whole rest.
 
-    What a product of two floats leaves, or digits do, is even by itself where it is all.
+    The whole rest of a product of two floats, or of digits, is always even.
     """
     return np.uint64(np.float64(rest).view(np.uint64) | np.uint64(not exact)).view(np.float64)
 
 
 @inlined
 def is_all(rest: float) -> bool:
-    """Say whether the lower number of a pair is all that is left."""
+    """Tell whether the lower number of a pair is the whole rest."""
     return np.float64(rest).view(np.uint64) & ONE == ZERO
 
 
 @inlined
 def weigh_prior(mu: float, rest: float, m: float) -> tuple[float, float]:
-    """Give m * (mu + rest) as a pair; with NaN as the second number where the digits have to tell."""
+    """Give m * (mu + rest) as a pair; the second number is NaN if the digits have to decide."""
     high = m * mu
     sure = in_range(mu) and in_range(m) and in_range(high)
     return high, marked(product_error(high, m, mu) + m * rest, rest == 0.0) if sure else math.nan
@@ -89,7 +89,7 @@ def weigh_prior(mu: float, rest: float, m: float) -> tuple[float, float]:
 
 @inlined
 def divide_pairs(top: float, rest: float, bottom: float, bottom_rest: float) -> tuple[float, float]:
-    """Give the quotient of two pairs, the second not zero: the nearest float, nearly always, and how far it is off."""
+    """Give the quotient of two pairs, the second not zero: nearly always the nearest float, and its error."""
     share = 1.0 / bottom
     first = top * share
     product = first * bottom
@@ -103,7 +103,7 @@ def divide_pairs(top: float, rest: float, bottom: float, bottom_rest: float) -> 
 def near_estimate(
     total: float, total_rest: float, count: float, count_rest: float, m: float, prior: float, prior_rest: float
 ) -> tuple[float, bool]:
-    """Give (total + prior) / (count + m), and whether it may be rounded wrongly."""
+    """Give (total + prior) / (count + m), and tell whether it may be rounded wrongly."""
     top = total + prior
     virtual = top - total
     rest = ((total - (top - virtual)) + (prior - virtual)) + (total_rest + prior_rest)
@@ -111,13 +111,13 @@ def near_estimate(
     virtual = bottom - count
     bottom_rest = ((count - (bottom - virtual)) + (m - virtual)) + count_rest
     near, off = divide_pairs(top, rest, bottom, bottom_rest)
-    # Of numbers that are not known, too.
+    # This is also true if a number is NaN, and so not known.
     return near, (near + off * DOUBT != near) | (abs(top) < LEFT * abs(total))
 
 
 @stage
 def float_digits(value: float, out: Array) -> tuple[int, int]:
-    """Write the magnitude of a float as three digits; gives its sign and the position of the first."""
+    """Write the magnitude of a float as three digits; give its sign and the position of the first digit."""
     fraction, exponent = math.frexp(abs(value))
     mantissa, power = np.uint64(math.ldexp(fraction, 53)), exponent - 53
     low, shift = power >> 5, np.uint64(power & 31)
@@ -132,7 +132,7 @@ def float_digits(value: float, out: Array) -> tuple[int, int]:
 def exact_estimate(
     digits: Array, low: int, counts: Array, n_low: int, prior: Prior, t_at: int, c_at: int, m: float
 ) -> float:
-    """Round (S * N + m * T) / ((n + m) * N) by the digits of S and n, and of T and N from `t_at` and `c_at` on."""
+    """Round (S * N + m * T) / ((n + m) * N) by the digits of S and n, and those of T from `t_at` and N from `c_at`."""
     width, n_width = len(digits), len(counts)
     weight, own = np.empty(FLOAT_DIGITS, np.int64), np.empty(width + 1, np.int64)
     _, m_low = float_digits(m, weight)
@@ -171,7 +171,7 @@ def settle_count(own: int, count: int, prior: Prior, prior_at: int, number_at: i
 
 @counting
 def prior_of_line(line: Array, at: int, output: int, shape: Shape, rule: FusedRule) -> Prior:
-    """Give the exact prior of one output: from sums of all that is seen, which begin at `at`, or the rule's number."""
+    """Give the exact prior of one output: the rule's number, or from sums of all visible rows, which begin at `at`."""
     if not rule.by_mean:
         digits, one = np.empty(FLOAT_DIGITS, np.int64), np.ones(1, np.int64)
         sign, low = float_digits(rule.prior, digits)
@@ -186,7 +186,7 @@ def prior_of_line(line: Array, at: int, output: int, shape: Shape, rule: FusedRu
 def settle_line(
     seen: Array, at: int, output: int, shape: Shape, prior: Prior, prior_at: int, number_at: int, m: float
 ) -> float:
-    """Round an estimate of one output by digits, of sums that begin at `at`, with one of several priors."""
+    """Round an estimate of one output by the digits of sums that begin at `at`, with one of several priors."""
     width, count = cell_width(shape), np.empty(shape.n_width, np.int64)
     sum_classes(seen, at, shape.n_classes, width, shape.n_width, count)
     own = at + total_of(shape, output)
@@ -196,22 +196,22 @@ def settle_line(
 
 @counting
 def settle_estimate(seen: Array, at: int, output: int, line: Array, above: int, shape: Shape, rule: FusedRule) -> float:
-    """Round an estimate of one output by digits: of what is seen from `at` on, beside all that is seen from `above`."""
+    """Round an estimate of one output by digits: sums of its category begin at `at`, sums of all rows at `above`."""
     prior, m = prior_of_line(line, above, output, shape, rule), rule.blend.shrinkage.first
     return float(settle_line(seen, at, output, shape, prior, 0, 0, m))
 
 
 @inlined
 def plain_pair(high: float, lower: float, exponent: int) -> tuple[float, float]:
-    """Give a pair as plain numbers; with NaN as the second one where the digits have to tell."""
+    """Give a pair as plain numbers; the second is NaN if the digits have to decide."""
     value = plain(high, exponent)
-    # Of a lower number that vanishes the mark stays.
+    # If the lower number underflows, its mark stays.
     return value, marked(plain(lower, exponent), is_all(lower)) if in_range(value) else math.nan
 
 
 @inlined
 def mean_pair(total: float, total_rest: float, count: float, count_rest: float) -> tuple[float, float]:
-    """Give total / count as a pair, from plain pairs; exact only where it is a float."""
+    """Give total / count as a pair, from plain pairs; it is exact only if the quotient is a float."""
     first = total / count
     product = first * count
     left = (total - product) - product_error(product, first, count)
@@ -232,8 +232,8 @@ def exact_below(m: float) -> float:
 
 @inlined
 def whole_prior(total: float, number: float, m: float) -> tuple[float, float]:
-    """Give m * T and N, of which an estimate may take one division; with NaN as the second number where it may not."""
-    # No sum is larger than the divisor then. A prior that the user gave may be any number.
+    """Give m * T and N for an estimate by one division; the second number is NaN if this would not be exact."""
+    # The bound `exact_below` holds only if |T| is at most N, and a prior that the user gave may be any number.
     return m * total, number if 0.0 < number < MANTISSA and abs(total) <= number else math.nan
 
 
@@ -241,7 +241,7 @@ def whole_prior(total: float, number: float, m: float) -> tuple[float, float]:
 def whole_estimate(
     own: float, count: float, m: float, weighed: float, number: float, below: float
 ) -> tuple[float, bool]:
-    """Give (S * N + m * T) / ((n + m) * N), and whether nothing but the quotient is rounded."""
+    """Give (S * N + m * T) / ((n + m) * N), and tell whether only the quotient is rounded."""
     bottom = (count + m) * number
     return (own * number + weighed) / bottom, bottom < below
 
@@ -298,13 +298,13 @@ def estimate_range(
 
 
 def prior_of(ratio: Ratio, shape: tuple[int, ...]) -> Prior:
-    """Give exact priors to the kernels, spread over the last axes of cells (..., outputs) as far as they differ."""
+    """Give exact priors in the form that kernels take: one for each cell of the last axes that they have."""
     n_axes = max(ratio.total.digits.ndim, ratio.number.digits.ndim) - 1
     axes = shape[len(shape) - n_axes :]
     total, count = ratio.total, ratio.number
     spread = np.broadcast_to(total.digits, (*axes, total.digits.shape[-1]))
     counts = np.broadcast_to(count.digits, (*axes[:-1], 1, count.digits.shape[-1]))
-    # Copies, since what a kernel makes itself can be written, too: one type for both.
+    # Copies can be written to, like arrays that a kernel makes, so that both have one type.
     given = (np.array(digits, np.int64, order="C").reshape(-1) for digits in (spread, counts))
     return Prior(next(given), total.digits.shape[-1], total.low, next(given), count.digits.shape[-1], count.low)
 

@@ -1,4 +1,4 @@
-"""Which binary positions a sum touches."""
+"""Find the range of binary positions that a sum needs."""
 
 import numpy as np
 
@@ -13,7 +13,7 @@ N_FIELDS = 2048
 
 @stage
 def bit_length(word: np.uint64) -> int:
-    """Bits needed to write a word; 0 for zero."""
+    """Give the number of bits of a word; 0 for zero."""
     length = np.int64(0)
     for step in (32, 16, 8, 4, 2, 1):
         more = word >> np.uint64(step) != 0
@@ -24,7 +24,7 @@ def bit_length(word: np.uint64) -> int:
 
 @stage
 def positions_of_words(united: Array) -> tuple[int, int]:
-    """Lowest position of the mantissas of each exponent field, which were or-ed together, and one above the highest."""
+    """Give the range of binary positions, from the mantissas of each exponent field, which were or-ed together."""
     lowest, highest = NOWHERE, -NOWHERE
     for field in range(len(united)):
         if united[field]:
@@ -51,7 +51,7 @@ def extent_of_one(bits: Array, kind: int, start: int, stop: int) -> tuple[int, i
 
 @kernel
 def extent_of_product(numbers: Numbers, power: int, start: int, stop: int) -> tuple[int, int]:
-    """Places of weight * target**power, row by row."""
+    """Find the binary positions of weight * target**power, row by row."""
     room = scratch()
     word, low, high = room.word, room.exponent, room.lowest
     lowest, highest = NOWHERE, -NOWHERE
@@ -76,7 +76,7 @@ def extent_of_product(numbers: Numbers, power: int, start: int, stop: int) -> tu
 
 
 def extent(numbers: Numbers, power: int) -> tuple[int, int]:
-    """Places of weight * target**power in all rows."""
+    """Find the binary positions of weight * target**power in all rows."""
     single = not power or not numbers.weight_kind
     bits, kind = (numbers.target, numbers.target_kind) if power else (numbers.weight, numbers.weight_kind)
     parts = shares(len(bits))
@@ -95,6 +95,6 @@ def extent(numbers: Numbers, power: int) -> tuple[int, int]:
 
 
 def extents(target: Array | None, weight: Array | None, powers: tuple[int, ...], /) -> list[tuple[int, int]]:
-    """Binary positions that weight * target**power touches in any row, for each power; ordered by power."""
+    """Give the range of binary positions of weight * target**power over all rows, for each power in order."""
     numbers = Numbers(*words(target), *words(weight))
     return [extent(numbers, power) for power in powers]

@@ -1,4 +1,4 @@
-"""Stochastic gradient descent on factors of categories, row by row.  One thread: every row sees the one before it."""
+"""Stochastic gradient descent on factors of categories, row by row, on one thread, since rows depend on one another."""
 
 from typing import TYPE_CHECKING
 
@@ -22,7 +22,7 @@ def descend_in_order(
     n_components: int,
     factors: Array,
 ) -> None:
-    """Take a step of all factors of a row, row after row; see `gpu_encode.methods.factors.descent`, the definition."""
+    """Change the factors of each row's categories, row after row; `gpu_encode.methods.factors.descent` defines it."""
     n_columns = len(first)
     at, old = np.empty(n_columns, np.uint64), np.empty(n_columns, np.float64)
     for rank in range(len(order)):
@@ -58,7 +58,7 @@ def descend_rows(
     factors: Array,
     /,
 ) -> None:
-    """Change factors by the rows in the order given; see `gpu_encode.seam.ops.FusedOps`."""
+    """Change factors by the rows, in order; see `gpu_encode.seam.ops.FusedOps`."""
     numbers = (freeze(array, np.float64) for array in (rows.target, rows.weight))  # type: ignore[arg-type]
     descend_in_order(
         codes_of(rows.codes).reshape(-1),

@@ -1,4 +1,4 @@
-"""Fold numbers, filled block by block inside other kernels; and the keyed bijection."""
+"""Fold numbers, computed block by block inside other kernels; and the keyed bijection of row numbers."""
 
 from typing import TYPE_CHECKING
 
@@ -43,7 +43,7 @@ def mix(word: np.uint64) -> np.uint64:
 
 @stage
 def remainder(value: np.uint64, divisor: int, inverse: float) -> np.int64:
-    """Value modulo divisor, for values below 2**32: a product and two corrections cost less than a division."""
+    """Give value modulo divisor, for values below 2**32; a product and two corrections cost less than a division."""
     number = np.int64(value)
     rest = number - np.int64(np.float64(number) * inverse) * divisor
     rest = rest + divisor if rest < 0 else rest
@@ -52,13 +52,13 @@ def remainder(value: np.uint64, divisor: int, inverse: float) -> np.int64:
 
 @counting
 def fold_room() -> tuple[Array, Array, Array]:
-    """State of a pass over random folds: fold at hand and step of each stride; block and next row."""
+    """Allocate the state of a pass over random folds: current fold and step of each stride, block and next row."""
     return np.zeros(LONGEST_STRIDE, np.int64), np.zeros(LONGEST_STRIDE, np.int64), np.full(2, -1, np.int64)
 
 
 @stage
 def block_of(unit: int) -> tuple[int, int, int]:
-    """Block that a unit of n_splits rows lies in: its number, the log2 of its stride, and its first unit."""
+    """Find the block of a unit of n_splits rows: its number, the log2 of its number of strides, and its first unit."""
     full = LONGEST_STRIDE - 1
     if unit >= full:
         beyond = (unit - full) >> LONGEST_STRIDE_LOG2
@@ -73,7 +73,7 @@ def block_of(unit: int) -> tuple[int, int, int]:
 def enter_block(
     source: FoldSource, block: int, log2_stride: int, position: int, room: tuple[Array, Array, Array]
 ) -> None:
-    """Set the state to a position inside a block: strides before it have had one turn more than those after."""
+    """Set the state to a position inside a block; strides before it have had one more turn than those after it."""
     current, step, _ = room
     n_splits, n_units = source.n_splits, len(source.units)
     inverse, inverse_units = 1.0 / n_splits, 1.0 / n_units
@@ -83,14 +83,14 @@ def enter_block(
         key = mix(block_key + np.uint64(s) * STRIDE_KEY)
         step[s] = source.units[remainder(key >> np.uint64(32), n_units, inverse_units)]
         current[s] = remainder(key & MASK, n_splits, inverse)
-    # A block entered at its beginning, the usual case, needs no division.
+    # At the beginning of a block, which is the usual case, no division is needed.
     for s in range(1 << log2_stride if position else 0):
         current[s] = (step[s] * (turn + (1 if s < stride else 0)) + current[s]) % n_splits
 
 
 @stage
 def take_turn(current: Array, step: Array, n_splits: int, out: Array) -> None:
-    """Give each stride's fold at hand and go on to its next."""
+    """Write the current fold of each stride, and go on to its next fold."""
     for i in range(len(out)):
         fold = current[i]
         out[i] = fold
@@ -100,7 +100,7 @@ def take_turn(current: Array, step: Array, n_splits: int, out: Array) -> None:
 
 @stage
 def fill_random(source: FoldSource, first: int, out: Array, room: tuple[Array, Array, Array]) -> None:
-    """Fold numbers of rows from `first` on, in random order."""
+    """Write random fold numbers of the rows from `first` on."""
     current, step, state = room
     n_splits, done = source.n_splits, 0
     while done < len(out):
@@ -118,7 +118,7 @@ def fill_random(source: FoldSource, first: int, out: Array, room: tuple[Array, A
 
 @stage
 def fill_contiguous(source: FoldSource, first: int, out: Array) -> None:
-    """Fold numbers of rows from `first` on, in blocks of neighbouring rows."""
+    """Write the fold numbers of the rows from `first` on, for folds that are blocks of neighbouring rows."""
     size, longer = source.n_rows // source.n_splits, source.n_rows % source.n_splits
     edge, shorter = longer * (size + 1), max(size, 1)
     done = 0
@@ -133,7 +133,7 @@ def fill_contiguous(source: FoldSource, first: int, out: Array) -> None:
 
 @stage
 def fill_folds(source: FoldSource, start: int, out: Array, room: tuple[Array, Array, Array]) -> None:
-    """Fold numbers of rows from `start` of the chunk on."""
+    """Write the fold numbers of the chunk's rows from `start` on."""
     first = source.first_row + start
     if source.kind == NO_FOLDS:
         set_all(out, 0)
@@ -162,7 +162,7 @@ def fold_range(source: FoldSource, first: int, start: int, stop: int, out: Array
 
 
 def fold_numbers(pattern: "FoldPattern", start: int, stop: int, /) -> Array:
-    """Fold number of each row in [start, stop); see `cpu_fallback.row_numbers.FoldPattern`."""
+    """Give the fold number of each row in [start, stop); see `cpu_fallback.row_numbers.FoldPattern`."""
     source, out = fold_source(pattern), empty(max(stop - start, 0), np.int32)
     parts = shares(len(out))
     run(lambda share: fold_range(source, start, *parts[share], out), len(parts))
@@ -171,7 +171,7 @@ def fold_numbers(pattern: "FoldPattern", start: int, stop: int, /) -> Array:
 
 @stage
 def scramble(numbers: Array, half: np.uint64, keys: Array, forward: bool) -> None:
-    """One pass of the Feistel network over 2 * half bits, or of its inverse, over a whole block."""
+    """Do one pass of the Feistel network over 2 * half bits, or of its inverse, for a whole block."""
     mask = (np.uint64(1) << half) - np.uint64(1)
     for turn in range(ROUNDS):
         key = keys[turn if forward else ROUNDS - 1 - turn]
@@ -198,7 +198,7 @@ def walk_range(
             scramble(numbers[:count], half, keys, forward)
             outside = 0
             for i in range(count):
-                # Those outside move to the front; what the others write there is not read.
+                # Numbers outside of the range move to the front; what the others write there is not read.
                 word, position = numbers[i], index[i]
                 out[np.uint64(position)] = np.int64(word)
                 numbers[outside], index[outside] = word, position
@@ -211,7 +211,7 @@ inverse_of = stage(definition.inverse_of)
 
 @stage
 def enter(key: np.uint64, block: int, factors: Array, constants: Array, forward: bool) -> None:
-    """Set what shuffles the rows of a block."""
+    """Compute the factors and constants that shuffle the rows of a block."""
     for turn in range(INSIDE_ROUNDS):
         step = mix(key + np.uint64(block) * STRIDE_KEY + np.uint64(turn + 1) * BLOCK_KEY)
         factor = step >> np.uint64(32) | np.uint64(1)
@@ -222,7 +222,7 @@ def enter(key: np.uint64, block: int, factors: Array, constants: Array, forward:
 def scramble_inside(
     words: Array, factors: Array, constants: Array, mask: np.uint64, shift: np.uint64, forward: bool
 ) -> None:
-    """Turn ranks in a block of mask + 1 rows to rows, or rows to ranks."""
+    """Turn ranks in a block of mask + 1 rows into rows, or rows into ranks."""
     for turn in range(INSIDE_ROUNDS):
         number = INSIDE_ROUNDS - 1 - turn if forward else turn
         factor, constant = factors[number], constants[number]
@@ -245,7 +245,7 @@ def walk_block(
     begin: int,
     out: Array,
 ) -> None:
-    """Write where the ranks from an offset on are in a block that begins at `begin`, or the rows of such ranks."""
+    """Write the rows of the ranks from an offset on in a block that begins at `begin`, or the ranks of such rows."""
     factors, constants = chain
     mask, shift = np.uint64((1 << bits) - 1), np.uint64((bits + 1) // 2)
     for i in range(len(words)):
@@ -297,7 +297,7 @@ def walk_inside_range(
 
 
 def walk_share(permutation: "Permutation", forward: bool, first: int, start: int, stop: int, out: Array) -> None:
-    """Write the rank of each row first + [start, stop), or the row of each such rank, on the thread that asks."""
+    """Write the rank of each row first + [start, stop), or the row of each such rank, on the calling thread."""
     if permutation.block == 1 or start == stop:
         keys, half = freeze(permutation.keys, np.uint64), np.uint64(permutation.half_bits)
         walk_range(np.uint64(permutation.n_rows), half, keys, forward, first, start, stop, out)
@@ -311,7 +311,7 @@ def walk_share(permutation: "Permutation", forward: bool, first: int, start: int
 
 
 def number_of(permutation: "Permutation", at: int, forward: bool) -> int:
-    """Give the block that a row lies in, or the rank among the blocks of the one that has a rank."""
+    """Give the number of the block that holds a row, or the rank of the block that holds a rank."""
     last, lacking = permutation.last_block
     is_behind = not forward and at >= (last + 1) * permutation.block - lacking
     return (at + lacking * is_behind) // permutation.block
@@ -326,10 +326,10 @@ def walk(permutation: "Permutation", start: int, stop: int, forward: bool, /) ->
 
 
 def ranks_of(permutation: "Permutation", start: int, stop: int, /) -> Array:
-    """Place in the order of each row in [start, stop)."""
+    """Give the rank in the order of each row in [start, stop)."""
     return walk(permutation, start, stop, True)
 
 
 def rows_at(permutation: "Permutation", start: int, stop: int, /) -> Array:
-    """Row of each rank in [start, stop): the inverse of `ranks_of`."""
+    """Give the row at each rank in [start, stop): the inverse of `ranks_of`."""
     return walk(permutation, start, stop, False)

@@ -1,4 +1,4 @@
-"""Passes that do at once what takes other backends several: see `gpu_encode.seam.ops.FusedOps`."""
+"""Passes that do at once what other backends do in several passes: see `gpu_encode.seam.ops.FusedOps`."""
 
 from cpu_fallback.compiled.blending import encode_categories
 from cpu_fallback.compiled.categories import number_in_order
@@ -7,6 +7,7 @@ from cpu_fallback.compiled.conjunctions import conjunction_gains, conjunction_su
 from cpu_fallback.compiled.decay import seen_from
 from cpu_fallback.compiled.encodings_by_age import encodings_by_age
 from cpu_fallback.compiled.factors import descend_rows
+from cpu_fallback.compiled.key_counts import count_keys
 from cpu_fallback.compiled.key_lookups import look_up_keys
 from cpu_fallback.compiled.keys_by_fold import encode_keys_by_fold, narrow_codes
 from cpu_fallback.compiled.leave_one_out_encodings import leave_one_out_encodings
@@ -16,6 +17,7 @@ from cpu_fallback.compiled.ordered_encodings import most_ordered_rows, ordered_e
 __all__ = [
     "conjunction_gains",
     "conjunction_sums",
+    "count_keys",
     "descend_rows",
     "encode_categories",
     "encode_keys_by_fold",

@@ -1,4 +1,4 @@
-"""The encoding of each row: a look-up by category and fold, or by number, written wherever the output lies."""
+"""Look up the encoding of each row by category and fold, or by number, and write it to an output of any layout."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -26,8 +26,8 @@ from cpu_fallback.memory import empty
 if TYPE_CHECKING:
     from cpu_fallback.types import Folds
 
-# A table may have a code for each number of a range: so many, and one more for so many rows.  To build a longer one
-# takes longer than to look up a code for each row.
+# A table with a code for each number of a range may have FEW_NUMBERS codes, and one more for every ROWS_PER_NUMBER
+# rows.  To build a longer table takes longer than to look up a code for each row.
 FEW_NUMBERS, ROWS_PER_NUMBER = 1024, 4
 RAW: dict[int, Any] = {4: np.uint32, 8: np.uint64}
 
@@ -43,7 +43,7 @@ def gather_range(
     stop: int,
     out: Array,
 ) -> None:
-    """Write the rows [start, stop); `steps`: folds and outputs of a line, distance of two rows and of two outputs."""
+    """Write the rows [start, stop); `steps` are folds and outputs of a line, distances of two rows and two outputs."""
     n_folds, n_outputs, by_row, by_output = steps
     by_code = n_folds * n_outputs
     if source.kind == NO_FOLDS and n_outputs == 1:
@@ -71,7 +71,7 @@ def gather_range(
 
 
 def flatten(out: Array) -> tuple[Array, int, int] | None:
-    """Give the memory under a two-dimensional array as one raw piece, and its steps; None if it has no such form."""
+    """Give the memory of a two-dimensional array as a flat array, and its steps; None if this is not possible."""
     size = out.itemsize
     if (
         size not in RAW
@@ -104,7 +104,7 @@ def gather(table: Array, codes: Array, folds: "Folds", out: Array, /) -> None:
 def gather_numbers(table: Array, values: Array, categories: Array, out: Array, /) -> None:
     """Write table[code] of each number to `out` (rows, outputs): see `gpu_encode.seam.ops.Ops`.
 
-    Whole numbers of a small range find their code by themselves, without a code for each row.
+    Whole numbers of a small range index the table themselves, without a code for each row.
     """
     memory = flatten(out) if out.shape[1] == 1 and out.size else None
     size = range_of(categories, len(values)) if values.dtype == categories.dtype else None

@@ -1,4 +1,4 @@
-"""Open-addressing tables of 64-bit words: key and number side by side, so that a look-up costs one cache line."""
+"""Hash tables (open addressing) of 64-bit words: key and number are neighbours, so a look-up costs one cache line."""
 
 import numpy as np
 
@@ -12,19 +12,19 @@ GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 
 @stage
 def slot_of(word: np.uint64, shift: np.uint64) -> np.uint64:
-    """First slot to look for a word: the upper bits of a scrambled product."""
+    """Give the first slot in which to look for a word: the upper bits of a scrambled product."""
     word = (word ^ (word >> np.uint64(32))) * GOLDEN
     return (word ^ (word >> np.uint64(29))) * GOLDEN >> shift
 
 
 def blank(n_slots: int) -> tuple[Array, np.uint64]:
-    """Give an empty table (number 0 means free), and the shift that takes a hash to a slot."""
+    """Give an empty table (number 0 means free), and the shift that turns a hash into a slot."""
     return zeros((n_slots, 2), np.uint64), np.uint64(65 - n_slots.bit_length())
 
 
 @kernel
 def fill(table: Array, shift: np.uint64, words: Array) -> None:
-    """Give each of some distinct words its index plus one."""
+    """Fill a table with distinct words; the number of a word is its index plus one."""
     last = np.uint64(len(table) - 1)
     for i in range(len(words)):
         slot = slot_of(words[i], shift)
@@ -38,7 +38,7 @@ def fill(table: Array, shift: np.uint64, words: Array) -> None:
 def number_words(
     words: Array, start: int, stop: int, codes: Array, table: Array, shift: np.uint64, first: Array, count: int
 ) -> tuple[int, int]:
-    """Number words from `start` on until `first` is full; gives the row it stopped at and the words found so far."""
+    """Number words from `start` on until `first` is full; give the row at which it stopped and the number of words."""
     last = np.uint64(len(table) - 1)
     for i in range(start, stop):
         row = np.uint64(i)
@@ -58,7 +58,7 @@ def number_words(
 
 
 def codes_by_hash(words: Array, start: int, stop: int, codes: Array) -> Array:
-    """Number the words [start, stop) in the order in which they are first seen; gives the row of each that is first."""
+    """Number the words [start, stop) in the order of first occurrence; give the first row of each."""
     n_slots, count = FEWEST_SLOTS, 0
     first = empty(n_slots // 2, np.int64)
     while True:
@@ -74,7 +74,7 @@ def codes_by_hash(words: Array, start: int, stop: int, codes: Array) -> Array:
 
 
 def table_of(words: Array) -> Array:
-    """Table in which the number of a word is its index plus one."""
+    """Make a table of distinct words; the number of a word is its index plus one."""
     table, shift = blank(max(FEWEST_SLOTS, 1 << (2 * len(words) - 1).bit_length()))
     fill(table, shift, words)
     return table
@@ -82,7 +82,7 @@ def table_of(words: Array) -> Array:
 
 @kernel
 def find_codes(words: Array, table: Array, unknown: int, start: int, stop: int, codes: Array) -> None:
-    """Index of each word [start, stop) in the table, `unknown` where it is absent."""
+    """Write the index of each word [start, stop) in the table; `unknown` if it is absent."""
     shift, size = np.uint64(64), len(table)
     while size > 1:
         size >>= 1

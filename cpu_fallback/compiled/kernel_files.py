@@ -1,11 +1,11 @@
 """Compiled kernels on disk, safe for processes that start together.
 
-Numba keeps an index beside numbered files, and reads, changes and writes it without a lock: two processes that
-compile at once can both take the number 1, and who reads it later runs machine code of another signature.  A lock
-would not do: many shared file systems of clusters, where workers start together, have none that reaches every node.
-Here the name of a file says all that it depends on, so that there is nothing to share.
+Numba keeps an index beside numbered files, and reads, changes and writes it without a lock.  So two processes that
+compile at once may both take the number 1, and a later process may run machine code of another signature.  A lock would
+not help: on clusters, workers start together, and many shared file systems have no locks for all nodes.  Here the name
+of a file contains all that the file depends on, so there is no index.
 
-This is the only file that knows numba's private interface of caches.
+This is the only file that uses numba's private interface of caches.
 """
 
 import os
@@ -47,7 +47,7 @@ class KernelFiles:
         self.of_version = f"{kernel_name}.{sys.implementation.cache_tag}.{numba.__version__}."
 
     def load(self, key: Any) -> Any:
-        """Give what was saved for this very key, or None."""
+        """Give what was saved for exactly this key, or None."""
         # Whatever is wrong with a file, the kernel can be compiled again.
         with suppress(Exception):
             saved, data = loads(self._path(key).read_bytes())
@@ -55,7 +55,7 @@ class KernelFiles:
         return None
 
     def save(self, key: Any, data: Any) -> bool:
-        """Save the machine code of one signature, and say whether the folder took it; it costs no call if not."""
+        """Save the machine code of one signature, and tell whether this worked; if not, no call fails."""
         with suppress(OSError):
             self.folder.mkdir(parents=True, exist_ok=True)
             with TemporaryDirectory(dir=self.folder) as unfinished:
@@ -80,9 +80,9 @@ class KernelFiles:
 
 
 class KernelCache:
-    """What numba asks for machine code before it compiles, and gives what it has compiled."""
+    """The cache that numba asks for machine code before it compiles, and to which it gives what it has compiled."""
 
-    # Kernels compiled here, and those of them that no folder took.
+    # Number of kernels compiled here, and number of those that could not be saved.
     compiled = lost = 0
 
     def __init__(self, function: Callable[..., Any]) -> None:
@@ -90,11 +90,11 @@ class KernelCache:
 
     @cached_property
     def files(self) -> KernelFiles:
-        """The kernel's files, found when it is called: its stamp is read off the sources."""
+        """The kernel's files; they are found at its first call, since its stamp is computed from the sources."""
         module, name = self.function.__module__, self.function.__qualname__
         file = f"{module.rpartition('.')[2]}.{name}"
         if file_of(module) is None or "." in name:
-            # Not a statement of ours: known by its line, and by all that it may use.
+            # A function outside of our sources has a stamp from its line and from all sources.
             line = self.function.__code__.co_firstlineno
             return KernelFiles(kernel_folder.folder(), f"{file}-{line}", sources_stamp())
         return KernelFiles(kernel_folder.folder(), file, kernel_folder.stamp_of(module, name))
@@ -110,21 +110,21 @@ class KernelCache:
         if data is None:
             say_that_a_call_waits()
             return None
-        # All that machine code needs of numba; what compiling would need as well takes it a quarter of a second.
+        # Machine code needs only this of numba; to load what compiling needs would take a quarter of a second more.
         rtsys.initialize(target)
         return CompileResult._rebuild(target, *data)
 
     def save_overload(self, signature: Any, compiled: Any) -> None:
-        """Save what was compiled, but for how its types were found."""
+        """Save what was compiled, without the annotations of its types."""
         KernelCache.compiled += 1
         library, *rest, environments = compiled._replace(type_annotation="")._reduce()
-        # Where there is nothing in it, no code reads an environment.
+        # If an environment is empty, no code reads it.
         filled = tuple(environment for environment in environments if environment.consts)
         data = (names_of(library), *rest, filled)
         KernelCache.lost += not self.files.save(self._key(signature, compiled.library.codegen), data)
 
     def enable(self) -> None:
-        """Do nothing: it always is."""
+        """Do nothing, since the cache is always enabled."""
 
     def disable(self) -> None:
         """Do nothing."""
@@ -138,9 +138,9 @@ class KernelCache:
 
 
 def names_of(library: Any) -> Any:
-    """Give a library as numba saves it, without the code by which it could be a part of others: kernels never are.
+    """Give a library in numba's form for files, without the code that other libraries would need to include it.
 
-    The names of what it defines stay; to read the code took half of the time of loading a kernel.
+    No library includes a kernel, and reading this code took half of the time of loading a kernel.  Names stay.
     """
     name, kind, (machine_code, code) = library
     module = llvm.parse_bitcode(code)
@@ -151,14 +151,14 @@ def names_of(library: Any) -> Any:
 
 
 def say_that_a_call_waits() -> None:
-    """Say once that a call compiles, unless that is what was asked for."""
+    """Write once to stderr that a call compiles, unless compiling was asked for."""
     if not _said and sys.stderr is not None and os.environ.get(kernel_folder.COMPILE_SETTING) != "now":
         _said.append(WAITING)
         sys.stderr.write(WAITING)
 
 
 def keep_on_disk(kernel: Any) -> Any:
-    """Keep what the kernel compiles to on disk."""
+    """Keep a kernel's machine code on disk."""
     # With NUMBA_DISABLE_JIT a kernel is the Python function itself.
     if hasattr(kernel, "enable_caching"):
         kernel._cache = KernelCache(kernel.py_func)

@@ -1,9 +1,9 @@
-"""Functions that are only ever a part of kernels are optimised there, once, and not by themselves as well.
+"""Optimise functions that are only parts of kernels once, in the kernel, and not separately as well.
 
-Numba optimises each function together with all that it calls, makes machine code of it, and does so again in each of
-its callers: two thirds of the time.
+Numba optimises each function together with all functions that it calls, makes machine code of it, and does so again in
+each of its callers.  This took two thirds of the time of compilation.
 
-This file knows numba's private interface of passes and of libraries of code.
+This file uses numba's private interface of passes and of libraries of code.
 """
 
 from collections.abc import Callable
@@ -21,13 +21,13 @@ from numba.core.typed_passes import IRLegalization, NativeLowering
 from numba.core.types.misc import unliteral
 
 ENVIRONMENT = "_ZN08NumbaEnv"
-# Instructions of a part that is not copied into its callers: what the compiler takes for one function grows faster
-# than that function.
+# A part with more instructions is not copied into its callers, since the time to compile a function grows faster than
+# the function.
 LARGE = 100
 
 
 class WithoutEngine:
-    """What generates code, but for what makes machine code of it."""
+    """A code generator that never makes machine code."""
 
     def __init__(self, codegen: Any) -> None:
         self.codegen, self._engine = codegen, self
@@ -40,7 +40,7 @@ class WithoutEngine:
         return False
 
     def set_env(self, name: str, environment: Any) -> None:
-        """Leave to the kernels what their parts refer to: `refer`."""
+        """Do nothing: `refer` sets in each kernel what its parts refer to."""
 
     def finalize_object(self) -> None:
         """Do nothing."""
@@ -63,7 +63,7 @@ def calls_of(state: Any) -> list[tuple[Any, Any]]:
 
 
 def check_that_parts_are_called(state: Any) -> None:
-    """Refuse to call a kernel: on disk it has no code for others, and who takes it in from there would crash."""
+    """Refuse code that calls a kernel: a kernel on disk cannot be included in another one, which would crash."""
     for called, _ in calls_of(state):
         if not isinstance(called, Stage):
             message = (
@@ -74,7 +74,7 @@ def check_that_parts_are_called(state: Any) -> None:
 
 
 def check_that_arrays_are_counted(state: Any) -> None:
-    """Refuse a part that counts no arrays as in use, but gives some or is given some, which nobody would ever free."""
+    """Refuse a part that counts no references, but returns or receives arrays, which would never be freed."""
     given = [signature.return_type for _, signature in calls_of(state)]
     models = state.targetctx.data_model_manager
     if not state.flags.nrt and any(models[kind].contains_nrt_meminfo() for kind in (state.return_type, *given)):
@@ -85,7 +85,7 @@ def check_that_arrays_are_counted(state: Any) -> None:
 
 
 def leave_to_callers(state: Any) -> None:
-    """Create the library that the next pass would create: one that is neither optimised nor machine code."""
+    """Create the library that the next pass would create, but without optimisation and machine code."""
     check_that_parts_are_called(state)
     check_that_arrays_are_counted(state)
     state.library = state.targetctx.codegen().create_library(state.func_id.func_qualname)
@@ -94,7 +94,7 @@ def leave_to_callers(state: Any) -> None:
 
 
 def take_in(state: Any) -> None:
-    """Create the library that the next pass would create: one in which parts are the kernel's own."""
+    """Create the library that the next pass would create, with the code of all parts in it."""
     check_that_parts_are_called(state)
     state.library = library = state.targetctx.codegen().create_library(state.func_id.func_qualname)
     library.enable_object_caching()
@@ -113,7 +113,7 @@ def take_in(state: Any) -> None:
 
 @cache
 def can_mark_functions() -> bool:
-    """Say whether attributes of functions are put where they belong; older versions of llvmlite mark their results."""
+    """Tell whether llvmlite can set attributes of functions; older versions set them on the result instead."""
     module = parse_assembly("define void @f() {\n  ret void\n}")
     module.get_function("f").add_function_attribute("noinline")
     try:
@@ -124,20 +124,20 @@ def can_mark_functions() -> bool:
 
 
 def is_large(function: Any) -> bool:
-    """Say whether a part is to stay a function of its own."""
+    """Tell whether a part is so large that it stays a separate function."""
     asked_for = any(b"alwaysinline" in attributes for attributes in function.attributes)
     return not asked_for and sum(1 for block in function.blocks for _ in block.instructions) > LARGE
 
 
 def refer(state: Any) -> None:
-    """Set what the kernel's parts refer to, as numba does where it loads a kernel from disk."""
+    """Set what the kernel's parts refer to, as numba does when it loads a kernel from disk."""
     for variable in state.library._final_module.global_variables:
         if variable.name.startswith(ENVIRONMENT) and (found := lookup_environment(variable.name)) is not None:
             state.library.codegen.set_env(variable.name, found)
 
 
 def as_pass(work: Callable[[Any], None]) -> type[LoweringPass]:
-    """Make a pass of numba's of a function."""
+    """Make a pass of numba from a function."""
 
     class Pass(LoweringPass):
         _name = f"gpu_encode_{work.__name__}"
@@ -158,7 +158,7 @@ TAKE_IN, REFER, LEAVE = map(as_pass, (take_in, refer, leave_to_callers))
 
 
 class Kernel(CompilerBase):
-    """Numba's own passes for a function that Python calls, with all its parts in it."""
+    """Numba's passes for a function that Python calls; all its parts are included in it."""
 
     def define_pipelines(self) -> list[Any]:
         """Give the passes."""
@@ -170,7 +170,7 @@ class Kernel(CompilerBase):
 
 
 class Part(CompilerBase):
-    """Numba's own passes for a part of kernels."""
+    """Numba's passes for a part of kernels."""
 
     def define_pipelines(self) -> list[Any]:
         """Give the passes."""
@@ -181,18 +181,18 @@ class Part(CompilerBase):
 
 
 class Stage(CPUDispatcher):
-    """A part of kernels.  Called by Python, as tests and the simulator of a GPU do, it is a kernel by itself."""
+    """A part of kernels.  If Python calls it, as tests and the simulator of a GPU do, it becomes a kernel itself."""
 
     as_kernel: Any = None
 
     def __call__(self, *given: Any) -> Any:
-        """Call the kernel that it is by itself."""
+        """Call it as a kernel."""
         self.as_kernel = self.as_kernel or self.by_itself(self.py_func)
         return self.as_kernel(*given)
 
 
 def as_part(function: Callable[..., Any], by_itself: Callable[[Callable[..., Any]], Any], **options: Any) -> Any:
-    """Compile a function as a part of kernels; `by_itself` makes a kernel of it, where Python calls it."""
+    """Compile a function as a part of kernels; `by_itself` makes a kernel of it if Python calls it."""
     part = njit(**options, no_cpython_wrapper=True, pipeline_class=Part)(function)
     # With NUMBA_DISABLE_JIT a part is the Python function itself.
     if isinstance(part, CPUDispatcher):
@@ -201,7 +201,7 @@ def as_part(function: Callable[..., Any], by_itself: Callable[[Callable[..., Any
 
 
 def for_any_number(part: Any) -> Any:
-    """Compile a part once for all numbers of a type, where its callers give numbers that are known beforehand."""
+    """Compile a part once for all numbers of a type, even if its callers give constants."""
     if isinstance(part, Stage):
         find = part.get_call_template
         part.get_call_template = lambda args, named: find(tuple(map(unliteral, args)), named)

@@ -1,7 +1,7 @@
-"""Rows of many keys looked up in tables, key after key: each thread looks up keys of its own.
+"""Look up the rows of many keys in tables: each thread looks up its keys, one after the other.
 
-The cell of a row is the mixed-radix number of its codes, as in `keys_by_fold`.  A key's lines are spread over its cells
-first, so that no row searches for its category.
+The cell of a row is the mixed-radix number of its codes, as in `keys_by_fold`.  First the lines of a key are written to
+its cells, so that no row searches for its category.
 """
 
 from typing import TYPE_CHECKING, NamedTuple
@@ -10,7 +10,7 @@ import numpy as np
 
 from cpu_fallback.compiled.border import Array, freeze, kernel, set_all, stage
 from cpu_fallback.compiled.folds import fold_numbers
-from cpu_fallback.compiled.keys_by_fold import ROW_COST, ROWS, Keys, keys_of, look_up, number_cells, shares_of
+from cpu_fallback.compiled.keys_by_fold import ROW_COST, ROWS, Keys, keys_of, number_cells, shares_of
 from cpu_fallback.compiled.threads import run
 
 if TYPE_CHECKING:
@@ -18,10 +18,10 @@ if TYPE_CHECKING:
 
 
 class Lines(NamedTuple):
-    """Cells of the categories of keys, and lines of encodings, in one piece each.
+    """Cells of the categories of all keys, and lines of encodings, as two flat arrays.
 
-    Those of key k begin at first_cell[k] and first_value[k]; `missing` is the line of rows that lack a value, or -1
-    where a missing value is one more value of its column.
+    The cells of key k begin at first_cell[k], and its encodings at first_value[k].  `missing` is the line of rows that
+    lack a value, or -1 if a missing value is one more value of its column.
     """
 
     cells: Array
@@ -33,6 +33,14 @@ class Lines(NamedTuple):
     missing: Array
 
 
+class Viewed(NamedTuple):
+    """The view of each row, and whether rows of no category are counted."""
+
+    views: Array
+    n_views: int
+    are_counted: bool
+
+
 @stage
 def copy_line(line: Array, table: Array, to: int) -> None:
     """Write one line of encodings."""
@@ -42,22 +50,23 @@ def copy_line(line: Array, table: Array, to: int) -> None:
 
 @stage
 def spread_missing(keys: Keys, key: int, line: Array, is_known: int, table: Array, known: Array) -> None:
-    """Write one line to all cells in which any column has its last but one code, which stands for a missing value."""
+    """Write one line to all cells in which any column has its last code but one, which stands for a missing value."""
     n_cells, below = keys.n_cells[key], np.int64(1)
+    n_views = len(known) // n_cells
     for k in range(keys.ends[key + 1] - 1, keys.ends[key] - 1, -1):
         radix = keys.radix[keys.members[k]]
         for first in range((radix - 2) * below, n_cells, radix * below):
             for cell in range(first, first + below):
                 copy_line(line, table, cell * len(line))
-                known[cell] = is_known
+                set_all(known[cell * n_views : (cell + 1) * n_views], is_known)
         below *= radix
 
 
 @stage
 def spread_lines(keys: Keys, key: int, lines: Lines, width: int, table: Array, known: Array) -> None:
-    """Write the encodings of every cell of a key, and whether fit has seen it."""
+    """Write the encodings of every cell of a key, and for each of its views whether the cell is a category."""
     n, n_cells, begin = lines.n_categories[key], keys.n_cells[key], lines.first_value[key]
-    values = lines.values[begin : begin + (n + 2) * width]
+    n_views, values = len(known) // n_cells, lines.values[begin : begin + (n + 2) * width]
     set_all(known, 0)
     if width == 1:
         set_all(table, values[n])
@@ -66,8 +75,9 @@ def spread_lines(keys: Keys, key: int, lines: Lines, width: int, table: Array, k
             copy_line(values[n * width : (n + 1) * width], table, cell * width)
     cells = lines.cells[lines.first_cell[key] : lines.first_cell[key] + n]
     for i in range(n):
-        copy_line(values[i * width : (i + 1) * width], table, np.int64(cells[i]) * width)
-        known[cells[i]] = 1
+        at = np.int64(cells[i])
+        copy_line(values[i * width : (i + 1) * width], table, at * width)
+        set_all(known[at * n_views : (at + 1) * n_views], 1)
     missing = lines.missing[key]
     if missing >= 0:
         line = values[missing * width : (missing + 1) * width]
@@ -75,14 +85,23 @@ def spread_lines(keys: Keys, key: int, lines: Lines, width: int, table: Array, k
 
 
 @stage
-def count_unknown(keys: Keys, key: int, zeros: Array, cells: Array, known: Array) -> int:
-    """Count the rows that fit has not seen."""
-    unknown = np.int64(0)
-    for start in range(0, len(zeros), ROWS):
-        own = cells[: min(ROWS, len(zeros) - start)]
-        number_cells(keys, key, start, zeros, 1, own)
-        for i in range(len(own)):
-            unknown += 1 - np.int64(known[np.uint64(own[i])])
+def look_up(keys: Keys, key: int, rows: Viewed, cells: Array, table: Array, known: Array, out: Array) -> int:
+    """Write the encodings of all rows, out (outputs, rows), and count those of no category where that is asked for."""
+    n_outputs, unknown = len(out), np.int64(0)
+    for start in range(0, len(rows.views), ROWS):
+        own = cells[: min(ROWS, len(rows.views) - start)]
+        number_cells(keys, key, start, rows.views, rows.n_views, own)
+        if rows.are_counted:
+            for i in range(len(own)):
+                unknown += 1 - np.int64(known[np.uint64(own[i])])
+        for output in range(n_outputs):
+            line = out[output, start : start + len(own)]
+            if n_outputs == 1:
+                for i in range(len(own)):
+                    line[i] = table[np.uint64(own[i])]
+            else:
+                for i in range(len(own)):
+                    line[i] = table[np.uint64(own[i]) * np.uint64(n_outputs) + np.uint64(output)]
     return unknown  # type: ignore[return-value]
 
 
@@ -90,51 +109,55 @@ def count_unknown(keys: Keys, key: int, zeros: Array, cells: Array, known: Array
 def look_up_range(
     keys: Keys,
     sample: Keys,
+    rows: tuple[Viewed, Viewed],
     lines: Lines,
-    folds: tuple[Array, int, Array],
     start: int,
     stop: int,
     room: tuple[Array, Array],
     unknown: Array,
     out: Array,
 ) -> None:
-    """Look up the keys [start, stop), and count the rows of the sample that fit has not seen."""
-    of_rows, n_views, zeros = folds
+    """Look up the keys [start, stop), and count the rows of no category: among all, and among those of a sample."""
     cells = np.empty(ROWS, np.uint32)
     for key in range(start, stop):
-        n_cells, n_outputs = keys.n_cells[key], lines.n_outputs[key]
-        width = n_views * n_outputs
-        table, known = room[0][: n_cells * width], room[1][:n_cells]
-        spread_lines(keys, key, lines, width, table, known)
+        n_outputs, n_known = lines.n_outputs[key], keys.n_cells[key] * rows[0].n_views
+        table, known = room[0][: n_known * n_outputs], room[1][:n_known]
+        spread_lines(keys, key, lines, rows[0].n_views * n_outputs, table, known)
         own = out[keys.first[key] : keys.first[key] + n_outputs]
-        look_up(keys, key, of_rows, (n_views, n_outputs), cells, table, own)
-        unknown[key] = count_unknown(sample, key, zeros, cells, known)
+        unknown[key] = look_up(keys, key, rows[0], cells, table, known, own)
+        unknown[key] += look_up(sample, key, rows[1], cells, table, known, own[:0])
 
 
 def look_up_keys(keys: "KeyColumns", tables: "KeyTables", folds: "Folds", step: int, out: "KeyEncodings", /) -> Array:
     """Write the encodings of rows by many keys; see `gpu_encode.seam.ops.FusedOps`."""
     values, n_rows = out.values, keys.codes.shape[1]
-    sampled = keys if step == 1 else keys._replace(codes=np.ascontiguousarray(keys.codes[:, ::step]))
-    given, sample, lines = keys_of(keys, out.first), keys_of(sampled, out.first), lines_of(tables)
     if folds is None:
         folds = np.zeros(n_rows, np.uint16)
     elif not isinstance(folds, np.ndarray):
         folds = fold_numbers(folds, 0, n_rows)
-    zeros = freeze(np.zeros(sampled.codes.shape[1], np.uint16), np.uint16)
-    of_rows = freeze(folds.astype(np.uint16, copy=False), np.uint16), tables.n_views, zeros
-    sizes = given.n_cells * lines.n_outputs * tables.n_views
+    views, chosen = folds.astype(np.uint16, copy=False), slice(0, 0 if step == 1 else None, step)
+    given, lines = keys_of(keys, out.first), lines_of(tables)
+    sample = given._replace(codes=freeze(keys.codes[:, chosen], keys.codes.dtype).reshape(-1))
+    rows = viewed(views, tables.n_views, step == 1), viewed(views[chosen], tables.n_views, True)
+    n_known = given.n_cells * tables.n_views
+    sizes = n_known * lines.n_outputs
     parts, unknown = shares_of(sizes + ROW_COST * n_rows), np.zeros(len(keys.members), np.int64)
 
     def work(number: int) -> None:
         start, stop = parts[number]
-        room = np.empty(sizes[start:stop].max(), values.dtype), np.empty(given.n_cells[start:stop].max(), np.uint8)
-        look_up_range(given, sample, lines, of_rows, start, stop, room, unknown, values)
+        room = np.empty(sizes[start:stop].max(), values.dtype), np.empty(n_known[start:stop].max(), np.uint8)
+        look_up_range(given, sample, rows, lines, start, stop, room, unknown, values)
 
     run(work, len(parts))
     return unknown
 
 
+def viewed(views: Array, n_views: int, are_counted: bool) -> Viewed:
+    """Describe rows to the kernels."""
+    return Viewed(freeze(views, np.uint16), n_views, are_counted)
+
+
 def lines_of(tables: "KeyTables") -> Lines:
-    """Describe tables to the kernels."""
+    """Describe tables for the kernels."""
     numbers = (freeze(given, np.int64) for given in tables[2:7])
     return Lines(freeze(tables.cells, np.uint32), freeze(tables.values, tables.values.dtype), *numbers)

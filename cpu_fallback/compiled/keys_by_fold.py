@@ -1,7 +1,7 @@
-"""Training encodings of many keys by fold, key after key: each thread counts, encodes and looks up keys of its own.
+"""Training encodings of many keys by fold: each thread counts, encodes and looks up its keys, one after the other.
 
-The cell of a row is the mixed-radix number of its codes in the key's columns, so that no row is sorted or hashed.
-Cells that no row has are left out once the rows are counted.
+The cell of a row is the mixed-radix number of its codes in the key's columns, so no row is sorted or hashed.  Cells
+without rows are left out after the rows are counted.
 """
 
 from collections.abc import Sequence
@@ -30,19 +30,19 @@ from cpu_fallback.types import MISSING, KeyCounts, KeyEncodings
 if TYPE_CHECKING:
     from cpu_fallback.types import Codes, FoldedClasses, KeyColumns
 
-# Rows whose cells are found, and categories that are encoded, at a time.
+# Number of rows whose cells are computed, and of categories that are encoded, at a time.
 ROWS, CATEGORIES = 1024, 512
-# Lines of categories that there is room for at a time, if one key has no more.
+# Number of lines of categories for which there is room at a time, unless a single key has more.
 MOST_LINES = 1 << 20
-# A row of a key costs as much as so many numbers of its tables.
+# A row of a key costs about as much as so many numbers of its tables.
 ROW_COST = 2
 
 
 class Keys(NamedTuple):
     """Codes, column after column, and the number of codes that each column has; columns of all keys, key after key.
 
-    Those of key k are members[ends[k]:ends[k + 1]].  `missing` is the key's last cell where that is of missing values
-    which are no category, else -1; `first` is the line of its first encodings in the output.
+    The columns of key k are members[ends[k]:ends[k + 1]].  `missing` is the key's last cell if it holds missing values
+    that are no category, else -1; `first` is the line of its first encodings in the output.
     """
 
     codes: Array
@@ -55,7 +55,7 @@ class Keys(NamedTuple):
 
 
 class FoldedRows(NamedTuple):
-    """Rows beside their key: fold * n_classes + class, and fold; and the folds that new rows see (n_folds,)."""
+    """The rows of all keys: fold * n_classes + class, and fold; and the folds that new rows see (n_folds,)."""
 
     within: Array
     folds: Array
@@ -64,7 +64,7 @@ class FoldedRows(NamedTuple):
 
 
 class Formula(NamedTuple):
-    """What turns counts into encodings; `of_missing` (outputs * views,) are those of missing values, if any differ."""
+    """What turns counts into encodings; `of_missing` (outputs * views,) encodes missing values that are no category."""
 
     first: int
     views: Views
@@ -74,7 +74,7 @@ class Formula(NamedTuple):
 
 
 class Block(NamedTuple):
-    """Room for some categories: their cells, counts (categories, folds, classes), encodings, and who sees no row."""
+    """Room for some categories: their cells, counts (categories, folds, classes), encodings, and which are unseen."""
 
     cells: Array
     counts: Array
@@ -84,9 +84,9 @@ class Block(NamedTuple):
 
 
 class Found(NamedTuple):
-    """Categories of keys, key after key: their cells, and the rows of each class that new rows see.
+    """Categories of keys, one key after the other: their cells, and the rows of each class that new rows see.
 
-    Each key has two more lines, of unknown and of missing values; `ends` are the lines where keys end.
+    Each key has two more lines, for unknown and for missing values; `ends` are the lines at which keys end.
     """
 
     cells: Array
@@ -132,7 +132,7 @@ def count_rows(keys: Keys, key: int, rows: FoldedRows, length: int, cells: Array
 
 @stage
 def take_cells(table: Array, first: int, length: int, block: Block) -> tuple[int, int]:
-    """Copy the counts of cells that rows have, from cell `first` on; gives the cell after them, and how many."""
+    """Copy the counts of cells with rows, from cell `first` on; give the cell after them, and how many there are."""
     stop, n, place = min(len(table) // length, first + CATEGORIES), np.uint64(0), np.uint64(first * length)
     for cell in range(first, stop):
         any_row, to = np.int32(0), n * np.uint64(length)
@@ -175,7 +175,7 @@ def encode_block(formula: Formula, n_classes: int, n: int, block: Block) -> None
 
 @stage
 def round_block(block: Block, n: int) -> int:
-    """Round encodings to the type of the output; gives how many that cannot hold."""
+    """Round encodings to the type of the output; give the number of those that it cannot hold."""
     values, rounded, lost = block.values.reshape(-1), block.rounded, np.int64(0)
     for i in range(n * block.values.shape[1]):
         rounded[i] = values[i]
@@ -233,7 +233,7 @@ def encode_range(
     found: Found,
     out: Array,
 ) -> int:
-    """Encode the keys [start, stop), and write what is found of them; gives how many encodings became infinite."""
+    """Encode the keys [start, stop), and write their categories; give how many encodings became infinite."""
     shape, lost, at = (formula.views.n_views, rows.n_classes - formula.first), np.int64(0), np.int64(0)
     length, width = len(rows.new_rows) * rows.n_classes, shape[0] * shape[1]
     block, cells = room_for(rows, formula, tables[1]), np.empty(ROWS, np.uint32)
@@ -315,14 +315,14 @@ def encode_keys_by_fold(
 
 
 def keep(found: Found, start: int) -> list[KeyCounts]:
-    """Give what was found of each key from `start` on, without the room that was left."""
+    """Give the categories of each key from `start` on, without unused room."""
     ends = found.ends[start:].tolist()
     cells, counts = found.cells[: ends[-1]].copy(), found.counts[: ends[-1]].copy()
     return [KeyCounts(cells[begin : end - 2], counts[begin:end]) for begin, end in pairwise([0, *ends])]
 
 
 def keys_of(keys: "KeyColumns", first: Sequence[int]) -> Keys:
-    """Describe keys to the kernels."""
+    """Describe keys for the kernels."""
     members = np.array([column for of_key in keys.members for column in of_key], np.int64)
     ends = np.array([0, *accumulate(map(len, keys.members))], np.int64)
     # Missing values of a single column have a line of their own; of joint keys they are one more value.
@@ -341,7 +341,7 @@ def keys_of(keys: "KeyColumns", first: Sequence[int]) -> Keys:
 
 
 def rows_of(rows: "FoldedClasses") -> FoldedRows:
-    """Number the fold and class of each row, and its fold."""
+    """Give the rows in the form that kernels take: one number for fold and class, and the fold."""
     n_rows, folds = len(rows.classes), rows.folds
     if folds is None:
         folds = np.zeros(n_rows, np.int32)

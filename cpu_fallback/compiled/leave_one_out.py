@@ -1,4 +1,4 @@
-"""Leave-one-out: each row sees its category without itself."""
+"""Leave-one-out: each row sees the sums of its category without itself."""
 
 from typing import TYPE_CHECKING
 
@@ -37,7 +37,7 @@ def leave_one_out_range(
     stop: int,
     seen: Array,
 ) -> None:
-    """Write the rows [start, stop): the digits of the row's category, less the row's own digits in its class."""
+    """Write for the rows [start, stop) the digits of the row's category, less the row's own digits in its class."""
     room, slots = scratch(), np.empty(BLOCK, np.int64)
     n_lines, n_classes, width = shape
     for begin in range(start, stop, BLOCK):

@@ -1,4 +1,4 @@
-"""Encodings of all rows, each left out of what it sees, in one pass: see `gpu_encode.seam.ops.FusedOps`."""
+"""Encode each row from all other rows, in one pass: see `gpu_encode.seam.ops.FusedOps`."""
 
 from typing import TYPE_CHECKING
 
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 @stage
 def see_others(accumulators: Array, codes: Array, length: int, mine: Array, seen: Array) -> None:
-    """Give the line of each row's category with what the row adds, which is negative."""
+    """Give the line of each row's category, plus the row's own digits, which are negative here."""
     n_lines = len(accumulators) // length
     for i in range(len(codes)):
         code, target = np.int64(codes[i]), i * length
@@ -53,7 +53,7 @@ def leave_out_range(
     stop: int,
     to: Destination,
 ) -> int:
-    """Write the encodings of the rows [start, stop); gives how many are lost."""
+    """Write the encodings of the rows [start, stop); give how many are lost."""
     shape, first, rule = cell_rule
     width, n_outputs, lost, in_order = cell_width(shape), shape.n_classes - first, 0, np.empty(0, np.int64)
     length = width * shape.n_classes

@@ -1,4 +1,4 @@
-"""What rows say of their log-odds: the array expressions of `study/tuning/stages.py:at_log_odds`, row by row."""
+"""Response, information and likelihood of rows at their log-odds; array expressions in `study/tuning` define them."""
 
 import numpy as np
 

@@ -1,6 +1,7 @@
 """Round a quotient that lies near the middle of two floats: only its digits can tell which float is nearer.
 
-Digits come one position after the other, from the lowest, as int64 before carries; each backend stores them elsewhere.
+Digits come one position after the other, from the lowest, as int64 before carries; each backend stores them in its own
+way.
 """
 
 from typing import NamedTuple
@@ -13,7 +14,7 @@ from cpu_fallback.compiled.digits import FIELD, FRACTION, HALF, HIDDEN, ONE, SIG
 MASK = np.int64(0xFFFFFFFF)
 LOW = np.uint64(0xFFFFFFFF)
 INFINITE = np.uint64(0x7FF << 52)
-# Positions after the last digit of a count, until its product with a midpoint has nothing left to add.
+# After so many positions beyond the last digit of a count, its product with a midpoint has no more digits.
 AFTER = 4
 
 
@@ -51,7 +52,7 @@ def midpoint(bits: np.uint64, upper: bool) -> tuple[np.uint64, int]:
     """Give the middle of a positive float and the next one, upper or lower, as an integer times a power of two."""
     field, fraction = np.int64(np.uint64(bits) >> FIELD), np.uint64(bits) & FRACTION
     mantissa = fraction if field == 0 else fraction | HIDDEN
-    # Below a power of two, floats lie twice as close.
+    # Below a power of two, neighbouring floats are half as far apart.
     less = ONE if fraction == ZERO and field > 1 else ONE << ONE
     quarters = mantissa << np.uint64(2)
     return quarters + (ONE << ONE) if upper else quarters - less, int(max(field, np.int64(1)) - np.int64(1077))
@@ -84,7 +85,7 @@ def push_columns(
 
 @stage
 def side(known: Difference) -> int:
-    """Sign of a difference whose positions are all known: -1, 0 or 1."""
+    """Give the sign of a difference whose positions are all known: -1, 0 or 1."""
     if known.carry < 0:
         return -1
     return 1 if known.carry > 0 or known.any != 0 else 0
@@ -92,14 +93,14 @@ def side(known: Difference) -> int:
 
 @stage
 def first_guess(mean: float) -> np.uint64:
-    """Magnitude of a mean as bits; for an infinite mean, the bits of the largest float."""
+    """Give the magnitude of a mean as bits; for an infinite mean, the bits of the largest float."""
     bits = np.float64(mean).view(np.uint64) & ~(ONE << SIGN)
     return bits - ONE if bits == INFINITE else bits
 
 
 @stage
 def chosen(bits: np.uint64, above: int, below: int) -> float:
-    """Give a float or its neighbour: `above` and `below` say on which side of each midpoint the number lies."""
+    """Give a float or its neighbour; `above` and `below` tell on which side of each midpoint the number lies."""
     word = np.uint64(bits)
     odd = word & ONE != ZERO
     if above > 0 or (above == 0 and odd):
@@ -124,7 +125,7 @@ def compare(
     factor: np.uint64,
     exponent: int,
 ) -> int:
-    """Sign of |S| - factor * 2**exponent * |N|."""
+    """Give the sign of |S| - factor * 2**exponent * |N|."""
     ahead, bits = exponent >> 5, exponent & 31
     begin = min(low, count_low + ahead)
     end = max(low + width, count_low + ahead + count_width + AFTER)
@@ -151,7 +152,7 @@ def settle(
     count_low: int,
     count_sign: int,
 ) -> float:
-    """Round S / N correctly, given a mean at most one unit off; digits of S begin at `at`."""
+    """Round S / N correctly, given a mean that is at most one unit off; the digits of S begin at `at`."""
     bits = first_guess(mean)
     where = totals, at, width, low, total_sign, counts, count_at, count_width, count_low, count_sign
     above = compare(*where, *midpoint(bits, True))

@@ -1,6 +1,6 @@
 """Count, mean and squared deviations of cells, from their digits: integers of any size, rounded once.
 
-Numbers are `n` digits from an index `at` of a flat array: slices would cost more than the arithmetic on them.
+A number is `n` digits of a flat array from index `at` on: slices would cost more than the arithmetic on them.
 """
 
 import math
@@ -31,16 +31,16 @@ if TYPE_CHECKING:
 SAFE = np.int64(1) << np.int64(53)
 SMALL = np.int64(1) << np.int64(31)
 COUNTS = np.int64(1) << np.int64(32)
-# Farther than any error from the middle of two floats, a quotient is rounded correctly as it is.
+# A quotient that is farther from the middle of two floats than any error is rounded correctly.
 DOUBT = 1.0 + 2.0**-30
-# Below it a mean is rounded a second time.
+# A mean below this number is rounded a second time.
 TINY = 2.0**-1021
-# A cell costs as much as some thirty rows of other kernels.
+# A cell costs about as much as thirty rows of other kernels.
 SMALLEST_SHARE = 1 << 10
 
 
 class Shape(NamedTuple):
-    """Widths and lowest positions of the digits of N, S and Q in a cell, and whether classes are counted in it."""
+    """Widths and lowest positions of the digits of N, S and Q in a cell, and whether the cell counts classes."""
 
     n_width: int
     s_width: int
@@ -60,7 +60,7 @@ def shape_of_counts(n_classes: int) -> Shape:
 
 @stage
 def cell_width(shape: Shape) -> int:
-    """Columns of a cell."""
+    """Give the number of columns of a cell."""
     return shape.n_width if shape.by_class else shape.n_width + shape.s_width + shape.q_width
 
 
@@ -93,7 +93,7 @@ def scratch(shape: Shape) -> Room:
 
 @counting
 def pair_of_many(digits: Array, at: int, n: int, low: int) -> tuple[float, float, int]:
-    """Give (hi, lo, exponent) of any number of signed digits; in room of its own, which costs what is rarely paid."""
+    """Give (hi, lo, exponent) of any number of signed digits; this allocates memory, but is rarely needed."""
     room = np.empty(n + 1, np.int64)
     sign = magnitude(digits, at, n, room)
     high, lower, exponent = round_pair(room, n + 1, low)
@@ -122,7 +122,7 @@ def bound_exponent(exponent: int) -> int:
 
 @stage
 def plain(value: float, exponent: int) -> float:
-    """Value * 2**exponent, for any exponent."""
+    """Give value * 2**exponent, for any exponent."""
     if exponent == 0:
         return value
     # Multiplying by a normal power of two rounds once, as ldexp does.
@@ -131,7 +131,7 @@ def plain(value: float, exponent: int) -> float:
 
 @inlined
 def quotient(high: float, lower: float, n_high: float, n_lower: float) -> tuple[float, bool]:
-    """Quotient of two pairs, and whether it may be rounded wrongly, as `cpu_fallback.exact.quotient` has it."""
+    """Give the quotient of two pairs, and whether it may be rounded wrongly, as in `cpu_fallback.exact.quotient`."""
     first = high / n_high
     product = first * n_high
     left = (high - product) - product_error(product, first, n_high)
@@ -165,7 +165,7 @@ def settled_mean(
     n_width: int,
     n_low: int,
 ) -> float:
-    """S / N, rounded once, from their pairs and digits."""
+    """Give S / N, rounded once, from pairs and digits of both."""
     near, doubtful = quotient(high, lower, n_high, n_lower)
     mean = plain(near, exponent - n_exponent)
     if doubtful or (high != 0 and abs(mean) < TINY):
@@ -195,7 +195,7 @@ def count_digits(digits: Array, n: int) -> int:
 
 @stage
 def deviation(accumulators: Array, s_at: int, q_at: int, shape: Shape, room: Room) -> tuple[float, int]:
-    """N * Q - S**2, rounded once, as (fraction, exponent); N lies in the room."""
+    """Give N * Q - S**2, rounded once, as (fraction, exponent); the digits of N are in `room`."""
     n_sign = magnitude(room.summed, 0, shape.n_width, room.n)
     magnitude(accumulators, s_at, shape.s_width, room.s)
     q_sign = magnitude(accumulators, q_at, shape.q_width, room.q)
@@ -215,7 +215,7 @@ def deviation(accumulators: Array, s_at: int, q_at: int, shape: Shape, room: Roo
 
 @inlined
 def spread(accumulators: Array, s_at: int, q_at: int, shape: Shape, n: int, room: Room) -> tuple[float, int]:
-    """N * Q - S**2: in plain integers where these are small, in a few words where they fit, else digit by digit."""
+    """Give N * Q - S**2: in plain integers if these are small, in a few words if these are enough, else by digits."""
     if shape.n_width == shape.s_width == shape.q_width == 1 and shape.n_low == shape.s_low == shape.q_low == 0:
         s, q = accumulators[s_at], accumulators[q_at]
         if 0 <= n < SMALL and 0 <= q < SMALL and -SMALL < s < SMALL and -SAFE < n * q - s * s < SAFE:
@@ -225,7 +225,7 @@ def spread(accumulators: Array, s_at: int, q_at: int, shape: Shape, n: int, room
     if narrow and shape.n_low == 0 and 0 <= ahead <= 1:
         total_fits, s_high, s_middle, s_bottom = carry_to_words(accumulators, s_at, shape.s_width)
         fits, q_high, q_middle, q_bottom = carry_to_words(accumulators, q_at, shape.q_width)
-        # The total's magnitude has to stay below 2**127, where the sign of its second word is that of its first.
+        # The total's magnitude must be below 2**127: then its first word only repeats the sign of the second.
         if fits and total_fits and 0 <= n < COUNTS and np.int64(s_high) == np.int64(s_middle) >> 63:
             fraction, exponent = spread_of_words(
                 np.uint64(n), (s_high, s_middle, s_bottom), (q_high, q_middle, q_bottom), ahead
@@ -236,7 +236,7 @@ def spread(accumulators: Array, s_at: int, q_at: int, shape: Shape, n: int, room
 
 @stage
 def less_one(shape: Shape, room: Room) -> float:
-    """N - 1, correctly rounded."""
+    """Give N - 1, correctly rounded."""
     n, low = shape.n_width, shape.n_low
     base = min(low, 0)
     width = max(low - base + n, 1 - base)
@@ -251,7 +251,7 @@ def less_one(shape: Shape, room: Room) -> float:
 
 @inlined
 def total_of(shape: Shape, label: int) -> int:
-    """Give where the total of a class, or the only one, begins in a cell."""
+    """Give the column at which the total of a class, or the only total, begins in a cell."""
     return label * cell_width(shape) + (0 if shape.by_class else shape.n_width)
 
 
@@ -278,7 +278,7 @@ def moments_range(
     fraction: Array,
     exponent: Array,
 ) -> None:
-    """Moments of the cells [start, stop)."""
+    """Write the moments of the cells [start, stop)."""
     room = scratch(shape)
     summed, whole = room.summed, shape.n_width == 1 and shape.n_low == 0
     line = cell_width(shape)
@@ -305,7 +305,7 @@ def moments_range(
 
 
 def moments(accumulators: Array, layout: "Layout", first_output: int, deviations: bool, /) -> MomentArrays:
-    """Count, mean and deviations of every cell; see `gpu_encode.seam.ops.Ops`."""
+    """Give count, mean and deviations of every cell; see `gpu_encode.seam.ops.Ops`."""
     out = empty_moments(accumulators.shape, first_output, deviations)
     n_cells = int(np.prod(accumulators.shape[:-2]))
     lines = [part.reshape(n_cells, part.shape[-1]) for part in out]
@@ -321,7 +321,7 @@ def moments(accumulators: Array, layout: "Layout", first_output: int, deviations
 
 
 def shape_of(layout: "Layout", n_classes: int) -> Shape:
-    """Describe cells to the kernels; a class's count is its S and its Q."""
+    """Describe cells for the kernels; the count of a class is also its S and its Q."""
     (_, _, n_low, n_width), (kept, _, s_low, s_width), (_, _, q_low, q_width) = measures_of(layout).tolist()
     if kept:
         return Shape(n_width, s_width, q_width, n_low, s_low, q_low, n_classes, False)

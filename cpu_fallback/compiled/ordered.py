@@ -1,4 +1,4 @@
-"""Ordered statistics: what each row sees is its category before it.  One thread: an order has no halves."""
+"""Ordered statistics: each row sees the earlier rows of its category, so a single thread works."""
 
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class Table(NamedTuple):
-    """Sums per category and class; with ties also those at the tie that each category saw last."""
+    """Sums by category and class; with ties also the sums of each category at its last tie."""
 
     sums: Array
     at_tie: Array
@@ -38,7 +38,7 @@ def table_of(n_lines: int, length: int, tied: bool) -> Table:
 
 
 class Added(NamedTuple):
-    """What the rows of a block add, and where the sums of their categories, and of their classes there, begin."""
+    """The digits that the rows of a block add, and the indices of the sums of their categories and classes."""
 
     own: Array
     lines: Array
@@ -53,7 +53,7 @@ def room_for_added(width: int) -> Added:
 
 @stage
 def find_cells(codes: Array, classes: Array, shape: tuple[int, int, int], block: Added) -> None:
-    """Write where the sums of each row's category, and of its class there, begin; shape: lines, classes, columns."""
+    """Write the indices of the sums of each row's category and class; `shape` is lines, classes, columns."""
     n_lines, n_classes, width = shape
     for i in range(len(codes)):
         code = np.int64(codes[i])
@@ -93,7 +93,7 @@ def pass_tied_rows(ties: Array, block: Added, width: int, length: int, first: in
 
 @kernel
 def ordered_rows(rows: RowParts, ties: Array, shape: tuple[int, int, int], table: Table, seen: Array) -> None:
-    """Work on blocks: what their rows add is computed first, then handed out in order."""
+    """Work on blocks: first compute the digits that the rows add, then let each row see its sums, in order."""
     width, length = shape[2], shape[1] * shape[2]
     room, block, slots = scratch(), room_for_added(width), np.arange(BLOCK) * width
     for begin in range(0, len(rows.codes), BLOCK):
@@ -108,10 +108,10 @@ def ordered_rows(rows: RowParts, ties: Array, shape: tuple[int, int, int], table
 
 
 def ordered(rows: "Rows", ties: "Array | None", layout: "Layout", carry: "Carry", /) -> Array:
-    """Category sums over earlier rows, in the order given: (rows, n_classes, layout.width) digits.
+    """Give for each row the sums of its category over the rows before it: (rows, n_classes, layout.width) digits.
 
-    `carry` holds the sums of all rows before these and is brought up to date, so that chunks chain.  With `ties`
-    (non-decreasing tie numbers) rows of one tie do not see each other.
+    `carry` holds the sums of all earlier rows and is updated, so that the next chunk can follow.  With `ties` (numbers
+    that do not decrease), rows of one tie do not see each other.
     """
     shape = carry.sums.shape
     seen = empty(len(rows.codes) * shape[1] * shape[2], np.int64)

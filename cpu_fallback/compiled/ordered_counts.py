@@ -1,7 +1,7 @@
-"""Encodings in an order from counts of classes: sums are handed out row by row, and blended block by block.
+"""Encodings in an order from counts of classes: rows get the counts that they see one by one, and encodings by blocks.
 
-One thread hands out: an order has no halves.  Loops over a block are apart, so that misses of the cache overlap in
-those that read rows and cells, and the compiler makes vector instructions of those that divide.
+One thread lets rows see counts, since rows depend on earlier ones.  There are separate loops over a block: cache misses
+overlap in loops that only read rows and cells, and the compiler turns loops that divide into vector instructions.
 """
 
 from typing import NamedTuple
@@ -29,7 +29,7 @@ LEAST_BLOCK = 64
 
 
 class Block(NamedTuple):
-    """Scratch space of a block: categories and classes of its rows, the counts they see, what they get."""
+    """Scratch space of a block: categories and classes of its rows, the counts that they see, and their encodings."""
 
     code: Array
     label: Array
@@ -41,7 +41,7 @@ class Block(NamedTuple):
 
 @counting
 def block_of(n_classes: int) -> Block:
-    """Give room for a block, of fewer rows where there are many classes."""
+    """Allocate a block; it has fewer rows if there are many classes."""
     size = max(BLOCK // n_classes, LEAST_BLOCK)
     return Block(
         np.empty(size, np.int32),
@@ -55,7 +55,7 @@ def block_of(n_classes: int) -> Block:
 
 @stage
 def read_rows(codes: Array, numbers: Array, begin: int, out: Array) -> None:
-    """Read categories, or classes, of a block: in a loop of its own, in which misses of the cache overlap."""
+    """Read categories or classes of a block in a separate loop, in which cache misses overlap."""
     if len(numbers):
         for i in range(len(numbers)):
             out[i] = codes[np.uint64(numbers[i])]
@@ -66,14 +66,14 @@ def read_rows(codes: Array, numbers: Array, begin: int, out: Array) -> None:
 
 @stage
 def pass_pairs(codes: Array, labels: Array, n_lines: int, sums: Array, count: Array, own: Array) -> int:
-    """Let each row see the counts of both classes, then count it; gives how many rows are of the second class."""
+    """Let each row see the counts of both classes, then count it; give the number of rows of the second class."""
     ones = np.int64(0)
     for i in range(len(codes)):
         code, label = np.int64(codes[i]), np.int64(labels[i])
         line = np.uint64(2 * (code + n_lines if code < 0 else code))
         zero, one = sums[line], sums[line + np.uint64(1)]
         count[i], own[i] = zero + one, one
-        # Both are known by now: no load has to wait for the last row's store twice.
+        # Both counts are known, so the processor waits only once for the last row's store.
         sums[line + np.uint64(label)] = (one if label else zero) + 1
         ones += label
     return ones  # type: ignore[return-value]
@@ -92,7 +92,7 @@ def pass_lines(
     count: Array,
     own: Array,
 ) -> None:
-    """Let each row see the counts of any number of classes, then count it; all rows of a tie see what its first saw."""
+    """Let each row see the counts of any number of classes, then count it; rows of a tie see what its first row saw."""
     source, n_lines = at_tie if len(ties) else sums, len(sums) // k
     for i in range(len(codes)):
         code, total = np.int64(codes[i]), np.int64(0)
@@ -124,7 +124,7 @@ def least_of(numbers: Array) -> int:
 def blend_block(
     count: Array, own: Array, mu: float, nothing: float, blend: Blend, variance: tuple[float, int], value: Array
 ) -> None:
-    """Encodings of one class from small counts, whose quotients are rounded correctly as they are."""
+    """Write the encodings of one class from small counts, whose quotients plain division rounds correctly."""
     shrinkage = blend.shrinkage
     least = max(blend.least, 1.0)
     if shrinkage.kind == PLAIN:
@@ -149,7 +149,7 @@ def blend_block(
 def estimate_block(
     count: Array, own: Array, high: float, lower: float, nothing: float, blend: Blend, value: Array
 ) -> bool:
-    """Write the m-estimates of one class from small counts; says whether all are rounded correctly."""
+    """Write the m-estimates of one class from small counts; tell whether all are rounded correctly."""
     least, m, sure = max(blend.least, 1.0), blend.shrinkage.first, True
     for i in range(len(count)):
         weight = np.float64(count[i])
@@ -163,7 +163,7 @@ def estimate_block(
 def settle_block(
     count: Array, own: Array, high: float, lower: float, totals: Array, label: int, rule: FusedRule, value: Array
 ) -> None:
-    """Round the m-estimates of one class that are in doubt: by exact pairs, else by digits."""
+    """Round the doubtful m-estimates of one class by exact pairs, or else by digits."""
     least, m = max(rule.blend.least, 1.0), rule.blend.shrinkage.first
     for i in range(len(count)):
         weight = np.float64(count[i])
@@ -189,7 +189,7 @@ def write_block(
     around: Array,
     to: Destination,
 ) -> int:
-    """Write the encodings of a block of which the first `burned` rows get none; gives how many are lost."""
+    """Write the encodings of a block, but not of the first `burned` rows; give how many are lost."""
     lost, value, own, count, codes = 0, block.value[:n], block.own, block.number[:n], block.code[:n]
     negative = least_of(codes) < 0
     for i in range(n if negative else 0):
@@ -218,7 +218,7 @@ def write_block(
 
 @stage
 def count_priors(totals: Array, first: int, rule: FusedRule, priors: BlockMoments) -> None:
-    """Take the priors, and what the kind of lam asks for, from the counts of all classes."""
+    """Compute the priors, and what the kind of lam needs, from the counts of all classes."""
     count, mean, fraction = np.int64(0), priors.mean, priors.fraction
     for label in range(len(totals)):
         count += totals[label]
@@ -238,7 +238,7 @@ def count_priors(totals: Array, first: int, rule: FusedRule, priors: BlockMoment
 
 @stage
 def pass_block(block: Block, n: int, pairs: bool, ties: Array, table: Table, totals: Array) -> None:
-    """Hand out counts to the rows of a block, and count them."""
+    """Let the rows of a block see counts, and count them."""
     codes, labels, k = block.code[:n], block.label[:n], len(block.own)
     if pairs:
         ones = pass_pairs(codes, labels, len(table.sums) // 2, table.sums, block.number, block.own[1])
@@ -264,7 +264,7 @@ def encode_from_counts(
     around: Array,
     to: Destination,
 ) -> int:
-    """Write the encodings of the ranks [start, stop), whose rows are `numbers`; gives how many are lost."""
+    """Write the encodings of the ranks [start, stop), whose rows are `numbers`; give how many are lost."""
     block, lost, at = block_of(n_classes), 0, start
     pairs = n_classes == 2 and first == 1 and not len(walk.starts)
     while at < stop:

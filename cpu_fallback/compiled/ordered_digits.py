@@ -1,4 +1,4 @@
-"""Encodings from sums of any kind: what each row of a tile sees is handed out first, then blended by all threads."""
+"""Encodings from sums of any kind: first each row of a tile gets the sums that it sees, then all threads encode."""
 
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -33,12 +33,12 @@ if TYPE_CHECKING:
 # Segments of one prior at a time, and numbers that a tile may hold at a time.
 MOST_SEGMENTS = 1 << 10
 MOST_NUMBERS = 1 << 18
-# A row costs as much as some ten of other kernels.
+# A row costs about as much as ten rows of other kernels.
 SMALLEST_SHARE = 1 << 11
 
 
 class Tile(NamedTuple):
-    """What the rows of a tile see, as digits; where the rows of each prior end, the priors, and their digits."""
+    """The digits that the rows of a tile see, where the rows of each prior end, the priors, and their digits."""
 
     seen: Array
     ends: Array
@@ -48,7 +48,7 @@ class Tile(NamedTuple):
 
 @stage
 def add_lines(own: Array, accumulators: Array, lines: Array, n: int, width: int, totals: Array) -> None:
-    """Add what the rows of a block add to the sums of all categories."""
+    """Add the rows of a block to the sums over all categories."""
     for column in range(width):
         total = np.int64(0)
         if len(totals) == width:
@@ -79,7 +79,7 @@ def keep(prior: BlockMoments, source: Array, tile: Tile, segment: int) -> None:
 def hand_out(
     rows: RowParts, start: int, stop: int, cell_rule: CellRule, walk: Walk, table: Table, tile: Tile
 ) -> tuple[int, int]:
-    """Hand out sums to the ranks [start, stop) until priors run out; gives where, and how many priors there are."""
+    """Let the ranks [start, stop) see sums while there is room for priors; give the next rank and how many priors."""
     shape, first = cell_rule.shape, cell_rule.first
     width, at, segments, room, digits = cell_width(shape), start, 0, scratch(shape), digit_room()
     totals, ends, number = walk.totals, tile.ends, room_for_weights(1, shape.n_width)
@@ -116,7 +116,7 @@ def hand_out(
 def spread_priors(
     ends: Array, rank: int, segment: int, n: int, priors: BlockMoments, out: BlockMoments, line: Array
 ) -> int:
-    """Give each of n rows from `rank` on the priors of its segment, and its number; gives the segment of the last."""
+    """Write for each of n rows from `rank` on its segment's priors and number; give the segment of the last row."""
     at = 0
     while at < n:
         while ends[segment] <= rank + at:
@@ -147,7 +147,7 @@ def write_rows(
     counted: Array,
     to: Destination,
 ) -> int:
-    """Write the encodings of a block whose first `burned` rows get none; gives how many are lost."""
+    """Write the encodings of a block, but not of the first `burned` rows; give how many are lost."""
     lost, n = 0, len(codes)
     for output in range(len(own.mean)):
         blend_rows(codes, number, own, around, output, sums, values[:n], counted[:n])
@@ -169,7 +169,7 @@ def blend_seen(
     stop: int,
     to: Destination,
 ) -> int:
-    """Write the encodings of the rows [start, stop) of a tile that begins at `rank`; gives how many are lost."""
+    """Write the encodings of the rows [start, stop) of a tile that begins at `rank`; give how many are lost."""
     shape, first, rule = cell_rule
     room, length, n_outputs = scratch(shape), cell_width(shape) * shape.n_classes, shape.n_classes - first
     own, around, number = (
@@ -203,7 +203,7 @@ def tile_of(n_rows: int, length: int, n_outputs: int) -> Tile:
 def encode_from_digits(
     rows: "Rows", numbers: Array, layout: "Layout", ranks: Sequence[int], tile: Tile, fixed: tuple[Any, ...]
 ) -> int:
-    """Write the encodings of the ranks of one tile; gives how many are lost."""
+    """Write the encodings of the ranks of one tile; give how many are lost."""
     cell_rule, walk, table, to = fixed
     at, stop = ranks
     here = rows.pick(numbers) if len(numbers) else rows.block(at, stop)
@@ -223,7 +223,7 @@ def encode_from_digits(
 
 
 def run_counting(work: Callable[..., int], n_rows: int, given: tuple[Any, ...], to: Destination) -> int:
-    """Call work(*given, start, stop, to) on shares of the rows, and add up what each gives."""
+    """Call work(*given, start, stop, to) for shares of the rows, and sum the results."""
     parts = threads.shares(n_rows, smallest=SMALLEST_SHARE)
     counts = [0] * len(parts)
 

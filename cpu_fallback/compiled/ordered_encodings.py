@@ -1,4 +1,4 @@
-"""Encodings of all rows from the rows before them, in one pass: see `gpu_encode.seam.ops.FusedOps`."""
+"""Encode each row from the rows before it, in one pass: see `gpu_encode.seam.ops.FusedOps`."""
 
 from collections import deque
 from collections.abc import Iterator
@@ -23,34 +23,34 @@ from cpu_fallback.types import CARRY_AFTER, SumShape
 if TYPE_CHECKING:
     from cpu_fallback.types import Layout, Rows
 
-# Rows whose numbers in a random order are known at a time.
+# Number of rows whose numbers in a random order are computed at a time.
 TILE = 1 << 16
 LEAST_TILE = 1 << 10
-# Blocks count in 32 bits, with a sign.
+# Blocks hold counts as int32.
 MOST_COUNTED = 2**31 - 1
 
 
 def most_ordered_rows(layout: "Layout", /) -> int:
-    """Give how many rows need no carry on the way; see `gpu_encode.seam.ops.FusedOps`."""
+    """Give the number of rows that can be summed without carries; see `gpu_encode.seam.ops.FusedOps`."""
     return MOST_COUNTED if layout.is_whole else CARRY_AFTER
 
 
 def tile_size(length: int) -> int:
-    """Give how many rows are worked on at a time, each with sums of this length."""
+    """Give the number of rows in a tile if each row has sums of this length."""
     return max(min(TILE, MOST_NUMBERS // length), LEAST_TILE)
 
 
 def rows_of(order: Permutation, start: int, stop: int) -> Array:
-    """Row of each rank in [start, stop), found by the thread that asks."""
+    """Give the row at each rank in [start, stop), computed by the calling thread."""
     numbers = np.empty(stop - start, np.int64)
     walk_share(order, False, start, 0, len(numbers), numbers)
     return freeze(numbers, np.int64)
 
 
 def cut_order(order: Order, n_rows: int, size: int) -> Iterator[tuple[int, int, Array]]:
-    """Cut the ranks of an order into tiles, each with the numbers of its rows; none where rows stand in order.
+    """Cut the ranks of an order into tiles, each with its row numbers; these are empty for rows in their own order.
 
-    Those of the next tile of a random order are computed on a second thread, while the caller works on this one.
+    For a random order, a second thread computes the numbers of the next tile while the caller works on this one.
     """
     edges = [(start, min(start + size, n_rows)) for start in range(0, n_rows, size)]
     if not isinstance(order, Permutation):
@@ -83,7 +83,7 @@ def ordered_encodings(
     walk = walk_of(order, n_rows, burn_in, length)
     table = table_of(n_categories + 2, length, bool(len(walk.starts)))
     if rows.classes is not None and rows.weight is None and layout.count.whole:
-        # Only a random order has numbers that come tile by tile.
+        # Only for a random order are row numbers computed tile by tile.
         parts = cut_order(order, n_rows, TILE if isinstance(order, Permutation) else n_rows)
         priors, known = room_for_moments(n_classes - first_output, 1), (codes_of(rows.codes), codes_of(rows.classes))
         given = n_classes, first_output, rule, walk, table, priors, np.zeros(n_classes, np.int64), to

@@ -1,4 +1,4 @@
-"""What rounding takes from a product: by one instruction where the processor has it, else by halves of the factors."""
+"""The rounding error of a product: by a fused multiply-add if the processor has one, else by halves of the factors."""
 
 import platform
 from typing import Any
@@ -14,7 +14,7 @@ SPLITTER = 134217729.0
 
 
 def fuses() -> bool:
-    """Say whether the processor that kernels are compiled for multiplies and adds with one rounding."""
+    """Tell whether the processor that kernels are compiled for can multiply and add with one rounding."""
     if config.DISABLE_JIT or config.CPU_NAME or config.CPU_FEATURES:
         return False
     return platform.machine() in ("aarch64", "arm64") or bool(get_host_cpu_features().get("fma"))
@@ -25,7 +25,7 @@ FUSES = fuses()
 
 @intrinsic
 def multiply_add(_typing: Any, _left: Any, _right: Any, _added: Any) -> Any:
-    """Give the first number times the second, and the third, rounded once."""
+    """Give left * right + added, rounded once."""
 
     def generate(_context: Any, builder: Any, _signature: Any, given: Any) -> Any:
         return builder.fma(*given)
@@ -35,7 +35,7 @@ def multiply_add(_typing: Any, _left: Any, _right: Any, _added: Any) -> Any:
 
 @stage
 def halve(value: float) -> float:
-    """Upper 26 bits of a number (Veltkamp)."""
+    """Give the upper 26 bits of a number (Veltkamp)."""
     wide = value * SPLITTER
     return wide - (wide - value)
 

@@ -1,4 +1,4 @@
-"""Whole numbers of a small range: they are numbered, and looked up, by their distance from the lowest."""
+"""Whole numbers of a small range get codes, and are looked up, by their distance from the lowest number."""
 
 from typing import Any
 
@@ -11,14 +11,14 @@ from cpu_fallback.memory import empty, zeros
 
 UNKNOWN = -2
 
-# Twice as many still fit int32.
+# Twice as many codes still fit int32.
 MOST_CODES = 1 << 30
 # Number of values that are read to guess the range.
 SAMPLED = 512
 
 
 def word_of(number: int) -> np.uint64:
-    """Two's complement of a Python int."""
+    """Give the two's complement of a Python int."""
     return np.uint64(number & 0xFFFFFFFFFFFFFFFF)
 
 
@@ -31,7 +31,7 @@ def offset_with_bounds(
     lowest = highest = given[0]
     size = np.uint64(len(present))
     if size == 0:
-        # This is a loop of its own, which works on several values at a time.
+        # This separate loop works on several values at a time.
         for i in range(len(given)):
             value = given[i]
             lowest, highest = min(lowest, value), max(highest, value)
@@ -73,7 +73,7 @@ def rank_codes(codes: Array, shift: int, ranks: Array, start: int, stop: int) ->
 
 @kernel
 def write_marked(marks: Array, lowest: np.uint64, ranks: Array, words: Array) -> None:
-    """Write how many marks come before each index, and the words of marked indices, which have room for one more."""
+    """Write the number of marks before each index, and the words of marked indices; `words` has room for one more."""
     count = 0
     for i in range(len(marks)):
         ranks[i] = count
@@ -130,7 +130,7 @@ def guess_marks(numbers: Array, most: int) -> tuple[Any, int]:
     first = numbers[0]
     base = numbers.dtype.type(0) if 0 <= first < MOST_CODES else first
     farthest = int(numbers[:: max(len(numbers) // SAMPLED, 1)].max()) - int(base)
-    # Neighbours are known without a mark, and beyond a sample they lie about as dense as in it.
+    # Neighbouring values need no mark, and beyond the sample values are probably about as dense as in it.
     return base, 2 * farthest if 1 < farthest <= most // 2 else 0
 
 
@@ -160,7 +160,7 @@ def join_marks(present: list[Array]) -> Array:
 
 
 def mark_present(codes: Array, shift: int, size: int) -> Array:
-    """Say for each distance from the lowest value whether a value has it."""
+    """Tell for each distance from the lowest value whether some value has it."""
     parts = shares(len(codes))
     present = [zeros(size, np.bool_) for _ in parts]
     run(lambda share: mark_codes(codes, shift, *parts[share], present[share]), len(parts))
@@ -177,7 +177,7 @@ def range_of(categories: Array, n_values: int) -> int | None:
 
 @kernel
 def offset_inside_range(words: Array, lowest: np.uint64, size: int, start: int, stop: int, codes: Array) -> None:
-    """Distance of each value from the lowest; values from `size` on count as absent."""
+    """Write the distance of each value from the lowest; distances of at least `size` count as absent."""
     given, out = words[start:stop], codes[start:stop]
     for i in range(len(given)):
         offset = given[i] - lowest
@@ -188,7 +188,7 @@ def offset_inside_range(words: Array, lowest: np.uint64, size: int, start: int, 
 def take_in_range(
     words: Array, lowest: np.uint64, table: Array, by_row: int, start: int, stop: int, out: Array
 ) -> None:
-    """Write a line of a table for each row of [start, stop): by distance from the lowest; beyond all, the last line."""
+    """Write for each row of [start, stop) the table's line at its distance from the lowest, or else the last line."""
     last, given = np.uint64(len(table) - 1), words[start:stop]
     for i in range(len(given)):
         out[np.uint64((start + i) * by_row)] = table[min(given[i] - lowest, last)]
@@ -196,7 +196,7 @@ def take_in_range(
 
 @kernel
 def put_lines(known: Array, lowest: np.uint64, lines: Array, unknown: Any, table: Array) -> None:
-    """Write the line of each known number at its distance from the lowest; all others, and the end, share one line."""
+    """Write the line of each known number at its distance from the lowest; all others, and the end, get one line."""
     set_all(table, unknown)
     for number in range(len(known)):
         table[known[number] - lowest] = lines[number]

@@ -1,7 +1,7 @@
-"""Exact numbers rounded: of any number of digits; and, without loops or arrays, of three or four 64-bit words.
+"""Round exact numbers: of any number of digits, and, without loops or arrays, of three or four 64-bit words.
 
-Most sums fit three words, which are named from the highest down.  Numbers are cut where their digits of 32 bits begin,
-as in `cpu_fallback.exact.split`: the pair that a number is rounded to depends on where its top digit lies.
+Most sums fit three words; arguments have the highest word first.  Numbers are cut at their digits of 32 bits, as in
+`cpu_fallback.exact.split`: the pair to which a number is rounded depends on the position of its top digit.
 """
 
 import math
@@ -15,14 +15,14 @@ FIELD = np.uint64(52)
 BIAS = 1023
 MASK = np.int64(0xFFFFFFFF)
 LOW = np.uint64(MASK)
-# The highest of them is the spare one of a window, which is seldom used before carrying.
+# Three words hold so many digits; the highest is the window's spare digit for carries, which is rarely used before.
 WORD_DIGITS = 7
-# Digits at most so large leave the highest word room for carries, and for a product with a count below 2**32.
+# If digits are at most this large, the highest word has room for carries, and for a product with a count below 2**32.
 FIFTH_BOUND = np.int64(1) << np.int64(59)
 SIXTH_BOUND = np.int64(1) << np.int64(27)
 TWO_TO_MINUS_64 = 2.0**-64
 TWO_TO_MINUS_128 = 2.0**-128
-# Of two digits, what does not fit a float beside the upper bits.
+# The lower bits of two digits that do not fit a float together with the upper bits.
 DEEPEST = np.uint64(0x7FF)
 Three = tuple[np.uint64, np.uint64, np.uint64]
 Four = tuple[np.uint64, np.uint64, np.uint64, np.uint64]
@@ -30,7 +30,7 @@ Four = tuple[np.uint64, np.uint64, np.uint64, np.uint64]
 
 @stage
 def magnitude(digits: Array, at: int, n: int, out: Array) -> int:
-    """Carry signed digits to non-negative ones, one more than there were; gives the sign."""
+    """Carry signed digits to digits of at least 0, one more than before; give the sign."""
     carry = np.int64(0)
     for i in range(n):
         low = (digits[at + i] & MASK) + carry
@@ -50,15 +50,15 @@ def magnitude(digits: Array, at: int, n: int, out: Array) -> int:
 
 @stage
 def digit(digits: Array, i: int) -> np.uint64:
-    """Give a digit, zero below the first."""
+    """Give a digit; zero below the first digit."""
     return np.uint64(digits[i]) if i >= 0 else np.uint64(0)
 
 
 @stage
 def lower_half(rest: np.int64, deep: np.uint64, lost: bool) -> float:
-    """Give the lower number of a pair, from what is left of the third digit, and the next two.
+    """Give the lower number of a pair, from the rest of the third digit and the next two digits.
 
-    Its last bit is set where it is not all that is left, so that an even one is exact.
+    Its last bit is set if it is not the whole rest, so an even number is exact.
     """
     kept = deep & ~DEEPEST
     near, far = np.float64(rest) * TWO_TO_MINUS_64, np.float64(kept) * TWO_TO_MINUS_128
@@ -97,13 +97,13 @@ def round_pair(digits: Array, n: int, low: int) -> tuple[float, float, int]:
 
 @stage
 def power_of_two(exponent: int) -> float:
-    """2**exponent, where that is a normal number."""
+    """Give 2**exponent, if this is a normal number."""
     return np.uint64((exponent + BIAS) << 52).view(np.float64)
 
 
 @stage
 def length_of(digit: np.uint64) -> int:
-    """Bits of a number from 1 to 2**53, read off its exponent as a float."""
+    """Give the number of bits of a number from 1 to 2**53, from its exponent as a float."""
     return int(np.int64(np.float64(digit).view(np.uint64) >> FIELD)) - (BIAS - 1)
 
 
@@ -117,7 +117,7 @@ def join_words(first: np.int64, second: np.int64) -> tuple[np.uint64, np.int64]:
 
 @inlined
 def carry_to_words(digits: Array, at: int, n: int) -> tuple[bool, np.uint64, np.uint64, np.uint64]:
-    """Carry up to seven signed digits to three words, in two's complement; the first says whether they fit."""
+    """Carry up to seven signed digits to three words, in two's complement; the first result tells whether they fit."""
     low, over = join_words(digits[at], digits[at + 1] if n > 1 else np.int64(0))
     middle, above = join_words(digits[at + 2] if n > 2 else np.int64(0), digits[at + 3] if n > 3 else np.int64(0))
     total = middle + np.uint64(over)
@@ -132,7 +132,7 @@ def carry_to_words(digits: Array, at: int, n: int) -> tuple[bool, np.uint64, np.
 
 @inlined
 def absolute(high: np.uint64, middle: np.uint64, low: np.uint64) -> Three:
-    """Magnitude of a number in two's complement."""
+    """Give the magnitude of a number in two's complement."""
     mask = ZERO - (high >> SIGN)
     low = (low ^ mask) - mask
     carry = mask & np.uint64(low == ZERO)
@@ -143,7 +143,7 @@ def absolute(high: np.uint64, middle: np.uint64, low: np.uint64) -> Three:
 @inlined
 def round_words(high: np.uint64, middle: np.uint64, low: np.uint64, top: int) -> tuple[float, float, int]:
     """Round words to (hi, lo, exponent); `top` is the position of the upper digit of `high`, which is not zero."""
-    # As a mask, since no branch can be foreseen that sums of either size take in turn.
+    # This is a mask, since a branch cannot be predicted if sums of both sizes take turns.
     short = ZERO - np.uint64(high >> HALF == ZERO)
     high ^= (high ^ ((high << HALF) | (middle >> HALF))) & short
     middle ^= (middle ^ ((middle << HALF) | (low >> HALF))) & short
@@ -180,7 +180,7 @@ def pair_of_words(high: np.uint64, middle: np.uint64, low: np.uint64) -> tuple[f
 
 @inlined
 def times_count(high: np.uint64, middle: np.uint64, low: np.uint64, count: np.uint64) -> Four:
-    """Product with a number below 2**32."""
+    """Multiply by a number below 2**32."""
     first = (low & LOW) * count
     second = (low >> HALF) * count + (first >> HALF)
     third = (middle & LOW) * count + (second >> HALF)
@@ -197,7 +197,7 @@ def times_count(high: np.uint64, middle: np.uint64, low: np.uint64, count: np.ui
 
 @inlined
 def square_words(high: np.uint64, low: np.uint64) -> Four:
-    """Square of a number below 2**127."""
+    """Square a number below 2**127."""
     first, second = product(low, low)
     cross, above = product(low, high)
     third, fourth = product(high, high)
@@ -212,7 +212,7 @@ def square_words(high: np.uint64, low: np.uint64) -> Four:
 
 @inlined
 def less(left: Four, right: Four) -> Four:
-    """Difference, in two's complement."""
+    """Give the difference, in two's complement."""
     low = left[3] - right[3]
     borrow = np.uint64(left[3] < right[3])
     second = left[2] - right[2] - borrow
@@ -232,7 +232,7 @@ def round_four(number: Four) -> tuple[float, int]:
         high, third, second, low, top = third, second, low, ZERO, top - 2
     if high == ZERO:
         return 0.0, 0
-    # What lies below the third word only decides ties.
+    # Bits below the third word only decide ties.
     fraction, _, exponent = round_words(high, third, second | np.uint64(low != ZERO), top)
     return -fraction if negative else fraction, exponent
 

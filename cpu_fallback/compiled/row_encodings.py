@@ -1,4 +1,4 @@
-"""From what each row of a block sees to its encoding, written where the row stands in the output."""
+"""Write the encoding of each row of a block to the row's position in the output."""
 
 import math
 from typing import TYPE_CHECKING, NamedTuple
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class CellRule(NamedTuple):
-    """How the digits of a cell become encodings: where they lie in it, the class of the first output, and the rule."""
+    """How the digits of a cell become encodings: the cell's shape, the class of the first output, and the rule."""
 
     shape: Shape
     first: int
@@ -23,7 +23,7 @@ class CellRule(NamedTuple):
 
 
 class Destination(NamedTuple):
-    """Where encodings go: one of two flat outputs, the index at which each column begins, and flags of the unseen."""
+    """The output of encodings: one of two flat arrays, the index at which each column begins, and flags of rows."""
 
     wide: Array
     narrow: Array
@@ -32,7 +32,7 @@ class Destination(NamedTuple):
 
 
 def destination(to: RowEncodings) -> Destination | None:
-    """Describe an output to the kernels; None for one that they do not write to."""
+    """Describe an output for the kernels; None if they cannot write to it."""
     out, n_outputs = to.values, to.values.shape[1]
     size = out.itemsize
     if out.dtype.name not in {"float64", "float32"} or not out.dtype.isnative or out.strides[0] != size:
@@ -49,13 +49,13 @@ def destination(to: RowEncodings) -> Destination | None:
 
 @stage
 def has_category(code: int, rule: FusedRule) -> bool:
-    """Say whether a row has a category; the missing one is a category by policy."""
+    """Tell whether a row has a category; the policy decides for missing values."""
     return code >= 0 or (code == -1 and rule.missing == AS_CATEGORY)
 
 
 @stage
 def encoding_without(code: int, mu: float, rule: FusedRule) -> float:
-    """Encoding of a row whose category does not count: a missing value that is no category has its own."""
+    """Give the encoding of a row whose category does not count; missing values have one of their own by policy."""
     if code == -1 and rule.missing != AS_CATEGORY:
         return math.nan if rule.missing == AS_NAN else mu
     return unseen_encoding(mu, rule.blend)
@@ -63,7 +63,7 @@ def encoding_without(code: int, mu: float, rule: FusedRule) -> float:
 
 @stage
 def write(values: Array, column: int, numbers: Array, begin: int, wide: Array, narrow: Array) -> int:
-    """Write one output of a block, by row number or in order from `begin` on; gives how many encodings are lost."""
+    """Write one output of a block, by row number or in order from `begin` on; give how many encodings are lost."""
     lost = 0
     if len(wide):
         if len(numbers):
@@ -82,7 +82,7 @@ def write(values: Array, column: int, numbers: Array, begin: int, wide: Array, n
 
 @stage
 def flag(counted: Array, numbers: Array, begin: int, unseen: Array) -> None:
-    """Keep the flag of the rows of a block whose category does not count."""
+    """Clear the flag of rows of a block whose category counts."""
     for i in range(len(counted) if len(unseen) else 0):
         row = numbers[i] if len(numbers) else begin + i
         unseen[row] = unseen[row] and not counted[i]

@@ -1,4 +1,4 @@
-"""Order of numbers, digit by digit: a word that is sorted holds the bits in which numbers differ, and an index."""
+"""Radix sort of numbers: each word that is sorted holds the bits in which numbers differ, and an index."""
 
 from itertools import groupby
 from typing import Any
@@ -10,16 +10,16 @@ from cpu_fallback.compiled.threads import run, shares
 from cpu_fallback.memory import empty
 
 WORD_BITS = 64
-# NumPy has sorted so few before the passes over them are set up.
+# NumPy sorts so few words in less time than the passes take to start.
 FEW_WORDS = 1 << 12
 SIGN = np.uint64(1 << 63)
-# 1,024 positions that are written to stay in the second cache, and in the table of pages.
+# The 1,024 positions that are written to fit the second cache and the processor's table of pages.
 DIGIT_BITS = 10
 
 
 @kernel
 def find_different_bits_of_range(words: Array, start: int, stop: int) -> np.uint64:
-    """Bits that are not the same in all words."""
+    """Find the bits that are not the same in all words."""
     given = words[start:stop]
     every = some = given[0]
     for i in range(len(given)):
@@ -32,7 +32,7 @@ def find_different_bits_of_range(words: Array, start: int, stop: int) -> np.uint
 def pack(
     words: Array, order: Array, masks: Array, downs: Array, index_bits: np.uint64, start: int, stop: int, out: Array
 ) -> None:
-    """Write the kept bits of each word, in the order so far, above the index of the word."""
+    """Write the kept bits of each word, and below them its index, in the current order."""
     indices, packed = order[start:stop], out[start:stop]
     for i in range(len(packed)):
         index = np.uint64(indices[i]) if len(indices) else np.uint64(start + i)
@@ -77,32 +77,32 @@ def write_indices(out: Array) -> None:
 
 @kernel
 def write_ranks(order: Array, ranks: Array) -> None:
-    """Write at each index its rank in an order."""
+    """Write for each index its rank in an order."""
     for i in range(len(order)):
         ranks[np.uint64(order[i])] = i
 
 
 def indices(number: int, dtype: Any) -> Array:
-    """Give 0, 1, 2, ..., so many of them."""
+    """Give the numbers 0 to `number` - 1."""
     found = empty(number, dtype)
     write_indices(found)
     return found
 
 
 def ranks_of(order: Array) -> Array:
-    """Rank of each index in an order (int32)."""
+    """Give the rank of each index in an order (int32)."""
     ranks = empty(len(order), np.int32)
     write_ranks(order, ranks)
     return ranks
 
 
 def find_different_bits(words: Array) -> int:
-    """Bits that are not the same in all of some words."""
+    """Find the bits that are not the same in all words, on threads."""
     parts = shares(len(words))
     found = np.zeros(len(parts), np.uint64)
 
     def look(share: int) -> None:
-        # Words may be the same within each share, and others in the next.
+        # Words may be equal within each share but differ between shares, so each share is compared with the first.
         found[share] = find_different_bits_of_range(words, *parts[share]) | (words[0] ^ words[parts[share][0]])
 
     run(look, len(parts))
@@ -110,19 +110,19 @@ def find_different_bits(words: Array) -> int:
 
 
 def groups_of(bits: int, room: int) -> list[list[tuple[int, int]]]:
-    """Runs of bits [begin, end) that are sorted at a time, the lowest first: as many bits as there is room for."""
+    """Give groups of runs of bits [begin, end), the lowest first; a group has as many bits as there is room for."""
     kept = [bit for bit in range(WORD_BITS) if bits >> bit & 1]
     groups = [kept[first : first + room] for first in range(0, len(kept), room)]
     found = []
     for group in groups:
-        # Neighbours are as far from their positions in the group as from each other.
+        # Bits of one run have the same distance from their positions in the group.
         runs = [[bit for _, bit in same] for _, same in groupby(enumerate(group), lambda item: item[1] - item[0])]
         found.append([(run[0], run[-1] + 1) for run in runs])
     return found
 
 
 def pack_words(words: Array, order: Array, runs: list[tuple[int, int]], index_bits: int, out: Array) -> int:
-    """Write some runs of bits of each word, and its index, in the order so far; gives how many bits there are."""
+    """Write some runs of bits of each word, and its index, in the current order; give the number of bits."""
     masks, downs, n_bits = [], [], 0
     for begin, end in runs:
         masks.append((1 << end) - (1 << begin))
@@ -135,25 +135,25 @@ def pack_words(words: Array, order: Array, runs: list[tuple[int, int]], index_bi
 
 
 def sort_by_digit(packed: Array, down: int, n_bits: int, out: Array) -> None:
-    """Write the words in the order of one digit, equal ones as they stand."""
+    """Write the words in the order of one digit; equal ones keep their order."""
     parts, shift = shares(len(packed)), np.uint64(down)
     counts = np.zeros((len(parts), 1 << n_bits), np.int64)
     run(lambda share: count_digits(packed, shift, *parts[share], counts[share]), len(parts))
-    # A digit of the first share goes before the same digit of the next.
+    # Words of the first share come before words of the next share with the same digit.
     in_order = counts.T.ravel()
     positions = np.ascontiguousarray((np.cumsum(in_order) - in_order).reshape(counts.T.shape).T)
     run(lambda share: move_by_digit(packed, shift, *parts[share], positions[share], out), len(parts))
 
 
 def indices_of(packed: Array, index_bits: int, room: Array) -> Array:
-    """Places of packed words, in their order, in room for as many words."""
+    """Give the indices of packed words, in their order; `room` has space for as many words."""
     order, parts = room.view(np.int64), shares(len(packed))
     run(lambda share: indices_in(packed, np.uint64(index_bits), *parts[share], order), len(parts))
     return order
 
 
 def order_of_words(words: Array) -> Array:
-    """Places of words (uint64) in ascending order (int64); equal ones as they stand."""
+    """Give the indices (int64) that sort words (uint64); equal ones keep their order."""
     n_words = len(words)
     order = np.empty(0, np.int64)
     if n_words < FEW_WORDS:
@@ -167,24 +167,24 @@ def order_of_words(words: Array) -> Array:
         for digit in range(n_digits):
             sort_by_digit(packed, index_bits + digit * size, size, other)
             packed, other = other, packed
-        # Room that the next bits are sorted in once the order has been read.
+        # The next bits are sorted in this room, after the order has been read from it.
         order = indices_of(packed, index_bits, other)
     return order if len(order) else indices(n_words, np.int64)
 
 
 def order_of_numbers(numbers: Array) -> Array:
-    """Places of int64, uint64 or float64 numbers without NaN in ascending order (int64); equal ones as they stand.
+    """Give the indices (int64) that sort int64, uint64 or float64 numbers without NaN; equal ones keep their order.
 
-    Zeros of either sign must have been made one.
+    There must be no negative zeros.
     """
     words = freeze(numbers, numbers.dtype).view(np.uint64)
     if numbers.dtype.kind == "f":
-        # Bits of negative numbers rise as the numbers fall.
+        # The bits of negative floats increase when the numbers decrease.
         room = empty(len(words), np.int64)
         flipped = np.right_shift(words.view(np.int64), np.int64(WORD_BITS - 1), out=room).view(np.uint64)
         flipped |= SIGN
         words = np.bitwise_xor(flipped, words, out=flipped)
     elif len(numbers):
-        # Distances from the smallest number differ in few bits where the range is small.
+        # If the range is small, distances from the smallest number differ in few bits.
         words = np.subtract(words, words[numbers.argmin()], out=empty(len(words), np.uint64))
     return order_of_words(words)

@@ -1,4 +1,4 @@
-"""Order of distinct strings by their bytes: first by the eight behind what all begin with."""
+"""Sort distinct strings by their bytes: first by the eight bytes after their common prefix."""
 
 from typing import NamedTuple
 
@@ -11,7 +11,7 @@ from cpu_fallback.memory import empty
 
 
 class Picked(NamedTuple):
-    """Strings somewhere among bytes: where each begins, how many bytes it has, and two words of what a short one is."""
+    """Some strings among many bytes: where each begins, its number of bytes, and two words with its bytes if short."""
 
     words: Array
     starts: Array
@@ -21,11 +21,11 @@ class Picked(NamedTuple):
 
 @inlined
 def word_behind(picked: Picked, number: int, depth: int) -> np.uint64:
-    """Eight bytes of a string, `depth` bytes behind its start; zeros where it has ended."""
+    """Give eight bytes of a string from byte `depth` on; zeros after its end."""
     length = picked.lengths[np.uint64(number)]
     if length > SHORT:
         return word_at(picked.words, picked.starts[np.uint64(number)] + depth, length - depth)
-    # Pieces lie closer together than the rows that they were cut from.
+    # Pieces are contiguous in memory, unlike the strings in the rows.
     first, second = picked.pieces[np.uint64(2 * number)], picked.pieces[np.uint64(2 * number + 1)]
     if depth >= 8:
         return second >> np.uint64(8 * (depth - 8)) if depth < SHORT else np.uint64(0)
@@ -34,7 +34,7 @@ def word_behind(picked: Picked, number: int, depth: int) -> np.uint64:
 
 @inlined
 def swap_bytes(word: np.uint64) -> np.uint64:
-    """Word with its bytes in the other order, so that words are in the order of the bytes."""
+    """Reverse the bytes of a word, so that words are ordered as their bytes."""
     found = np.uint64(0)
     for k in range(8):
         found |= ((word >> np.uint64(8 * k)) & np.uint64(0xFF)) << np.uint64(56 - 8 * k)
@@ -43,7 +43,7 @@ def swap_bytes(word: np.uint64) -> np.uint64:
 
 @stage
 def common_prefix(picked: Picked, order: Array, begin: int, end: int) -> int:
-    """Bytes that all strings of some ranks of the order begin with."""
+    """Give the number of bytes with which all strings of some ranks begin."""
     first = order[begin]
     common = picked.lengths[first]
     for k in range(begin + 1, end):
@@ -61,14 +61,14 @@ def common_prefix(picked: Picked, order: Array, begin: int, end: int) -> int:
 
 @kernel
 def key_range(picked: Picked, depth: int, keys: Array) -> None:
-    """Write the eight bytes of each string that lie `depth` bytes behind its start."""
+    """Write the eight bytes of each string from byte `depth` on."""
     for i in range(len(keys)):
         keys[i] = swap_bytes(word_behind(picked, i, depth))
 
 
 @stage
 def precedes(picked: Picked, one: int, other: int, depth: int) -> bool:
-    """Whether a string comes before another one that begins with the same `depth` bytes."""
+    """Tell whether a string comes before another one that begins with the same `depth` bytes."""
     length, other_length = picked.lengths[one], picked.lengths[other]
     for done in range(depth, min(length, other_length), 8):
         key, other_key = swap_bytes(word_behind(picked, one, done)), swap_bytes(word_behind(picked, other, done))
@@ -99,7 +99,7 @@ def merge_runs(picked: Picked, order: Array, begin: int, end: int, depth: int, s
 
 @kernel
 def sort_ties(picked: Picked, keys: Array, order: Array) -> None:
-    """Sort the strings of equal keys, which are given in order, by all that they do not have in common."""
+    """Sort the strings with equal keys by their further bytes; strings are in the order of keys already."""
     scratch = np.empty(0, np.int64)
     begin = 0
     while begin < len(order):
@@ -114,7 +114,7 @@ def sort_ties(picked: Picked, keys: Array, order: Array) -> None:
 
 
 def order_of(picked: Picked) -> Array:
-    """Order of strings, all of them different, by their bytes."""
+    """Give the order of distinct strings by their bytes."""
     order = indices(len(picked.starts), np.int64)
     if len(order) < 2:
         return order

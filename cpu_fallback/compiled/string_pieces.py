@@ -1,4 +1,4 @@
-"""Strings cut for comparison: a stamp of hash and length, and sixteen bytes of a short one, in words of eight bytes."""
+"""Strings in a form for comparison: a stamp of hash and length, and two words with the bytes of a short string."""
 
 from typing import NamedTuple
 
@@ -7,11 +7,11 @@ import numpy as np
 from cpu_fallback.compiled.border import Array, inlined, stage
 from cpu_fallback.compiled.hashing import GOLDEN
 
-# Bytes of a string that are compared without a look at the string.
+# Strings of at most so many bytes are compared without reading the string itself.
 SHORT = 16
 # The second factor of splitmix64 (Steele et al. 2014).
 SECOND_FACTOR = np.uint64(0x94D049BB133111EB)
-# Hash bits of a stamp: the upper 27 and, for the slot, the lower 32; the length class lies between.
+# The hash bits of a stamp: the upper 27, and the lower 32, which choose the slot; between them is the length class.
 HASHED = np.uint64(0xFFFFFFE0FFFFFFFF)
 EVERY = np.uint64(0xFFFFFFFFFFFFFFFF)
 
@@ -22,9 +22,9 @@ class Texts(NamedTuple):
     Parameters
     ----------
     words : uint64 array
-        Eight bytes from every byte on.
+        For every byte, the eight bytes from it on.
     offsets : uint32 array
-        Where each string begins, and the last ends: one word each, or two if `wide`.
+        The begin of each string, and the end of the last: one word for each, or two if `wide`.
     wide : int
     validity : uint8 array
         A bit for each row, 0 for null; empty if no row is.
@@ -41,7 +41,7 @@ class Texts(NamedTuple):
 
 @stage
 def offset_at(texts: Texts, row: int) -> np.int64:
-    """Where the string of a row begins."""
+    """Give the index of the first byte of a row's string."""
     if texts.wide:
         low, high = texts.offsets[np.uint64(2 * row)], texts.offsets[np.uint64(2 * row + 1)]
         return np.int64(low) | np.int64(high) << np.int64(32)
@@ -50,28 +50,28 @@ def offset_at(texts: Texts, row: int) -> np.int64:
 
 @inlined
 def first_bytes(word: np.uint64, length: int) -> np.uint64:
-    """Keep the first bytes of a word, all of them from eight on, none below one."""
+    """Keep the first `length` bytes of a word: all for eight or more, none for less than one."""
     few = min(max(length, 0), 7)
     return word & (EVERY if length >= 8 else ~(EVERY << np.uint64(8 * few)))
 
 
 @inlined
 def word_at(words: Array, start: int, length: int) -> np.uint64:
-    """First eight bytes of a string, or fewer, in one word; never read behind the end of all."""
+    """Give the first eight bytes of a string, or fewer, as a word; nothing is read beyond the end of all bytes."""
     near = min(start, len(words) - 1)
     return first_bytes(words[np.uint64(near)] >> np.uint64(8 * min(start - near, 7)), length)
 
 
 @stage
 def is_null(texts: Texts, row: int) -> bool:
-    """Whether a row is null, where any is."""
+    """Tell whether a row is null; some row must be."""
     bit = texts.first + row
     return not (texts.validity[np.uint64(bit >> 3)] >> (bit & 7)) & 1
 
 
 @stage
 def hash_of(first: np.uint64, second: np.uint64) -> np.uint64:
-    """Two words, stirred."""
+    """Hash two words."""
     word = first ^ second * SECOND_FACTOR
     word = (word ^ (word >> np.uint64(32))) * GOLDEN
     return word ^ (word >> np.uint64(29))
@@ -79,7 +79,7 @@ def hash_of(first: np.uint64, second: np.uint64) -> np.uint64:
 
 @stage
 def hash_of_long(words: Array, start: int, length: int) -> np.uint64:
-    """Hash of all bytes of a string of more than eight; the last eight may be taken together with others before."""
+    """Hash all bytes of a string of more than eight; some of the last eight bytes may be hashed twice."""
     word = np.uint64(length)
     for done in range(start, start + length - 8, 8):
         word = (word ^ words[np.uint64(done)]) * GOLDEN
@@ -89,7 +89,7 @@ def hash_of_long(words: Array, start: int, length: int) -> np.uint64:
 
 @inlined
 def alike(words: Array, start: int, others: Array, other_start: int, length: int) -> bool:
-    """Whether two strings of one length of more than eight are equal, byte by byte."""
+    """Compare all bytes of two strings that have the same length of more than eight."""
     apart = other_start - start
     for done in range(start, start + length - 8, 8):
         if words[np.uint64(done)] != others[np.uint64(done + apart)]:
@@ -100,7 +100,7 @@ def alike(words: Array, start: int, others: Array, other_start: int, length: int
 
 @stage
 def begin_block(texts: Texts, begin: int, n: int, starts: Array) -> int:
-    """Write where the strings of n rows begin, and the last ends; gives the longest."""
+    """Write where the strings of n rows begin, and where the last one ends; give the longest length."""
     if texts.wide:
         for i in range(n + 1):
             starts[i] = offset_at(texts, begin + i)
@@ -115,11 +115,11 @@ def begin_block(texts: Texts, begin: int, n: int, starts: Array) -> int:
 
 @stage
 def cut_block(texts: Texts, begin: int, n: int, starts: Array, stamps: Array, firsts: Array, seconds: Array) -> int:
-    """Write start, stamp and pieces of the strings of n rows; gives the longest's bytes."""
+    """Write start, stamp and pieces of the strings of n rows; give the length of the longest."""
     words = texts.words
     longest = begin_block(texts, begin, n, starts)
     if starts[n] + 8 < len(words):
-        # Two loops, the second of which works on several rows at a time.
+        # There are two loops, since the second one works on several rows at a time.
         for i in range(n):
             firsts[i], seconds[i] = words[np.uint64(starts[i])], words[np.uint64(starts[i] + 8)]
         for i in range(n):

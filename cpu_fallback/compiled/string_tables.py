@@ -1,7 +1,8 @@
-"""Tables of strings: numbers by stamp and pieces, and where there are more bytes than that, byte by byte.
+"""Hash tables of strings, which are compared by stamp and pieces; long strings are compared by all their bytes, too.
 
-A slot of a table holds the upper half of a string's stamp and its number plus one, in one word.  What is compared,
-sixteen bytes of a short string or hash and length of a long one, lies densely by number: cold slots cost eight bytes.
+A slot of a table holds, in one word, the upper half of a string's stamp and its number plus one.  The pieces that are
+compared, sixteen bytes of a short string or hash and length of a long one, are in dense arrays by number, so an empty
+slot takes only eight bytes.
 """
 
 from typing import NamedTuple
@@ -13,7 +14,7 @@ from cpu_fallback.compiled.string_pieces import SHORT, Texts, alike, cut_block, 
 from cpu_fallback.memory import empty, zeros
 
 MISSING, UNKNOWN = -1, -2
-# Rows cut and hashed at once: their loads from the table do not wait for one another.
+# Number of rows that are cut and hashed at once, so that their loads from the table overlap.
 BLOCK = 512
 FEWEST_SLOTS = 1 << 12
 LOW = np.uint64(0xFFFFFFFF)
@@ -27,10 +28,10 @@ class Dictionary(NamedTuple):
     ----------
     table : uint64 array
     pieces : uint64 array
-        Two words for each: the bytes of a short string, hash and length of a long one.
+        Two words for each string: the bytes of a short one, or hash and length of a long one.
     stamps : uint64 array
     starts : int64 array
-        Where the string begins.
+        Index of each string's first byte.
     """
 
     table: Array
@@ -41,11 +42,11 @@ class Dictionary(NamedTuple):
 
 @counting
 def put(table: Array, stamps: Array, count: int) -> None:
-    """Give the first numbers their slots in an empty table."""
+    """Put the first `count` strings into the slots of an empty table."""
     last, taken = np.uint64(len(table) - 1), np.empty(BLOCK, np.uint64)
     for begin in range(0, count, BLOCK):
         some = stamps[begin : min(begin + BLOCK, count)]
-        # Loads that do not wait for one another bring near what the loop below would wait for.
+        # These independent loads overlap, and bring into the cache what the loop below would wait for.
         for i in range(len(some)):
             taken[i] = np.uint64(table[some[i] & last] != 0)
         for i in range(len(some)):
@@ -56,7 +57,7 @@ def put(table: Array, stamps: Array, count: int) -> None:
 
 
 def blank(n_slots: int, room: int) -> Dictionary:
-    """Give an empty dictionary with so many slots, and room for so many strings."""
+    """Give an empty dictionary with `n_slots` slots, and room for `room` strings."""
     return Dictionary(
         zeros(n_slots, np.uint64), empty(2 * room, np.uint64), empty(room, np.uint64), empty(room, np.int64)
     )
@@ -90,7 +91,7 @@ def probe(
     pieces: Array,
     starts: Array,
 ) -> tuple[np.int64, np.uint64]:
-    """Give the number of a string, -2 where it is absent, and the slot where it is or would be."""
+    """Give the number of a string, or -2 if it is absent, and the slot in which it is or would be."""
     stamp, first, second = cut
     last = np.uint64(len(table) - 1)
     slot = stamp & last
@@ -128,9 +129,9 @@ def insert(
 def guess_block(
     dictionary: Dictionary, n: int, stamps: Array, firsts: Array, seconds: Array, codes: Array, missed: Array
 ) -> int:
-    """Number strings by stamp and pieces in the first slot looked at; gives how many rows are not there, and which."""
+    """Look strings up by stamp and pieces in their first slots; give the number of rows that are missed, and which."""
     table, pieces, last = dictionary.table, dictionary.pieces, np.uint64(len(dictionary.table) - 1)
-    # Loops of loads alone: more of them are under way at a time.
+    # Loops that only load have more loads in progress at a time.
     held = np.empty(BLOCK, np.uint64)
     for i in range(n):
         held[i] = table[stamps[i] & last]
@@ -158,7 +159,7 @@ def check_long(
     missed: Array,
     n_missed: int,
 ) -> int:
-    """Compare long strings with those of the numbers guessed; gives how many rows are to be looked for, and which."""
+    """Compare long strings with those that were guessed; give the number of rows that are missed, and which."""
     for i in range(n):
         length = starts[i + 1] - starts[i]
         if length > SHORT and codes[i] >= 0:
@@ -173,13 +174,13 @@ def check_long(
 def number_rows(
     texts: Texts, start: int, stop: int, known: Array, dictionary: Dictionary, count: int, adds: int, codes: Array
 ) -> tuple[int, int]:
-    """Number the strings of the rows [start, stop), and add new ones to the dictionary if asked for.
+    """Number the strings of the rows [start, stop), and add new ones to the dictionary if `adds`.
 
-    Gives the row at which the dictionary had no room for more, and how many strings it holds.
+    It gives the row at which the dictionary was full, and the number of its strings.
     """
     firsts, seconds, stamps = np.empty(BLOCK, np.uint64), np.empty(BLOCK, np.uint64), np.empty(BLOCK, np.uint64)
     missed, starts = np.empty(BLOCK, np.int64), np.empty(BLOCK + 1, np.int64)
-    # What is taken out of a tuple is counted: once here, and not for every row.
+    # Taking an array out of a tuple counts a reference: this is done once, and not for every row.
     words, (table, pieces, kept_stamps, kept_starts) = texts.words, dictionary
     for begin in range(start, stop, BLOCK):
         n = min(BLOCK, stop - begin)
@@ -192,7 +193,7 @@ def number_rows(
             n_guessed = n_missed
             n_missed = check_long(words, n, starts, known, dictionary, own, missed, n_missed)
             if n_missed > n_guessed:
-                # Strings are numbered in the order of their rows, whatever kept them from being found at once.
+                # New strings are numbered in the order of their rows, for whatever reason each row was missed.
                 missed[:n_missed].sort()
         for k in range(n_missed):
             i = missed[k]
@@ -213,7 +214,7 @@ def number_rows(
 
 
 def number_piece(texts: Texts, start: int, stop: int, codes: Array) -> tuple[Dictionary, int]:
-    """Number the strings of the rows [start, stop) as they come; gives their dictionary, and how many there are."""
+    """Number the strings of the rows [start, stop) in order; give their dictionary, and the number of strings."""
     dictionary, count = blank(FEWEST_SLOTS, FEWEST_SLOTS // 2), 0
     while True:
         start, count = number_rows(texts, start, stop, texts.words, dictionary, count, 1, codes)
@@ -224,7 +225,7 @@ def number_piece(texts: Texts, start: int, stop: int, codes: Array) -> tuple[Dic
 
 @kernel
 def cut_all(texts: Texts, n_rows: int, dictionary: Dictionary) -> None:
-    """Write starts, stamps and pieces of so many distinct strings, the number of each its row."""
+    """Write starts, stamps and pieces of distinct strings; the number of each is its row."""
     firsts, seconds, starts = np.empty(BLOCK, np.uint64), np.empty(BLOCK, np.uint64), np.empty(BLOCK + 1, np.int64)
     for begin in range(0, n_rows, BLOCK):
         n = min(BLOCK, n_rows - begin)
@@ -236,7 +237,7 @@ def cut_all(texts: Texts, n_rows: int, dictionary: Dictionary) -> None:
 
 
 def of_distinct(texts: Texts, n_rows: int) -> Dictionary:
-    """Give the dictionary of strings all of which are different, the number of each its row."""
+    """Give the dictionary of distinct strings; the number of each is its row."""
     dictionary = blank(max(FEWEST_SLOTS, 1 << (2 * n_rows - 1).bit_length()), max(n_rows, 1))
     cut_all(texts, n_rows, dictionary)
     put(dictionary.table, dictionary.stamps, n_rows)
@@ -245,20 +246,20 @@ def of_distinct(texts: Texts, n_rows: int) -> Dictionary:
 
 @inlined
 def class_of(stamp: np.uint64) -> np.int64:
-    """Bytes of a short string, and for all long ones one more than a short one can have."""
+    """Give the number of bytes of a short string; for all long ones, one more than a short one can have."""
     return np.int64((stamp >> np.uint64(32)) & np.uint64(31)) - np.int64(1)
 
 
 @inlined
 def length_of(stamps: Array, pieces: Array, number: int) -> np.int64:
-    """Bytes of a string of a dictionary."""
+    """Give the number of bytes of a string of a dictionary."""
     length = class_of(stamps[number])
     return length if length <= SHORT else np.int64(pieces[2 * number + 1])
 
 
 @kernel
 def join(words: Array, dictionary: Dictionary, count: int, other: Dictionary, n_other: int, codes: Array) -> int:
-    """Add the strings of another dictionary of the same bytes, of which there is room for all; gives their numbers."""
+    """Add the strings of another dictionary of the same bytes, and give their numbers; there must be room for all."""
     firsts, seconds, missed = np.empty(BLOCK, np.uint64), np.empty(BLOCK, np.uint64), np.empty(BLOCK, np.int64)
     table, pieces, kept_stamps, kept_starts = dictionary
     for begin in range(0, n_other, BLOCK):
@@ -269,7 +270,7 @@ def join(words: Array, dictionary: Dictionary, count: int, other: Dictionary, n_
             firsts[i], seconds[i] = given[2 * i], given[2 * i + 1]
         n_missed = guess_block(dictionary, n, stamps, firsts, seconds, own, missed)
         for i in range(n):
-            # Hash and length of a long string are not all of it.
+            # Equal hash and length of long strings do not prove that they are equal.
             if own[i] >= 0 and class_of(stamps[i]) > SHORT:
                 missed[n_missed] = i
                 n_missed += 1
@@ -287,7 +288,7 @@ def join(words: Array, dictionary: Dictionary, count: int, other: Dictionary, n_
 
 @kernel
 def write_lengths(dictionary: Dictionary, lengths: Array) -> None:
-    """Write the bytes of each string."""
+    """Write the number of bytes of each string."""
     stamps, pieces = dictionary.stamps, dictionary.pieces
     for number in range(len(lengths)):
         lengths[number] = length_of(stamps, pieces, number)

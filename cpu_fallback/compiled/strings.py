@@ -1,6 +1,6 @@
-"""Rows of bytes, such as text, to codes and back, as Arrow lays them out: numbered by hashing, compared by bytes.
+"""Turn rows of bytes, such as text, in Arrow's layout into codes and back, by hashing and by comparing bytes.
 
-Each thread numbers its rows by a dictionary of its own; dictionaries are joined, and only distinct strings are sorted.
+Each thread numbers its rows by its own dictionary; then dictionaries are joined, and only distinct strings are sorted.
 """
 
 from typing import TYPE_CHECKING, NamedTuple
@@ -27,7 +27,7 @@ from cpu_fallback.memory import empty, zeros
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-# Bytes that two words read at the end of a string must not lie behind.
+# Two words that are read at the end of a string have so many bytes, so there must be at least as many.
 FEWEST_BYTES = 16
 
 
@@ -37,7 +37,7 @@ class Strings(NamedTuple):
     Parameters
     ----------
     offsets : int32 or int64 array
-        One more than rows.
+        One more offset than rows.
     characters : uint8 array
     validity : uint8 array, optional
         A bit for each row, 0 for null.
@@ -57,7 +57,7 @@ class Strings(NamedTuple):
 
 
 class Known(NamedTuple):
-    """Distinct strings to look others up in: their bytes, and the dictionary to find them with."""
+    """Distinct strings in which others are looked up: their bytes, and their dictionary."""
 
     words: Array
     dictionary: Dictionary
@@ -79,14 +79,14 @@ class Part(NamedTuple):
 
 
 def words_of(characters: Array) -> Array:
-    """Give eight bytes from every byte on, each in a word that lies where it may; few bytes are copied."""
+    """Give for every byte the word of eight bytes from it on, without alignment; few bytes are copied."""
     if len(characters) < FEWEST_BYTES:
         characters = np.append(characters, np.zeros(FEWEST_BYTES, np.uint8))
     return np.ndarray((len(characters) - 7,), np.uint64, np.ascontiguousarray(characters), strides=(1,))
 
 
 def texts_of(strings: Strings) -> Texts:
-    """Strings as the kernels take them."""
+    """Give strings in the form that kernels take."""
     words = words_of(strings.characters)
     words.flags.writeable = False
     offsets = freeze(strings.offsets, strings.offsets.dtype)
@@ -95,7 +95,7 @@ def texts_of(strings: Strings) -> Texts:
 
 
 def ranges_of(parts: list[Strings]) -> list[tuple[int, int, int, int]]:
-    """Part, rows in it and first row of all, of each range of rows to be numbered by itself."""
+    """Cut rows into ranges that are numbered separately: give the part, its rows, and the first row among all rows."""
     found, first = [], 0
     for number, part in enumerate(parts):
         found += [(number, start, stop, first) for start, stop in shares(part.n_rows) if stop > start]
@@ -105,13 +105,13 @@ def ranges_of(parts: list[Strings]) -> list[tuple[int, int, int, int]]:
 
 @kernel
 def copy_picked(picked: Picked, order: Array, offsets: Array, begin: int, words: Array) -> None:
-    """Copy strings in an order, one behind the other, and write where each begins, counted from `begin` on."""
+    """Copy strings in an order, one after the other, and write where each begins, counted from `begin` on."""
     done, (given, starts, lengths, pieces) = 0, picked
     for i in range(len(order)):
         number = order[i]
         length = lengths[number]
         offsets[i] = begin + done
-        # What lies behind a string's end is overwritten by the next.
+        # Bytes that are copied beyond the end of a string are overwritten by the next string.
         if length <= SHORT:
             words[np.uint64(done)] = pieces[2 * number]
             words[np.uint64(done + 8)] = pieces[2 * number + 1]
@@ -123,7 +123,7 @@ def copy_picked(picked: Picked, order: Array, offsets: Array, begin: int, words:
 
 
 def copy_strings(pieces: list[tuple[Picked, Array]]) -> Strings:
-    """Strings in an order, those of one piece after those of another, in memory of their own."""
+    """Copy strings of several pieces in an order, one piece after the other, into new memory."""
     lengths = [int(picked.lengths.sum()) for picked, _ in pieces]
     offsets = zeros(sum(len(order) for _, order in pieces) + 1, np.int64)
     characters = empty(sum(lengths) + FEWEST_BYTES, np.uint8)
@@ -135,7 +135,7 @@ def copy_strings(pieces: list[tuple[Picked, Array]]) -> Strings:
 
 
 def in_one_piece(parts: list[Part]) -> list[Part]:
-    """Dictionaries of several arrays as those of one, which holds their distinct strings."""
+    """Copy the distinct strings of several arrays into one array, and give dictionaries of this array."""
     if all(part.words is parts[0].words for part in parts):
         return parts
     strings = copy_strings([(part.pick(), indices(part.size, np.int64)) for part in parts])
@@ -147,7 +147,7 @@ def in_one_piece(parts: list[Part]) -> list[Part]:
 
 
 def join_dictionaries(parts: list[Part]) -> tuple[Part, list[Array]]:
-    """One dictionary of all, and the number in it of each string of each."""
+    """Join dictionaries to one, and give for each of them the new numbers of its strings."""
     (words, dictionary, count), *others = in_one_piece(parts)
     numbers = [indices(count, np.int32)]
     for part in others:
@@ -163,7 +163,7 @@ def join_dictionaries(parts: list[Part]) -> tuple[Part, list[Array]]:
 
 @kernel
 def renumber_rows(ranks: Array, start: int, stop: int, codes: Array) -> None:
-    """Turn numbers into ranks; -1 finds the last of them, which is -1."""
+    """Turn numbers into ranks; for -1, the last rank is used, which is -1."""
     part, size = codes[start:stop], len(ranks)
     for i in range(len(part)):
         code = np.int64(part[i])
@@ -171,7 +171,7 @@ def renumber_rows(ranks: Array, start: int, stop: int, codes: Array) -> None:
 
 
 def each(work: "Callable[[int], None]", n_items: int) -> None:
-    """Call work(0) .. work(n_items - 1), on as many threads as there are."""
+    """Call work(0) .. work(n_items - 1), on all threads."""
     n_shares = max(min(threads(), n_items), 1)
 
     def some(share: int) -> None:
@@ -182,7 +182,7 @@ def each(work: "Callable[[int], None]", n_items: int) -> None:
 
 
 def factorize_strings(parts: list[Strings]) -> tuple[Array, Strings]:
-    """Codes (int32; -1 for null) of the rows of all parts, and the distinct strings in the order of their bytes."""
+    """Give the codes (int32; -1 for null) of the rows of all parts, and the distinct strings, sorted by bytes."""
     codes = empty(sum(part.n_rows for part in parts), np.int32)
     texts, ranges = [texts_of(part) for part in parts], ranges_of(parts)
     if not ranges:
@@ -212,13 +212,13 @@ def factorize_strings(parts: list[Strings]) -> tuple[Array, Strings]:
 
 
 def prepare(strings: Strings) -> Known:
-    """Distinct strings, ready for others to be looked up."""
+    """Prepare distinct strings, in which others are then looked up."""
     texts = texts_of(strings)
     return Known(texts.words, of_distinct(texts, strings.n_rows)._replace(stamps=np.zeros(0, np.uint64)))
 
 
 def lookup_strings(parts: list[Strings], categories: Known) -> Array:
-    """Index of each string among known ones (int32): -1 for null, -2 where it is absent."""
+    """Give the index (int32) of each string among known ones: -1 for null, -2 if it is absent."""
     codes = empty(sum(part.n_rows for part in parts), np.int32)
     texts, ranges = [texts_of(part) for part in parts], ranges_of(parts)
 

@@ -1,4 +1,4 @@
-"""Exact counts and sums per (category, fold, class) cell, in one pass over the rows."""
+"""Exact counts and sums for each cell of category, fold and class, in one pass over the rows."""
 
 from typing import TYPE_CHECKING
 
@@ -34,13 +34,13 @@ if TYPE_CHECKING:
     from cpu_fallback.types import Folds, Layout, Rows
 
 
-# Room for the sums of all numbers of a range pays while it takes less memory than a code for each row would.
+# Sums for all numbers of a range are used if they take less memory than a code for each row.
 NUMBERS_PER_ROW = 0.5
 
 
 @stage
 def add_classes(classes: Array, start: int, by_class: int, slots: Array) -> None:
-    """Go on from where each row's category begins to its class, where rows have classes."""
+    """Move each slot from the begin of the row's category to its class, if rows have classes."""
     if len(classes):
         labels = classes[start : start + len(slots)]
         for i in range(len(slots)):
@@ -58,7 +58,7 @@ def fill_slots(
     room: tuple[Array, Array, Array],
     slots: Array,
 ) -> None:
-    """Write where each row's cell begins; negative codes count from the end of the table."""
+    """Write the index at which each row's cell begins; negative codes count from the end of the table."""
     by_code, by_fold, by_class = steps
     given = rows.codes[start : start + len(slots)]
     for i in range(len(slots)):
@@ -95,7 +95,7 @@ def accumulate_range(
 def fill_slots_by_distance(
     words: Array, lowest: np.uint64, size: int, classes: Array, length: int, by_class: int, start: int, slots: Array
 ) -> bool:
-    """Write where each row's cell begins by its number's distance from the lowest; says if all are below `size`."""
+    """Write each row's cell by the distance of its number from the lowest; tell whether all are below `size`."""
     given, inside = words[start : start + len(slots)], True
     for i in range(len(slots)):
         distance = given[i] - lowest
@@ -116,9 +116,9 @@ def accumulate_by_distance(
     stop: int,
     accumulators: Array,
 ) -> bool:
-    """Write the sums of the rows [start, stop) to the cells of their numbers; False where one is out of the range.
+    """Write the sums of the rows [start, stop) to the cells of their numbers; False if a number is out of the range.
 
-    Their codes do not matter.
+    The codes of the rows are not used.
     """
     set_all(accumulators, 0)
     room, slots = scratch(), np.empty(BLOCK, np.int64)
@@ -133,9 +133,9 @@ def accumulate_by_distance(
 
 @kernel
 def take_occupied(accumulators: Array, length: int, lowest: np.uint64, kept: Array, words: Array) -> int:
-    """Write the cells that hold something one behind the other, and their numbers; gives how many.
+    """Copy the cells that are not zero one after the other, and write their numbers; give how many there are.
 
-    There is room for one more of both.
+    Both outputs have room for one more.
     """
     count, source = np.int64(0), np.uint64(0)
     for distance in range(len(accumulators) // length):
@@ -159,7 +159,7 @@ def add_range(accumulators: Array, other: Array, start: int, stop: int) -> None:
 
 
 def accumulate(rows: "Rows", shape: SumShape, folds: "Folds" = None, /) -> Array:
-    """Add every row to its cell; gives (n_categories + 2, n_folds, n_classes, layout.width) digits."""
+    """Add every row to its cell; give (n_categories + 2, n_folds, n_classes, layout.width) digits."""
     n_categories, n_folds, n_classes, layout = shape
     n_lines, width = n_categories + 2, layout.width
     steps = n_folds * n_classes * width, n_classes * width, width
@@ -172,7 +172,7 @@ def accumulate(rows: "Rows", shape: SumShape, folds: "Folds" = None, /) -> Array
 
 
 def add_tables(accumulators: list[Array]) -> Array:
-    """Sum of the threads' tables, in the first."""
+    """Add the tables of all threads to the first one."""
     ranges = shares(len(accumulators[0]))
     for other in accumulators[1:]:
         run(lambda share, other=other: add_range(accumulators[0], other, *ranges[share]), len(ranges))  # type: ignore[misc]
@@ -219,5 +219,5 @@ def sums_by_distance(rows: "Rows", n_classes: int, layout: "Layout") -> SumsByNu
 
 
 def tables(size: int, n_rows: int) -> int:
-    """Give how many tables, one for each thread, pay: clearing and adding a cell costs about as much as half a row."""
+    """Give the best number of tables, one for each thread; clearing and adding a cell costs about half a row."""
     return min(threads(), 1 + n_rows // size)

@@ -1,4 +1,4 @@
-"""Threads over ranges of rows: a pool of our own, whose threads sleep between calls and never spin."""
+"""Threads for ranges of rows: a pool of our own, whose threads sleep between calls and never spin."""
 
 import os
 from collections.abc import Callable
@@ -11,7 +11,7 @@ from cpu_fallback.settings import number_from_environment
 
 SETTING = "GPU_ENCODE_THREADS"
 
-# Waking a thread costs about 20 microseconds, the work on this many rows several times that.
+# To wake a thread costs about 20 microseconds; the work on this many rows costs several times as much.
 SMALLEST_SHARE = 1 << 15
 
 _chosen: list[int] = []
@@ -19,7 +19,7 @@ _chosen: list[int] = []
 
 @cache
 def default_threads() -> int:
-    """Threads where none were asked for: the environment's GPU_ENCODE_THREADS, else the processors open to us."""
+    """Give the default number of threads: GPU_ENCODE_THREADS in the environment, else that of usable processors."""
     given = number_from_environment(SETTING, "a number of threads, 1 or more", 1)
     if given is not None:
         return given
@@ -65,14 +65,14 @@ if hasattr(os, "register_at_fork"):
 
 
 def shares(n_rows: int, most: int | None = None, smallest: int | None = None) -> list[tuple[int, int]]:
-    """Split rows into as many near-equal ranges as there are threads to work on them, one at least."""
+    """Split rows into near-equal ranges, one for each thread that is worth its cost, and at least one."""
     number = max(1, min(threads() if most is None else most, n_rows // (smallest or SMALLEST_SHARE)))
     edges = [n_rows * i // number for i in range(number + 1)]
     return list(pairwise(edges))
 
 
 def run(work: Callable[[int], None], n_shares: int) -> None:
-    """Call work(0) .. work(n_shares - 1), each on a thread of its own, the first on the caller's."""
+    """Call work(0) .. work(n_shares - 1), each on its own thread, and the first on the calling thread."""
     if n_shares == 1:
         work(0)
         return
@@ -87,7 +87,7 @@ def run(work: Callable[[int], None], n_shares: int) -> None:
 
 
 def in_shares(work: Callable[[int, int], Any], n_rows: int) -> list[Any]:
-    """Run on ranges of rows and give what each returned."""
+    """Call `work` for ranges of rows, and give the results."""
     parts = shares(n_rows)
     results: list[Any] = [None] * len(parts)
 

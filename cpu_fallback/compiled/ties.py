@@ -1,7 +1,7 @@
-"""m-estimates that lie in the middle of two floats, or beside it, decided by an exact sum of a few floats.
+"""m-estimates in the middle of two floats, or near it, decided by an exact sum of a few floats.
 
-With a prior that the user gives, such ties are no accidents: n + m has few bits, S + m * mu has some more than a float
-has, and where n + m is even, many quotients end half a unit behind a float.
+With a prior that the user gives, such ties are frequent: n + m has few bits, S + m * mu has a few more than a float
+has, and if n + m is even, many quotients end half a unit after a float.
 
 Proof that `decide_estimate` rounds (total + total_rest + prior + prior_rest) / (count + count_rest + m) to the nearest
 float, ties to even, wherever it claims to:
@@ -34,13 +34,13 @@ from cpu_fallback.compiled.digits import ONE, ZERO
 from cpu_fallback.compiled.estimates import DOUBT, divide_pairs, in_range, is_all, near_estimate
 from cpu_fallback.compiled.product_errors import product_error
 
-# Two nearly always do.  A sum that takes more than these is left to the digits.
+# Two turns are nearly always enough.  A sum that needs more turns than these is left to the digits.
 TURNS = 8
 
 
 @inlined
 def two_sum(left: float, right: float) -> tuple[float, float]:
-    """Give a sum, and what rounding takes from it, exactly (Knuth)."""
+    """Give a sum and its exact rounding error (Knuth)."""
     total = left + right
     virtual = total - left
     return total, (left - (total - virtual)) + (right - virtual)
@@ -48,7 +48,7 @@ def two_sum(left: float, right: float) -> tuple[float, float]:
 
 @inlined
 def sum_pairs(left: float, left_rest: float, right: float, right_rest: float) -> tuple[float, float, bool]:
-    """Give the sum of two pairs as a pair, and whether that is exact."""
+    """Give the sum of two pairs as a pair, and tell whether it is exact."""
     total, error = two_sum(left, right)
     below, deep = two_sum(left_rest, right_rest)
     below, over = two_sum(error, below)
@@ -61,7 +61,7 @@ def sum_pairs(left: float, left_rest: float, right: float, right_rest: float) ->
 
 @inlined
 def sign_of_sum(a: float, b: float, c: float, d: float) -> tuple[float, bool]:
-    """Give a number with the sign of a sum of four, the largest best last; and whether it was found."""
+    """Give a number with the sign of a sum of four numbers, and tell whether it was found; the largest comes last."""
     for _ in range(TURNS):
         b, a = two_sum(a, b)
         c, b = two_sum(b, c)
@@ -83,7 +83,7 @@ def neighbour(value: float, upwards: bool) -> float:
 def decide_estimate(
     total: float, total_rest: float, count: float, count_rest: float, m: float, prior: float, prior_rest: float
 ) -> tuple[float, bool]:
-    """Give (total + prior) / (count + m) by an exact sum, and whether it may be rounded wrongly all the same."""
+    """Give (total + prior) / (count + m) by an exact sum, and tell whether it may still be rounded wrongly."""
     top, rest, known = sum_pairs(total, total_rest, prior, prior_rest)
     bottom, bottom_rest, all_known = sum_pairs(count, count_rest, m, 0.0)
     known = known & all_known & is_all(total_rest) & is_all(count_rest) & is_all(prior_rest)
@@ -107,7 +107,7 @@ def decide_estimate(
 def rounded_estimate(
     total: float, total_rest: float, count: float, count_rest: float, m: float, prior: float, prior_rest: float
 ) -> tuple[float, bool]:
-    """Give (total + prior) / (count + m), and whether only the digits can round it."""
+    """Give (total + prior) / (count + m), and tell whether only the digits can round it."""
     near, doubtful = near_estimate(total, total_rest, count, count_rest, m, prior, prior_rest)
     if doubtful:
         return decide_estimate(total, total_rest, count, count_rest, m, prior, prior_rest)

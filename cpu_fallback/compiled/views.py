@@ -1,4 +1,4 @@
-"""What each view sees of a category: sums over some of its folds.  Categories are computed one after the other."""
+"""The sums that each view sees in a category: those over some of its folds, for one category after the other."""
 
 from typing import NamedTuple
 
@@ -16,9 +16,9 @@ OWN, OTHERS, CHOSEN, LESS_ONE = 0, 1, 2, 3
 
 
 class Views(NamedTuple):
-    """Which folds a view sees: its own, all others, those with a 1 in its line of the matrix; or all, less one row.
+    """What each view sees, as `kind` says: its own fold, all other folds, or the folds with a 1 in its matrix line.
 
-    The row that is left out has the class whose number the view has.
+    A fourth kind has a view for each class: it sees all rows but one of this class.
     """
 
     kind: int
@@ -28,7 +28,7 @@ class Views(NamedTuple):
 
 
 def views_of(visibility: Visibility, n_folds: int, n_classes: int = 0) -> Views:
-    """Describe to the kernels what views see."""
+    """Describe for the kernels what views see."""
     nothing = freeze(np.zeros((0, 0), np.int64), np.int64)
     if isinstance(visibility, str):
         return Views(LESS_ONE, n_classes, 1, nothing)
@@ -40,7 +40,7 @@ def views_of(visibility: Visibility, n_folds: int, n_classes: int = 0) -> Views:
 
 @inlined
 def sum_of_folds(accumulators: Array, at: int, n_folds: int, length: int, k: int) -> int:
-    """Sum number k of all folds of the category that begins at `at`."""
+    """Sum number k over all folds of the category that begins at `at`."""
     total, source = np.int64(0), np.uint64(at) + np.uint64(k)
     for _ in range(n_folds):
         total += accumulators[source]
@@ -60,8 +60,8 @@ def see_all(
     seen: Array,
     to: int,
 ) -> None:
-    """Write what every view sees of the category that begins at `at`, one view after the other, from `to` on."""
-    # The loops go number by number, not view by view: loops this short end before the compiler's vectors pay.
+    """Write the sums that every view sees in the category at index `at`, one view after the other, from `to` on."""
+    # The loops go number by number, not view by view: such short loops gain nothing from vector instructions.
     for k in range(length):
         total = sum_of_folds(accumulators, at, n_folds, length, k) if kind in (OTHERS, LESS_ONE) else np.int64(0)
         source, target = np.uint64(at + k), np.uint64(to + k)
@@ -90,7 +90,7 @@ def sum_of_chosen(accumulators: Array, at: int, n_folds: int, length: int, matri
 
 @counting
 def see_others(accumulators: Array, first: int, n_views: int, length: int, seen: Array, seen_at: Array) -> int:
-    """Write the distinct sums of views that see all folds but their own, and say where each lies; gives how many.
+    """Write the distinct sums of views that see all folds but their own; give how many there are.
 
     `first` is the first category; `seen_at` gets the position of the sums for each category and each view.
     """
@@ -118,7 +118,7 @@ def see_others(accumulators: Array, first: int, n_views: int, length: int, seen:
 
 @kernel
 def visible_range(accumulators: Array, length: int, views: Views, start: int, stop: int, out: Array) -> None:
-    """Write what every view sees of the categories [start, stop)."""
+    """Write the sums that every view sees in the categories [start, stop)."""
     kind, n_views, n_folds, matrix = views.kind, views.n_views, views.n_folds, views.matrix
     for i in range(start, stop):
         see_all(accumulators, i * n_folds * length, length, kind, n_views, n_folds, matrix, out, i * n_views * length)

@@ -14,7 +14,7 @@ from gpu_encode.cli.fit_transform import encoder_of, source_of
 from gpu_encode.cli.messages import refuse
 from gpu_encode.scale.files.source import Size, Source, open_source
 
-# Rows of files that are read at a time.
+# Number of rows that are read at a time.
 CHUNK_ROWS = 1 << 18
 
 
@@ -45,7 +45,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def scheme_columns(encoder: Any) -> list[str]:
-    """Return the columns that decide who may look at whom, and those of levels."""
+    """Return the columns that schemes read, and those of hierarchies."""
     asked = encoder._parameters()
     levels = [above for above in (asked.hierarchy or {}).values() if isinstance(above, list)]
     names = [name for above in levels for name in above]
@@ -56,7 +56,7 @@ def scheme_columns(encoder: Any) -> list[str]:
 
 
 def distinct_values(rows: Source, names: list[str]) -> dict[str, pa.Array]:
-    """Find the distinct values of columns of files; no rows are held but those of a chunk."""
+    """Find the distinct values of columns of files; at most one chunk of rows is in memory."""
     found = {name: rows.schema.field(name).type for name in names}
     values: dict[str, pa.Array] = {name: pa.array([], plain(kind)) for name, kind in found.items()}
     for chunk in rows.chunks(names, Size(CHUNK_ROWS)):

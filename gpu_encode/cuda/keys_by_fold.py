@@ -230,7 +230,7 @@ def totals_of(rule: FusedRule, population: PopulationMoments) -> "Array":
     total = population.exact.total
     digits = to_host(total.digits)
     powers = 2.0 ** (32 * (total.low + np.arange(digits.shape[-1])))
-    return np.broadcast_to((digits * powers).sum(axis=-1), population.prior.shape)
+    return np.ascontiguousarray(np.broadcast_to((digits * powers).sum(axis=-1), population.prior.shape))
 
 
 def encode_keys_by_fold(
@@ -244,11 +244,11 @@ def encode_keys_by_fold(
     """Write the training encodings of many keys; see `gpu_encode.seam.ops.FusedOps`."""
     n_folds, shape = len(rows.new_rows), population.prior.shape
     priors, counters = priors_of(population, rule.blend.shrinkage)
-    totals, new_rows = to_device(totals_of(rule, population)), to_device(np.array(rows.new_rows, np.int64))
-    views = views_of(rows.visibility, n_folds, rows.n_classes)
-    formula = Formula(
-        rows.n_classes - shape[1], views, new_rows, rule_words(rule), priors, totals.reshape(-1), counters
-    )
+    # In one copy.
+    both = to_device(np.concatenate([totals_of(rule, population).reshape(-1).view(np.int64), rows.new_rows]))
+    new_rows, totals = both[-n_folds:], both[:-n_folds].view(np.float64)
+    views, first = views_of(rows.visibility, n_folds, rows.n_classes), rows.n_classes - shape[1]
+    formula = Formula(first, views, new_rows, rule_words(rule), priors, totals, counters)
     numbers, found, tables = number_rows(rows, views.n_views), [], []
     cell_bytes = 4 * n_folds * rows.n_classes + out.values.itemsize * population.prior.size
     for start, stop in split_keys(cells_of(keys), cell_bytes):
@@ -289,6 +289,7 @@ def encode_batch(
     raw.run("encode_keys", blocks_for(n_cells, CELL_THREADS), CELL_THREADS, *of_cells, *results, variant=variant)
     del counts
     last, variant = (codes_at(numbers, 0), by_fold.bytes, by_fold.radix), {"ENTRY": raw.TYPES[itemsize]}
+    variant["OUTPUTS"] = "1" if n_outputs == 1 else "0"
     written = n_outputs, entries.view(f"u{itemsize}"), out.values.reshape(-1).view(f"u{itemsize}")
     raw.run("gather_keys", blocks, THREADS, *given, *last, *written, shared=PLAN_BYTES, variant=variant)
     return kept

@@ -1,6 +1,6 @@
 """What every encoder offers: fit, transform, partial_fit, merge and save; an engine may take over a call."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import wraps
 from importlib import import_module
@@ -18,6 +18,7 @@ from sklearn.utils.validation import _check_feature_names, _check_feature_names_
 
 from cpu_fallback.types import Array
 from gpu_encode import schemes
+from gpu_encode.encoders.keys_in_turn import encode_in_turn, read_once
 from gpu_encode.fitting.columns import ColumnMap, Selection
 from gpu_encode.fitting.compatibility import merge_models
 from gpu_encode.fitting.drift import RowCounts
@@ -746,6 +747,65 @@ class CategoryEncoder(Encoder):
     device: Device = "auto"
     dtype: FloatType = "float64"
 
+    def iter_fit_transform(
+        self,
+        X: Table,
+        y: Table | None = None,
+        *,
+        n_keys: int = 32,
+        sample_weight: Vector | None = None,
+        groups: Vector | None = None,
+    ) -> Iterator[tuple[Any, Self]]:
+        """Give what `fit_transform` gives, a few keys at a time: for thousands of joint keys, of which few are kept.
+
+        The encodings of all keys never stand in memory together, however many keys `columns` lists.  y, weights and
+        groups are read once, and all keys have the same folds or order of rows.
+
+        Parameters
+        ----------
+        X, y, sample_weight, groups
+            As in `fit`, in the memory of this process.
+        n_keys : int, default=32
+            Number of keys at a time, at most.  Eight and more are encoded together, which is faster.
+
+        Yields
+        ------
+        encodings : table of shape (n_rows, n_outputs)
+            The training encodings of the next keys, and their indicators, as `fit_transform` of all keys gives them.
+            Columns that pass through are left out.
+        encoder : Encoder
+            A new encoder with these keys as its `columns`, as `fit` leaves it.
+
+        Raises
+        ------
+        ValueError, TypeError
+            For bad input, at the call and not at the first table.
+
+        Notes
+        -----
+        This encoder is not fitted.  An encoder of the keys that were kept is fitted by their list,
+        ``clone(encoder).set_params(columns=kept).fit(X, y)``.
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> from gpu_encode import TargetEncoder, interactions
+        >>> X = pd.DataFrame({"a": list("xyxyxyxy"), "b": list("uuvvuuvv"), "c": list("sssstttt")})
+        >>> encoder = TargetEncoder(columns=interactions(["a", "b", "c"], 3), cv=2)
+        >>> for encodings, fitted in encoder.iter_fit_transform(X, [0, 1, 1, 0, 0, 1, 1, 0], n_keys=4):
+        ...     print(encodings.columns.tolist(), fitted.columns)
+        ['a', 'b', 'c'] ['a', 'b', 'c']
+        ['a_x_b', 'a_x_c', 'b_x_c', 'a_x_b_x_c'] [('a', 'b'), ('a', 'c'), ('b', 'c'), ('a', 'b', 'c')]
+        """
+        if engine_of(X) is not None:
+            raise TypeError("iter_fit_transform takes rows in memory. Encode those of an engine by fit_transform.")
+        if isinstance(n_keys, bool) or not isinstance(n_keys, (int, np.integer)) or n_keys < 1:
+            raise ValueError(f"n_keys must be a whole number of at least 1. Got {n_keys!r} instead.")
+        self._check_container(X)
+        with devices.explain_memory():
+            inputs = Inputs(X, y, sample_weight, groups)
+            return encode_in_turn(self, *read_once(self._checked_parameters(), inputs), int(n_keys))
+
     def plan(
         self,
         X: Table | None = None,
@@ -779,8 +839,8 @@ class CategoryEncoder(Encoder):
         MemoryPlan
             It prints as a table.  `peak_bytes` is the sum of `code_bytes` (codes of columns), `work_bytes`,
             `table_bytes` (categories and their sums) and `output_bytes`; beside them are `rows`, `keys`, `cells`,
-            `free_bytes`, `device`, and `fits`.  `batches` has the names of the keys in as few batches as fit one after
-            the other, `parts` the number of parts of rows that do.  `to_dict` gives all of it.
+            `free_bytes`, `device`, and `fits`.  `batches` has the names of the keys, in the fewest batches that fit one
+            after the other; `parts` is the fewest parts of the rows that do.  `to_dict` gives all of it.
 
         Raises
         ------
@@ -789,9 +849,9 @@ class CategoryEncoder(Encoder):
 
         Notes
         -----
-        What is told are bounds for compiled kernels and for GPUs; most calls take half of it or less.  Not counted: X
-        and y, columns that pass through a NumPy matrix, what the array library takes while it sorts, and, until kernels
-        are compiled, up to 100 bytes a row of NumPy.
+        The numbers are upper bounds for compiled kernels and GPUs; most calls take half of it or less.  Not counted:
+        X and y, columns that pass through a NumPy matrix, what the array library takes while it sorts, and, until
+        kernels are compiled, up to 100 bytes per row for NumPy.
 
         Examples
         --------

@@ -1,4 +1,4 @@
-"""What encoders share that look at the codes of several columns together, and not at one column's sums."""
+"""The base of encoders that look at the codes of several columns together, and not at the sums of one column."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, replace
@@ -20,27 +20,27 @@ from gpu_encode.sums.targets import Target, as_doubles
 from gpu_encode.tables.frames import Frame, Pieces
 from gpu_encode.words.errors.parameters import no_ages
 
-# The code of a value that fit did not see, and of a missing one where no row of fit lacks a value.
+# The code of a value that fit did not see.  A missing value has this code, too, if no row of fit lacks a value.
 UNSEEN = -1
 
 
 @dataclass(frozen=True, eq=False)
 class CodedRows:
-    """Rows as the learners of this family take them.
+    """Rows in the form that the learners of this family take.
 
     Parameters
     ----------
     ops : Ops
-        Backend that computes; arrays lie where it does.
+        Backend that computes; arrays lie on its device.
     codes : list of int32 array (rows,)
-        Per key, 0 to n - 1; a missing value is the last category.  -1: fit has not seen the value.
+        For each key, codes from 0 to n - 1; a missing value is the last category.  -1: fit has not seen the value.
     sizes : list of int
-        Per key, n: its categories, a missing value among them where fit saw one.
+        For each key, its number n of categories; a missing value counts as one if fit has seen one.
     targets : list of Target
-        What y holds; of no target, one of kind "none".
+        The targets in y.  If there is none, a single target of kind "none".
     weight : array (rows,), optional
     names : list of str
-        Of training rows: names of the keys.
+        Names of the keys; training rows alone have them.
     """
 
     ops: Ops
@@ -77,25 +77,25 @@ class Learned:
         raise NotImplementedError
 
     def encode(self, rows: CodedRows) -> Array:
-        """Encode rows, whose targets are not looked at: (rows, outputs), float64, where the rows lie."""
+        """Encode rows without looking at their targets: (rows, outputs), float64, on the device of the rows."""
         raise NotImplementedError
 
     def check(self, sizes: Sequence[int]) -> None:
-        """Raise ValueError where the fields do not fit keys of these sizes, as in a damaged file."""
+        """Raise ValueError if the fields do not fit keys of these sizes, as in a damaged file."""
 
     def to_fields(self) -> dict[str, Any]:
-        """Give the fields by their names, as a file keeps them."""
+        """Give the fields by their names, for a file."""
         return {field.name: getattr(self, field.name) for field in fields(self)}
 
 
 @dataclass(frozen=True, eq=False)
 class CodesModel(Model):
-    """A model whose rows are encoded by what was learned of all keys together.
+    """A model that encodes rows by what it has learned from all keys together.
 
     Parameters
     ----------
     sums : Model, optional
-        What was learned from, where that adds up.
+        The sums from which it has learned, if it learns from sums.
     """
 
     learned: Any = None
@@ -111,16 +111,16 @@ class CodesModel(Model):
             of_key = key.lookup(columns, ops, rule.missing == "category")
             self._refuse(of_key, number, columns)
             note_unseen(key, of_key)
-            # Few rows are looked up on the host, also where a GPU computes.
+            # Few rows are looked up on the host, even if a GPU computes.
             codes.append(ops.to_device(number_missing(of_key, key)))
         return to_columns(self.learned.encode(CodedRows(ops, codes, sizes_of(self), [])), self.dtype), columns
 
 
 class CodesEncoder(Encoder):
-    """An encoder that learns from the codes of all keys together; subclasses say what, in `_learn`.
+    """An encoder that learns from the codes of all keys together; `_learn` of a subclass says what.
 
-    Rows are looked up in what was learned of all rows; where the target is read, training rows in what was learned of
-    the rows that their fold sees.
+    New rows are encoded by what was learned from all rows.  If the target is read, training rows are encoded by what
+    was learned from the rows that their fold sees.
     """
 
     _learned: ClassVar[type[Learned]]
@@ -133,30 +133,30 @@ class CodesEncoder(Encoder):
     def _why_in_memory(self) -> str:
         owner = self._owner
         return (
-            f"{owner} learns from all rows together: it takes tables in memory, one or several, and neither files, nor "
-            "tables of Dask, nor partial_fit, forget or merge. Read the rows into memory, or fit "
+            f"{owner} learns from all rows together: it takes tables in memory, one or several. It takes no files and "
+            "no tables of Dask, and has no partial_fit, forget or merge. Read the rows into memory, or fit "
             f"{owner} to a sample of them."
         )
 
     @property
     def partial_fit(self) -> Any:
-        """Not there, as scikit-learn asks with `hasattr`."""
+        """Raise AttributeError, so that scikit-learn's `hasattr` sees no such method."""
         raise AttributeError(self._why_in_memory)
 
     @property
     def forget(self) -> Any:
-        """Not there, as `partial_fit`."""
+        """Raise AttributeError, as `partial_fit` does."""
         raise AttributeError(self._why_in_memory)
 
     def _rows_parameters(self) -> Parameters:
-        """Say which columns are read, and how: what `Parameters.of` gives for `Counts`, with the policies asked for."""
+        """Say which columns are read, and how: `Parameters.of` for `Counts`, with the policies that were asked for."""
         raise NotImplementedError
 
     def _check_learner(self) -> None:
-        """Raise ValueError for parameters that only the learner knows."""
+        """Raise ValueError for wrong values of parameters that only the learner knows."""
 
     def _read_rows(self, context: FitContext) -> CodedRows:
-        """Give the training rows as `_learn` takes them: where it takes more than codes, in a subclass."""
+        """Give the training rows as `_learn` takes them; a subclass that learns from more than codes overrides this."""
         return read_codes(context)
 
     def _learn(self, rows: CodedRows) -> Learned:
@@ -184,12 +184,12 @@ class CodesEncoder(Encoder):
         return to_columns(encodings, parameters.dtype)
 
     def merge(self, *others: Encoder) -> Self:  # noqa: ARG002
-        """Refuse: what was learned of some rows and of others does not add up."""
+        """Raise ValueError: what was learned from some rows cannot be added to what was learned from others."""
         self._parameters()
         return self
 
     def _checked_parameters(self) -> Parameters:
-        """Give the parameters of a call, after those that only the learner knows."""
+        """Check the parameters that only the learner knows, and give those of the call."""
         self._check_learner()
         parameters = self._rows_parameters()
         if parameters.scheme.by_age:
@@ -203,18 +203,18 @@ class CodesEncoder(Encoder):
         return rows
 
     def _keep_learned(self, context: FitContext, learned: Learned) -> None:
-        """Store the result of a fit, whole."""
+        """Store the whole result of a fit."""
         model = make_model(context, sum_rows(context))
         self._store(context, self._with_learned(model, learned))
 
     def _with_learned(self, model: Model, learned: Learned) -> CodesModel:
-        """Put what was learned beside a model; ValueError where they do not fit together."""
+        """Add what was learned to a model; raise ValueError if the two do not fit together."""
         fitted = replace(CodesModel.of(model), learned=learned)
         learned.check(sizes_of(fitted))
         return fitted
 
     def _rebuild(self, model: Model, fields_of_learned: dict[str, Any]) -> None:
-        """Set the fitted attributes by what a file holds; raises ValueError where that does not fit together."""
+        """Set the fitted attributes from the contents of a file; raise ValueError if these do not fit together."""
         wanted = {field.name for field in fields(self._learned)}
         if wanted != fields_of_learned.keys():
             raise ValueError(f"what was learned has the fields {sorted(fields_of_learned)}, not {sorted(wanted)}")
@@ -243,12 +243,12 @@ def sizes_of(model: Model) -> list[int]:
 
 
 def n_codes(key: Any) -> int:
-    """Give the number of categories of a key, a missing value among them where fit saw one."""
+    """Give the number of categories of a key; a missing value counts as one if fit has seen one."""
     return int(key.n_categories) + bool(key.has_missing)
 
 
 def number_missing(codes: Codes, key: Any) -> Codes:
-    """Number a missing value as the last category where fit saw one, and all that it did not see as -1."""
+    """Number a missing value as the last category if fit has seen one, and all values that fit has not seen as -1."""
     missing = np.int32(key.n_categories if key.has_missing else UNSEEN)
     codes = np.where(codes == UNKNOWN, np.int32(UNSEEN), np.where(codes == MISSING, missing, codes))
     return codes.astype(np.int32, copy=False)
@@ -261,21 +261,21 @@ def to_columns(encodings: Array, dtype: str) -> list[Array]:
 
 
 def cross_fit(rows: CodedRows, plan: Plan, learn: Callable[[CodedRows], Learned], of_all: Learned, owner: str) -> Array:
-    """Encode training rows by what was learned of the rows that they see.
+    """Encode training rows by what was learned from the rows that they see.
 
     Parameters
     ----------
     plan : FoldPlan or SplitPlan
-        Its folds lie where the rows do.
+        Its folds lie on the device of the rows.
     of_all : Learned
-        What was learned of all rows, for folds that see all.
+        What was learned from all rows, for folds that see all rows.
     owner : str
         The encoder's class, for messages.
 
     Returns
     -------
     float64 array (rows, outputs)
-        NaN where rows see no rows.
+        NaN for rows that see no rows.
     """
     if not isinstance(plan, (FoldPlan, SplitPlan)) or (isinstance(plan, FoldPlan) and plan.blow_up):
         raise without_folds(owner)
@@ -293,15 +293,15 @@ def cross_fit(rows: CodedRows, plan: Plan, learn: Callable[[CodedRows], Learned]
 
 
 def without_folds(owner: str) -> ValueError:
-    """Error for schemes that look at rows one by one, or give more columns."""
+    """Error for schemes without folds, and for schemes that give more columns."""
     return ValueError(
         f"{owner} learns once for each fold, and takes schemes with folds: cv=KFold(), GroupKFold(), TimeFolds(), "
-        "Holdout() or a splitter; neither LeaveOneOut, Ordered nor blow-up columns."
+        "Holdout() or a splitter. It takes neither LeaveOneOut nor Ordered, and gives no blow-up columns."
     )
 
 
 def seen_rows(plan: FoldPlan | SplitPlan, rows: CodedRows) -> list[tuple[Array, Array]]:
-    """Give, for each fold, its rows and the rows that these see, as boolean arrays."""
+    """Give two boolean arrays for each fold: which rows it holds, and which rows these see."""
     backend = rows.ops
     if isinstance(plan, SplitPlan):
         folds = backend.to_device(plan.folds)

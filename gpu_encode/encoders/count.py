@@ -18,29 +18,31 @@ class CountEncoder(CategoryEncoder):
     Parameters
     ----------
     kind : {"count", "frequency", "log"}, default="count"
-        The summed weight n of the category's rows (their number, without weights); n / N with N of all rows; or
-        log(1 + n).
+        "count": the summed weight n of the category's rows, or without weights their number.  "frequency": n / N, where
+        N is the summed weight of all rows.  "log": log(1 + n).
     categories : "auto" or list, default="auto"
-        "auto": the values of the training rows.  A list: one list of values per encoded column; others are unknown,
-        a missing value too where None is not among them.
+        "auto": the values of the training rows.  A list: one list of values per encoded column; all other
+        values are unknown, and so are missing values if the list does not hold None.
     columns : list, "categorical", selector, pattern or function, optional
         Names (or positions) of the columns to encode; a tuple is a joint key.  Others pass through.  None: every
         column.
     handle_unknown : {"zero", "nan", "error"}, float or dict, default="zero"
         Encoding of values that fit did not see; "error" refuses them.
     handle_missing : {"category", "zero", "nan", "error"}, default="category"
-        None, NaN, pandas.NA, NaT and Arrow null are one and the same missing value: counted as a category, or not.
+        None, NaN, pandas.NA, NaT and Arrow null are one and the same missing value.  "category": it is counted as a
+        category.
     min_count : float, default=0
         Categories of less weight are treated as unseen.
     min_frequency : int or float, optional
         Categories of less weight, or of less than this share of it, are infrequent.
     max_categories : int, optional
-        Most categories with a count of their own, the infrequent ones together counting as one.
+        Largest number of categories with counts of their own; all infrequent ones together count as one.
     handle_infrequent : {"zero", "category"}, default="zero"
-        Infrequent categories are as if unseen, or counted together.
+        "zero": infrequent categories are treated as unseen.  "category": they are counted together.
     indicators : bool or list of {"unseen", "missing"}, default=False
-        0/1 columns per encoded column, key_unseen and key_missing: no training row has this category; the row has no
-        value, of a joint key in any of its columns, whatever `handle_missing`.  True: ["unseen"].
+        Columns of 0 and 1 for each encoded column.  key_unseen is 1 if no training row has the category.  key_missing
+        is 1 if the row has no value in the column, or in any column of a joint key, whatever `handle_missing` says.
+        True: ["unseen"].
     device : {"auto", "cpu", "cuda"}, default="auto"
         As in `TargetEncoder`.
     dtype : {"float64", "float32"}, default="float64"
@@ -57,7 +59,7 @@ class CountEncoder(CategoryEncoder):
     n_features_in_ : int
         Number of columns of X.
     feature_names_in_ : ndarray of str
-        Only where X had string column names.
+        Names of the columns of X at fit; there only if all of them are strings.
 
     See Also
     --------
@@ -65,11 +67,11 @@ class CountEncoder(CategoryEncoder):
 
     Notes
     -----
-    There is no `scale`, as `TargetEncoder` has one: ``kind="log"`` is its "log1p".
+    There is no parameter `scale`: ``kind="log"`` is the scale "log1p" of `TargetEncoder`.
 
     References
     ----------
-    category_encoders' CountEncoder(normalize=...), feature-engine's CountFrequencyEncoder, which count no weights.
+    category_encoders' CountEncoder(normalize=...) and feature-engine's CountFrequencyEncoder; both take no weights.
 
     Examples
     --------

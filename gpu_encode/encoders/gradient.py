@@ -76,7 +76,7 @@ class GradientEncoder(SchemeEncoder):
     n_features_in_ : int
         Number of columns of X.
     feature_names_in_ : ndarray of str
-        Only where X had string column names.
+        Names of the columns of X at fit; there only if all of them are strings.
 
     See Also
     --------

@@ -1,4 +1,4 @@
-"""HashingEncoder: values are hashed to a few columns, and nothing of them is kept."""
+"""HashingEncoder: values are hashed to a few columns, and no value is kept."""
 
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
@@ -27,26 +27,26 @@ from gpu_encode.words.errors.parameters import check_option
 class HashingEncoder(Encoder):
     """Encode categories by a hash of each value: one of `n_components` columns counts it.
 
-    The hash knows the value alone, so that nothing is learned from rows, nothing leaks, and there are no unknown
-    values.  `fit` checks rows and remembers their columns.  Different values may share a column.
+    The hash depends on the value alone, so nothing is learned from rows, nothing leaks, and there are no unknown
+    values.  `fit` checks the rows and remembers their columns.  Different values may share a column.
 
     Parameters
     ----------
     n_components : int, default=8
-        Columns of the output.
+        Number of columns of the output.
     columns : list, "categorical", selector, pattern or function, optional
         Names (or positions) of the columns to encode; a tuple is a joint key.  Others pass through.  None: every
         column.
     alternate_sign : bool, default=False
-        Half of the values count as -1, so that those that share a column cancel on average.
+        Half of the values count as -1, so that values that share a column cancel each other on average.
     per_column : bool, default=False
-        Give each encoded column `n_components` columns of its own.  Else all of them count in the same ones, and equal
-        values of two columns are the same value.
+        True gives each encoded column `n_components` columns of its own.  False: all encoded columns are counted in the
+        same `n_components` columns, and equal values of two columns are the same value.
     seed : int, default=0
-        Of the hash, below 2**32.
+        Seed of the hash, below 2**32.
     handle_missing : {"category", "zero", "error"}, default="category"
-        None, NaN, pandas.NA, NaT and Arrow null are one and the same missing value: hashed as one more value, or
-        counted nowhere.
+        None, NaN, pandas.NA, NaT and Arrow null are one and the same missing value.  "category": it is hashed as one
+        more value.  "zero": it is not counted.  "error" refuses it.
     device : {"auto", "cpu", "cuda"}, default="auto"
         As in `TargetEncoder`.
     dtype : {"float64", "float32"}, default="float64"
@@ -59,14 +59,14 @@ class HashingEncoder(Encoder):
     n_features_in_ : int
         Number of columns of X.
     feature_names_in_ : ndarray of str
-        Only where X had string column names.
+        Names of the columns of X at fit; there only if all of them are strings.
 
     Notes
     -----
-    The hash h is MurmurHash3 (x86, 32 bits, signed) of the value's bytes; the column is ``abs(h) % n_components``, and
-    an alternating sign is that of h.  Bytes of text are its UTF-8, so that text gets the encodings of scikit-learn's
-    FeatureHasher.  Bytes of all else begin with 0xFF and a letter: a number is ``n`` and its decimal digits, "25e-1"
-    for 2.5, so that 1, 1.0 and True are one value and "1" is another.
+    The hash h is MurmurHash3 (x86, 32 bits, signed) of the value's bytes; the column is ``abs(h) % n_components``.
+    With ``alternate_sign``, h gives the sign.  The bytes of a text are its UTF-8, so text gets the encodings of
+    scikit-learn's FeatureHasher.  The bytes of any other value begin with 0xFF and a letter.  A number is ``n`` and its
+    decimal digits, "25e-1" for 2.5, so that 1, 1.0 and True are one value and "1" is another.
 
     See Also
     --------
@@ -97,7 +97,7 @@ class HashingEncoder(Encoder):
     device: Device = "auto"
     dtype: FloatType = "float64"
     if TYPE_CHECKING:
-        # Declared for types alone: a field would be a parameter.
+        # This only declares a type: a field would be a parameter.
         _model: "HashedModel"
     _needs_target = False
 
@@ -138,7 +138,7 @@ class HashedModel(Model):
     by_key = False
 
     def encode(self, frame: Frame | Pieces, ops: Ops, owner: str) -> tuple[list[Array], ColumnMap]:
-        """Codes of every row of a new frame, a column an array."""
+        """Encode every row of a new frame: one array for each output column."""
         columns = locate_columns(frame, self.selection, self.feature_names, self.n_features, owner)
         keyed = []
         for known, rule in zip(self.keys, self.rules, strict=True):
@@ -148,7 +148,7 @@ class HashedModel(Model):
         return self.count(keyed, frame.n_rows, ops), columns
 
     def count(self, keyed: Sequence[tuple[CategoryIndex, Array]], n_rows: int, ops: Ops) -> list[Array]:
-        """Count the values of every row, given their own categories and codes."""
+        """Count the values of every row, given the categories and codes of these rows."""
         statistic = self.rules[0].statistic
         assert isinstance(statistic, Hashes)
         apart = statistic.n_components if statistic.per_column else 0
@@ -164,14 +164,14 @@ class HashedModel(Model):
 
 
 def hashed(words: Sequence[bytes], statistic: Hashes) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    """Component, and what is added there, of each word."""
+    """Give the component of each word, and the amount that is added there."""
     hashes = np.array([murmurhash3_32(word, statistic.seed) for word in words], np.int64)
     signs = np.where(hashes < 0, -1.0, 1.0) if statistic.alternate_sign else np.ones(len(hashes))
     return np.abs(hashes) % statistic.n_components, signs
 
 
 def add(matrix: Array, components: Array, amounts: Array, codes: Array, ops: Ops) -> None:
-    """Add each row's amount to its component; of code -1 the last ones.  Whole numbers, in any order the same."""
+    """Add each row's amount to its component; code -1 takes the last ones.  Sums of whole numbers need no order."""
     n_rows, flat = len(matrix), matrix.T.reshape(-1)
     components, amounts = ops.to_device(components), ops.to_device(amounts.astype(matrix.dtype))
     for start, stop in tiles(n_rows, ops.TILE):

@@ -1,4 +1,4 @@
-"""ImpactEncoder: vtreat's treatment of categories, all its columns in one call."""
+"""ImpactEncoder: all columns that vtreat makes of a category, in one call."""
 
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
@@ -17,18 +17,19 @@ from gpu_encode.words.annotations import ByKey, Seed, TargetType
 class ImpactEncoder(SchemeEncoder):
     """Encode a category by its impact on the target, the spread of its rows, and how common it is, in one call.
 
-    For each column, and each target or class: "impact", the shrunk mean less the mean of all visible rows; "logit", the
-    same of log-odds, of classes only; "deviation", sqrt(v + 0.001) with v the sample variance of its rows, of a single
-    row the mean of those of the categories with more; "prevalence", its share of the visible rows.  Everything is of
-    the rows that the scheme lets a row see.
+    Each column, and each target or class, gives up to four parts, computed from the rows that the scheme lets a row
+    see.  "impact": the category's shrunk mean less the mean of all visible rows.  "logit": the difference of the
+    log-odds of these two means, for classes only.  "deviation": sqrt(v + 0.001), where v is the sample variance of the
+    category's rows; if it has a single row, v is the mean of the variances of all categories with more rows.
+    "prevalence": the category's share of the visible rows.
 
     Parameters
     ----------
     parts : list of str, default=("impact", "deviation", "prevalence")
-        Which of "impact", "logit", "deviation" and "prevalence", in this order.
+        Some of "impact", "logit", "deviation" and "prevalence"; the output columns have the order of this list.
     smooth : smoothing, "auto", float, None or dict, default=None
-        How means are shrunk, as in `TargetEncoder`, `GLMM` excepted; None is vtreat's `PartialPooling`, which keys get
-        that a dict does not name.
+        How means are shrunk, as in `TargetEncoder`, except for `GLMM`.  None is vtreat's `PartialPooling`; keys that a
+        dict does not name get it, too.
     cv : int, None, scheme, splitter, iterable, str, array or dict, default=5
         Who may look at whom in training, as in `TargetEncoder`.
     categories : "auto" or list, default="auto"
@@ -44,22 +45,23 @@ class ImpactEncoder(SchemeEncoder):
     min_frequency : int or float, optional
         Categories of less visible weight, or of less than this share of it, are infrequent.
     max_categories : int, optional
-        Most categories with encodings of their own, the infrequent ones together counting as one: the others, by what
-        is visible, are infrequent.  Both need a scheme with folds.
+        Largest number of categories with encodings of their own; all infrequent ones together count as one.  The
+        categories with the least visible weight become infrequent.  `min_frequency` and `max_categories` need a scheme
+        with folds.
     handle_infrequent : {"prior", "category"}, default="prior"
-        Infrequent categories are as if unseen, or one category together.
+        "prior": infrequent categories are treated as unseen.  "category": together they are one category.
     indicators : bool or list of {"unseen", "missing"}, default=False
-        0/1 columns per encoded column, key_unseen and key_missing: no visible row has this category; the row has no
-        value, of a joint key in any of its columns, whatever `handle_missing`.  True: ["unseen"].  With "missing" it is
-        vtreat's isBAD.
+        Columns of 0 and 1 for each encoded column.  key_unseen is 1 if no visible row has the category.  key_missing,
+        which is vtreat's isBAD, is 1 if the row has no value in the column, or in any column of a joint key, whatever
+        `handle_missing` says.  True: ["unseen"].
     device : {"auto", "cpu", "cuda"}, default="auto"
         As in `TargetEncoder`.
     dtype : {"float64", "float32"}, default="float64"
         As in `TargetEncoder`.
     missing_target : {"error", "keep"}, default="error"
         Rows without a target (None, NaN).  "keep": their categories are known and they are encoded, and they count
-        nowhere: neither in n, in the prior, nor in `min_count`.  They have a fold, or a rank in an order, as other
-        rows do, and get what the rows that they see say.
+        nowhere: neither in n, in the prior, nor in `min_count`.  They have a fold, or a rank in an order, as
+        other rows do, and are encoded by the rows that they see.
     target_type : {"auto", "continuous", "binary", "multiclass"} or list, default="auto"
         As in `TargetEncoder`.
     shuffle : bool, default=True
@@ -70,16 +72,16 @@ class ImpactEncoder(SchemeEncoder):
     Attributes
     ----------
     categories_, encodings_, target_type_, classes_, device_, n_features_in_, feature_names_in_
-        As of `TargetEncoder`.
+        As in `TargetEncoder`.
 
     Notes
     -----
-    Impact, deviation and prevalence of new rows are those of vtreat 1.3.1.  What differs is meant to: folds are
-    functions of the row number, and not stratified by the target; a missing value is a category in every part, where
-    vtreat gives it no impact; classes have a deviation, too; "logit" is a difference of log-odds, of shares between
-    2**-20 and 1 - 2**-20, where vtreat's `logit_code` is log((p + 0.001) / (mean + 0.001)).
+    New rows get the impact, deviation and prevalence of vtreat 1.3.1.  Four things differ on purpose.  Folds are
+    functions of the row number, and are not stratified by the target.  A missing value is a category in every part;
+    vtreat gives it no impact.  Classes have a deviation, too.  "logit" is a difference of log-odds, of shares between
+    2**-20 and 1 - 2**-20; vtreat's `logit_code` is log((p + 0.001) / (mean + 0.001)).
 
-    Weights are numbers of rows, as `PartialPooling` says.
+    A weight counts as a number of rows, as `PartialPooling` says.
 
     See Also
     --------
@@ -111,7 +113,7 @@ class ImpactEncoder(SchemeEncoder):
 
     def _parameters(self) -> Parameters:
         def read(smooth: Any, name: str) -> Impact:
-            # As vtreat does it, unless the user asks for another.
+            # vtreat's own smoothing, unless the user asks for another one.
             pooling = smoothing.PartialPooling() if smooth is None else smoothing.resolve(smooth, name, self._owner)
             return Impact(pooling, self.parts)
 

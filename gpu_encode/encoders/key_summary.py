@@ -1,4 +1,4 @@
-"""What a fitted encoder knows of a key's categories, side by side: how many rows, their mean, and the encoding."""
+"""What a fitted encoder knows about the categories of a key: number of rows, mean of the target, and encoding."""
 
 from dataclasses import dataclass, replace
 from typing import Any, Self
@@ -16,17 +16,17 @@ from gpu_encode.words.errors.tables import not_encoded
 
 @dataclass(frozen=True, eq=False)
 class KeySummary:
-    """Categories of one column or joint key, a missing one last.
+    """Categories of one column or joint key; a missing value is the last category.
 
     Parameters
     ----------
     weights : float64 array (categories,)
-        Rows, or their weight.
+        Number of rows, or their summed weight.
     means : float64 array (categories,)
-        Of the target; of several, or of classes, of the first that has a column.
+        Mean of the target; with several targets or classes, of the first one that has a column.
     encodings : float64 array (categories,)
     prior : float
-        What a category has that fit did not see.
+        Encoding of a category that fit did not see.
     """
 
     key: CategoryIndex
@@ -40,7 +40,7 @@ class KeySummary:
         """Summarize a key by its number and its table of encodings."""
         key, sums = model.keys[number], model.statistics[number][0]
         moments = Moments.of(host(len(sums.accumulators)), sums.accumulators, sums.spec)
-        # The missing category is the last row, behind the unknown one.
+        # In the table, the missing category is the last row, after the unknown one.
         rows = [*range(key.n_categories), *([-1] if key.has_missing else [])]
         columns = (moments.n[rows, 0, 0], moments.mean[rows, 0, 0], table.values[rows, 0, 0])
         return cls(key, *columns, float(table.values[-2, 0, 0]))
@@ -56,7 +56,7 @@ class KeySummary:
         return self.encodings - self.means
 
     def categories(self, rows: ArrayLike | None = None) -> list[Any]:
-        """Give the values of some categories, or of all: None for the missing one, tuples of a joint key."""
+        """Give the values of some categories, or of all: None for the missing one, tuples for a joint key."""
         indices = np.arange(len(self.weights)) if rows is None else np.asarray(rows)
         present = np.unique(indices[indices < self.key.n_categories])
         values = categories_as_numpy(replace(self.key.pick(present), has_missing=False)).tolist()
@@ -70,12 +70,12 @@ def key_names(model: Model) -> list[str]:
 
 
 def summarize(model: Model, column: Any = None) -> KeySummary:
-    """Summarize one key, by its name, or by the tuple of its columns; the first unless given.
+    """Summarize the key that `column` names, by its name or by the tuple of its columns; by default the first key.
 
     Raises
     ------
     ValueError
-        If it is not encoded.
+        If the key is not encoded.
 
     Examples
     --------

@@ -9,7 +9,7 @@ from gpu_encode.encoders.key_summary import KeySummary
 from gpu_encode.fitting.model import Model
 from gpu_encode.formulas.smoothing import Smoothing
 
-# Keys, and categories of each, that are shown.
+# At most so many keys are shown, and so many categories of each key.
 MOST_KEYS, MOST_MOVES = 20, 20
 STYLE = """
 .gpu-encode {font-size: 0.9em; margin-top: .5em}
@@ -21,7 +21,7 @@ STYLE = """
 
 
 def describe(model: Model, facts: dict[str, Any]) -> str:
-    """Give what an encoder has learned as a part of a page, below scikit-learn's diagram; `facts` come first."""
+    """Write HTML that shows what an encoder has learned, to stand below scikit-learn's diagram; `facts` come first."""
     shown = range(min(len(model.keys), MOST_KEYS))
     smooths = model.by_key and all(isinstance(rule.statistic, Smoothing) for rule in model.rules)
     tables = model.tables if smooths else []
@@ -38,14 +38,14 @@ def describe(model: Model, facts: dict[str, Any]) -> str:
             f'<style>\n{STYLE}\n</style>\n<div class="gpu-encode">',
             *([f"<div>{told}</div>"] if told else []),
             *keys,
-            *([f"<div>and {rest:,} keys more</div>"] if rest else []),
+            *([f"<div>and {rest:,} more keys</div>"] if rest else []),
             "</div>",
         ]
     )
 
 
 def describe_means(summary: KeySummary) -> str:
-    """Give the categories of a key that smoothing moved the most."""
+    """Write a table of the categories of a key that smoothing has moved the most."""
     moves = np.abs(summary.moves)
     moves = np.where(np.isnan(moves), -1.0, moves)
     order = np.argsort(-moves, kind="stable")[:MOST_MOVES]
@@ -60,25 +60,25 @@ def describe_means(summary: KeySummary) -> str:
 
 
 def count_categories(key: Any) -> str:
-    """Give the name of a key and its number of categories."""
+    """Write the name of a key and its number of categories."""
     number = key.n_categories + key.has_missing
     told = f"{number:,} categories" if number else "no categories are kept"
     return f"<div>{escape(str(key.entry.name))}: {told}</div>"
 
 
 def cells(kind: str, texts: list[str]) -> str:
-    """Give a row of a table."""
+    """Write a row of a table; `kind` is the HTML tag of its cells."""
     return f"<tr>{''.join(f'<{kind}>{escape(text)}</{kind}>' for text in texts)}</tr>"
 
 
 def shorten(category: Any) -> str:
-    """Write a category, of a long one how it begins."""
+    """Write a category; of a long one, only the beginning."""
     text = "missing" if category is None else str(category)
     return text if len(text) <= 60 else f"{text[:59]}…"
 
 
 def write(value: Any) -> str:
-    """Write a value; numbers with six digits.
+    """Write a value; a number gets six digits.
 
     Examples
     --------

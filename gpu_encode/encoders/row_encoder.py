@@ -1,4 +1,4 @@
-"""One row at a time, where decisions are made: dicts made of a fitted encoder, without locks, threads or frames."""
+"""Encode one row at a time, as a web service does: by dicts made of a fitted encoder, without locks or threads."""
 
 from collections.abc import Callable, Mapping, Sequence
 from copy import copy
@@ -17,23 +17,23 @@ from gpu_encode.tables.frames.labels import as_numpy, column_of
 from gpu_encode.words.annotations import Row
 from gpu_encode.words.errors.tables import other_width, unknown_column
 
-# By code: what is known of rows that have all values of a key, and of those that lack one; None where that is left to
-# `transform`.
+# What each code adds to a row: first for rows that have all values of a key, then for rows that lack one.  None: the
+# steps of `transform` encode the row.
 Answers = tuple[list[Any], list[Any]]
 
 
 class RowEncoder:
-    """Encodings of one row at a time: what `row_encoder` of a fitted encoder gives.
+    """Gives the encodings of one row at a time; `row_encoder` of a fitted encoder makes it.
 
     Parameters
     ----------
     encoder : Encoder
-        Fitted.
+        A fitted encoder.
 
     Attributes
     ----------
     names : list of str
-        Names of the values, those of `get_feature_names_out`.
+        Names of the values, as `get_feature_names_out` gives them.
 
     Examples
     --------
@@ -44,7 +44,7 @@ class RowEncoder:
     """
 
     def __init__(self, encoder: Encoder) -> None:
-        # Its model is replaced where it learns more, and never changed.
+        # A shallow copy is enough: an encoder that learns more gets another model, and the old one never changes.
         self._encoder = copy(encoder)
         model = encoder._model
         self.names: list[str] = encoder.get_feature_names_out().tolist()
@@ -65,8 +65,8 @@ class RowEncoder:
         Parameters
         ----------
         row : dict, tuple, or list of these
-            A dict by the names of the columns, in which others may stand as well; columns without a name are called x0,
-            x1 and so on.  A tuple of the values of all columns, in their order at fit.
+            A dict of values by the names of the columns; it may have other names, too.  Columns without a name are
+            called x0, x1 and so on.  A tuple holds the values of all columns, in their order at fit.
 
         Returns
         -------
@@ -76,9 +76,9 @@ class RowEncoder:
         Raises
         ------
         ValueError
-            If a column is missing, and where `transform` raises it.
+            If a column is missing, or if `transform` would raise it.
         TypeError
-            If it is no row, and where `transform` raises it.
+            If `row` is no row, or if `transform` would raise it.
         """
         if type(row) is list:
             return [self(one) for one in row]
@@ -93,13 +93,13 @@ class RowEncoder:
         return values
 
     def _answers(self, model: Model) -> list[Answers]:
-        """Give what each code of each key adds to a row; nothing where encodings do not follow from single keys."""
+        """Give what each code of each key adds to a row; an empty list if encodings do not follow from single keys."""
         if not model.by_key or any(lookup.elapsed for lookup in model.lookups(host(0))):
             return []
         return [answers_of(model, number, self._encoder._output_type) for number in range(len(model.keys))]
 
     def _look_up(self, row: Mapping[str, Any]) -> list[Any]:
-        """Give the encodings and indicators of a row; raises UndecidedError where dicts do not tell them."""
+        """Give the encodings and indicators of a row; raise UndecidedError if the dicts do not have them."""
         if not self._lookups:
             raise UndecidedError
         values: list[Any] = []
@@ -123,7 +123,7 @@ class RowEncoder:
         return self._encoder._finish(self._encoder._model, arrays)
 
     def _by_name(self, row: Any) -> Mapping[str, Any]:
-        """Give a row that is no dict as one."""
+        """Give a row as a dict."""
         if isinstance(row, tuple):
             labels = self._in_tuple if len(row) == len(self._in_tuple) else self._labels
             if len(row) != len(labels):
@@ -132,12 +132,12 @@ class RowEncoder:
         if isinstance(row, Mapping):
             return dict(row)
         raise TypeError(
-            "A row is a dict of values by the names of their columns, or a tuple of the values of all columns; several "
-            f"rows are a list of these. Got {type(row).__name__} instead."
+            "A row is a dict of values by the names of their columns, or a tuple of the values of all columns. For "
+            f"several rows, pass a list of these. Got {type(row).__name__} instead."
         )
 
     def _check_columns(self, row: Mapping[str, Any]) -> None:
-        """Raise ValueError where a row lacks a column that is needed."""
+        """Raise ValueError if a row lacks a column that is needed."""
         selection = self._encoder._model.selection
         needed = {*selection.needed, *selection.passed, *selection.dates} - {*selection.optional}
         for position in sorted(needed):
@@ -146,7 +146,7 @@ class RowEncoder:
 
 
 def answers_of(model: Model, number: int, dtype: np.dtype[Any]) -> Answers:
-    """Give what each code of a key adds to a row: its encodings, of a type, and then its indicators."""
+    """Give what each code of a key adds to a row: its encodings, in the given type, and then its indicators."""
     key, rule, table = model.keys[number], model.rules[number], model.lookups(host(0))[number]
     rows: list[Any] = list(zip(*[in_python(column) for column in columns_of(model, number, dtype)], strict=True))
     unseen: Any = [False] * len(rows) if table.unseen is None else table.unseen[:, 0].tolist()
@@ -173,7 +173,7 @@ def answers_of(model: Model, number: int, dtype: np.dtype[Any]) -> Answers:
 
 
 def order_of(model: Model) -> Callable[[list[Any]], tuple[Any, ...]]:
-    """Give a function that moves the indicators, which stand behind each key's encodings, behind all encodings."""
+    """Give a function that moves the indicators, which follow the encodings of each key, to the end of the row."""
     is_flag: list[bool] = []
     for number in range(len(model.keys)):
         is_flag += [False] * len(kept_positions(model, number)) + [True] * len(model.indicators)
@@ -181,7 +181,7 @@ def order_of(model: Model) -> Callable[[list[Any]], tuple[Any, ...]]:
 
 
 def lookup_of(model: Model, number: int, answers: Answers) -> ColumnLookup | JointLookup:
-    """Give what a key is looked up in, by what is known of its codes."""
+    """Give the look-up of a key's values, with what each code adds to a row."""
     key, labels = model.keys[number], names_at_fit(model)
     named = [labels[position] for position in key.entry.columns]
     if len(named) > 1:
@@ -189,13 +189,13 @@ def lookup_of(model: Model, number: int, answers: Answers) -> ColumnLookup | Joi
     present, lacking = answers
     of_column = [*present[:MISSING], lacking[MISSING]]
     if key.entry.rule is not None:
-        # It may have known ancestors.
+        # An unknown value may have known ancestors in the hierarchy.
         of_column[UNKNOWN] = None
     return ColumnLookup(key.vocabularies[0], named[0], of_column)
 
 
 def kept_positions(model: Model, number: int) -> list[int]:
-    """Give the positions of those encodings of a key that have a column."""
+    """Give the positions of a key's encodings that have an output column."""
     width = model.lookups(host(0))[number].encodings.shape[2]
     if model.rules[0].drop is None:
         return list(range(width))
@@ -207,7 +207,7 @@ def kept_positions(model: Model, number: int) -> list[int]:
 def columns_of(model: Model, number: int, dtype: np.dtype[Any]) -> list[Any]:
     """Give the output columns of one key, by code, as arrays; text and dates are arrays of Arrow."""
     encodings = model.lookups(host(0))[number].encodings[:, 0, :]
-    # Where targets have classes, none is of text or dates.
+    # If targets have classes, no statistic is text or a date.
     labels, columns = dict(enumerate(model.values_of(number))), []
     for position in kept_positions(model, number):
         values, named = encodings[:, position], labels.get(position)

@@ -1,4 +1,4 @@
-"""What encoders share whose training rows a scheme encodes: `draw`, which gives an order's encodings without a fit."""
+"""The base of encoders with `cv`; its `draw` gives the training encodings of one random order without a fit."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -22,39 +22,39 @@ from gpu_encode.words.annotations import Table, Vector
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class SchemeEncoder(CategoryEncoder):
-    """An encoder with `cv`, by which training rows are encoded."""
+    """An encoder with `cv`, the scheme by which training rows are encoded."""
 
     missing_target: Literal["error", "keep"] = "error"
-    # What those had that were saved before there was one.
+    # The value for encoders that were saved before this parameter existed.
     parameters_before: ClassVar[Mapping[str, Any]] = MappingProxyType({"missing_target": "error"})
 
     def draw(self, X: Table, y: Table | None = None, t: int = 0, *, sample_weight: Vector | None = None) -> Any:
-        """Give the training encodings of one random order, by its number: boosting takes another one each step.
+        """Give the training encodings of one random order, by its number: boosting may take another order at each step.
 
         Parameters
         ----------
         X, y, sample_weight
-            The rows that the encoder was fitted to, as `fit` takes them: in memory, of any kind, in one table or
-            several; columns of frames may stand in another order where `fit` found them by `columns`.
+            The rows that the encoder was fitted to, in memory: one table or several, of any kind.  If the encoder has
+            `columns`, the columns of frames may be in another order.
         t : int, default=0
-            Number of the order, from 0 on.  Any number, whatever `n_permutations` is.
+            Number of the order, from 0 on; it may be larger than `n_permutations`.
 
         Returns
         -------
         table of shape (n_rows, n_outputs), or list of tables
-            As of `fit_transform` with ``Ordered(n_permutations=1)``; of `t` below T each encoding is that of column t
-            of ``Ordered(n_permutations=T, average=False)``, to the bit.
+            A table as `fit_transform` gives it with ``Ordered(n_permutations=1)``.  For `t` below T, each encoding has
+            the bits of column t of ``Ordered(n_permutations=T, average=False)``.
 
         Raises
         ------
         ValueError
             If `cv` is not `Ordered` with random orders and an integer as `random_state`, if `t` is negative, or if the
-            rows are not those of `fit`: their sums, which are exact, have to be the same.
+            exact sums of the rows are not those of the rows that `fit` was given.
 
         Notes
         -----
-        The encoder stays as it is.  An order is a function of the seed, `t` and the number of the row; the categories
-        are those of `fit`.
+        The encoder is not changed.  The rank of a row in an order is a function of the seed, `t` and the row number;
+        the categories are those of `fit`.
 
         Examples
         --------
@@ -67,7 +67,7 @@ class SchemeEncoder(CategoryEncoder):
         """
         check_is_fitted(self, "_model")
         if frames.is_partitioned(X):
-            raise TypeError("draw takes rows in memory, and no tables of Dask: call compute() on them first.")
+            raise TypeError("draw takes rows in memory, not tables of Dask. Call compute() on them first.")
         with devices.explain_memory():
             return self._draw(Inputs(X, y, sample_weight), t)
 
@@ -75,8 +75,8 @@ class SchemeEncoder(CategoryEncoder):
         parameters = self._parameters()
         if parameters.scheme_by_key or not isinstance(parameters.scheme, Ordered):
             raise ValueError(
-                f"draw gives random orders of all columns, and cv={self.cv!r} has none. Fit with cv=Ordered(), or call "
-                "fit_transform."
+                f"draw needs one random order for all columns, which cv={self.cv!r} does not have. Fit with "
+                "cv=Ordered(), or call fit_transform."
             )
         plan = parameters.scheme.draw(number, inputs.frame.n_rows)
         self._check_names(inputs, self._model.selection, reset=False)
@@ -88,12 +88,12 @@ class SchemeEncoder(CategoryEncoder):
 
 
 def check_same_rows(model: Model, sums: Sequence[Sequence[CategorySums]], ops: Ops) -> None:
-    """Raise ValueError unless rows have the sums of those that a model was fitted to."""
+    """Raise ValueError unless the sums are equal to those that a model was fitted to."""
     for known, again in zip(model.statistics, sums, strict=True):
         for one, other in zip(known, again, strict=True):
             at_fit, here = one.to_canonical(), other.on_host(ops).to_canonical()
             if at_fit.spec != here.spec or not np.array_equal(at_fit.accumulators, here.accumulators):
                 raise ValueError(
-                    "draw encodes the rows that the encoder was fitted to, and the sums of these are others. Pass X, y "
-                    "and sample_weight as fit was given them, or fit the encoder anew."
+                    "draw encodes the rows that the encoder was fitted to, but the sums of these rows are others. Pass "
+                    "X, y and sample_weight as fit was given them, or fit the encoder again."
                 )

@@ -19,40 +19,44 @@ from gpu_encode.words.errors.tables import no_value_columns
 class StatisticEncoder(SchemeEncoder):
     """Encode categories by statistics of their rows: of the target without leaking it, or of other columns of X.
 
-    Every statistic of every column of values, by every key, in one call; the rows are summed once per key and column
-    of values.
+    One call gives every statistic of every column of values, by every key; the rows are summed once for each key and
+    column of values.
 
     Parameters
     ----------
     statistics : list of str, callable or MergeableStatistic; or dict, default=("mean",)
         "count": summed weight of the rows with a value; "sum"; "mean"; "var"; "std"; "sem", the standard error of the
         mean, std / sqrt(count); "skew", the third standardized moment, with ddof=1 corrected for the number of rows as
-        pandas does.  "min"; "max"; "median"; ("quantile", q), interpolated linearly as `numpy.quantile`
-        does; "nunique", the number of distinct values; "mode", the most frequent value, of several the smallest;
-        ("share", t), the share of the rows with a value above t.  Columns of text have "count", "nunique" and "mode",
-        of several the first in the order of UTF-8; columns of dates have these, "min" and "max", "first" and "last",
-        which are the same in words of time, whatever the order of rows, and "seconds_since_last" (see Notes).  Or a
-        function ``f(count, mean, variance)`` of arrays
-        that gives an array, whose name the column gets.  It must go cell by cell, as ``mean / count`` does: then it
-        sees no more than these three numbers, and neither the order of the rows nor chunks can matter.  (One that
-        looks at other cells, as ``mean / mean.max()`` does, gives what they happen to be.)  It is called for all
-        categories (or many rows) at once, on the host, with copies, and also with counts of zero, whose encodings
-        nobody reads; an encoder that has one can be pickled, not saved.  Other functions of the values are given by
-        their parts, which add up: a `MergeableStatistic`.
+        in pandas.
 
-        A dict has, for each key, a dict of a list of statistics by column of values, as
-        ``{"shop": {"price": ["mean", "std"]}, ("shop", "city"): {"pieces": ["sum"]}}``, where a tuple is a joint key,
-        as it is in `columns`; `columns` and `values` then follow from it, and columns of encodings stand key by key.
+        Order statistics, which need the values in order and not only their sums: "min"; "max"; "median";
+        ("quantile", q), interpolated linearly as `numpy.quantile` does; "nunique", the number of distinct values;
+        "mode", the most frequent value (of several, the smallest); ("share", t), the share of the rows with a value
+        above t.  Columns of dates also have "first" and "last", other names for "min" and "max", and
+        "seconds_since_last" (see Notes); otherwise they have only "count", "nunique", "mode", "min" and "max".  Columns
+        of text have only "count", "nunique" and "mode"; the smallest text is the first in the order of UTF-8.
 
-        Of y, "count", "sum" and "nunique" are of the rows that a row may see: by default those of four folds in
-        five in training, and of all for new rows, whose numbers are larger.  "mean" has no such step; nor has
-        `CountEncoder`, which counts all rows.
+        Or a function ``f(count, mean, variance)`` of arrays that gives an array; the column gets the function's name.
+        It must compute each cell from the same cell of the three arrays, as ``mean / count`` does.  What a function
+        such as ``mean / mean.max()`` gives depends on which categories happen to be computed together.  The function is
+        called on the host with copies, for all categories (or many rows) at once, and also for counts of zero, whose
+        results are not used.  An encoder with a function can be pickled, but not saved.  A `MergeableStatistic`
+        computes other functions of the values, from parts that add up.
+
+        A dict has for each key a dict of lists of statistics by columns of values, such as
+        ``{"shop": {"price": ["mean", "std"]}, ("shop", "city"): {"pieces": ["sum"]}}``.  A tuple is a joint key, as in
+        `columns`.  `columns` and `values` then follow from the dict and are left out; output columns are ordered by
+        key.
+
+        If the values are y, "count", "sum" and "nunique" are of the rows that a row may see: by default, training rows
+        see four folds of five, and new rows see all rows, so their numbers are larger.  "mean" has no such step; nor
+        has `CountEncoder`, which counts all rows.
     categories : "auto" or list, default="auto"
-        "auto": the values of the training rows.  A list: one list of values per encoded column; others are unknown,
-        a missing value too where None is not among them.
+        "auto": the values of the training rows.  A list: one list of values per encoded column; all other
+        values are unknown, and so are missing values if the list does not hold None.
     columns : list, "categorical", selector, pattern or function, optional
         Names (or positions) of the columns to encode; a tuple is a joint key.  Others pass through.  None: every
-        column but those of values.
+        column except for columns of values.
     handle_unknown : {"prior", "nan", "error"}, float or dict, default="prior"
         Encoding of categories that no visible row has.  "prior": the statistic of all visible rows, but 0 for count,
         sum and nunique.  "error" refuses values that fit did not see.
@@ -63,60 +67,60 @@ class StatisticEncoder(SchemeEncoder):
     min_frequency : int or float, optional
         Categories of less visible weight, or of less than this share of it, are infrequent.
     max_categories : int, optional
-        Most categories with statistics of their own, the infrequent ones together counting as one: the others, by what
-        is visible, are infrequent.  Both need a scheme with folds, and count, as `min_count` does, the rows that have
-        a value: of several columns of values each tells its own.
+        Largest number of categories with statistics of their own; all infrequent ones together count as one.  The
+        categories with the least visible weight become infrequent.  `min_frequency` and `max_categories` need a scheme
+        with folds.  Like `min_count`, they count only rows that have a value, separately for each column of values.
     handle_infrequent : {"prior", "category"}, default="prior"
-        Infrequent categories are as if unseen, or one category together; this not for "min" and all that is named
-        after it.
+        "prior": infrequent categories are treated as unseen.  "category": together they are one category; order
+        statistics refuse this.
     indicators : bool or list of {"unseen", "missing"}, default=False
-        0/1 columns per encoded column, key_unseen and key_missing: no visible row has this category (and a value in the
-        first column of values); the row's key is missing, of a joint key in any of its columns, whatever
-        `handle_missing`.  True: ["unseen"].
+        Columns of 0 and 1 for each encoded column.  key_unseen is 1 if no visible row has the category (and a value in
+        the first column of values).  key_missing is 1 if the row has no value in the key's column, or in any column of
+        a joint key, whatever `handle_missing` says.  True: ["unseen"].
     device : {"auto", "cpu", "cuda"}, default="auto"
         As in `TargetEncoder`.
     dtype : {"float64", "float32"}, default="float64"
         As in `TargetEncoder`.
     missing_target : {"error", "keep"}, default="error"
         Rows without a target (None, NaN).  "keep": their categories are known and they are encoded, and they count
-        nowhere: neither in n, in the prior, nor in `min_count`.  They have a fold, or a rank in an order, as other
-        rows do, and get what the rows that they see say.  It plays no part beside `values`.
+        nowhere: neither in n, in the prior, nor in `min_count`.  They have a fold, or a rank in an order, as
+        other rows do, and are encoded by the rows that they see.  If there are `values`, this has no effect.
     values : list, optional
         Names (or positions) of columns of X: numbers, text or dates.  None: the values are y.  Columns of values are
-        read in training alone, need not be there afterwards (but for "seconds_since_last"), are not encoded, and pass
-        through where `columns` is a list.
+        not encoded.  They are read only in training; new rows need not have them, except for "seconds_since_last".
+        They pass through if `columns` is a list.
     cv : "auto", int, None, scheme, splitter, iterable, str, array or dict, default="auto"
-        Who may look at whom in training, as in `TargetEncoder`.  "auto": 5 folds where the values are y; all rows,
-        their own included, where they are columns of X.  "min" and all that is named after it take `LeaveOneOut` and
-        schemes with folds, not `Ordered`; "seconds_since_last" takes ``Ordered(time=)`` of its own column, too.
+        Who may look at whom in training, as in `TargetEncoder`.  "auto": 5 folds if the values are y; if they are
+        columns of X, each row sees all rows, itself included.  Order statistics take `LeaveOneOut` and schemes with
+        folds, but not `Ordered`; "seconds_since_last" also takes ``Ordered(time=)`` of its own column.
     ddof : {0, 1}, default=1
-        "var", "std" and "sem" divide by N - ddof.  A category without so many rows gets NaN, as in pandas.
+        "var", "std" and "sem" divide by N - ddof.  If this is not above 0, they are NaN, as in pandas.
     target_type : {"continuous", "auto", "binary", "multiclass"} or list, default="continuous"
-        What y is.  Of labels "count", "sum", "mean", "var", "std", "sem" and functions are those of 0/1 columns: of the
-        label that sorts last of two, of each one of more; all others need a continuous target.  A list gives one kind
-        per target.
+        What y holds.  For labels, "count", "sum", "mean", "var", "std", "sem" and functions are computed from columns
+        of 0 and 1: with two labels, one column for the label that sorts last; with more, one for each label.  All other
+        statistics need a continuous target.  A list gives one kind per target.
     shuffle : bool, default=True
         False makes the folds of an integer `cv` contiguous.
     random_state : int, RandomState, Generator or None, default=0
         Seed of the folds of an integer `cv`.
     scale : {"identity", "log", "log1p", "sqrt", "logit"}, tuple or float, default="identity"
-        Scale of all statistics, as in `TargetEncoder`.  Fit refuses statistics that it may not hold: of
-        negative numbers, of functions of your own, and for "logit" all that are no shares of numbers between 0 and 1.
+        Scale of all statistics, as in `TargetEncoder`.  `fit` refuses statistics that may lie outside of the scale:
+        those that may be negative, functions of your own, and for "logit" those that may be above 1.
 
     Attributes
     ----------
     categories_ : list of ndarray of shape (n_categories,)
         Distinct values of each column, as `TargetEncoder` has them.
     encodings_ : list of float64 ndarray of shape (n_categories,)
-        Statistics of each category: by column, then column of values (or target, and class), then statistic.  Those
-        that are text are arrays of objects, those that are dates of datetime64, in UTC; "seconds_since_last" is NaN,
-        since it is a row's own.
+        Statistics of each category: by column, then column of values (or target, and class), then statistic.  Text is
+        in arrays of objects, and dates are datetime64, in UTC.  "seconds_since_last" is NaN here, since it is a number
+        of each row, not of each category.
     device_ : {"cpu", "cuda"}
         Where the last fit ran.
     n_features_in_ : int
         Number of columns of X.
     feature_names_in_ : ndarray of str
-        Only where X had string column names.
+        Names of the columns of X at fit; there only if all of them are strings.
 
     See Also
     --------
@@ -124,23 +128,26 @@ class StatisticEncoder(SchemeEncoder):
 
     Notes
     -----
-    Output columns are called key_statistic, or key_value_statistic where there are columns of values (or several
-    targets).  Rows without a value (None, NaN) take no part in what is summed of that column; infinity is refused.
+    Output columns are called key_statistic, or key_value_statistic if there are columns of values (or several
+    targets).  A row without a value (None, NaN) is left out of the statistics of that column; infinity is refused.
+
     Counts, sums and sums of squares are exact: "sum" is rounded once, and variances are N * Q - S * S in integers, so
-    equal values have variance zero; of "skew" so are sums of cubes, and it refuses values beyond 1e100 and, but for 0,
-    below 1e-90.  Weights repeat rows: "var" with ddof=1 divides by N - 1, the summed weight less one (of fractions
-    that sum to less than two rows by N / 2; up to one row it is NaN), and "min" and all that is named after it refuse
-    weights with fractions.  For these the encoder keeps how often each value occurs in each
-    category, which adds up exactly in any order, but takes memory for every such pair.
+    equal values have variance zero.  The sums of cubes that "skew" needs are exact, too; "skew" refuses values beyond
+    1e100, and values below 1e-90 other than 0.  Weights repeat rows: "var" with ddof=1 divides by N - 1, where N is the
+    summed weight.  With fractional weights, it divides by N / 2 if N is below 2, and is NaN if N is at most 1.
 
-    "mode", "min" and what is named after it are text where the values are text, and dates in the unit and time zone of
-    the column; None and NaT where there is none.  An output without types for columns, as NumPy's, holds objects then.
+    Order statistics refuse weights with fractions.  For them the encoder keeps how often each value occurs in each
+    category; these counts add up exactly in any order, but take memory for every pair of category and value.
+
+    "mode", "min", "max", "first" and "last" are text if the values are text, and dates in the unit and time zone of the
+    column if these are dates; None or NaT if there is no value.  A NumPy array as output then holds objects.
+
     "seconds_since_last" is the time from the latest earlier date of the row's category, among the rows that it may see,
-    to its own date.  Earlier is by a tick at least: no row sees itself or one of the same moment, and by any scheme,
-    also where all rows are seen, none sees what comes after it.  NaN where there is no earlier date; new rows have
-    their dates compared with those of all training rows.
+    to the row's own date.  An earlier date is earlier by at least one tick: whatever the scheme, a row sees neither
+    itself, nor rows of the same moment, nor later ones.  If there is no earlier date, it is NaN.  The dates of new rows
+    are compared with those of all training rows.
 
-    Statistics of columns of X say nothing of y, so by default each row sees itself in training as new rows do.
+    Statistics of columns of X say nothing about y, so by default training rows see all rows, as new rows do.
 
     References
     ----------
@@ -189,7 +196,7 @@ class StatisticEncoder(SchemeEncoder):
         elif self.values is not None:
             check_value_columns(self.values)
         of_columns = asked.values is not None
-        # By default the scheme is the one that keeps what is summed from leaking.
+        # Statistics of columns of X cannot leak y, so all rows may see each other by default.
         return Parameters.of(
             self,
             Summaries(asked.statistics, self.ddof, of_columns, asked.pairs),
@@ -207,7 +214,7 @@ class StatisticEncoder(SchemeEncoder):
 
 @dataclass(frozen=True)
 class StatisticSpec:
-    """Keys, columns of values and statistics; `pairs` has the statistics of each key and column, where they differ."""
+    """Keys, columns of values and statistics; `pairs` has the statistics of each key and column, if they differ."""
 
     columns: Any
     values: Any
@@ -216,12 +223,12 @@ class StatisticSpec:
 
     @classmethod
     def of_dict(cls, by_key: dict[Any, Any], columns: Any, values: Any) -> Self:
-        """Read a dict of statistics by key, then column of values; both are in the order in which they come first.
+        """Read a dict of statistics by key, then by column of values; both are in the order of the dict.
 
         Raises
         ------
         ValueError
-            If there is no key, if one has no dict of lists of statistics, or if columns are given as well.
+            If there is no key, if a key has no dict of lists of statistics, or if `columns` or `values` are also given.
         """
         for name, given in (("columns", columns), ("values", values)):
             if given is not None:
@@ -234,7 +241,7 @@ class StatisticSpec:
             if not isinstance(by_value, dict) or not by_value:
                 raise _no_statistics_of_key(key, by_value)
             for value, statistics in by_value.items():
-                # One statistic with its number, such as ("quantile", 0.5), is no list of two.
+                # A single statistic with its number, such as ("quantile", 0.5), is not a list of two statistics.
                 alone = isinstance(statistics, tuple) and statistics[:1] in {(name,) for name in WITH_NUMBER}
                 if not isinstance(statistics, (list, tuple)) or not statistics or alone or isinstance(value, tuple):
                     raise _no_statistics_of_key(key, by_value)
@@ -248,20 +255,20 @@ class StatisticSpec:
 
 
 def _no_statistics_of_key(key: Any, found: object) -> ValueError:
-    """Error for an entry of a dict of statistics that is no dict of lists; says how a pair of earlier times is written.
+    """Error for an entry of a dict of statistics that is no dict of lists.
 
-    Before, a key and a column of values were a tuple, which everywhere else is a joint key.
+    In earlier versions, a tuple meant a key and its column of values; the error says how such a pair is written now.
     """
     is_pair = isinstance(key, tuple) and len(key) == 2 and not isinstance(found, dict)
     hint = f" A tuple is a joint key: write {{{key[0]!r}: {{{key[1]!r}: [...]}}}} for a pair." if is_pair else ""
     return ValueError(
-        "statistics as a dict has, for each key, a dict of a list of statistics by column of values, such as "
+        "statistics as a dict has for each key a dict of lists of statistics by columns of values, such as "
         f'{{"shop": {{"price": ["mean", "std"]}}, ("shop", "city"): {{"pieces": ["sum"]}}}}. Got {key!r}: {found!r}.'
         f"{hint}"
     )
 
 
 def check_value_columns(values: Any) -> None:
-    """Raise ValueError for `values` that is no list of columns."""
+    """Raise ValueError if `values` is no list of columns."""
     if not isinstance(values, (list, tuple)) or not values or len(set(map(repr, values))) < len(values):
         raise no_value_columns(values)

@@ -1,4 +1,4 @@
-"""What encoders share that learn from exact sums of all keys together: rows may come in parts, in any order."""
+"""The base of encoders that learn from exact sums of all keys together: rows may come in parts, in any order."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -34,24 +34,24 @@ from gpu_encode.words.annotations import Table, Vector
 
 @dataclass(frozen=True, eq=False)
 class LearnedTables(Learned):
-    """What is learned as a table for each key, so that rows of each fold may have one of their own."""
+    """A table of encodings for each key, so that the rows of each fold may have tables of their own."""
 
     def tables(self) -> list[Floats]:
-        """Give the encodings of each key's categories, and last those of unseen values: (categories + 1, outputs)."""
+        """Give the encodings of each key's categories, those of unseen values last: (categories + 1, outputs)."""
         raise NotImplementedError
 
     def encode(self, rows: CodedRows) -> Array:
-        """Look rows up by their codes; -1 counts from the end."""
+        """Look up the encodings of rows by their codes; -1 counts from the end."""
         looked_up = [rows.ops.to_device(table)[codes] for table, codes in zip(self.tables(), rows.codes, strict=True)]
         return np.concatenate(looked_up, axis=1)
 
 
 class SummedEncoder(CodesEncoder):
-    """An encoder that learns from sums of categories and of their pairs; subclasses say what, in `_learn_sums`.
+    """An encoder that learns from sums of categories and of their pairs; `_learn_sums` of a subclass says what.
 
-    Sums add up, and nothing else is kept of rows: fitted in parts, in any order, an encoder is to the last bit the one
-    that was fitted to all rows at once.  What is learned of sums is not added up but learned anew: by `fit` at once,
-    after `partial_fit` and `merge` when it is asked for.
+    It keeps nothing of the rows but their sums, which are exact: fitted in parts, in any order, it has the same bits as
+    if it had been fitted to all rows at once.  After new sums are added, it learns again from all sums: `fit` does so
+    at once; after `partial_fit` and `merge`, the first call that needs the result does so.
     """
 
     _kept: Model
@@ -61,24 +61,24 @@ class SummedEncoder(CodesEncoder):
 
     @property
     def forget(self) -> Any:
-        """Not there: counts of pairs of categories are added up, not taken out."""
+        """Raise AttributeError: counts of pairs of categories can only be added."""
         raise AttributeError(f"{self._owner} has no forget. Fit it anew, or merge encoders of the rows that stay.")
 
     def _learn_sums(self, model: Model, rows: CodedRows | None = None) -> Learned:
-        """Learn from the sums of a model; `rows` are those that were summed, where they are at hand."""
+        """Learn from the sums of a model; `rows` are the rows that were summed, if they are at hand."""
         raise NotImplementedError
 
     def _most_pairs(self, context: FitContext) -> float:  # noqa: ARG002
-        """Most pairs of categories that are counted of rows in memory."""
+        """Give the largest number of pairs of categories that are counted for rows in memory."""
         return np.inf
 
     def _wants_pairs(self, n_keys: int) -> bool:
-        """Whether sums of pairs are learned from."""
+        """Tell whether the encoder learns from sums of pairs."""
         raise NotImplementedError
 
     @property  # type: ignore[override]
     def _model(self) -> CodesModel:
-        """What was learned; of sums that were added since, it is learned here."""
+        """The model; if sums were added since it was last asked for, the encoder learns from them here."""
         if "_kept" not in vars(self):
             raise AttributeError(f"This {self._owner} is not fitted yet: call fit or fit_transform first.")
         if not isinstance(self._kept, CodesModel):
@@ -97,8 +97,9 @@ class SummedEncoder(CodesEncoder):
         sums = self._kept.sums if isinstance(self._kept, CodesModel) else self._kept
         if sums is None or (not sums.pairs and self._wants_pairs(len(sums.keys))):
             raise ValueError(
-                f"This {self._owner} keeps no counts of pairs that others could be added to: they were too many beside "
-                "its rows, or an older version has saved it. Fit it again, to all rows, or to columns of fewer values."
+                f"This {self._owner} keeps no counts of pairs that others could be added to: there were too many for "
+                "so few rows, or an older version has saved it. Fit it again, to all rows, or to columns with fewer "
+                "values."
             )
         return sums
 
@@ -107,10 +108,10 @@ class SummedEncoder(CodesEncoder):
 
     @dispatch
     def partial_fit(self, X: Table, y: Table | None = None, *, sample_weight: Vector | None = None) -> Self:
-        """Add rows to what is known.
+        """Add rows to what `transform` knows.
 
-        What they teach is learned when it is asked for, by `transform` or an attribute, and what is wrong with it, as
-        too small a rank, is said then.
+        The encoder learns from them when `transform` or an attribute needs the result; an error in learning, such as a
+        rank that is too small, is raised then.
 
         Parameters
         ----------
@@ -136,7 +137,7 @@ class SummedEncoder(CodesEncoder):
         return self
 
     def merge(self, *others: Encoder) -> Self:
-        """Add what other encoders of the same parameters have summed, in place; as with `partial_fit`.
+        """Add to this encoder the sums of other encoders with the same parameters; it learns from them later.
 
         Returns
         -------
@@ -151,7 +152,7 @@ class SummedEncoder(CodesEncoder):
         return self
 
     def _fit_rows(self, context: FitContext) -> CodedRows:
-        """Learn from the rows of a call; give them as codes of the keys that get encodings."""
+        """Learn from the rows of a call, and give the codes of those keys that get encodings."""
         folds = context.parameters.new_rows_see_folds
         plan = plan_rows(context.parameters.scheme, context.rows, context.targets) if folds else plans.all_rows()
         model = make_model(context, sum_rows(context, [plan] * len(context.tasks)), self._most_pairs(context))
@@ -161,7 +162,7 @@ class SummedEncoder(CodesEncoder):
         return replace(rows, codes=rows.codes[:number], sizes=rows.sizes[:number])
 
     def _learn_model(self, sums: Model, rows: CodedRows | None = None) -> CodesModel:
-        """Give what was learned of sums, with the sums."""
+        """Learn from sums, and give a model with them."""
         return self._with_learned(sums, self._learn_sums(sums, rows))
 
     def _with_learned(self, model: Model, learned: Learned) -> CodesModel:
@@ -200,13 +201,14 @@ class SummedEncoder(CodesEncoder):
         return output.to_list()
 
     def _learn_views(self, views: Sequence[Model], new: Model) -> tuple[list[EncodingTable], CodesModel]:
-        """Learn from what rows of each fold see, and from what new rows see.
+        """Learn from the sums that the rows of each fold see, and from those that new rows see.
 
         Returns
         -------
         tables : list of EncodingTable
-            Of each key, on the host.
+            The table of each key, on the host, with the encodings of every fold.
         fitted : CodesModel
+            The model for new rows.
         """
         fitted = self._learn_model(new)
         of_views = [self._tables_of(view, fitted) for view in views]
@@ -214,7 +216,7 @@ class SummedEncoder(CodesEncoder):
         return [EncodingTable(values, np.zeros(values.shape[:2], bool)) for values in tables], fitted
 
     def _tables_of(self, view: Model, fitted: CodesModel) -> list[Floats]:
-        """Give the encodings of each key that some sums teach, unknown and missing last; NaN without rows."""
+        """Learn encodings of each key from a view's sums, unknown and missing last; NaN if the view has no rows."""
         learned = self._learn_sums(view)
         assert isinstance(learned, LearnedTables)
         blind = not any(sums.accumulators.any() for sums in view.statistics[0])
@@ -227,7 +229,7 @@ class SummedEncoder(CodesEncoder):
 
 
 def sum_views(context: FitContext, plan: FoldPlan | SplitPlan) -> tuple[list[Model], Model]:
-    """Sum what the rows of each fold see, and what new rows see."""
+    """Sum the rows that each fold sees, and those that new rows see."""
     if isinstance(plan, FoldPlan):
         sums = [[task.measure(plan.folds, plan.n_folds) for task in tasks] for tasks in context.tasks]
         return share_out(make_model(context, sums), plan)
@@ -239,7 +241,7 @@ def sum_views(context: FitContext, plan: FoldPlan | SplitPlan) -> tuple[list[Mod
 
 
 def share_out(by_fold: Model, plan: FoldPlan) -> tuple[list[Model], Model]:
-    """Give, of sums by fold, what the rows of each fold see, and what new rows see."""
+    """Give, from sums by fold, the sums that the rows of each fold see, and those that new rows see."""
 
     def see(visibility: Integers) -> Model:
         of_view = [
@@ -248,7 +250,7 @@ def share_out(by_fold: Model, plan: FoldPlan) -> tuple[list[Model], Model]:
         ]
         return replace(by_fold, statistics=of_view)
 
-    # What learns of no rows encodes by NaN.
+    # A fold that must see nothing gets sums of no rows, so that its encodings are NaN.
     lines = [line * (fold not in plan.blind) for fold, line in enumerate(plan.visibility)]
     return [see(line[None, :]) for line in lines], see(plan.new_rows)
 

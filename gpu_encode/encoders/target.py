@@ -25,31 +25,31 @@ class TargetEncoder(SchemeEncoder):
     ----------
     categories : "auto" or list, default="auto"
         "auto": the values of the training rows.  A list: one list of values per encoded column, in the order of
-        `encodings_`; rows with other values are unknown, in training too, those without a value among them where None
-        is not listed.
+        `encodings_`; all other values are unknown, in training too, and so are missing values if the list does not hold
+        None.
     target_type : {"auto", "continuous", "binary", "multiclass"} or list, default="auto"
         "auto" infers as scikit-learn does.  A list gives one kind per target.
     smooth : "auto", float, None, smoothing or dict, default="auto"
-        "auto" is `EmpiricalBayes`; a float m is `MEstimate(m)`; None is the plain mean; or
-        `Sigmoid`, `JamesStein`, `PartialPooling`, `GLMM`.  A dict has one for each column or joint key that it names;
-        others get "auto".
+        "auto" is `EmpiricalBayes`; a float m is `MEstimate(m)`; None is the plain mean.  The other smoothings are
+        `Sigmoid`, `JamesStein`, `PartialPooling` and `GLMM`.  A dict has one for each column or joint key that it
+        names; all others get "auto".
     cv : int, None, scheme, splitter, iterable, str, array or dict, default=5
-        Who may look at whom in training.  An int (None: 5) is `KFold` of that many stateless folds; or `Greedy`,
-        `GroupKFold`, `TimeFolds`, `Holdout`, `LeaveOneOut`, `Ordered`; a scikit-learn splitter or iterable of splits;
-        the name of a column, or an array, of fold numbers.  A dict has one for each column or joint key that it names;
-        others get 5.
+        Who may look at whom in training.  An int is `KFold` with so many stateless folds; None is 5.  The other schemes
+        are `Greedy`, `GroupKFold`, `TimeFolds`, `Holdout`, `LeaveOneOut` and `Ordered`.  It may also be a scikit-learn
+        splitter, an iterable of splits, an array of fold numbers, or the name of a column that holds them.  A dict has
+        one of these for each column or joint key that it names; all others get 5.
     shuffle : bool, default=True
         False makes the folds of an integer `cv` contiguous.
     random_state : int, RandomState, Generator or None, default=0
         Seed of the folds of an integer `cv`.
     columns : list, "categorical", selector, pattern or function, optional
-        Names (or positions) of the columns to encode, or an array of them, or of one truth value a column; a tuple is a
-        joint key.  Others pass through.  "categorical": all columns of a type for categories, which are text, bytes,
-        booleans, objects, dictionaries (pandas' categories, polars' Categorical and Enum), intervals and periods, but
-        for those that the scheme, `values` or a hierarchy use.  So choose a selector of narwhals (any frame), polars
-        (polars, Arrow) or scikit-learn's `make_column_selector`; a compiled regular expression, by ``search`` in each
-        name; and a function of X that gives a list, by names and types alone, since rows come in chunks.  None: every
-        column.
+        Names (or positions) of the columns to encode; an array of these, or of one boolean for each column, is allowed,
+        too.  A tuple is a joint key.  Others pass through.  "categorical": all columns of text, bytes, booleans,
+        objects, dictionaries (pandas' categories, polars' Categorical and Enum), intervals and periods, except for
+        those that the scheme, `values` or a hierarchy use.  A selector of narwhals (any frame) or polars (polars,
+        Arrow), and scikit-learn's `make_column_selector`, choose columns by their own rules; a compiled regular
+        expression chooses the names in which its ``search`` finds something.  A function of X gives a list; it may look
+        only at names and types, since rows come in chunks.  None: every column.
     handle_unknown : {"prior", "nan", "error"}, float or dict, default="prior"
         Encoding of values that no visible row has.  "error" refuses values that fit did not see.  A dict has one of
         these for each column that it names.
@@ -60,49 +60,51 @@ class TargetEncoder(SchemeEncoder):
     min_frequency : int or float, optional
         Categories of less visible weight, or of less than this share of it, are infrequent.
     max_categories : int, optional
-        Most categories with an encoding of their own, the infrequent ones together counting as one: the others, by what
-        is visible, are infrequent.  Both need a scheme with folds.
+        Largest number of categories with encodings of their own; all infrequent ones together count as one.  The
+        categories with the least visible weight become infrequent.  `min_frequency` and `max_categories` need a scheme
+        with folds.
     handle_infrequent : {"prior", "category"}, default="prior"
-        Infrequent categories are as if unseen, or one category together.
+        "prior": infrequent categories are treated as unseen.  "category": together they are one category.
     indicators : bool or list of {"unseen", "missing"}, default=False
-        0/1 columns per encoded column, key_unseen and key_missing: no visible row has this category; the row has no
-        value, of a joint key in any of its columns, whatever `handle_missing`.  True: ["unseen"].
+        Columns of 0 and 1 for each encoded column.  key_unseen is 1 if no visible row has the category.  key_missing is
+        1 if the row has no value in the column, or in any column of a joint key, whatever `handle_missing` says.  True:
+        ["unseen"].
     device : {"auto", "cpu", "cuda"}, default="auto"
-        Where to compute.  "auto": where the data is; of data on the host, tables of a million rows or more (of several
-        tables the first) on a GPU if there is one, others on the CPU.  The encodings are the same bits everywhere;
-        "cuda" without a GPU raises RuntimeError and says what to install.
+        Where to compute.  "auto": on the device that holds the data; but if there is a GPU, tables on the host are
+        encoded there from a million rows on (of several tables, the first one counts).  The encodings have the same
+        bits everywhere.  "cuda" without a GPU raises RuntimeError and says what to install.
     dtype : {"float64", "float32"}, default="float64"
         Encodings are computed in float64 and rounded once.
     missing_target : {"error", "keep"}, default="error"
         Rows without a target (None, NaN).  "keep": their categories are known and they are encoded, and they count
-        nowhere: neither in n, in the prior, nor in `min_count`.  They have a fold, or a rank in an order, as other
-        rows do, and get what the rows that they see say; of several targets each lacks its own rows.
+        nowhere: neither in n, in the prior, nor in `min_count`.  They have a fold, or a rank in an order, as
+        other rows do, and are encoded by the rows that they see.  With several targets, a row may lack only some.
     prior : "mean", "category_mean", float or dict, default="mean"
         mu: the mean of the visible rows, the mean of the category means, or a number.  A dict has one for each column
         or joint key that it names; others get "mean".
     hierarchy : dict, optional
-        Levels above a column: other columns, nearest first, or `Prefixes`, `Parts`, `Bits`.  The blended encoding of a
-        level is the prior of the one below.
+        The levels above each column that it names: other columns, nearest first, or `Prefixes`, `Parts`, `Bits`.  The
+        blended encoding of a level is the prior of the level below it.
     scale : {"identity", "log", "log1p", "sqrt", "logit"}, tuple or float, default="identity"
-        Scale of the encodings: as they are; log(x) of 2**-20 at least, or ("log", floor) of the floor at least;
-        log(1 + x); the root; the log-odds of a share (of 2**-20 at least); or a power.  A number given as
-        `handle_unknown` stays as it is.
+        Scale of the encodings x.  "identity": x.  "log": log(max(x, 2**-20)); ("log", floor): log(max(x, floor)).
+        "log1p": log(1 + x).  "sqrt": the square root of x.  "logit": the log-odds of x, which is kept between 2**-20
+        and 1 - 2**-20.  A float p: x**p.  A number given as `handle_unknown` is not put on the scale.
     drop : {None, "first"} or label, default=None
-        "first" leaves out the column of the first class of a multiclass target, a label that of its class.  Of two
-        classes there is one column, whatever `drop`.
+        "first" leaves out the column of the first class of a multiclass target; a label leaves out the column of its
+        class.  A target with two classes has one column in any case.
 
     Attributes
     ----------
     categories_ : list of ndarray of shape (n_categories,)
-        Values of each encoded column in the type first read, a missing value last; tuples for joint keys.
+        Values of each encoded column, in the type of the first table, a missing value last; tuples for joint keys.
     encodings_ : list of float64 ndarray of shape (n_categories,)
         Encoding of each category, float64: by column, then target, then class, then fold of blow-up columns.
     target_mean_ : float, or float64 ndarray of shape (n_classes,), or a list of them
-        Mean of the target over the rows that new rows see, at the weight at which they see them, exact and rounded
-        once; by class for a multiclass target.  All rows, but for `Holdout`, half-lives, windows and `blow_up`.  Where
-        columns have schemes of their own, the mean that most weight stands behind.
+        Mean of the target over the rows that new rows see, exact and rounded once; for a multiclass target, the share
+        of each class.  New rows see all rows, except with `Holdout`, half-lives, windows and `blow_up`; a half-life
+        also changes the weights.  If columns have schemes of their own, it is the mean of the largest weight.
     target_type_ : str or list of str
-        "binary", "continuous" or "multiclass", of each target.
+        "binary", "continuous" or "multiclass", for each target.
     classes_ : ndarray of shape (n_classes,) or None, or a list of them
         Sorted labels; None for a continuous target.
     device_ : {"cpu", "cuda"}
@@ -110,7 +112,7 @@ class TargetEncoder(SchemeEncoder):
     n_features_in_ : int
         Number of columns of X.
     feature_names_in_ : ndarray of str
-        Only where X had string column names.
+        Names of the columns of X at fit; there only if all of them are strings.
 
     See Also
     --------
@@ -158,6 +160,6 @@ class TargetEncoder(SchemeEncoder):
 
     @property
     def target_mean_(self) -> Any:
-        """Mean of the target over the rows that new rows see; of several classes an array, of targets a list."""
+        """Mean of the target over the rows that new rows see: an array for classes, a list for several targets."""
         means = [float(mean[0]) if len(mean) == 1 else mean for mean in self._fitted().means()]
         return means[0] if len(means) == 1 else means

@@ -1,4 +1,4 @@
-"""WeightOfEvidenceEncoder: categories become log ratios of their shares of the positive and the other rows."""
+"""WeightOfEvidenceEncoder: a category's share of the positive rows over its share of all others, as a logarithm."""
 
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
@@ -20,20 +20,21 @@ from gpu_encode.words.annotations import ByKey, Seed
 class WeightOfEvidenceEncoder(SchemeEncoder):
     """Encode categories by their weight of evidence for the positive label, without leaking the target.
 
-    A category with summed weight n, s of it of the positive label, gets
-    ``log(((s + r) / (S + 2r)) / (((n - s) + r) / ((N - S) + 2r)))``, where N and S are those of all visible rows: all
-    but the row's own fold, all other rows, or all earlier ones, as the scheme `cv` has it.
+    Let n be the summed weight of a category's visible rows, s the part of it with the positive label, and N and S the
+    same numbers for all visible rows.  The category gets
+    ``log(((s + r) / (S + 2r)) / (((n - s) + r) / ((N - S) + 2r)))``.  The scheme `cv` decides which rows a training row
+    sees: those of the other folds, all other rows, or all earlier rows.
 
     Parameters
     ----------
     cv : int, None, scheme, splitter, iterable, str, array or dict, default=5
         Who may look at whom in training, as in `TargetEncoder`.
     regularization : float or dict, default=1.0
-        The r above, in rows, from 0 to 1e290.  At 0 a category of one label alone gets inf or -inf, which most models
-        refuse.  A dict has one for each column or joint key that it names; others get 1.
+        The r above, in rows, from 0 to 1e290.  With 0, a category with rows of only one label gets inf or -inf, which
+        most models refuse.  A dict has one for each column or joint key that it names; all others get 1.
     categories : "auto" or list, default="auto"
-        "auto": the values of the training rows.  A list: one list of values per encoded column; others are unknown,
-        a missing value too where None is not among them.
+        "auto": the values of the training rows.  A list: one list of values per encoded column; all other
+        values are unknown, and so are missing values if the list does not hold None.
     columns : list, "categorical", selector, pattern or function, optional
         Names (or positions) of the columns to encode; a tuple is a joint key.  Others pass through.  None: every
         column.
@@ -46,24 +47,26 @@ class WeightOfEvidenceEncoder(SchemeEncoder):
     min_frequency : int or float, optional
         Categories of less visible weight, or of less than this share of it, are infrequent.
     max_categories : int, optional
-        Most categories with evidence of their own, the infrequent ones together counting as one: the others, by what is
-        visible, are infrequent.  Both need a scheme with folds.
+        Largest number of categories with encodings of their own; all infrequent ones together count as one.  The
+        categories with the least visible weight become infrequent.  `min_frequency` and `max_categories` need a scheme
+        with folds.
     handle_infrequent : {"zero", "category"}, default="zero"
-        Infrequent categories are as if unseen, or one category together.
+        "zero": infrequent categories are treated as unseen.  "category": together they are one category.
     indicators : bool or list of {"unseen", "missing"}, default=False
-        0/1 columns per encoded column, key_unseen and key_missing: no visible row has this category; the row has no
-        value, of a joint key in any of its columns, whatever `handle_missing`.  True: ["unseen"].
+        Columns of 0 and 1 for each encoded column.  key_unseen is 1 if no visible row has the category.  key_missing is
+        1 if the row has no value in the column, or in any column of a joint key, whatever `handle_missing` says.  True:
+        ["unseen"].
     device : {"auto", "cpu", "cuda"}, default="auto"
         As in `TargetEncoder`.
     dtype : {"float64", "float32"}, default="float64"
         As in `TargetEncoder`.
     missing_target : {"error", "keep"}, default="error"
         Rows without a target (None, NaN).  "keep": their categories are known and they are encoded, and they count
-        nowhere: neither in n, in the prior, nor in `min_count`.  They have a fold, or a rank in an order, as other
-        rows do, and get what the rows that they see say.
+        nowhere: neither in n, in the prior, nor in `min_count`.  They have a fold, or a rank in an order, as
+        other rows do, and are encoded by the rows that they see.
     target_type : {"auto", "binary", "multiclass"} or list, default="auto"
-        Of two labels the one that sorts last is positive.  Of more labels each is set against all others, in a column
-        of its own.  A list gives one kind per target.
+        If there are two labels, the one that sorts last is positive.  If there are more, each has a column of its own,
+        in which it is positive and all others are not.  A list gives one kind per target.
     shuffle : bool, default=True
         False makes the folds of an integer `cv` contiguous.
     random_state : int, RandomState, Generator or None, default=0
@@ -76,11 +79,12 @@ class WeightOfEvidenceEncoder(SchemeEncoder):
     encodings_ : list of float64 ndarray of shape (n_categories,)
         Encoding of each category: by column, then target, then class, then fold of blow-up columns.
     information_value_ : float64 ndarray of shape (n_codes,)
-        One a column of encodings, in the order of `encodings_`: the sum over the categories of (p - q) * log(p / q),
-        with p and q the shares above, within 8 ulp; the logarithms, which are the encodings, are within 4 ulp, or
-        within 2**-100.  Below 0.02 a column tells next to nothing.
+        Information value of each column of encodings, in the order of `encodings_`: the sum over the categories of
+        (p - q) * log(p / q), where p and q are the two shares whose ratio is above.  Its error is at most 8 ulp; that
+        of the logarithms, which are the encodings, is at most 4 ulp or 2**-100.  A column with less than 0.02 says
+        almost nothing about the target.
     target_type_ : str or list of str
-        "binary" or "multiclass", of each target.
+        "binary" or "multiclass", for each target.
     classes_ : ndarray of shape (n_classes,), or a list of them
         Sorted labels.
     device_ : {"cpu", "cuda"}
@@ -88,7 +92,7 @@ class WeightOfEvidenceEncoder(SchemeEncoder):
     n_features_in_ : int
         Number of columns of X.
     feature_names_in_ : ndarray of str
-        Only where X had string column names.
+        Names of the columns of X at fit; there only if all of them are strings.
 
     See Also
     --------
@@ -96,8 +100,8 @@ class WeightOfEvidenceEncoder(SchemeEncoder):
 
     Notes
     -----
-    Without regularization and with one label among all visible rows, shares are 0 / 0, and the encoding is 0.
-    category_encoders' WOEEncoder gives 0 to categories of one row; here ``min_count=2`` does that.
+    Without regularization, and if all visible rows have one label, shares are 0 / 0, and the encoding is 0.
+    category_encoders' WOEEncoder gives 0 to categories of one row; here ``min_count=2`` does so.
 
     References
     ----------

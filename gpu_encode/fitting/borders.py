@@ -25,9 +25,9 @@ class Cut:
     owner : str
         The encoder's name, for messages.
     borders : int or list of float
-        So many quantiles of all rows, or the borders themselves.
+        A number of borders, at quantiles of all rows; or the borders themselves.
     as_shares : bool
-        Whether buckets become their numbers over the number of borders, rather than labels.
+        True: a bucket becomes its number over the number of borders.  False: buckets become labels.
     """
 
     owner: str
@@ -36,11 +36,11 @@ class Cut:
 
     @property
     def needs_all_rows(self) -> bool:
-        """Whether borders follow from the rows."""
+        """Whether borders are computed from the rows."""
         return isinstance(self.borders, Integral) and not isinstance(self.borders, bool)
 
     def check(self) -> None:
-        """Raise ValueError for borders that are none."""
+        """Raise ValueError if `borders` is neither a number of borders nor a list of rising numbers."""
         if self.needs_all_rows:
             if not 1 <= int(self.borders) <= MOST_BORDERS:
                 raise _no_borders(self.owner, self.borders)
@@ -53,17 +53,19 @@ class Cut:
             raise _no_borders(self.owner, self.borders)
 
     def check_fixed(self) -> None:
-        """Raise ValueError for borders that other rows would move."""
+        """Raise ValueError for borders that change with the rows."""
         if self.needs_all_rows:
             raise ValueError(
-                f"borders={int(self.borders)} of {self.owner} are quantiles of all rows, which here come in parts or "
+                f"borders={int(self.borders)} of {self.owner} are quantiles of all rows, but the rows come in parts or "
                 "in several calls. Give the borders themselves, as a list of numbers."
             )
 
     def buckets(
         self, ops: Ops, named: Sequence[tuple[str | None, Any]], weight: Array | None = None
     ) -> list[tuple[str | None, Any]]:
-        """Give the buckets of the one target: numbered labels, the largest number of each, or shares of the borders.
+        """Give the bucket of each row of the only target: a label, or a share.
+
+        A label is the largest number of the bucket; a share is the bucket's number over the number of borders.
 
         Parameters
         ----------
@@ -71,7 +73,7 @@ class Cut:
         named : list of (name, array)
             One target.
         weight : array (rows,), optional
-            Of all rows, where borders are quantiles.
+            Weights of all rows, for borders that are quantiles.
         """
         if len(named) != 1:
             raise ValueError(
@@ -93,7 +95,7 @@ class Cut:
         return [(name, NumberedLabels(codes.astype(np.int32), np.append(edges, np.inf)))]
 
     def _numbers(self, ops: Ops, values: Any) -> Array:
-        """Give the target as float64, where it is."""
+        """Give the target as float64, on the device that holds it."""
         if isinstance(values, NumberedLabels):
             raise _text_at_borders(self.owner, values.labels[0])
         if values.dtype.kind not in "biuf":
@@ -116,12 +118,12 @@ class Cut:
                 f"{self.owner} finds no border in y, whose rows all hold {float(values[0]):g}. Give borders as a list "
                 "of numbers."
             )
-        # Nothing lies above the largest value.
+        # A border at the largest value would leave the last bucket empty.
         return np.unique(np.minimum(quantiles(values + 0.0, weight, int(self.borders)), distinct[-2]))
 
 
 def _no_borders(owner: str, found: object) -> ValueError:
-    """Error for borders that are no rising numbers."""
+    """Error for borders that are neither a number of borders nor rising numbers."""
     return ValueError(
         f"The 'borders' parameter of {owner} must be None, a number of borders from 1 to 255, or a list of finite "
         f"numbers in rising order. Got {found!r} instead."
@@ -129,21 +131,22 @@ def _no_borders(owner: str, found: object) -> ValueError:
 
 
 def _text_at_borders(owner: str, found: object) -> ValueError:
-    """Error for a target that is cut and holds no numbers."""
+    """Error for a target that is to be cut but holds no numbers."""
     return ValueError(f"borders of {owner} cut numbers, but y holds {found!r}. Convert y, or leave out borders.")
 
 
 def list_borders(borders: Any) -> Any:
-    """Give borders as a list of floats, whatever container they came in, so that equal ones compare equal."""
+    """Give borders as a list of floats, whatever container held them, so that equal borders compare as equal."""
     given = borders.tolist() if isinstance(borders, np.ndarray) else borders
     numbers = isinstance(given, (list, tuple)) and all(isinstance(border, Real) for border in given)
     return [float(border) for border in given] if numbers else given
 
 
 def quantiles(values: Array, weight: Array, number: int) -> Array:
-    """Smallest values that shares 1 / (number + 1), 2 / (number + 1) ... of the weight do not exceed; on the host.
+    """Give the quantiles 1 / (number + 1), 2 / (number + 1) ... of weighted values, on the host.
 
-    Whole weights repeat rows; others are added up from the smallest value on, of equal values from the lightest row.
+    A quantile is the smallest value up to which at least this share of the weight lies.  Whole weights repeat rows.
+    Other weights are added up from the smallest value to the largest; for equal values, from the lightest row on.
     """
     order = np.lexsort((weight, values))
     running = np.cumsum(weight[order])

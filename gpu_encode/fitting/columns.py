@@ -1,4 +1,4 @@
-"""Columns of X: which are encoded, alone or jointly, which pass through, which schemes read, and where they are."""
+"""Columns of X: which are encoded, alone or jointly, which pass through, which schemes read, and their positions."""
 
 import re
 from collections.abc import Hashable, Iterable, Mapping, Sequence
@@ -27,14 +27,14 @@ from gpu_encode.words.errors.tables import inconsistent_lengths, not_encoded, ot
 from gpu_encode.words.errors.values import RowError, missing_values
 from gpu_encode.words.notices import UnseenWarning, warn
 
-# Dates, weeks, ordinal days, and times of a day.  Months end at 12, so that days that stand before them are seen.
+# Dates, weeks, ordinal days, and times of a day.  A month is at most 12, so that a day before the month is noticed.
 DATE = r"-(0[1-9]|1[0-2])(-(0[1-9]|[12]\d|3[01])([T ][0-2]\d(:[0-5]\d(:[0-6]\d([.,]\d+)?)?)?Z?)?)?"
 ISO_8601 = re.compile(rf"\d{{4}}({DATE}|-W[0-5]\d(-[1-7])?|-[0-3]\d\d)?", re.ASCII)
 
 # A name of a column, or its position.
 Name = TypeVar("Name", bound=Column)
 
-# Up to so many rows, codes of columns that several keys read are kept until the call ends, unless keys ask for more.
+# Up to so many rows, codes of columns that several keys read are kept until the call ends.
 FEW_ROWS = 1 << 20
 # So many keys may be encoded together, from the codes of their columns.
 FEWEST_TOGETHER = 8
@@ -83,19 +83,19 @@ class Selection:
     Parameters
     ----------
     entries : list of KeySpec
-        What is encoded, in the order of the output.
+        The keys that are encoded, in the order of the output.
     passed : list of int
         Columns that pass through.
     training_only : list of int
-        Columns that a scheme reads, or that are summed, which later frames may lack.
+        Columns that a scheme reads, or that are summed; later frames may lack them.
     everything : bool
-        True where `columns` was None: all columns are encoded, by position.
+        True if `columns` was None: all columns are encoded, by position.
     pairs : list of tuple of int
-        Entries, by their numbers, whose pairs of categories are counted.
+        Numbers of two entries each, whose pairs of categories are counted.
     others : int
-        So many of the last entries get no encodings: they are what others are counted against.
+        Number of entries, the last ones, that get no encodings: the other entries are counted against them.
     dates : list of int
-        Of the columns that are summed, those that later frames have to have, since a row's own date matters.
+        Columns that are summed and that later frames must have, since each row's own date is needed.
     """
 
     entries: list[KeySpec]
@@ -124,12 +124,12 @@ class Selection:
         return Selection(entries, self.passed, read, self.everything)
 
     def named(self, names: Sequence[Any]) -> "Selection":
-        """Give the same selection, with the entries' output names made of the columns' names."""
+        """Give the same selection; the entries' output names are made from these names of the columns."""
         named = zip(self.entries, self.names(names), strict=True)
         return replace(self, entries=[KeySpec(name, entry.members, entry.above, entry.rule) for entry, name in named])
 
     def names(self, names: Sequence[Any]) -> list[str]:
-        """Give the entries' output names, made of the columns' names."""
+        """Give the entries' output names, made from these names of the columns."""
         called = [*map(str, names)]
         return ["_x_".join([called[column] for column in entry.members]) for entry in self.entries]
 
@@ -140,7 +140,7 @@ class Selection:
 
 
 def locate(frame: Frame | Pieces, column: Any, role: str) -> int:
-    """Position of a column given by name or by position."""
+    """Give the position of a column that is given by name or by position."""
     labels = frame.labels if frame.labels is not None else []
     if isinstance(column, (int, np.integer)) and not isinstance(column, bool):
         if not -frame.n_columns <= column < frame.n_columns:
@@ -158,18 +158,18 @@ def locate(frame: Frame | Pieces, column: Any, role: str) -> int:
 
 
 def _no_column(role: str, found: object) -> ValueError:
-    """Error for what can be no name of a column; says how joint keys and groups are given."""
+    """Error for something that cannot name a column; it says how to write joint keys and groups."""
     hint = ""
     if role == "columns" and isinstance(found, list):
         hint = f" Write a joint key as a tuple, {tuple(found)!r}."
     elif role.startswith("The scheme"):
-        hint = " It is one column, into which several are joined first; groups may be given to fit_transform instead."
+        hint = " Join several columns to one first; or give groups to fit_transform."
     kind = type(found).__name__
     return ValueError(f"{role} must be the name or position of a column of X. Got a {kind} instead.{hint}")
 
 
 def select(frame: Frame | Pieces, columns: Any, hierarchy: Any, scheme_columns: Sequence[Any]) -> Selection:
-    """Read the `columns` and `hierarchy` parameters against a frame."""
+    """Read the `columns` and `hierarchy` parameters for a frame."""
     used = {locate(frame, column, "The scheme's column") for column in scheme_columns}
     tree = {} if hierarchy is None else read_hierarchy(frame, hierarchy)
     everything = columns is None
@@ -208,7 +208,7 @@ def select(frame: Frame | Pieces, columns: Any, hierarchy: Any, scheme_columns: 
 
 def read_columns(frame: Frame | Pieces, columns: Any) -> list[tuple[int, ...]]:
     """Read the list of columns and joint keys."""
-    # In the order given; a list would be looked through for each of many keys.
+    # A dict keeps the order, and finds repeated keys without a search through a list.
     groups: dict[tuple[int, ...], None] = {}
     positions = {label: position for position, label in enumerate(frame.labels or []) if type(label) is str}
     for column in columns if isinstance(columns, list) else list_columns(frame, columns):
@@ -255,12 +255,12 @@ def read_hierarchy(frame: Frame | Pieces, hierarchy: Any) -> "dict[tuple[int, ..
 
 
 def value_of_each_key(name: str, value: Any, others: Any, selection: Selection, frame: Frame | Pieces) -> list[Any]:
-    """Give the value of every key: one that is for all, or the one that a dict has for it, and `others` elsewhere.
+    """Give the value of every key: `value` itself, or if it is a dict, the key's value in it, by default `others`.
 
     Raises
     ------
     ValueError
-        If the dict names what is no column, or is not encoded, or one key twice.
+        If the dict names something that is no column or is not encoded, or names a key twice.
     """
     if not isinstance(value, Mapping) or not value:
         return [others if isinstance(value, Mapping) else value] * len(selection.entries)
@@ -280,7 +280,7 @@ def value_of_each_key(name: str, value: Any, others: Any, selection: Selection, 
 
 @dataclass(frozen=True)
 class ColumnMap:
-    """A table whose columns are called by their positions at fit.
+    """A table whose columns are found by their positions at fit.
 
     Parameters
     ----------
@@ -288,9 +288,9 @@ class ColumnMap:
     positions : dict of int to int
         Position at fit -> position in this table.
     repeated : set of int
-        Columns that more than one key reads, whose codes are kept.
+        Columns that several keys read; their codes are kept.
     joined : dict, optional
-        What keys that begin alike have joined: see `CategoryIndex.fit`.
+        Joined columns for keys that begin with the same columns: see `CategoryIndex.fit`.
     """
 
     frame: Frame | Pieces
@@ -305,9 +305,9 @@ class ColumnMap:
         return self.frame.n_rows
 
     def remember(self, entries: Sequence[KeySpec], join_later: bool = False) -> "ColumnMap":
-        """Give the same, in which the codes of columns that several keys read are kept, if rows are few.
+        """Give a map that keeps the codes of columns that several keys read, if there are few rows.
 
-        With `join_later` those of all joint keys are, whatever the number of rows: they are asked for again.
+        With `join_later`, it keeps those of all joint keys, whatever the number of rows, since they are needed again.
         """
         if len(entries) < 2:
             return self
@@ -324,7 +324,7 @@ class ColumnMap:
         return replace(self, repeated=self.repeated.union(repeated), joined={}, _kept={**self._kept})
 
     def keys(self, column: int, ops: Ops) -> FactorizedColumn:
-        """Codes and the sorted distinct values of a column."""
+        """Give the codes and the sorted distinct values of a column."""
         if column in self.repeated:
             if ("keys", column) not in self._kept:
                 self._kept["keys", column] = self.frame.keys(self.positions[column], ops)
@@ -332,7 +332,7 @@ class ColumnMap:
         return self.frame.keys(self.positions[column], ops)
 
     def lookup(self, column: int, vocabulary: Vocabulary, ops: Ops) -> Codes:
-        """Codes of a column in a known vocabulary."""
+        """Give the codes of a column in a known vocabulary."""
         if column in self.repeated:
             known, codes = self._kept.get(("lookup", column), (None, None))
             if known is not vocabulary:
@@ -342,20 +342,20 @@ class ColumnMap:
         return self.frame.lookup(self.positions[column], vocabulary, ops)
 
     def numbers(self, column: int, vocabulary: Vocabulary) -> Array | None:
-        """Whole numbers of a column that a known vocabulary can be compared with; None of any other."""
+        """Give the whole numbers of a column that can be compared with a known vocabulary; None for another column."""
         return self.frame.numbers(self.positions[column], vocabulary)
 
     def whole_numbers(self, column: int) -> tuple[Array, str] | None:
-        """Whole numbers of every row of a column, where they lie, and the name of their type; None of any other."""
+        """Give the whole numbers of a column, on their device, and the name of their type; None for another column."""
         return self.frame.whole_numbers(self.positions[column])
 
     def empty_vocabulary(self, column: int) -> Vocabulary | None:
-        """Vocabulary of no rows of a column; None where its type does not say what kind its values are."""
+        """Give the vocabulary of a column without rows; None if the column's type does not tell the kind of values."""
         return self.frame.empty_vocabulary(self.positions[column])
 
 
 def map_columns(frame: Frame | Pieces, kept: Mapping[Any, FactorizedColumn] = MappingProxyType({})) -> ColumnMap:
-    """Map the columns of the table of the fit itself: each is where it is; the codes of some may be known."""
+    """Map the columns of the fitted table, each to itself; `kept` are codes of columns that are known already."""
     known = frozenset(map(itemgetter(1), kept))
     return ColumnMap(frame, dict(enumerate(range(frame.n_columns))), known, None, dict(kept))
 
@@ -363,7 +363,7 @@ def map_columns(frame: Frame | Pieces, kept: Mapping[Any, FactorizedColumn] = Ma
 def locate_columns(
     frame: Frame | Pieces, selection: Selection, fitted_names: Sequence[str] | None, n_features: int, owner: str
 ) -> ColumnMap:
-    """Find the fitted columns in another table: by name where both have names and `columns` was a list.
+    """Find the fitted columns in another table: by name if both have names and `columns` was a list.
 
     Otherwise they are found by position.
 
@@ -394,7 +394,7 @@ def locate_columns(
 
 
 def warn_of_others(present: Iterable[str], fitted_names: Sequence[str]) -> None:
-    """Warn of columns that fit has not seen: output in memory has those of fit alone."""
+    """Warn about columns that fit has not seen, since the output in memory leaves them out."""
     known = {*fitted_names}
     others = [name for name in present if name not in known]
     if others:
@@ -407,7 +407,7 @@ def warn_of_others(present: Iterable[str], fitted_names: Sequence[str]) -> None:
 
 
 def column_keys(frame: Frame | Pieces, column: Any, role: str, backend: Ops) -> FactorizedColumn:
-    """Codes and vocabulary of the values that a scheme reads: a column of X by name or position, or an array."""
+    """Give codes and vocabulary of a column that a scheme reads: a column of X by name or position, or an array."""
     if column is None:
         raise ValueError(
             "GroupKFold needs groups: name their column, GroupKFold(groups='...'), or pass fit_transform(X, y, "
@@ -446,7 +446,7 @@ def number_folds(frame: Frame | Pieces, folds: ValueFolds, backend: Ops) -> Fact
 
 
 def check_times(keys: FactorizedColumn, named: str, source: Frame | Pieces, backend: Ops) -> None:
-    """Raise ValueError unless all texts are times as ISO 8601 writes them, in one form: only these sort as times do."""
+    """Raise ValueError unless all texts are times in one form of ISO 8601: only these sort as times do."""
     texts = keys.vocabulary.to_numpy()
     forms = [re.sub("[0-9]", "0", str(text)) for text in texts]
     is_iso = np.array([ISO_8601.fullmatch(str(text)) is not None for text in texts], dtype=bool)
@@ -456,7 +456,7 @@ def check_times(keys: FactorizedColumn, named: str, source: Frame | Pieces, back
         raise with_piece(
             source,
             RowError(
-                f"{named} is text, which sorts as times do only where all are written one way, as ISO 8601 has it "
+                f"{named} is text, which sorts as times do only if all rows have the same form of ISO 8601 "
                 "(2024-01-31, 2024-01-31T23:59:59). Row ",
                 row,
                 f" has {texts[index]!r}. Parse it first: "
@@ -466,7 +466,7 @@ def check_times(keys: FactorizedColumn, named: str, source: Frame | Pieces, back
 
 
 def check_mask(keys: FactorizedColumn, named: str, source: Frame | Pieces, backend: Ops) -> None:
-    """Raise ValueError unless all values are booleans, or 0 and 1, naming the first row of a wrong one."""
+    """Raise ValueError unless all values are booleans, or 0 and 1; the error names the first row with a wrong value."""
     values = keys.vocabulary.to_numpy().tolist()
     wrong = np.array([value not in (0, 1) for value in values], dtype=bool)
     if wrong.any():
@@ -476,7 +476,7 @@ def check_mask(keys: FactorizedColumn, named: str, source: Frame | Pieces, backe
 
 
 def check_fold_numbers(keys: FactorizedColumn, named: str, source: Frame | Pieces, backend: Ops) -> None:
-    """Raise ValueError unless all values are integers of at least zero, naming the first row of a wrong one."""
+    """Raise ValueError unless all values are integers of at least zero; the error names the first wrong row."""
     values = keys.vocabulary.to_numpy()
     if keys.vocabulary.kind == "text":
         raise with_piece(source, RowError(f"{named} must be integers. Row ", 0, f" has {values[int(keys.codes[0])]}."))

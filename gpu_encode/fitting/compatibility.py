@@ -1,4 +1,4 @@
-"""What must be the same from one call of `partial_fit` to the next, and of encoders that are merged."""
+"""Check what must be the same in all calls of `partial_fit`, and in encoders that are merged."""
 
 from collections.abc import Mapping, Sequence
 from itertools import compress
@@ -29,7 +29,7 @@ from gpu_encode.words.errors.tables import other_width
 from gpu_encode.words.errors.targets import merge_of_other_targets
 from gpu_encode.words.errors.values import in_one_line
 
-# Parameters of statistics whose encoders have them under another name.
+# Parameters of statistics that have another name in the encoder.
 ENCODER_NAMES = {
     "smoothing": "smooth",
     "unknown": "unknown_value",
@@ -38,10 +38,10 @@ ENCODER_NAMES = {
 
 
 def check_same_statistic(known: Model, parameters: Parameters) -> None:
-    """Raise ValueError if what is computed of the sums has changed since the first call."""
+    """Raise ValueError if the statistic has changed since the first call."""
     if not known.rules:
         return
-    # Those of several keys are compared key by key, once it is known which has which.
+    # The statistics of several keys are compared key by key, once it is known which key has which.
     if parameters.by_key:
         return
     before, now = known.rules[0].statistic, parameters.statistic
@@ -58,7 +58,7 @@ def check_same_statistic(known: Model, parameters: Parameters) -> None:
 def check_same_columns(
     known: Model, frame: Frame | Pieces, selection: Selection, summed: Sequence[SummedColumn]
 ) -> None:
-    """Raise ValueError if a later call encodes other columns than the first, or sums others; `summed` columns of X."""
+    """Raise ValueError if a later call encodes or sums other columns of X than the first call."""
     entries, later_entries = (
         [tuple(map(frame.label, entry.columns)) for entry in columns.entries]
         for columns in (known.selection, selection)
@@ -82,12 +82,13 @@ def check_columns(known: Model, frame: Frame | Pieces, owner: str = "the fitted 
 def _other_columns(before: object, now: object) -> ValueError:
     """Error for other columns than in earlier calls."""
     return ValueError(
-        f"partial_fit was called with other columns than before: {now} after {before}. Give the same, in that order."
+        f"partial_fit was called with other columns than before: {now} after {before}. Give the same columns, in the "
+        "same order."
     )
 
 
 def first_other(earlier: dict[str, Any], later: dict[str, Any]) -> str | None:
-    """Name of the first parameter that is another than it was; equal numbers are the same, of whatever type."""
+    """Give the name of the first parameter that has changed; equal numbers of different types are the same."""
     for name, other in later.items():
         one = earlier.get(name, other)
         equal = isinstance(one, Real) and isinstance(other, Real) and bool(one == other)
@@ -97,7 +98,7 @@ def first_other(earlier: dict[str, Any], later: dict[str, Any]) -> str | None:
 
 
 def as_user_gave(statistic: Summaries, keys: Any, values: Any) -> dict[str, Any]:
-    """Give statistics and values as the user does: by key, the one is a dict that says the other, too."""
+    """Give statistics and values as the user gave them; statistics by key are a dict, which has the values, too."""
     if statistic.pairs is None:
         return {"statistics": statistic.statistics, "values": values if statistic.of_columns else None}
     by_key = {
@@ -108,14 +109,14 @@ def as_user_gave(statistic: Summaries, keys: Any, values: Any) -> dict[str, Any]
 
 
 def keys_of(known: Model) -> list[Any]:
-    """Names, or else positions, of what is encoded."""
+    """Give the names of the encoded columns and joint keys; without names, their positions."""
     names = known.feature_names or range(known.n_features)
     members = [tuple(names[position] for position in entry.members) for entry in known.selection.entries]
     return [key if len(key) > 1 else key[0] for key in members]
 
 
 def values_of(known: Model) -> list[Any]:
-    """Names, or else positions, of the columns of values; those without a name are called x0, x1 ..."""
+    """Give the names of the columns of values; columns without a name are called x0, x1 ..."""
     named = known.feature_names is not None
     return [info.name if named else position_of(info.name, None) for info in known.targets]
 
@@ -143,18 +144,18 @@ def _other_parameters(name: str, before: object, now: object) -> ValueError:
     """Error for a parameter that shapes the encodings and has changed since earlier calls."""
     return ValueError(
         f"partial_fit was called with other parameters than before: {name} is now {in_one_line(now)} and was "
-        f"{in_one_line(before)}. Set it back, or call fit to start anew."
+        f"{in_one_line(before)}. Set it back, or call fit to start again."
     )
 
 
 def of_all_entries(source: Model | Parameters, specs: Sequence[SumSpec]) -> dict[str, Any]:
-    """Give the parameters that all entries share; `drop` by the class that each target's outputs begin with."""
+    """Give the parameters that all entries share; `drop` as the class at which the outputs of each target begin."""
     drop = "first" if any(spec.first_output for spec in specs) else None
     return {"indicators": source.indicators, "dtype": source.dtype, "drop": drop}
 
 
 def entry_parameters(rule: EncodingRule, key: CategoryIndex, as_unseen: str, of_all: dict[str, Any]) -> dict[str, Any]:
-    """Give what must stay the same of an entry between calls, by the names that an encoder's parameters have."""
+    """Give the parameters of an entry that must not change between calls, by their names in the encoder."""
     infrequent, of_statistic = rule.infrequent or Infrequent(), parameters_of(rule.statistic)
     others = {
         "handle_unknown": "error" if rule.refuses_unknown else as_unseen if rule.unseen is None else rule.unseen,
@@ -169,7 +170,7 @@ def entry_parameters(rule: EncodingRule, key: CategoryIndex, as_unseen: str, of_
         "drop": of_all["drop"] if rule.drop is None else rule.drop,
         "categories": key.vocabularies[0].to_numpy().tolist() if key.given else "auto",
     }
-    # Where the statistic has a parameter of that name, the user gave that one.
+    # If the statistic has a parameter of this name, the user gave the statistic's.
     return {name: value for name, value in {**of_all, **others}.items() if name not in of_statistic}
 
 
@@ -181,13 +182,13 @@ def parameters_of(statistic: Statistic) -> dict[str, Any]:
         statistics = statistic.statistics if statistic.pairs is None else statistic.pairs
         return {"statistics": statistics, "values": statistic.of_columns, "ddof": statistic.ddof}
     names = ENCODER_NAMES | ({"seed": "random_state"} if isinstance(statistic, Ranks) else {})
-    # Whether categories were listed shows in those that were.
+    # The listed categories themselves are compared elsewhere.
     given = {name: value for name, value in statistic.get_params(deep=False).items() if name != "listed"}
     return {names.get(name, name): value for name, value in given.items()}
 
 
 def merge_models(encoder: BaseEstimator, model: Model, others: Sequence[Any]) -> Model:
-    """Add what other encoders of the same type, parameters and columns have learned to the model of one."""
+    """Add to an encoder's model the models of other encoders of the same type, parameters and columns."""
     learned, cv = model, encoder.get_params(deep=False).get("cv")
     for scheme in cv.values() if isinstance(cv, Mapping) else [cv]:
         if isinstance(scheme, Scheme) and scheme.by_age:
@@ -227,7 +228,7 @@ def check_mergeable_columns(one: Model, other: Model) -> None:
 
 
 def are_equal(a: Any, b: Any) -> bool:
-    """Compare parameters; objects with parameters of their own compare by those."""
+    """Compare parameters; objects that have parameters themselves are compared by these."""
     if isinstance(a, BaseEstimator) and isinstance(b, BaseEstimator):
         return type(a) is type(b) and repr(a.get_params()) == repr(b.get_params())
     if isinstance(a, np.ndarray) or isinstance(b, np.ndarray):

@@ -1,4 +1,4 @@
-"""New rows beside training rows: how many have unknown and missing values, and how far shares of categories moved."""
+"""Compare new rows with training rows: shares of unknown and missing values, and how far shares of categories moved."""
 
 from dataclasses import dataclass, field
 from typing import Any, Self
@@ -16,15 +16,15 @@ from gpu_encode.tables.frames import Frame, Pieces
 
 @dataclass(frozen=True, eq=False)
 class RowCounts:
-    """Rows by their categories, which add up over parts.
+    """Numbers of rows by category; the counts of several parts can be added.
 
     Parameters
     ----------
     n_rows : int
     counts : list of int64 array (categories + 2,)
-        Of each key: rows of each category, of unknown, and of missing values.
+        For each key: rows of each category, then of unknown and of missing values.
     lacking : list of int
-        Of each key: rows without a value, also where that is a category.
+        For each key: rows without a value, even if a missing value is a category.
     """
 
     n_rows: int = 0
@@ -42,7 +42,7 @@ class RowCounts:
             codes = key.lookup(columns, ops, as_category)
             lacking.append(int(missing_rows(key, codes, columns, ops, as_category).sum()))
             codes = ops.to_host(codes).astype(np.int64)
-            # A row below a known level has no category of its own.
+            # A row with an unknown value below a known level has the code of the level, which is no category.
             known = (codes < key.n_categories) & (codes != UNKNOWN)
             codes = np.where(codes == MISSING, key.n_categories + 1, np.where(known, codes, key.n_categories))
             counts.append(np.bincount(codes, minlength=key.n_categories + 2))
@@ -56,9 +56,9 @@ class RowCounts:
         return type(self)(self.n_rows + other.n_rows, counts, lacking)
 
     def beside(self, model: Model) -> list[dict[str, Any]]:
-        """Compare them with the rows that a model has learned from: a row for each key."""
+        """Compare the counts with those of the rows that a model has learned from: one row for each key."""
         if not self.n_rows:
-            raise ValueError("drift compares rows with those of training, and was given none.")
+            raise ValueError("drift compares new rows with the training rows, but was given no rows.")
         names, rows = model.selection.names(model.feature_names or [f"x{i}" for i in range(model.n_features)]), []
         for number, (name, counts, lacking) in enumerate(zip(names, self.counts, self.lacking, strict=True)):
             expected, found = weights_of(model, number), counts.astype(np.float64)

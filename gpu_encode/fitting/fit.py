@@ -1,7 +1,7 @@
-"""A call on training rows, from what it was given to what the encoder keeps.  Read this file first.
+"""A call on training rows, from its arguments to the model that the encoder keeps.  Read this file first.
 
-`prepare` reads the rows; `plan_keys` lets the schemes decide who may look at whom; `sum_rows` gives the sums that new
-rows see, and `encode_rows` the training encodings as well; `make_model` puts together what the encoder keeps.
+`prepare` reads the rows.  `plan_keys` lets the schemes decide who may look at whom.  `sum_rows` gives the sums that new
+rows see; `encode_rows` gives the training encodings as well.  `make_model` makes the model that the encoder keeps.
 """
 
 from collections.abc import Mapping, Sequence
@@ -44,6 +44,7 @@ from gpu_encode.fitting.inputs import (
     read_summed,
 )
 from gpu_encode.fitting.key_batches import encode_batches
+from gpu_encode.fitting.key_counts import count_keys
 from gpu_encode.fitting.leave_one_out import leave_one_out
 from gpu_encode.fitting.model import Model, TargetInfo
 from gpu_encode.fitting.ordered import ordered, ordered_by_age
@@ -89,14 +90,14 @@ from gpu_encode.tables.frames import Frame, Pieces
 
 @dataclass(frozen=True, eq=False)
 class FitContext:
-    """What `prepare` has read: all that the later steps of a call work with.
+    """What `prepare` has read, for all later steps of a call.
 
     Parameters
     ----------
     parameters : Parameters
     rows : TrainingRows
     selection : Selection
-        Which columns are encoded.
+        The columns that are encoded.
     summed : list of SummedColumn
         One for each target.
     specs : list of SumSpec
@@ -125,12 +126,12 @@ class FitContext:
 
     @cached_property
     def tasks(self) -> list[list[EncodingTask]]:
-        """What is computed of each key and target: tasks[key][target]."""
+        """One task for each key and target, with the codes of all rows: tasks[key][target]."""
         numbers = range(len(self.summed))
         return [[self.task(entry, number).joined() for number in numbers] for entry in range(len(self.categories))]
 
     def task(self, entry: int, number: int) -> EncodingTask:
-        """Put together what is computed of a key and a target; the rows' codes of joint keys may be `JointCodes`."""
+        """Make the task of a key and a target; the codes of joint keys may be `JointCodes`."""
         column, categories = self.summed[number], self.categories[entry]
         return EncodingTask(
             self.rows.ops,
@@ -145,7 +146,7 @@ class FitContext:
 
     @property
     def keys(self) -> list[CategoryIndex]:
-        """Categories of every key."""
+        """The categories of every key."""
         return [categories.key for categories in self.categories]
 
 
@@ -157,7 +158,7 @@ def prepare(
     sums_alone: bool = False,
     more_may_come: bool = False,
 ) -> FitContext:
-    """Read the rows of a call: weights, targets, columns, categories; and say what is to be computed of them.
+    """Read the rows of a call: weights, targets, columns and categories; and say what will be computed from them.
 
     Parameters
     ----------
@@ -166,11 +167,11 @@ def prepare(
     known : Model, optional
         What earlier calls of `partial_fit` have learned.
     decided : Decided, optional
-        What all rows have decided, where these are some of them.
+        What was decided from all rows, if the call has only a part of them.
     sums_alone : bool, default=False
-        Whether only sums over all rows are asked for, so that no row's category need be known.
+        Whether only sums over all rows are needed, and not the category of each row.
     more_may_come : bool, default=False
-        Whether other rows may be added, so that all of these may weigh nothing.
+        Whether more rows may be added later; if so, the weights of all these rows may be 0.
 
     Raises
     ------
@@ -182,7 +183,7 @@ def prepare(
         check_same_statistic(known, parameters)
     fixed = None if decided is None else decided.targets
     summed = read_summed(parameters, rows, None if known is None else known.targets, fixed, more_may_come)
-    # What y was read as need not lie beside what was made of it.
+    # This frees the arrays of y, since the targets have been made from them.
     rows = replace(rows, targets=())
     if known is not None:
         check_columns(known, rows.frame, parameters.owner)
@@ -204,7 +205,7 @@ def prepare(
 
 
 def prepare_again(parameters: Parameters, inputs: Inputs, known: Model) -> FitContext:
-    """Read the rows that a model was fitted to once more: its categories are looked up, its classes are known.
+    """Read again the rows that a model was fitted to: categories are looked up in the model, and classes are known.
 
     Parameters
     ----------
@@ -253,9 +254,9 @@ def specify_sums(parameters: Parameters, ops: Ops, summed: Sequence[SummedColumn
 
 
 def plan_keys(context: FitContext, for_new_rows: bool = False) -> list[Plan]:
-    """Let the scheme of each key decide who may look at whom; keys of one scheme have one plan.
+    """Let the scheme of each key decide who may look at whom; keys of one scheme share a plan.
 
-    `for_new_rows` says that only new rows are to be encoded: a scheme that lets them see all rows then plans nothing.
+    `for_new_rows` says that only new rows will be encoded: if they see all rows, the scheme is not asked for a plan.
     """
     rows, plans = context.rows, []
     made: dict[int, Plan] = {}
@@ -270,16 +271,16 @@ def plan_keys(context: FitContext, for_new_rows: bool = False) -> list[Plan]:
 
 @dataclass(frozen=True, eq=False)
 class ValueCounts:
-    """Sorted distinct values of a column that a scheme reads, and the number of rows of each.
+    """The sorted distinct values of a column that a scheme reads, and the number of rows of each.
 
     Parameters
     ----------
     role : str
-        What the scheme reads the column for.
+        The scheme's use of the column, such as "time" or "groups".
     vocabulary : Vocabulary
     counts : int64 array
     codes : int32 array (rows,), optional
-        Index of each row's value, where all rows are at hand.
+        Index of each row's value, if all rows are at hand.
     """
 
     role: str
@@ -326,18 +327,19 @@ def plan_scheme(
     class_counts: Sequence[Array | None],
     **given: Any,
 ) -> Plan:
-    """Let a scheme decide who may look at whom, by what is known of all rows.
+    """Let a scheme decide who may look at whom, from counts over all rows.
 
     Parameters
     ----------
     scheme : Scheme
     n_rows : int
     values : dict of str to ValueCounts
-        By the role of each column that the scheme reads.
+        The counts of each column that the scheme reads, by the column's role.
     class_counts : list of int64 array or None
-        Rows of each class of each target, those without a value last; None of a target without classes.
+        For each target, the number of rows of each class, then of rows without a value; None for a target without
+        classes.
     **given
-        What a splitter of scikit-learn takes, as `Request` has it.
+        The arguments of a scikit-learn splitter, as in `Request`.
     """
     counts, vocabularies = {}, {}
     for role, counted in values.items():
@@ -346,7 +348,7 @@ def plan_scheme(
 
 
 def count_classes(rows: TrainingRows, target: Target) -> Array | None:
-    """Count the rows of each class of a target, those without a value last; None for a target without classes."""
+    """Count the rows of each class of a target, then the rows without a value; None for a target without classes."""
     if not target.is_classification:
         return None
     n_classes = target.n_classes + (target.present is not None)
@@ -354,13 +356,29 @@ def count_classes(rows: TrainingRows, target: Target) -> Array | None:
 
 
 def sum_rows(context: FitContext, plans: Sequence[Plan] | None = None) -> list[list[CategorySums]]:
-    """Sum the rows that new rows see, by the plan of each key: sums[key][target]; without plans all rows."""
-    plans = [all_rows()] * len(context.tasks) if plans is None else plans
+    """Sum the rows that new rows see by the plan of each key, or all rows without plans: sums[key][target]."""
+    if plans is None:
+        return sum_folds(context, [all_rows()] * len(context.categories))
     return [[sum_for_new_rows(task, plan) for task in tasks] for tasks, plan in zip(context.tasks, plans, strict=True)]
 
 
+def sum_folds(context: FitContext, plans: Sequence[FoldPlan]) -> list[list[CategorySums]]:
+    """Sum rows by category and fold, sums[key][target]: of many keys together where they can be counted."""
+    together: dict[tuple[int, int], CategorySums] = {}
+    n_targets = len(context.summed)
+    if len(plans) >= FEWEST_TOGETHER:
+        together = count_keys(context.categories, context.rules, plans, context.task, n_targets)
+    return [
+        [
+            together.get((entry, number)) or sum_by_fold(context.task(entry, number).joined(), plan)
+            for number in range(n_targets)
+        ]
+        for entry, plan in enumerate(plans)
+    ]
+
+
 def encode_rows(context: FitContext, plans: Sequence[Plan]) -> tuple[list[Array], list[list[CategorySums]]]:
-    """Encode the training rows by the plan of each key: columns, then indicators; and the sums that new rows see."""
+    """Encode the training rows by the plan of each key: give columns, then indicators, and the sums for new rows."""
     parameters, ops = context.parameters, context.rows.ops
     widths = widths_of_keys(context, plans)
     matrix = make_room(ops, context.rows.n_rows, sum(map(sum, widths)), parameters.dtype, context.targets)
@@ -375,10 +393,10 @@ def encode_rows(context: FitContext, plans: Sequence[Plan]) -> tuple[list[Array]
         sums.append([])
         for number, width in enumerate(widths[entry]):
             out, done = output.next(width), together.get((entry, number))
-            is_first = number == context.rules[entry].statistic.first_target
+            is_first = bool(parameters.indicators) and number == context.rules[entry].statistic.first_target
             if done is None:
                 task = context.task(entry, number).joined()
-                # Of keys that need the same, moments of all rows are those of the first.
+                # The moments of all rows are computed for the first key, and shared by keys that need the same ones.
                 alike = id(plan), number, task.rule.needs, ops.fused is None or task.rule.describe_fused() is None
                 want_unseen = is_first and "unseen" in parameters.indicators
                 done = train(task, plan, out, want_unseen, totals.get(alike))
@@ -386,7 +404,7 @@ def encode_rows(context: FitContext, plans: Sequence[Plan]) -> tuple[list[Array]
             if not done.all_see:
                 blind.note(plan, context.rules[entry].of_target(number), out)
             sums[-1].append(done.statistics)
-            if is_first and parameters.indicators:
+            if is_first:
                 key, codes = context.categories[entry].key, context.categories[entry].codes
                 as_category = parameters.missing == "category"
                 missing = partial(missing_rows, key, codes, context.columns, ops, as_category)
@@ -414,14 +432,14 @@ def widths_of_keys(context: FitContext, plans: Sequence[Plan]) -> list[list[int]
 
 
 class BlindRows(NamedTuple):
-    """What shows that rows see no rows at all.
+    """Finds rows that see no rows at all, by encodings that are NaN.
 
     Parameters
     ----------
     n_rows : int
         Number of all rows.
     columns : dict of int to list of array
-        By the identity of a plan, encodings whose prior is a mean: they are NaN where a row sees no rows.
+        By the `id` of a plan: encodings whose prior is a mean, so that they are NaN if a row sees no rows.
     unsure : set of int
         Plans whose encodings may be NaN for other reasons, too.
     """
@@ -431,17 +449,17 @@ class BlindRows(NamedTuple):
     unsure: set[int]
 
     def note(self, plan: Plan, rule: EncodingRule, out: Array) -> None:
-        """Note the encodings of one key and target, columns of the matrix of all."""
+        """Note the encodings of one key and target; `out` is a part of the matrix of all encodings."""
         if rule.prior is None and rule.needs_rows:
             self.unsure.add(id(plan))
         if isinstance(rule.prior, str) and not (isinstance(plan, OrderedPlan) and plan.burn_in):
             self.columns.setdefault(id(plan), []).extend(to_columns(out))
 
     def of_plan(self, plan: Plan) -> Any:
-        """Count the rows under a plan that see no rows; "Some" where only weights of folds would tell how many."""
+        """Count the rows under a plan that see no rows; "Some" if the number depends on the weights of folds."""
         blind: Any = None
         for column in self.columns.get(id(plan), []):
-            # The smallest number is NaN where any is.
+            # The minimum is NaN if any number is.
             if len(column) and bool(np.isnan(column.min())):
                 blind = np.isnan(column) if blind is None else blind | np.isnan(column)
         if blind is not None:
@@ -452,14 +470,14 @@ class BlindRows(NamedTuple):
 
 
 def n_columns(plan: Plan) -> int:
-    """Columns of encodings per output: one for each fold's encoder or each order, where these stay separate."""
+    """Count the columns of each output: one for each fold's encoder or each order if these stay separate, else one."""
     if isinstance(plan, FoldPlan) and plan.blow_up:
         return len(plan.new_rows)
     return len(plan.orders) if isinstance(plan, OrderedPlan) and not plan.average else 1
 
 
 def sum_for_new_rows(task: EncodingTask, plan: Plan) -> CategorySums:
-    """Sums that new rows see: those of all rows, except for holdout, blow-up columns, and rows by their age."""
+    """Sum the rows that new rows see: all rows, except for holdout, blow-up columns, half-lives and windows."""
     if isinstance(plan, OrderedPlan) and plan.new_rows is not None:
         plan = plan.new_rows
     if isinstance(plan, FoldPlan) and (plan.blow_up or not plan.new_rows.all() or plan.ageing is not None):
@@ -470,7 +488,7 @@ def sum_for_new_rows(task: EncodingTask, plan: Plan) -> CategorySums:
 def train(task: EncodingTask, plan: Plan, out: Array, want_unseen: bool, total: Moments | None = None) -> Trained:
     """Write the training encodings of every row to `out` (rows, outputs * columns).
 
-    `total` is that of another key of the same target, where there is one: it is the same under every key.
+    `total` are the moments of all rows, if another key of the same target has them: every key has the same total.
     """
     if not task.n_outputs:
         return Trained(sum_for_new_rows(task, plan), None, True, total)
@@ -483,14 +501,14 @@ def train(task: EncodingTask, plan: Plan, out: Array, want_unseen: bool, total: 
     others = task.rows.weight is None and len(task.rows) > 1
     want_unseen = want_unseen or task.rule.needs.dates
     if isinstance(plan, OrderedPlan):
-        # The first row of a random order sees all others.
+        # The first row of a random order has a prior, the mean of all other rows.
         shuffled = all(isinstance(order, Permutation) for order in plan.orders)
         trained = Trained(*ordered(task, plan, out, want_unseen), others and shuffled)
     else:
         statistics = task.measure(None, 1)
         trained = Trained(statistics, leave_one_out(task, statistics, out, want_unseen), others)
     if task.rule.needs.dates:
-        # Earlier dates are those that these rows see in any case: neither a row's own, nor any that come after it.
+        # Every row may see all dates before its own, so the dates of all rows are searched.
         for elapsed in Elapsed.of(task, trained.statistics.distribution):
             elapsed.write(DatedRows.of(task), out, trained.unseen)
     return trained
@@ -498,7 +516,7 @@ def train(task: EncodingTask, plan: Plan, out: Array, want_unseen: bool, total: 
 
 def by_folds(task: EncodingTask, plan: FoldPlan, out: Array, want_unseen: bool, total: Moments | None) -> Trained:
     """Sum by category and fold, make a table of encodings from the sums, and look up every row in it."""
-    # What the table was made of is gone by the time that rows are looked up: it makes room for their encodings.
+    # The sums are freed before rows are looked up, which makes room for the encodings.
     made = tables_by_fold(task, sum_by_fold(task, plan), plan, out.dtype, total)
     unseen = look_up(task.ops, made.encodings, task.rows.codes, plan.lookup_folds, out, want_unseen)
     if made.seen is not None:
@@ -523,11 +541,11 @@ def by_splits(task: EncodingTask, plan: SplitPlan, out: Array, want_unseen: bool
 
 
 def warn_of_rare_classes(context: FitContext, scheme: Scheme, sums: Sequence[CategorySums]) -> None:
-    """Warn of classes with fewer rows than folds, as scikit-learn does, by the sums of any key of the scheme."""
+    """Warn about classes with fewer rows than folds, as scikit-learn does; `sums` belong to any key of the scheme."""
     rows, folds = context.rows, context.parameters.folds_given_for(scheme)
     if folds is None:
         return
-    # Each row has one category of any key: the sums of one key tell.
+    # Every row has a category of each key, so the sums of one key count all rows.
     for target, target_sums in zip(context.targets, sums, strict=True):
         if target.classes is None:
             continue
@@ -540,7 +558,7 @@ def warn_of_rare_classes(context: FitContext, scheme: Scheme, sums: Sequence[Cat
 
 
 def sum_pairs(context: FitContext, most: float = np.inf) -> list[PairSums]:
-    """Sum the rows of pairs of categories, as the selection asks; nothing where there are more than `most` pairs."""
+    """Sum the rows of each pair of categories that the selection asks for; an empty list for more than `most` pairs."""
     ops, weight, counted, n_pairs = context.rows.ops, context.rows.weight, [], 0
     pairs = context.selection.pairs
     asked = [pair for number, pair in enumerate(pairs) if pair[::-1] not in pairs[:number]]
@@ -556,7 +574,7 @@ def sum_pairs(context: FitContext, most: float = np.inf) -> list[PairSums]:
 
 
 def make_model(context: FitContext, sums: Sequence[Sequence[CategorySums]], most_pairs: float = np.inf) -> Model:
-    """Put together what the encoder keeps."""
+    """Make the model that the encoder keeps."""
     parameters, frame, ops = context.parameters, context.rows.frame, context.rows.ops
     scheme = parameters.scheme
     return Model(

@@ -1,4 +1,4 @@
-"""Take rows out of a model again: sums are exact, so what remains is what the other rows alone would give."""
+"""Take rows out of a model again: sums are exact, so the result is a model of the other rows."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -37,7 +37,7 @@ def forget(known: Model, gone: Model) -> Model:
         statistics.append([pick(sums, kept) for sums in left])
     if known.rules[0].statistic.needs.sums and not any(sums.accumulators.any() for sums in statistics[0]):
         raise ValueError(
-            "forget would leave no rows. Give the new rows to partial_fit first, or call fit, which starts anew."
+            "forget would leave no rows. Give the new rows to partial_fit first, or call fit, which starts again."
         )
     targets, statistics = without_unused_values(targets, gone.targets, statistics)
     labels = [
@@ -53,12 +53,12 @@ def forget(known: Model, gone: Model) -> Model:
 
 
 def check_labels(mine: TargetInfo, theirs: TargetInfo) -> TargetInfo:
-    """Give what is known of a target; raise ValueError for labels that the target never had."""
+    """Give what is known about a target; raise ValueError for labels that the target never had."""
     joined = join_targets(mine, theirs)
     if mine.kind == UNDECIDED != theirs.kind:
         raise ValueError(
-            "forget was given rows with a target, and no row that was learned has one. Give rows as they were given to "
-            "fit or partial_fit."
+            "forget was given rows with a target, but this encoder has learned only rows without one. Give rows as "
+            "they were given to fit or partial_fit."
         )
     if joined.vocabulary is not None and mine.vocabulary is not None and len(joined.vocabulary) > len(mine.vocabulary):
         new = np.flatnonzero(mine.vocabulary.positions(joined.vocabulary, mine.name) < 0)
@@ -110,13 +110,13 @@ def check_left(key: CategoryIndex, left: Sequence[CategorySums]) -> None:
 def _never_learned(key: str, category: object) -> ValueError:
     """Give the error for rows that were never learned."""
     return ValueError(
-        f"forget was given rows of {key!r} that this encoder has not learned, or not so many: those of {category!r} "
-        "would leave sums that no rows have. Give rows as they were given to fit or partial_fit, each once."
+        f"forget was given rows of {key!r} that this encoder has not learned, or has not learned so many of: the rows "
+        f"of {category!r} would leave impossible sums. Give rows as they were given to fit or partial_fit, each once."
     )
 
 
 def cannot_be(sums: CategorySums) -> NDArray[np.bool_]:
-    """Say of each category whether its sums are impossible: counts or squares below 0, or a sum without rows."""
+    """Tell for each category whether its sums are impossible: counts or squares below 0, or a sum without rows."""
     n_lines, n_classes = len(sums.accumulators), sums.accumulators.shape[2]
     measures = [sums.accumulators[:, 0, :, columns] for _, _, columns in sums.spec.layout.measures()]
     empty = ~measures[0].any(axis=-1)
@@ -125,7 +125,7 @@ def cannot_be(sums: CategorySums) -> NDArray[np.bool_]:
         if power:
             bad |= empty & measure.any(axis=-1)
         if power % 2 == 0:
-            # The highest of the canonical digits has the sign.
+            # The highest canonical digit has the sign.
             bad |= measure[..., -1] < 0
     if len(measures) > 2 and n_classes == 1:
         bad |= host(n_lines).moments(sums.accumulators[:, 0], sums.spec.layout, 0, True).fraction < 0

@@ -1,4 +1,4 @@
-"""What a call was given, read: the table, the vectors beside its rows, the targets that are summed, the categories."""
+"""Read the arguments of a call: the table, the vectors beside its rows, the targets, and the categories."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -32,18 +32,18 @@ from gpu_encode.words.errors.targets import no_target
 from gpu_encode.words.errors.values import RowError, infinite_value, unknown_categories
 from gpu_encode.words.notices import warn
 
-# Every whole number up to it is a float64.
+# float64 holds every whole number up to this one.
 MOST_EXACT = 1 << 53
 
 
 class Inputs:
-    """What a call was given.
+    """The arguments of a call.
 
     Parameters
     ----------
     X : table, or list, iterator or another collection of tables
     y, sample_weight, groups
-        One vector for all rows; or, beside several tables, a collection of one vector for each.
+        One vector for all rows; or, if X is several tables, a collection with a vector for each table.
     """
 
     def __init__(self, X: Any, y: Any = None, sample_weight: Any = None, groups: Any = None) -> None:
@@ -59,7 +59,7 @@ class Inputs:
                 self._vectors[role] = frames.in_line(data, role, self.frame)
 
     def device(self, wanted: str) -> str:
-        """Where to compute; several tables are all computed where the first one is."""
+        """Give the device to compute on; for several tables, the first one decides."""
         data = [*self.tables]
         for vector in (self._vectors["y"], self._vectors["sample_weight"]):
             data += vector.parts if isinstance(vector, PieceVectors) else [vector]
@@ -67,45 +67,45 @@ class Inputs:
         return devices.choose(wanted, *data, n_rows=first)
 
     def weight(self) -> Array | None:
-        """Weight of each row, not yet checked."""
+        """The weight of each row, not yet checked."""
         data = self._vectors["sample_weight"]
         if isinstance(data, PieceVectors):
             return data.vector()
         return None if data is None else frames.read_vector(data, "sample_weight", self.frame.n_rows)
 
     def groups(self) -> Frame | Pieces | None:
-        """Group of each row, as a frame of one column."""
+        """The group of each row, as a frame of one column."""
         data = self._vectors["groups"]
         if isinstance(data, PieceVectors):
             return data.grouping()
         return None if data is None else frames.read_grouping(data, "groups", self.frame.n_rows)
 
     def targets(self, keep_missing: bool = False) -> list[tuple[str | None, Any]]:
-        """Name, if there is one, and values of each target, which are `Incomplete` where rows may lack them and do."""
+        """Give name (or None) and values of each target; `Incomplete` values if some are missing and may be."""
         data = self._vectors["y"]
         if isinstance(data, PieceVectors):
             return data.targets(keep_missing)
         return frames.read_targets(data, self.frame.n_rows, keep_missing=keep_missing)
 
     def for_splitter(self) -> tuple[Any, Any]:
-        """Give X and y as scikit-learn's splitters take them: of several tables they learn the number of rows alone."""
+        """Give X and y as scikit-learn's splitters take them; of several tables they see only the number of rows."""
         y = self._vectors["y"]
         X = np.empty((self.frame.n_rows, 0)) if isinstance(self.frame, Pieces) else self.tables[0]
         is_read = isinstance(y, PieceVectors) or devices.on_gpu(y)
         return X, frames.on_host(self.targets(keep_missing=True)) if is_read else devices.unwrap(y)
 
     def warn_of_order(self) -> None:
-        """Warn of vectors whose index is another than that of X: rows are matched by position."""
+        """Warn about vectors whose index differs from that of X, since rows are matched by position."""
         for role, vector in self._vectors.items():
             parts = vector.parts if isinstance(vector, PieceVectors) else [vector]
             if any(map(is_in_another_order, self.tables, parts)):
                 warn(
-                    f"{role} has another index than X, and is matched by position. Align it first, "
+                    f"{role} has another index than X, but is matched by position. Align it first, "
                     f"{role} = {role}.loc[X.index], or drop its index, {role}.to_numpy()."
                 )
 
     def warn_of_groups(self, parameters: Parameters) -> None:
-        """Warn of groups that a scheme does not ask for; scikit-learn's splitters say so themselves."""
+        """Warn about groups that a scheme does not use; scikit-learn's splitters warn themselves."""
         if self._vectors["groups"] is not None and not any(map(takes_groups, parameters.every_scheme)):
             scheme = parameters.scheme if parameters.trains_apart else None
             who = parameters.owner if scheme is None else type(scheme).__name__
@@ -116,7 +116,7 @@ class Inputs:
 
     @contextmanager
     def naming_piece(self, role: str) -> Iterator[None]:
-        """Say of a row that an error names which vector of a role has it, where there is one for each table."""
+        """If there is a vector for each table, let an error that names a row also name its vector."""
         try:
             yield
         except RowError as error:
@@ -132,8 +132,8 @@ def takes_groups(scheme: Scheme) -> bool:
 
 
 def is_in_another_order(table: Any, vector: Any) -> bool:
-    """Whether a vector has as many rows as a table, and another index; of another number of rows an error tells."""
-    # Of the class, since what Dask has yet to compute has any attribute.
+    """Tell whether a vector has as many rows as a table, but another index; other lengths are refused elsewhere."""
+    # The class is asked, since Dask's `Delayed` objects have any attribute.
     if not (hasattr(type(vector), "iloc") and hasattr(type(table), "iloc")):
         return False
     index, other = table.index, vector.index
@@ -153,11 +153,13 @@ class TrainingRows:
     n_rows : int
     ops : Ops
     weight : array (rows,), optional
-        Checked, where `ops` computes.
+        Checked weights, on the device of `ops`.
     groups : Frame or Pieces, optional
         A frame of one column.
     targets : list of (str or None, array)
-        Name, if there is one, and values of each target, not yet checked; none where y is not read.
+        Name and values of each target, not yet checked; an empty list if y is not read.
+    columns : ColumnMap, optional
+        Columns whose codes were kept for keys that are read later.
     """
 
     inputs: Inputs
@@ -167,29 +169,30 @@ class TrainingRows:
     weight: Array | None
     groups: Frame | Pieces | None
     targets: Sequence[tuple[str | None, Any]] = ()
+    columns: ColumnMap | None = None
 
     @classmethod
     def of(
         cls, inputs: Inputs, ops: Ops, weight: Array | None = None, targets: Sequence[tuple[str | None, Any]] = ()
     ) -> Self:
-        """Give what a call was given, with the weights as `ops` has checked them."""
+        """Give the rows of a call, with checked weights."""
         return cls(inputs, inputs.frame, inputs.frame.n_rows, ops, weight, inputs.groups(), targets)
 
 
 @dataclass(frozen=True, eq=False)
 class Decided:
-    """What all rows have decided, for a call that has only some of them at hand.
+    """What was decided from all rows, for a call that has only a part of them.
 
     Parameters
     ----------
     targets : list of TargetInfo
-        Kinds and classes.
+        Kind and classes of each target.
     floats : list of bool
-        Which targets are quantities that some rows hold as floats.
+        For each target, whether it is a quantity whose type is float in some part of the rows.
     float_weight : bool
         Whether some weights are floats.
     keys : list of CategoryIndex, optional
-        Categories, once all rows have been summed.
+        The categories of each key, after all rows have been summed.
     """
 
     targets: Sequence[TargetInfo]
@@ -208,15 +211,15 @@ def read_rows(
     parameters : Parameters
     inputs : Inputs
     decided : Decided, optional
-        What all rows have decided, where these are some of them: their integers are floats where others hold floats, as
-        they would be in one array.
+        What was decided from all rows, if the call has only a part of them: its integers become floats if other rows
+        have floats, as in one array.
     more_may_come : bool, default=False
-        Whether other rows may be added.  Of all rows, some weight has to be above zero.
+        Whether more rows may be added later.  If not, some weight must be above zero.
 
     Raises
     ------
     ValueError
-        If there are no rows, no target where one is needed, or weights that are none.
+        If there are no rows, if a target is needed but missing, or if weights are not valid.
     """
     frame = inputs.frame
     if parameters.target_type is not None and not inputs.has_target:
@@ -255,21 +258,21 @@ def as_floats(values: Any) -> Any:
 
 @dataclass(frozen=True, eq=False)
 class SummedColumn:
-    """A target, or a column of X that is summed or counted as one, and the weight of each row; None: all weigh one."""
+    """A target, or a column of X that is summed or counted like one, and the weight of each row (None: all are 1)."""
 
     target: Target
     weight: Array | None
 
     @classmethod
     def of(cls, target: Target, weight: Array | None) -> Self:
-        """Give a target its rows' weights; rows without a value weigh nothing."""
+        """Join a target and the weights of its rows; rows without a value get weight 0."""
         if target.present is None:
             return cls(target, weight)
         present = target.present.astype(np.int64)
         return cls(target, present if weight is None else weight * present)
 
     def rows(self, codes: Array) -> Rows:
-        """Give the rows under a key, by the code that each has there."""
+        """Give the rows of a key, by the code of each row."""
         target = self.target
         classes = target.values if target.is_classification else None
         numbers = target.values if target.kind in ("continuous", *LABELLED) else None
@@ -283,18 +286,18 @@ def read_summed(
     fixed: Sequence[TargetInfo] | None = None,
     more_may_come: bool = False,
 ) -> list[SummedColumn]:
-    """Read what is summed: columns of X, the targets, or nothing but the rows' weights.
+    """Read the columns of X or the targets that are summed; without these, only the rows' weights are summed.
 
     Parameters
     ----------
     parameters : Parameters
     rows : TrainingRows
     earlier : list of TargetInfo, optional
-        Targets of earlier calls of `partial_fit`, whose kinds these must have.
+        Targets of earlier calls of `partial_fit`; the kinds must be the same.
     fixed : list of TargetInfo, optional
-        Targets of all rows, where these are some of them: kinds and classes are decided.
+        Kinds and classes that all rows together have, if the call has only a part of the rows.
     more_may_come : bool, default=False
-        Whether other rows may be added, so that none of these need have a target.
+        Whether more rows may be added later; if so, all of these rows may lack a target.
     """
     if parameters.values is not None:
         summed = read_value_columns(rows.frame, parameters.values, rows.weight, rows.ops, parameters.labelled)
@@ -316,13 +319,13 @@ def read_targets(
     fixed: Sequence[TargetInfo] | None,
     more_may_come: bool,
 ) -> list[Target]:
-    """Read the targets of y: as all rows have decided, as earlier calls have, or by what these rows hold."""
+    """Read the targets of y; `fixed` or `earlier` targets decide their kinds, or else the values do."""
     named = rows.targets
     if parameters.cut is not None:
         if earlier is not None:
             parameters.cut.check_fixed()
         named = parameters.cut.buckets(rows.ops, named, rows.weight)
-    # Of several columns that a statistic joins to one target, that one's kind is the kind of each.
+    # If a statistic joins several columns to one target, each column has the kind of this target.
     times = len(named) if parameters.statistic.needs.joined_targets else 1
     if fixed is not None:
         return read_fixed_targets(rows.ops, named, list(fixed) * (times if len(fixed) == 1 else 1))
@@ -332,7 +335,7 @@ def read_targets(
 
 
 def read_fixed_targets(ops: Ops, named: Sequence[tuple[str | None, Any]], fixed: Sequence[TargetInfo]) -> list[Target]:
-    """Read targets whose kinds and classes all rows have decided, where these are some of them."""
+    """Read a part of the targets' rows; kinds and classes were decided from all rows."""
     if len(named) != len(fixed):
         raise _other_number_of_targets(len(fixed), len(named))
     read = []
@@ -347,7 +350,7 @@ def read_fixed_targets(ops: Ops, named: Sequence[tuple[str | None, Any]], fixed:
 def read_later_targets(
     ops: Ops, named: Sequence[tuple[str | None, Any]], target_type: Any, earlier: Sequence[TargetInfo]
 ) -> list[Target]:
-    """Read targets as those of earlier calls; their classes are those of both."""
+    """Read targets of the same kinds as in earlier calls; the classes are those of all calls together."""
     if len(named) != len(earlier):
         raise _other_number_of_targets(len(earlier), len(named))
     read = []
@@ -359,7 +362,7 @@ def read_later_targets(
         if target_type not in ("auto", info.kind) and not isinstance(target_type, (list, tuple)):
             raise ValueError(
                 f"Earlier calls had target_type {info.kind!r}, this one asks for {target_type!r}. Call fit to start "
-                "anew."
+                "again."
             )
         column = targets.Labels.of(ops, values)
         held = column.values if target_type == "auto" and info.kind != "continuous" else None
@@ -374,7 +377,7 @@ def read_later_targets(
 
 def _other_number_of_targets(before: int, now: int) -> ValueError:
     """Error for another number of targets than in earlier calls."""
-    return ValueError(f"Earlier calls had {before} targets, this one has {now}. Give the same.")
+    return ValueError(f"Earlier calls had {before} targets, this one has {now}. Give the same targets.")
 
 
 def read_value_columns(
@@ -388,7 +391,7 @@ def read_value_columns(
     values : list of str or int
         Names or positions.
     weight : array (rows,), optional
-        Weight of each row, where `ops` computes.
+        Weight of each row, on the device of `ops`.
     ops : Ops
     labelled : bool, default=False
         Whether a column may hold text or dates.
@@ -396,14 +399,14 @@ def read_value_columns(
     Returns
     -------
     list of SummedColumn
-        Rows without a value weigh nothing.
+        Rows without a value have weight 0.
 
     Raises
     ------
     ValueError
         If there is no such column, or it holds infinity.
     TypeError
-        If it holds no numbers, nor text or dates where these may be.
+        If it holds neither numbers nor, if `labelled`, text or dates.
     """
     positions = [locate(frame, column, "values:") for column in values]
     if len(set(positions)) < len(positions):
@@ -417,7 +420,7 @@ def read_value_columns(
 
 
 def add_terms(summed: list[SummedColumn], statistic: Statistic, ops: Ops) -> list[SummedColumn]:
-    """Put the terms that a statistic asks for in place of each target; of several that it joins, in place of all."""
+    """Replace each target by the terms that a statistic needs; if it joins the targets, replace them together."""
     columns: list[SummedColumn] = []
     for number, group in enumerate([summed] if statistic.needs.joined_targets else zip(summed, strict=True)):
         of_target = statistic.of_target(number)
@@ -426,7 +429,7 @@ def add_terms(summed: list[SummedColumn], statistic: Statistic, ops: Ops) -> lis
             continue
         target, weight = group[0].target, group[0].weight
         for other in group[1:]:
-            # A row needs all of them.
+            # A row counts only if it has a value in each of them.
             weight = SummedColumn.of(other.target, weight).weight
         with naming_column(target.name if statistic.names_targets else None):
             values = [as_doubles(ops, column.target.values) for column in group]
@@ -440,7 +443,7 @@ def add_terms(summed: list[SummedColumn], statistic: Statistic, ops: Ops) -> lis
 
 @contextmanager
 def naming_column(column: str | None) -> Iterator[None]:
-    """Say of a row that an error names in which column of values it is."""
+    """Add the column of values to an error that names a row."""
     try:
         yield
     except RowError as error:
@@ -450,7 +453,7 @@ def naming_column(column: str | None) -> Iterator[None]:
 
 
 def refuse_inexact(values: Array) -> None:
-    """Raise ValueError for whole numbers that would be rounded beside terms with fractions."""
+    """Raise ValueError for whole numbers that float64 does not hold exactly, since terms are floats."""
     beyond = (values > MOST_EXACT) | (values < -MOST_EXACT)
     if bool(beyond.any()):
         row = int(np.flatnonzero(beyond)[0])
@@ -495,13 +498,13 @@ def name_of(frame: Frame | Pieces, position: int) -> str:
 
 
 def where_present(weight: Array | None, present: Array) -> Array:
-    """Give the weight of each row, where it has a value; 0 elsewhere."""
+    """Give the weight of each row; 0 for rows without a value."""
     there: Array = present.astype(np.int64)
     return there if weight is None else weight * there
 
 
 def read_numbers(part: Frame, position: int) -> tuple[Array, Array]:
-    """Values of a column as int64 or float64, on the host, and which rows have none."""
+    """Give the values of a column as int64 or float64, on the host, and tell which rows have none."""
     column, label = part.column(position), part.label(position)
     if is_temporal(column):
         raise _timestamps_as_value(label)
@@ -518,7 +521,7 @@ def _timestamps_as_value(column: object) -> TypeError:
 
 
 def _spread(present: Array, nulls: Array, label: object) -> Array:
-    """Numbers held as objects, with zero in rows that have none."""
+    """Give numbers that were held as objects, with zero for rows that have none."""
     stray = next((value for value in present if not isinstance(value, (Real, np.bool_, Decimal))), None)
     if stray is not None:
         raise _text_as_value(label, stray)
@@ -529,18 +532,18 @@ def _spread(present: Array, nulls: Array, label: object) -> Array:
 
 
 def _text_as_value(column: object, found: object) -> TypeError:
-    """Error for a column of values that are no numbers."""
+    """Error for a column of values that are not numbers."""
     return TypeError(f"values: column {column!r} holds {found!r}, which is no number. {NO_NUMBERS}")
 
 
 class RowCategories(NamedTuple):
-    """Categories of one key, and which of them each training row has.
+    """The categories of one key, and the category of each training row.
 
     Parameters
     ----------
     key : CategoryIndex
     found : int32 array (rows,) or UnwrittenCodes
-        Without rows where `sums` are all that is asked for.
+        Empty if only `sums` are needed.
     sums : CategorySums, optional
         Sums that were found together with the categories.
     """
@@ -551,7 +554,7 @@ class RowCategories(NamedTuple):
 
     @property
     def codes(self) -> Array:
-        """Category of each row, as an array."""
+        """The category of each row, as an array."""
         return written(self.found)
 
 
@@ -571,11 +574,11 @@ def read_categories(
     rows : TrainingRows
     entries : list of KeySpec
     rules : list of EncodingRule
-        One an entry: what becomes of missing values, and of those that are not given.
+        The rule of each entry, with the policies for missing values and for values that are not listed.
     sums_alone : bool
-        Whether sums over all rows are all that is asked for, and no row's category.
+        Whether only sums over all rows are needed, and not the category of each row.
     together : tuple of SummedColumn and SumSpec, optional
-        All that is summed, where it is one column: categories may be found together with its sums.
+        The summed column, if there is only one: categories may be found together with its sums.
 
     Raises
     ------
@@ -583,16 +586,17 @@ def read_categories(
         For values that cannot be categories, or that the policies refuse.
     """
     statistic, ops = parameters.statistic, rows.ops
-    # On a GPU, which keeps the codes unwritten, they may be asked for as well.
+    # A GPU may do so even if codes are needed later, since it does not write them until then.
     of_all = sums_alone or (device_of(ops) == "cuda" and parameters.leaves_one_out)
-    # The values of a distribution are found by the codes of rows; of many classes sums may not fit.
+    # A distribution of values needs the codes of rows, and sums of many classes may not fit in memory.
     may = statistic.needs.sums and of_all and not statistic.of_target(0).needs.distribution
     if not (may and together is not None and together[0].target.n_classes <= MANY_CLASSES):
         together = None
     by_type = sums_alone and not statistic.needs.sums and parameters.missing != "error"
     no_sums = None if statistic.needs.sums else CategorySums.of_nothing()
-    later = len(entries) >= FEWEST_TOGETHER and not sums_alone
-    columns, read = map_columns(rows.frame, rows.inputs.numbered).remember(entries, later), []
+    later = len(entries) >= FEWEST_TOGETHER and (not sums_alone or device_of(ops) == "cpu")
+    columns = rows.columns or map_columns(rows.frame, rows.inputs.numbered).remember(entries, later)
+    read = []
     for entry, given, rule in zip(entries, given_categories(parameters.categories, entries), rules, strict=True):
         categories, missing = None, rule.missing
         if given is not None:
@@ -608,7 +612,7 @@ def read_categories(
         if categories is None:
             given_as = entry, columns, ops, missing == "category", columns.joined, later and missing != "error"
             categories = RowCategories(*CategoryIndex.fit(*given_as), no_sums)
-        # A hierarchy whose rule does not fit the values is refused here, before anything is kept.
+        # This refuses a hierarchy whose rule does not fit the values, before anything is kept.
         _ = None if entry.rule is None else categories.key.levels
         if missing == "error" and not isinstance(categories.found, UnwrittenCodes):
             refuse_missing(categories.codes, missing, repr(entry.name), columns.frame)
@@ -619,20 +623,25 @@ def read_categories(
 def look_up_categories(
     parameters: Parameters, keys: Sequence[CategoryIndex], columns: ColumnMap, ops: Ops
 ) -> list[RowCategories]:
-    """Look up each row's category of every key, where all rows have decided what categories there are."""
+    """Look up the category of each row in every key; the categories were decided from all rows."""
     return [RowCategories(key, look_up_known(key, columns, ops, parameters.missing)) for key in keys]
 
 
 def look_up_known(key: CategoryIndex, columns: ColumnMap, ops: Ops, missing: str) -> Array:
-    """Look up the category of rows whose categories are all known."""
+    """Look up the categories of rows; raise ValueError for a value that is not a known category."""
     codes = key.lookup(columns, ops, missing == "category")
-    if not key.given and len(codes) and int(codes.min()) == UNKNOWN:
-        raise rows_have_changed(f"{key.entry.name!r} has values")
+    refuse_unknown_rows(key, len(codes) and int(codes.min()) == UNKNOWN)
     return codes
 
 
+def refuse_unknown_rows(key: CategoryIndex, unknown: int) -> None:
+    """Raise ValueError if any rows are unknown to a key whose categories were found in all rows."""
+    if unknown and not key.given:
+        raise rows_have_changed(f"{key.entry.name!r} has values")
+
+
 def given_categories(categories: Any, entries: Sequence[KeySpec]) -> list[Any]:
-    """Categories that the user gave for each key, or None."""
+    """Give the categories that the user listed for each key, or None."""
     if isinstance(categories, str):
         return [None] * len(entries)
     names = [given for given in categories if isinstance(given, str) and given != "auto"]
@@ -653,15 +662,15 @@ def given_categories(categories: Any, entries: Sequence[KeySpec]) -> list[Any]:
             )
         if len(entry.columns) > 1 or entry.rule is not None:
             raise ValueError(
-                f"categories of {entry.name!r} cannot be given: it is a joint key or has a hierarchy. Put 'auto' in "
-                "its place."
+                f"categories of {entry.name!r} cannot be listed: it is a joint key or has a hierarchy. Give 'auto' "
+                "instead."
             )
         per_entry.append(given)
     return per_entry
 
 
 def refuse_unknown(codes: Array, name: str, frame: Frame | Pieces) -> None:
-    """Raise ValueError for training rows outside of given categories."""
+    """Raise ValueError for training rows whose values are not among the listed categories."""
     if bool((codes == UNKNOWN).any()):
         advice = '. Add them to categories (None for missing values), or choose another handle_unknown than "error".'
         raise with_piece(frame, unknown_categories(f"{name!r} during fit", np.flatnonzero(codes == UNKNOWN), advice))
@@ -672,7 +681,7 @@ def sum_whole_numbers(
 ) -> RowCategories | None:
     """Find the categories of a column of whole numbers, and their sums, in one pass; None for any other column.
 
-    A null would be a category, or an error: columns with any are left to codes.
+    A column with nulls also gives None, since a null may be a category or an error.
     """
     whole_numbers = read_whole_numbers(entry, columns, ops)
     if whole_numbers is None or category_sums.outgrow_digits(spec.layout, columns.n_rows):
@@ -688,7 +697,7 @@ def sum_whole_numbers(
 def index_whole_numbers(
     entry: KeySpec, columns: ColumnMap, ops: Ops, no_sums: CategorySums | None
 ) -> RowCategories | None:
-    """Find the categories of a column of whole numbers on a GPU, where codes may stay unwritten; None for any other."""
+    """Find the categories of a column of whole numbers on a GPU, with codes that are written later; otherwise None."""
     if columns.repeated.intersection(entry.columns):
         return None
     whole_numbers = read_whole_numbers(entry, columns, ops)
@@ -700,7 +709,7 @@ def index_whole_numbers(
 
 
 def read_whole_numbers(entry: KeySpec, columns: ColumnMap, ops: Ops) -> tuple[Array, str] | None:
-    """Give the numbers of a column of whole numbers, where `ops` computes, and the name of their type."""
+    """Give the numbers of a column of whole numbers, on the device of `ops`, and the name of their type."""
     found = columns.whole_numbers(entry.columns[0]) if len(entry.columns) == 1 else None
     if found is None or isinstance(found[0], np.ndarray) != (device_of(ops) == "cpu"):
         return None

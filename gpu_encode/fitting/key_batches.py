@@ -1,4 +1,4 @@
-"""Many keys in one call of the backend: training encodings by fold, from cells that no row is sorted or hashed for."""
+"""Encode many keys in one call of the backend: training encodings by fold, without sorting or hashing of rows."""
 
 from collections.abc import Callable, Sequence
 from math import prod
@@ -16,19 +16,20 @@ from gpu_encode.seam.ops import FusedOps, device_of, host
 from gpu_encode.sums.category_sums import CategorySums, DeferredSums, NarrowCounts
 from gpu_encode.tables.categories.keys import JointCodes, LaterTuples
 
-# Counts of a key (cells, folds, classes) for each row, and of few rows: to look through more of them takes longer than
-# to number the rows.  A thread holds the counts of one key, at most 32 MB, and its encodings, at most 64.
+# Largest number of counts (cells x folds x classes) of a key: for each row, for a table of few rows, and in all.  With
+# more counts, it is faster to number the categories that occur.  A thread holds the counts of one key, at most 32 MB,
+# and its encodings, at most 64 MB.
 COUNTS_PER_ROW, FEW_COUNTS, MOST_COUNTS = 8, 1 << 19, 1 << 23
-# On a GPU a key that is not encoded with others is sorted or hashed, in many passes; and cells are of 32 bits.
+# The same for a GPU: there, numbering the categories that occur takes many passes, and a cell is a number of 32 bits.
 COUNTS_PER_DEVICE_ROW, MOST_DEVICE_COUNTS = 12, 1 << 31
 # A row's fold and class are one number of 16 bits.
 MOST_WITHIN = 1 << 16
-# Columns of a key that a GPU has room for, beside that of folds.
+# Largest number of columns of a key on a GPU, the column of folds not counted.
 MOST_COLUMNS = 15
 
 
 class BatchKey(NamedTuple):
-    """One key of a batch: its number and categories, the number of its cells, and the first column of its encodings."""
+    """One key of a batch: its number, its categories, its number of cells, and the first column of its encodings."""
 
     entry: int
     categories: RowCategories
@@ -37,7 +38,7 @@ class BatchKey(NamedTuple):
 
 
 def count_cells(categories: RowCategories) -> int | None:
-    """Count the cells of a key; None where it has levels, or its codes are no mixed-radix number."""
+    """Count the cells of a key; None if it has levels, or if its codes are not mixed-radix numbers of its columns."""
     key = categories.key
     if key.given or key.entry.rule is not None or key.entry.above or categories.sums is not None:
         return None
@@ -47,9 +48,9 @@ def count_cells(categories: RowCategories) -> int | None:
 
 
 def keys_together(keys: Sequence[BatchKey], task: EncodingTask, plan: FoldPlan) -> list[BatchKey]:
-    """Give the keys that can be encoded together for a target, of keys that have plan and rule in common.
+    """Give those of some keys with the same plan and rule that can be encoded together for a target.
 
-    They can for rows of weight one and a class target, and where all cells, folds and classes may be looked through.
+    Rows must have weight one, the target must have classes, and a count for each cell, fold and class must fit.
     """
     rule, spec, within = task.rule, task.spec, plan.n_folds * task.n_classes
     if plan.blow_up or plan.blind or plan.ageing is not None or within > MOST_WITHIN:
@@ -74,27 +75,27 @@ def encode_batches(
     widths: Sequence[Sequence[int]],
     matrix: Array,
 ) -> dict[tuple[int, int], Trained]:
-    """Encode together the keys that have plan, target and rule in common, and leave out the others.
+    """Encode keys together that share plan, target and rule; leave out the other keys.
 
     Parameters
     ----------
     found : list of RowCategories
-        One a key.
+        One for each key.
     rules : list of EncodingRule
-        One a key.
+        One for each key.
     plans : list of Plan
-        One a key.
+        One plan for each key.
     task_of : callable
         Gives the task of a key and a target, by their numbers.
     widths : list of list of int
-        Columns of the encodings of each key and target.
+        Number of columns of the encodings of each key and target.
     matrix : float array (rows, columns)
-        Filled where keys are encoded together.
+        The columns of keys that are encoded together are filled.
 
     Returns
     -------
     dict
-        What training gives, by the numbers of key and target.
+        The results of training, by the numbers of key and target.
     """
     batches: dict[tuple[int, int], list[BatchKey]] = {}
     column, done = 0, {}
@@ -116,18 +117,21 @@ def encode_batches(
 
 
 def encode_batch(keys: Sequence[BatchKey], task: EncodingTask, plan: FoldPlan, out: KeyEncodings) -> list[Trained]:
-    """Write the training encodings of keys that have plan, target and rule in common; `task` is that of one of them.
+    """Write the training encodings of keys that share plan, target and rule; `task` is the task of one of them.
 
-    Gives nothing, and nothing is written, where keys are few or the backend encodes each alone.
+    It returns an empty list, and the caller has to encode each key alone, if there are few keys or if the backend
+    cannot encode them together.
     """
     n_rows, rule = len(task.rows), task.fused_rule()
     ops = host(n_rows * len(keys)) if device_of(task.ops) == "cpu" else task.ops
     if len(keys) < FEWEST_TOGETHER or ops.fused is None or rule is None:
         return []
-    one_key = ops.zeros(n_rows, np.int32)
     shape = (1, plan.n_folds, task.n_classes)
-    sums = CategorySums.measure(ops, task.rows.with_codes(one_key), shape, task.spec, plan.folds)
-    everything = SeenSums(sums, plan.visibility, task.rule, ops)
+    # The codes of this one category are gone by the time that keys are encoded.
+    one_category = task.rows.with_codes(ops.zeros(n_rows, np.int32))
+    sums, backend = CategorySums.measure(ops, one_category, shape, task.spec, plan.folds).few_on_host(ops)
+    del one_category
+    everything, of_new_rows = SeenSums(sums, plan.visibility, task.rule, backend), sums.visible(backend, plan.new_rows)
     total = everything.total()
     assert task.rows.classes is not None
     folded = FoldedClasses(task.rows.classes, task.n_classes, plan.folds, plan.visibility, plan.new_rows[0])
@@ -141,7 +145,8 @@ def encode_batch(keys: Sequence[BatchKey], task: EncodingTask, plan: FoldPlan, o
     for key, of_key in zip(keys, counted, strict=True):
         if isinstance(tuples := key.categories.key.tuples, LaterTuples):
             tuples.tell(of_key)
-        found.append(Trained(DeferredSums.later(NarrowCounts(of_key), task.spec, n_rows), None, all_see))
+        later = DeferredSums.later(NarrowCounts(of_key), task.spec, n_rows, everything=of_new_rows)
+        found.append(Trained(later, None, all_see))
     return found
 
 

@@ -1,4 +1,4 @@
-"""Many keys looked up in one call of the backend: each column is coded once, and no key has codes of its own."""
+"""Look up many keys in one call of the backend: each column gets codes once, and no key gets codes of its own."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,14 +13,14 @@ from gpu_encode.seam.ops import Ops, host
 from gpu_encode.tables.categories.keys import CategoryIndex
 from gpu_encode.tables.categories.vocabulary import Vocabulary
 
-# Numbers in the table of a key for each row, and of few rows: to fill a larger one takes longer than to search for the
-# category of each row.  A thread holds the table of one key.
+# Largest number of numbers in the table of a key: for each row, for a table of few rows, and in all.  To fill a larger
+# table takes longer than to search for the category of each row.  A thread holds the table of one key.
 NUMBERS_PER_ROW, FEW_NUMBERS, MOST_NUMBERS = 8, 1 << 19, 1 << 23
 
 
 @dataclass(frozen=True, eq=False)
 class JointTables:
-    """Keys that are looked up together, joint keys and columns that these read; and what they are looked up in.
+    """The tables of keys that are looked up together: joint keys, and columns that these read.
 
     Parameters
     ----------
@@ -29,9 +29,9 @@ class JointTables:
     columns : list of tuple
         Position and vocabulary of each column that any of the keys reads.
     members : list of tuple of int
-        Columns of each key, as numbers in this list.
+        Columns of each key, by their positions in `columns`.
     sizes : int64 array (keys,)
-        Numbers in the table of each key.
+        How many numbers the table of each key has.
     tables : KeyTables
     """
 
@@ -45,15 +45,15 @@ class JointTables:
     def of(
         cls, keys: Sequence[CategoryIndex], encodings: Sequence[Array | None], as_category: Sequence[bool]
     ) -> Self | None:
-        """Choose the keys that can be looked up together; None where they are few.
+        """Choose the keys that can be looked up together, and make their tables; None if they are few.
 
         Parameters
         ----------
         keys : list of CategoryIndex
         encodings : list of array (categories + 2, views, outputs) or None
-            Of each key, all with as many views; None where a key has to be looked up alone.
+            The encodings of each key, all with the same number of views; None for a key that is looked up alone.
         as_category : list of bool
-            Whether a missing value of a key is one more value of its column.
+            For each key, whether a missing value is one more value of its column.
         """
         entries = choose_keys(keys, encodings)
         if len(entries) < FEWEST_TOGETHER:
@@ -77,17 +77,17 @@ class JointTables:
         return cls(entries, columns, members, np.array(sizes, np.int64), tables)
 
     def values_of(self, number: int) -> Array:
-        """Give the encodings (categories + 2, views, outputs) of a key, by its number here, without a copy."""
+        """Give the encodings (categories + 2, views, outputs) of a key, by its position here, without a copy."""
         tables = self.tables
         n_outputs, start = int(tables.n_outputs[number]), int(tables.first_value[number])
         shape = int(tables.n_categories[number]) + 2, tables.n_views, n_outputs
         return tables.values[start : start + prod(shape)].reshape(shape)
 
     def look_up(self, columns: ColumnMap, ops: Ops, folds: Folds, step: int, out: KeyEncodings) -> dict[int, int]:
-        """Write the encodings of rows, out.first[number] being the first line of key `number` among all keys.
+        """Write the encodings of rows; out.first[number] is the first line of key `number`, counted among all keys.
 
-        Gives the rows whose category is unknown, of rows 0, `step`, 2 * `step` and so on, by the number of each key
-        that was looked up.
+        It gives, by the number of each key that was looked up, how many of the rows 0, `step`, 2 * `step` and so on
+        have an unknown category.
         """
         most = min(max(NUMBERS_PER_ROW * columns.n_rows, FEW_NUMBERS), MOST_NUMBERS)
         keys = np.flatnonzero(self.sizes <= most)
@@ -115,7 +115,7 @@ class JointTables:
             np.copyto(line, codes, casting="unsafe")
             negative = codes < 0
             if bool(negative.any()):
-                # Of missing and unknown values: -1 is the last code but one, -2 the last.
+                # The code -1 of a missing value becomes the last but one, the code -2 of an unknown value the last.
                 line[negative] = size - 3 - codes[negative]
         return matrix, sizes
 
@@ -125,7 +125,7 @@ OF_EACH_KEY = ("first_cell", "first_value", "n_categories", "n_outputs", "missin
 
 
 def choose_keys(keys: Sequence[CategoryIndex], encodings: Sequence[Array | None]) -> list[int]:
-    """Choose joint keys whose table would not be too large, and single columns whose codes these need in any case."""
+    """Choose joint keys whose tables are not too large, and single columns whose codes these keys need in any case."""
     joint, single = [], []
     read: set[Any] = set()
     for number, (key, values) in enumerate(zip(keys, encodings, strict=True)):
@@ -142,7 +142,7 @@ def choose_keys(keys: Sequence[CategoryIndex], encodings: Sequence[Array | None]
 
 
 def n_cells(key: CategoryIndex) -> int:
-    """Count the combinations of a key's values, with a missing and an unknown one in each column."""
+    """Count the combinations of a key's values; each column also has a missing and an unknown value."""
     return prod(len(vocabulary) + 2 for vocabulary in key.vocabularies)
 
 
@@ -150,7 +150,7 @@ def list_columns(keys: Sequence[CategoryIndex]) -> tuple[list[tuple[Any, Vocabul
     """List columns with their vocabularies, each once, and give the numbers of the columns of each key."""
     columns: list[tuple[Any, Vocabulary]] = []
     members = []
-    # Keys that were loaded or merged have vocabularies of their own, which are equal.
+    # Keys that were loaded or merged have separate, but equal, vocabularies.
     known: dict[tuple[Any, int], int] = {}
     of_column: dict[Any, list[int]] = {}
     for key in keys:
@@ -170,7 +170,7 @@ def list_columns(keys: Sequence[CategoryIndex]) -> tuple[list[tuple[Any, Vocabul
 
 
 def number_categories(key: CategoryIndex) -> Array:
-    """Give the cell of each category: the mixed-radix number of its values, a missing one after the others."""
+    """Give the cell of each category: the mixed-radix number of its values; a missing value comes after all others."""
     if key.tuples is None:
         return np.arange(key.n_categories, dtype=np.uint32)
     cells = np.zeros(key.n_categories, np.int64)
@@ -181,12 +181,12 @@ def number_categories(key: CategoryIndex) -> Array:
 
 
 def missing_line(key: CategoryIndex, as_category: bool) -> int:
-    """Give the line of rows that lack a value; -1 where their values are looked up as any others."""
+    """Give the line of rows that lack a value; -1 if a missing value is looked up like any other value."""
     if len(key.entry.members) > 1 and as_category:
         return -1
     return key.n_categories + (not (as_category and key.missing_is_unknown))
 
 
 def starts_of(arrays: Sequence[Array]) -> Array:
-    """Give the position at which each array begins, once they stand one behind the other."""
+    """Give the position at which each array begins after they are concatenated."""
     return np.cumsum([0, *map(len, arrays[:-1])]).astype(np.int64)

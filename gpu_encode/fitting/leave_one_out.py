@@ -1,4 +1,4 @@
-"""Leave-one-out: every row is encoded from all other rows, priors included."""
+"""Leave-one-out: the encoding of each row, and its prior, come from all other rows."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -38,11 +38,11 @@ def leave_one_out(task: EncodingTask, statistics: CategorySums, out: Array, want
     Returns
     -------
     bool array (rows,) or None
-        Rows whose category no other row has.
+        True for rows whose category no other row has; None unless wanted.
     """
     rows = task.rows
     if task.spec.classification and rows.weight is None and rows.classes is not None:
-        # Without weights an encoding depends only on category and class.
+        # Without weights, an encoding depends only on category and class.
         encodings = table_in_one_pass(task, statistics, out.dtype) or table_by_cells(task, statistics)
         return look_up(task.ops, encodings, rows.codes, rows.classes, out, want_unseen)
     output, unseen = TiledOutput(out, task.ops), task.ops.xp.ones(len(rows), np.bool_) if want_unseen else None
@@ -82,7 +82,7 @@ def table_in_one_pass(task: EncodingTask, statistics: CategorySums, dtype: Any) 
 
 
 def table_by_cells(task: EncodingTask, statistics: CategorySums) -> EncodingTable:
-    """Make the table by array expressions, for the cells that hold rows: no row looks at empty cells."""
+    """Make the table by array expressions, for cells that hold rows: no row looks up an empty cell."""
     ops, n, width = task.ops, task.key.n_categories, task.n_outputs
     evaluate = Evaluation(task, statistics)
     category, label = np.nonzero(statistics.accumulators[:, 0, :, 0])
@@ -127,7 +127,7 @@ class Evaluation:
         return TotalSums(level_codes, at_level.accumulators[:, 0], moments, task.rule.categories_of(moments, counted))
 
     def __call__(self, rows: Rows) -> tuple[Floats, Mask]:
-        """Encode a tile, and say which rows' categories are unseen."""
+        """Encode a tile, and tell which rows' categories are unseen."""
         task = self.task
         everything = task.ops.leave_one_out(self.totals, without_key(rows), task.spec.layout)
         total = task.rule.moments(task.ops, everything, task.spec)
@@ -137,7 +137,7 @@ class Evaluation:
         return encode_tile(seen, rows.codes, task.rule.find_prior(total, seen[-1].context.categories), task.rule)
 
     def _in_order(self, others: OtherRows, rows: Rows, leaf: VisibleMoments, total: Moments) -> tuple[Floats, Mask]:
-        """Encode a tile from the sorted values of other rows, and say which rows' categories are unseen."""
+        """Encode a tile from the sorted values of other rows, and tell which rows' categories are unseen."""
         task = self.task
         counted = task.rule.which_count(leaf.moments) & leaf.has[:, None]
         # Only rows whose category does not count need the values of other categories.

@@ -1,4 +1,4 @@
-"""What a fitted encoder holds: categories and exact sums, never rows; its encodings, and the names of its columns."""
+"""The model of a fitted encoder: categories and exact sums, but no rows; its encodings and the names of its columns."""
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
@@ -42,20 +42,20 @@ from gpu_encode.words.errors.values import missing_values, unknown_categories
 from gpu_encode.words.notices import UnseenWarning, warn
 
 NO_ROWS = Rows(np.zeros(0, np.int32))
-# Fewer rows tell nothing of what new rows are like.
+# Fewer rows are too few to warn about.
 FEWEST_ROWS = 20
-# Rows that are looked at first, and then at a time: what is marked of them is small beside their codes.
+# Number of rows in the first sample, and of those counted at a time, so that the marks take little memory.
 SAMPLE = 1 << 10
 PIECE = 1 << 20
-# Whole numbers up to it are float32.
+# float32 holds every whole number up to this one.
 MOST_INDICES = 1 << 24
-# Unseen rows by key, of a call over files, which says at its end what each of its chunks would say.
+# Unseen rows by key.  A call over files counts them, so that it warns once at its end, and not for each chunk.
 _COUNTS: ContextVar[Counter[str] | None] = ContextVar("counts", default=None)
 
 
 @dataclass(frozen=True, eq=False)
 class TargetInfo:
-    """What is known of a target after fit: its name, kind and sorted class labels, or values where it is of these."""
+    """What is known about a target after fit: its name, kind, and sorted class labels or distinct values."""
 
     name: str | None
     kind: str
@@ -65,16 +65,16 @@ class TargetInfo:
 
 @dataclass(frozen=True, eq=False)
 class LookupTable:
-    """What rows are looked up in, of one entry.
+    """The table in which new rows are looked up, for one entry.
 
     Parameters
     ----------
     encodings : array (categories + 2, 1, outputs)
-        Of all targets, in the type of the output.
+        The encodings by all targets, in the type of the output.
     unseen : bool array (categories + 2, 1), optional
-        Which categories no visible row has, where an indicator asks for it.
+        True for categories that no visible row has; there only if an indicator needs it.
     elapsed : list of Elapsed
-        Columns that follow from a row's own date as well.
+        Columns that also depend on a row's own date.
     """
 
     encodings: Floats
@@ -93,19 +93,19 @@ class Model:
     feature_names : list of str, optional
     targets : list of TargetInfo
     keys : list of CategoryIndex
-        One an entry.
+        One for each entry.
     statistics : list of list of CategorySums
         Sums that new rows see: statistics[entry][target].
     rules : list of EncodingRule
-        One an entry.
+        One for each entry.
     indicators : tuple of str
-        Which 0/1 columns each entry has: that no visible row has its category ("unseen"), or that a row has no value
-        ("missing").
+        The columns of 0 and 1 that each entry has: "unseen" (no visible row has the category), "missing" (the row has
+        no value).
     dtype : str
     permutations : int
-        Columns per output that hold one and the same encoding: orders that are not averaged differ in training only.
+        Number of columns that repeat each output: random orders that are not averaged differ only in training.
     pairs : list of PairSums
-        Of those pairs of entries that the selection names; of a pair both ways round, one.
+        Sums of the pairs of entries that the selection names; a pair that is named in both orders is there once.
     """
 
     selection: Selection
@@ -119,7 +119,7 @@ class Model:
     dtype: str = "float64"
     permutations: int = 1
     pairs: list[PairSums] = field(default_factory=list)
-    # Whether the encodings of a row follow from its single keys alone.
+    # Whether each encoding of a row follows from a single key.
     by_key: ClassVar[bool] = True
 
     @classmethod
@@ -129,27 +129,31 @@ class Model:
 
     @property
     def tables(self) -> list[list[EncodingTable]]:
-        """Encodings of every category, on the host: tables[entry][target]."""
+        """The encodings of every category, on the host: tables[entry][target]."""
         sizes = (sums.accumulators.size for per_target in self.statistics for sums in per_target)
         ops = host(max(sizes, default=0))
         return [self._tables_of(entry, ops) for entry in range(len(self.keys))]
 
     def encoded_names(self, names: Sequence[Any]) -> list[str]:
-        """Name the encoded columns and the indicators; `names` are those of the columns of X.
+        """Name the encoded columns and the indicators; `names` are the names of the columns of X.
 
-        Those by the names at fit are made once.
+        For the names at fit, this is done once.
         """
         if tuple(names) in self._names:
             return [*self._names[tuple(names)]]
-        entries = self.selection.names(names)
-        encoded = [
-            f"{entry}{target_part}{suffix}{wide}"
-            for entry, rule in zip(entries, self.rules, strict=True)
-            for number, info in enumerate(self.targets)
-            for target_part in target_parts(self, number, info)
-            for suffix in rule.statistic.of_target(number).suffixes()
-            for wide in columns_per_output(self)
-        ]
+        entries, encoded = self.selection.names(names), []
+        # Keys of one rule have the same endings.
+        endings: dict[int, list[str]] = {}
+        for entry, rule in zip(entries, self.rules, strict=True):
+            if id(rule) not in endings:
+                endings[id(rule)] = [
+                    f"{target_part}{suffix}{wide}"
+                    for number, info in enumerate(self.targets)
+                    for target_part in target_parts(self, number, info)
+                    for suffix in rule.statistic.of_target(number).suffixes()
+                    for wide in columns_per_output(self)
+                ]
+            encoded += [entry + ending for ending in endings[id(rule)]]
         if self.indicators:
             encoded += [f"{entry}_{indicator}" for entry in entries for indicator in self.indicators]
         if not self._names:
@@ -157,16 +161,16 @@ class Model:
         return encoded
 
     def check_indices(self) -> None:
-        """Raise ValueError where the type of the encodings does not hold the indices of all text or dates."""
+        """Raise ValueError if the type of the encodings does not hold the indices of all texts or dates."""
         for info in self.targets if self.dtype == "float32" else []:
             if info.vocabulary is not None and len(info.vocabulary) > MOST_INDICES:
                 raise ValueError(
-                    f"The column {info.name!r} of values has {len(info.vocabulary):,} distinct ones, and "
-                    f"dtype='float32' tells {MOST_INDICES:,} apart. Choose dtype='float64'."
+                    f"The column {info.name!r} of values has {len(info.vocabulary):,} distinct values, but "
+                    f"dtype='float32' can tell only {MOST_INDICES:,} apart. Choose dtype='float64'."
                 )
 
     def values_of(self, entry: int) -> list[tuple[Vocabulary, str] | None]:
-        """Say of each encoding of an entry whether it is an index of a target's values, which, and of what column."""
+        """Give for each encoding of an entry that is an index the values and their column; None for numbers."""
         return [
             (info.vocabulary, str(info.name)) if is_value and info.vocabulary is not None else None
             for number, info in enumerate(self.targets)
@@ -175,7 +179,7 @@ class Model:
         ]
 
     def with_values(self, arrays: Sequence[Array]) -> list[Any]:
-        """Give the columns of an output, those that are indices of values as arrays of Arrow of these."""
+        """Give the columns of an output; indices of values become Arrow arrays of these values."""
         if all(info.vocabulary is None for info in self.targets):
             return list(arrays)
         known = [value for entry in range(len(self.keys)) for value in self.values_of(entry)]
@@ -186,7 +190,7 @@ class Model:
         ]
 
     def _tables_of(self, entry: int, ops: Ops) -> list[EncodingTable]:
-        """Encodings of every category of one entry, where a backend computes; on the host they are computed once."""
+        """Compute the encodings of every category of an entry, on a backend's device; those of the host are kept."""
         tables, on_host = self._tables, device_of(ops) == "cpu"
         if on_host and entry in tables:
             return tables[entry]
@@ -200,10 +204,10 @@ class Model:
         return made
 
     def lookups(self, ops: Ops) -> list[LookupTable]:
-        """Per entry, what rows are looked up in where a backend computes; computed once for each device."""
+        """Give the look-up table of each entry, on a backend's device; they are computed once for each device."""
         lookups, memory = self._lookups, memory_of(ops)
         if memory not in lookups:
-            # One by one: on a GPU, nothing but what is looked up in is kept.
+            # Entry by entry, so that a GPU keeps nothing but the look-up tables.
             lookups[memory] = [self._lookup_of(entry, ops) for entry in range(len(self.keys))]
         return lookups[memory]
 
@@ -227,7 +231,7 @@ class Model:
     def elapsed_of(
         self, entry: int, tables: Sequence[EncodingTable], seen: Sequence[Distribution | None], ops: Ops
     ) -> list[Elapsed]:
-        """Give the columns of an entry that follow from a row's own date, by tables and values of what is seen."""
+        """Give the columns of an entry that depend on a row's own date, from its tables and the dates that are seen."""
         found: list[Elapsed] = []
         start = 0
         if not self.selection.dates:
@@ -240,7 +244,7 @@ class Model:
     def write_elapsed(
         self, elapsed: Sequence[Elapsed], ops: Ops, codes: Array, folds: Folds, columns: ColumnMap, out: Array
     ) -> None:
-        """Write columns that follow from the rows' own dates, which are read here."""
+        """Read the rows' own dates, and write the columns that depend on them."""
         for each in elapsed:
             name = self.targets[each.target].name
             dates = columns.keys(position_of(name, self.feature_names), ops)
@@ -272,9 +276,9 @@ class Model:
         return joint
 
     def __getstate__(self) -> dict[str, Any]:
-        # What was computed from the sums may lie on a device that another process does not have.
+        # Tables that were computed from the sums may lie on a device that another process does not have.
         state = {field.name: getattr(self, field.name) for field in fields(self)}
-        # Bytes that leave the process are those of the sums, whatever way they were added up.
+        # In canonical form, equal sums have equal bytes, in whatever order they were added up.
         canonical = self.to_canonical()
         return state | {"statistics": canonical.statistics, "pairs": canonical.pairs}
 
@@ -282,15 +286,18 @@ class Model:
         self.__dict__.update(state)
 
     def means(self) -> list[Floats]:
-        """Exact mean of each target over the rows that new rows see: (outputs,); of keys that see others, the most."""
+        """Give the exact mean of each target over the rows that new rows see: (outputs,).
+
+        If the schemes of keys let new rows see different rows, it is the mean with the largest weight.
+        """
         totals = [[sums.totals(host(len(sums.accumulators))) for sums in per_target] for per_target in self.statistics]
         moments = [[Moments.of(host(0), sums.accumulators[0, 0], sums.spec) for sums in of_key] for of_key in totals]
         return [max(of_keys, key=lambda one: (one.n[0], *one.mean)).mean for of_keys in zip(*moments, strict=True)]
 
     def encode(self, frame: Frame | Pieces, ops: Ops, owner: str) -> tuple[list[Array], ColumnMap]:
-        """Encode every row of a new table: an array for each column, then the indicators; and where the columns are.
+        """Encode every row of a new table: give an array for each column, then the indicators, and the map of columns.
 
-        `owner` is the encoder's class, for messages.
+        `owner` is the name of the encoder's class, for messages.
         """
         columns = locate_columns(frame, self.selection, self.feature_names, self.n_features, owner)
         columns = columns.remember([key.entry for key in self.keys])
@@ -319,9 +326,9 @@ class Model:
         return output.to_list(), columns
 
     def _look_up_together(self, columns: ColumnMap, ops: Ops, matrix: Array) -> dict[int, int]:
-        """Write the encodings of keys that are looked up together; gives the unseen rows of each among those told of.
+        """Write the encodings of keys that are looked up together; give for each key the number of unseen rows.
 
-        These are all rows where they are counted, and a sample where a warning may follow.
+        This number is for all rows if unseen rows are counted, and for a sample if there may only be a warning.
         """
         if len(self.keys) < FEWEST_TOGETHER or device_of(ops) != "cpu" or (joint := self._joint_tables) is None:
             return {}
@@ -330,7 +337,7 @@ class Model:
         return joint.look_up(columns, ops, None, step, KeyEncodings(matrix.T, first))
 
     def _note_together(self, number: int, unseen: int, columns: ColumnMap, ops: Ops) -> None:
-        """Count the unseen rows of a key that was looked up with others, or warn where most of a sample are."""
+        """Count the unseen rows of a key that was looked up with others, or warn if most of a sample are unseen."""
         key, counts, n_rows = self.keys[number], _COUNTS.get(), columns.n_rows
         if counts is not None:
             counts[key.entry.name] += unseen
@@ -338,7 +345,7 @@ class Model:
             note_unseen(key, key.lookup(columns, ops, self.rules[number].missing == "category"))
 
     def _by_number(self, number: int, columns: ColumnMap, ops: Ops, lookup: Floats, out: Array) -> bool:
-        """Write the encodings of a column of numbers without its codes, where nothing else asks for these."""
+        """Write the encodings of a column of numbers without making codes; False if something needs the codes."""
         if self.indicators or self.rules[number].refuses_unknown or _COUNTS.get() is not None:
             return False
         if self.selection.dates:
@@ -349,7 +356,7 @@ class Model:
             return False
         known = key.vocabularies[0].values.array
         ops.gather_numbers(lookup, numbers, known, out)
-        # Of many rows a sample comes first, which is not worth a kernel.
+        # If there are many rows, a sample is looked up first; it is too small for a kernel.
         few = host(0)
         warn_of_unseen(
             key,
@@ -377,16 +384,16 @@ class Model:
         refuse_values(codes, self.keys[number], rule.missing, rule.refuses_unknown, columns)
 
     def merge(self, other: "Model") -> "Model":
-        """Give the model of the rows of both, its sums in canonical digits."""
+        """Give the model of the rows of both, with sums in canonical digits."""
         return self.join(other).to_canonical()
 
     def to_canonical(self) -> "Model":
-        """Give the same with sums in canonical digits: the same for the same rows, whatever way they came together."""
+        """Give the model with sums in canonical digits: equal rows give equal digits, in whatever parts they came."""
         statistics = [[sums.to_canonical() for sums in per_target] for per_target in self.statistics]
         return replace(self, statistics=statistics, pairs=[sums.to_canonical() for sums in self.pairs])
 
     def join(self, other: "Model", in_place: bool = False) -> "Model":
-        """Give the model of the rows of both; in place, this one is given up to hold the result."""
+        """Give the model of the rows of both; with `in_place`, the result replaces this model's sums."""
         targets = [join_targets(mine, theirs) for mine, theirs in zip(self.targets, other.targets, strict=True)]
         keys, statistics, codes = [], [], []
         for number, (my_key, their_key) in enumerate(zip(self.keys, other.keys, strict=True)):
@@ -403,7 +410,7 @@ class Model:
                 ]
             )
             if in_place:
-                # Of several keys, only one has its sums in memory twice.
+                # This frees the sums of the key, so that only one key at a time has its sums in memory twice.
                 self.statistics[number] = []
         pairs_of_both = [
             mine.plus(theirs, [codes[key] for key in mine.keys], [keys[key].n_categories for key in mine.keys])
@@ -412,7 +419,7 @@ class Model:
         return replace(self, targets=targets, keys=keys, statistics=statistics, pairs=pairs_of_both)
 
     def _decided(self, other: "Model", entry: int) -> tuple[list[CategorySums], list[CategorySums]]:
-        """Give the sums of an entry of both, each that is not decided yet in the form of the other, of no rows."""
+        """Give the sums of an entry of both models; if one target is undecided, its sums are those of no rows."""
         mine, theirs = [*self.statistics[entry]], [*other.statistics[entry]]
         for number, (one, two) in enumerate(zip(self.targets, other.targets, strict=True)):
             if one.kind != two.kind and one.kind == UNDECIDED:
@@ -423,7 +430,7 @@ class Model:
 
 
 def position_of(name: str | None, feature_names: Sequence[str] | None) -> int:
-    """Give the position at fit of a column of values by its name, x0, x1 and so on where columns have none."""
+    """Give the position at fit of a column of values by its name; columns without names are called x0, x1 and so on."""
     return int(str(name)[1:]) if feature_names is None else list(feature_names).index(str(name))
 
 
@@ -449,14 +456,14 @@ def refuse_values(codes: Array, key: CategoryIndex, missing: str, refuses_unknow
 
 
 def refuse_missing(codes: Array, missing: str, named: str, frame: Frame | Pieces) -> None:
-    """Raise ValueError for missing values where the policy is "error"."""
+    """Raise ValueError for missing values if the policy is "error"."""
     if missing == "error" and bool((codes == MISSING).any()):
         advice = '. Fill them, or choose handle_missing="category", or another one than "error".'
         raise with_piece(frame, missing_values(f"Column {named}", np.flatnonzero(codes == MISSING), advice))
 
 
 def join_targets(mine: TargetInfo, theirs: TargetInfo) -> TargetInfo:
-    """Target with the class labels of both; of one that is not decided yet and another, the other."""
+    """Give a target with the class labels of both; if one is undecided, give the other."""
     if UNDECIDED in (mine.kind, theirs.kind):
         return theirs if mine.kind == UNDECIDED else mine
     if mine.kind != theirs.kind and {mine.kind, theirs.kind} & {*LABELLED}:
@@ -479,7 +486,7 @@ def join_targets(mine: TargetInfo, theirs: TargetInfo) -> TargetInfo:
 
 
 def _several_kinds(column: object, one: str, other: str) -> ValueError:
-    """Error for a column of values that holds one kind in some rows, and another or nothing in others."""
+    """Error for a column of values that holds one kind in some rows, and another kind or nothing in others."""
     held = {"continuous": "numbers, or nothing,", "text": "text", "datetime": "dates"}
     return ValueError(
         f"The column {column!r} of values holds {held[one]} in some rows and {held[other]} in others. Give it one "
@@ -488,7 +495,7 @@ def _several_kinds(column: object, one: str, other: str) -> ValueError:
 
 
 def widen_classes(statistics: CategorySums, before: TargetInfo, after: TargetInfo) -> CategorySums:
-    """Give the same sums under the class numbers, or indices of values, of a wider target."""
+    """Give the same sums with the class numbers, or the indices of values, of a target that has more of them."""
     values = statistics.distribution
     if before.vocabulary is not None and after.vocabulary is not None and values is not None:
         indices = after.vocabulary.positions(before.vocabulary, after.name).astype(np.int64)
@@ -500,7 +507,7 @@ def widen_classes(statistics: CategorySums, before: TargetInfo, after: TargetInf
 
 
 def target_parts(model: Model, number: int, info: TargetInfo) -> list[str]:
-    """Give the parts of output names that tell targets and classes apart, where there are several."""
+    """Give the parts of output names that tell targets and classes apart, if there are several."""
     alone = len(model.targets) == 1 and not model.rules[0].statistic.names_targets
     target = "" if alone else f"_{info.name if info.name is not None else number}"
     if info.kind != "multiclass" or info.classes is None:
@@ -511,7 +518,7 @@ def target_parts(model: Model, number: int, info: TargetInfo) -> list[str]:
 
 
 def dropped_output(model: Model, info: TargetInfo) -> int | None:
-    """Give the number, among the classes of a target, of the one that has no column; None where all have one."""
+    """Give the number of the class of a target that has no column; None if every class has one."""
     label = model.rules[0].drop
     if label is None or info.kind != "multiclass" or info.classes is None:
         return None
@@ -520,8 +527,8 @@ def dropped_output(model: Model, info: TargetInfo) -> int | None:
 
 
 def kept_outputs(model: Model) -> list[bool]:
-    """Say of every output, by key, target and class, whether it has a column."""
-    # Where a class is dropped by its label, there is one output a class.
+    """Tell for every output, by key, target and class, whether it has a column."""
+    # If a class is dropped by its label, there is one output for each class.
     return [
         output != dropped_output(model, info)
         for per_target in model.statistics
@@ -531,7 +538,7 @@ def kept_outputs(model: Model) -> list[bool]:
 
 
 def kept_columns(model: Model, arrays: list[Array]) -> list[Array]:
-    """Leave out the columns of a class that is dropped by its label; indicators stand behind the encodings."""
+    """Leave out the columns of a class that is dropped by its label; indicators come after the encodings."""
     if model.rules[0].drop is None:
         return arrays
     kept = np.repeat(kept_outputs(model), len(columns_per_output(model)))
@@ -539,7 +546,7 @@ def kept_columns(model: Model, arrays: list[Array]) -> list[Array]:
 
 
 def columns_per_output(model: Model) -> list[str]:
-    """Give the suffixes of folds or permutations that have a column each; one empty suffix where none have."""
+    """Give the suffixes of folds or permutations if each has a column; otherwise one empty suffix."""
     views = model.statistics[0][0].n_views
     if views > 1:
         return [f"_fold{i}" for i in range(views)]
@@ -548,7 +555,7 @@ def columns_per_output(model: Model) -> list[str]:
 
 @contextmanager
 def unseen_counted() -> Iterator[Counter[str]]:
-    """Count the rows that `transform` takes for unseen, by the name of the key, and do not warn of them."""
+    """Count rows with unseen values in `transform`, by the name of the key, instead of warning about them."""
     token = _COUNTS.set(Counter())
     try:
         yield _COUNTS.get()  # type: ignore[misc]
@@ -557,7 +564,7 @@ def unseen_counted() -> Iterator[Counter[str]]:
 
 
 def count_unseen(key: CategoryIndex, codes: Array) -> bool:
-    """Count unseen rows, piece by piece, where that is asked for; tell whether it is."""
+    """Count unseen rows if this was asked for, and tell whether it was."""
     counts = _COUNTS.get()
     if counts is None:
         return False
@@ -567,7 +574,7 @@ def count_unseen(key: CategoryIndex, codes: Array) -> bool:
 
 def counts_of(sums: CategorySums) -> Floats:
     """Give the summed weight of each category, then of unknown and of missing values: (categories + 2,)."""
-    # A blow-up column shows each row to all folds' encoders but one.
+    # With blow-up columns, all folds' encoders but one have seen each row.
     n_views = max(sums.n_views - 1, 1)
     weights = Moments.of(host(0), sums.accumulators, sums.spec).n
     counts: Floats = np.divide(weights.sum(axis=(1, 2)), n_views)
@@ -575,24 +582,24 @@ def counts_of(sums: CategorySums) -> Floats:
 
 
 def weights_of(model: Model, number: int) -> Floats:
-    """Give the weight of each category of a key, of unknown and of missing values: the most of any target."""
+    """Give the weight of each category of a key, then of unknown and missing values: the largest of any target."""
     weights: Floats = np.max([counts_of(sums) for sums in model.statistics[number]], axis=0)
     return weights
 
 
 def note_unseen(key: CategoryIndex, codes: Array) -> None:
-    """Count unseen rows, or warn of them."""
+    """Count unseen rows, or warn about them."""
     if not count_unseen(key, codes):
         warn_of_unseen(key, codes, lambda some: some == UNKNOWN)
 
 
 def sum_in_pieces(rows: Array, is_unseen: Callable[[Array], Any]) -> int:
-    """Count unseen rows in little memory."""
+    """Count unseen rows a few at a time, which takes little memory."""
     return sum(int(is_unseen(rows[start : start + PIECE]).sum()) for start in range(0, len(rows), PIECE))
 
 
 def warn_of_unseen(key: CategoryIndex, rows: Array, is_unseen: Callable[[Array], Any]) -> None:
-    """Warn where fit has not seen most values of a key; of few rows nothing is said, and of many a sample is first."""
+    """Warn if fit has not seen most values of a key; few rows never warn, and of many rows a sample is tested first."""
     if len(rows) < FEWEST_ROWS:
         return
     step = max(len(rows) // SAMPLE, 1)
@@ -602,7 +609,7 @@ def warn_of_unseen(key: CategoryIndex, rows: Array, is_unseen: Callable[[Array],
 
 
 def warn_of_share(name: str, unseen: int, n_rows: int) -> None:
-    """Warn where more than half of some rows are unseen; nothing is said of few rows."""
+    """Warn if more than half of some rows are unseen; few rows never warn."""
     if n_rows >= FEWEST_ROWS and 2 * unseen > n_rows:
         warn(
             f"{unseen / n_rows:.0%} of the rows have values of {name!r} that fit has not seen, and get the encoding of "

@@ -1,7 +1,7 @@
-"""Ordered target statistics: every row is encoded from the rows before it, in random orders, as rows stand, or in time.
+"""Ordered target statistics: every row is encoded from the rows before it, in random orders, in time, or in X.
 
-The prior of the order so far is taken at checkpoints: a row's rank with all but its top nine bits cleared.  That makes
-a table of a few thousand priors, at most 1/256 stale, instead of one prior for each row.
+A row's prior is that of the rows before a checkpoint: the row's rank with all but its top nine bits cleared.  So there
+is a table of a few thousand priors instead of one for each row, and at most 1/256 of the earlier rows are left out.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -36,7 +36,7 @@ def ordered(task: EncodingTask, plan: OrderedPlan, out: Array, want_unseen: bool
     task : EncodingTask
     plan : OrderedPlan
     out : array (rows, outputs * columns)
-        One column per output, or per output and order where orders are not averaged; NaN in the burn-in.
+        One column for each output, or for each output and order if orders are not averaged; NaN in the burn-in.
     want_unseen : bool
 
     Returns
@@ -44,7 +44,7 @@ def ordered(task: EncodingTask, plan: OrderedPlan, out: Array, want_unseen: bool
     statistics : CategorySums
         Sums of all rows, one view.
     unseen : bool array (rows,) or None
-        Rows whose category none of the orders had seen.
+        True for rows whose category was unseen in every order; None unless wanted.
     """
     n, n_orders = len(task.rows), len(plan.orders)
     averaged = plan.average and n_orders > 1
@@ -64,7 +64,7 @@ def ordered(task: EncodingTask, plan: OrderedPlan, out: Array, want_unseen: bool
 
 
 def ordered_by_age(task: EncodingTask, plan: OrderedPlan, out: Array, want_unseen: bool) -> Mask | None:
-    """Encode each row from the rows before it by their age; otherwise as `ordered`."""
+    """Encode each row from the rows before it, weighted by their ages; otherwise as `ordered`."""
     assert plan.new_rows is not None
     weighed, (order,) = task.weighed(plan.new_rows.weights), plan.orders
     output, unseen = TiledOutput(out, task.ops), task.ops.xp.ones(len(task.rows), np.bool_) if want_unseen else None
@@ -96,7 +96,7 @@ def by_tiles(
 def in_one_pass(
     task: EncodingTask, order: Order, burn_in: int, output: TiledOutput, columns: range, unseen: Mask | None
 ) -> CategorySums | None:
-    """Encode the rows in one order in one pass of the backend, with the same bits; None where it has no such pass."""
+    """Encode the rows of an order by one pass of the backend, with the same bits; None if it has no such pass."""
     fused, fused_rule = task.ops.fused, task.fused_rule()
     if fused is None or fused_rule is None or len(task.rows) > fused.most_ordered_rows(task.spec.layout):
         return None
@@ -114,7 +114,7 @@ def in_one_pass(
 def encode_first(task: EncodingTask, order: Permutation, sums: Array, output: TiledOutput, columns: range) -> None:
     """Encode the first row of a random order, whose prior is that of all other rows, from the sums of all rows.
 
-    The host does that: for a single row each step would be a launch.
+    The host does this, since on a GPU each step for the single row would be a kernel launch.
     """
     ops = host(1)
     number = int(ops.rows_at(order, 0, 1)[0])
@@ -131,7 +131,7 @@ def encode_first(task: EncodingTask, order: Permutation, sums: Array, output: Ti
 def by_age_in_one_pass(
     task: EncodingTask, plan: OrderedPlan, order: TimeOrder, output: TiledOutput, unseen: Mask | None
 ) -> bool:
-    """Encode the rows in one pass of the backend, with the same bits; says whether it has such a pass."""
+    """Encode the rows by one pass of the backend, with the same bits; tell whether it has such a pass."""
     encode, rule = getattr(task.ops.fused, "encodings_by_age", None), task.fused_rule()
     if encode is None or rule is None or len(order.rows) > CARRY_AFTER:
         return False
@@ -151,7 +151,7 @@ def average_orders(task: EncodingTask, every: Floats, n_orders: int, out: Array)
 
 
 def average(columns: Floats) -> Floats:
-    """Mean over the orders without NaN; the mean of equal encodings is exactly that encoding."""
+    """Give the mean over the orders, without NaN; the mean of equal encodings is exactly this encoding."""
     if len(columns) == 1:
         only: Floats = columns[0]
         return only
@@ -161,7 +161,7 @@ def average(columns: Floats) -> Floats:
         first = np.where(np.isnan(first), column, first)
     shift = np.zeros_like(first)
     for column, valid in zip(columns, known, strict=True):
-        # Infinite encodings that are equal do not differ either.
+        # The difference of equal infinite encodings is NaN, not 0, but they are equal, too.
         with np.errstate(invalid="ignore"):
             shift += np.where(valid & (column != first), column - first, 0.0)
     mean: Floats = first + shift / np.maximum(known.sum(axis=0), 1)
@@ -174,12 +174,12 @@ class Tile(NamedTuple):
     Parameters
     ----------
     numbers : int64 array, or slice
-        Where the results of these rows go.
+        Row numbers, to which the results are written.
     rows : Rows
     begins : int64 array (rows,)
-        Rank of each row; of rows of equal time the first rank of them all.
+        Rank of each row; rows of equal time have the first rank of them all.
     ties : int64 array or None
-        Number of each row's time, in an order in time.
+        Number of each row's time, if the order is one of time.
     """
 
     numbers: Any
@@ -205,14 +205,14 @@ def tiles_in_order(task: EncodingTask, order: Order, size: int) -> Iterator[Tile
 
 
 def with_leaving(order: TimeOrder) -> TimeOrder:
-    """Give the order of a window with rows once more where they leave it; any other as it is.
+    """Give the order of a window, in which each row occurs again at the time when it leaves; other orders stay.
 
-    Number 2 t is that of time t; with 2 t - 1, right before, rows leave.  Of these `starts` says nothing.
+    Time t becomes number 2 t; rows that leave before time t have number 2 t - 1.  `starts` does not count these.
     """
     rows, ties, starts, firsts = order.rows, order.ties, order.starts, order.firsts
     if firsts is None or not len(rows):
         return order
-    # Rows leave in the order in which they came.
+    # Rows leave the window in the order in which they came.
     n_leaving, leaves = int(starts[firsts[-1]]), np.cumsum(np.bincount(firsts, minlength=len(firsts)))
     ties = np.concatenate([2 * ties, 2 * leaves[ties[:n_leaving]] - 1])
     by_tie = np.argsort(ties, kind="stable")
@@ -220,26 +220,26 @@ def with_leaving(order: TimeOrder) -> TimeOrder:
 
 
 def signed(rows: Rows, ties: Array) -> Rows:
-    """Give rows of a window, of which those of odd ties are taken away."""
+    """Give rows of a window with signed weights: rows with odd ties leave, so they are subtracted."""
     sign = 1 - 2 * (ties & 1)
     return replace(rows, weight=sign if rows.weight is None else rows.weight * sign)
 
 
 @dataclass(frozen=True)
 class CheckpointState:
-    """Sums of the rows before each checkpoint, a rank in an order at which priors are taken.
+    """Sums of the rows before each checkpoint; a checkpoint is a rank for which there is a prior.
 
     Parameters
     ----------
     ranks : int64 array (checkpoints,)
     starts : int64 array or None
-        Ranks at which ties begin, in an order in time.
+        Ranks at which ties begin, if the order is one of time.
     everything : int64 array (classes, width)
-        Digits of all rows.
+        Digits of the sums of all rows.
     total : Moments
         Moments of the rows before each checkpoint.
     categories : list of CategoryMoments or None
-        Per level from the top, sums over the categories before each checkpoint; where a formula asks for them.
+        For each level from the top, sums over the categories before each checkpoint; None unless a formula needs them.
     """
 
     ranks: Integers
@@ -252,21 +252,22 @@ class CheckpointState:
     def of(
         cls, ranks: Integers, starts: Array | None, sums: Integers, rule: EncodingRule, spec: SumSpec, ops: Ops
     ) -> Self:
-        """Add up carried sums of the rows between the checkpoints (checkpoints, classes, width)."""
+        """Add up the carried sums of the rows between checkpoints (checkpoints, classes, width)."""
         before = np.cumsum(sums, axis=0) - sums
         return cls(ranks, starts, sums.sum(axis=0), rule.moments(ops, before, spec))
 
 
 def floor_ranks(ranks: Integers) -> Integers:
-    """Ranks with all but their top nine bits cleared."""
+    """Clear all but the top nine bits of ranks."""
     extra = np.maximum(np.frexp(ranks.astype(np.float64))[1].astype(np.int64) - CHECKPOINT_BITS, 0)
     return (ranks >> extra) << extra
 
 
 def prior_ranks(starts: Array | None, begins: Integers) -> Integers:
-    """Rank up to which a row's prior is taken: at most 1/256 before what it sees, and never inside a tie.
+    """Give the checkpoint of each row, the rank before which rows count for its prior; it is never inside a tie.
 
-    `starts` are the ranks at which ties begin, in an order in time.
+    At most 1/256 of the rows before a row lie between its checkpoint and itself; in an order of time, the tie at the
+    checkpoint is left out, too.  `starts` are the ranks at which ties begin, if the order is one of time.
     """
     floored = floor_ranks(begins)
     if starts is None:
@@ -276,7 +277,7 @@ def prior_ranks(starts: Array | None, begins: Integers) -> Integers:
 
 
 def checkpoint_ranks(starts: Array | None, n_rows: int, ops: Ops) -> Integers:
-    """Sorted ranks at which priors are taken, 0 among them."""
+    """Give the sorted ranks of all checkpoints, beginning with 0."""
     if starts is not None:
         return np.unique(np.append(prior_ranks(starts, starts), 0))
     ranks = [np.arange(min(EXACT_RANKS, max(n_rows, 1)))]
@@ -305,7 +306,7 @@ def state_at_checkpoints(task: EncodingTask, order: Order) -> CheckpointState:
 
 
 def sums_by_segment(task: EncodingTask, order: Order, checkpoints: Integers) -> Integers:
-    """Digits of the rows between checkpoints (checkpoints, classes, width)."""
+    """Sum the rows between checkpoints: digits (checkpoints, classes, width)."""
     n_segments, layout, n_rows = len(checkpoints), task.spec.layout, 0
     sums = task.ops.zeros((n_segments, task.n_classes, layout.width), np.int64)
     for tile in tiles_in_order(task, order, task.ops.TILE):
@@ -325,10 +326,10 @@ class SequentialScan:
     Parameters
     ----------
     task : EncodingTask
-        Its rows do not matter.
+        The rows of the task are not used.
     before : CheckpointState
     shuffled : bool
-        Whether the order is a random one, whose first row gets the mean of all others.
+        Whether the order is random, so that the prior of its first row is the mean of all other rows.
     burn_in : int
         Rows at the first `burn_in` ranks get NaN.
     earlier : CategorySums, optional
@@ -349,7 +350,7 @@ class SequentialScan:
         self.n_encoded, self.at_start = 0, earlier is None
 
     def encode(self, tile: Tile) -> tuple[Floats, Mask]:
-        """Encode the next rows, and say which rows' categories are unseen."""
+        """Encode the next rows, and tell which rows' categories are unseen."""
         task, rows, begins = self.task, tile.rows, tile.begins
         checkpoints = np.searchsorted(self.before.ranks, prior_ranks(self.before.starts, begins))
         total = self.before.total.at(checkpoints)
@@ -364,7 +365,7 @@ class SequentialScan:
         return values, unseen
 
     def _visible_moments(self, tile: Tile, checkpoints: Integers, total: Moments) -> list[VisibleMoments]:
-        """Give what each row sees at each level, and add the rows to the sums that later rows see."""
+        """Give the moments that each row sees at each level, and add the rows to the sums that later rows see."""
         task, layout = self.task, self.task.spec.layout
         start, stop = self.n_encoded, self.n_encoded + len(tile.rows)
         visible: list[VisibleMoments] = []
@@ -382,7 +383,7 @@ class SequentialScan:
 
 
 def root_of_others(task: EncodingTask, everything: Integers, rows: Rows) -> Floats:
-    """Prior of the first row of a random order: that of all other rows; `everything` are the sums of all rows."""
+    """Give the prior of the first row of a random order, from all other rows; `everything` are the sums of all rows."""
     accumulators = task.ops.zeros((3, *everything.shape), np.int64)
     accumulators[0] = everything
     others = task.ops.leave_one_out(accumulators, without_key(rows.block(0, 1)), task.spec.layout)
@@ -392,15 +393,15 @@ def root_of_others(task: EncodingTask, everything: Integers, rows: Rows) -> Floa
 
 
 class AgeingScan:
-    """Encodes rows in order of time, each from the rows before it by their age; otherwise as `SequentialScan`.
+    """Encodes rows in order of time, each from the rows before it, weighted by age; otherwise as `SequentialScan`.
 
     Parameters
     ----------
     task : EncodingTask
-        Weights are those on the scale of a row's block; its rows do not matter.
+        The rows of the task are not used; its weights are on the scale of a row's block.
     plan : OrderedPlan
     earlier : dict of int to CategorySums
-        Sums of rows before the first to come, by block; those of a window have one.
+        Sums of the rows before the first row, by block; a window has only one block.
     """
 
     def __init__(self, task: EncodingTask, plan: OrderedPlan, earlier: Mapping[int, CategorySums]) -> None:
@@ -411,7 +412,7 @@ class AgeingScan:
         self.levels = [everything, *task.level_codes()]
         roomy = replace(task, spec=self.spec)
         self.carries = [carry_of(roomy, level, True, None) for level in self.levels]
-        # What the block before gives to these.
+        # The part of the sums that comes from the block before.
         self.earlier = [carry_of(roomy, level, False, None) for level in self.levels]
         self.block, self.n_encoded = min(earlier, default=None), 0
         for block, sums in sorted(earlier.items()):
@@ -421,13 +422,13 @@ class AgeingScan:
                 running.sums += sums_of_level(roomy, level, whole)
 
     def which_stay(self, tile: Tile) -> Any:
-        """Say which rows of a tile are encoded: all that are not taken away."""
+        """Tell which rows of a tile are encoded: all but those that leave a window."""
         if self.steps is not None or tile.ties is None:
             return slice(None)
         return (tile.ties & 1) == 0
 
     def encode(self, tile: Tile) -> tuple[Floats, Mask]:
-        """Encode the next rows, and say which rows' categories are unseen; of those that stay."""
+        """Encode the next rows that stay, and tell which rows' categories are unseen."""
         if self.steps is None or tile.ties is None:
             return self._encode(tile, None)
         done = []
@@ -443,7 +444,7 @@ class AgeingScan:
         return np.concatenate(values), np.concatenate(unseen)
 
     def _go_to(self, block: int) -> None:
-        """Let sums be on the scale of a block, and rows of blocks before the one before go."""
+        """Put the sums on the scale of a block, and drop rows that are older than the block before it."""
         if self.block is not None and block != self.block:
             for running, earlier in zip(self.carries, self.earlier, strict=True):
                 own = running.sums - earlier.sums
@@ -472,7 +473,7 @@ class AgeingScan:
         return values, unseen
 
     def _moments(self, number: int, tile: Tile, stays: Any, steps: Integers | None) -> Moments:
-        """Give what each row that stays sees at a level, by its number, and add the rows to what later rows see."""
+        """Give the moments that each row that stays sees at a level, and add the rows to the sums of later rows."""
         task, layout, running = self.task, self.spec.layout, self.carries[number]
         rows = tile.rows.with_codes(self.levels[number].codes(tile.rows))
         sums = task.ops.ordered(rows, tile.ties, layout, running)
@@ -482,7 +483,7 @@ class AgeingScan:
         sums, ties = sums[stays], tile.ties[stays]
         if number:
             return self._as_seen(sums, steps)
-        # All rows of one time see the same of all categories together.
+        # All rows of one time see the same sums over all categories.
         begins = task.ops.xp.ones(len(ties), np.bool_)
         begins[1:] = ties[1:] != ties[:-1]
         first = np.flatnonzero(begins)
@@ -498,12 +499,12 @@ class AgeingScan:
 
 
 class SegmentMeanDeltas:
-    """Changes of the sums over categories within each segment: each row changes the mean, or other number, of its own.
+    """Changes of the sums over categories within each segment: each row changes the number of its own category.
 
     Parameters
     ----------
     task : EncodingTask
-        Its rows do not matter.
+        The rows of the task are not used.
     checkpoints : int64 array
     earlier : CategorySums, optional
         Sums of all rows before the first.
@@ -511,7 +512,7 @@ class SegmentMeanDeltas:
     Attributes
     ----------
     sums : list of CategoryMoments
-        Per level from the top, the changes within each segment.
+        For each level from the top, the changes within each segment.
     """
 
     def __init__(self, task: EncodingTask, checkpoints: Integers, earlier: CategorySums | None = None) -> None:
@@ -534,7 +535,7 @@ class SegmentMeanDeltas:
     def _add_level(
         self, level: LevelCodes, running: Carry, sums: CategoryMoments, tile: Tile, segments: NDArray[np.int32]
     ) -> CategoryMoments:
-        """Give the changes at one level with those of the next rows."""
+        """Add the changes by the next rows to the changes at one level."""
         task, layout = self.task, self.task.spec.layout
         rows = tile.rows.with_codes(level.codes(tile.rows))
         nobody = task.ops.zeros((3, task.n_classes, layout.width), np.int64)
@@ -549,7 +550,7 @@ class SegmentMeanDeltas:
         return sums.changed(gained, lost)
 
     def _by_segment(self, moments: Moments, has: Mask, segments: NDArray[np.int32]) -> CategoryMoments:
-        """Sum the numbers of the rows' categories that count, and their squares, per segment and number."""
+        """Sum the numbers of the rows' categories that count, and their squares, for each segment."""
         ops, statistic, n_segments = self.task.ops, self.task.rule.statistic, len(self.checkpoints)
         numbers, weights = statistic.of_each_category(moments), statistic.category_weights(moments)
         counted = (self.task.rule.which_count(moments) & has[:, None]) & np.isfinite(numbers)
@@ -570,7 +571,7 @@ class SegmentMeanDeltas:
 
 
 def carry_of(task: EncodingTask, level: LevelCodes, ties: bool, earlier: CategorySums | None) -> Carry:
-    """Sums of one level before the first row to come."""
+    """Give the sums of one level before the first row."""
     layout = task.spec.layout
     start = Carry.empty(level.n, task.n_classes, layout.width, ties, task.ops.xp)
     if earlier is None:
@@ -580,7 +581,7 @@ def carry_of(task: EncodingTask, level: LevelCodes, ties: bool, earlier: Categor
 
 
 def sums_of_level(task: EncodingTask, level: LevelCodes, sums: CategorySums) -> Integers:
-    """Give the digits of one level, in the task's layout, of sums of the categories."""
+    """Give the digits of the sums of one level, in the task's layout, from the sums of the categories."""
     whole = sums.to_device(task.ops)
     if level.level is not None:
         whole = whole.sum_by_parent(task.ops, level.level.of_leaf, level.n)
@@ -589,7 +590,7 @@ def sums_of_level(task: EncodingTask, level: LevelCodes, sums: CategorySums) -> 
 
 
 def carry_sums(sums: Carry, start: int, stop: int, layout: Layout) -> None:
-    """Carry the digits of the sums so far wherever rows [start, stop) go past the room that an int64 has for them."""
+    """Carry the digits of the sums before rows [start, stop) if these rows might make an int64 overflow."""
     if start // CARRY_AFTER < stop // CARRY_AFTER:
         carry(sums.sums, layout)
         if sums.at_tie.size:

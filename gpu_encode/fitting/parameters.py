@@ -223,27 +223,27 @@ class Parameters:
         owner = self.owner
         if self.statistic.needs.distribution and getattr(self.scheme, "half_life", None) is not None:
             raise ValueError(
-                f"{self.statistic.asked} of {owner} needs whole rows, of which half_life leaves parts. Take window in "
-                "its place, or statistics of sums: count, sum, mean, var, std, sem, skew."
+                f"{self.statistic.asked} of {owner} needs whole rows, but half_life gives rows fractional weights. "
+                "Take window instead, or statistics of sums: count, sum, mean, var, std, sem, skew."
             )
         if self.statistic.needs.dates:
             self._check_dates()
         if self.statistic.needs.table and self.statistic.needs.distribution and isinstance(self.scheme, Ordered):
             raise ValueError(
-                f"{self.statistic.asked} of {owner} needs the values of a category in order, which "
-                f"{type(self.scheme).__name__} would ask of the rows before every row. Take cv=LeaveOneOut(), "
+                f"{self.statistic.asked} of {owner} needs the sorted values of a category; with "
+                f"{type(self.scheme).__name__}, they would have to be sorted for every row. Take cv=LeaveOneOut(), "
                 "cv=KFold() or another scheme with folds."
             )
         if not self.statistic.needs.distribution and isinstance(self.scheme, (LeaveOneOut, Ordered)):
             raise ValueError(
-                f"{self.statistic.asked} of {owner} looks at all categories at once, which "
-                f"{type(self.scheme).__name__} would ask for every row. Take cv=KFold() or another scheme with "
-                "folds, or do without it."
+                f"{self.statistic.asked} of {owner} looks at all categories at once; with "
+                f"{type(self.scheme).__name__}, it would have to do so for every row. Take cv=KFold() or another "
+                "scheme with folds, or do without it."
             )
         if self.hierarchy is not None:
             raise ValueError(
-                f"{type(self.statistic).__name__} of {owner} has a common value of its own, from which categories "
-                "differ, and so takes no hierarchy. Leave out `hierarchy`, or take another smoothing."
+                f"{type(self.statistic).__name__} of {owner} estimates the common value of the categories, so it takes "
+                "no hierarchy. Leave out `hierarchy`, or take another smoothing."
             )
         if self.prior is not None and not (isinstance(self.prior, str) and self.prior == "mean"):
             raise ValueError(
@@ -255,20 +255,20 @@ class Parameters:
         """Raise ValueError for schemes under which a row's own date does not tell which dates the row sees."""
         if getattr(self.scheme, "blow_up", False):
             raise ValueError(
-                f"'seconds_since_last' of {self.owner} has one column, and blow_up=True asks for one of each fold. "
+                f"'seconds_since_last' of {self.owner} has one column, but blow_up=True asks for one for each fold. "
                 "Leave one of them out."
             )
         columns = self.date_columns
         in_order = isinstance(self.scheme, Ordered)
         if in_order and (self.scheme.burn_in or self.scheme.by_age or columns != [self.scheme.time]):
             raise ValueError(
-                f"'seconds_since_last' of {self.owner} takes rows in the order of its own column, and {self.scheme!r} "
-                f"is another one. Take cv=Ordered(time=...) of {columns!r}, without burn_in, half_life or window, or "
-                "TimeFolds, folds or LeaveOneOut()."
+                f"'seconds_since_last' of {self.owner} takes rows in the order of its own column, but {self.scheme!r} "
+                f"has another order. Take cv=Ordered(time=...) of {columns!r}, without burn_in, half_life or window, "
+                "or TimeFolds, folds or LeaveOneOut()."
             )
 
     def _check_ages(self) -> None:
-        """Raise ValueError for encodings that would change with the age of rows that a row of an order does not see."""
+        """Raise ValueError for encodings that need sums over all categories, if these change with the age of rows."""
         if not isinstance(self.scheme, Ordered) or not self.scheme.by_age:
             return
         asked = None
@@ -278,8 +278,8 @@ class Parameters:
             asked = f"{self.keyed_parameter}={self.statistic!r}"
         if asked is not None:
             raise ValueError(
-                f"{asked} of {self.owner} follows from the means of all categories, which half_life and window of "
-                "Ordered would ask for anew for every row. Take cv=TimeFolds(...), or do without it."
+                f"{asked} of {self.owner} needs the means of all categories; with half_life or window of Ordered, they "
+                "would have to be computed again for every row. Take cv=TimeFolds(...), or do without it."
             )
 
     def _check_infrequent(self) -> None:
@@ -291,19 +291,18 @@ class Parameters:
             check_option(owner, "handle_infrequent", self.handle_infrequent, (self.as_unseen, "category"))
         if self.infrequent is not None and isinstance(self.scheme, (LeaveOneOut, Ordered)):
             raise ValueError(
-                f"{owner} tells infrequent categories by all that a fold sees; rows of {type(self.scheme).__name__} "
-                "see sums of their own. Leave out min_frequency and max_categories (min_count works), or take "
-                "cv=KFold()."
+                f"{owner} decides which categories are infrequent for each fold, but {type(self.scheme).__name__} has "
+                "no folds. Leave out min_frequency and max_categories (min_count works), or take cv=KFold()."
             )
         if self.handle_infrequent == "category" and self.hierarchy is not None:
             raise ValueError(
-                f'{owner} does not take handle_infrequent="category" beside a hierarchy, whose levels are the place of '
+                f'{owner} does not take handle_infrequent="category" together with a hierarchy, whose levels stand for '
                 "infrequent categories. Leave one of them out."
             )
         if self.handle_infrequent == "category" and self.statistic.needs.distribution:
             raise ValueError(
-                f'{owner} does not take handle_infrequent="category" for {self.statistic.asked}, which no sums give. '
-                "Leave handle_infrequent out, or make an encoder of its own for them."
+                f'{owner} does not take handle_infrequent="category" for {self.statistic.asked}, which cannot be '
+                "computed from sums. Leave handle_infrequent out, or take another encoder for these statistics."
             )
 
     @property
@@ -336,7 +335,7 @@ class Parameters:
             check_number(owner, name, prior, low=low, high=high)
 
     def check_targets(self, targets: Sequence[Target]) -> None:
-        """Raise ValueError for targets that these encodings cannot be made of; all targets are known by now."""
+        """Raise ValueError for targets that the encodings cannot be computed from; all targets are known by now."""
         kinds = [target.kind for target in targets]
         if UNDECIDED in kinds:
             return

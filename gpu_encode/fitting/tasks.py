@@ -1,4 +1,4 @@
-"""What every scheme works on, one key and one target of the rows at hand: sums, tables made of them, and columns."""
+"""What all schemes share: the task of one key and one target, tables made from its sums, and output columns."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -29,7 +29,7 @@ from gpu_encode.tables.categories.keys import CategoryIndex, Columns, JointCodes
 from gpu_encode.tables.categories.vocabulary import FactorizedColumn, Vocabulary
 from gpu_encode.words.notices import warn
 
-# Tiles are not cut smaller than this: each costs a few hundred calls of the array library.
+# Tiles have at least so many rows, since each tile costs a few hundred calls of the array library.
 LEAST_ROWS = 1 << 10
 
 
@@ -43,15 +43,15 @@ class EncodingTask:
     rows : Rows
     key : CategoryIndex
     n_classes : int
-        Classes that a cell counts; terms of a continuous target.
+        Number of classes; for a continuous target, its number of terms.
     spec : SumSpec
     rule : EncodingRule
     sums : CategorySums, optional
-        Sums over all rows, where they are known already; the rows may then have no codes.
+        Sums over all rows, if they are known already; the rows may then have no codes.
     vocabulary : Vocabulary, optional
-        What the numbers of the rows' values stand for, where these are text or dates.
+        If values are text or dates: the distinct values, of which rows have the indices.
     in_order : OtherRows, optional
-        The values behind `sums`, where they have been sorted already.
+        The values behind `sums`, if they have been sorted already.
     """
 
     ops: Ops
@@ -69,24 +69,24 @@ class EncodingTask:
 
     @property
     def n_outputs(self) -> int:
-        """Columns of encodings."""
+        """Number of columns of encodings."""
         rule = self.rule
         return rule.statistic.n_outputs(1 if rule.needs.terms > 1 else self.n_classes - self.spec.first_output)
 
     @property
     def dates(self) -> FactorizedColumn:
-        """The rows' own values as indices among the labels, -1 where a row has none."""
+        """The rows' own dates, as indices of the distinct dates; -1 for a row without a date."""
         assert self.rows.target is not None
         assert self.vocabulary is not None
         return FactorizedColumn(self.rows.target, self.vocabulary)
 
     def joined(self) -> "EncodingTask":
-        """Give the task with the code of each row, where the columns of its key are not joined yet."""
+        """Join the columns of the key if this has not been done, and give the task with the code of each row."""
         codes = self.rows.codes
         return replace(self, rows=self.rows.with_codes(codes.written)) if isinstance(codes, JointCodes) else self
 
     def weighed(self, factors: Array | None) -> "EncodingTask":
-        """Give the task with the weight of each row times a factor; the same where there are none."""
+        """Give the task with the weight of each row times a factor; the same task if there are no factors."""
         if factors is None:
             return self
         rows, spec = self.rows, self.spec
@@ -97,7 +97,7 @@ class EncodingTask:
         return replace(self, rows=weighed, spec=replace(spec, layout=layout), sums=None)
 
     def measure(self, folds: Folds, n_folds: int) -> CategorySums:
-        """Sum the rows per (category, fold, class)."""
+        """Sum the rows by category, fold and class."""
         if self.sums is not None and folds is None:
             return self.sums
         shape = self.key.n_categories, n_folds, self.n_classes
@@ -107,9 +107,9 @@ class EncodingTask:
         return replace(sums, distribution=Distribution.measure(self.ops, self.rows, folds, n_folds))
 
     def fused_rule(self) -> FusedRule | None:
-        """Describe the formula to backends that write the encoding of every row in one pass; None where they cannot.
+        """Describe the formula for backends that write the encoding of every row in one pass; None if they cannot.
 
-        They do where rows see nothing above their own category, by one of the formulas that they know.
+        They can do so for the formulas that they know, and for keys without levels.
         """
         rule, blend = self.rule, self.rule.describe_fused()
         if blend is None or self.key.levels:
@@ -119,32 +119,32 @@ class EncodingTask:
 
     @property
     def tile(self) -> int:
-        """Rows of a tile; fewer where each row has many outputs."""
+        """Number of rows of a tile; smaller if each row has many outputs."""
         return min(self.ops.TILE, max(self.ops.TILE // max(self.n_outputs, 1), LEAST_ROWS))
 
     def level_codes(self) -> "list[LevelCodes]":
         """Give the levels above the categories from the top, and the categories themselves last."""
         levels = []
         for level in self.key.levels:
-            # The codes of unknown and missing stay what they are.
+            # Unknown and missing values keep their codes.
             of_row = np.append(level.of_leaf, [UNKNOWN, MISSING]).astype(np.int32)
             levels.append(LevelCodes(level.n, level, self.ops.to_device(of_row)))
         return [*levels, LevelCodes(self.key.n_categories)]
 
 
 class Trained(NamedTuple):
-    """What training gives beside the encodings of the rows.
+    """The results of training beside the encodings of the rows.
 
     Parameters
     ----------
     statistics : CategorySums
-        What new rows see.
+        The sums that new rows see.
     unseen : bool array (rows,) or None
-        Rows that see no row of their category; None unless asked for.
+        True for rows that see no row of their category; None unless wanted.
     all_see : bool
         Whether it is known that every row sees some rows.
     total : Moments, optional
-        All rows that each fold sees, for the next key of the same target; None where the plan has no folds.
+        The moments of all rows that each fold sees, for the next key of the same target; None without folds.
     """
 
     statistics: CategorySums
@@ -155,16 +155,16 @@ class Trained(NamedTuple):
 
 @dataclass(frozen=True)
 class LevelCodes:
-    """One level that rows are keyed by.
+    """The codes of rows at one level of a hierarchy.
 
     Parameters
     ----------
     n : int
-        Categories of this level.
+        Number of categories of this level.
     level : Level, optional
         The level; None for the categories themselves.
     of_row : int32 array, optional
-        Code at this level for each row of a table by category (categories, unknown, missing), where there is a level.
+        The code at this level of each category, then of unknown and missing values; None without a level.
     """
 
     n: int
@@ -172,28 +172,28 @@ class LevelCodes:
     of_row: Codes | None = None
 
     def codes(self, rows: Rows) -> Codes:
-        """Code of each row at this level."""
+        """Give the code of each row at this level."""
         return self.of_codes(rows.codes)
 
     def of_codes(self, codes: Codes) -> Codes:
-        """Code at this level of each category's code."""
+        """Turn codes of categories into codes at this level."""
         return codes if self.of_row is None else self.of_row[codes]
 
     def has(self, codes: Codes, rule: EncodingRule) -> Mask:
-        """Say which rows have a category at this level; the missing one is a category by policy."""
+        """Tell which rows have a category at this level; the policy decides for missing values."""
         present: Mask = codes >= 0
         return present | (codes == MISSING) if self.level is None and rule.missing == "category" else present
 
 
 def without_key(rows: Rows) -> Rows:
-    """Give the same rows under one single category."""
+    """Give the same rows, all with the same category."""
     return rows.with_codes(np.zeros_like(rows.codes))
 
 
 def look_up(
     ops: Ops, encodings: EncodingTable, codes: Codes, folds: Folds, out: Array, want_unseen: bool
 ) -> NDArray[np.bool_] | None:
-    """Write the encodings of every row, and give the rows whose category is unseen where that is asked for."""
+    """Write the encodings of every row and, if `want_unseen`, tell which rows have an unseen category."""
     values = encodings.values
     if encodings.lost is None or values.dtype != out.dtype:
         values = in_type(values, out.dtype, ops)
@@ -204,14 +204,14 @@ def look_up(
 
 
 def in_type(encodings: Floats, dtype: Any, ops: Ops) -> Array:
-    """Round encodings once to the type of the output; warn of those that it cannot hold."""
+    """Round encodings once to the type of the output, and warn about those that it cannot hold."""
     rounded, lost = round_once(encodings, dtype, ops)
     warn_of_lost(lost, dtype)
     return rounded
 
 
 def round_once(encodings: Floats, dtype: Any, ops: Ops) -> tuple[Array, Any]:
-    """Round encodings once to a type, and count those that it cannot hold. NaN is the one NaN."""
+    """Round encodings once to a type, and count those that it cannot hold; all NaN get the same bits."""
     convert = devices.cuda().cast_encodings if device_of(ops) == "cuda" else ops.cast
     with np.errstate(over="ignore"):
         rounded = convert(encodings, dtype)
@@ -221,20 +221,20 @@ def round_once(encodings: Floats, dtype: Any, ops: Ops) -> tuple[Array, Any]:
 
 
 def warn_of_lost(lost: Any, dtype: Any) -> None:
-    """Warn of encodings that became infinite."""
+    """Warn about encodings that became infinite."""
     if number := int(lost):
         warn(f"{number} encodings are beyond the range of {dtype} and become infinite. Choose dtype='float64'.")
 
 
 def make_room(ops: Ops, n_rows: int, n_columns: int, dtype: str, infos: Sequence[Any]) -> Array:
-    """Make the matrix of the encodings of rows, of targets of these classes, unless memory has no room for it."""
+    """Make the matrix for the encodings of rows; raise MemoryError if there is no room, with a hint about classes."""
     if (n_classes := most_classes(infos)) > MANY_CLASSES:
         check_room(ops, n_classes, n_rows * n_columns * np.dtype(dtype).itemsize)
     return ops.empty((n_rows, n_columns), dtype, "F")
 
 
 def most_classes(infos: Sequence[Any]) -> int:
-    """Give the classes of the target that has most of them; 0 where none has any."""
+    """Give the number of classes of the target that has most; 0 if no target has classes."""
     most = 0
     for info in infos:
         most = max(most, 0 if info.classes is None else len(info.classes))
@@ -247,9 +247,9 @@ class OutputColumns:
     Parameters
     ----------
     matrix : array (rows, columns)
-        To be filled with encodings.
+        The matrix that is filled with encodings.
     indicators : tuple of str
-        Which indicators each key has.
+        The indicators that each key has.
     """
 
     def __init__(self, matrix: Array, indicators: Sequence[str] = ()) -> None:
@@ -263,7 +263,7 @@ class OutputColumns:
         return self.matrix[:, start : self._filled]
 
     def add_indicators(self, unseen: Array | None, missing: Callable[[], Array]) -> None:
-        """Append the indicators of a key; `unseen` is there, and `missing` is called, only where it is asked for."""
+        """Append the indicators of a key; `unseen` may be None, and `missing` is not called, if they are not wanted."""
         for name in self.indicators:
             flags = missing() if name == "missing" else unseen
             self._flags.append(flags.astype(self.matrix.dtype.name))  # type: ignore[union-attr]
@@ -279,12 +279,12 @@ def to_columns(matrix: Array) -> list[Array]:
 
 
 class TiledOutput:
-    """A matrix that is filled tile by tile, so that the encodings of all rows never stand beside it.
+    """A matrix that is filled tile by tile, so that memory never holds the encodings of all rows twice.
 
     Parameters
     ----------
     matrix : array (rows, columns)
-        What is filled.
+        The matrix that is filled.
     ops : Ops
     """
 
@@ -310,11 +310,11 @@ class TiledOutput:
             self.matrix[row, column] = encoding
 
     def count(self, lost: Any) -> None:
-        """Count encodings, written by others, that the type could not hold."""
+        """Add the number of encodings that a pass of the backend has written and that the type could not hold."""
         self._lost = self._lost + lost
 
     def close(self) -> None:
-        """Warn once of all encodings that the type could not hold."""
+        """Warn once about all encodings that the type could not hold."""
         warn_of_lost(self._lost, self.matrix.dtype)
 
     def _round(self, values: Floats) -> Array:
@@ -326,19 +326,19 @@ class TiledOutput:
 def missing_rows(
     key: CategoryIndex, codes: Codes, frame: Columns, ops: Ops, missing_is_category: bool
 ) -> NDArray[np.bool_]:
-    """Say which rows have no value; of a joint key, in any of its columns.
+    """Tell which rows have no value; for a joint key, in any of its columns.
 
     Parameters
     ----------
     key : CategoryIndex
     codes : int32 array (rows,)
-        Category of each row, as the key gives it.
+        Category of each row.
     frame : Columns
         The same rows.
     ops : Ops
     missing_is_category : bool
-        Whether codes of a joint key count a missing value as one more value, and those of given categories without it
-        as unknown.
+        Whether a missing value counts as a value: one more value of a column in a joint key, and an unknown value if it
+        is not among the listed categories.
 
     Returns
     -------
@@ -353,7 +353,7 @@ def missing_rows(
 
 
 def indicator(ops: Ops, unseen: NDArray[np.bool_], codes: Codes, folds: Folds) -> NDArray[np.bool_]:
-    """Look up whether the category of each row is unseen."""
+    """Tell for each row whether its category is unseen in its fold."""
     flags = ops.empty((len(codes), 1), np.float64)
     ops.gather(unseen[..., None].astype(np.float64), codes, folds, flags)
     unseen_rows: NDArray[np.bool_] = flags[:, 0] != 0
@@ -361,19 +361,19 @@ def indicator(ops: Ops, unseen: NDArray[np.bool_], codes: Codes, folds: Folds) -
 
 
 def sum_by_fold(task: EncodingTask, plan: FoldPlan) -> CategorySums:
-    """Sum rows by category and fold, with their weights by age where they lose weight."""
+    """Sum rows by category and fold; if rows lose weight with age, they are weighted."""
     return task.weighed(plan.weights).measure(plan.folds, plan.n_folds)
 
 
 def see_new_rows(sums: CategorySums, plan: FoldPlan, ops: Ops) -> CategorySums:
-    """Give the sums that new rows see, of sums by fold."""
+    """Give the sums that new rows see, from sums by fold."""
     if plan.ageing is not None:
         sums, plan = as_views(sums, plan, plan.ageing, ops)
     return sums.visible(ops, plan.new_rows)
 
 
 def as_views(sums: CategorySums, plan: FoldPlan, ageing: Ageing, ops: Ops) -> tuple[CategorySums, FoldPlan]:
-    """Give sums by view for sums by fold of rows that lose weight, and the plan by which each view sees its own.
+    """Turn sums by fold of rows that lose weight into sums by view, and give the plan for these.
 
     The last view is that of new rows.
     """
@@ -392,18 +392,18 @@ def as_views(sums: CategorySums, plan: FoldPlan, ageing: Ageing, ops: Ops) -> tu
 
 @dataclass(frozen=True, eq=False)
 class FoldTables:
-    """Tables made of the sums of one key and one target by fold, whether one process has summed the rows or several.
+    """Tables made from the sums of one key and one target by fold; one process or several have summed the rows.
 
     Parameters
     ----------
     visible : CategorySums
-        What new rows see.
+        The sums that new rows see.
     encodings : EncodingTable
-        Of training rows, by category and fold.
+        Encodings of training rows, by category and fold.
     total : Moments, optional
-        All rows that each fold sees; None of blow-up columns, whose encodings do not depend on the row's fold.
+        The moments of all rows that each fold sees; None for blow-up columns, which do not depend on the row's fold.
     seen : Distribution, optional
-        The dates that each fold sees, where encodings follow from them; a fold whose rows get NaN sees none.
+        The dates that each fold sees, if encodings depend on them; a fold whose rows get NaN sees none.
     """
 
     visible: CategorySums
@@ -420,13 +420,13 @@ def tables_by_fold(
     Parameters
     ----------
     task : EncodingTask
-        Its rows do not matter.
+        The rows of the task are not used.
     sums : CategorySums
     plan : FoldPlan
     dtype : dtype, default=float64
-        What the encodings will be rounded to.
+        The type that the encodings will be rounded to.
     total : Moments, optional
-        All rows that each fold sees, where another key of the same target has found them already.
+        The moments of all rows that each fold sees, if another key of the same target has them already.
     """
     ops, rule, leaf = task.ops, task.rule, None
     if plan.ageing is not None:
@@ -449,7 +449,7 @@ def tables_by_fold(
 
 
 def flatten(encodings: EncodingTable) -> EncodingTable:
-    """Give a table with one view, in which the views of this one stand side by side: output by output."""
+    """Give a table with one view, whose columns are the views of this table, output by output."""
     values = np.moveaxis(encodings.values, 1, 2).reshape(len(encodings.values), 1, -1)
     whole = values if values.flags.c_contiguous else values.copy()
     return EncodingTable(whole, np.all(encodings.unseen, axis=1, keepdims=True))
@@ -484,7 +484,7 @@ class DatedRows(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Elapsed:
-    """The encoding that no row looks up by its category alone: seconds since the last date.
+    """The seconds since the last date: an encoding that depends on the row's own date, too, and not only its category.
 
     Parameters
     ----------
@@ -507,18 +507,18 @@ class Elapsed:
         encodings: EncodingTable | None = None,
         before: tuple[int, int] = (0, 0),
     ) -> "list[Elapsed]":
-        """Give the column of a task that has it.
+        """Give this column of a task, if the task has it.
 
         Parameters
         ----------
         task : EncodingTask
-            Its rows do not matter.
+            The rows of the task are not used.
         distribution : Distribution, optional
             The dates that each view sees.
         encodings : EncodingTable, optional
-            By category and view: which of them count as unseen; None where rows tell.
+            Tells which categories are unseen in each view; None if this is given to `write` by row.
         before : tuple of int
-            Targets of the key before this one, and their encodings.
+            Number of the key's targets before this one, and number of their encodings.
         """
         if not task.rule.needs.dates or distribution is None or task.vocabulary is None:
             return []
@@ -530,8 +530,8 @@ class Elapsed:
     def write(self, rows: DatedRows, out: Array, unseen: Mask | None = None) -> None:
         """Write the seconds of the rows that see an earlier date to their column of `out` (rows, outputs).
 
-        Others keep what stands there, as do rows that are `unseen`.  The host computes, so that every backend has the
-        same bits.
+        All other rows, and rows that are `unseen`, keep the number that is there.  The host computes the seconds, so
+        that every backend has the same bits.
         """
         ops, fetch = rows.ops, rows.ops.to_host
         categories, indices = fetch(written(rows.codes)), fetch(written(rows.dates.codes))

@@ -15,12 +15,12 @@ from gpu_encode.words.annotations import Table, Vector
 
 
 def roc_auc_score(y_true: Vector, y_score: Table, *, sample_weight: Vector | None = None) -> float | Array:
-    """Area under the ROC curve, of many vectors of scores in one call: exact, and rounded once.
+    """Area under the ROC curve, for many vectors of scores in one call: exact, and rounded once.
 
-    It is the share of pairs of a positive and a negative row in which the positive one has the higher score; ties count
-    one half.  With weights, a pair counts the product of its rows' weights.  Twice the pairs are counted as one whole
-    number, weights with fractions included, so that neither the order of rows nor the device changes a bit, and nothing
-    but the order of the scores matters.
+    It is the share of pairs of a positive and a negative row in which the positive row has the higher score; a tie
+    counts one half.  With weights, a pair counts the product of its rows' weights.  The sum over all pairs is an exact
+    whole number, even if weights have fractions, so neither the order of rows nor the device changes a bit.  Only the
+    order of the scores matters, not their size.
 
     Parameters
     ----------
@@ -29,25 +29,25 @@ def roc_auc_score(y_true: Vector, y_score: Table, *, sample_weight: Vector | Non
     y_score : array or table of shape (n_rows,) or (n_rows, n_scores)
         Numbers; they may be infinite.  One column for each vector of scores.
     sample_weight : array of shape (n_rows,), optional
-        At least zero; whole weights equal repeated rows.
+        Weights of at least zero; whole weights equal repeated rows.
 
     Returns
     -------
     float, or float64 ndarray of shape (n_scores,)
-        An array where `y_score` has two dimensions.
+        An array if `y_score` has two dimensions.
 
     Raises
     ------
     ValueError
-        If there is one class alone, or one class alone with weight; if a score is NaN; for more than 2**31 rows.
+        If there are not two classes whose rows have weight, if a score is NaN, or if there are more than 2**31 rows.
 
     See Also
     --------
-    sklearn.metrics.roc_auc_score : Sums rounded areas, so that its last digits differ; takes several classes, too.
+    sklearn.metrics.roc_auc_score : Sums rounded areas, so its last digits differ; takes more than two classes, too.
 
     Notes
     -----
-    Arrays of any library and on any device; computed where they lie, by a sort of each vector of scores.
+    Arrays may come from any library and lie on any device.  They are not moved; each vector of scores is sorted there.
 
     Examples
     --------
@@ -77,7 +77,7 @@ class RocCurve(NamedTuple):
 
 
 def roc_curve(y_true: Vector, y_score: Vector, *, sample_weight: Vector | None = None) -> RocCurve:
-    """Points of the ROC curve at all distinct scores, each rate the exact quotient rounded once.
+    """Points of the ROC curve at all distinct scores; each rate is the exact quotient, rounded once.
 
     Parameters
     ----------
@@ -89,13 +89,13 @@ def roc_curve(y_true: Vector, y_score: Vector, *, sample_weight: Vector | None =
     Returns
     -------
     fpr, tpr, thresholds : float64 ndarray of shape (n_distinct + 1,)
-        Which shares of the negative and of the positive rows have at least the score of each threshold; the highest
-        first, behind infinity, which no score reaches.
+        The shares of the negative and of the positive rows whose score is at least the threshold, and the thresholds:
+        first infinity, which no score reaches, then the distinct scores, the highest first.
 
     Raises
     ------
     ValueError
-        As `roc_auc_score`.
+        As in `roc_auc_score`.
 
     See Also
     --------
@@ -122,7 +122,7 @@ def roc_curve(y_true: Vector, y_score: Vector, *, sample_weight: Vector | None =
 
 
 def read(owner: str, y: Any, scores: Any, sample_weight: Any, role: str = "y_score") -> tuple[PairCounter, list[Array]]:
-    """Read two labels, weights and vectors of scores, and bring them where the call computes; `role` is their name."""
+    """Read labels, weights and vectors of scores, and bring them to one device; `role` is the name of the scores."""
     labels = frames.read_vector(y, "y")
     columns = [values for _, values in frames.read_targets(scores, None, role)]
     n_rows, n_scores = (
@@ -148,7 +148,7 @@ def read(owner: str, y: Any, scores: Any, sample_weight: Any, role: str = "y_sco
 
 
 def read_positive(owner: str, labels: Any, backend: Ops) -> Array:
-    """Say which rows have the larger of two labels."""
+    """Tell which rows have the larger of two labels."""
     # NaN is no label.
     names, codes = Labels(backend, Labels(backend, labels).checked).distinct
     if len(names) != 2:
@@ -161,13 +161,13 @@ def read_positive(owner: str, labels: Any, backend: Ops) -> Array:
 
 
 def read_scores(owner: str, columns: Sequence[Any], backend: Ops, role: str) -> list[Array]:
-    """Give vectors of scores as numbers, where the call computes; none is NaN."""
+    """Give vectors of scores as numbers, on the device of the backend; raise ValueError for NaN."""
     scores = []
     for number, values in enumerate(columns):
         if isinstance(values, frames.NumberedLabels) or values.dtype.kind not in "biuf":
             raise ValueError(f"{owner} needs numbers as scores. Column {number} of {role} holds others: convert it.")
         column = backend.to_device(frames.move_to_reader(values, backend))
-        # CuPy takes small float32 numbers for zero.
+        # CuPy treats very small float32 numbers as zero.
         column = backend.cast(column, np.float64) if column.dtype.kind == "f" else column
         column = column.astype(np.int64) if column.dtype.kind == "b" else column
         if column.dtype.kind == "f" and bool(np.isnan(column).any()):

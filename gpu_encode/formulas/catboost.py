@@ -56,7 +56,7 @@ class WithPriors(Statistic):
 
 
 class TargetRatios(WithPriors):
-    """(S + a * p) / (n + a), where S is the sum of what the rows of a category count, and n is their weight.
+    """(S + a * p) / (n + a), where `statistic` says what S sums over the rows of a category, and n is their weight.
 
     Parameters
     ----------
@@ -65,7 +65,7 @@ class TargetRatios(WithPriors):
         is above a label, for each label but the last.  "buckets": the weight of the rows with a label, for each label.
     weight : float, default=1.0
     borders : int, list of float or None
-        Where the target is cut; the label of a bucket is then the largest number that it can hold.
+        Where the target is cut; the label of a bucket is the largest number that it can hold.
     """
 
     def __init__(

@@ -15,7 +15,7 @@ KINDS = ("count", "frequency", "log")
 
 @dataclass(eq=False, repr=False)
 class Counts(Statistic):
-    """Summed weight n of a category: as it is, over the weight N of all that is visible, or log(1 + n).
+    """Summed weight n of a category's visible rows: n itself, n / N with N of all visible rows, or log(1 + n).
 
     Parameters
     ----------
@@ -29,12 +29,12 @@ class Counts(Statistic):
         check_option("CountEncoder", "kind", self.kind, KINDS)
 
     def n_outputs(self, n_targets: int) -> int:
-        """One column, whatever the target."""
+        """Give one column, whatever the target."""
         return 1
 
     def encode(self, visible: Moments, context: Context, prior: Floats) -> Floats:
         """Give n, n / N or log(1 + n)."""
-        # By the library's own logarithm: the logarithms of NumPy and CuPy differ in their last bits.
+        # The library has a logarithm of its own, since those of NumPy and CuPy differ in their last bits.
         if self.kind == "log":
             return log(1.0 + visible.n)
         if self.kind == "frequency":

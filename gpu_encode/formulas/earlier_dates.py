@@ -1,4 +1,4 @@
-"""Seconds since the latest earlier date: what a row's own date makes of the dates that it may see of its category."""
+"""Seconds from the latest earlier date to a row's own date, among the dates of its category that the row may see."""
 
 from dataclasses import dataclass
 from typing import NamedTuple, Self
@@ -19,7 +19,7 @@ Integers = NDArray[np.int64]
 
 @dataclass(frozen=True, eq=False)
 class EarlierDates:
-    """Dates of each category in order, and which of them each view sees; on the host.
+    """The dates of each category in order, and which of them each view sees; on the host.
 
     A date is earlier than a row's date if at least one tick lies between them: rows of one moment do not see each
     other, and no row sees itself, whatever the scheme.
@@ -29,9 +29,10 @@ class EarlierDates:
     dates : Vocabulary
         Sorted distinct dates of all rows.
     keys : int64 array (dates,)
-        Row of a table by category times the number of dates, plus the date's index; ascending.
+        For each pair of category and date: the category's table row times the number of dates, plus the date's index;
+        ascending.
     latest : int64 array (dates, views)
-        The index of the last date, up to each one, that a view sees; -1 where there is none.
+        For each of these pairs: the index of the last pair, up to this one, that a view sees; -1 if there is none.
     """
 
     dates: Vocabulary
@@ -43,7 +44,7 @@ class EarlierDates:
     def of(
         cls, distribution: Distribution, dates: Vocabulary, n_categories: int, unseen: NDArray[np.bool_] | None = None
     ) -> Self:
-        """Put the dates that each view sees in order, but those of categories that are unseen (table rows, views)."""
+        """Order the dates that each view sees, without those of `unseen` categories (table rows, views)."""
         rows = table_rows(distribution.category, n_categories)
         keys = rows * max(len(dates), 1) + distribution.values[distribution.value].astype(np.int64)
         seen = distribution.counts > 0
@@ -54,7 +55,7 @@ class EarlierDates:
         return cls(dates, n_categories, keys[order], np.maximum.accumulate(latest, axis=0))
 
     def compare(self, given: Vocabulary, column: object) -> "Compared":
-        """Compare distinct dates of rows with all known ones, in the finer of their units."""
+        """Compare the distinct dates of rows with all known dates, in the finer of the two units."""
         mine, theirs = self.dates.values, given.values
         if not len(mine) or not len(theirs):
             return Compared(np.zeros(1, np.int64), np.zeros(1, np.int64), np.zeros(1, np.int64), 1.0)
@@ -67,7 +68,7 @@ class EarlierDates:
         return Compared(known, ticks, np.searchsorted(known, ticks), 10.0 ** UNITS[unit])
 
     def seconds(self, codes: Array, views: Array | int, dates: Array, compared: "Compared") -> Floats:
-        """Give the seconds between each row's date and the latest earlier one that its view sees of its category.
+        """Give the seconds from the latest earlier date that a row sees in its category to the row's own date.
 
         Parameters
         ----------
@@ -75,12 +76,12 @@ class EarlierDates:
             Categories; -1 is missing, -2 unknown.
         views : int array (rows,) or int
         dates : int array (rows,)
-            Index of each row's date among those compared, -1 where a row has none.
+            Index of each row's date among those compared; -1 for a row without a date.
 
         Returns
         -------
         float64 array (rows,)
-            NaN where there is no earlier date, or none of the row's own.
+            NaN if there is no earlier date, or if the row has no date.
         """
         if not len(self.keys):
             return np.full(len(codes), np.nan)
@@ -89,22 +90,22 @@ class EarlierDates:
         latest = np.where(index >= 0, self.latest[index, views], -1)
         found = (dates >= 0) & (latest >= 0) & (self.keys[latest] >= group)
         before = compared.known[np.where(found, self.keys[latest] - group, 0)]
-        # Two dates may lie further apart than an int64 says, not than an uint64 does.
+        # The difference of two dates may be too large for int64, but not for uint64.
         apart = (compared.ticks[dates] - before).view(np.uint64)
         return np.where(found, apart / compared.second, np.nan)
 
 
 class Compared(NamedTuple):
-    """Distinct dates of rows, beside all known ones.
+    """The distinct dates of rows and all known dates, in one unit.
 
     Parameters
     ----------
     known, ticks : int64 array
-        The known dates, and those of the rows, in one unit.
+        The known dates, and the dates of the rows.
     earlier : int64 array
-        How many known dates are earlier than each of the rows'.
+        For each date of the rows, the number of known dates that are earlier.
     second : float
-        Units of a second.
+        Number of units in a second.
     """
 
     known: Integers

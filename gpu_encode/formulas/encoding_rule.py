@@ -1,7 +1,7 @@
 """From sums to encodings: the one module in which sums, statistic, prior and policies meet.
 
-Two shapes share every step: tables per (category, view), and tiles of rows (leave-one-out and ordered), in which each
-row has sums of its own.  A view is what one fold sees.
+Every step serves two shapes: tables with a cell for each category and view, and tiles of rows (leave-one-out and
+ordered schemes), in which each row has sums of its own.  A view is the rows that one fold, or a new row, sees.
 """
 
 from collections.abc import Sequence
@@ -27,9 +27,9 @@ from gpu_encode.tables.categories.keys import CategoryIndex
 
 Mask = NDArray[np.bool_]
 Visibility = NDArray[np.int64] | None
-# Shares of a whole sum to no more, rounded as they may be.
+# Weights that are shares of one row sum to at most this number, even if each share was rounded.
 LARGEST_SHARE = 1.0 + 2.0**-20
-# Categories of one view that are rounded at a time: what that takes is many times what comes out.
+# Number of categories of one view that are rounded at a time: rounding takes many times the memory of its results.
 LARGE_TILE = 1 << 18
 
 
@@ -42,16 +42,16 @@ class EncodingRule:
     statistic : Statistic
         A smoothing, or other numbers computed from the sums.
     prior : "mean", "category_mean", float or None
-        None for the statistic's own.
+        None: the statistic's own prior.
     unseen : float or None
-        Encoding of a category that no visible row has; None for the prior (or the parent's encoding).
+        Encoding of a category that no visible row has; None: the prior (or the parent's encoding).
     missing : {"category", "prior", "nan", "error"}
     min_count : float
         Categories with less visible weight are treated as unseen.
     infrequent : Infrequent, optional
-        Which categories are infrequent; None where none is.
+        The rule that says which categories are infrequent; None if no category is.
     scale : str, tuple or float
-        Scale that encodings are put on, `unseen` excepted, after everything else.
+        Scale on which all encodings but `unseen` are put, as the last step.
     refuses_unknown : bool
         Whether a value that fit did not see is refused.
     drop : object, optional
@@ -70,7 +70,7 @@ class EncodingRule:
 
     @cached_property
     def needs(self) -> Needs:
-        """What the statistic needs of the sums and of the target."""
+        """What the statistic needs from the sums and from the target."""
         return self.statistic.needs
 
     def __getstate__(self) -> dict[str, Any]:
@@ -82,14 +82,14 @@ class EncodingRule:
         return self if statistic is self.statistic else replace(self, statistic=statistic)
 
     def encode_unseen(self, prior: Floats) -> Floats:
-        """Encode what no visible row has; a prior that is a mean is NaN where no row is visible at all, and stays."""
+        """Encode a category that no visible row has; if no row is visible at all, a prior that is a mean stays NaN."""
         if self.unseen is None:
             return self.scaled(prior)
-        # The number that the user gave is meant as it is, and not put on the scale.
+        # A number that the user gave is taken as it is, and not put on the scale.
         return np.full_like(prior, self.unseen) if self.prior is None else np.where(np.isnan(prior), prior, self.unseen)
 
     def encode_missing(self, prior: Floats) -> Floats:
-        """Encode a missing value that is no category of its own."""
+        """Encode a missing value that does not count as a category."""
         return np.full_like(prior, np.nan) if self.missing == "nan" else self.scaled(prior)
 
     def scaled(self, encodings: Floats) -> Floats:
@@ -98,7 +98,7 @@ class EncodingRule:
 
     @property
     def pools_infrequent(self) -> bool:
-        """Whether infrequent categories have one encoding together."""
+        """Whether all infrequent categories together have one encoding."""
         return self.infrequent is not None and self.infrequent.pooled
 
     def moments(self, ops: Ops, accumulators: Integers, spec: SumSpec) -> Moments:
@@ -107,16 +107,16 @@ class EncodingRule:
 
     @property
     def needs_rows(self) -> bool:
-        """Whether the prior is NaN where no row is visible."""
+        """Whether the prior is NaN if no row is visible."""
         return isinstance(self.prior, str) or (self.prior is None and self.needs.rows)
 
     @property
     def needs_categories(self) -> bool:
-        """Whether sums over all categories play a part in the encoding of each."""
+        """Whether the encoding of a category depends on sums over all categories."""
         return self.needs.categories or self.prior == "category_mean"
 
     def describe_fused(self) -> Blend | None:
-        """Describe the rule to backends that compute encodings in one pass; None where they cannot."""
+        """Describe the rule for backends that compute encodings in one pass; None if they cannot compute it."""
         shrinkage = describe_shrinkage(self.statistic)
         if shrinkage is None or self.needs_categories or self.infrequent is not None or self.scale != "identity":
             return None
@@ -124,40 +124,40 @@ class EncodingRule:
         return Blend(shrinkage, float(self.min_count), self.unseen is not None, unseen)
 
     def describe_missing(self) -> int:
-        """Say to backends that compute encodings in one pass what a missing value is."""
+        """Give the number that tells such backends how to encode a missing value."""
         return {"category": AS_CATEGORY, "nan": AS_NAN}.get(self.missing, AS_PRIOR)
 
     def which_count(self, moments: Moments) -> Mask:
-        """Say which categories, or rows, see enough weight to be encoded by it."""
+        """Tell which categories, or which rows' categories, have enough visible weight for an encoding of their own."""
         return (moments.n > 0) & (moments.n >= self.min_count)
 
     def find_prior(self, total: Moments, categories: CategoryMoments | None) -> Floats:
-        """Give the prior by all that is visible; a mean is NaN where nothing is."""
+        """Compute the prior from all visible rows; if it is a mean and no row is visible, it is NaN."""
         if self.prior is None:
             return self.statistic.find_prior(total)
         if self.prior == "mean":
             return total.mean
         if categories is not None and self.prior == "category_mean":
             means = categories.of_numbers(slice(total.mean.shape[-1]))
-            # Where no category counts, the rows that are visible still have a mean.
+            # If no category counts, the visible rows still have a mean.
             return np.where(means.k > 0, means.mean, total.mean)
         return np.full_like(total.mean, float(self.prior))
 
     def context(
         self, ops: Ops, total: Moments, categories: CategoryMoments | None = None, under_root: bool = True
     ) -> Context:
-        """Give what is known beside a category; `under_root`: no level lies between it and all rows."""
+        """Give what a statistic may know beside a category; `under_root` says that no level is above the category."""
         return Context(total, categories, of_mean=under_root and self.prior == "mean", ops=ops)
 
     def categories_of(self, moments: Moments, counted: Mask) -> CategoryMoments | None:
-        """Sum numbers of the categories that count, if the rule needs them."""
+        """Sum the statistic's numbers over all categories that count, if the rule needs these sums."""
         if not self.needs_categories:
             return None
         statistic = self.statistic
         return CategoryMoments.of(statistic.of_each_category(moments), counted, statistic.category_weights(moments))
 
     def which_leaves_count(self, moments: Moments) -> Mask:
-        """Say which rows of a table are categories that count: unknown never is, missing where the policy says so."""
+        """Tell which rows of a table are categories that count; unknown never counts, missing if it is a category."""
         counted = self.which_count(moments)
         counted[-2] = False
         if self.missing != "category":
@@ -167,16 +167,18 @@ class EncodingRule:
 
 @dataclass(frozen=True)
 class EncodingTable:
-    """Encodings of one target of one key, by category.
+    """The encodings of one key and one target.
 
     Parameters
     ----------
     values : float array (rows, views, outputs)
-        Categories, then the levels above from the top, then unknown and missing: float64, or rounded to an output.
+        One row for each category, then for each level above from the top, then for unknown and missing values; float64,
+        or the type of the output.
     unseen : bool array (rows, views)
-        Where no visible row has the category.
+        True if no visible row has the category.
     lost : int, optional
-        Encodings that are infinite since a pass of the backend rounded them; None: no such pass has made the table.
+        Number of encodings that became infinite when the backend rounded them in one pass; None if the table was made
+        in another way.
     """
 
     values: Floats
@@ -185,14 +187,14 @@ class EncodingTable:
 
 
 class SeenSums(NamedTuple):
-    """Sums of one key and one target, which views see them, and the rule that makes encodings of them.
+    """The sums of one key and one target, the views that see them, and the rule that turns them into encodings.
 
     Parameters
     ----------
     sums : CategorySums
-        By category and fold.
+        Sums by category and fold.
     visibility : int64 array (views, folds) or None
-        1 where a view sees a fold; None: each fold is a view of its own.
+        1 if a view sees a fold; None: each fold is a view of its own.
     """
 
     sums: CategorySums
@@ -201,7 +203,7 @@ class SeenSums(NamedTuple):
     ops: Ops
 
     def moments(self) -> Moments:
-        """Round what each view sees of each category."""
+        """Round the sums that each view sees in each category."""
         rule, ops, sums, visibility = self.rule, self.ops, self.sums, self.visibility
         n_rows, views = len(sums.accumulators), sums.n_views if visibility is None else len(visibility)
         views = max(views, sums.n_views)
@@ -214,9 +216,9 @@ class SeenSums(NamedTuple):
         return Moments.concatenate(rule.moments(ops, tile.accumulators, tile.spec) for tile in tiles)
 
     def total(self) -> Moments:
-        """Round what each view sees of all rows, whatever their category.
+        """Round the sums over all rows that each view sees, whatever their category.
 
-        The moments lie on the host where the backend makes tables in one pass.
+        If the backend makes the table in one pass, the moments lie on the host.
         """
         if self.ops.fused is not None and self.rule.describe_fused() is not None:
             totals, backend = self.sums.totals_on_host(self.ops)
@@ -224,9 +226,9 @@ class SeenSums(NamedTuple):
         return self._replace(sums=self.sums.totals(self.ops)).moments().at(0)
 
     def total_and_leaf(self) -> tuple[Moments, Moments | None]:
-        """Give `total`; and, of few categories, what each view sees of each: to round both at once costs no more.
+        """Give `total()` and, if there are few categories, `moments()`: rounding both at once costs no more.
 
-        None of many categories, which would be copied, and where the backend may do without.
+        The second is None if there are many categories, since they would be copied, or if the backend may not need it.
         """
         sums = self.sums
         if self.ops.fused is not None or sums.accumulators.size > self.ops.TILE:
@@ -241,8 +243,8 @@ class SeenSums(NamedTuple):
     ) -> EncodingTable:
         """Encode every category for every view.
 
-        `total` is `self.total()`, and `leaf` is `self.moments()`, where the caller has them already.  Encodings are
-        float64, or `dtype` where that costs nothing.
+        `total` is `self.total()`, and `leaf` is `self.moments()`, if the caller has them already.  Encodings are
+        float64, or `dtype` if the table is made in one pass.
         """
         sums, rule, ops = self.sums, self.rule, self.ops
         if total is None:
@@ -251,7 +253,7 @@ class SeenSums(NamedTuple):
             if not key.levels and (fused := self.table_in_one_pass(total, dtype)) is not None:
                 return fused
             if device_of(ops) != "cpu":
-                # That on the host is of no use to array expressions on a device.
+                # Array expressions on a device need the total on this device.
                 total = self._replace(sums=sums.totals(ops)).moments().at(0)
             leaf = self.moments()
         leaf, counted, infrequent = self.split_infrequent(total, leaf)
@@ -271,7 +273,7 @@ class SeenSums(NamedTuple):
                 blocks, prior = self._encode_levels(key, total, prior)
             values = rule.statistic.encode(leaf, rule.context(ops, total, categories, not key.levels), prior)
         if infrequent is not None and rule.pools_infrequent:
-            # The last row is that of all infrequent categories together.
+            # The last row belongs to all infrequent categories together.
             values, counted, prior = (
                 np.where(infrequent, values[-1], values[:-1]),
                 counted[:-1] | infrequent,
@@ -280,10 +282,10 @@ class SeenSums(NamedTuple):
         return assemble(values, prior, counted, blocks, rule)
 
     def table_in_one_pass(self, total: Moments, dtype: Any, less_one: bool = False) -> EncodingTable | None:
-        """Give the table from one pass of the backend over the accumulators; None where it has no such pass.
+        """Make the table by one pass of the backend over the accumulators; None if the backend has no such pass.
 
-        The bits are those of `table`, which takes several passes.  It serves keys without levels, and rules by which no
-        category depends on another; `total` is what each view sees in all.
+        The bits are those of `table`, which takes several passes.  This is for keys without levels, and for rules by
+        which no category depends on another.  `total` is `self.total()`.
         """
         rule, ops = self.rule, self.ops
         if ops.fused is None or (blend := rule.describe_fused()) is None:
@@ -295,7 +297,7 @@ class SeenSums(NamedTuple):
         return None if encoded is None else EncodingTable(*encoded)
 
     def population(self, total: Moments) -> PopulationMoments:
-        """Describe what each view sees of all rows to a backend that computes encodings in one pass."""
+        """Describe the visible rows of each view for a backend that computes encodings in one pass."""
         rule = self.rule
         prior = rule.find_prior(total, None)
         variance = total.variance if rule.needs.squares else Scaled(prior[:0], np.zeros_like(prior[:0], np.int64))
@@ -303,9 +305,9 @@ class SeenSums(NamedTuple):
         return PopulationMoments(prior, variance.fraction, variance.exponent, exact)
 
     def split_infrequent(self, total: Moments, leaf: Moments) -> tuple[Moments, Mask, Mask | None]:
-        """Give what is seen of each category, which of them count, and which are infrequent, if any may be.
+        """Give the moments of each category, which categories count, and which are infrequent (None without a limit).
 
-        Where the infrequent ones are one category together, it stands behind all others.
+        If the infrequent ones are one category together, its moments come last.
         """
         rule, ops = self.rule, self.ops
         counted = rule.which_leaves_count(leaf)
@@ -330,9 +332,9 @@ class SeenSums(NamedTuple):
         return pool
 
     def _encode_levels(self, key: CategoryIndex, total: Moments, prior: Floats) -> tuple[list[Floats], Floats]:
-        """Encode the levels above the categories, from the top; and give the encoding right above each category.
+        """Encode the levels above the categories, from the top, and give the encoding of the level above each category.
 
-        `prior` is that of all rows, for each category.
+        `prior` holds the prior of all rows, for each category.
         """
         rule, ops, root = self.rule, self.ops, prior[-1]
         blocks: list[Floats] = []
@@ -352,8 +354,8 @@ class SeenSums(NamedTuple):
 
 
 def assemble(values: Floats, prior: Floats, counted: Mask, blocks: list[Floats], rule: EncodingRule) -> EncodingTable:
-    """Put the encodings of categories and of levels above together, by the policies for what is unseen or missing."""
-    # A prior that all categories share is one line, repeated, so the policy is applied to it once.
+    """Join the encodings of categories and levels in a table, and apply the policies for unseen and missing values."""
+    # A prior that all categories share is one row, repeated, so the policy is applied to it once.
     shared = not blocks and not rule.needs.table
     values = np.where(counted, rule.scaled(values), rule.encode_unseen(prior[-1:] if shared else prior))
     values[-2] = rule.encode_unseen(prior[-2])
@@ -371,7 +373,7 @@ def assemble(values: Floats, prior: Floats, counted: Mask, blocks: list[Floats],
 
 @dataclass(frozen=True)
 class VisibleMoments:
-    """What each row of a tile sees at one level: moments, their context, and whether the row has that level at all."""
+    """What each row of a tile sees at one level: moments, their context, and whether the row has such a level."""
 
     moments: Moments
     context: Context
@@ -381,7 +383,7 @@ class VisibleMoments:
 def encode_tile(
     levels: Sequence[VisibleMoments], codes: NDArray[np.int32], root: Floats, rule: EncodingRule
 ) -> tuple[Floats, Mask]:
-    """Encode the rows of a tile, and say whose category is unseen; `levels` come from the top, the category last."""
+    """Encode the rows of a tile, and tell whose category is unseen; `levels` go from the top down to the category."""
     mu = root
     for level in levels[:-1]:
         use = rule.which_count(level.moments) & level.has[:, None]
@@ -403,16 +405,16 @@ def apply_policies(
 
 
 def check_weights(owner: str, rules: Sequence[EncodingRule], sums: Sequence[Sequence[CategorySums]], ops: Ops) -> None:
-    """Raise ValueError for weights with fractions that sum to one row or less, where sample variances are taken.
+    """Raise ValueError if sample variances are needed, but weights have fractions and sum to one row or less.
 
-    `sums` are what new rows see, sums[key][target], and `owner` is the encoder's name.
+    `sums[key][target]` are the sums that new rows see, and `owner` is the encoder's name.
     """
     for rule, per_target in zip(rules, sums, strict=True):
         for number, seen in enumerate(per_target):
-            # Digits after the point are kept where some weight has them.
+            # The sums have digits after the point if some weight has.
             if rule.of_target(number).needs.sample_variances and seen.spec.layout.count.low < 0:
                 total = Moments.of(ops, seen.totals(ops).accumulators[0], seen.spec, Needs(squares=True))
-                # Of rows that do not differ, one among them, no variance is taken wrongly.
+                # If all rows are equal, a single one included, the variance is 0 whatever the denominator.
                 if float(total.n.max()) <= LARGEST_SHARE and bool((total.deviation.fraction > 0).any()):
                     raise ValueError(
                         f"{owner} takes weights as numbers of rows, and computes sample variances, which take more "

@@ -1,4 +1,4 @@
-"""How much more of the rows of one label than of the others are of a category."""
+"""The share of the rows of one label that a category has, compared with its share of all other rows."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,22 +14,24 @@ from gpu_encode.formulas.statistic import Context, Statistic
 from gpu_encode.sums.moments import Moments, Needs
 from gpu_encode.words.errors.parameters import check_number
 
-# Products of whole numbers below it are exact, and a regularization in such parts of a row is as good as whole.
+# Whole numbers below MOST are exact as floats.  A regularization that is a multiple of 1 / FINEST counts as whole,
+# since all numbers can be multiplied by FINEST.
 MOST, FINEST = 2.0**53, 1 << 10
 
 
 @dataclass(eq=False, repr=False)
 class Evidence(Statistic):
-    """Weight of evidence: log(p / q), p and q the category's shares of the rows with a label and of all others.
+    """Weight of evidence: log(p / q), where p is the category's share of the rows with a label, and q that of others.
 
-    With n rows of the category, s of them with the label, N and S those of all visible rows, and regularization r, p is
-    ``(s + r) / (S + 2r)`` and q is ``((n - s) + r) / ((N - S) + 2r)``, all of them exact sums of weights.  The
-    logarithm is within 4 ulp also where p and q are nearly the same, or within 2**-100.
+    Let n be the number of the category's visible rows, s those of them with the label, N and S the same numbers for all
+    visible rows, and r the regularization.  Then p is ``(s + r) / (S + 2r)`` and q is ``((n - s) + r) / ((N - S) +
+    2r)``; n, s, N and S are exact sums of weights.  The error of the logarithm is at most 4 ulp or 2**-100, even if p
+    and q are nearly equal.
 
     Parameters
     ----------
     regularization : float, default=1.0
-        Rows added to each side, from 0 to 1e290.  At 0 a category of one label alone gives inf or -inf.
+        Rows added to each side, from 0 to 1e290.  With 0, a category with rows of only one label gives inf or -inf.
     """
 
     needs = Needs(totals=True, others=True, target_kinds=("binary", "multiclass"))
@@ -45,7 +47,7 @@ class Evidence(Statistic):
         return np.zeros_like(total.total)
 
     def encode(self, visible: Moments, context: Context, prior: Floats) -> Floats:
-        """Give log(p / q); 0 where all visible rows have one label, by which no category differs from another."""
+        """Give log(p / q); 0 if all visible rows have one label, since then categories cannot differ."""
         evidence = self._compare(visible, context.total).evidence
         return np.where(np.isnan(evidence), 0.0, evidence)
 
@@ -61,7 +63,7 @@ class Evidence(Statistic):
         return compare_factors(*(Factor.of(*number) for number in zip(sums, rests, added, strict=True)))
 
     def information(self, visible: Moments, counted: NDArray[np.bool_], total: Moments) -> Floats:
-        """Give the information value: the sum of (p - q) * log(p / q) over the categories, within 8 ulp.
+        """Give the information value: the sum of (p - q) * log(p / q) over the categories; its error is at most 8 ulp.
 
         Parameters
         ----------
@@ -73,7 +75,7 @@ class Evidence(Statistic):
         Returns
         -------
         float64 array (views, outputs)
-            inf where a category has one label alone, and there is no regularization.
+            inf if a category has rows of only one label and there is no regularization.
         """
         comparison = self._compare(visible, total)
         evidence, difference = comparison.evidence, comparison.difference(self._shares(visible, total))
@@ -93,14 +95,14 @@ class Evidence(Statistic):
 
 
 class Comparison(NamedTuple):
-    """Two shares p and q, with numbers that stay exact where p and q are nearly the same.
+    """Two shares p and q, compared by numbers that stay accurate if p and q are nearly equal.
 
     Parameters
     ----------
     evidence : float64 array
         log(p / q); NaN for 0 / 0.
     gap, exponent : float64 array
-        What `log_of_quotient` gives: where the exponent is 0, p - q is gap / scale * 2**power.
+        As `log_of_quotient` gives them: if the exponent is 0, p - q is gap / scale * 2**power.
     scale : float64 array
     power : int or int array
     """
@@ -112,14 +114,14 @@ class Comparison(NamedTuple):
     power: Integers | int
 
     def difference(self, shares: tuple[Floats, Floats]) -> Floats:
-        """Give p - q, by the shares as floats where these are far from each other."""
+        """Give p - q; if p and q are far from each other, it is the difference of `shares`."""
         with np.errstate(divide="ignore", invalid="ignore"):
             near = np.ldexp(self.gap / self.scale, self.power)
             return np.where(self.exponent == 0, near, shares[0] - shares[1])
 
 
 class Factor(NamedTuple):
-    """Numbers (high + low) * 2**exponent, high from 0.5 to 1, so that no product overflows or vanishes."""
+    """Numbers (high + low) * 2**exponent with high from 0.5 to 1, so that no product overflows or underflows."""
 
     high: Floats
     low: Floats
@@ -127,7 +129,7 @@ class Factor(NamedTuple):
 
     @classmethod
     def of(cls, number: Floats, rest: Floats, added: float) -> Self:
-        """Add a plain number to one with a rest; nothing is rounded but the new rest (Knuth's sum)."""
+        """Add `added` to number + rest; only the new rest is rounded (Knuth's sum)."""
         total = number + added
         part = total - number
         low = ((number - (total - part)) + (added - part)) + rest
@@ -135,7 +137,7 @@ class Factor(NamedTuple):
         return cls(high, shift(low, -exponent), exponent)
 
     def times(self, other: "Factor") -> tuple[Floats, Floats]:
-        """Give the product, and its rest."""
+        """Give the rounded product, and the rest that rounding took from it."""
         high = self.high * other.high
         return high, (self.high * other.low + self.low * other.high) - residual(high, self.high, other.high)
 
@@ -149,7 +151,7 @@ def compare_factors(own: Factor, all_others: Factor, others: Factor, all_own: Fa
 
 
 def are_exact(sums: Sequence[Floats], r: float) -> bool:
-    """Whether the four sums with r or 2r, and the products of the first two and of the last two, need no rounding."""
+    """Tell whether own + r, all_own + 2r and the like are exact, and so are the two products that are compared."""
     unit = Fraction(r).denominator
     if unit > FINEST:
         return False
@@ -160,6 +162,6 @@ def are_exact(sums: Sequence[Floats], r: float) -> bool:
 
 
 def halves(rests: Floats) -> tuple[Floats, Floats]:
-    """Give the rests of the totals and of the others."""
+    """Split rests into those of the totals and those of the others."""
     middle = rests.shape[-1] // 2
     return rests[..., :middle], rests[..., middle:]

@@ -1,4 +1,4 @@
-"""The step that gradient boosting takes for a category: its gradients over its hessians, and the order that follows."""
+"""The ratio of a category's gradients to its hessians, by which gradient boosting orders categories."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -24,7 +24,7 @@ OUTPUTS = ("ratio", "order")
 
 @dataclass(eq=False, repr=False)
 class GradientRatios(Statistic):
-    """G / (H + lambda), with G and H the summed gradients and hessians of a category; or its rank by that.
+    """G / (H + lambda), where G and H are a category's summed gradients and hessians; or the category's rank by it.
 
     Parameters
     ----------
@@ -40,7 +40,7 @@ class GradientRatios(Statistic):
 
     @property
     def needs(self) -> Needs:
-        """What it needs of the sums and of the target: gradients and hessians; an order compares categories."""
+        """What it needs from the sums and the target: gradients and hessians; for ranks, all categories at once."""
         return Needs(
             totals=True,
             table=self.output == "order",
@@ -51,7 +51,7 @@ class GradientRatios(Statistic):
         )
 
     def check(self) -> None:
-        """Raise ValueError for an unknown output, and for a lambda out of range."""
+        """Raise ValueError for an unknown output or a lambda out of range."""
         check_option(OWNER, "output", self.output, OUTPUTS)
         check_number(OWNER, "regularization", self.regularization, low=0.0)
 
@@ -76,20 +76,20 @@ class GradientRatios(Statistic):
         super().check_targets(owner, kinds)
 
     def find_prior(self, total: Moments) -> Floats:
-        """Give the ratio of all that is visible."""
+        """Give the ratio of all visible rows."""
         return self._ratio(total)
 
     def encode(self, visible: Moments, context: Context, prior: Floats) -> Floats:
-        """Give the ratio of what is visible."""
+        """Give the ratio of a category's visible rows."""
         return self._ratio(visible)
 
     def encode_table(
         self, ops: "Ops", visible: Moments, counted: NDArray[np.bool_], total: Moments, of_classes: bool
     ) -> tuple[Floats, Floats]:
-        """Number the categories by rising ratio, equal ones as they stand; others rank where all rows together do."""
+        """Rank categories by rising ratio, equal ones in their order; others get the rank of the ratio of all rows."""
         ratio, present, total_ratio = map(ops.to_host, (self._ratio(visible), counted, self._ratio(total)))
         ranks, others = np.full(ratio.shape, np.nan), np.full(total_ratio.shape, np.nan)
-        # Each fold ranks what it sees, so that no row has a say in its own rank.
+        # Each fold ranks the sums that it sees, so that no row changes its own rank.
         for view in range(ratio.shape[1]):
             rows = np.flatnonzero(present[:, view, 0])
             ratios = ratio[rows, view, 0]
@@ -99,14 +99,14 @@ class GradientRatios(Statistic):
         return ops.to_device(ranks), ops.to_device(others)
 
     def _ratio(self, moments: Moments) -> Floats:
-        """Give G / (H + lambda); 0 where both are zero, since such rows ask for no step."""
+        """Give G / (H + lambda); 0 if H + lambda is zero."""
         denominator = moments.further[..., :1] + float(self.regularization)
         with np.errstate(divide="ignore", invalid="ignore"):
             return np.where(moments.n > 0, np.where(denominator > 0, moments.total / denominator, 0.0), np.nan)
 
 
 def _not_gradients_and_hessians(n_targets: int) -> ValueError:
-    """Error for a target of other columns than two."""
+    """Error for a y that does not have two columns."""
     return ValueError(
         f"GradientEncoder needs y of two columns, the gradient and the hessian of each row's loss, but y has "
         f"{n_targets}. Pass np.column_stack([gradient, hessian]), or a frame of both; the hessian of squared error is "

@@ -1,4 +1,4 @@
-"""What is kept of an encoder that hashes values: its parameters, and nothing of any row."""
+"""What an encoder that hashes values keeps: its parameters, and nothing about rows."""
 
 from dataclasses import dataclass
 
@@ -14,7 +14,7 @@ LARGEST_SEED = (1 << 32) - 1
 
 @dataclass(eq=False, repr=False)
 class Hashes(Statistic):
-    """Hashed values, which follow from no sums: a table of their encodings holds zeros.
+    """The parameters of hashing.  Hashed values do not follow from sums, so the table of encodings holds zeros.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""How far a category lies from the mean of all rows, how much its rows differ, and how often it occurs."""
+"""How far the mean of a category is from the mean of all rows, how much its rows differ, and how often it occurs."""
 
 from dataclasses import dataclass, replace
 from typing import Any
@@ -34,7 +34,7 @@ class Impact(Statistic):
 
     @property
     def needs(self) -> Needs:
-        """The sums and the target that are needed: a quantity has no log-odds."""
+        """The sums and the target that are needed; with "logit", the target must have classes."""
         kinds = ("binary", "multiclass") if "logit" in self.parts else ("binary", "continuous", "multiclass")
         deviation, smoothing = "deviation" in self.parts, self.smoothing.needs
         return Needs(
@@ -101,7 +101,7 @@ class Impact(Statistic):
             return np.broadcast_to(visible.n / total.n, mean.shape)
 
     def _deviation(self, visible: Moments, context: Context) -> Floats:
-        """Give the deviation of the rows; a single row gets that of other categories, from their mean variance."""
+        """Give the deviation of a category's rows; for a single row, from the mean variance of the other categories."""
         assert context.categories is not None
         own, others = visible.sample_variance, context.categories.of_numbers(slice(-visible.mean.shape[-1], None))
         alone, average = is_single(visible), others.mean_square

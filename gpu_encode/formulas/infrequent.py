@@ -1,4 +1,4 @@
-"""Infrequent categories: which they are, among all that is visible."""
+"""Which of the visible categories are infrequent."""
 
 from dataclasses import dataclass
 from numbers import Integral, Real
@@ -16,14 +16,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Infrequent:
-    """Which categories are infrequent, and what becomes of them; decided for each view by what it sees.
+    """The rule that says which categories are infrequent, and how these are encoded; applied to each view separately.
 
     Parameters
     ----------
     min_frequency, max_categories
         As in `find_infrequent`.
     pooled : bool
-        Whether they have one encoding together, that of all their rows; otherwise they are treated as unseen.
+        True: all infrequent categories are encoded as one category.  False: they are treated as unseen.
     """
 
     min_frequency: float | int | None = None
@@ -31,7 +31,7 @@ class Infrequent:
     pooled: bool = False
 
     def among(self, ops: "Ops", n: Floats, counted: NDArray[np.bool_], total: Floats) -> NDArray[np.bool_]:
-        """Say which of the categories that count are infrequent.
+        """Tell which of the categories that count are infrequent.
 
         Parameters
         ----------
@@ -43,7 +43,7 @@ class Infrequent:
         -------
         bool array (rows, views, 1)
         """
-        # On the host, where the weights are sorted: one short list a view.
+        # The weights are sorted on the host: there is one short list for each view.
         weights, present, totals = ops.to_host(n), ops.to_host(counted), ops.to_host(total)
         infrequent = np.zeros(present.shape, np.bool_)
         for view in range(present.shape[1]):
@@ -70,19 +70,19 @@ def check_rule(owner: str, min_frequency: Any, max_categories: Any) -> None:
 def find_infrequent(
     weights: Floats, total: float, min_frequency: Any = None, max_categories: int | None = None
 ) -> NDArray[np.bool_]:
-    """Say which categories are infrequent, by scikit-learn's rule.
+    """Tell which categories are infrequent, by scikit-learn's rule.
 
     Parameters
     ----------
     weights : float64 array (n_categories,)
-        Summed weight of each category (rows, where there are no weights), on the host.
+        Summed weight of each category (without weights, its number of rows), on the host.
     total : float
         Weight of all rows.
     min_frequency : int or float, optional
         Categories with less weight are infrequent; a float is a share of all rows.
     max_categories : int, optional
-        Most columns of output, that of the infrequent ones among them: the heaviest are kept, of equally heavy ones
-        the last.
+        Largest number of output columns, the column of the infrequent categories included.  The categories with the
+        largest weights are kept; of equal weights, the last.
 
     Returns
     -------
@@ -99,7 +99,7 @@ def find_infrequent(
     if min_frequency is not None:
         whole = isinstance(min_frequency, Integral)
         infrequent = weights < (float(min_frequency) if whole else float(min_frequency) * total)
-    # One of the columns is for the infrequent categories, whether there are any yet or not.
+    # One of the columns is for the infrequent categories, even if there are none so far.
     if max_categories is not None and max_categories < len(weights) - int(infrequent.sum()) + 1:
         order = np.argsort(weights, kind="stable")
         infrequent[order[: len(weights) - (max_categories - 1)]] = True

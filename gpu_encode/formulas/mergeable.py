@@ -1,4 +1,4 @@
-"""Statistics of a user's own, given as parts that add up."""
+"""Statistics that a user defines by terms whose sums add up."""
 
 import inspect
 from collections.abc import Callable, Sequence
@@ -16,37 +16,37 @@ from gpu_encode.words.errors.values import RowError
 
 
 class MergeableStatistic(BaseEstimator):
-    """A symmetric function of the values of a category, as sums of terms and what becomes of the sums.
+    """A symmetric function of the values of a category, computed from sums of terms.
 
-    ``encoding = finish(N, sum of w * terms[0](x), sum of w * terms[1](x), ...)`` with N the summed weight w of the rows
-    that a row may see.  Each sum is exact and then rounded once, so neither chunks nor workers change a bit; and since
-    rows come in by their sums alone, every scheme of `StatisticEncoder` keeps a row's own value out of its encoding.
+    ``encoding = finish(N, sum of w * terms[0](x), sum of w * terms[1](x), ...)`` where N is the summed weight w of the
+    rows that a row may see.  Each sum is exact and then rounded once, so neither chunks nor workers change a bit.
+    Since only sums are used, every scheme of `StatisticEncoder` keeps a row's own value out of its encoding.
 
     Parameters
     ----------
     name : str
-        What the column is called by; a Python identifier.
+        Part of the name of the output column; a Python identifier.
     terms : sequence of callable
         Each turns a float64 array of values (rows,) into an array of as many finite numbers, value by
-        value.  They are called on the host, with NumPy's arrays.
+        value.  They are called on the host with NumPy arrays.
     finish : callable
-        ``finish(count, *sums)`` turns arrays of counts and sums, one number a category, into an array of that shape,
-        element by element; on the host, too, so that every device has the same bits.  Counts may be zero; nobody reads
-        what comes of these.
+        ``finish(count, *sums)`` turns arrays of counts and sums, with one number for each category, into an array of
+        the same shape, element by element.  It is also called on the host, so that every device gives the same bits.
+        Counts may be zero; the results for these are not used.
 
     Raises
     ------
     ValueError
-        At fit: if a term is not finite, or an array has another shape, naming statistic, term and row; or if `finish`
-        takes another number of sums.
+        At fit: if a term is not finite or an array has the wrong shape (the message names statistic, term and row), or
+        if `finish` takes another number of sums.
 
     See Also
     --------
-    StatisticEncoder : Takes it among its `statistics`.
+    StatisticEncoder : Takes it as one of its `statistics`.
 
     Notes
     -----
-    The sums keep the digits that the terms touch: terms of very different magnitudes make accumulators wide.
+    The sums keep all digits that the terms have: terms of very different magnitudes take more memory.
 
     Examples
     --------
@@ -64,7 +64,7 @@ class MergeableStatistic(BaseEstimator):
         self.finish = finish
 
     def check(self) -> None:
-        """Raise ValueError for parts that are none."""
+        """Raise ValueError if a parameter is not what it has to be."""
         if not isinstance(self.name, str) or not self.name.isidentifier():
             raise nameless_statistic(self.name)
         listed = isinstance(self.terms, (list, tuple)) and len(self.terms) > 0
@@ -77,9 +77,9 @@ class MergeableStatistic(BaseEstimator):
             raise _finish_of_other_sums(self.name, len(self.terms))
 
     def of_values(self, ops: Ops, values: Array, present: "Array | None") -> list[Array]:
-        """Compute the terms of each row, where `ops` computes; 0 where `present` says that the row has no value."""
+        """Compute the terms of each row, on the device of `ops`; 0 if `present` says that the row has no value."""
         terms = []
-        # As floats: integers would wrap around, and other rows may hold floats.
+        # Terms are computed from floats: integers would wrap around, and other rows may hold floats.
         numbers = ops.to_host(ops.cast(values, np.float64))
         for number, function in enumerate(self.terms):
             with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
@@ -87,7 +87,7 @@ class MergeableStatistic(BaseEstimator):
             if term.shape != values.shape or term.dtype.kind not in "biuf":
                 raise ValueError(
                     f"terms[{number}] of the statistic {self.name!r} must give an array of numbers of shape "
-                    f"{values.shape}, as the values have, but gave {term.dtype} of shape {term.shape}. Compute it "
+                    f"{values.shape}, like the values, but gave {term.dtype} of shape {term.shape}. Compute it "
                     "value by value, as np.log does."
                 )
             term = term.astype(np.float64)
@@ -96,7 +96,7 @@ class MergeableStatistic(BaseEstimator):
             if not np.isfinite(term).all():
                 row = int(np.flatnonzero(~np.isfinite(term))[0])
                 raise RowError(
-                    f"terms[{number}] of the statistic {self.name!r} must be finite, but is {term[row]!s} of the "
+                    f"terms[{number}] of the statistic {self.name!r} must be finite, but is {term[row]!s} for the "
                     f"value {numbers[row]!s} in row ",
                     row,
                     ". Drop such rows, or make it a number, such as np.log1p(value).",
@@ -105,7 +105,7 @@ class MergeableStatistic(BaseEstimator):
         return terms
 
     def of_sums(self, visible: Moments, first: int) -> Floats:
-        """Finish the sums: (..., 1); `first` is the number of the first of them among the further ones."""
+        """Finish the sums: (..., 1); `first` is the position of this statistic's first sum in `visible.further`."""
         sums = [visible.further[..., first + number, None] for number in range(len(self.terms))]
         values = call_on_host(self.finish, self.name, (visible.n, *sums))
         if values.dtype.kind not in "biuf":
@@ -114,7 +114,7 @@ class MergeableStatistic(BaseEstimator):
 
 
 def _finish_of_other_sums(name: str, n_sums: int) -> ValueError:
-    """Error for a last step that cannot be called with the sums there are."""
+    """Error for a `finish` that cannot be called with this number of sums."""
     sums = "the sum of its term" if n_sums == 1 else f"the sums of its {n_sums} terms"
     return ValueError(
         f"finish of the statistic {name!r} cannot be called with {1 + n_sums} arrays, counts and {sums}. Define it as "
@@ -123,27 +123,27 @@ def _finish_of_other_sums(name: str, n_sums: int) -> ValueError:
 
 
 def call_on_host(function: Callable[..., Any], name: str, arrays: Sequence[Array]) -> Any:
-    """Call a function of the user's, on the host, and see that it gives a number for every category."""
-    # Of copies, which it may write to: other statistics are computed from the same arrays.
+    """Call a user's function on the host, and check that it gives a number for every category."""
+    # The function gets copies, since it may write to them, and other statistics are computed from the same arrays.
     copies = [holding(array).to_host(array).copy() for array in arrays]
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         values = function(*copies)
     if getattr(values, "shape", None) != copies[0].shape:
         raise _misshapen_statistic(name, copies[0].shape, getattr(values, "shape", type(values).__name__))
-    # The bits of 0 / 0 are the processor's choice.
+    # The bits of the NaN that 0 / 0 gives depend on the processor.
     return np.where(np.isnan(values), np.nan, values) if values.dtype.kind == "f" else values
 
 
 def _misshapen_statistic(name: str, expected: tuple[int, ...], found: object) -> ValueError:
     """Error for a function that does not give one number for every category."""
     return ValueError(
-        f"the statistic {name!r} must give an array of shape {expected}, as those that it is given have, but gave "
+        f"the statistic {name!r} must give an array of shape {expected}, like the arrays that it gets, but gave "
         f"{found}. Compute it by array expressions, such as mean / count."
     )
 
 
 def takes(function: Callable[..., Any], number: int) -> bool:
-    """Whether a function can be called with `number` arrays, as far as its signature can be read."""
+    """Tell whether a function can be called with `number` arrays; True if its signature cannot be read."""
     try:
         signature = inspect.signature(function)
     except (TypeError, ValueError):

@@ -1,4 +1,4 @@
-"""Which categories get a column, as the user asked for it."""
+"""What the user asked for: which categories get a column."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -17,12 +17,12 @@ MISSING_POLICIES = ("category", "zero", "error")
 
 @dataclass(eq=False, repr=False)
 class OneHot(Statistic):
-    """Summed weight n of a category, by which columns are given out, and the rules by which they are.
+    """The summed weight n of a category, and the rules that decide by these weights which category gets a column.
 
     Parameters
     ----------
     drop : {"first", "if_binary"}, list or tuple, optional
-        A list has one category for each key; a tuple holds the category of the one key that this is for.
+        A list has one category for each key; a tuple holds the category of a single key.
     handle_unknown : {"error", "ignore", "infrequent_if_exist", "warn"}, default="error"
     handle_missing : {"category", "zero", "error"}, default="category"
     """
@@ -44,11 +44,11 @@ class OneHot(Statistic):
 
     @property
     def unknown_is_infrequent(self) -> bool:
-        """Whether an unknown category goes with the infrequent ones, where there are any."""
+        """Whether an unknown value is encoded as the infrequent categories are, if there are any."""
         return self.handle_unknown in ("infrequent_if_exist", "warn")
 
     def n_outputs(self, n_targets: int) -> int:
-        """One, whatever the target."""
+        """Give one column, whatever the target."""
         return 1
 
     def encode(self, visible: Moments, context: Context, prior: Floats) -> Floats:

@@ -1,8 +1,8 @@
 """Statistics that follow from how often each value occurs: quantiles, extremes, distinct values, shares, modes.
 
-`OfViews` gives them for the rows that each view sees.  `OtherRows` gives them for each row left out in turn: for the
-other rows of its category, and for all other rows.  They follow from the row's category, value and weight alone, so
-they are computed once for all rows of a tile that have the same three.
+`OfViews` gives them for the rows that each view sees.  `OtherRows` leaves out each row in turn, and gives them for the
+other rows of its category, and for all other rows.  These follow from the row's category, value and weight, so they are
+computed once for all rows of a tile that have the same three.
 """
 
 from abc import ABC, abstractmethod
@@ -23,7 +23,7 @@ from gpu_encode.sums.distributions import BEFORE, Distribution, add_counts, numb
 from gpu_encode.words.errors.tables import rows_have_changed
 
 NAMES = ("min", "max", "median", "nunique", "mode", "first", "last")
-# Statistics with a number: the share that it is the quantile of, or the threshold that a share of the rows exceeds.
+# Statistics that need a number: a quantile needs a share of the rows, a share needs a threshold.
 WITH_NUMBER = ("quantile", "share")
 QUANTILES = {"min": 0.0, "first": 0.0, "median": 0.5, "max": 1.0, "last": 1.0}
 
@@ -32,7 +32,7 @@ Mask = NDArray[np.bool_]
 
 
 class InOrder(ABC):
-    """Groups of rows with sorted values: all that order statistics follow from, an array of groups at a time."""
+    """Groups of rows with sorted values, from which order statistics follow; each method serves all groups at once."""
 
     @property
     @abstractmethod
@@ -50,18 +50,18 @@ class InOrder(ABC):
 
     @abstractmethod
     def at_rank(self, ranks: Integers) -> Floats:
-        """Value of the row with each rank, counted from zero in its group; groups without rows may have any."""
+        """Give the value of the row with each rank, counted from zero in its group; any value for an empty group."""
 
     @abstractmethod
     def mode(self) -> Floats:
-        """Most frequent value; of equally frequent ones the smallest."""
+        """Give the most frequent value; of equally frequent ones, the smallest."""
 
     @abstractmethod
     def n_above(self, threshold: Real) -> Integers:
-        """Rows with values above a threshold."""
+        """Count the rows with values above a threshold."""
 
     def quantile(self, share: float) -> Floats:
-        """Quantile by linear interpolation between rows, as ``numpy.quantile`` with ``method="linear"``."""
+        """Give a quantile by linear interpolation between rows, as ``numpy.quantile`` with ``method="linear"``."""
         number = self.number
         position = (number - 1) * share
         low = np.floor(position)
@@ -71,12 +71,12 @@ class InOrder(ABC):
         with np.errstate(over="ignore"):
             step = above - below
         with np.errstate(over="ignore", invalid="ignore"):
-            # From the nearer of the two values, as NumPy does it, so that the bits are its own.
+            # Interpolation starts from the nearer of the two values, as in NumPy, so that the bits are the same.
             between: Floats = np.where(part >= 0.5, above - step * (1.0 - part), below + step * part)
         return np.where(part == 0, below, between)
 
     def statistic(self, statistic: Any) -> Floats:
-        """Give one statistic of each group; NaN of no rows, but nunique is then 0."""
+        """Give one statistic of each group; for a group without rows, nunique is 0 and all others are NaN."""
         if statistic == "nunique":
             return self.n_distinct.astype(np.float64)
         if self.is_empty():
@@ -99,7 +99,7 @@ class Sorted(InOrder):
     Parameters
     ----------
     starts : int64 array (groups + 1,)
-        Index of each group's first value; and the number of values.
+        Index of each group's first value, and last the number of all values.
     values : float64 or int64 array (values,)
     counts : int64 array (values, views)
     """
@@ -111,7 +111,7 @@ class Sorted(InOrder):
     @classmethod
     def by_category(cls, distribution: Distribution, n_categories: int) -> Self:
         """Group the values by category, in the order of a table: categories, then unknown and missing."""
-        # A distribution has no pair of a category without rows, so its categories are searched for.
+        # A category without rows does not occur in a distribution, so categories are found by a search.
         starts = np.searchsorted(distribution.category, np.arange(-BEFORE, n_categories + 1))
         # Unknown and missing come first in a distribution.
         ends = np.concatenate([starts[BEFORE:] - starts[BEFORE], starts[1 : BEFORE + 1] + starts[-1] - starts[BEFORE]])
@@ -126,7 +126,7 @@ class Sorted(InOrder):
 
     @cached_property
     def running(self) -> Integers:
-        """Rows with the values before each one, and all rows at the end: (values + 1, views)."""
+        """Number of rows before each value, and last the number of all rows: (values + 1, views)."""
         return running_sums(self.counts)
 
     @cached_property
@@ -144,11 +144,11 @@ class Sorted(InOrder):
         return not len(self.values)
 
     def between(self, running: Integers) -> Integers:
-        """Sum what lies between the ends of each group."""
+        """Give the sum over each group, by the difference of running sums at its ends."""
         return running[self.starts[1:]] - running[self.starts[:-1]]
 
     def at_rank(self, ranks: Integers) -> Floats:
-        """Value of the row with each rank, counted from zero in its group; ranks are (groups, views)."""
+        """Give the value of the row with each rank, counted from zero in its group; ranks are (groups, views)."""
         before = self.running[self.starts[:-1]]
         values = np.empty(ranks.shape)
         for view in range(ranks.shape[1]):
@@ -157,7 +157,7 @@ class Sorted(InOrder):
         return values
 
     def by_frequency(self, view: int) -> Integers:
-        """Order the values of each group by how often they occur: frequent ones first, then small ones."""
+        """Order the values of each group: the most frequent first; of equally frequent ones, the smallest first."""
         group = np.repeat(np.arange(len(self.starts) - 1), np.diff(self.starts))
         return np.lexsort((np.arange(len(group)), -self.counts[:, view], group))
 
@@ -176,7 +176,7 @@ class Sorted(InOrder):
 
 @dataclass(frozen=True, eq=False)
 class OfViews:
-    """Order statistics of every category, and of all rows, as each view sees them."""
+    """Order statistics of the rows that each view sees: of every category, and of all rows."""
 
     by_category: Sorted
     of_all: Sorted
@@ -212,30 +212,30 @@ class Undivided:
 
     @cached_property
     def above(self) -> dict[Real, Integers]:
-        """Rows of each group with values above each threshold that was asked for."""
+        """The numbers of rows above thresholds that `n_above` has counted, by threshold."""
         return {}
 
     @cached_property
     def most_frequent(self) -> tuple[Integers, Integers]:
-        """Indices of the most frequent value of each group, and of the next one; of any value where there is none."""
+        """Indices of the most frequent value of each group and of the next one; any index if there is none."""
         order, starts = self.groups.by_frequency(0), self.groups.starts[:-1]
         last = len(order) - 1
         return order[np.minimum(starts, last)], order[np.minimum(starts + 1, last)]
 
     def n_above(self, threshold: Real) -> Integers:
-        """Rows of each group with values above a threshold; counted once for all tiles."""
-        # Kept, since a pass over all values would otherwise be made for every tile.
+        """Count the rows of each group with values above a threshold, once for all tiles."""
+        # The result is kept, since every tile would otherwise need a pass over all values.
         if threshold not in self.above:
             self.above[threshold] = self.groups.n_above(threshold)[:, 0]
         return self.above[threshold]
 
     def less(self, group: Integers, value: Integers, n_values: int, copies: Integers | None) -> "LeftOut":
-        """Take each row out of its group; `value` is -1 where no row that was counted has it.
+        """Take each row out of its group; `value` is -1 if no counted row has the row's value.
 
         Raises
         ------
         ValueError
-            If there are fewer of such rows than are taken out.
+            If more rows of a value are taken out than there are.
         """
         n_keys = len(self.keys)
         index = np.minimum(np.searchsorted(self.keys, group * n_values + value), max(n_keys - 1, 0))
@@ -243,7 +243,7 @@ class Undivided:
         sizes, number = np.ones(1, np.int64), np.zeros(len(group), np.int64)
         if copies is not None:
             number, sizes = host(len(copies)).factorize(copies)
-        # Rows that weigh nothing may have any value: what they see is the whole group.
+        # A row of weight 0 may have any value: it sees the whole group.
         source = np.where(present & (sizes[number] > 0), index, n_keys + group)
         kinds = source * len(sizes) + number
         of_row, distinct = host(len(kinds)).factorize(kinds)
@@ -256,14 +256,14 @@ class Undivided:
 
 @dataclass(frozen=True, eq=False)
 class LeftOut(InOrder):
-    """Groups, each less some copies of one value: one group for each kind of rows; statistics are (rows,).
+    """Groups without some copies of one value; rows that see the same group are of one kind.  Statistics are (rows,).
 
     Parameters
     ----------
     group, index, copies : int64 arrays (kinds,)
         The group, the index of the value in `groups`, and how many rows with it are left out.
     owned : int64 array (kinds,)
-        How many of the value there are in all.
+        How many rows of the group have the value.
     of_row : int32 array (rows,)
         Kind of each row.
     """
@@ -277,7 +277,7 @@ class LeftOut(InOrder):
 
     @classmethod
     def of(cls, undivided: Undivided, source: Integers, copies: Integers, of_row: Array) -> Self:
-        """Leave rows out: `source` is the index of their value or, without one, the number of values plus the group."""
+        """Leave rows out; `source` is the index of their value or, without one, the group plus the number of values."""
         groups, n_keys = undivided.groups, len(undivided.keys)
         has_value = source < n_keys
         index = np.where(has_value, source, 0)
@@ -292,7 +292,7 @@ class LeftOut(InOrder):
 
     @cached_property
     def n_distinct(self) -> Integers:
-        """Distinct values of what is left."""
+        """Distinct values that are left in each group."""
         gone = (self.copies > 0) & (self.copies == self.owned)
         return self.undivided.groups.n_distinct[self.group, 0] - gone
 
@@ -301,7 +301,7 @@ class LeftOut(InOrder):
         return self.undivided.groups.is_empty()
 
     def at_rank(self, ranks: Integers) -> Floats:
-        """Value of the row with each rank in what is left: from the value left out on, ranks were higher before."""
+        """Give the value of the row with each rank among those left; ranks after the rows left out are shifted."""
         groups = self.undivided.groups
         running = groups.running[:, 0]
         rank = running[groups.starts[self.group]] + ranks
@@ -310,7 +310,7 @@ class LeftOut(InOrder):
         return groups.values[np.minimum(index, len(groups.values) - 1)].astype(np.float64)
 
     def mode(self) -> Floats:
-        """Most frequent value of what is left; of equally frequent ones the smallest."""
+        """Give the most frequent value that is left; of equally frequent ones, the smallest."""
         groups, (first, second) = self.undivided.groups, self.undivided.most_frequent
         first, second = first[self.group], second[self.group]
         left = groups.counts[first, 0] - self.copies
@@ -319,18 +319,18 @@ class LeftOut(InOrder):
         return groups.values[np.where(loses, second, first)].astype(np.float64)
 
     def n_above(self, threshold: Real) -> Integers:
-        """Rows of what is left with values above a threshold."""
+        """Count the rows that are left with values above a threshold."""
         lost = np.where(is_above(self.undivided.groups.values[self.index], threshold), self.copies, 0)
         return self.undivided.n_above(threshold)[self.group] - lost
 
     def statistic(self, statistic: Any) -> Floats:
-        """Give one statistic of what each row sees."""
+        """Give one statistic of the group that each row sees."""
         return super().statistic(statistic)[self.of_row]
 
 
 @dataclass(frozen=True, eq=False)
 class OfOthers:
-    """Order statistics of what each row of a tile sees of its category, and of all rows where these are wanted."""
+    """Order statistics of the rows that each row of a tile sees: of its category and, if wanted, of all rows."""
 
     category: LeftOut
     everything: LeftOut
@@ -341,7 +341,7 @@ class OfOthers:
         return self.category.statistic(statistic)
 
     def of_everything(self, statistic: Any) -> Floats:
-        """Give one statistic of all other rows: (rows,); NaN where it is not wanted."""
+        """Give one statistic of all other rows: (rows,); NaN for rows that do not want it."""
         values = np.full(len(self.wanted), np.nan)
         values[self.wanted] = self.everything.statistic(statistic)
         return values
@@ -353,7 +353,7 @@ class OtherRows:
     Parameters
     ----------
     distribution : Distribution
-        Of all rows, one view.
+        The values of all rows, in one view.
     """
 
     def __init__(self, distribution: Distribution, n_categories: int) -> None:
@@ -364,16 +364,16 @@ class OtherRows:
 
     @classmethod
     def of(cls, sums: CategorySums) -> Self | None:
-        """Sort the values of all rows; None where they were not counted."""
+        """Sort the values of all rows; None if they were not counted."""
         return None if sums.distribution is None else cls(sums.distribution, sums.n_categories)
 
     def seen_by(self, ops: Ops, rows: Rows, wanted: Array) -> OfOthers:
-        """Take each row of a tile out of its category, and out of all rows where these are `wanted`.
+        """Take each row of a tile out of its category and, if it is `wanted`, out of all rows.
 
         Raises
         ------
         ValueError
-            If some row is none of those that were counted.
+            If a row is not one of those that were counted.
         """
         n_values = len(self.values)
         numbers = ops.to_host(numbers_of(ops, rows)).astype(self.values.dtype)
@@ -393,7 +393,7 @@ class OtherRows:
 
 
 def is_above(values: Array, threshold: Real) -> Mask:
-    """Say which values are above a threshold, as exact numbers: neither is rounded to compare it with the other."""
+    """Tell which values are above a threshold, without rounding either of the two numbers."""
     if values.dtype.kind == "i":
         bound: Any = floor(threshold)
     else:
@@ -403,7 +403,7 @@ def is_above(values: Array, threshold: Real) -> Mask:
 
 
 def running_sums(counts: Integers) -> Integers:
-    """Sum what lies before each value, and all of it at the end: (values + 1, views), each view in one piece."""
+    """Give the running sums before each value, and last the whole sum: (values + 1, views); each view is contiguous."""
     running = np.zeros((counts.shape[1], len(counts) + 1), np.int64)
     np.cumsum(counts.T, axis=1, out=running[:, 1:])
     return running.T

@@ -1,4 +1,4 @@
-"""Pairs of a positive and a negative row, counted by their scores: whole numbers, whatever the weights."""
+"""Count the pairs of a positive and a negative row by the order of their scores, exactly for any weights."""
 
 from collections.abc import Sequence
 from typing import Any, Literal
@@ -8,7 +8,7 @@ import numpy as np
 from cpu_fallback.types import Array, Layout, Rows, digit_window
 from gpu_encode.seam.ops import Ops
 
-# A sum of so many digits, and what it is carried to, stays below 2**63; so do twice the pairs of so many rows.
+# A sum of so many digits, before and after carries, stays below 2**63; so does twice the number of pairs of these rows.
 MOST_ROWS = 1 << 31
 DIGIT_BITS = 32
 MASK = np.int64(0xFFFFFFFF)
@@ -16,21 +16,21 @@ SIDES: tuple[Literal["left", "right"], ...] = ("left", "right")
 
 
 class PairCounter:
-    """Counts pairs for one y, of any scores.
+    """Counts pairs of rows for one y and any scores.
 
     Parameters
     ----------
     positive : bool array (rows,)
-        Where `ops` computes, as all arrays.
+        On the device of `ops`, as all arrays here.
     weight : float64 or int64 array (rows,), optional
-        At least zero, finite.
+        Finite weights of at least zero.
 
     Attributes
     ----------
     positive, weight
         As given.
     positives, negatives : int
-        Rows of each kind; of weights, their sums in units of a power of two.
+        Number of rows of each kind; with weights, their sums, in units of a power of two.
     """
 
     def __init__(self, ops: Ops, positive: Array, weight: Array | None = None) -> None:
@@ -52,11 +52,11 @@ class PairCounter:
 
     @property
     def pairs(self) -> int:
-        """All pairs, by the product of their weights."""
+        """Number of all pairs; with weights, the sum of their products."""
         return self.positives * self.negatives
 
     def count(self, scores: Array) -> int:
-        """Give twice the pairs whose positive row has the higher score, and once those that are tied.
+        """Count each pair whose positive row has the higher score twice, and each pair of equal scores once.
 
         Parameters
         ----------
@@ -67,7 +67,7 @@ class PairCounter:
             below, above = np.sort(below), np.sort(above)
             return sum(int(np.searchsorted(below, above, side).sum()) for side in SIDES)
         below, running = in_order(below, self._of_negatives)
-        # Neighbours are found side by side.
+        # If `above` is sorted, one search after the other reads neighbouring memory.
         order = np.argsort(above)
         above, weights = above[order], [column[order] for column in self._of_positives]
         twice = 0
@@ -77,11 +77,11 @@ class PairCounter:
         return twice
 
     def area(self, scores: Array) -> float:
-        """Give the area under the ROC curve: the quotient of two whole numbers, rounded once; 0 where no pairs are."""
+        """Give the area under the ROC curve: a quotient of whole numbers, rounded once; 0 if there are no pairs."""
         return self.count(scores) / (2 * self.pairs) if self.pairs else 0.0
 
     def reached(self, scores: Array, thresholds: Array) -> tuple[list[int], list[int]]:
-        """Give how many positive and negative rows have at least the score of each threshold."""
+        """Count the positive and the negative rows whose score is at least each threshold."""
         return (
             self._reached(scores[self.positive], self._of_positives, self.positives, thresholds),
             self._reached(scores[self._negative], self._of_negatives, self.negatives, thresholds),
@@ -100,7 +100,7 @@ class PairCounter:
 def split(ops: Ops, weight: Array) -> list[Array]:
     """Give weights as digits of 32 bits, lowest first, in units of one power of two: columns of int64 (rows,)."""
     layout = Layout(digit_window(ops.extents(None, weight, (0,))[0]))
-    # The sums of no rows less each row.
+    # Subtract each row from the sums of no rows.
     nothing = ops.zeros((3, 1, layout.width), np.int64)
     negative = ops.leave_one_out(nothing, Rows(ops.zeros(len(weight), np.int32), weight=weight), layout)
     # The last column has room for carries, which one row does not need.
@@ -108,7 +108,7 @@ def split(ops: Ops, weight: Array) -> list[Array]:
 
 
 def in_order(scores: Array, digits: Sequence[Array]) -> tuple[Array, list[Array]]:
-    """Sort scores, and give the sums of weights before each rank, as digits with one more for what is carried."""
+    """Sort scores, and give the sum of weights before each rank; its digits have one more, for carries."""
     order = np.argsort(scores)
     running: list[Array] = []
     above: Any = 0
@@ -120,7 +120,7 @@ def in_order(scores: Array, digits: Sequence[Array]) -> tuple[Array, list[Array]
 
 
 def sum_of_products(left: Sequence[Array], right: Sequence[Array]) -> int:
-    """Sum the products of numbers that are digits of 32 bits each."""
+    """Sum the products of pairs of numbers, all given as digits of 32 bits."""
     result = 0
     for i, one in enumerate(left):
         for j, other in enumerate(right):
@@ -131,10 +131,10 @@ def sum_of_products(left: Sequence[Array], right: Sequence[Array]) -> int:
 
 
 def total(digits: Sequence[Array]) -> int:
-    """Sum numbers that are digits of 32 bits each."""
+    """Sum numbers that are given as digits of 32 bits."""
     return join([int(column.sum()) for column in digits])
 
 
 def join(digits: Sequence[int]) -> int:
-    """Give the whole number that digits of 32 bits make; a digit that was not carried may be larger than 32 bits."""
+    """Give the whole number that digits of 32 bits make; before carries, a digit may have more than 32 bits."""
     return sum(digit << (DIGIT_BITS * position) for position, digit in enumerate(digits))

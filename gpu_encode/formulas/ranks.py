@@ -17,38 +17,39 @@ if TYPE_CHECKING:
     from gpu_encode.seam.ops import Ops
 
 ORDERS = ("value", "frequency", "target", "random")
-# A purpose beside those of the schemes, so that draws and folds of one seed are independent.
+# Schemes have other purposes, so random orders and folds with the same seed are independent.
 PURPOSE = 5
 NAN = float("nan")
 
 
 @dataclass(eq=False, repr=False)
 class Ranks(Statistic):
-    """Rank of a category among those with visible rows, or among all that were listed.
+    """Rank of a category among the categories with visible rows, or among all that were listed.
 
-    Infrequent categories are one category together: the last by value, elsewhere with their summed weight and their
-    pooled mean.
+    Infrequent categories are one category together.  It is the last if the order is "value"; in the other orders it has
+    their summed weight and their pooled mean.
 
     Parameters
     ----------
     order : {"value", "frequency", "target", "random"}, default="value"
-        As the categories stand; the heaviest first; by rising mean of the target; or drawn.  Ties as they stand.
+        "value": the order of the vocabulary.  "frequency": the largest weight first.  "target": rising mean of the
+        target.  "random": a random order.  Equal categories are in the order of the vocabulary.
     n_draws : int, default=1
-        Columns, each of another draw.
+        Number of columns, each with another random order.
     seed : int, default=0
     unknown : float, optional
-        Rank of what no visible row has.  Unless given, categories without weight stand behind all others, together
-        if there may be infrequent ones; by the target, where the mean of all visible rows would.
+        Rank of a category that no visible row has.  None: such categories come after all others, and share one rank if
+        there may be infrequent ones; by the target, they get the rank that the mean of all visible rows would have.
     missing : float, default=nan
         Rank of missing values.
     max_categories : int, optional
         As in `gpu_encode.formulas.infrequent`.
     listed : bool, default=False
-        Whether all categories have a rank, with rows or without; by the target only those with rows have.
+        Whether categories without rows have a rank, too; by the target, they never have one of their own.
     dtype : str, default="float64"
         Type of the output, of floats or integers.
     place : int, default=0
-        Number of the column among those that are encoded: each has draws of its own.
+        Number of the column among the encoded ones: each column has random orders of its own.
     """
 
     needs = Needs(table=True)
@@ -66,14 +67,15 @@ class Ranks(Statistic):
     place: int = 0
 
     def check(self) -> None:
-        """Raise ValueError for an unknown order, a type that is none of numbers, and numbers out of range."""
+        """Raise ValueError for an unknown order, a type that does not hold numbers, and numbers out of range."""
         owner = "OrdinalEncoder"
         check_option(owner, "order", self.order, ORDERS)
         check_dtype(self.dtype)
         check_count(owner, "n_draws", self.n_draws, low=1)
         if self.n_draws > 1 and self.order != "random":
             raise ValueError(
-                f"order={self.order!r} gives the same codes in each of n_draws={self.n_draws}. Choose order='random'."
+                f"order={self.order!r} gives the same codes in each of n_draws={self.n_draws} draws. Choose "
+                "order='random'."
             )
         check_count(owner, "random_state", self.seed, low=0)
         check_rule(owner, self.min_frequency, self.max_categories)
@@ -83,11 +85,11 @@ class Ranks(Statistic):
         return Ranks(**self.get_params(deep=False) | {"place": number}) if self.order == "random" else self
 
     def suffixes(self) -> list[str]:
-        """Number the draws, where there are several."""
+        """Number the draws, if there are several."""
         return [f"_draw{draw}" for draw in range(self.n_draws)] if self.n_draws > 1 else [""]
 
     def n_outputs(self, n_targets: int) -> int:
-        """Give one column a target or class, or one a draw."""
+        """Give one column for each target or class if they make the order, otherwise one for each draw."""
         return n_targets if self.order == "target" else self.n_draws
 
     def encode_table(
@@ -112,35 +114,35 @@ class Ranks(Statistic):
                 table[ranked, view, output] = ranks[group]
                 if self.ranks_weightless:
                     table[weightless, view, output] = self.rank_behind(len(weightless), ranks, infrequent)
-        # In one fold a missing value may be unseen; its rank says nothing of the target, and is the same everywhere.
+        # A fold may see no missing value; its rank says nothing about the target, and is the same in all folds.
         if present[-1].any() or self.unknown is None:
             table[-1] = self.missing
         encodings = ops.to_device(table)
         return encodings, encodings
 
     def take_part(self, present: NDArray[np.bool_]) -> NDArray[np.bool_]:
-        """Say which categories have a rank, given those with visible rows."""
+        """Tell which categories have a rank, given those with visible rows."""
         return present | (self.listed and self.order != "target")
 
     @property
     def pools(self) -> bool:
-        """Whether infrequent categories are asked for."""
+        """Whether there may be infrequent categories."""
         return self.min_frequency is not None or self.max_categories is not None
 
     @property
     def ranks_weightless(self) -> bool:
-        """Whether categories without visible rows rank behind all others: fit has read them, so none is unknown."""
+        """Whether categories without visible rows rank after all others, since they are known but have no weight."""
         return self.unknown is None and self.order != "target"
 
     def rank_behind(self, number: int, ranks: Integers, infrequent: NDArray[np.bool_]) -> Integers:
-        """Rank categories without weight, which change no other rank; where any may be infrequent, these are."""
+        """Rank categories without weight after all others, or as infrequent categories if there may be any."""
         if not self.pools:
             return len(ranks) + np.arange(number)
-        # The infrequent categories are one group, and the last.
+        # The infrequent categories are the last group.
         return np.full(number, ranks[-1] if infrequent.any() else len(ranks))
 
     def group_infrequent(self, weights: Floats, total: float) -> tuple[Integers, NDArray[np.bool_]]:
-        """Number the categories, the infrequent ones together as the last; and say which these are.
+        """Number the categories, all infrequent ones with the last number, and tell which are infrequent.
 
         Parameters
         ----------
@@ -152,7 +154,7 @@ class Ranks(Statistic):
         return np.where(infrequent, np.count_nonzero(~infrequent), np.cumsum(~infrequent) - 1), infrequent
 
     def sort_keys(self, weights: Floats, means: Floats | None, infrequent: NDArray[np.bool_]) -> Floats:
-        """Give the mean, or the weight, of each group: for the infrequent ones exact, and then rounded."""
+        """Give the mean or the weight of each group; that of the infrequent group is exact and then rounded."""
         keys = weights if means is None else means
         if not infrequent.any():
             return keys
@@ -178,14 +180,14 @@ class Ranks(Statistic):
 
 
 def ranks_by_value(numbers: Floats) -> Integers:
-    """Rank numbers, on the host, by rising value, equal ones as they stand."""
+    """Rank numbers on the host by rising value; equal ones keep their order."""
     ranks = np.empty(len(numbers), np.int64)
     ranks[np.argsort(numbers, kind="stable")] = np.arange(len(numbers))
     return ranks
 
 
 def check_dtype(dtype: Any) -> np.dtype[Any]:
-    """Give the type of the output; ValueError if it is none of floats or integers."""
+    """Give the type of the output; raise ValueError if it holds neither floats nor integers."""
     try:
         output: np.dtype[Any] = np.dtype(dtype)
     except (TypeError, ValueError, SyntaxError):
@@ -196,7 +198,7 @@ def check_dtype(dtype: Any) -> np.dtype[Any]:
 
 
 def not_held(encodings: Floats, dtype: np.dtype[Any]) -> Floats:
-    """Give the encodings, on the host, that a type does not hold exactly; NaN is none of them."""
+    """Give the encodings, on the host, that a type does not hold exactly; NaN is left out."""
     if dtype.kind == "f":
         with np.errstate(over="ignore"):
             held = encodings.astype(dtype) == encodings

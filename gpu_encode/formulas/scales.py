@@ -1,4 +1,4 @@
-"""Scales on which encodings are given: each is computed as ever, and then put on the scale."""
+"""Scales of encodings: each encoding is computed as without a scale, and then put on it."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -15,7 +15,7 @@ NEAREST = 2.0**-20
 
 
 def check_scale(owner: str, scale: Any) -> None:
-    """Raise ValueError unless `scale` is the name of one, a logarithm and its floor, or a power above zero."""
+    """Raise ValueError unless `scale` is the name of a scale, ("log", floor), or a power above zero."""
     if isinstance(scale, (tuple, list)) and len(scale) == 2 and scale[0] == "log":
         check_number(owner, "scale floor", scale[1], low=0.0, open_low=True)
     elif isinstance(scale, (int, float, np.number)) and not isinstance(scale, bool):
@@ -25,14 +25,14 @@ def check_scale(owner: str, scale: Any) -> None:
 
 
 def check_ranges(owner: str, scale: Any, ranges: Sequence[tuple[str, float, float]], values: str | None) -> None:
-    """Raise ValueError for encodings that may lie where the scale, which is not "identity", does not hold them.
+    """Raise ValueError for encodings that may lie outside of a scale, which is not "identity".
 
     Parameters
     ----------
     ranges : list of (str, float, float)
-        What is computed, and between which numbers it lies, as `Statistic.ranges` gives it.
+        The name of each encoding, and its smallest and largest value, as `Statistic.ranges` gives them.
     values : str, optional
-        Name of what it is computed of; None is y.
+        Name of the column of values; None is y.
     """
     for computed, least, largest in ranges:
         if least < 0 or (scale == "logit" and largest > 1):
@@ -40,7 +40,7 @@ def check_ranges(owner: str, scale: Any, ranges: Sequence[tuple[str, float, floa
 
 
 def _beyond_scale(owner: str, scale: object, computed: str, values: str, least: float, largest: float) -> ValueError:
-    """Error for encodings that their scale may not hold."""
+    """Error for encodings that may lie outside of their scale."""
     wanted = "shares between 0 and 1" if scale == "logit" else "numbers of at least 0"
     return ValueError(
         f"scale={scale!r} of {owner} is for {wanted}, but {computed} of {values} may be anything from {least:g} to "

@@ -1,12 +1,12 @@
-"""How count, mean and prior become an encoding: every smoothing of the library, each written once.
+"""How count, mean and prior become an encoding: all smoothings of the library.
 
-An encoding is ``lam * mean + (1 - lam) * prior``, where the prior is that of all rows (or the parent's encoding in a
-hierarchy), `mean` the category's mean, and lam, in [0, 1], the weight of that mean: ``own / (own + other)``, with the
-two weights that the classes here compute.
+An encoding is ``lam * mean + (1 - lam) * prior``.  `mean` is the category's mean, and `prior` is that of all rows (or
+the parent's encoding in a hierarchy).  lam, in [0, 1], is the weight of the mean: ``own / (own + other)``, from the two
+weights that the classes here compute.
 
-Where mean and prior have one sign, an encoding lies within k ulp of the real number that the formula gives; where they
-have not and cancel, within k ulp of the larger of its two terms.  Each class says its k.  A weight of less than
-2**-1022 of the other's may count for less, or for nothing.
+If mean and prior have the same sign, an encoding lies within k ulp of the real number that the formula gives.  If their
+signs differ, so that they cancel, it lies within k ulp of the larger of the two terms.  Each class says its k.  A
+weight of less than 2**-1022 of the other weight may count for less, or for nothing.
 """
 
 from dataclasses import dataclass
@@ -24,37 +24,37 @@ from gpu_encode.formulas.variance_components import VarianceComponents
 from gpu_encode.sums.moments import Moments, Needs
 from gpu_encode.words.errors.parameters import KnownKeywords, bad_option, check_number, check_option
 
-# What empirical Bayes asks for: the variance of all targets, or of the means of categories as well.
+# What empirical Bayes needs: the variance of all targets, and for some of its forms that of the category means, too.
 OF_TARGETS, OF_MEANS = Needs(squares=True), Needs(squares=True, categories=True)
 
 
 class Smoothing(KnownKeywords, Statistic):
-    """A statistic that draws the mean of a category towards the prior, by a weight lam of its own."""
+    """A statistic that moves the mean of a category towards the prior; each class has its own weight lam."""
 
     takes_prior = True
 
     def encode(self, visible: Moments, context: Context, prior: Floats) -> Floats:
-        """Give the mean where the prior weighs nothing, else what lies between mean and prior."""
+        """Give a number between mean and prior, by their weights; the mean itself if the prior has no weight."""
         with np.errstate(invalid="ignore", divide="ignore", over="ignore", under="ignore"):
             own, other = self.weights(visible, context)
-            # From the end that weighs more: a large number at the other end is then not subtracted again.
+            # Start from the end with more weight: a large number at the other end is then not added and subtracted.
             part = np.where(own >= other, other, own) / (own + other)
             start = np.where(own >= other, visible.mean, prior)
             end = np.where(own >= other, prior, visible.mean)
             distance = end - start
             blended = start + part * distance
             if (far := np.isinf(distance)).any():
-                # Farther apart than the largest float, and what lies between them is none the less one.
+                # The distance may be more than the largest float, although every number between the ends is a float.
                 blended = np.where(far, start + 2.0 * part * (0.5 * end - 0.5 * start), blended)
             return np.where(other == 0.0, visible.mean, blended)
 
     def weights(self, visible: Moments, context: Context) -> tuple[Floats, Floats]:
-        """Give the weights of the category's own mean and of the prior; where nothing is visible, any."""
+        """Give the weights of the category's own mean and of the prior; any weights if no row is visible."""
         raise NotImplementedError
 
 
 class NoSmoothing(Smoothing):
-    """The plain category mean: lam = 1, and the exact quotient of the exact sums, rounded once."""
+    """The plain category mean: lam = 1.  It is the exact quotient of the exact sums, rounded once."""
 
     def weights(self, visible: Moments, context: Context) -> tuple[Floats, Floats]:
         """Give all weight to the mean."""
@@ -63,9 +63,9 @@ class NoSmoothing(Smoothing):
 
 @dataclass(eq=False, repr=False)
 class MEstimate(Smoothing):
-    """m-estimate: (s + m * mu) / (n + m), so that lam = n / (n + m), rounded once.
+    """m-estimate: (s + m * mu) / (n + m), rounded once, so that lam = n / (n + m).
 
-    A prior mu that is the mean of all rows is exact; in a hierarchy it is the parent's encoding, as it is rounded.
+    If the prior mu is the mean of all rows, it is exact; in a hierarchy it is the rounded encoding of the parent.
 
     Parameters
     ----------
@@ -96,16 +96,16 @@ class MEstimate(Smoothing):
     def encode(self, visible: Moments, context: Context, prior: Floats) -> Floats:
         """Give the exact quotient of exact numbers, rounded once."""
         if self.m == 0 or type(self).weights is not MEstimate.weights:
-            # Without a prior's weight it is the mean, also where no prior is visible.
+            # If the prior has no weight, the encoding is the mean, even if there is no prior.
             return super().encode(visible, context, prior)
         assert visible.sums is not None
         assert context.ops is not None
         estimates = visible.sums.m_estimates(context.ops, float(self.m), exact_prior(context, prior))
-        # Where a prior is no number, nothing is visible.
+        # If the prior is not a number, no row is visible.
         return np.where(np.isfinite(prior), estimates, prior)
 
     def weights(self, visible: Moments, context: Context) -> tuple[Floats, Floats]:
-        """N and m."""
+        """Give n and m."""
         return visible.n, np.full_like(visible.n, float(self.m))
 
 
@@ -142,33 +142,34 @@ class Sigmoid(Smoothing):
         check_number("Sigmoid", "f", self.f, low=0.0, open_low=True)
 
     def weights(self, visible: Moments, context: Context) -> tuple[Floats, Floats]:
-        """1 and exp(-(n - k) / f)."""
+        """Give 1 and exp(-(n - k) / f)."""
         return np.ones_like(visible.n), exp(-((visible.n - float(self.k)) / float(self.f)))
 
 
 @dataclass(eq=False, repr=False)
 class EmpiricalBayes(Smoothing):
-    """Empirical Bayes: lam = n * tau2 / (sigma2 + n * tau2), sigma2 the category's own variance.
+    """Empirical Bayes: lam = n * tau2 / (sigma2 + n * tau2), where sigma2 is the category's own variance.
 
     Parameters
     ----------
     tau : {"total", "between", "anova"}, default="total"
-        tau2 is the variance of all visible targets (as scikit-learn's ``smooth="auto"``) or of the category means, both
-        population variances; or what a one-way analysis of variance finds between categories beyond chance: max(0,
-        (SSB - (C - 1) * sW2) / (N - sum of n**2 / N)) of the C categories that count and their N rows.
+        "total": tau2 is the population variance of all visible targets, as in scikit-learn's ``smooth="auto"``.
+        "between": tau2 is the population variance of the category means.  "anova": tau2 is the variance between
+        categories by a one-way analysis of variance, max(0, (SSB - (C - 1) * sW2) / (N - sum of n**2 / N)), for the C
+        categories that count and their N rows.
     pooled : bool, default=False
-        Whether sigma2 is sW2 = SSW / (N - C), the variance within all categories that count, in place of each one's
-        own: single rows are then shrunk as others are.
+        True: sigma2 is the same for all categories, sW2 = SSW / (N - C), the variance within all categories that count.
+        Categories of a single row are then shrunk as others are.
 
     Notes
     -----
-    A category without variance of its own, a single row among them, is not shrunk (lam = 1), as in scikit-learn;
-    ``pooled=True`` and `PartialPooling` shrink those too.  Where the means of categories differ by no more than chance,
-    as where all are equal, "anova" has tau2 = 0: every category with sigma2 > 0 gets the prior.  Where no category has
-    two rows nothing tells chance from difference: sW2 is then 0, and nothing is shrunk.
+    A category without variance of its own, such as a single row, is not shrunk (lam = 1), as in scikit-learn;
+    ``pooled=True`` and `PartialPooling` shrink such categories, too.  If the means of categories differ no more than by
+    chance, "anova" has tau2 = 0, and every category with sigma2 > 0 gets the prior.  If no category has two rows,
+    chance and real differences cannot be told apart: sW2 is then 0, and no category is shrunk.
 
-    Encodings lie within k = 20 ulp; the variance between categories is that of their means as they are rounded.  With
-    "anova", where SSB is little more than chance, what rounding takes from it (some 1e-15 of it) weighs more in tau2.
+    Encodings lie within k = 20 ulp; the variance between categories is computed from their rounded means.  With
+    "anova", if SSB is little more than chance, the rounding error of SSB (some 1e-15 of it) weighs more in tau2.
 
     References
     ----------
@@ -194,29 +195,29 @@ class EmpiricalBayes(Smoothing):
 
     @property
     def needs(self) -> Needs:
-        """What is asked of the sums and of the target."""
+        """What it needs from the sums and from the target."""
         return OF_TARGETS if self.tau == "total" and not self.pooled else OF_MEANS
 
     @property
     def _has_components(self) -> bool:
-        """Whether variances within and between all categories play a part."""
+        """Whether the variances within and between all categories are needed."""
         return bool(self.pooled) or self.tau == "anova"
 
     def check(self) -> None:
-        """Raise ValueError for an unknown tau, or a `pooled` that is not one of two."""
+        """Raise ValueError for an unknown tau, or if `pooled` is neither True nor False."""
         check_option("EmpiricalBayes", "tau", self.tau, ("total", "between", "anova"))
         check_option("EmpiricalBayes", "pooled", self.pooled, (True, False))
 
     def of_each_category(self, visible: Moments) -> Floats:
-        """Give the mean, and all that an analysis of variance sums."""
+        """Give the mean; for an analysis of variance, the numbers that it sums."""
         return VarianceComponents.of_each_category(visible) if self._has_components else visible.mean
 
     def category_weights(self, visible: Moments) -> Floats | None:
-        """Give the weights that an analysis of variance has; None without one."""
+        """Give the weights for an analysis of variance; None without one."""
         return VarianceComponents.weights(visible) if self._has_components else None
 
     def weights(self, visible: Moments, context: Context) -> tuple[Floats, Floats]:
-        """1 and sigma2 / (n * tau2)."""
+        """Give 1 and sigma2 / (n * tau2)."""
         sigma2, tau2, categories = visible.variance, context.total.variance, context.categories
         if categories is not None:
             n_outputs = visible.mean.shape[-1]
@@ -231,14 +232,16 @@ class EmpiricalBayes(Smoothing):
 
 @dataclass(eq=False, repr=False)
 class JamesStein(Smoothing):
-    """James-Stein: one weight for all categories, from how far their means lie apart.
+    """James-Stein: shrinkage by how far the means of the categories are apart.
 
-    ``model="pooled"``: lam = 1 - (K - 3) * (V / nbar) / D, clipped to [0, 1], with K categories, V the sample variance
-    of all visible targets, nbar the mean rows of these categories, D the sum of (mean - mu)**2.
-    ``model="independent"``: lam = 1 - v / (V + v) * (K - 3) / (K - 1), clipped, v the category's sample variance; as in
-    category_encoders it does not tend to 1 for many rows.  With three categories or fewer there is no shrinkage.
-    Encodings lie within 20 ulp of the larger of mean and prior; D is computed from means as they are rounded.  Weights
-    are numbers of rows, as `PartialPooling` says.
+    Let K be the number of categories, V the sample variance of all visible targets, nbar the mean number of rows of a
+    category, D the sum of (mean - mu)**2 over the categories, and v a category's sample variance.
+    ``model="pooled"``: lam = 1 - (K - 3) * (V / nbar) / D, the same for all categories.
+    ``model="independent"``: lam = 1 - v / (V + v) * (K - 3) / (K - 1); as in category_encoders, it does not tend to 1
+    for many rows.  Both are clipped to [0, 1].  With three categories or fewer there is no shrinkage.
+
+    Encodings lie within 20 ulp of the larger of mean and prior; D is computed from rounded means.  A weight counts as a
+    number of rows, as `PartialPooling` says.
 
     Parameters
     ----------
@@ -267,11 +270,11 @@ class JamesStein(Smoothing):
         check_option("JamesStein", "model", self.model, ("pooled", "independent"))
 
     def of_each_category(self, visible: Moments) -> Floats:
-        """Give the mean, and for the pooled model the weight, whose mean over the categories it takes."""
+        """Give the mean; for the pooled model also the weight, since it needs the mean weight of the categories."""
         return visible.mean if self.model != "pooled" else np.concatenate([visible.mean, visible.n], axis=-1)
 
     def weights(self, visible: Moments, context: Context) -> tuple[Floats, Floats]:
-        """Lam and 1 - lam."""
+        """Give lam and 1 - lam."""
         assert context.categories is not None
         total, n_outputs = context.total, visible.mean.shape[-1]
         means = context.categories.of_numbers(slice(n_outputs))
@@ -293,17 +296,18 @@ class JamesStein(Smoothing):
 
 
 class PartialPooling(Smoothing):
-    """Partial pooling: lam = 1 / (1 + within / (n * between)); no tuning parameter, single rows are shrunk too.
+    """Partial pooling: lam = 1 / (1 + within / (n * between)); nothing is tuned, and single rows are shrunk too.
 
-    within = (n * v + V) / (n + 1) with v the sample variance of the category's rows and V the population variance of
-    all rows; between is the sample variance of the category means, as they are rounded; lam = 0 where the means do not
-    differ.  Encodings lie within k = 32 ulp.
+    within = (n * v + V) / (n + 1), where v is the sample variance of the category's rows, and V the population variance
+    of all rows.  between is the sample variance of the rounded category means; if the means do not differ, lam = 0.
+    Encodings lie within k = 32 ulp.
 
     Notes
     -----
-    Weights are numbers of rows: whole ones equal repeated rows.  A sample variance has N - 1 in its denominator, of
-    fractions that sum to less than two rows N / 2, what it is of two.  Where all of them sum to one or less, `fit`
-    raises; `partial_fit` does not, since more rows may come.
+    A weight counts as a number of rows: whole weights equal repeated rows.  The denominator of a sample variance is
+    N - 1, where N is the summed weight; if weights have fractions and N is below 2, it is N / 2, which is the same at
+    N = 2.  If the weights of all rows sum to one or less, `fit` raises ValueError; `partial_fit` does not, since more
+    rows may come.
 
     References
     ----------
@@ -321,7 +325,7 @@ class PartialPooling(Smoothing):
     needs = Needs(squares=True, sample_variances=True, categories=True)
 
     def weights(self, visible: Moments, context: Context) -> tuple[Floats, Floats]:
-        """1 and within / (n * between); 0 and 1 where between is zero."""
+        """Give 1 and within / (n * between); 0 and 1 if between is zero."""
         assert context.categories is not None
         within = visible.sample_variance.times(visible.n).plus(context.total.variance).over(visible.n + 1.0)
         between = context.categories.between(1.0)
@@ -331,17 +335,17 @@ class PartialPooling(Smoothing):
 
 
 def one_and_ratio(noise: Scaled, signal: Scaled) -> tuple[Floats, Floats]:
-    """1 and noise / signal; 0 without noise, inf with noise and no signal."""
+    """Give 1 and noise / signal; the quotient is 0 without noise, and inf with noise and no signal."""
     ratio = np.where(noise.fraction == 0, 0.0, noise.ratio(signal))
     return np.ones_like(ratio), ratio
 
 
 def exact_prior(context: Context, prior: Floats) -> Ratio:
-    """Give the prior as the exact mean of all that is visible, if it is that, else as the number that it is."""
+    """Give the prior as an exact number: the exact mean of all visible rows if it is their mean."""
     if context.of_mean:
         assert context.total.sums is not None
         return context.total.sums.ratio
-    # A prior that all categories share is one line.
+    # A prior that all categories share is one row, repeated.
     line = prior[0] if prior.ndim > 2 and len(prior) and prior.strides[0] == 0 else prior
     number = Limbs.of_floats(np.where(np.isfinite(line), line, 0.0))
     return Ratio(number, Limbs.of_integers(np.ones_like(line[..., :1], np.int64)))
@@ -352,7 +356,7 @@ Smooth = Smoothing | float | Literal["auto"] | None
 
 
 def resolve(smooth: Any, name: str = "smooth", owner: str = "TargetEncoder") -> Smoothing:
-    """Turn what the user gave as `smooth` into a smoothing, whose own parameters are not checked yet."""
+    """Turn a user's `smooth` into a smoothing, without checking the parameters of the smoothing."""
     if smooth is None:
         return NoSmoothing()
     if isinstance(smooth, str) and smooth == "auto":
@@ -382,11 +386,11 @@ def resolve(smooth: Any, name: str = "smooth", owner: str = "TargetEncoder") -> 
 
 
 def describe_shrinkage(statistic: Statistic) -> Shrinkage | None:
-    """Describe a smoothing to backends that compute encodings in one pass.
+    """Describe a smoothing for backends that compute encodings in one pass.
 
-    None for one that asks for more than a category's own sums and the variance of all that is visible.
+    None if it needs more than a category's own sums and the variance of all visible rows.
     """
-    # By its exact type: a class that a user derives from one of these may weigh the mean in another way.
+    # The exact type decides: a class that a user derives from one of these may have other weights.
     if type(statistic) is NoSmoothing:
         return Shrinkage(PLAIN)
     if type(statistic) is MEstimate and statistic.m == 0:

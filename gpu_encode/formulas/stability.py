@@ -16,8 +16,8 @@ def stability_index(expected: Floats, found: Floats) -> float:
     Notes
     -----
     The formula is that of Siddiqi, Credit Risk Scorecards, 2006, chapter 9; it is Jeffreys' divergence of 1946.  A cell
-    that is empty in one population alone counts half a row there, so that its logarithm is finite; one that is empty in
-    both counts nothing.  The sum is exact and rounded once, whatever the order of the cells.
+    that is empty in only one population counts as half a row there, so that its logarithm is finite; a cell that is
+    empty in both adds nothing.  The sum is exact and rounded once, whatever the order of the cells.
 
     Examples
     --------
@@ -32,7 +32,7 @@ def stability_index(expected: Floats, found: Floats) -> float:
 
 
 def index_by_chance(expected: Floats, found: Floats) -> float:
-    """Give the index that two samples of one population have on average: (B - 1)(1 / N + 1 / M), of B cells.
+    """Give the average index of two samples of one population, of N and M rows in B cells: (B - 1)(1 / N + 1 / M).
 
     Yurdakul and Naranjo, Statistical properties of the population stability index, Journal of Risk Model Validation
     14(4), 2020: PSI / (1 / N + 1 / M) is about chi-squared with B - 1 degrees of freedom.

@@ -1,4 +1,4 @@
-"""What a statistic is: numbers computed from the sums of a category, whichever rows are visible."""
+"""What a statistic is: numbers computed from the sums of a category's visible rows."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -19,9 +19,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Context:
-    """What is known beside the category itself: all visible rows, and sums over categories where a statistic asks.
+    """What a statistic may know beside the category: the moments of all visible rows, and sums over categories.
 
-    `of_mean` says whether the prior is the mean of `total`, and `ops` who computes.
+    `categories` are there only if the statistic needs them.  `of_mean` says whether the prior is the mean of `total`;
+    `ops` is the backend.
     """
 
     total: Moments
@@ -31,7 +32,7 @@ class Context:
 
 
 class OrderStatistics(Protocol):
-    """Statistics of sorted values, on the host: those of the values that each view, or each row, sees in a category."""
+    """Order statistics of the values that each view, or each row, sees; on the host."""
 
     def of_category(self, statistic: Any) -> Floats:
         """Give one statistic of the category."""
@@ -43,15 +44,15 @@ class OrderStatistics(Protocol):
 class Statistic(BaseEstimator):
     """Numbers computed from the sums of a category.  Parameters are checked at fit, so `set_params` and `clone` work.
 
-    A statistic is a function of what is visible, and knows nothing of schemes: the same one serves folds, leave-one-out
-    and orders, in memory and in parts.
+    A statistic is a function of the visible rows and does not know the scheme: the same statistic serves folds,
+    leave-one-out and orders, in memory and in parts.
     """
 
-    # Whether the encoding of a category without visible rows is a mean, or a number that the user gives.
+    # Whether the user chooses a prior: a mean, or a number.  Otherwise the statistic has its own, `find_prior`.
     takes_prior: ClassVar[bool] = False
-    # What those had that were saved before a parameter was added.
+    # Values for encoders that were saved before a parameter was added.
     parameters_before: ClassVar[Mapping[str, Any]] = MappingProxyType({})
-    # The parameter by which the user asks for it, where a class of its name is not what the user sees.
+    # The encoder's parameter by which the user asks for the statistic, if its class is not public.
     asked_by: ClassVar[str | None] = None
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -59,12 +60,12 @@ class Statistic(BaseEstimator):
 
     @property
     def needs(self) -> Needs:
-        """What it needs of the sums and of the target."""
+        """What it needs from the sums and from the target."""
         return Needs()
 
     @property
     def names_targets(self) -> bool:
-        """Whether output names hold the name of a target even where it is the only one."""
+        """Whether output names contain the name of the target even if there is only one."""
         return False
 
     @property
@@ -74,76 +75,76 @@ class Statistic(BaseEstimator):
 
     @property
     def asked(self) -> str:
-        """What the user asked for to get it, for messages: a class of that name, or a parameter of the encoder."""
+        """The name in messages: that of the class, or of the encoder's parameter that asks for it."""
         return type(self).__name__ if self.asked_by is None else f"{self.asked_by}={getattr(self, self.asked_by)!r}"
 
     def of_key(self, number: int) -> "Statistic":
-        """Give the statistic of one key, by its number; the same for all, unless overridden."""
+        """Give the statistic of one key, by its number; by default, the same for all keys."""
         return self
 
     def of_target(self, number: int) -> "Statistic":
-        """Give the statistic of one target, by its number; the same for all, unless overridden."""
+        """Give the statistic of one target, by its number; by default, the same for all targets."""
         return self
 
     def check(self) -> None:
         """Raise ValueError for a parameter out of range."""
 
     def terms(self, ops: "Ops", values: list[Array], present: Array | None) -> list[Array]:
-        """Give the numbers of each row that are summed, `needs.terms` of them, the target itself first.
+        """Give the numbers of each row that are summed: `needs.terms` of them, the target itself first.
 
-        `values` are those of the target; of all targets where these are terms of one.  Rows where `present` is zero
-        have no value, and may have any terms.
+        `values` are the values of the target, or of all targets if these are the terms of one.  Rows with zero in
+        `present` have no value, and may have any terms.
         """
         return values
 
     def check_targets(self, owner: str, kinds: Sequence[str]) -> None:
-        """Raise ValueError for a kind of target that it cannot be computed of; `owner` is the encoder's name."""
+        """Raise ValueError for a kind of target that it cannot be computed from; `owner` is the encoder's name."""
         for kind in kinds:
             if kind not in self.needs.target_kinds:
                 raise _target_of_another_kind(owner, kind, self.needs.target_kinds)
 
     def check_labelled(self, owner: str, column: object, kind: str) -> None:
-        """Raise ValueError if a column of values that holds text or dates, its `kind`, has no such statistic."""
+        """Raise ValueError if a column of text or dates (its `kind`) cannot have this statistic."""
 
     def ranges(self, least: float, largest: float) -> list[tuple[str, float, float]]:
-        """Name what is computed of values between two numbers, and give the range of each."""
+        """Name the encodings, and give the smallest and largest value of each for values between two numbers."""
         return [("the mean", least, largest)]
 
     def suffixes(self) -> list[str]:
-        """Give the endings of the names of the columns made of one target or class, one a column."""
+        """Give the suffix of the name of each column that one target or class has."""
         return [""]
 
     def are_values(self) -> list[bool]:
-        """Say of each column made of one target whether it holds values of the target; none does unless overridden."""
+        """Tell for each column that one target has whether it holds values of the target; by default, none does."""
         return [False] * len(self.suffixes())
 
     def label_parts(self, labels: Array, first: int) -> list[str]:
-        """Give what output names hold of the labels of a target of classes, from the first with an output on."""
+        """Give the part of output names for each label of a target of classes; `first` is the first with an output."""
         return [f"_{label}" for label in labels[first:]]
 
     def n_outputs(self, n_targets: int) -> int:
-        """Give the number of columns for `n_targets` targets, or classes with an output."""
+        """Give the number of columns for `n_targets` targets or classes with an output."""
         return n_targets * len(self.suffixes())
 
     def of_each_category(self, visible: Moments) -> Floats:
-        """Give the numbers that are summed over all categories, where that is needed (..., numbers).
+        """Give the numbers that are summed over all categories, if such sums are needed (..., numbers).
 
-        A category that has none, NaN or infinite, is left out of the sums of that number.
+        A category whose number is NaN or infinite is left out of the sum of this number.
         """
         return visible.mean
 
     def category_weights(self, visible: Moments) -> Floats | None:
-        """Give the weight of each of these numbers in their sums (..., numbers); None where every category has one."""
+        """Give the weight of each of these numbers in their sums (..., numbers); None if all weights are 1."""
         return None
 
     def find_prior(self, total: Moments) -> Floats:
-        """Encode a category that no visible row has, by all that is visible: (..., outputs); 0 unless overridden."""
+        """Encode a category that no visible row has, from all visible rows: (..., outputs); by default, 0."""
         return np.zeros_like(total.n)
 
     def encode(self, visible: Moments, context: Context, prior: Floats) -> Floats:
-        """Encode what is visible of categories, or by each row; where nothing is, the encoding may be anything.
+        """Encode categories, or the category of each row, by their visible rows; any number if there are none.
 
-        `prior` is the encoding of what lies above: of all rows, or of the parent in a hierarchy.
+        `prior` is the encoding of all rows, or of the parent in a hierarchy.
         """
         raise NotImplementedError
 
@@ -152,23 +153,23 @@ class Statistic(BaseEstimator):
     ) -> tuple[Floats, Floats]:
         """Encode all categories at once (rows, views, outputs), and any other category (views, outputs).
 
-        For statistics that need a table.  `counted` (rows, views, 1) are the categories that take part, and
-        `of_classes` says whether the target is one of classes.
+        This is for statistics that need a table.  `counted` (rows, views, 1) tells which categories take part, and
+        `of_classes` whether the target has classes.
         """
         raise NotImplementedError
 
     def encode_in_order(
         self, ops: "Ops", visible: Moments, total: Moments, values: OrderStatistics
     ) -> tuple[Floats, Floats]:
-        """Encode what is visible (..., outputs), and what nobody sees, from sorted values as well as from sums.
+        """Encode categories (..., outputs), and a category that no visible row has, from sums and sorted values.
 
-        For statistics that need a distribution; `values` are those of the rows in `visible` and in `total`.
+        This is for statistics that need a distribution; `values` are those of the rows in `visible` and in `total`.
         """
         raise NotImplementedError
 
 
 def _target_of_another_kind(owner: str, found: str, kinds: Sequence[str]) -> ValueError:
-    """Error for a kind of target that an encoder has no encodings for; worded so that scikit-learn's checks know it."""
+    """Error for a kind of target that an encoder cannot encode by; scikit-learn's checks look for its first words."""
     advice = 'Pass target_type="continuous"' if "continuous" in kinds else "Pass labels, such as y > threshold"
     return ValueError(
         f"Unknown label type: {owner} needs a {' or '.join(kinds)} target, but y is {found}. {advice}, or take "
@@ -177,5 +178,5 @@ def _target_of_another_kind(owner: str, found: str, kinds: Sequence[str]) -> Val
 
 
 def side_by_side(columns: list[Floats]) -> Floats:
-    """Put statistics (..., targets) side by side, those of one target one after the other."""
+    """Join statistics (..., targets), so that all statistics of one target are next to each other."""
     return np.stack(columns, axis=-1).reshape(*columns[0].shape[:-1], -1)

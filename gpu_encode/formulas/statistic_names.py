@@ -85,7 +85,7 @@ def _unknown_statistic(found: object, names: Sequence[str]) -> ValueError:
     word = str(found)
     near = [_ALIASES[word]] if word in _ALIASES else difflib.get_close_matches(word, names, n=1)
     hint = f" Did you mean {near[0]!r}?" if near else ""
-    return ValueError(f"statistics names {found!r}, which is none of {_list(names)}, and no function of arrays.{hint}")
+    return ValueError(f"statistics names {found!r}, which is neither one of {_list(names)} nor a function.{hint}")
 
 
 def union_of(lists: Sequence[Sequence[Any]]) -> list[Any]:
@@ -102,8 +102,8 @@ def check_number(statistic: Any) -> None:
     kind, number = statistic
     if not is_finite(number) or (kind == "quantile" and not 0.0 <= float(number) <= 1.0):
         raise ValueError(
-            f'statistics lists {statistic!r}. A quantile is ("quantile", q) with q from 0 to 1, and a share ("share", '
-            "t) with a finite threshold t, which it counts the values above."
+            f'statistics lists {statistic!r}. A quantile is ("quantile", q) with q from 0 to 1. A share of the values '
+            'above a finite threshold t is ("share", t).'
         )
 
 

@@ -34,7 +34,7 @@ from gpu_encode.words.errors.tables import NO_NUMBERS
 from gpu_encode.words.errors.values import RowError
 
 OF_SQUARES = ("var", "std", "sem", "skew")
-# Cubes of smaller or larger numbers leave the range in which their parts are exact.
+# The parts of the cube of a smaller or larger number are not exact.
 LEAST_CUBED, LARGEST_CUBED = 1e-90, 1e100
 OWNER = "StatisticEncoder"
 
@@ -62,7 +62,7 @@ class Summaries(Statistic):
     entry : int, optional
         Number of the key, if there are `pairs`.
     summed : list, optional
-        All statistics that the sums of the target serve, these and others; None: only these.
+        All statistics that are computed from the sums of the target, if other keys have others than `statistics`.
     """
 
     statistics: Any = ("mean",)
@@ -77,7 +77,7 @@ class Summaries(Statistic):
         return Summaries(**self.get_params(deep=False) | {"entry": number}) if self.pairs is not None else self
 
     def of_target(self, number: int) -> "Summaries":
-        """Give the statistics of one column of values: the key's own or, without a key, those of any key."""
+        """Give the statistics of one column of values: those of the key or, without a key, those of all keys."""
         if self.pairs is None:
             return self
         summed = union_of([per_target[number] for per_target in self.pairs])
@@ -93,17 +93,17 @@ class Summaries(Statistic):
 
     @property
     def _sums(self) -> Any:
-        """Statistics that the sums of the target serve."""
+        """Statistics that are computed from the sums of the target."""
         return self.statistics if self.summed is None else self.summed
 
     @property
     def names_targets(self) -> bool:
-        """Whether the name of a target is shown even if it is the only one."""
+        """Whether output names contain the name of the target even if there is only one."""
         return bool(self.of_columns)
 
     @property
     def needs(self) -> Needs:
-        """What is needed of the sums and of the target: labels have no order, and no cubes."""
+        """What it needs from the sums and from the target: labels have neither order statistics nor cubes."""
         summed = self._sums
         cubes = "skew" in summed
         # The value itself, the parts of its cube, and the terms of the user's statistics.
@@ -127,13 +127,13 @@ class Summaries(Statistic):
         if self.needs.cubes:
             numbers = ops.cast(values[0], np.float64)
             size = np.abs(numbers)
-            # Outside this range a cube, or its rest after rounding, is no float64 number.
+            # Outside of this range, a cube, or the rest that rounding takes from it, does not fit float64.
             beyond = (size > LARGEST_CUBED) | ((size < LEAST_CUBED) & (size > 0))
             if present is not None:
                 beyond &= present != 0
             if bool(beyond.any()):
                 row = int(np.flatnonzero(beyond)[0])
-                what = "'skew' sums cubes, of values up to 1e100, but a value is"
+                what = "'skew' sums cubes of values up to 1e100, but a value is"
                 raise RowError(f"{what} {numbers[row].item()!r} in row ", row, ".")
             terms += cube_parts(numbers)
         for statistic in self._sums:
@@ -143,7 +143,7 @@ class Summaries(Statistic):
 
     @property
     def asked(self) -> str:
-        """The user's statistics that do not follow from sums."""
+        """The name in messages: the user's statistics that do not follow from sums."""
         return f"statistics={list(filter(is_ordered, self.statistics))!r}"
 
     def check_targets(self, owner: str, kinds: Sequence[str]) -> None:
@@ -163,7 +163,7 @@ class Summaries(Statistic):
                 )
 
     def check_labelled(self, owner: str, column: object, kind: str) -> None:
-        """Raise ValueError for statistics that the only column here, of text or dates, cannot have."""
+        """Raise ValueError for statistics that a column of text or dates cannot have."""
         known = OF_TEXT if kind == "text" else OF_DATES
         for statistic in self.statistics:
             if statistic not in known:
@@ -182,7 +182,7 @@ class Summaries(Statistic):
         return [f"_{name_of(statistic)}" for statistic in self.statistics]
 
     def are_values(self) -> list[bool]:
-        """Say of each statistic whether it is one of the values."""
+        """Tell for each statistic whether it is one of the values."""
         return [statistic in VALUES for statistic in self.statistics]
 
     def ranges(self, least: float, largest: float) -> list[tuple[str, float, float]]:
@@ -233,7 +233,7 @@ class Summaries(Statistic):
             values = call_on_host(statistic, statistic.__name__, (count, visible.mean, variance))
             return holding(visible.mean).to_device(values.astype(np.float64))
         if statistic == SECONDS_SINCE_LAST:
-            # Such a row has this statistic, by its own date, if it sees an earlier row.
+            # Only a row with a date of its own has this statistic.
             return np.full_like(visible.mean, np.nan)
         if statistic in ("count", "sum", "mean"):
             return {"count": count, "sum": visible.total, "mean": visible.mean}[statistic]
@@ -268,8 +268,8 @@ def _of_numbers_alone(owner: str, statistic: str, column: object, kind: str, kno
     """Give the error for a statistic of numbers that was asked for a column of text or dates."""
     held = "text" if kind == "text" else "dates"
     return ValueError(
-        f"values: column {column!r} holds {held}, of which {owner} has {', '.join(map(repr, known))}, and "
-        f"{statistic!r} is for numbers. {NO_NUMBERS} Of several columns each may have its own: "
+        f"values: column {column!r} holds {held}, for which {owner} has {', '.join(map(repr, known))}; "
+        f"{statistic!r} is for numbers. {NO_NUMBERS} Each column may have its own statistics: "
         f'statistics={{"key": {{{column!r}: ["mode"], ...}}}}.'
     )
 
@@ -297,12 +297,12 @@ def skewness(moments: Moments, ddof: int) -> Floats:
 
 
 def as_floats(number: Scaled, where: Any = None) -> Floats:
-    """Round numbers whose exponents may be beyond those of float64; NaN for numbers that nobody asked for."""
+    """Round numbers whose exponents may be beyond those of float64; NaN outside of `where`."""
     rounded = number.ratio(Scaled(np.ones_like(number.fraction), np.zeros_like(number.exponent)))
     return rounded if where is None else np.where(where, rounded, np.nan)
 
 
 def square_root(number: Scaled) -> Scaled:
-    """Square root, rounded once, of numbers whose exponents may be beyond those of float64."""
+    """Give the square roots, rounded once, of numbers whose exponents may be beyond those of float64."""
     odd = number.exponent & 1
     return Scaled(np.sqrt(np.where(odd == 1, 2.0 * number.fraction, number.fraction)), (number.exponent - odd) >> 1)

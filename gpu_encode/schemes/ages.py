@@ -109,7 +109,7 @@ def in_ticks(owner: str, name: str, value: Any, times: Vocabulary) -> Fraction:
 
 
 def numbers_of(times: Vocabulary) -> NDArray[Any]:
-    """Give times as int64, or as float64 where they are no whole numbers."""
+    """Give times as int64, or as float64 if int64 does not hold them."""
     array = times.values.array
     if array.dtype.kind in "biu" and (array.dtype.kind != "u" or not len(array) or int(array[-1]) < 1 << 63):
         return array.astype(np.int64)
@@ -117,15 +117,15 @@ def numbers_of(times: Vocabulary) -> NDArray[Any]:
 
 
 def steps_of(owner: str, half_life: Any, times: Vocabulary) -> NDArray[np.int64]:
-    """Give the whole eighths of a half-life from 0 (of dates, 1970) to each time, rounded down.
+    """Give the step of each time: the number of eighths of a half-life since 0 (for dates, since 1970), rounded down.
 
-    Exact for whole numbers, dates and times; a float is divided by an eighth of the half-life as floats are.
+    The step is exact for whole numbers, dates and times; floats are divided in floating point.
     """
     span, numbers = in_ticks(owner, "half_life", half_life, times), numbers_of(times)
     if numbers.dtype.kind == "f":
         steps = np.floor(numbers / float(span / EIGHTHS))
     else:
-        # As Python's integers, where a product could be too large.
+        # Products that could overflow are computed with Python's integers.
         factor, divisor = EIGHTHS * span.denominator, span.numerator
         few = len(numbers) == 0 or max(abs(int(numbers[0])), abs(int(numbers[-1]))) * factor < 1 << 62
         if few and divisor < 1 << 62:
@@ -135,21 +135,19 @@ def steps_of(owner: str, half_life: Any, times: Vocabulary) -> NDArray[np.int64]
         else:
             steps = numbers.astype(object) * factor // divisor
     if len(steps) and max(abs(steps[0]), abs(steps[-1])) > MOST_STEPS:
-        raise ValueError(
-            f"half_life={half_life!r} of {owner} is too small beside the times, which end at {numbers[-1]}."
-        )
+        raise ValueError(f"half_life={half_life!r} of {owner} is too small for the times, which end at {numbers[-1]}.")
     return steps.astype(np.int64)
 
 
 def firsts_within(owner: str, window: Any, times: Vocabulary) -> NDArray[np.int64]:
-    """Give the number of the first time that is at most `window` before each time."""
+    """Give for each time the number of the first time that is at most `window` earlier."""
     span, numbers = in_ticks(owner, "window", window, times), numbers_of(times)
     if numbers.dtype.kind == "f":
         starts = numbers - float(span)
     else:
         ticks = min(span.numerator // span.denominator, 1 << 62)
         starts = np.maximum(numbers, np.iinfo(np.int64).min + ticks) - ticks
-    # Both are sorted: to merge them takes less time than to search for each.
+    # Both arrays are sorted, and merging them takes less time than a search for each element.
     merged = np.argsort(np.concatenate([starts, numbers]), kind="stable")
     return np.flatnonzero(merged < len(starts)) - np.arange(len(starts))
 
@@ -157,9 +155,9 @@ def firsts_within(owner: str, window: Any, times: Vocabulary) -> NDArray[np.int6
 def times_seen(
     owner: str, half_life: Any, window: Any, times: Vocabulary
 ) -> tuple[NDArray[np.int64], NDArray[np.int64] | None]:
-    """Give the number of the first time that is seen from each time, and the step of each, if there is a half-life.
+    """Give for each time the number of the first time that it sees and, if there is a half-life, its step.
 
-    Periods are the times at which they begin.
+    A period counts as the time at which it begins.
     """
     if times.kind == "period":
         times, _ = Vocabulary.from_values([period.to_timestamp() for period in times.to_numpy()], "time")
@@ -185,9 +183,9 @@ def folds_by_age(
     firsts, steps
         As `times_seen` gives them.
     begins, ends : int64 array (views,)
-        Views of rows: the time from which all rows of a view see others, and the time at which the rows that they see
-        end.  A view holds the rows before the next view; rows before the first view see all rows until the last time,
-        as new rows do.
+        `begins` has the number of the first time of each view; from there, the view's rows count the ages of others.
+        `ends` has the number of the first time that they no longer see.  A view ends where the next begins; rows before
+        the first view see all rows until the last time, as new rows do.
     """
     n_times = len(firsts)
     now, ends = np.append(begins, n_times - 1), np.append(ends, n_times)
@@ -205,5 +203,5 @@ def folds_by_age(
 
 
 def first_of_blocks(steps: NDArray[np.int64], blocks: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Give the number of the first time in each block, or after it."""
+    """Give the number of the first time in each block; if a block has no times, of the first time after it."""
     return np.searchsorted(steps, blocks * STEPS_OF_BLOCK)

@@ -1,4 +1,4 @@
-"""Schemes of folds: every row has a fold number, drawn or given, and sees some of the folds."""
+"""Schemes with folds: every row has a fold number, drawn or given, and sees the rows of some of the folds."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -46,7 +46,7 @@ from gpu_encode.words.errors.parameters import (
 from gpu_encode.words.errors.targets import missing_targets, nothing_to_stratify
 from gpu_encode.words.errors.values import RowError
 
-# The same code where some rows have no target and the splitter needs one: these rows have a fold of their own.
+# The same code for a splitter that needs targets, if some rows have none: these rows get a fold of their own.
 FOLD_COLUMN_OF_KNOWN = """
     fold, known = numpy.zeros(len(X), int), numpy.flatnonzero(pandas.notna(y))
     for number, (_, rows) in enumerate(cv.split(X.iloc[known], numpy.asarray(y)[known]), 1):
@@ -89,17 +89,17 @@ class KFold(Scheme):
     n_splits : int, default=5
         Number of folds, at least 2.
     by : str, int or list of these, optional
-        Columns of X whose values say which fold a row is in, wherever it lies: rows of equal values stay together, and
-        a row keeps its fold when others are added, shuffled or cut into other parts.  Takes an integer as
-        `random_state`, and neither `order` nor `stratify`.
+        Columns of X whose values alone decide the fold of a row.  Rows of equal values share a fold, and a row keeps
+        its fold when rows are added, shuffled or cut into other parts.  `random_state` must be an integer, and `order`
+        and `stratify` cannot be used.
     order : {"random", "contiguous", "interleaved"}, default="random"
         Random folds are a function of `random_state` and the row number: the same in every chunking.
     stratify : bool, default=False
         Spread each class evenly over the folds.  A row's fold then depends on y, so changing a row's label can change
         other rows' folds and, through them, its own encoding.
     blow_up : bool, default=False
-        One column per fold's encoder, for training and new rows alike.  A row is seen by all of these encoders but one:
-        models fitted on these columns lose about as much as on greedy encodings
+        Give training rows and new rows one column for each fold's encoder.  All of these encoders but one have seen the
+        target of a training row: models fitted on these columns lose about as much as on greedy encodings
         (benchmarks/results/comparison-2026-11-22).
     random_state : int, RandomState, Generator or None, default=0
         Seed of the folds.
@@ -107,23 +107,24 @@ class KFold(Scheme):
     Notes
     -----
     With `by`, a row's fold is its hash, read as a signed number of 64 bits, modulo `n_splits` (at least 0).  The hash
-    is XXH64 [1]_ of the bytes of its value with the seed `random_state`; of several columns, the hash of each value is
-    the seed of the next column's.  Bytes of a value are
+    is XXH64 [1]_ of the bytes of its value with the seed `random_state`.  If there are several columns, the hash of
+    each value is the seed for the next column.  The bytes that are hashed are
 
-    - of a whole number of 64 bits, also as a boolean, float or decimal: 8 bytes in two's complement, the lowest first;
-    - of a date or a timestamp, in UTC where it has a time zone: those of the number of microseconds since 1970, if that
-      is whole; of a time of day since midnight, of a duration in all;
-    - of any other number that a float of 64 bits holds exactly: those of this float, the lowest first;
-    - of text: its UTF-8; of bytes: these; of all else: what `HashingEncoder` takes for it.
+    - for a whole number that fits 64 bits, whether it is an integer, a boolean, a float or a decimal: 8 bytes in two's
+      complement, the lowest first;
+    - for a date or a timestamp, in UTC if it has a time zone: the bytes of its number of microseconds since 1970; for a
+      time of day, since midnight; for a duration, in total; all this if the number is whole;
+    - for any other number that a float of 64 bits holds exactly: the bytes of this float, the lowest first;
+    - for text: its UTF-8; for bytes: the bytes themselves; for anything else: the bytes that `HashingEncoder` hashes.
 
-    The hash of a missing value, of any kind, is its seed.  With ``random_state=42`` these are the folds of Spark's
-    ``pmod(xxhash64(column, ...), n_splits)`` of text, bigint, timestamp, NULL and several of them.
+    The hash of a missing value, of any kind, is the seed.  With ``random_state=42`` these are the folds of Spark's
+    ``pmod(xxhash64(column, ...), n_splits)`` for text, bigint, timestamp and NULL, also in several columns.
 
-    Each distinct value falls into a fold with probability 1 / n_splits.  The share of rows in a fold then has the
-    variance sum(p ** 2) (n_splits - 1) / n_splits ** 2, where p are the shares of rows of the distinct values: each of
-    five folds of a thousand equally frequent values holds 20 % of the rows, give or take 1.3 % (a standard deviation).
-    A fold without rows is an error; from 70 values on, less than one table in a million has one among five folds.
-    `GroupKFold` has folds of nearly equal size, which change with the rows at hand.
+    Each distinct value falls into a given fold with probability 1 / n_splits.  The share of rows in a fold then has the
+    variance sum(p ** 2) (n_splits - 1) / n_splits ** 2, where p are the shares of rows of the distinct values.  With a
+    thousand equally frequent values, each of five folds holds 20 % of the rows, give or take 1.3 % (a standard
+    deviation).  A fold without rows is an error; with five folds and at least 70 values, it happens to less than one
+    table in a million.  The folds of `GroupKFold` have nearly equal sizes, but change with the rows at hand.
 
     References
     ----------
@@ -166,7 +167,7 @@ class KFold(Scheme):
 
     def _check_by(self) -> None:
         columns = list_of(self.by)
-        # True is no position.
+        # True is an Integral, but not a position.
         named = columns and all(isinstance(one, (str, Integral)) and not isinstance(one, bool) for one in columns)
         if not named or len(set(columns)) < len(columns):
             raise bad_parameter("KFold", "by", self.by, "must be a column of X or a list of several, each once")
@@ -176,14 +177,14 @@ class KFold(Scheme):
             raise _by_beside(self.by, f"random_state={self.random_state!r}", "take an integer instead")
 
     def reads(self) -> list[tuple[Any, str]]:
-        """Give the fold numbers that follow from columns, where there are any."""
+        """Give the fold numbers that follow from `by`, if it is given."""
         if self.by is None:
             return []
         return [(ValueFolds(list_of(self.by), self.n_splits, int(self.random_state)), "by")]  # type: ignore[arg-type]
 
     @property
     def reads_classes(self) -> bool:
-        """Whether folds are dealt out within classes."""
+        """Whether the rows of each class are spread over the folds separately."""
         return bool(self.stratify)
 
     @property
@@ -192,7 +193,7 @@ class KFold(Scheme):
         return bool(self.blow_up)
 
     def plan(self, request: Request) -> FoldPlan:
-        """Fold numbers by pattern, within each class, or by value."""
+        """Make folds by row number, by row number within each class, or by value."""
         if self.by is not None:
             empty = np.flatnonzero(request.counts["by"] == 0)
             if len(empty):
@@ -212,15 +213,15 @@ class KFold(Scheme):
         seed = seed_of(self.random_state, "Stratified")
         patterns = []
         for label, (start, count) in enumerate(zip(starts_of(counts[0]), counts[0], strict=True)):
-            # A label's pattern begins where the one before stopped, so that small classes do not all fill the first
-            # fold.
+            # The pattern of a label begins where the pattern of the label before it stopped, so that small classes do
+            # not all fall into the first fold.
             first = int(start) if self.order == "interleaved" else 0
             patterns.append(FoldPattern(self.order, self.n_splits, key_of(seed, label + 1), int(count), first))
         return WithinClasses(patterns)
 
 
 def _by_beside(by: object, other: str, instead: str = "leave one of them out") -> ValueError:
-    """Error for a parameter that folds by value do not use, or that would change the folds from pass to pass."""
+    """Error for a parameter that folds by value do not use, or that would make folds differ between passes."""
     return ValueError(f"KFold(by={by!r}) finds folds by values alone, and takes no {other}: {instead}.")
 
 
@@ -228,9 +229,9 @@ def _empty_folds(by: object, fold: int, n_splits: int) -> ValueError:
     """Error for a fold into which none of the values falls."""
     enough = ceil(log(UNLIKELY * n_splits) / -log1p(-1 / n_splits))
     return ValueError(
-        f"No row falls into fold {fold} of KFold({n_splits}, by={by!r}): its values are few, or were chosen by the "
-        f"same hash. From {enough} distinct values on, less than one table in a million has an empty fold. Take fewer "
-        "folds, more columns, another random_state, or GroupKFold, which deals out few groups evenly."
+        f"No row falls into fold {fold} of KFold({n_splits}, by={by!r}): there are few values, or they were chosen by "
+        f"the same hash. With {enough} distinct values or more, less than one table in a million has an empty fold. "
+        "Take fewer folds, more columns, another random_state, or GroupKFold, which spreads a few groups evenly."
     )
 
 
@@ -245,7 +246,7 @@ class GroupKFold(Scheme):
     n_splits : int, default=5
         Number of folds, at least 2.
     groups : str or int, optional
-        Column of X that holds the groups; else they are given to `fit_transform`.
+        Column of X that holds the groups.  None: they are given to `fit_transform`.
     random_state : int, RandomState, Generator or None, default=0
         Seed of the folds.
 
@@ -272,7 +273,7 @@ class GroupKFold(Scheme):
         return [(self.groups, "groups")]
 
     def plan(self, request: Request) -> FoldPlan:
-        """Fold numbers by group."""
+        """Give each group a fold."""
         sizes = request.counts["groups"]
         check_splits("GroupKFold", self.n_splits, len(sizes), "groups")
         ranked = np.argsort(-sizes, kind="stable")
@@ -284,32 +285,33 @@ class GroupKFold(Scheme):
 
 @dataclass(eq=False, repr=False)
 class TimeFolds(Scheme):
-    """Folds in order of time; a row sees earlier folds only.
+    """Folds in order of time; a row sees only earlier folds.
 
     Parameters
     ----------
     n_splits : int, default=5
-        Folds of nearly equal row counts; rows of equal time are never split.
+        Number of folds, with nearly equal numbers of rows; rows of equal time are in one fold.
     time : str or int
         Column of X that holds the time.
     gap : int, default=0
         Number of folds between a row's own fold and the last fold that it sees.
     half_life : number, timedelta or str, optional
-        Time in which the weight of a row halves, in the units of the time column: a number beside numbers, a timedelta
-        or a text such as "7d" or "12h" (w, d, h, min, s, ms, us, ns) beside dates, and beside periods, which count from
-        the time at which they begin.  The rows of a fold see others at the age that these have when the fold begins,
-        new rows at their age at the last time of training.
+        Time in which the weight of a row halves.  If the time column holds numbers, it is a number; if the column holds
+        dates or periods, it is a timedelta or a text such as "7d" or "12h" (w, d, h, min, s, ms, us, ns).  A period
+        counts as the time at which it begins.  For the rows of a fold, the ages of earlier rows are counted back from
+        the fold's first time; for new rows, from the last time of training.
     window : number, timedelta or str, optional
         The rows of a fold see only rows that are at most so much older than the fold's first time; new rows see rows
         that are at most so much older than the last time of training.
 
     Notes
     -----
-    An age is a number of whole eighths of a half-life: the difference of the steps floor(8 t / half_life) of two times
-    t, of dates since 1970.  At k steps a row weighs 2**(-k / 8), from constants that are rounded to 31 binary digits. A
-    row sees rows of its own 512 steps (64 half-lives) and of the 512 steps before, counted from step 0; older rows
-    count nothing.  Sums of these weights are exact, so that all backends and parts of rows give the same bits. With
-    these weights, counts are sums of weights, and `smooth`, `min_count` and other limits are compared with these sums.
+    An age is a whole number of eighths of a half-life: the difference between the steps floor(8 t / half_life) of two
+    times t; for dates, t is counted from 1970.  A row of age k weighs 2**(-k / 8), computed from constants of 31 binary
+    digits.  Steps are cut into blocks of 512 (64 half-lives), from step 0 on.  A row sees rows of its own block and of
+    the block before it; older rows weigh nothing.  Sums of these weights are exact, so that all backends and parts of
+    rows give the same bits.  With these weights, counts are sums of weights, and `smooth`, `min_count` and other limits
+    are compared with these sums.
 
     Examples
     --------
@@ -353,10 +355,10 @@ class TimeFolds(Scheme):
         return [(self.time, "time")]
 
     def plan(self, request: Request) -> FoldPlan:
-        """Fold numbers by rank in time, and a strictly lower triangular matrix."""
+        """Make folds by rank in time, and a visibility matrix that is strictly lower triangular."""
         check_splits("TimeFolds", self.n_splits, request.n_rows)
         starts = starts_of(request.counts["time"])
-        # Rows of one time are in one fold, so that rows need not be sorted.
+        # Rows of one time are in one fold, so only the distinct times need a fold.
         fold_of = (starts * self.n_splits // request.n_rows).astype(np.int32)
         if self.by_age:
             return self.plan_by_age(fold_of, request.values["time"])
@@ -365,7 +367,7 @@ class TimeFolds(Scheme):
         return FoldPlan(None, self.n_splits, visibility, np.ones((1, self.n_splits), np.int64), fold_rule=folds)
 
     def plan_by_age(self, fold_of: NDArray[np.int32], times: Vocabulary) -> FoldPlan:
-        """Cut the folds further, so that the rows that a row sees begin and end with a fold."""
+        """Cut the folds into smaller ones, so that the rows that a row sees are whole folds."""
         firsts, steps = times_seen("TimeFolds", self.half_life, self.window, times)
         present, begins = np.unique(fold_of, return_index=True)
         return folds_by_age(self.time, firsts, steps, begins, np.searchsorted(fold_of, present - self.gap))
@@ -373,15 +375,15 @@ class TimeFolds(Scheme):
 
 @dataclass(eq=False, repr=False)
 class Holdout(Scheme):
-    """Training rows see a calibration subset, calibration rows the rest, new rows the calibration subset.
+    """Training rows and new rows see a calibration subset of the rows; calibration rows see all other rows.
 
     Parameters
     ----------
     fraction : float, default=0.3
         Share of rows in the calibration subset, taken to the nearest fraction with a denominator of at most 100.
     mask : str, int or array of shape (n_rows,), optional
-        Which rows are the calibration subset, in place of a random one: a column of X, or an array, of booleans (or 0
-        and 1).  `fraction` and `random_state` then play no part.
+        A column of X, or an array, of booleans (or 0 and 1), which is true for the rows of the calibration subset.
+        `fraction` and `random_state` then have no effect.
     new_rows : {"calibration", "all"}, default="calibration"
         The rows that new rows see: the calibration subset, as training rows do, or all rows.
     calibration_rows : {"other", "nan"}, default="other"
@@ -432,11 +434,11 @@ class Holdout(Scheme):
 
     @property
     def new_rows_see_folds(self) -> bool:
-        """Whether new rows see the calibration subset alone."""
+        """Whether new rows see only the calibration subset."""
         return self.new_rows == "calibration"
 
     def reads(self) -> list[tuple[Any, str]]:
-        """Give the mask, where there is one."""
+        """Give the mask, if there is one."""
         if self.mask is None:
             return []
         return [(frames.read_grouping(self.mask, "mask") if is_vector(self.mask) else self.mask, "mask")]
@@ -456,8 +458,8 @@ class Holdout(Scheme):
     def _masked_folds(self, request: Request) -> ByValue:
         if len(request.counts["mask"]) < 2:
             raise ValueError(
-                "The mask of Holdout is the same for all rows. It must be true of the rows that calibrate and false of "
-                "those that are trained on, and some must be either."
+                "The mask of Holdout is the same for all rows. It must be true for some rows, which calibrate, and "
+                "false for some others, which models are trained on."
             )
         return ByValue(self.reads()[0][0], "mask", np.array([1, 0], np.int32))
 
@@ -477,7 +479,7 @@ class Holdout(Scheme):
 
 @dataclass(eq=False, repr=False)
 class FoldNumbers(Scheme):
-    """Fold numbers that the user brings: a column of X or an array."""
+    """Fold numbers that the user gives: a column of X or an array."""
 
     folds: Any
 
@@ -486,7 +488,7 @@ class FoldNumbers(Scheme):
         return [(self.folds, "fold numbers")]
 
     def plan(self, request: Request) -> FoldPlan:
-        """Give the numbers as they are, counted from zero."""
+        """Make folds of equal numbers."""
         n_folds = len(request.counts["fold numbers"])
         if n_folds < 2:
             raise ValueError(
@@ -505,7 +507,7 @@ class Splits(Scheme):
         """Give a scheme with the same folds that needs only the number of rows; None if there is no such scheme."""
         if not hasattr(self.cv, "split"):
             return self
-        # Whoever has a splitter has loaded scikit-learn's module of splitters.
+        # If the user has a splitter, this module is loaded already.
         from sklearn import model_selection
 
         if type(self.cv) is model_selection.KFold and not self.cv.shuffle:
@@ -513,11 +515,11 @@ class Splits(Scheme):
         return self if type(self.cv) in (model_selection.KFold, model_selection.PredefinedSplit) else None
 
     def plan(self, request: Request) -> Plan:
-        """Read the splits once."""
+        """Read the splits, once, and make a plan of them."""
         listed = self.splits_of(request) if hasattr(self.cv, "split") else list(self.cv)
         if listed and not isinstance(listed[0], tuple) and is_vector(listed[0]):
             raise ValueError(
-                "cv holds several vectors of fold numbers. Fold numbers are one array for all rows, also where X is a "
+                "cv holds several vectors of fold numbers. Fold numbers are one array for all rows, even if X is a "
                 "list of tables: concatenate them, or name a column of X that holds them."
             )
         if not listed or any(not isinstance(split, (tuple, list)) or len(split) != 2 for split in listed):
@@ -538,7 +540,7 @@ class Splits(Scheme):
 
 
 def _splitter_without_targets(cv: object, error: Exception, rows: NDArray[Any]) -> RowError:
-    """Error for a splitter of scikit-learn that fails where rows without a target are kept."""
+    """Error for a splitter of scikit-learn that fails because rows without a target are kept."""
     said = str(error).splitlines()[0].rstrip(".")
     advice = (
         f", and cv={cv!r} fails: {said}. If it splits by y, split the rows that have a target beforehand, give the "

@@ -1,4 +1,4 @@
-"""Schemes in which every row sees rows of its own: all others, or those before it."""
+"""Schemes in which no two rows see the same rows: a row sees all others, or those before it."""
 
 from dataclasses import KW_ONLY, dataclass
 from datetime import timedelta
@@ -26,20 +26,20 @@ from gpu_encode.tables.categories.vocabulary import Vocabulary
 from gpu_encode.words.annotations import Column, Seed
 from gpu_encode.words.errors.parameters import bad_parameter, check_count, check_number, check_option
 
-# An "auto" block has one row more for each of these many rows, up to the longest block.
+# An "auto" block has one more row for every ROWS_OF_BLOCK rows of the table, but at most MOST_IN_BLOCK.
 ROWS_OF_BLOCK, MOST_IN_BLOCK = 1000, 256
-# Cycle walking goes through the ranks of a whole block until one lies in the last block, which may have one row.
+# The last block may have a single row, and cycle walking may try as many ranks as a block has until it finds one there.
 LONGEST_BLOCK = 4096
-# Orders have numbers of 32 bits.
+# The number of an order has 32 bits.
 MOST_ORDERS = 2**32 - 1
 
 
 class LeaveOneOut(Scheme):
     """Every row sees all rows but itself.
 
-    It keeps the promise that a row's own target never changes its encoding, and still misleads a learner: within a
-    category the encoding falls where a row's own target rises, so on a constant feature one threshold separates the
-    classes.  Prefer `KFold` or `Ordered`.
+    A row's own target never changes its encoding, and yet this scheme misleads a learner: within a category, rows with
+    a higher target have a lower encoding, so even for a constant feature one threshold separates the classes.  Prefer
+    `KFold` or `Ordered`.
 
     Examples
     --------
@@ -51,7 +51,7 @@ class LeaveOneOut(Scheme):
     needs_row_numbers = False
 
     def plan(self, request: Request) -> LeaveOneOutPlan:  # noqa: ARG002
-        """Give the plan, in which there is nothing to decide."""
+        """Give the plan, which is the same for all rows."""
         return LeaveOneOutPlan()
 
 
@@ -59,47 +59,48 @@ class LeaveOneOut(Scheme):
 class Ordered(Scheme):
     """Every row sees the rows before it: in a random order, in time or as they stand (CatBoost's ordered statistics).
 
-    The prior is the mean of the order so far, taken at the row's rank with all but its top nine bits cleared (at most
-    1/256 stale); the first row of a random order gets the mean of all other rows.
+    The prior of a row is the mean of the rows before it, up to a checkpoint: the row's rank with all but its top nine
+    bits cleared.  So at most 1/256 of the rows before it are missing from the prior.  For the first row of a random
+    order, the prior is the mean of all other rows.
 
     Parameters
     ----------
     n_permutations : int, default=1
         Number of random orders.
     time : str or int, optional
-        Column of X to order by, instead of random permutations.  Rows of equal time do not see each other; the first
-        get NaN.
+        Column of X to order by, instead of random permutations.  Rows of equal time do not see each other; rows of the
+        first time get NaN.
     average : bool, default=True
-        Average over the permutations, else one column each.
+        True gives the average over the permutations.  False gives a column for each permutation.
     burn_in : int or float, default=0
         The first rows of each order (a count, or a share below 1) get NaN.
     random_state : int, RandomState, Generator or None, default=0
         Seed of the orders.
     shuffle : bool, default=True
-        False for the rows in the order in which they stand (CatBoost's `has_time`): no permutation, and the first row,
+        False takes the rows in the order of X (CatBoost's `has_time`): there is no permutation, and the first row,
         which sees nothing, gets NaN.
     block : int or "auto", default=1
         Consecutive rows that stay together in a random order (CatBoost's `fold_permutation_block`): the blocks come in
         a random order, and the rows of each block too.  With 256, five million rows take a third to three quarters of
-        the time.  At most 4,096.  "auto" is near CatBoost's choice: 1 + rows / 1,000, 256 at most, down to a power of
-        two.
+        the time that they take with 1.  At most 4,096.  "auto" is near CatBoost's choice: 1 + rows / 1,000, at most
+        256, rounded down to a power of two.
     half_life : number, timedelta or str, optional
-        With `time`: time in which the weight of a row halves, as in `TimeFolds`.  A row sees others at the age that
-        they have at its own time, new rows at their age at the last time of training.
+        With `time`: time in which the weight of a row halves, as in `TimeFolds`.  For a training row, the ages of
+        earlier rows are counted back from its own time; for new rows, from the last time of training.
     window : number, timedelta or str, optional
         With `time`: a row sees only rows that are at most so much older; new rows see rows that are at most so much
         older than the last time of training.
 
     Notes
     -----
-    Ages are those of `TimeFolds`, whose notes define them.  With `half_life` or `window` the prior is the mean of just
-    the rows that the row itself sees.  Rows that see no rows get NaN.
+    The notes of `TimeFolds` define ages.  With `half_life` or `window`, the prior of a row is the mean of exactly the
+    rows that it sees.  Rows that see no rows get NaN.
 
-    Blocks are for rows that stand in no order.  Of any two rows, each still comes first equally often, but neighbours
-    stay together: the first rows of a category see few rows, and most of these are then their neighbours.  If
-    neighbours have like targets, they reveal a row's own target.  Hotel bookings, which stand by hotel and outcome,
-    lose 0.001 to 0.002 of the area under the curve with blocks of 16 (of 95,000 rows), 0.003 to 0.006 with 64, "auto",
-    and 0.013 to 0.017 with 1,024; rows in no order lose nothing.
+    Use blocks only if the rows of X are in no particular order.  Of any two rows, each still comes first equally often,
+    but neighbours stay together: the first rows of a category see few rows, and most of these are then their
+    neighbours.  If neighbours have similar targets, they reveal a row's own target.  A table of 95,000 hotel bookings,
+    sorted by hotel and outcome, loses 0.001 to 0.002 of the area under the curve with blocks of 16, 0.003 to 0.006 with
+    64 (its "auto"), and 0.013 to 0.017 with 1,024; the same rows in no order lose nothing.
 
     References
     ----------
@@ -156,12 +157,12 @@ class Ordered(Scheme):
         if (not isinstance(self.burn_in, Integral) and self.burn_in >= 1) or not isinstance(self.burn_in, Real):
             raise bad_parameter("Ordered", "burn_in", self.burn_in, "must be an integer or a share below 1")
         if self.block != 1 and (self.time is not None or not self.shuffle):
-            raise ValueError(f"block={self.block} is for random orders: leave it out with time or shuffle=False.")
+            raise ValueError(f"block={self.block} is for random orders. Leave it out with time or shuffle=False.")
         if self.time is not None and self.n_permutations != 1:
             raise ValueError("Ordered(time=...) has one order: leave n_permutations at 1.")
         if not self.shuffle and (self.time is not None or self.n_permutations != 1):
             raise ValueError(
-                "Ordered(shuffle=False) has one order, that of the rows: leave n_permutations at 1 and time out."
+                "Ordered(shuffle=False) has one order, that of the rows: leave n_permutations at 1, and leave time out."
             )
 
         check_spans("Ordered", self.half_life, self.window)
@@ -187,7 +188,7 @@ class Ordered(Scheme):
         return OrderedPlan(orders, self.average, burn_in)
 
     def plan_ages(self, times: Vocabulary) -> tuple[NDArray[np.int64], FoldPlan]:
-        """Give the first time that is seen from each time, and the plan of new rows."""
+        """Give for each time the number of the first time that it sees, and the plan for new rows."""
         firsts, steps = times_seen("Ordered", self.half_life, self.window, times)
         none = np.zeros(0, np.int64)
         return firsts, folds_by_age(self.time, firsts, steps, none, none)
@@ -212,12 +213,12 @@ class Ordered(Scheme):
         check_count("draw", "t", number, low=0, high=MOST_ORDERS)
         if self.time is not None or not self.shuffle:
             raise ValueError(
-                "draw gives random orders, one by one, and Ordered(time=...) and Ordered(shuffle=False) have one order "
-                "that is not random. Take cv=Ordered(), or fit_transform."
+                "draw gives one random order by its number, but Ordered(time=...) and Ordered(shuffle=False) have a "
+                "single order, which is not random. Take cv=Ordered(), or call fit_transform."
             )
         if not isinstance(self.random_state, Integral):
             raise ValueError(
-                "draw gives every call with the same t the same order, which takes an integer as random_state. Got "
+                "draw has to give the same order for the same t, which takes an integer as random_state. Got "
                 f"random_state={self.random_state!r} instead."
             )
         return OrderedPlan([self.order(int(number), n_rows)], True, self.rows_left_out(n_rows))

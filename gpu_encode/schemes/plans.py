@@ -44,7 +44,7 @@ class Scheme(KnownKeywords, BaseEstimator):
         """Raise ValueError for parameters out of range."""
 
     def reads(self) -> list[tuple[Any, str]]:
-        """Columns that the scheme reads, each with its role; None stands for the groups given beside X."""
+        """List the columns that the scheme reads, each with its role; None stands for groups given beside X."""
         return []
 
     @property
@@ -76,7 +76,7 @@ class Scheme(KnownKeywords, BaseEstimator):
         return columns
 
     def reads_of_rows(self) -> list[tuple[Any, str]]:
-        """Columns that the scheme reads, without arrays that the user gave it for all rows."""
+        """List the columns that the scheme reads, without the arrays that the user gave for all rows."""
         return [read for read in self.reads() if not isinstance(read[0], (Frame, Pieces))]
 
     def plan(self, request: "Request") -> "Plan":
@@ -85,7 +85,7 @@ class Scheme(KnownKeywords, BaseEstimator):
 
 
 def seed_of(random_state: Any, purpose: str, number: int = 0) -> int:
-    """64-bit key of a user's `random_state`."""
+    """Make a key of 64 bits from a user's `random_state`, for a purpose and the number of an order."""
     return key_of(read_seed(random_state), PURPOSES[purpose] + number)
 
 
@@ -123,15 +123,16 @@ class Request:
     Parameters
     ----------
     counts : dict of str to int64 array
-        By the role of a column: the number of rows of each distinct value, in sorted order of the values.
+        For the role of each column: the number of rows of each distinct value, in sorted order of the values.
     class_counts : list of int64 array
-        Rows of each class of each target, None for a continuous target; empty unless the scheme reads classes.
+        For each target, the number of rows of each class; None for a continuous target.  Empty unless the scheme reads
+        classes.
     values : dict of str to Vocabulary
-        By the role of a column: its distinct values.
+        For the role of each column: its distinct values.
     X, y, groups
         As the user gave them, for scikit-learn's splitters.
     lacking : int64 array, optional
-        Rows without a target, if y has such rows; also for these splitters.
+        The numbers of the rows without a target, if there are any; also for scikit-learn's splitters.
     """
 
     n_rows: int
@@ -163,7 +164,7 @@ class ByPattern:
 
 @dataclass(frozen=True)
 class WithinClasses:
-    """Folds by a row's number among the rows of its class: one pattern a class."""
+    """Folds by a row's number among the rows of its class, with a pattern for each class."""
 
     patterns: list[FoldPattern]
 
@@ -177,7 +178,7 @@ class ValueFolds:
     seed: int
 
     def of_categories(self, key: CategoryIndex) -> NDArray[np.int32]:
-        """Give the fold of each category of a key of these columns; the last fold is that of a missing value."""
+        """Give the fold of each category of a key of these columns, and last the fold of a missing value."""
         return (hash_categories(key, self.seed).view(np.int64) % self.n_splits).astype(np.int32)
 
 
@@ -187,7 +188,7 @@ FoldRule = ByValue | ByPattern | WithinClasses
 
 @dataclass(frozen=True)
 class Ageing:
-    """Weights that halve with age, as `gpu_encode.sums.decay` has them.
+    """Weights that halve with age, as `gpu_encode.sums.decay` defines them.
 
     Parameters
     ----------
@@ -196,7 +197,7 @@ class Ageing:
     steps : int64 array (times,)
         Step of each distinct time, in order.
     by_fold : int64 array (n_folds, 2)
-        Block in which the rows of each fold lie, and the step from which they see others.
+        For each fold, the block of its rows, and the step from which these count the ages of other rows.
     """
 
     role: str
@@ -218,11 +219,11 @@ class FoldPlan:
     blow_up : bool
         Every row gets one column per view of `new_rows`, in training too.
     fold_rule : FoldRule, optional
-        How rows find their folds, if their numbers are not enough; `assign` makes `folds` of it.
+        How rows find their folds, if row numbers are not enough; `assign` makes `folds` from it.
     blind : tuple of int
         Folds whose rows get NaN, whatever their row of the matrix says.
     ageing : Ageing, optional
-        How rows lose weight; `assign` makes `weights` of it, a weight for each row on the scale of its block.
+        How rows lose weight; `assign` makes `weights` from it: a weight for each row, on the scale of its block.
     """
 
     folds: Folds
@@ -237,7 +238,7 @@ class FoldPlan:
 
     @property
     def lookup_folds(self) -> Folds:
-        """Folds by which rows find their encodings in a table; None where all rows look at the same columns."""
+        """Folds by which rows find their encodings in a table; None if all rows use the same columns of the table."""
         return None if self.blow_up else self.folds
 
 
@@ -279,15 +280,15 @@ class OrderedPlan:
     ----------
     orders : list of Permutation, TimeOrder or RowOrder
     average : bool
-        One column with the average over the orders, else one column an order.
+        True gives one column with the average over the orders, False one column for each order.
     burn_in : int
         Rows of the first `burn_in` ranks get NaN.
     time : ByTime, optional
-        The only order, if it is in time; `assign` makes `orders` of it.
+        The only order, if rows are in order of time; `assign` makes `orders` from it.
     firsts : int64 array (times,), optional
-        If rows count by their age, in an order in time: the number of the first time that is seen from each time.
+        If rows count by their age: for each time, the number of the first time that it sees.
     new_rows : FoldPlan, optional
-        The rows that new rows then see, and how rows lose weight, if they do.
+        If rows count by their age: the rows that new rows see, and how rows lose weight, if they do.
     """
 
     orders: list[Order]
@@ -299,13 +300,13 @@ class OrderedPlan:
 
     @property
     def steps(self) -> NDArray[np.int64] | None:
-        """Step of each distinct time, where rows lose weight with age."""
+        """Step of each distinct time; None if rows do not lose weight with age."""
         ageing = None if self.new_rows is None else self.new_rows.ageing
         return None if ageing is None else ageing.steps
 
     @property
     def leaves(self) -> NDArray[np.int64] | None:
-        """Number of the time from which rows of each time are seen no more, where there is a window."""
+        """For each time, the number of the first time that no longer sees it; None without a window."""
         if self.firsts is None or self.steps is not None:
             return None
         return np.cumsum(np.bincount(self.firsts, minlength=len(self.firsts)))
@@ -314,15 +315,15 @@ class OrderedPlan:
 Plan = FoldPlan | SplitPlan | LeaveOneOutPlan | OrderedPlan
 
 
-# The visibility matrix is square, and sums are kept per category and fold.
+# The visibility matrix has a row and a column for each fold, and sums are kept for each category and fold.
 MOST_FOLDS = 10_000
 
 
 def all_but_own(folds: FoldPattern | FoldRule, n_folds: int, blow_up: bool = False) -> FoldPlan:
-    """k-fold: every fold but the row's own."""
+    """Make a k-fold plan: a row sees every fold but its own."""
     if n_folds > MOST_FOLDS:
         raise ValueError(
-            f"{n_folds} folds are more than the {MOST_FOLDS} that are kept apart at once. Take fewer, or LeaveOneOut."
+            f"There are {n_folds} folds, but at most {MOST_FOLDS} can be kept apart. Take fewer folds, or LeaveOneOut."
         )
     visibility = 1 - np.eye(n_folds, dtype=np.int64)
     new_rows = visibility if blow_up else np.ones((1, n_folds), np.int64)
@@ -331,7 +332,7 @@ def all_but_own(folds: FoldPattern | FoldRule, n_folds: int, blow_up: bool = Fal
 
 
 def all_rows() -> FoldPlan:
-    """Every row sees every row, itself included."""
+    """Make a plan in which every row sees every row, itself included."""
     one = np.ones((1, 1), np.int64)
     return FoldPlan(None, 1, one, one)
 
@@ -343,7 +344,7 @@ def by_time(codes: Array, starts: Array, firsts: Array | None = None, steps: Arr
 
 
 def starts_of(counts: Array) -> Array:
-    """Give the rank at which the rows of each time begin, by the number of rows of each of the sorted times."""
+    """Give the rank at which the rows of each time begin, from the number of rows of each of the sorted times."""
     return np.cumsum(counts) - counts
 
 
@@ -351,13 +352,13 @@ def leak_of(plan: Plan) -> str | None:
     """Say how a learner could read a row's own target from the training encodings of a plan; None if it could not."""
     if isinstance(plan, LeaveOneOutPlan):
         return (
-            "LeaveOneOut training encodings hold no row's own target, but fall where it rises, so that a tree reads it "
-            "off them. Use KFold or Ordered to train on them."
+            "LeaveOneOut training encodings do not contain a row's own target, but they fall where it rises, so that a "
+            "tree can read it from them. Use KFold or Ordered to train on them."
         )
     if isinstance(plan, FoldPlan) and plan.blow_up:
         return (
-            "KFold(blow_up=True) gives each row the columns of all folds, and all but one of them hold its own target "
-            "(a leak). Use KFold without blow_up to train on them."
+            "KFold(blow_up=True) gives each row the columns of all folds, and all but one of these contain its own "
+            "target (a leak). Use KFold without blow_up to train on them."
         )
     instead = "Use KFold or Ordered to train on them."
     if isinstance(plan, FoldPlan) and plan.n_folds == 1:
@@ -374,7 +375,7 @@ def leak_of(plan: Plan) -> str | None:
 
 
 def from_splits(splits: list[tuple[Array, Array]], n_rows: int) -> FoldPlan | SplitPlan:
-    """Plan of explicit splits: fold numbers and a matrix where the training sets are unions of test folds.
+    """Make a plan of explicit splits: fold numbers and a visibility matrix if training sets are unions of test folds.
 
     Raises
     ------
@@ -404,7 +405,7 @@ def from_splits(splits: list[tuple[Array, Array]], n_rows: int) -> FoldPlan | Sp
 
 
 def row_numbers(chosen: Any, n_rows: int, role: str) -> NDArray[np.int64]:
-    """Row numbers of one part of a split, given as numbers or as a mask."""
+    """Give the row numbers of one part of a split, which is given as numbers or as a mask."""
     array = np.asarray(chosen)
     if array.ndim != 1:
         raise ValueError(f"The {role} rows of a split must be a 1-D array. Got shape {array.shape}.")
@@ -421,10 +422,10 @@ def row_numbers(chosen: Any, n_rows: int, role: str) -> NDArray[np.int64]:
 
 
 def first_rows(plan: Plan, n_rows: int) -> int:
-    """Count the rows that see no other row and were not left without an encoding by burn-in.
+    """Count the rows that see no other row, apart from rows in the burn-in.
 
-    The first row of a random order does not count: its prior comes from all other rows.  With folds, only a single row
-    is known to see no other row: in other cases the weights decide.
+    The first row of a random order does not count, since its prior comes from all other rows.  With folds, the weights
+    decide which rows see no other row, and only a table of a single row is counted here.
     """
     if not isinstance(plan, OrderedPlan):
         return int(n_rows == 1)
@@ -444,14 +445,14 @@ class RowsAtHand:
     Parameters
     ----------
     codes : dict of str to int32 array (rows,)
-        By the role of a column: the index of each row's value among the sorted values of all rows, where the backend
-        computes.
+        For the role of each column: the index of each row's value among the sorted values of all rows, on the device of
+        the backend.
     labels : array
-        Class of each row by the first target, if that is a classification target.
+        Class of each row in the first target, if that has classes.
     first_row : int
         Number of the first row among all rows.
     earlier : int64 array (classes,), optional
-        Rows of each class before the first row; 0 unless given.
+        Number of rows of each class before the first row; 0 by default.
     """
 
     ops: Ops
@@ -462,16 +463,16 @@ class RowsAtHand:
     earlier: NDArray[np.int64] | None = None
 
 
-# The fold numbers of so few rows fit the fast caches.
+# Fold numbers of at most so many rows fit the processor's fast caches.
 FEW_ROWS = 1 << 15
 
 
 def assign(plan: Plan, rows: RowsAtHand) -> Plan:
-    """Give the plan with the fold numbers, or the order in time, of the rows at hand, where the backend computes."""
+    """Give the plan with the fold numbers, or the order in time, of the rows at hand, on the device of the backend."""
     if not (isinstance(plan, FoldPlan) and isinstance(plan.folds, FoldPattern)):
         return upload(find_rows(plan, rows), rows.ops)
     folds = plan.folds.at(plan.folds.first_row + rows.first_row) if rows.first_row else plan.folds
-    # Every column needs the fold numbers, so they are written once; a GPU computes them fast enough each time.
+    # Every column needs the fold numbers, so they are stored; a GPU is fast enough to compute them each time.
     few = rows.n_rows <= FEW_ROWS and device_of(rows.ops) == "cpu"
     return replace(plan, folds=rows.ops.fold_numbers(folds, 0, rows.n_rows) if few else folds)
 
@@ -484,7 +485,7 @@ def find_rows(plan: Plan, rows: RowsAtHand) -> Plan:
             weights = rows.ops.to_device(weights_of(ageing.steps))[rows.codes[ageing.role]]
         return replace(plan, folds=find_folds(plan.fold_rule, rows), fold_rule=None, weights=weights)
     if isinstance(plan, FoldPlan) and not (plan.folds is None or isinstance(plan.folds, FoldPattern)):
-        # The fold numbers are those of all rows.
+        # The plan has the fold numbers of all rows, of which these rows are a part.
         return replace(plan, folds=plan.folds[rows.first_row : rows.first_row + rows.n_rows])
     if isinstance(plan, OrderedPlan) and plan.time is not None:
         firsts = None if plan.firsts is None or plan.steps is not None else rows.ops.to_device(plan.firsts)
@@ -496,7 +497,7 @@ def find_rows(plan: Plan, rows: RowsAtHand) -> Plan:
 
 
 def upload(plan: Plan, ops: Ops) -> Plan:
-    """Move the arrays of a plan that have a number for each row to where the backend computes."""
+    """Move the arrays of a plan that have a number for each row to the device of the backend."""
     if isinstance(plan, FoldPlan) and not (plan.folds is None or isinstance(plan.folds, FoldPattern)):
         return replace(plan, folds=ops.to_device(plan.folds))
     if isinstance(plan, SplitPlan):
@@ -519,7 +520,7 @@ def upload(plan: Plan, ops: Ops) -> Plan:
 
 
 def find_folds(rule: FoldRule, rows: RowsAtHand) -> Array:
-    """Fold number of each row."""
+    """Give the fold number of each row."""
     if isinstance(rule, WithinClasses):
         return folds_within_classes(rule.patterns, rows)
     fold_of: Array = rows.ops.to_device(rule.fold_of)

@@ -1,1 +1,1 @@
-"""The seam between the library and its backends: what a backend must do, which backend serves a call, and where."""
+"""The seam between the library and its backends: what a backend must do, and which backend and device serve a call."""

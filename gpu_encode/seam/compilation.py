@@ -1,6 +1,6 @@
 """Kernels are compiled in a child process of low priority.  No call waits for the child; it ends with its parent.
 
-Numba compiles under the interpreter's lock, so a thread would be in the caller's way.
+Numba holds the interpreter's lock while it compiles, so a thread would block the caller.
 """
 
 import atexit
@@ -21,7 +21,7 @@ except ImportError:  # without file locks two processes may both compile, to the
 
 SETTING = kernel_folder.COMPILE_SETTING
 MODES = ("background", "now", "never")
-# The child looks this often, in seconds, whether its parent still runs.
+# Seconds between two looks of the child whether its parent still runs.
 PATIENCE = 0.5
 # The child imports from the folders that its parent imports from, and not from the folder that it was started in.
 PROGRAM = (
@@ -34,7 +34,7 @@ _children: dict[int, "subprocess.Popen[bytes]"] = {}
 
 
 def mode() -> str:
-    """Give where kernels are compiled: as GPU_ENCODE_COMPILE of the environment says, by default in the background."""
+    """Give the mode of compilation: the environment variable GPU_ENCODE_COMPILE, by default in the background."""
     given = os.environ.get(SETTING) or MODES[0]
     if given not in MODES:
         message = f"the environment variable {SETTING} must be one of {', '.join(MODES)}. Got {given!r}."
@@ -43,14 +43,14 @@ def mode() -> str:
 
 
 def is_ready() -> bool:
-    """Say whether a call finds its kernels compiled, or is to compile them itself; reap a child that has ended."""
+    """Tell whether a call may use kernels, compiled before or by the call itself; reap a child that has ended."""
     if _children and (child := _children.get(os.getpid())) is not None:
         child.poll()
     return is_compiled() or mode() == "now" or bool(os.environ.get("NUMBA_DISABLE_JIT"))
 
 
 def is_compiled() -> bool:
-    """Say whether every kernel is on disk."""
+    """Tell whether every kernel is on disk."""
     return kernel_folder.is_complete()
 
 
@@ -60,12 +60,12 @@ def folder() -> Path:
 
 
 def is_private() -> bool:
-    """Say whether no other process finds the folder, since no folder that all processes share could be written."""
+    """Tell whether the folder belongs to this process alone, since no shared folder could be written."""
     return bool(kernel_folder.environment())
 
 
 def start() -> None:
-    """Start to compile all kernels, once for a process and for all that share a folder."""
+    """Start to compile all kernels, once for all processes that share a folder."""
     if os.getpid() in _children or mode() != "background" or not is_python(sys.executable):
         return
     if (lock := take_lock()) is not None:
@@ -78,7 +78,7 @@ def start() -> None:
 
 
 def is_python(program: str) -> bool:
-    """Say whether a program is Python itself, and not another program with Python inside."""
+    """Tell whether a program is Python itself, and not another program with Python inside."""
     return "python" in Path(program or "").name.lower() and not getattr(sys, "frozen", False)
 
 
@@ -125,7 +125,7 @@ def stop() -> None:
 
 
 def end_with(process: int) -> None:
-    """Let this process work only where the processor is idle, and end it when its parent has ended."""
+    """Give this process the lowest priority, and end it when its parent has ended."""
     if hasattr(os, "nice"):
         os.nice(19)
 

@@ -1,4 +1,4 @@
-"""Which device a call runs on, found out without loading a library that is not needed."""
+"""Choose the device of a call, without loading a library that is not needed."""
 
 import contextlib
 import ctypes
@@ -26,16 +26,16 @@ INSTALL = "pip install '.[cu13]' (or '.[cu12]', for CUDA 12) in the checkout"
 DEVICES = ("auto", "cpu", "cuda")
 LIBRARIES = ("cupy", "numba_cuda")
 BACKEND = "gpu_encode.cuda"
-# Memory of a system that does not say.
+# The memory, in bytes, that is assumed if the system does not tell it.
 UNKNOWN_MEMORY = 4 << 30
-# Where the limit of this process's group stands, what the group holds, and which line says what files could give up.
+# The files with the memory limit of this process's group and with its usage, and the line with memory of cached files.
 GROUP = Path("/sys/fs/cgroup")
 LIMITS = (
     ("memory.max", "memory.current", "inactive_file"),
     ("memory/memory.limit_in_bytes", "memory/memory.usage_in_bytes", "total_inactive_file"),
 )
-# Rows of host data from which a GPU is faster.  Estimated, measured on none: a call there takes some three milliseconds
-# until its kernels have run and its rows are copied, and as long as that on a CPU for half a million to a million rows.
+# From so many rows of host data on, a GPU is faster.  This is an estimate, not measured on any GPU: a call there takes
+# about three milliseconds to copy its rows and run its kernels, as a CPU does for half a million to a million rows.
 FEWEST_ROWS = 1_000_000
 # DLPack's number for CUDA memory.
 DLPACK_CUDA = 2
@@ -52,21 +52,21 @@ def choose(wanted: Any, *data: Any, n_rows: int = FEWEST_ROWS) -> str:
     Parameters
     ----------
     wanted : {"auto", "cpu", "cuda"}
-        "auto": where the data is; of host data, many rows on a GPU if there is one, others on the CPU.
+        "auto": the device that holds the data; but a GPU, if there is one, for many rows on the host.
     *data
         Tables and vectors; None is allowed.
     n_rows : int
-        Rows of the first table.
+        Number of rows of the first table.
 
     Raises
     ------
     RuntimeError
-        If a GPU is asked for, or holds the data, and cannot be used here.
+        If a GPU is asked for, or holds the data, but cannot be used here.
     """
     if wanted not in DEVICES:
         check_option("TargetEncoder", "device", wanted, DEVICES)
     held = any(map(on_gpu, data))
-    # Few rows do not ask for a GPU, which loads CuPy.
+    # With few rows this does not look for a GPU, which would load CuPy.
     if wanted == "cpu" or (wanted == "auto" and not held and (n_rows < FEWEST_ROWS or simulated() or not has_gpu())):
         return "cpu"
     if not has_gpu():
@@ -75,7 +75,7 @@ def choose(wanted: Any, *data: Any, n_rows: int = FEWEST_ROWS) -> str:
 
 
 def _no_gpu(missing: Sequence[str], has_driver: bool, held: bool) -> RuntimeError:
-    """Error for a GPU that is asked for, or that holds the data, and cannot be used."""
+    """Error for a GPU that is asked for, or that holds the data, but cannot be used."""
     wish = "The data lies in a GPU's memory" if held else "device='cuda' was asked for"
     if missing:
         reason = f"{' and '.join(missing)} cannot be imported: {INSTALL}"
@@ -88,8 +88,8 @@ def _no_gpu(missing: Sequence[str], has_driver: bool, held: bool) -> RuntimeErro
 
 
 def on_gpu(data: Any) -> bool:
-    """Whether data lies in a GPU's memory: a CuPy array, a cuDF frame, a PyTorch or JAX array there."""
-    # Most calls are on arrays of NumPy, and ask this of everything that they are given.
+    """Tell whether data lies in a GPU's memory: a CuPy array, a cuDF frame, a PyTorch or JAX array there."""
+    # Most calls get NumPy arrays, and ask this for each of their arguments.
     if data is None or type(data) is np.ndarray:
         return False
     data = unwrap(data)
@@ -113,18 +113,18 @@ def is_cudf_vector(data: Any) -> bool:
 
 
 def is_of_cudf(data: Any, *names: str) -> bool:
-    """Whether data is of one of the named classes of cuDF, or of one that is made from them."""
+    """Tell whether data is an instance of one of the named classes of cuDF, or of their subclasses."""
     return any(base.__module__.split(".")[0] == "cudf" and base.__name__ in names for base in type(data).__mro__)
 
 
 def is_accelerated(data: Any) -> bool:
-    """Whether data looks like pandas', and cudf.pandas decides where it is."""
+    """Tell whether data looks like pandas, but is a proxy of cudf.pandas, which decides where it lies."""
     proxies = sys.modules.get("cudf.pandas")
     return proxies is not None and bool(proxies.is_proxy_object(data))
 
 
 def unwrap(data: Any) -> Any:
-    """Give what an accelerated or a narwhals frame or series holds, without a copy; all else as it is."""
+    """Give the frame or series inside of a cudf.pandas or narwhals object, without a copy; or `data` itself."""
     narwhals = sys.modules.get("narwhals")
     if narwhals is not None:
         known = narwhals.dependencies
@@ -134,7 +134,7 @@ def unwrap(data: Any) -> Any:
 
 
 def accelerate(table: Any) -> Any:
-    """Give a table of cuDF or pandas as cudf.pandas does."""
+    """Wrap a table of cuDF or pandas as cudf.pandas does."""
     return sys.modules["cudf.pandas"].as_proxy_object(table)
 
 
@@ -155,9 +155,9 @@ def driver_is_there() -> bool:
 
 @cache
 def has_gpu() -> bool:
-    """Whether CUDA kernels can run: a driver, a GPU and the libraries that drive it, or the simulator.
+    """Tell whether CUDA kernels can run: there is the simulator, or a driver, a GPU and the Python libraries for it.
 
-    The driver is looked for first: importing CuPy takes a second.
+    The driver is looked for first, since importing CuPy takes a second.
     """
     needed = LIBRARIES[1:] if simulated() else LIBRARIES
     if any(find_spec(name) is None for name in needed) or not (simulated() or driver_is_there()):
@@ -167,9 +167,9 @@ def has_gpu() -> bool:
 
 @contextmanager
 def explain_memory() -> Iterator[None]:
-    """Take a GPU's memory from where the user wants it, and say in our words how much it lacks, whoever found that out.
+    """Use the GPU memory allocator that the user wants, and turn any error about a lack of memory into our own.
 
-    CuPy says so in an error of its own, RMM in Python's, with a C++ message.
+    CuPy raises an error of its own class; RMM raises MemoryError with a C++ message.
     """
     try:
         with use_allocator() if "rmm" in sys.modules else contextlib.nullcontext():
@@ -182,7 +182,7 @@ def explain_memory() -> Iterator[None]:
 
 
 def available_bytes() -> int:
-    """Bytes of the host that this process could still take, by the system and by a limit set for its group."""
+    """Give the bytes of host memory that this process may still take, by the system and by its group's limit."""
     limits = [UNKNOWN_MEMORY]
     with contextlib.suppress(AttributeError, ValueError):  # Windows has no such question
         limits = [os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 2]
@@ -196,13 +196,13 @@ def available_bytes() -> int:
 
 
 def read_counts(path: Path) -> dict[str, int]:
-    """Read a file of the system with a word and a number on each line."""
+    """Read a file of the operating system that has a word and a number on each line."""
     lines = (line.split() for line in path.read_text().splitlines())
     return {words[0]: int(words[1]) for words in lines}
 
 
 def bytes_wanted(message: str) -> int:
-    """Bytes that an allocator says it failed to find; 0 if it does not say."""
+    """Give the number of bytes that an allocator could not get, from its message; 0 if this does not tell."""
     found = re.search(r"allocat(?:ing|e) ([\d.,]+) ?([KMGT]i)?B?", message)
     if found is None:
         return 0
@@ -212,10 +212,10 @@ def bytes_wanted(message: str) -> int:
 
 @contextmanager
 def use_allocator() -> Iterator[None]:
-    """Allocate from RMM where the user has set a pool or another resource there, as cuDF does.
+    """Allocate from RMM if the user has set a pool or another resource there, as cuDF does.
 
-    cuDF tells CuPy of RMM when it is imported; this is for those who set a resource and do not import cuDF.  An
-    allocator that the user gave to CuPy stays.
+    cuDF makes CuPy use RMM when it is imported; this is for users who set a resource but do not import cuDF.  If the
+    user has set an allocator of CuPy, it stays.
     """
     rmm = sys.modules["rmm"]
     if simulated() or not has_gpu():

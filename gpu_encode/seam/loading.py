@@ -1,4 +1,4 @@
-"""One thread at a time loads modules or compiles, and no process forks meanwhile: the child would wait for ever."""
+"""Only one thread at a time loads modules or compiles, and no process forks meanwhile: the child would wait forever."""
 
 # Locks are taken at a fork in the reverse order of their registration.  Modules take the lock of logging while they are
 # loaded, so a fork has to wait for modules before it takes that lock.  So this import registers that lock first.
@@ -10,12 +10,12 @@ from collections.abc import Callable
 from importlib import import_module
 from typing import Any
 
-# If two threads load modules that import one another, from two ends, each finds a module half made.
+# Two threads that load modules which import one another could each find a module that is only half loaded.
 LOADING = threading.RLock()
 
 
 def stop_loading() -> None:
-    """Wait until no other thread loads a module or compiles, and let none begin."""
+    """Wait until no other thread loads a module or compiles, and let no thread begin."""
     LOADING.acquire()
     # Numba is asked only now: the other thread may have been loading it.
     numba_lock = getattr(sys.modules.get("numba.core.compiler_lock"), "global_compiler_lock", None)

@@ -1,7 +1,7 @@
-"""The seam: what a backend must do, what crosses the border, and which backend a call runs on.
+"""The seam: the operations of a backend, and the choice of the backend for a call.
 
 A backend is a module: `cpu_fallback` (NumPy, the definition), `cpu_fallback.compiled` (numba, threaded) and
-`gpu_encode.cuda` (a GPU) each *are* an `Ops`.  What crosses is in `cpu_fallback.types`.
+`gpu_encode.cuda` (a GPU) each *are* an `Ops`.  `cpu_fallback.types` has the types of arguments and results.
 """
 
 import sys
@@ -41,7 +41,7 @@ from gpu_encode.words.errors.parameters import check_option
 COMPILED = "cpu_fallback.compiled"
 STRINGS = f"{COMPILED}.strings"
 
-# What `compiled_serves` decides by: rows at which two ways take the same time, measured by benchmarks/backends.py.
+# The limits in `compiled_serves`: numbers of rows at which two ways take the same time, by benchmarks/backends.py.
 #
 # | a call of the compiled backend, loaded, and of NumPy               | LOADED_ROWS  |
 # | loading numba and kernels (0.35 s), and NumPy for that many rows   | LOADING_ROWS |
@@ -50,17 +50,18 @@ STRINGS = f"{COMPILED}.strings"
 LOADED_ROWS = 100
 LOADING_ROWS = {COMPILED: 300_000, STRINGS: 100_000}
 WAITING_ROWS = 20_000_000
-# A process loads when its small calls together are as large as one that would load; a call asks some three times.
+# A process loads the compiled backend when its small calls together have as many rows as a call that would load it;
+# each call runs `compiled_serves` about three times.
 TIMES_ASKED = 3
 
 _rows_asked_for: dict[str, int] = {COMPILED: 0, STRINGS: 0}
 
 
 class Ops(Protocol):
-    """What a backend must do.  Positional arguments; inputs are never written but for `carry` and `out`.
+    """What a backend must do.  Arguments are positional; only `carry` and `out` are written to.
 
-    Arrays are of the library `xp` and lie where the backend computes; `factorize`, `lookup`, `combine` and `to_device`
-    take host arrays as well.  `TILE` is how many rows' intermediate results a backend likes to hold at a time.
+    Arrays are of the library `xp` and lie on the backend's device; `factorize`, `lookup`, `combine` and `to_device`
+    take host arrays as well.  `TILE` is the number of rows whose intermediate results a backend should hold at a time.
     """
 
     xp: Any
@@ -68,49 +69,49 @@ class Ops(Protocol):
     fused: "FusedOps | None"
 
     def to_device(self, array: Array, /) -> Array:
-        """Give an array where the backend computes; what is there already is not copied."""
+        """Give an array on the backend's device; an array that is already there is not copied."""
 
     def to_host(self, array: Array, /) -> Array:
-        """Give an array in the host's memory, as NumPy's."""
+        """Give an array in the host's memory, as a NumPy array."""
 
     def empty(self, shape: int | tuple[int, ...], dtype: Any, order: Order = "C", /) -> Array:
-        """Room for an array; MemoryError says how many bytes were needed and what to do."""
+        """Allocate an array; a MemoryError says how many bytes were needed and what to do."""
 
     def zeros(self, shape: int | tuple[int, ...], dtype: Any, /) -> Array:
-        """Room for an array, all zero."""
+        """Allocate an array of zeros."""
 
     def cast(self, values: Array, dtype: Any, /) -> Array:
-        """Numbers in another type, each rounded once; the array itself where it is of that type."""
+        """Give numbers in another type, each rounded once; an array of that type is given back itself."""
 
     def factorize(self, values: Array, /) -> tuple[Array, Array]:
-        """Codes (int32) of numbers without null, and their sorted distinct values; -0.0 is 0.0."""
+        """Give the codes (int32) of numbers without null, and their sorted distinct values; -0.0 is 0.0."""
 
     def lookup(self, values: Array, categories: Array, /) -> Array:
-        """Code of each value in sorted distinct `categories` of the same dtype; -2 where absent."""
+        """Give the code of each value in sorted distinct `categories` of the same dtype; -2 for an absent value."""
 
     def combine(self, left: Array, right: Array, n_right: int, /) -> Array:
-        """Joint int64 key of two columns of codes that are not negative, exact while n_left * n_right < 2**63."""
+        """Give the joint int64 key of two columns of codes of at least 0, exact while n_left * n_right < 2**63."""
 
     def fold_numbers(self, pattern: FoldPattern, start: int, stop: int, /) -> Array:
-        """Fold number (int32) of each row in [start, stop)."""
+        """Give the fold number (int32) of each row in [start, stop)."""
 
     def ranks_of(self, permutation: Permutation, start: int, stop: int, /) -> Array:
-        """Rank in the order of each row in [start, stop)."""
+        """Give the rank in the order of each row in [start, stop)."""
 
     def rows_at(self, permutation: Permutation, start: int, stop: int, /) -> Array:
-        """Row of each rank in [start, stop) of the order."""
+        """Give the row at each rank in [start, stop) of the order."""
 
     def extents(self, target: Array | None, weight: Array | None, powers: tuple[int, ...], /) -> list[tuple[int, int]]:
-        """Binary positions [low, high) that weight * target**power touches in any row, by power; (0, 0) if none."""
+        """Give for each power the binary positions [low, high) of weight * target**power; (0, 0) if all are zero."""
 
     def accumulate(self, rows: Rows, shape: SumShape, folds: Folds = None, /) -> Array:
-        """Exact counts and sums: (n_categories + 2, n_folds, n_classes, layout.width) int64 digits, in one pass.
+        """Give exact counts and sums: (n_categories + 2, n_folds, n_classes, layout.width) int64 digits, in one pass.
 
-        What the digits of a window make is the sum; how it is spread over them may differ from backend to backend.
+        The digits of a window together are the sum; before carries, single digits may differ between backends.
         """
 
     def accumulate_numbers(self, rows: Rows, n_classes: int, layout: Layout, /) -> SumsByNumber:
-        """Factorize numbers and sum their rows in one pass, for one fold: rows.codes are the numbers themselves."""
+        """Factorize numbers and sum their rows in one pass, for one fold; `rows.codes` are the numbers themselves."""
 
     def gather(self, table: Array, codes: Array, folds: Folds, out: Array, /) -> None:
         """Write table[code, fold] (categories + 2, folds, outputs) of each row to `out` (rows, outputs)."""
@@ -118,25 +119,23 @@ class Ops(Protocol):
     def gather_numbers(self, table: Array, values: Array, categories: Array, out: Array, /) -> None:
         """Write table[code] (categories + 2, 1, outputs) of each number to `out` (rows, outputs).
 
-        A code is the index in sorted distinct `categories`, as `lookup` gives it, of values of the same dtype; values
-        that are not there have the line before the last.
+        A code is the index in sorted distinct `categories` of the same dtype, as `lookup` gives it; values that are not
+        there take the row before the last.
         """
 
     def visible(self, accumulators: Array, visibility: Array | None, /) -> Array:
         """Sum accumulators (categories + 2, folds, ...) over the folds that each view sees.
 
-        `visibility[view, fold]` is 0 or 1.
-
-        Without a matrix each fold is a view of its own.
+        `visibility[view, fold]` is 1 if the view sees the fold, else 0.  Without a matrix, each fold is a view.
         """
 
     def totals(self, accumulators: Array, /) -> Array:
         """Sum accumulators (categories + 2, ...) over all categories, unknown and missing included."""
 
     def moments(self, accumulators: Array, layout: Layout, first_output: int, deviations: bool, /) -> MomentArrays:
-        """Give N, S / N and, where asked for, N - 1 and N * Q - S**2, each exact and then rounded once.
+        """Give N, S / N and, if `deviations`, N - 1 and N * Q - S**2, each exact and then rounded once.
 
-        N is a count or sum of weights, S the sum and Q the sum of squares of a target.
+        N is a count or a sum of weights, S the sum and Q the sum of squares of a target.
 
         Accumulators are (..., n_classes, layout.width); outputs are the classes from `first_output` on.
         """
@@ -144,37 +143,37 @@ class Ops(Protocol):
     def m_estimates(self, accumulators: Array, layout: Layout, first_output: int, m: float, prior: Ratio, /) -> Array:
         """Give (S + m * mu) / (n + m) of each cell and output, exact and then rounded once.
 
-        Accumulators as for `moments`; mu, the exact prior, is one for each cell, or for each of the last axes.
+        Accumulators are as for `moments`; mu, the exact prior, is broadcast to the cells.
         """
 
     def leave_one_out(self, accumulators: Array, rows: Rows, layout: Layout, /) -> Array:
-        """Digits of each row's category less the row: (rows, n_classes, layout.width)."""
+        """Give the digits of the sums of each row's category without the row: (rows, n_classes, layout.width)."""
 
     def ordered(self, rows: Rows, ties: Array | None, layout: Layout, carry: Carry, /) -> Array:
-        """Digits of each row's category before the row, in the order given: (rows, n_classes, layout.width).
+        """Give the digits of the sums of each row's category before the row, in order: (rows, n_classes, layout.width).
 
-        `carry` holds the sums of all rows before these and is brought up to date, so that chunks chain.  With `ties`
-        (non-decreasing numbers) rows of one tie do not see each other, in whatever chunk they lie.
+        `carry` holds the sums of all earlier rows and is updated, so that the next chunk can follow.  With `ties`
+        (numbers that do not decrease), rows of one tie do not see each other, even in different chunks.
         """
 
     def sum_agreements(self, queries: Array, codes: Array, measures: Array, /) -> Array:
         """Sum int64 measures (rows, n) over all rows, by query and by the features in which they agree with it.
 
-        Queries and rows are codes (features, number), of which negative ones agree with nothing.  Bit i of a pattern
-        says that feature i agrees: (queries, 2**features, n).
+        Queries and rows are codes (features, number); negative codes agree with nothing.  The result is (queries,
+        2**features, n); bit i of the second index says that feature i agrees.
         """
 
 
 class FusedOps(Protocol):
-    """Passes that do at once what takes other backends several.
+    """Passes that do at once what other backends do in several passes.
 
-    Without `number_in_order`, objects are read one by one, without `descend_rows` rows in Python's own loops, and
-    without `log_odds_moments`, `conjunction_sums`, `conjunction_gains`, `score_conjunctions`, `seen_from` and
-    `encodings_by_age` array expressions do what these do.
+    A backend may lack some of them.  Without `number_in_order`, objects are read one by one; without `descend_rows`,
+    Python loops over the rows.  `log_odds_moments`, `conjunction_sums`, `conjunction_gains`, `score_conjunctions`,
+    `seen_from` and `encodings_by_age` are replaced by array expressions.
 
-    Those between sums and encodings are for the rules that `formulas.smoothing` names.  Their definition is the array
-    expressions that stand in for them where a backend has none: `encoding_rule.SeenSums.table`,
-    `leave_one_out.Evaluation` and `fitting.ordered.SequentialScan`.
+    The passes between sums and encodings serve the rules that `formulas.smoothing` names.  Array expressions define
+    them, and replace them in backends without them: `encoding_rule.SeenSums.table`, `leave_one_out.Evaluation` and
+    `fitting.ordered.SequentialScan`.
     """
 
     def encode_keys_by_fold(
@@ -186,28 +185,36 @@ class FusedOps(Protocol):
         out: KeyEncodings,
         /,
     ) -> tuple[Sequence[KeyCounts], int] | None:
-        """Write the training encodings of many keys by fold, and count the rows that new rows see of each.
+        """Write the training encodings of many keys by fold, and count for each key the rows that new rows see.
 
-        Its definition is `encode_categories` and `gather` for one key after the other.  The number says how many
-        encodings the type of `out` cannot hold.  Gives None, and the caller writes all, where an estimate is left to
-        its digits.
+        Its definition is `encode_categories` and `gather` for one key after the other.  The second result is the number
+        of encodings that the type of `out` cannot hold.  It gives None, and the caller has to write all encodings, if
+        the rounding of an encoding is so close that only its digits decide it.
         """
 
     def narrow_codes(self, columns: Sequence[Codes], sizes: Sequence[int], /) -> Any:
-        """Give codes of columns as `encode_keys_by_fold` reads them, in as few bytes as they need.
+        """Give the codes of columns in the form that `encode_keys_by_fold` reads, in as few bytes as they need.
 
-        `sizes` are the numbers of codes; a missing value, -1, becomes the last of its column's.
+        `sizes` are the numbers of codes; a missing value, -1, becomes the last code of its column.
+        """
+
+    def count_keys(
+        self, keys: KeyColumns, classes: Array, n_classes: int, folds: Folds, n_folds: int, /
+    ) -> list[KeyCounts]:
+        """Count the rows of many keys by fold and class: (categories + 2, folds * classes) of each.
+
+        Its definition is `accumulate` for one key after the other.
         """
 
     def look_up_keys(self, keys: KeyColumns, tables: KeyTables, folds: Folds, step: int, out: KeyEncodings, /) -> Array:
-        """Write the encodings of rows by many keys, and count the rows whose category is not among a key's.
+        """Write the encodings of rows by many keys, and count for each key the rows with an unknown category.
 
-        Rows 0, step, 2 * step and so on are counted.  Its definition is `CategoryIndex.lookup` and `gather` for one key
-        after the other.
+        Only the rows 0, step, 2 * step and so on are counted.  Its definition is `CategoryIndex.lookup` and `gather`
+        for one key after the other.
         """
 
     def number_in_order(self, values: Array, /) -> tuple[Array, Array]:
-        """Give the code (int32) of each whole number, counted as they are first seen, and the first row of each."""
+        """Give the code (int32) of each whole number, in the order of first occurrence, and the first row of each."""
 
     def descend_rows(
         self,
@@ -219,16 +226,16 @@ class FusedOps(Protocol):
         factors: Array,
         /,
     ) -> None:
-        """Take steps down the gradient of every row, in the order given; changes `factors` (lines, components).
+        """Take a step down the gradient of every row, in order, and change `factors` (lines, components) in place.
 
-        Those of the categories of column d are lines from first[d] on; codes of rows (rows, columns) are not negative,
-        and each row has a weight.  Its definition is `factors.descent.descend_by_loops`.
+        The factors of the categories of column d are the lines from first[d] on; codes of rows (rows, columns) are at
+        least 0, and each row has a weight.  Its definition is `factors.descent.descend_by_loops`.
         """
 
     def log_odds_moments(
         self, values: Array, offset: Array, weight: Array | None, bits: tuple[int, int], /
     ) -> tuple[Array, Array, Array]:
-        """Give z and h of rows at their log-odds, as integers of so many `bits` (of h, of z), and the log-likelihood.
+        """Give z and h of rows at their log-odds, as integers of `bits` bits (first h's), and the log-likelihood.
 
         Its definition is `tuning.working_response.at_log_odds`.
         """
@@ -243,11 +250,11 @@ class FusedOps(Protocol):
         information: Array | None,
         /,
     ) -> tuple[int, tuple[Array, Array], Array]:
-        """Sum h and h * z of rows by fold and pair of codes, of `sizes`, or by the first code where it is alone.
+        """Sum h and h * z of rows by fold and pair of codes, or by the first code if there is no second one.
 
-        Gives how many pairs have rows, the codes of those that have weight in several folds, in order, and their sums,
-        int64 (folds, pairs, 2); there may be other pairs, whose sums are 0.  Its definition is
-        `tuning.steps.SharedSums.of`, of joined codes.
+        `sizes` are the numbers of codes.  It gives the number of pairs with rows, the codes of the pairs that have
+        weight in several folds, in order, and their sums, int64 (folds, pairs, 2); there may be other pairs, whose sums
+        are 0.  Its definition is `tuning.steps.SharedSums.of` for joined codes.
         """
 
     def conjunction_gains(
@@ -260,13 +267,13 @@ class FusedOps(Protocol):
         steps: Array,
         /,
     ) -> Array:
-        """Give what a conjunction would do to an additive model: gain, spread, freedom, sum of W by view (views, 4).
+        """Give the effect of a conjunction on an additive model: gain, spread, freedom, sum of W by view (views, 4).
 
-        Its definition is `tuning.steps.Steps.by_arrays`: `own` are sums as above, `visibility` (views, folds) says what
-        each view sees, whose gain is of the fold of its number, `parts` are the category of every column, `ridge` is
-        below 0 where the variance decides.  `numbers` are the units of W and S, and powers of two for the binary
-        positions of S, of the spread and of gains; then the longest step.  `steps` (views, categories) or nothing are
-        zeros, to be written over.
+        Its definition is `tuning.steps.Steps.by_arrays`.  `own` are the sums of `conjunction_sums`.  `visibility`
+        (views, folds) tells which folds each view sees; a view's gain is that of the fold with its number.  `parts` are
+        the category of every column.  `ridge` is below 0 if the variance decides.  `numbers` are the units of W and S,
+        then powers of two for the binary positions of S, of the spread and of gains, then the longest step.  `steps`
+        (views, categories), which may be empty, are zeros and are overwritten.
         """
 
     def score_conjunctions(
@@ -280,17 +287,17 @@ class FusedOps(Protocol):
     ) -> tuple[Array, Array]:
         """Give gain, spread, freedom and sum of W by key and view (keys, folds + 1, 4), and the number of categories.
 
-        The first column of every key is the fold of the rows; the others are as many for each key.  `absent` is the
-        code of each column that stands for no category, or -1.  The last view is of all rows, and has no gain.  Only
-        categories that have rows are counted.  The definition is `conjunction_sums` and `conjunction_gains` of one key
-        after the other.
+        The first column of every key is the fold of the rows; all keys have the same number of other columns.  `absent`
+        has for each column the code that stands for no category, or -1.  The last view sees all rows, and has no gain.
+        Only categories that have rows are counted.  Its definition is `conjunction_sums` and `conjunction_gains` of one
+        key after the other.
         """
 
     def seen_from(self, sums: Array, spans: Array, factors: Array, /) -> Array:
         """Multiply sums (..., steps, classes, width) by a factor and a power of two for each step (steps, 2).
 
-        Of each of the `spans` (sums, 4), columns of `sums` from one to another, it gives digits from one position
-        to another, which hold the product; its definition is `sums.decay.multiply_sums`.
+        Each of the `spans` (sums, 4) is the range of a sum's columns in `sums`, and then the range of digits of its
+        product that the result keeps.  Its definition is `sums.decay.multiply_sums`.
         """
 
     def encode_categories(
@@ -303,13 +310,14 @@ class FusedOps(Protocol):
         dtype: Any,
         /,
     ) -> tuple[Array, Array, int] | None:
-        """Give the encodings (categories + 2, views, outputs), and where (categories + 2, views) a category is unseen.
+        """Give the encodings (categories + 2, views, outputs), and tell which are unseen (categories + 2, views).
 
-        Encodings are float64, or `dtype` where that costs nothing; the third number says how many that cannot hold.
+        Encodings are float64, or `dtype` if that costs nothing; the third result is the number of encodings that
+        `dtype` cannot hold.
 
-        The priors are those of `population`, whatever the rule says of them.  With `LESS_ONE_ROW` there is one fold,
-        and as many views as classes: each view sees one row of its class less.  Where a class has no row, the encoding
-        is 0.  Gives None for sums that are too wide for it.
+        The priors are those of `population`, not of the rule.  With `LESS_ONE_ROW` there is one fold, and a view for
+        each class, which sees one row less of this class; if the class has no row, the encoding is 0.  It gives None
+        for sums that are too wide for it.
         """
 
     def leave_one_out_encodings(
@@ -324,9 +332,9 @@ class FusedOps(Protocol):
     ) -> int | None:
         """Write the encoding of every row from all others.
 
-        `accumulators` (categories + 2, n_classes, width) hold all rows, `total` their sum over categories.  Gives how
-        many encodings the type of `out` cannot hold.  Gives None, and the caller writes all, for sums that are too wide
-        for it, or an `out` that it cannot write to.
+        `accumulators` (categories + 2, n_classes, width) are the sums of all rows, `total` their sum over categories.
+        It gives the number of encodings that the type of `out` cannot hold.  It gives None, and the caller has to write
+        all encodings, if sums are too wide for it or if it cannot write to `out`.
         """
 
     def ordered_encodings(
@@ -341,11 +349,11 @@ class FusedOps(Protocol):
     ) -> Written | None:
         """Write the encoding of every row from the rows before it; the first row sees nothing, and its prior is NaN.
 
-        At most `most_ordered_rows`.  Otherwise as `leave_one_out_encodings`.
+        There may be at most `most_ordered_rows`.  The rest is as in `leave_one_out_encodings`.
         """
 
     def most_ordered_rows(self, layout: Layout, /) -> int:
-        """Give how many rows `ordered_encodings` takes, whose sums have such a layout."""
+        """Give the largest number of rows that `ordered_encodings` takes if their sums have this layout."""
 
     def encodings_by_age(
         self,
@@ -357,30 +365,30 @@ class FusedOps(Protocol):
         out: RowEncodings,
         /,
     ) -> int | None:
-        """Write the encoding of every row from the rows before it by their age, with the prior of just these rows.
+        """Write the encoding of every row, and its prior, from the earlier rows that a window or half-life lets it see.
 
-        Rows of an order with steps are weighted as `cpu_fallback.decay` has it.  At most 2**30 rows.  Otherwise as
-        `leave_one_out_encodings`; its definition is `fitting.ordered.AgeingScan`.
+        If the order has steps, rows are weighted as in `cpu_fallback.decay`.  There may be at most 2**30 rows.  The
+        rest is as in `leave_one_out_encodings`.  Its definition is `fitting.ordered.AgeingScan`.
         """
 
 
 class DeferredCopy(Protocol):
-    """The copy of an array on the host, which a GPU holds until somebody asks for it."""
+    """A copy of an array on the host, which is made when it is first needed; a GPU holds the array until then."""
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """Extents of the array."""
+        """Shape of the array."""
 
     def on_device(self) -> Array | None:
-        """Give the array, where the current GPU still holds it."""
+        """Give the array if the current GPU still holds it, else None."""
 
     @property
     def on_host(self) -> Array:
-        """The copy."""
+        """Give the copy."""
 
 
 class DeviceOps(Ops, Protocol):
-    """What the backend of a GPU does beside the operations: arrays and text that lie in its memory.
+    """What the backend of a GPU does beside the operations, with arrays and text in its memory.
 
     cuDF and other libraries work on the default stream, and callers may have chosen another one.
     """
@@ -388,7 +396,7 @@ class DeviceOps(Ops, Protocol):
     strings: "DeviceStrings"
 
     def available(self) -> bool:
-        """Say whether a GPU can be used."""
+        """Tell whether a GPU can be used."""
 
     def current_device(self) -> int:
         """Give the number of the GPU that computes now."""
@@ -396,8 +404,8 @@ class DeviceOps(Ops, Protocol):
     def cast_encodings(self, encodings: Array, dtype: Any, /) -> Array:
         """Give encodings in the type of the output, each rounded once, and every NaN with the bits of `np.nan`.
 
-        Where they are of that type and lie in one piece, they are written over.  Arithmetic on a CPU keeps the bits of
-        a NaN that it is given; a GPU's gives others.
+        If they have this type and are contiguous, they are overwritten.  Arithmetic on a CPU keeps the bits of a NaN in
+        its input; on a GPU it does not.
         """
 
     def defer_copy(self, array: Array, /) -> DeferredCopy:
@@ -407,29 +415,29 @@ class DeviceOps(Ops, Protocol):
         """Give the free and the total bytes of its memory."""
 
     def index_numbers(self, values: Array, /) -> tuple[Array, Array]:
-        """As `factorize`, of whole numbers; codes may be `UnwrittenCodes`."""
+        """Do as `factorize` for whole numbers; the codes may be `UnwrittenCodes`."""
 
     def leading_eigenvectors(
         self, matrix: Any, squared: bool, wanted: int, start: Array, tol: float, /
     ) -> tuple[Array, Array] | None:
         """Give the largest eigenvalues of a symmetric sparse matrix without negative ones, and their vectors.
 
-        Matrix and result lie on the host.  `squared`: of the transpose times the matrix, which is not made.  None where
-        the solver does not serve, or residuals beside the largest eigenvalue are not as small as `tol`.
+        Matrix and result lie on the host.  `squared` means the product of the transpose and the matrix, which is never
+        made.  It gives None if the solver cannot be used, or if a residual over the largest eigenvalue is above `tol`.
         """
 
     def adopt(self, data: Any) -> Array:
-        """Give an array of what another library holds there, in the same memory."""
+        """Give an array that shares the memory of another library's array on the GPU."""
 
     def wait_for_default_stream(self) -> None:
-        """Let what follows on the caller's stream wait for the default stream."""
+        """Let later work on the caller's stream wait for the default stream."""
 
     def default_stream_waits(self) -> None:
-        """Let what follows on the default stream wait for the caller's stream."""
+        """Let later work on the default stream wait for the caller's stream."""
 
 
 class HostStrings(Protocol):
-    """Rows of text or bytes as numbers, on a CPU.
+    """Turns rows of text or bytes into codes, on a CPU.
 
     `Strings(offsets, characters, validity, first)` are the rows of one array, in Arrow's buffers.
     """
@@ -443,11 +451,11 @@ class HostStrings(Protocol):
         """Prepare distinct rows, so that others are looked up among them."""
 
     def lookup_strings(self, parts: list[Any], categories: Any) -> Array:
-        """Give the index of each row among the prepared ones (int32): -1 for null, -2 where it is absent."""
+        """Give the index of each row among the prepared ones (int32): -1 for null, -2 if it is absent."""
 
 
 class DeviceStrings(Protocol):
-    """The same on a GPU, for the rows of one array; nulls are marked beside them.
+    """Turns rows of text or bytes of one array into codes, on a GPU; a mask marks nulls.
 
     `Strings(starts, ends, characters)` are the rows: row i is characters[starts[i]:ends[i]].
     """
@@ -461,7 +469,7 @@ class DeviceStrings(Protocol):
         """Prepare distinct rows, so that others are looked up among them."""
 
     def lookup_strings(self, strings: Any, categories: Any, nulls: Array | None = None) -> Array:
-        """Give the index of each row among the prepared ones (int32): -1 for null, -2 where it is absent."""
+        """Give the index of each row among the prepared ones (int32): -1 for null, -2 if it is absent."""
 
     def strings_to_device(self, offsets: Array, characters: Array) -> Any:
         """Copy rows in Arrow's buffers to the GPU."""
@@ -481,7 +489,7 @@ _forced: list[str] = []
 
 
 def load(module: str) -> Any:
-    """Load a module of a backend, if it is not loaded; no process is forked meanwhile."""
+    """Load a module of a backend if it is not loaded; no process forks meanwhile."""
     if module in sys.modules:
         return import_module(module)
     with LOADING:
@@ -491,17 +499,17 @@ def load(module: str) -> Any:
 def resolve(n_rows: int, device: str = "cpu") -> Ops:
     """Give the backend for a call on `n_rows` rows.
 
-    On "cuda" it is the GPU's; on the "cpu" NumPy for few rows, the compiled and threaded one for many.
+    On "cuda" it is the backend of the GPU.  On the "cpu" it is NumPy for few rows, and the compiled backend for many.
     """
     name = _forced[-1] if _forced else device
     return host(n_rows) if name == "cpu" else cast(Ops, load(BACKENDS[name]))
 
 
 def compiled_serves(n_rows: int, module: str = COMPILED) -> bool:
-    """Say whether the compiled backend, or its kernels of text, serve a call on `n_rows` rows.
+    """Tell whether the compiled backend, or its kernels for text, serve a call on `n_rows` rows.
 
-    They do where they are faster than what else there is, the time to load them included.  Where they are not
-    compiled yet, they are from now on, in another process; few calls are so large that waiting takes less time.
+    They do if they are faster than the alternative, the time to load them included.  If they are not compiled yet, this
+    starts to compile them in another process; only for very large calls it is faster to wait for them.
     """
     if n_rows < LOADED_ROWS:
         return False
@@ -527,24 +535,24 @@ def host(n_rows: int) -> Ops:
 
 
 def host_strings(n_rows: int, ops: Ops) -> HostStrings | None:
-    """Give what numbers text beside a backend of the CPU; None where that is left to Arrow."""
+    """Give the kernels that turn text into codes for a backend of the CPU; None if Arrow does so."""
     if ops.__name__ != COMPILED or not compiled_serves(n_rows, STRINGS):  # type: ignore[attr-defined]
         return None
     return cast(HostStrings, load(STRINGS))
 
 
 def holding(array: Array) -> Ops:
-    """Give a backend that computes where an array lies, whatever backend the caller computes with."""
+    """Give a backend for the device that holds an array, whatever backend the caller computes with."""
     return host(len(array)) if isinstance(array, np.ndarray) else resolve(len(array), "cuda")
 
 
 def device_of(ops: Ops) -> str:
-    """Where a backend computes: "cpu" or "cuda"."""
+    """Give the device of a backend: "cpu" or "cuda"."""
     return "cuda" if ops.__name__ == BACKENDS["cuda"] else "cpu"  # type: ignore[attr-defined]
 
 
 def memory_of(ops: Ops) -> str:
-    """Whose memory a backend computes in: the "cpu"'s, or that of the current GPU, by its number."""
+    """Name the memory that a backend computes in: "cpu", or the current GPU with its number."""
     if device_of(ops) == "cpu":
         return "cpu"
     return f"cuda:{devices.cuda().current_device()}"
@@ -557,17 +565,17 @@ def n_threads() -> int:
 
 
 def through(indices: Array, codes: Array, ops: Ops) -> Array:
-    """Index of each row, by its code, where `ops` computes; `indices` lie on the host, and a missing code stays."""
+    """Give the index for each code, on the device of `ops`; `indices` lie on the host, and missing codes stay."""
     if np.array_equal(indices, np.arange(len(indices))):
         return codes
-    # A missing code counts from the end of the table, where it is found again.
+    # The code of a missing value counts from the end of the table, which holds this code there.
     table: Array = ops.to_device(np.append(indices, np.int32(MISSING)).astype(np.int32))
     return table[codes]
 
 
 def put(array: Array, numbers: Array, values: Any) -> None:
-    """Set the elements of an array that have these numbers, counted over all of its axes."""
-    # CuPy's assignment to rows by number counts in 32 bits, its `put` in 64.
+    """Set the elements with these numbers, counted over all axes of the array."""
+    # CuPy's assignment to rows by number uses 32 bits, its `put` 64.
     array.put(numbers, values)
 
 
@@ -590,7 +598,7 @@ def use_backend(name: str) -> Iterator[None]:
     Raises
     ------
     RuntimeError
-        If it cannot run here; another backend never takes its place.
+        If the backend cannot run here; another backend is never used instead.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Save and load fitted encoders: one ZIP of Arrow arrays and JSON, never pickle."""
+"""Save and load fitted encoders: a ZIP file with Arrow arrays and JSON, never pickle."""
 
 from os import PathLike
 from pathlib import Path
@@ -8,13 +8,13 @@ from gpu_encode.storage import archive, encoders
 
 
 def save(encoder: Any, path: "str | PathLike[str]") -> None:
-    """Write a fitted encoder to one file, whole or not at all.
+    """Write a fitted encoder to one file; after an error there is no part of a file.
 
     Parameters
     ----------
     encoder : encoder
     path : path
-        The file; a file that is there already is replaced at the end.
+        The file; an older file of this name is replaced at the end.
 
     Raises
     ------
@@ -26,8 +26,8 @@ def save(encoder: Any, path: "str | PathLike[str]") -> None:
     Warns
     -----
     UserWarning
-        For a parameter that only matters for training and cannot be written: a scikit-learn splitter, splits or fold
-        numbers row by row, a random generator.  The loaded encoder has its default instead.
+        If a parameter that only matters for training cannot be written: a scikit-learn splitter, splits or fold numbers
+        for single rows, a random generator.  The loaded encoder has the default of this parameter.
 
     Examples
     --------
@@ -47,7 +47,7 @@ def save(encoder: Any, path: "str | PathLike[str]") -> None:
 def load(path: "str | PathLike[str]") -> Any:
     """Read an encoder that `save` wrote, on any machine, with a GPU or without.
 
-    The file is checked by its content and nothing in it is ever executed.
+    The content of the file is checked, and nothing in it is ever executed.
 
     Parameters
     ----------
@@ -56,14 +56,14 @@ def load(path: "str | PathLike[str]") -> Any:
     Returns
     -------
     encoder
-        Fitted; `transform` gives the same bits as the saved encoder's.
+        A fitted encoder; its `transform` gives the same bits as that of the saved encoder.
 
     Raises
     ------
     FileNotFoundError
         If there is no such file.
     ValueError
-        If the file is no model, is damaged, or was written in a format newer than this release reads.
+        If the file is not a model, is damaged, or has a format that is newer than this release can read.
 
     Examples
     --------

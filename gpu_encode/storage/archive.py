@@ -1,7 +1,7 @@
-"""The file: an uncompressed ZIP of one JSON document and one Arrow IPC stream per array.
+"""The file: an uncompressed ZIP with a JSON document and an Arrow IPC stream for each array.
 
-Nothing is compressed, so the bytes are a function of the content alone.  The memory that the content of a file needs is
-counted before it is taken, and may be eight times the file's size.
+Nothing is compressed, so the bytes depend only on the content.  Before a file's content takes memory, the bytes that it
+needs are counted; they may be eight times the file's size.
 """
 
 import contextlib
@@ -26,29 +26,29 @@ DOCUMENT = "model.json"
 _COLUMN = "values"
 _NO_TIME = (1980, 1, 1, 0, 0, 0)
 _FIRST_BYTES = b"PK\x03\x04"
-# Bytes of memory that a file may take for each of its bytes while it is read; and the bytes that any small file may
-# take.
+# While a file is read, it may take so many bytes of memory for each of its bytes; a small file may take the second
+# number of bytes.
 UNFOLDED = 8
 UNFOLDED_LEAST = 1 << 26
-# A member takes 300 bytes, and its line in the list of members a fifth of them.
+# A member takes at least 300 bytes of the file, and its entry in the list of members a fifth of these.
 LISTED_SHARE = 4
 LISTED_LEAST = 1 << 17
-# Bytes that Python takes for an object, an array, a text and a number of JSON, and for an element of an object or
+# Bytes that Python needs for an object, an array, a text and a number of JSON, and for each element of an object or
 # array.
 DICT_BYTES, LIST_BYTES, TEXT_BYTES, NUMBER_BYTES, ELEMENT_BYTES = 240, 150, 56, 32, 8
-# Bytes that zipfile takes for a member of the archive.
+# Bytes that zipfile needs for a member of the archive.
 MEMBER_BYTES = 1_000
 # Fields of Arrow's messages and record batches, by their numbers in its FlatBuffers.
 _HEADER, _COMPRESSION = 2, 3
 
 
 class UnreadableError(Exception):
-    """Error for a file that is no model, or that this release cannot read; the text follows the file's name."""
+    """Error for a file that is not a model, or that this release cannot read; the text follows the file's name."""
 
 
 @contextlib.contextmanager
 def explain_full_disk(path: Path) -> Iterator[None]:
-    """Name the file for which the disk has no room, unless the error names it already."""
+    """Add to an error about a full disk the file that was being written, unless the error names it already."""
     try:
         yield
     except OSError as error:
@@ -61,19 +61,19 @@ def explain_full_disk(path: Path) -> Iterator[None]:
 
 
 def _disk_is_full(path: Path, number: int | None) -> DiskFullError:
-    """Error for a file that a disk has no room for."""
+    """Error for a file for which the disk has no room."""
     folders = (path.parent, *path.parent.parents)
     disk = next((folder for folder in folders if folder.is_mount()), folders[-1])
     return DiskFullError(
         number,
-        f"the disk is full (no space left on device, which is {str(disk)!r}): {str(path)!r} was not written, and is as "
-        "it was before. Free some space, or write elsewhere",
+        f"the disk is full (no space left on device, which is {str(disk)!r}): {str(path)!r} was not written; an older "
+        "file is unchanged. Free some space, or write elsewhere",
     )
 
 
 @contextlib.contextmanager
 def whole_file(path: Path) -> Iterator[IO[bytes]]:
-    """Give a file to write, which appears at `path` at the end, or not at all."""
+    """Give a file to write; it appears at `path` when it is complete, and not at all after an error."""
     target = Path(os.path.realpath(path))
     if target.is_dir():
         raise IsADirectoryError(f"{str(path)!r} is a folder. Name a file in it.")
@@ -103,13 +103,13 @@ def sync_file(path: Path) -> None:
 
 
 def sync_folder(folder: Path) -> None:
-    """Wait until a new name is on the disk, if the system can say so."""
+    """Wait until a new file name is on the disk, if the system supports this."""
     with contextlib.suppress(OSError):
         sync_file(folder)
 
 
 class Writer:
-    """An archive that is being written: arrays as they come, each content once, and the document last."""
+    """An archive that is being written: first arrays, equal ones only once, and last the document."""
 
     def __init__(self, file: IO[bytes]) -> None:
         self._zip = zipfile.ZipFile(file, "w", zipfile.ZIP_STORED)
@@ -124,7 +124,7 @@ class Writer:
     def add(self, array: Any) -> str:
         """Write an Arrow array without null, and give its name in the archive."""
         batch = pa.record_batch([array], names=[_COLUMN])
-        # The stream is made twice and never held: a copy of large sums would take most memory of a call.
+        # The stream is made twice, and never held in memory: a copy of large sums would be the largest array of a call.
         digest = Digest()
         write_batch(batch, digest)
         mark = digest.content.digest()
@@ -172,7 +172,7 @@ def write_batch(batch: Any, file: Any) -> None:
 
 
 class BoundedFile:
-    """A file of which no more than `most` bytes are read at once."""
+    """A file from which at most `most` bytes may be read at once."""
 
     def __init__(self, file: IO[bytes], most: int) -> None:
         self._file = file
@@ -182,7 +182,7 @@ class BoundedFile:
         return getattr(self._file, name)
 
     def read(self, size: int = -1) -> bytes:
-        """Read so many bytes; ValueError if they are too many."""
+        """Read `size` bytes; raise ValueError if these are too many."""
         left = os.fstat(self._file.fileno()).st_size - self._file.tell()
         if (left if size < 0 else min(size, left)) > self.most:
             raise ValueError("its list of members is larger than that of any model")
@@ -190,12 +190,12 @@ class BoundedFile:
 
 
 class Reader:
-    """An archive whose frame has been checked: its kind, its version, the sizes of its members.
+    """An archive that is being read; its kind, its version and the sizes of its members have been checked.
 
     Raises
     ------
     UnreadableError
-        If it is no model, or of a newer format.
+        If it is not a model, or has a newer format.
     """
 
     def __init__(self, file: IO[bytes]) -> None:
@@ -215,6 +215,8 @@ class Reader:
             raise foreign(f"it has no {DOCUMENT}")
         self._used = {DOCUMENT}
         self._texts: dict[str, Any] = {}
+        # What several keys have in common is made once, by its description.
+        self.shared: dict[str, Any] = {}
         self.spend(MEMBER_BYTES * len(self._sizes))
         self.document: dict[str, Any] = self._read_document()
         if not isinstance(self.document, dict) or self.document.get("format") != FORMAT:
@@ -235,11 +237,11 @@ class Reader:
         return json.loads(content, parse_constant=refuse_constant)
 
     def affords(self, n_bytes: int) -> bool:
-        """Say whether the file may take so much more memory."""
+        """Tell whether the file may take so many more bytes of memory."""
         return n_bytes <= self._left
 
     def spend(self, n_bytes: int) -> None:
-        """Count memory that is about to be taken; ValueError where the file has taken too much."""
+        """Count bytes of memory that the file is about to take; raise ValueError if it takes too many."""
         if not self.affords(n_bytes):
             raise ValueError(f"it unfolds to more than {UNFOLDED} times its size")
         self._left -= n_bytes
@@ -249,7 +251,7 @@ class Reader:
         if not isinstance(name, str) or name not in self._sizes:
             raise ValueError(f"the array {name!r} is missing")
         self._used.add(name)
-        # Many keys may share a vocabulary; its text is not copied.
+        # Many keys may share a vocabulary, whose text is then kept only once.
         if name in self._texts and self._texts[name].type in allowed:
             return self._texts[name]
         array = self._read_array(name, allowed)
@@ -265,7 +267,7 @@ class Reader:
             if stream.schema.names != [_COLUMN] or stream.schema.field(0).type not in allowed:
                 raise ValueError(f"{name} holds {stream.schema.to_string()!r}, not {' or '.join(map(str, allowed))}")
             array = stream.read_next_batch().column(0)
-        # Arrow has encodings of its own.
+        # Some types of Arrow arrays, such as run-length encoded ones, would take more memory than space in the file.
         if array.nbytes > self._sizes[name]:
             raise ValueError(f"{name} unfolds to more than it takes in the file")
         array.validate(full=True)
@@ -280,12 +282,12 @@ class Reader:
 
 
 def foreign(reason: str) -> UnreadableError:
-    """Error for a file that is no model."""
+    """Error for a file that is not a model."""
     return UnreadableError(f"is not a gpu-encode model: {reason}. Give a file that encoder.save wrote.")
 
 
 def check_sizes(members: list[zipfile.ZipInfo], size: int) -> dict[str, int]:
-    """Give the size of each member, if all together fit the file, and none is compressed or repeated."""
+    """Give the size of each member; raise ValueError if a member is compressed or repeated, or if they do not fit."""
     sizes = {member.filename: member.file_size for member in members}
     plain = all(
         member.compress_type == zipfile.ZIP_STORED and member.compress_size == member.file_size for member in members
@@ -296,9 +298,9 @@ def check_sizes(members: list[zipfile.ZipInfo], size: int) -> dict[str, int]:
 
 
 def check_batches(content: Any, name: str) -> None:
-    """Raise ValueError unless a stream of Arrow is one record batch with its buffers as they are in memory.
+    """Raise ValueError unless an Arrow stream is one record batch whose buffers are not compressed.
 
-    Arrow would unfold compressed buffers to whatever size they claim, without a check.
+    Arrow would decompress a buffer to whatever size it claims, without a check.
     """
     pieces = 0
     for message in pa.ipc.MessageReader.open_stream(content):
@@ -330,7 +332,7 @@ def find_field(content: memoryview, table: int, number: int) -> int:
 
 
 def json_bytes(content: bytes) -> int:
-    """Memory that Python takes for a document of JSON, at most."""
+    """Give an upper bound for the memory that Python needs for a JSON document."""
     commas, texts = content.count(b","), content.count(b'"') // 2
     lists, dicts = content.count(b"["), content.count(b"{")
     return (
@@ -343,7 +345,7 @@ def json_bytes(content: bytes) -> int:
 
 
 def refuse_constant(name: str) -> None:
-    """Raise ValueError for the words NaN and Infinity, which JSON has not."""
+    """Raise ValueError for the words NaN and Infinity, which are not JSON."""
     raise ValueError(f"{DOCUMENT} holds {name}")
 
 

@@ -1,4 +1,4 @@
-"""A fitted encoder as JSON and arrays: its parameters, what scikit-learn keeps of it, and its model."""
+"""A fitted encoder as JSON and arrays: its parameters, scikit-learn's fitted attributes, and its model."""
 
 import math
 from typing import Any
@@ -17,15 +17,15 @@ from gpu_encode.storage.parameters import describe as describe_parameters
 from gpu_encode.tables.frames.column_choice import is_choice
 from gpu_encode.words.notices import warn
 
-# Classes that files may name: the public encoders.  Each is loaded by its name when it is asked for.
+# Classes that files may name: the public encoders.  Each is loaded by its name when a file names it.
 ENCODERS = tuple(name for name in gpu_encode.__all__ if name.endswith("Encoder"))
-# Bytes that it takes to compute one encoding: a few arrays of doubles.
+# Bytes that are needed to compute one encoding: a few arrays of float64.
 TEMPORARIES = 40
 CONTAINERS = (None, "default", "pandas", "polars")
 
 
 def describe(encoder: Any, writer: Writer) -> dict[str, Any]:
-    """Give a fitted encoder as JSON; warns of parameters that are left out."""
+    """Give a fitted encoder as JSON; warn about parameters that are left out."""
     name = type(encoder).__name__
     if name not in ENCODERS or getattr(gpu_encode, name) is not type(encoder):
         raise TypeError(f"{name} cannot be saved, only {' and '.join(ENCODERS)}, and no subclass. Pickle it instead.")
@@ -51,7 +51,7 @@ def describe(encoder: Any, writer: Writer) -> dict[str, Any]:
         "feature_names_in": None if names is None else [str(name) for name in names],
         "model": models.describe(getattr(encoder._model, "sums", None) or encoder._model, writer),
     }
-    # What is learned of all keys together, beside the sums.
+    # What was learned from all keys together, beside the sums.
     if (learned := getattr(encoder._model, "learned", None)) is not None:
         document["learned"] = {name: encode(value, writer) for name, value in learned.to_fields().items()}
     return document
@@ -78,7 +78,7 @@ def rebuild(reader: Reader) -> Any:
         encoder._publish(model)
     encoder.device_ = read_option(document, "device", ("cpu", "cuda"))
     if reader.affords(table_bytes(model)):
-        # So that parts that do not fit together are found now, and not at the first transform.
+        # This makes errors appear now, and not at the first transform, if parts of the file do not fit together.
         _ = model.tables
     return encoder
 

@@ -5,7 +5,7 @@ from typing import Any
 
 
 def read_field(document: Any, name: str, *types: Any) -> Any:
-    """Give a field of a JSON object whose value is of one of the types; a bool is no int here.
+    """Give a field of a JSON object whose value has one of the types; a bool does not count as an int here.
 
     Raises
     ------
@@ -52,7 +52,7 @@ def check_range(value: int, name: str, low: int, high: int) -> int:
 
 
 def read_option(document: Any, name: str, allowed: tuple[Any, ...]) -> Any:
-    """Give a field that is one of the allowed texts, or null where that is among them."""
+    """Give a field that is one of the allowed texts, or null if null is allowed."""
     value = read_field(document, name, str, None)
     if value not in allowed:
         raise ValueError(f"the field {name!r} holds {value!r}")
@@ -60,7 +60,7 @@ def read_option(document: Any, name: str, allowed: tuple[Any, ...]) -> Any:
 
 
 def pair(known: Sequence[Any], described: Sequence[Any]) -> list[tuple[Any, Any]]:
-    """Pair known items with the descriptions of each in a document."""
+    """Pair known items with their descriptions in a document; raise ValueError if the numbers differ."""
     if len(known) != len(described):
         raise ValueError(f"it describes {len(described)} of {len(known)} parts")
     return list(zip(known, described, strict=True))

@@ -1,5 +1,6 @@
 """Keys and their categories as JSON and arrays, and back."""
 
+import json
 from dataclasses import replace
 from typing import Any
 
@@ -12,6 +13,7 @@ from gpu_encode.storage.json_fields import pair, read_counts, read_field, read_l
 from gpu_encode.storage.parameters import decode, decode_array, encode, encode_array
 from gpu_encode.tables.categories.hierarchy import Derived
 from gpu_encode.tables.categories.keys import CategoryIndex, KeySpec, Tuples, code_missing
+from gpu_encode.tables.categories.values import Values
 from gpu_encode.tables.categories.vocabulary import Vocabulary
 
 STORED = (pa.bool_(), pa.int64(), pa.uint64(), pa.float64(), pa.large_string(), pa.large_binary())
@@ -70,7 +72,16 @@ def read_key(document: dict[str, Any], entry: KeySpec, reader: Reader) -> Catego
 
 
 def read_vocabulary(document: dict[str, Any], reader: Reader) -> Vocabulary:
-    """Read the distinct values of a column."""
+    """Read the distinct values of a column; keys that share a column share them."""
+    described = json.dumps(document, sort_keys=True)
+    if described not in reader.shared:
+        reader.shared[described] = Vocabulary(read_values(document, reader))
+    vocabulary: Vocabulary = reader.shared[described]
+    return vocabulary
+
+
+def read_values(document: dict[str, Any], reader: Reader) -> Values:
+    """Read values that are all distinct."""
     array = reader.array(document.get("array"), *STORED)
     if document.get("kind") not in ("text", "bytes", "interval"):
         reader.spend((OBJECT_BYTES if array.type == pa.large_string() else 8) * len(array))
@@ -83,7 +94,7 @@ def read_vocabulary(document: dict[str, Any], reader: Reader) -> Vocabulary:
             raise ValueError("a number among the categories is not finite")
         # An array that shares Arrow's memory is read-only, and keeps the bytes around it in memory.
         values = replace(values, array=values.array.copy())
-    return Vocabulary(values)
+    return values
 
 
 def read_members(document: Any, sizes: list[int], reader: Reader) -> Array:

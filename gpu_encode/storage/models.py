@@ -1,4 +1,4 @@
-"""A model as JSON and arrays, and back, with every size and number checked against the others."""
+"""A model as JSON and arrays, and back; every size and number is checked against the others."""
 
 from dataclasses import asdict, fields, replace
 from itertools import product
@@ -27,9 +27,9 @@ from gpu_encode.tables.categories.keys import CategoryIndex, code_missing
 from gpu_encode.tables.categories.vocabulary import Vocabulary
 
 LARGEST = 1 << 31
-# Products of three float64 lie between the binary positions -3300 and 3100, at 32 to a digit.
+# Products of three float64 numbers have binary positions from -3300 to 3100; a digit has 32 of them.
 FURTHEST_DIGIT = 128
-# Fields of an encoding rule, under the names that they have in files.
+# Fields of an encoding rule, by their names in files.
 RULE = {
     "readout": "statistic",
     "prior": "prior",
@@ -60,7 +60,7 @@ def describe(model: Model, writer: Writer) -> dict[str, Any]:
         "keys": [describe_key(key, writer) for key in model.keys],
         "statistics": [[describe_sums(sums, writer) for sums in per_target] for per_target in model.statistics],
         "formulas": [describe_rule(rule, writer) for rule in model.rules],
-        # One value where it is the same for all keys.
+        # If all keys have the same value, it is written once.
         "unknown_is_error": refused if len(set(refused)) > 1 else refused[0],
         "indicators": list(model.indicators),
         "dtype": model.dtype,
@@ -91,7 +91,7 @@ def describe_pairs(model: Model, writer: Writer) -> dict[str, Any]:
 
 
 def read_refusals(document: dict[str, Any], n_keys: int) -> list[bool]:
-    """Read whether unknown values are refused, of each key."""
+    """Read for each key whether it refuses unknown values."""
     refused = document.get("unknown_is_error")
     listed: list[Any] = refused if isinstance(refused, list) else [refused] * n_keys
     if len(listed) != n_keys or any(type(one) is not bool for one in listed):
@@ -100,7 +100,7 @@ def read_refusals(document: dict[str, Any], n_keys: int) -> list[bool]:
 
 
 def describe_rule(rule: EncodingRule, writer: Writer) -> dict[str, Any]:
-    """Give how sums become encodings as JSON."""
+    """Give an encoding rule as JSON."""
     dropped = {} if rule.drop is None else {"drop": encode(rule.drop, writer)}
     return {name: encode(getattr(rule, field), writer) for name, field in RULE.items()} | {
         "rare": asdict(rule.infrequent or Infrequent()),
@@ -138,7 +138,7 @@ def describe_layout(layout: Layout) -> list[Any]:
 
 
 def rebuild(document: dict[str, Any], reader: Reader) -> Model:
-    """Give the model that `describe` described; ValueError says what does not fit."""
+    """Make the model that `describe` has described; a ValueError says what does not fit."""
     n_features = read_count(document, "n_features", 1, LARGEST)
     selection = read_selection(document, n_features, reader)
     targets = [read_target(described, reader) for described in read_list(document, "targets", dict)]
@@ -188,7 +188,7 @@ def read_pairs(
         for codes, key in ((first, keys[one]), (second, keys[other])):
             inside = codes.dtype == np.int32 and codes.shape == (sums.n_categories,)
             if not inside or ((codes < MISSING) | (codes >= key.n_categories)).any():
-                raise ValueError(f"pairs of {key.entry.name!r} have categories that there are not")
+                raise ValueError(f"pairs of {key.entry.name!r} have categories that the key lacks")
         cells = code_missing(first, keys[one].n_categories).astype(np.int64) * (LARGEST + 1) + code_missing(
             second, keys[other].n_categories
         )
@@ -213,7 +213,7 @@ def read_pair(document: Any, n_keys: int) -> tuple[int, int]:
 
 
 def read_indicators(document: dict[str, Any]) -> tuple[str, ...]:
-    """Read the kinds of indicators; true and false stand in files of releases with only one kind."""
+    """Read the kinds of indicators; files of releases with only one kind hold true or false."""
     indicators: tuple[str, ...] = list_indicators(read_field(document, "indicators", bool, list))
     try:
         check_indicators("the model", indicators)
@@ -243,7 +243,7 @@ def check_alike(statistics: list[list[CategorySums]]) -> None:
 def check_dates(
     selection: Selection, targets: list[TargetInfo], rules: list[EncodingRule], names: list[str] | None
 ) -> None:
-    """Raise ValueError for statistics that text or dates do not have, or of dates where no column holds dates."""
+    """Raise ValueError for statistics that text or dates do not have, and for dates without a column of dates."""
     for rule, (number, info) in product(rules, enumerate(targets)):
         statistic = rule.of_target(number).statistic
         if info.kind in LABELLED:
@@ -289,7 +289,7 @@ def read_labels(document: dict[str, Any], kind: str, reader: Reader) -> Vocabula
 
 
 def read_rule(document: dict[str, Any], reader: Reader) -> EncodingRule:
-    """Read how sums become encodings."""
+    """Read an encoding rule."""
     statistic, prior, unseen, _, least, scale = (decode(document[name], reader) for name in RULE)
     if not isinstance(statistic, Statistic):
         raise ValueError(f"{type(statistic).__name__} is no smoothing")
@@ -325,7 +325,7 @@ def read_sums(document: Any, key: CategoryIndex, info: TargetInfo, rule: Encodin
     values = read_distribution(read_field(document, "distribution", dict), sums, reader)
     ends = values.values[[0, -1]].tolist() if len(values.values) else [0, -1]
     if info.vocabulary is not None and not 0 <= ends[0] <= ends[1] + 1 <= len(info.vocabulary):
-        raise ValueError(f"counts of the values of {info.name!r} are of others than it has")
+        raise ValueError(f"counts of the values of {info.name!r} name values that it does not have")
     return replace(sums, distribution=values)
 
 
@@ -362,7 +362,7 @@ def read_distribution(document: dict[str, Any], sums: CategorySums, reader: Read
     inside = ((distribution.category >= -2) & (distribution.category < sums.n_categories)).all()
     inside &= ((distribution.value >= 0) & (distribution.value < len(distribution.values))).all()
     if not (in_order and inside and (distribution.counts >= 0).all() and np.isfinite(distribution.values).all()):
-        raise ValueError("counts of values are out of order, negative, or of categories that there are not")
+        raise ValueError("counts of values are out of order, negative, or of categories that do not exist")
     return distribution
 
 

@@ -1,4 +1,4 @@
-"""Parameters as JSON: plain values as they are, every other one as an object of one tag and its content."""
+"""Parameters as JSON: plain values are not changed; every other value is an object with one tag and its content."""
 
 import datetime
 import math
@@ -47,7 +47,7 @@ SCALAR_TYPES = {
         *(np.uint8, np.uint16, np.uint32, np.uint64),
     )
 }
-# Parameters that play no part in `transform`.
+# Parameters that `transform` does not need.
 TRAINING_ONLY = ("cv", "random_state")
 _DTYPE = re.compile(r"[<>|](?:b1|[iuf][1248]|[mM]8(?:\[\d{0,9}[a-zA-Z]+\])?|[SU]\d{1,9}|O)")
 _MICROSECOND = datetime.timedelta(microseconds=1)
@@ -63,7 +63,7 @@ def describe(given: dict[str, Any], writer: Writer, owner: str = "") -> tuple[di
     Parameters
     ----------
     writer : Writer
-        Where arrays go.
+        Receives the arrays.
     owner : str, default=""
         Prefix of the names in messages.
 
@@ -105,7 +105,7 @@ def describe_cv(cv: Any, writer: Writer) -> tuple[Any, dict[str, Any]]:
 
 
 def describe_scheme(scheme: Any, writer: Writer) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Give a scheme as JSON, unless it holds values row by row, with which the file would grow."""
+    """Give a scheme as JSON; raise UnwritableError if it has a value for each row, which would make the file large."""
     given = scheme.get_params(deep=False)
     # A list in `by` is a list of columns.
     listed = {name for name, value in given.items() if name == "by" and isinstance(value, list | tuple)}
@@ -127,7 +127,7 @@ def describe_folds(cv: Any, writer: Writer) -> Any:
 
 
 def show(value: Any) -> str:
-    """Represent a value in one line, without the address that would differ every time."""
+    """Represent a value in one line, without its address in memory, which would differ every time."""
     return re.sub(r" at 0x[0-9a-fA-F]+", "", " ".join(repr(value).split()))[:200]
 
 
@@ -137,7 +137,7 @@ def encode(value: Any, writer: Writer) -> Any:
     Raises
     ------
     UnwritableError
-        If JSON and Arrow cannot hold it, or no file may name its class.
+        If neither JSON nor Arrow can hold it, or if files may not name its class.
     """
     if value is None or type(value) in (bool, int, str) or (type(value) is float and math.isfinite(value)):
         return value
@@ -158,7 +158,7 @@ def encode(value: Any, writer: Writer) -> Any:
 
 
 def encode_of_pandas(value: Any) -> list[Any]:
-    """Give an interval or a period as its kind, its type, and its text or number among categories."""
+    """Give an interval or a period as its kind, its type, and the text or number that stands for it in categories."""
     held = objects.from_objects([value], None)
     return [held.kind, held.dtype, held.array[0].as_py() if held.kind == "interval" else int(held.array[0])]
 
@@ -171,7 +171,7 @@ def decode_of_pandas(content: Any) -> Any:
 
 
 def simplify(value: Any) -> Any:
-    """Give a value of a foreign type or of a subclass in a type that can be written."""
+    """Turn a value of another library's type, or of a subclass, into a type that can be written."""
     if objects.is_null(value):
         return None
     if hasattr(value, "asm8") and getattr(value, "tzinfo", None) is None:
@@ -292,7 +292,7 @@ def encode_time(value: Any, _: Writer) -> str:
     return value.isoformat()
 
 
-# Type, tag, and how its content is written and read.
+# For each type: its tag, and the functions that write and read its content.
 _TAGS: list[tuple[type, str, Callable[[Any, Writer], Any], Callable[[Any, Reader], Any]]] = [
     (float, "float", lambda value, _: repr(value), lambda content, _: float(content)),
     (bytes, "bytes", lambda value, _: value.hex(), lambda content, _: bytes.fromhex(content)),

@@ -1,4 +1,4 @@
-"""Outer validation of an encoder: training and test encodings of every fold, none of which has seen a test row."""
+"""Outer validation of an encoder: for each fold, encodings of training and test rows that use no test row's target."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -17,7 +17,7 @@ from gpu_encode.tables import frames
 from gpu_encode.tables.categories.vocabulary import FactorizedColumn, Vocabulary
 from gpu_encode.words.annotations import Splitter, Table, Vector
 
-# Gives the encoder that is fitted to training rows, from an encoder, X and y.
+# From an encoder and the X and y of training rows, gives the encoder that is fitted to them.
 Choose = Callable[[Encoder, Table, Table | None], Encoder]
 
 
@@ -29,8 +29,7 @@ class EncodedFold(NamedTuple):
     train, test : int64 array
         Rows outside the fold, and rows of the fold.
     encoded_train, encoded_test : table
-        Training encodings of the rows outside the fold, by the encoder's scheme; encodings of the fold's rows, as of
-        new rows.
+        Training encodings of the rows outside the fold, by the encoder's scheme; the fold's rows, encoded as new rows.
     encoder : Encoder
         Fitted to the rows outside the fold.
     """
@@ -55,7 +54,7 @@ def cross_val_transform(
     """Encode for nested cross-validation: each outer fold by an encoder that has seen none of its rows.
 
     A model is trained on `encoded_train` and scored, or stopped early, on `encoded_test`: its score is then honest.
-    Where an encoder is fitted to all rows first, the rows that score a model have taught its encodings.
+    If an encoder is fitted to all rows first, a model is scored on rows from which its encodings were learned.
 
     Parameters
     ----------
@@ -94,7 +93,7 @@ def cross_val_transform(
     whatever the scheme, the target and the smoothing.
 
     Columns that are encoded are read and numbered once, for all outer folds.  Sums are made once an outer fold: a row's
-    inner fold, or rank, follows from its position among the training rows, which is another one in each outer fold.
+    inner fold, or rank, follows from its position among the training rows, which differs between outer folds.
     Encoders that learn several columns together are fitted anew for each fold.
 
     Examples
@@ -174,7 +173,7 @@ def encode_folds(
 
 
 def rows_of(column: FactorizedColumn, numbers: NDArray[np.int64], backend: ops.Ops) -> FactorizedColumn:
-    """Give some rows of a column, numbered as they would be without the others: by the values that they have."""
+    """Give some rows of a column, numbered as they would be without the other rows."""
     codes = column.codes[numbers]
     used = np.bincount(codes[codes != MISSING], minlength=len(column.vocabulary)) > 0
     if used.all():

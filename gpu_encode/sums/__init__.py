@@ -1,1 +1,1 @@
-"""Exact sums per category: what is added up, in which digits, and the numbers read off them."""
+"""Exact sums per category: the targets that are added up, the digits of the sums, and numbers computed from them."""

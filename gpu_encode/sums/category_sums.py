@@ -21,12 +21,12 @@ if TYPE_CHECKING:
 
 # Sums of at most this size are added up on the host, even for a GPU: launching a kernel takes longer.
 FEW_BYTES = 1 << 20
-# A copy of fewer bytes is made at once.  This is an estimate: a model fitted to calls on an H200 gave 0.4 milliseconds
-# a megabyte.
+# A copy of fewer bytes is made at once.  This is an estimate: for calls on an H200, a fitted cost model gave 0.4
+# milliseconds for each megabyte.
 FEWEST_DEFERRED = 1 << 18
-# The sum over all categories and views fits one int64, too.
+# If no sum is larger, the sum over all categories and views also fits one int64.
 MOST_WHOLE = 1 << 61
-# Categories whose digits are worked on at a time, so that large tables do not exist several times at once.
+# Number of categories whose digits are worked on at a time, so that a large table does not exist several times at once.
 CANONICAL_ROWS = 1 << 16
 # Magnitudes below this one are so far from all limits that a coarse bound is enough.
 FAR_BELOW = 1 << 60
@@ -53,14 +53,14 @@ class SumSpec:
 
 @dataclass(frozen=True)
 class CategorySums:
-    """Exact sums of rows per (category, view, class).
+    """Exact sums of rows by category, view and class.
 
     Parameters
     ----------
     accumulators : int64 array (n_categories + 2, views, classes, spec.layout.width)
         The digits of the sums; the last two rows are for unknown and missing values.
     added : int
-        Rows added since the last carry.
+        Number of rows added since the last carry.
     distribution : Distribution, optional
         How often each value occurs in each category, if a statistic needs more than sums.
     """
@@ -75,7 +75,7 @@ class CategorySums:
         """Sum rows by category, fold and class; `shape` has the numbers of all three."""
         layout, n_rows, (n_categories, n_folds, n_classes) = spec.layout, len(rows), shape
         of_sums = SumShape(*shape, layout)
-        # The sums, and the encodings that are made from them.
+        # This counts the sums, and the encodings that are made from them.
         check_room(ops, n_classes, 16 * (n_categories + 2) * n_folds * n_classes * layout.width)
 
         # Nearly all tables are one block, whose digits are carried only when it is saved or merged.
@@ -118,9 +118,9 @@ class CategorySums:
         return replace(self, accumulators=self.accumulators[start:stop], distribution=None)
 
     def visible(self, ops: Ops, visibility: NDArray[np.int64] | None) -> "CategorySums":
-        """Sum what each view sees: the folds f with visibility[view, f] = 1.  A tiny matrix product, exact.
+        """Sum the folds f that each view sees, those with visibility[view, f] = 1, by a small exact matrix product.
 
-        Without a matrix each fold is a view of its own.
+        Without a matrix, each fold is a view of its own.
         """
         if visibility is None:
             return self
@@ -143,7 +143,7 @@ class CategorySums:
         return replace(self, accumulators=ops.to_host(self.accumulators))
 
     def kept(self, ops: Ops) -> "CategorySums":
-        """Give the same sums as models keep them, on the host; many sums leave a GPU only when somebody asks."""
+        """Give the same sums for a model, on the host; if there are many, a GPU copies them when they are needed."""
         digits = self.accumulators
         many = not isinstance(digits, np.ndarray) and digits.nbytes >= FEWEST_DEFERRED
         return DeferredSums.of(self) if many and device_of(ops) == "cuda" else self.on_host(ops)
@@ -155,7 +155,7 @@ class CategorySums:
         return self.on_host(ops), host(0)
 
     def to_device(self, ops: Ops) -> "CategorySums":
-        """Give the same sums where a backend computes."""
+        """Give the same sums on a backend's device."""
         return replace(self, accumulators=ops.to_device(self.accumulators))
 
     def totals(self, ops: Ops) -> "CategorySums":
@@ -221,21 +221,21 @@ class CategorySums:
         return CategorySums(accumulators, self.spec, 0, values)
 
     def sums_that_fit(self, other: "CategorySums") -> Iterator[bool]:
-        """Say of each sum whether both sides are whole numbers whose totals all stay inside int64."""
+        """Tell for each sum whether both sides are whole numbers whose totals all fit int64."""
         pairs = zip(self.spec.layout.measures(), other.spec.layout.measures(), strict=True)
         for (a, _, mine), (b, _, theirs) in pairs:
             sums = self.accumulators[..., mine], other.accumulators[..., theirs]
             yield a.whole and b.whole and sum(map(magnitude, sums)) < 1 << 62
 
     def tiles_at(self, codes: NDArray[np.int32], layout: Layout) -> Iterator[tuple[Integers, Array]]:
-        """Give the accumulators in a wider layout, a tile at a time, and the new row of each of their rows."""
+        """Give the accumulators in a wider layout, a tile at a time, and for each row its new row number."""
         for start in range(0, len(self.accumulators), CANONICAL_ROWS):
             stop = start + CANONICAL_ROWS
             rows = np.append(codes, (-2, -1))[start:stop] if stop > len(codes) else codes[start:stop]
             yield self.part(start, stop).in_layout(layout), rows
 
     def in_layout(self, layout: Layout) -> Integers:
-        """Give the accumulators in another, wider layout; if the layout is their own, no copy is made."""
+        """Give the accumulators in a wider layout; if it is their own layout, no copy is made."""
         if layout == self.spec.layout:
             return self.accumulators
         parts = [
@@ -262,7 +262,7 @@ class CategorySums:
             windows.append(digits.window if whole is None else Window())
         layout = Layout(*windows)
         canonical = np.empty((*self.accumulators.shape[:-1], layout.width), np.int64)
-        # The loop begins at the end, since the system takes memory back from there.
+        # The loop begins at the end, since the operating system takes memory back from the end.
         for part, (_, _, columns) in reversed(list(zip(parts, layout.measures(), strict=True))):
             if isinstance(part, CanonicalDigits):
                 part.write(canonical[..., columns])
@@ -272,9 +272,10 @@ class CategorySums:
 
 
 class DeferredSums(CategorySums):
-    """Sums whose copy on the host is made only when somebody asks for it."""
+    """Sums that are copied to the host only when they are needed there."""
 
     _copy: "DeferredCopy"
+    _everything: CategorySums | None
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Any:
         """Give plain sums: a copy of deferred sums, such as `replace` makes, is not deferred."""
@@ -282,33 +283,49 @@ class DeferredSums(CategorySums):
 
     @classmethod
     def of(cls, sums: CategorySums) -> Self:
-        """Leave the sums where they are."""
+        """Make deferred sums of sums on a device, which stay there."""
         copy = devices.cuda().defer_copy(sums.accumulators)
         return cls.later(copy, sums.spec, sums.added, sums.distribution)
 
     @classmethod
-    def later(cls, copy: "DeferredCopy", spec: SumSpec, added: int, distribution: "Distribution | None" = None) -> Self:
-        """Give sums whose accumulators are copied to the host later."""
+    def later(
+        cls,
+        copy: "DeferredCopy",
+        spec: SumSpec,
+        added: int,
+        distribution: "Distribution | None" = None,
+        everything: CategorySums | None = None,
+    ) -> Self:
+        """Give sums whose accumulators are copied to the host later; `everything` are those of all rows, if known."""
         made = object.__new__(cls)
-        vars(made).update(_copy=copy, spec=spec, added=added, distribution=distribution)
+        vars(made).update(_copy=copy, spec=spec, added=added, distribution=distribution, _everything=everything)
         return made
 
+    @property
+    def n_views(self) -> int:
+        """The number of views of each category; if the sums of all rows are known, nothing is copied."""
+        return int(self.shape[1]) if self._everything is None else self._everything.n_views
+
+    def totals(self, ops: Ops) -> CategorySums:
+        """Sum over all rows; if these sums are known, nothing is copied."""
+        return super().totals(ops) if self._everything is None else self._everything.totals(host(0))
+
     def kept(self, ops: Ops) -> CategorySums:  # noqa: ARG002 - they are deferred already
-        """Give the sums as models keep them."""
+        """Give these sums, since they are deferred already."""
         return self
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """Extents of the accumulators; asking for them copies nothing."""
+        """Shape of the accumulators, which copies nothing."""
         return self._copy.shape
 
     @cached_property
     def accumulators(self) -> Integers:
-        """Digits on the host."""
+        """The digits on the host."""
         return self._copy.on_host
 
     def to_device(self, ops: Ops) -> CategorySums:
-        """Give the same sums where a backend computes; no copy is made if they are still there."""
+        """Give the same sums on a backend's device; no copy is made if they are still there."""
         there = None if device_of(ops) == "cpu" else self._copy.on_device()
         return (
             super().to_device(ops) if there is None else CategorySums(there, self.spec, self.added, self.distribution)
@@ -319,29 +336,32 @@ class DeferredSums(CategorySums):
 
 
 class NarrowCounts:
-    """Counts in int32, which are widened, and given up, when somebody asks for sums.
+    """Counts in int32, which become int64 sums when these are needed.
 
     Parameters
     ----------
     found : KeyCounts
+    n_folds : int, default=1
+        Folds by which rows are counted; then there are n_folds * classes counts of each category.
     """
 
-    def __init__(self, found: KeyCounts) -> None:
+    def __init__(self, found: KeyCounts, n_folds: int = 1) -> None:
         self._found: KeyCounts | None = found
+        self._n_folds = n_folds
 
     @cached_property
     def shape(self) -> tuple[int, ...]:
         """Extents of the sums."""
         assert self._found is not None
-        n_lines, n_classes = self._found.counts.shape
-        return n_lines, 1, n_classes, 1
+        n_lines, n_counts = self._found.counts.shape
+        return n_lines, self._n_folds, n_counts // self._n_folds, 1
 
     def on_device(self) -> None:
         """Give None: these sums are not on a GPU."""
 
     @cached_property
     def on_host(self) -> Integers:
-        """The sums."""
+        """Give the sums, and drop the narrow counts."""
         shape, found = self.shape, self._found
         assert found is not None
         wide = found.counts.astype(np.int64).reshape(shape)
@@ -356,9 +376,9 @@ class CanonicalDigits:
     Parameters
     ----------
     tiles : list of Limbs
-        Tiles, each in the form that it would have alone.
+        The tiles; each has the form that it would have alone.
     window : Window
-        The window of all tiles together.
+        The digit positions of all tiles together.
     """
 
     tiles: list[Limbs]
@@ -366,7 +386,7 @@ class CanonicalDigits:
 
     @classmethod
     def of(cls, accumulators: Integers, window: Window) -> Self:
-        """Bring the columns of one window into the canonical form of their numbers."""
+        """Bring the numbers in the columns of one window into canonical form."""
         starts = range(0, len(accumulators), CANONICAL_ROWS)
         tiles = [digits_of(accumulators[at : at + CANONICAL_ROWS], window).canonical() for at in starts]
         spans = [(tile.low, tile.low + tile.digits.shape[-1]) for tile in tiles if tile.digits.any()] or [(0, 1)]
@@ -383,7 +403,7 @@ class CanonicalDigits:
         return as_integers(Limbs(digits, self.window.low))
 
     def write(self, out: Integers) -> None:
-        """Write all tiles, in the window of all, from the last to the first."""
+        """Write all tiles, in their common window, from the last to the first."""
         stop = len(out)
         while self.tiles:
             tile = self.tiles.pop()
@@ -393,7 +413,7 @@ class CanonicalDigits:
 
 
 def spread(number: Limbs, low: int, out: Integers) -> None:
-    """Write numbers in canonical form into a wider window of digits: the sign fills it up to the top."""
+    """Write numbers in canonical form into a wider window of digits; the sign fills the digits above them."""
     first, width = number.low - low, number.digits.shape[-1]
     if not number.digits.any():
         out[...] = 0
@@ -406,7 +426,7 @@ def spread(number: Limbs, low: int, out: Integers) -> None:
 
 
 def outgrow_digits(layout: Layout, n_rows: int) -> bool:
-    """Say whether the digits of `n_rows` rows need a carry on the way; sums that are one integer never do."""
+    """Tell whether the digits of `n_rows` rows need carries in between; sums that are one integer never do."""
     return n_rows > CARRY_AFTER and not layout.is_whole
 
 
@@ -424,13 +444,13 @@ def join_layouts(one: Layout, other: Layout, whole: Iterable[bool]) -> Layout:
 def window_of_both(a: Window, b: Window) -> Window:
     """Give the smallest window of digits that holds the numbers of two windows."""
     low = min(a.low, b.low)
-    # A whole int64 spreads over two digits, and a third leaves room for the carry.
+    # A whole int64 takes two digits; a third digit has room for the carry.
     top = max(a.low + (3 if a.whole else a.width), b.low + (3 if b.whole else b.width))
     return Window(low, top - low, False)
 
 
 def magnitude(accumulators: Integers) -> int:
-    """Sum the magnitudes of all numbers; if they are far from all limits, give a bound that costs less."""
+    """Sum the magnitudes of all numbers; far below all limits, give an upper bound that costs less."""
     largest = max(int(accumulators.max(initial=0)), -int(accumulators.min(initial=0))) * accumulators.size
     if largest < FAR_BELOW:
         return largest
@@ -439,7 +459,7 @@ def magnitude(accumulators: Integers) -> int:
 
 
 def digits_of(accumulators: Integers, window: Window) -> Limbs:
-    """Give the columns of one window as digits; a whole number, one column, becomes two of them."""
+    """Give the columns of one window as digits; a whole number, which is one column, becomes two digits."""
     if not window.whole:
         return Limbs(accumulators, window.low)
     return Limbs(np.concatenate([accumulators & 0xFFFFFFFF, accumulators >> 32], axis=-1))
@@ -469,7 +489,7 @@ def choose_spec(ops: Ops, target: Target, weight: Array | None, squares: bool, d
 
 
 def windows(ops: Ops, target: Array | None, weight: Array | None, highest: int, n_rows: int) -> list[Window]:
-    """Find the digit positions that sums of weight * target**power touch, for powers up to the highest.
+    """Find the digit positions that sums of weight * target**power need, for powers up to `highest`.
 
     One more position is added for carries; one int64 is enough if it holds the sum.
     """
@@ -479,14 +499,14 @@ def windows(ops: Ops, target: Array | None, weight: Array | None, highest: int, 
         if bound is None or bound >= WHOLE_LIMIT:
             powers.append(power)
     if powers:
-        # All limits are read in one go: a device makes the caller wait for every answer.
+        # All limits are read at once, since the caller has to wait for each answer of a device.
         for power, extent in zip(powers, ops.extents(target, weight, tuple(powers)), strict=True):
             found[power] = digit_window(extent)
     return found
 
 
 def whole_bound(target: Array | None, weight: Array | None, power: int, n_rows: int) -> int | None:
-    """Give a number that no sum of weight * target**power over some rows exceeds; None if there are fractions."""
+    """Give an upper bound for the magnitude of sums of weight * target**power over some rows; None for fractions."""
     factors = [] if weight is None else [weight]
     if power and target is not None:
         factors += [target] * power

@@ -30,7 +30,10 @@ def one_block_later(sums: Array, layout: Layout) -> Array:
 
 
 def seen_from(ops: Ops, sums: Array, layout: Layout, steps: NDArray[np.int64]) -> tuple[Array, Layout]:
-    """Give what each step of a block sees of sums (..., steps, classes, width) on the block's scale, and the layout."""
+    """Give the sums that each step of a block sees, from sums (..., steps, classes, width) on its scale.
+
+    The second result is the layout of these sums.
+    """
     factors, peaks = factors_of(steps), np.zeros(layout.width, np.int64)
     if sums.size:
         peaks = ops.to_host(np.abs(sums.reshape(-1, layout.width)).max(axis=0))
@@ -59,14 +62,14 @@ def multiply_sums(sums: Array, spans: NDArray[np.int64], factors: Array, /) -> A
 
 
 def move(columns: list[Array], digits: Array, position: int) -> Array:
-    """Give the column at a position, after numbers were moved up by 0, 1 or 2 digits."""
+    """Give the column at `position` after each number is moved up by 0, 1 or 2 digits."""
     none = np.zeros_like(columns[0])
     by_digits = [columns[position - by] if 0 <= position - by < len(columns) else none for by in range(3)]
     return np.where(digits == 0, by_digits[0], np.where(digits == 1, by_digits[1], by_digits[2]))
 
 
 def multiply(sums: Array, factor: Array) -> list[Array]:
-    """Multiply digits by a factor of at most 2**31; gives columns, which except for the highest are below 2**32."""
+    """Multiply digits by a factor of at most 2**31; give columns, which are below 2**32 except for the highest."""
     columns, above = [], np.zeros_like(sums[..., 0])
     for column in range(sums.shape[-1]):
         # Digits that were not carried are multiplied in two halves.

@@ -1,4 +1,4 @@
-"""How often each value occurs in each category: what order statistics follow from, exact and mergeable."""
+"""How often each value occurs in each category: exact counts that add up, from which order statistics follow."""
 
 from dataclasses import dataclass, replace
 from functools import reduce
@@ -13,24 +13,24 @@ from gpu_encode.seam.ops import Ops
 from gpu_encode.sums.targets import as_doubles
 
 Integers = NDArray[np.int64]
-# Categories are counted from the first of these: unknown is -2, missing -1.
+# Two codes come before the categories: unknown is -2, missing is -1.
 BEFORE = 2
 
 
 @dataclass(frozen=True, eq=False)
 class Distribution:
-    """Rows of each pair of a category and a value that occur together, on the host.
+    """The number of rows of each pair of a category and a value that occur together; on the host.
 
     Parameters
     ----------
     values : float64 or int64 array (n_values,)
         Sorted distinct values.
     category : int32 array (pairs,)
-        Pairs are sorted by category, then by value; unknown is -2, missing -1.
+        Category of each pair; pairs are sorted by category, then by value.  Unknown is -2, missing -1.
     value : int64 array (pairs,)
         Index of each pair's value among the values.
     counts : int64 array (pairs, views)
-        Rows (summed weights) of each pair and view, or fold.
+        Number of rows (or summed weight) of each pair and view, or fold.
     """
 
     values: Array
@@ -40,7 +40,7 @@ class Distribution:
 
     @classmethod
     def measure(cls, ops: Ops, rows: Rows, folds: Folds, n_folds: int) -> Self:
-        """Count the rows per (category, value, fold).
+        """Count the rows by category, value and fold.
 
         Raises
         ------
@@ -65,12 +65,12 @@ class Distribution:
 
     @classmethod
     def of_pairs(cls, values: Array, keys: Integers, counts: Integers) -> Self:
-        """Make a distribution of sorted keys (category + 2) * n_values + value, without pairs that weigh nothing."""
+        """Make a distribution from sorted keys (category + 2) * n_values + value, without pairs of weight 0."""
         kept = counts.any(axis=1)
         if not kept.all():
             keys, counts = keys[kept], counts[kept]
         n_values = max(len(values), 1)
-        # Sorted keys of a category lie together: a search for each category costs less than a division for each pair.
+        # The keys of a category are contiguous: a search for each category costs less than a division for each pair.
         first = np.arange(int(keys[-1]) // n_values + 2 if len(keys) else 1) * n_values
         category = np.repeat(np.arange(len(first) - 1), np.diff(np.searchsorted(keys, first)))
         value = keys - category * n_values
@@ -82,16 +82,16 @@ class Distribution:
 
     @property
     def keys(self) -> Integers:
-        """Pairs as single numbers."""
+        """The pairs as single numbers."""
         return (self.category.astype(np.int64) + BEFORE) * len(self.values) + self.value
 
     def visible(self, visibility: NDArray[np.int64] | None) -> "Distribution":
-        """Count what each view sees: the folds f with visibility[view, f] = 1."""
+        """Count the rows that each view sees: those of the folds f with visibility[view, f] = 1."""
         return self if visibility is None else replace(self, counts=self.counts @ visibility.T)
 
     @classmethod
     def side_by_side(cls, views: "list[Distribution]") -> "Distribution":
-        """Put the views of several together; each counts the same categories, of other rows."""
+        """Join the views of several distributions, which count different rows by the same categories."""
         total, start = sum(view.counts.shape[1] for view in views), 0
         padded = []
         for view in views:
@@ -104,7 +104,7 @@ class Distribution:
     def plus(
         self, other: "Distribution", mine: NDArray[np.int32] | None = None, theirs: NDArray[np.int32] | None = None
     ) -> "Distribution":
-        """Add the counts of both; category i becomes mine[i], of the other theirs[i]."""
+        """Add the counts of both; category i becomes mine[i], and category i of the other becomes theirs[i]."""
         values = np.unique(np.concatenate([self.values, other.values]))
         keys = np.concatenate([self.renumber(values, mine).keys, other.renumber(values, theirs).keys])
         both, index = np.unique(keys, return_inverse=True)
@@ -112,16 +112,16 @@ class Distribution:
         return Distribution.of_pairs(values, both, counts)
 
     def renumber(self, values: Array, codes: NDArray[np.int32] | None) -> "Distribution":
-        """Give the same counts under other numbers of values and categories, pairs in the same order."""
+        """Give the same counts with new numbers for values and categories; the order of the pairs stays."""
         category = self.category
         if codes is not None:
-            # Unknown and missing stay what they are, at the end of the table.
+            # Unknown and missing keep their codes, which index the end of the table.
             category = np.append(codes, np.array([-2, -1], np.int32)).astype(np.int32)[category]
         return Distribution(values, category, np.searchsorted(values, self.values)[self.value], self.counts)
 
 
 def numbers_of(ops: Ops, rows: Rows) -> Array:
-    """Give the values of rows as they are counted: the first of several terms; 0.0 and -0.0 are one value."""
+    """Give the values of rows that are counted: of several terms, the first; 0.0 and -0.0 are one value."""
     target: Array = rows.target  # type: ignore[assignment]
     first = as_doubles(ops, target if target.ndim == 1 else target[:, 0])
     return first + 0.0 if first.dtype.kind == "f" else first
@@ -131,6 +131,6 @@ def add_counts(indices: Integers, counts: Integers, n: int) -> Integers:
     """Add up counts (rows, views) of each index: (n, views)."""
     totals = np.zeros((counts.shape[1], n), np.int64)
     for view, of_view in enumerate(totals):
-        # NumPy is quick at this along one axis alone.
+        # NumPy does this quickly only along one axis.
         np.add.at(of_view, indices, np.ascontiguousarray(counts[:, view]))
     return totals.T

@@ -1,4 +1,4 @@
-"""The numbers that statistics are computed from: counts, means and variances, and sums over categories."""
+"""The numbers from which statistics are computed: counts, means and variances, and sums over categories."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields, replace
@@ -15,40 +15,41 @@ from gpu_encode.sums.category_sums import SumSpec
 
 
 class Needs(NamedTuple):
-    """What a statistic needs of the sums and of the target.
+    """What a statistic needs from the sums and from the target.
 
     Parameters
     ----------
     sums : bool
-        Whether any sums; if not, neither sums nor categories are kept.
+        Whether it needs any sums; if not, neither sums nor categories are kept.
     squares, cubes : bool
-        Sums of squares; of cubes, which takes squares as well, and whose parts are terms 1 to 4 of each row.
+        Sums of squares, and of cubes.  Cubes need squares, too; terms 1 to 4 of each row are the parts of its cube.
     sample_variances : bool
-        Variances with N - 1 in their denominator, of weights that must be numbers of rows.
+        Variances with the denominator N - 1; weights must then be numbers of rows.
     totals : bool
-        The sum of the target of a category, beside its mean.
+        The sum of the target in each category, beside its mean.
     totals_from_above : bool
-        Whether the total of a class is that of all classes from it on, as sorted.
+        Whether the total of a class is the sum over this class and all classes that sort after it.
     digits : bool
         The exact sums themselves, beside their rounded moments.
     others : bool
-        The weight of the rows with any other label, beside that of each label.
+        For each label, the weight of the rows with any other label, too.
     categories : bool
         Sums over all categories, of their means or of other numbers (`Statistic.of_each_category`).
     table : bool
-        All categories at once.  Such a statistic has no leave-one-out and no order, where each row sees its own sums.
+        All categories at once.  Such a statistic does not work with leave-one-out and orders, where each row sees sums
+        of its own.
     distribution : bool
         How often each value occurs; unless it is for dates, such a statistic needs a table, too.
     dates : bool
-        Whether the encoding of a row follows from its own date as well, which new rows have to have.
+        Whether the encoding of a row also depends on its own date; new rows must then have the column of dates.
     rows : bool
-        Whether there is no encoding of what no visible row has, where there is no visible row.
+        Whether the encoding of an unseen category is NaN if there is no visible row at all.
     terms : int
-        Numbers of each row that are summed, the target itself among them.
+        How many numbers of each row are summed, the target itself included.
     joined_targets : bool
-        Whether all targets together are the terms of one.
+        Whether all targets together are the terms of one target.
     target_kinds : tuple of str
-        Kinds of targets that it can be computed of.
+        The kinds of targets that it can be computed from.
     """
 
     sums: bool = True
@@ -69,7 +70,7 @@ class Needs(NamedTuple):
     target_kinds: tuple[str, ...] = ("none", "binary", "continuous", "multiclass")
 
 
-# What every statistic of sums takes.
+# Every statistic of sums needs these.
 COUNTS_AND_MEANS = Needs()
 
 
@@ -87,13 +88,13 @@ class ExactSums:
 
     @property
     def ratio(self) -> Ratio:
-        """The means, exactly."""
+        """The exact means."""
         return ratio_of(self.accumulators, self.spec.layout, self.spec.first_output)
 
     def m_estimates(self, ops: Ops, m: float, prior: Ratio) -> Floats:
         """Give (S + m * prior) / (N + m), rounded once: (..., outputs).
 
-        A tile of the first axis at a time: what products of digits take is many times what comes out.
+        This is done in tiles of the first axis, since products of digits take many times the memory of the result.
         """
         layout, first, rows = self.spec.layout, self.spec.first_output, len(self.accumulators)
         size = max(ops.TILE // max(self.accumulators[0].size if rows else 1, 1), 1)
@@ -111,33 +112,33 @@ class ExactSums:
 
 @dataclass(frozen=True)
 class Moments:
-    """Count, mean and variance of what is visible, for each category, view and output, from exact sums.
+    """Count, mean and variance of the visible rows, for each category, view and output, from exact sums.
 
     Parameters
     ----------
     n : float64 array (..., 1)
         Summed weight N, correctly rounded.
     mean : float64 array (..., outputs)
-        S / N; NaN where N is zero.
+        S / N; NaN if N is zero.
     less_one : float64 array (..., 1)
-        N - 1, correctly rounded; empty where variances are not asked for, as are the deviations.
+        N - 1, correctly rounded; empty unless variances are needed, and so is `deviation`.
     deviation : Scaled (..., outputs)
         N * Q - S**2, exact and then rounded once.
     total : float64 array (..., outputs)
-        S, correctly rounded; empty where totals are not asked for.
+        S, correctly rounded; empty unless totals are needed.
     others : float64 array (..., outputs)
-        N - S of labels, exact and then rounded once; empty where it is not asked for.
+        N - S of labels, exact and then rounded once; empty unless needed.
     rests : float64 array (..., 2 * outputs)
-        What rounding took from the totals, and then from the others; empty where the others are not asked for.
+        What rounding took from the totals, and then from the others; empty unless the others are needed.
     further : float64 array (..., terms - 1)
-        S of the terms beside the target itself, correctly rounded; empty of targets of one term.
+        S of each term but the first (the target itself), correctly rounded; empty if there is one term.
     third : Scaled (..., outputs)
-        N**2 * C - 3 * N * S * Q + 2 * S**3 with C the sum of cubes, exact and then rounded once; empty where it is not
-        asked for.
+        N**2 * C - 3 * N * S * Q + 2 * S**3, where C is the sum of cubes; exact and then rounded once; empty unless
+        cubes are needed.
     less_two : float64 array (..., 1)
-        N - 2, exact and then rounded once; empty where cubes are not asked for.
+        N - 2, exact and then rounded once; empty unless cubes are needed.
     sums : ExactSums or None
-        What all these were rounded from, where it is asked for.
+        The exact sums from which all these were rounded, if they are needed.
     """
 
     n: Floats
@@ -154,9 +155,9 @@ class Moments:
 
     @classmethod
     def of(cls, ops: Ops, accumulators: Integers, spec: SumSpec, needs: Needs = COUNTS_AND_MEANS) -> Self:
-        """Round sums (..., classes, width): counts and means, and what else is needed.
+        """Round sums (..., classes, width) to counts, means and all other moments that are needed.
 
-        Of a target of several terms (..., terms, width), the moments are those of the first.
+        If the target has several terms (..., terms, width), the moments are those of the first term.
         """
         first = accumulators if spec.classification else accumulators[..., :1, :]
         rounded = ops.moments(first, spec.layout, spec.first_output, needs.squares)
@@ -181,23 +182,23 @@ class Moments:
 
     @cached_property
     def variance(self) -> Scaled:
-        """Population variance (N * Q - S**2) / N**2; zero where N is zero."""
+        """Population variance (N * Q - S**2) / N**2; zero if N is zero."""
         with np.errstate(divide="ignore", invalid="ignore"):
             return self.deviation.over(self.n).over(self.n).where(self.n > 0)
 
     @cached_property
     def sample_variance(self) -> Scaled:
-        """Sample variance (N * Q - S**2) / (N * max(N - 1, N / 2)); zero where N is zero.
+        """Sample variance (N * Q - S**2) / (N * max(N - 1, N / 2)); zero if N is zero.
 
-        Whole weights are numbers of rows: one row has no variance, and two rows have N - 1 = N / 2.  Where fractions
-        sum to less than 2, N - 1 has no meaning, and near N = 1 the quotient would be arbitrarily large.
+        Whole weights are numbers of rows: one row has no variance, and for two rows N - 1 = N / 2.  If fractional
+        weights sum to less than 2, N - 1 has no meaning, and near N = 1 the quotient would be arbitrarily large.
         """
         with np.errstate(divide="ignore", invalid="ignore"):
             return self.deviation.over(self.n).over(np.maximum(self.less_one, self.n / 2.0)).where(self.n > 0)
 
     @classmethod
     def concatenate(cls, parts: "Iterable[Moments]") -> "Moments":
-        """Put parts one after the other, along the first axis; parts that nobody else holds are given up."""
+        """Concatenate parts along the first axis; parts that nobody else holds are freed on the way."""
         held = list(parts)
         if len(held) == 1:
             return held[0]
@@ -212,7 +213,7 @@ class Moments:
 
 
 def concatenate(parts: "Sequence[Any]") -> Any:
-    """Put arrays, exact sums, or numbers with exponents of their own, one after the other."""
+    """Concatenate arrays, exact sums, or numbers with exponents of their own."""
     if isinstance(parts[0], Scaled):
         return Scaled(concatenate([part.fraction for part in parts]), concatenate([part.exponent for part in parts]))
     if isinstance(parts[0], ExactSums):
@@ -230,7 +231,7 @@ def pick(numbers: Any, rows: "Array | slice | int") -> Any:
 
 
 def totals_of(accumulators: Integers, spec: SumSpec, from_above: bool = False) -> Limbs:
-    """Give S of each class, or of each class and all after it: (..., outputs)."""
+    """Give S of each class, or of each class together with all classes after it: (..., outputs)."""
     if spec.layout.total is None:
         (window, _, columns), first = spec.layout.measures()[0], spec.first_output
     else:
@@ -242,7 +243,7 @@ def totals_of(accumulators: Integers, spec: SumSpec, from_above: bool = False) -
 
 
 def others_of(accumulators: Integers, spec: SumSpec) -> Limbs:
-    """Give the weight of all classes but each one with an output: (..., outputs)."""
+    """Give for each class with an output the weight of all other classes: (..., outputs)."""
     window, _, columns = spec.layout.measures()[0]
     digits = accumulators[..., columns]
     rest = digits.sum(axis=-2)[..., None, :] - digits[..., spec.first_output :, :]
@@ -250,7 +251,7 @@ def others_of(accumulators: Integers, spec: SumSpec) -> Limbs:
 
 
 def round_less_two(accumulators: Integers, spec: SumSpec) -> Floats:
-    """Give N - 2 of sums (..., terms, width), exact and then rounded once: (..., 1)."""
+    """Give N - 2 from sums (..., terms, width), exact and then rounded once: (..., 1)."""
     window, _, columns = spec.layout.measures()[0]
     count = Limbs(accumulators[..., :1, columns], window.low)
     return (count - Limbs.of_integers(np.full_like(count.digits[..., 0], 2))).to_floats()
@@ -273,14 +274,14 @@ def third_deviation(accumulators: Integers, spec: SumSpec) -> Scaled:
 
 @dataclass(frozen=True)
 class CategoryMoments:
-    """How many categories count, and the exact sums of their means, or of another number of each, and of its squares.
+    """The number of categories that count, and exact sums over these of a number of each, such as its mean.
 
     Parameters
     ----------
     number : Limbs
-        Categories K that count (..., numbers), or the sum of their weights.
+        Number K of categories that count (..., numbers), or the sum of their weights.
     first, second : Limbs
-        Sum of the numbers, sum of their squares, over those categories; each times its category's weight, if any.
+        Sum of the numbers and sum of their squares, each multiplied by the category's weight, if there are weights.
     """
 
     number: Limbs
@@ -289,9 +290,9 @@ class CategoryMoments:
 
     @classmethod
     def of(cls, numbers: Floats, counted: NDArray[np.bool_], weights: Floats | None = None) -> Self:
-        """Sum over the first axis, of the categories where `counted` holds, numbers that are finite, by weight."""
+        """Sum the finite numbers of the categories that are `counted`, by weight, over the first axis."""
         counted = counted & np.isfinite(numbers)
-        # Those of categories that do not count may be NaN, which no exact sum holds.
+        # Numbers of categories that do not count may be NaN, which an exact sum cannot hold.
         safe = np.where(counted, numbers, 0.0)
         if weights is None:
             number, by_weight = Limbs.of_integers(counted.sum(axis=0, dtype=np.int64)), []
@@ -302,7 +303,7 @@ class CategoryMoments:
 
     @classmethod
     def none(cls, ops: Ops, shape: tuple[int, ...]) -> Self:
-        """Sum over no category at all."""
+        """Give the sums over no category."""
         return cls(*(Limbs(ops.zeros((*shape, 1), np.int64)) for _ in fields(cls)))
 
     @property
@@ -311,7 +312,7 @@ class CategoryMoments:
         return self.number, self.first, self.second
 
     def running(self) -> "CategoryMoments":
-        """Sum what lies before each index of the first axis."""
+        """Give the running sums before each index of the first axis."""
         sums = (Limbs(np.cumsum(part.digits, axis=0) - part.digits, part.low) for part in self.parts)
         return CategoryMoments(*sums)
 
@@ -340,12 +341,12 @@ class CategoryMoments:
 
     @cached_property
     def mean_square(self) -> Scaled:
-        """The mean of the squares; zero where no category counts."""
+        """The mean of the squares; zero if no category counts."""
         with np.errstate(divide="ignore", invalid="ignore"):
             return self.second.to_scaled().over(self.k).where(self.k > 0)
 
     def between(self, less: float) -> Scaled:
-        """Give the variance of the category means with K - less in the denominator; zero where that is not positive."""
+        """Give the variance of the category means with the denominator K - less; zero unless this is positive."""
         spread = deviation(self.number, self.first, self.second)
         with np.errstate(divide="ignore", invalid="ignore"):
             return spread.over(self.k).over(self.k - less).where(self.k - less > 0)

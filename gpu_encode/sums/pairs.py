@@ -1,4 +1,4 @@
-"""How often two categories stand in the same row: exact, sparse and equal on every backend; such sums add up."""
+"""How often two categories occur in the same row: exact sparse sums that add up, equal on every backend."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -14,7 +14,7 @@ from gpu_encode.sums.category_sums import CategorySums, SumSpec
 from gpu_encode.sums.moments import Moments
 from gpu_encode.tables.categories.keys import CategoryIndex, code_missing
 
-# Pairs are counted in a table of all possible pairs, if these are no more than the rows, or than this number.
+# Pairs are counted in a table of all possible pairs if there are not more of these than rows, or than this number.
 FEW_CELLS = 1 << 16
 # Numbers of cells are int32, like codes.
 MOST_CELLS = (1 << 31) - 3
@@ -22,7 +22,7 @@ MOST_CELLS = (1 << 31) - 3
 
 @dataclass(frozen=True, eq=False)
 class PairSums:
-    """Weight of the rows of each pair of categories of two keys, if rows have it; pairs are in order, on the host.
+    """The weight of the rows of each pair of categories of two keys; only pairs with rows, in order, on the host.
 
     Parameters
     ----------
@@ -33,7 +33,7 @@ class PairSums:
     sums : CategorySums
         Sums of each pair.
     n_rows : int
-        Rows that were counted.
+        Number of rows that were counted.
     """
 
     keys: tuple[int, int]
@@ -52,7 +52,7 @@ class PairSums:
         weight: Array | None,
         spec: SumSpec,
     ) -> Self:
-        """Sum the rows of every pair; `codes` and `sizes`, the numbers of categories, are those of the two keys."""
+        """Sum the rows of every pair; `codes` and `sizes` are the codes and numbers of categories of the two keys."""
         first, second = (code_missing(of_key, size) for of_key, size in zip(codes, sizes, strict=True))
         n_rows, width = len(first), sizes[1] + 1
         n_cells = sizes[0] + 1 if keys[0] == keys[1] else (sizes[0] + 1) * width
@@ -72,11 +72,11 @@ class PairSums:
 
     @property
     def nbytes(self) -> int:
-        """Bytes that the sums take."""
+        """Number of bytes of the sums."""
         return int(self.first.nbytes + self.second.nbytes + self.sums.accumulators.nbytes)
 
     def plus(self, other: "PairSums", renamed: Sequence[tuple[Codes, Codes]], sizes: Sequence[int]) -> "PairSums":
-        """Add other sums, where both get new codes.
+        """Add other sums; both get new codes.
 
         Parameters
         ----------
@@ -106,7 +106,7 @@ class PairSums:
     def counts(self, keys: Sequence[CategoryIndex]) -> Any:
         """Give the weights, exact sums rounded once, as a sparse float64 array; a missing value is the last category.
 
-        Pairs with a missing value are left out if it is no category of the key.
+        Pairs with a missing value are left out if a missing value is no category of the key.
         """
         shape = tuple(key.n_categories + bool(key.has_missing) for key in keys)
         first, second = (
@@ -131,6 +131,6 @@ def weights_of(sums: CategorySums) -> Floats:
 
 
 def with_missing(of_categories: Array, key: CategoryIndex) -> Array:
-    """Leave out the lines of unknown values, and of missing values where they are no category."""
+    """Leave out the rows of unknown values, and those of missing values if these are no category."""
     of_missing = of_categories[-1:] if key.has_missing else of_categories[:0]
     return np.concatenate([of_categories[: key.n_categories], of_missing])

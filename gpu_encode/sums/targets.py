@@ -36,18 +36,18 @@ from gpu_encode.words.errors.values import RowError, first_of
 from gpu_encode.words.notices import warn
 
 KINDS = ("binary", "continuous", "multiclass")
-# The kind of the one target of encoders that read none: rows are counted.
+# The kind of the only target of encoders that read no target: rows are counted.
 NO_TARGET = "none"
-# The kind of a target that no row of the first calls of `partial_fit` has: those that have one decide.
+# The kind of a target that all rows of the first calls of `partial_fit` lack; later rows with a target decide the kind.
 UNDECIDED = "undecided"
-# Kinds of columns of values that are counted, and not summed: their rows have numbers of labels.
+# The kinds of columns whose values are counted and not summed: each row has the number of a label.
 LABELLED = ("text", "datetime")
-# Above it whole numbers are taken to be a quantity, and classes to be worth a look at the memory that they take.
+# With more classes than this, whole numbers may be a quantity, and the memory that the classes need is checked.
 MANY_CLASSES = 20
 MANY_ROWS = 100_000
 FEW_ROWS = 1_000
 WHOLE_LIMIT = 1 << 62
-# The sum of as many rows as there may be stays a float.
+# With weights up to this one, the sum of any number of rows is still a float.
 LARGEST_WEIGHT = 1e290
 
 
@@ -58,16 +58,17 @@ class Target:
     Parameters
     ----------
     name : str or None
-        Its name, where y has named columns.
+        Name of the target, if y has named columns.
     kind : {"binary", "continuous", "multiclass", "none", "text", "datetime"}
     values : array
-        float64 or int64 numbers of a continuous target, (rows, terms) of one of several terms; int32 class numbers
-        otherwise; where the backend computes.  On a GPU float32 numbers stay what they are.
-        Of no target, zeros that take no memory.  Of text and dates int64 indices of labels, -1 of none.
+        The values, on the device of the backend.  For a continuous target: float64 or int64 numbers, (rows, terms) if
+        it has several terms; on a GPU, float32 numbers stay float32.  For a target with classes: int32 class numbers.
+        Without a target: zeros that take no memory.  For text and dates: int64 indices of labels, -1 for no value.
     classes : array or None
         Sorted class labels.
     present : bool array (rows,), optional
-        Rows that have a value, where the backend computes; None: all have.  Others hold that of a neighbour.
+        True for rows that have a value, on the device of the backend; None: all rows have one.  Rows without a value
+        hold that of a neighbour.
     vocabulary : Vocabulary, optional
         Sorted values of a column of text or dates.
     """
@@ -81,17 +82,17 @@ class Target:
 
     @property
     def labels(self) -> Array:
-        """Class number of each row; rows without a value are one class more."""
+        """Class number of each row; rows without a value have one more class."""
         return self.values if self.present is None else np.where(self.present, self.values, np.int32(self.n_classes))
 
     @property
     def is_classification(self) -> bool:
-        """Whether rows are counted per class."""
+        """Whether rows are counted by class."""
         return self.classes is not None
 
     @property
     def n_classes(self) -> int:
-        """The number of classes that are counted, at least 2 for a binary target; of terms for a continuous one."""
+        """Number of classes that are counted, at least 2 for a binary target; for a continuous one, number of terms."""
         return self.values.shape[1] if self.values.ndim > 1 else counted_classes(self.kind, self.classes)
 
 
@@ -110,15 +111,15 @@ def no_target(n_rows: int) -> Target:
 def read(
     ops: Ops, named: Sequence[tuple[str | None, Array]], target_type: Any, more_may_come: bool = False
 ) -> list[Target]:
-    """Make targets of the columns of y.
+    """Make targets from the columns of y.
 
     Parameters
     ----------
     named : list of (name, 1-D array)
     target_type : str or list of str
-        "auto" or a kind, for all targets or one each.
+        "auto" or a kind; one for all targets, or a list with one for each.
     more_may_come : bool, default=False
-        Whether a target that no row has stays undecided.
+        Whether a target that all rows lack stays undecided; if not, it is an error.
     """
     columns, infer = [], []
     for name, values in named:
@@ -142,7 +143,7 @@ def read(
 
 @dataclass(frozen=True, eq=False)
 class Labels:
-    """One column of y, numbered at most once; `rows` are its rows where some have no value, which `values` lacks."""
+    """One column of y, numbered at most once; `rows` has all rows if some lack a value, which `values` leaves out."""
 
     ops: Ops
     values: Any
@@ -158,25 +159,25 @@ class Labels:
 
     @cached_property
     def checked(self) -> Any:
-        """The values, none of which is NaN or infinite, text as it is."""
+        """The values, after a check that none is NaN or infinite; text is not checked."""
         if not isinstance(self.values, NumberedLabels) and self.values.dtype.kind not in "mM":
             check_numbers(self.values)
         return self.values
 
     def naming_rows(self) -> AbstractContextManager[None]:
-        """Say of a row that an error names which of all rows it is."""
+        """Let an error that names a row count all rows, and not only rows with a value."""
         return nullcontext() if self.rows is None else self.rows.naming_rows()
 
     @cached_property
     def distinct(self) -> tuple[Array, Array]:
-        """Sorted labels, on the host, and the label number of each row, where the values are."""
+        """The sorted labels, on the host, and the label number of each row, on the device of the values."""
         return distinct(self.ops, self.values)
 
 
 def kinds_of(
     infer: Sequence[Callable[[], str]], target_type: Any, joint: Callable[[], str | None] = lambda: None
 ) -> list[str]:
-    """Give the kind asked for or inferred, one per target; `joint` says what several are together, if it can."""
+    """Give the kind of each target, as asked for or inferred; `joint` names the kind of several targets together."""
     if isinstance(target_type, (list, tuple)):
         if len(target_type) != len(infer):
             raise ValueError(
@@ -201,20 +202,20 @@ def _one_type_for_several(n_targets: int, target_type: str, inferred: str | None
 
 
 def infer_kind(labels: Labels) -> str:
-    """Infer the kind, as scikit-learn does; warn of a regression target that looks like classes."""
+    """Infer the kind, as scikit-learn does; warn about a regression target that looks like classes."""
     with labels.naming_rows():
         return infer_present(labels) if len(labels) else UNDECIDED
 
 
 def infer_present(labels: Labels) -> str:
-    """Infer the kind of the rows that have a value."""
+    """Infer the kind from the rows that have a value."""
     values = labels.checked
     if isinstance(values, NumberedLabels):
         return "binary" if len(values.labels) <= 2 else "multiclass"
     if is_quantity(labels.ops, values):
         return "continuous"
     if not isinstance(values, np.ndarray) or (values.dtype.kind in "biu" and len(values) >= MANY_ROWS):
-        # The same answer from the threads that number the labels; scikit-learn's warnings are for small data.
+        # The numbered labels give scikit-learn's answer faster; its warnings are for small data.
         n_classes = len(labels.distinct[0])
         warn_of_many_classes(n_classes)
         return "binary" if n_classes <= 2 else "multiclass"
@@ -229,16 +230,16 @@ def infer_present(labels: Labels) -> str:
 
 
 def is_quantity(ops: Ops, values: Array) -> bool:
-    """Whether numbers cannot be labels: spans of time, fractions, and floats that no integer holds."""
+    """Tell whether numbers cannot be labels: durations, fractions, and floats beyond all integers."""
     if values.dtype.kind in "mM":
         return True
-    # scikit-learn comes to the same, after a cast to integers that warns of large numbers.
+    # scikit-learn decides the same, but its cast to integers warns about large numbers.
     return values.dtype.kind == "f" and (has_fractions(ops, values) or float(np.abs(values).max()) >= 2.0**63)
 
 
 def has_fractions(ops: Ops, values: Array) -> bool:
-    """Whether some numbers are not whole; as doubles, since CuPy takes small floats for zero when it compares them."""
-    # Where there are fractions, they are seldom far: the first rows are looked at on the host.
+    """Tell whether some numbers are not whole; they are compared as float64, since CuPy treats small floats as zero."""
+    # If there are fractions, the first rows probably have some, so the host looks at these first.
     few, others = ops.to_host(values[:FEW_ROWS]).astype(np.float64), values[FEW_ROWS:]
     if bool((few != np.floor(few)).any()):
         return True
@@ -247,7 +248,7 @@ def has_fractions(ops: Ops, values: Array) -> bool:
 
 
 def is_number(value: Any) -> bool:
-    """Whether a value is a number, or text that says one."""
+    """Tell whether a value is a number, or text that can be read as one."""
     try:
         float(value)
     except (TypeError, ValueError):
@@ -256,9 +257,9 @@ def is_number(value: Any) -> bool:
 
 
 def refuse_stray_text(labels: Array, codes: Array) -> None:
-    """Raise RowError where fewer than 1 % of the rows have labels that are no numbers, and all others have numbers.
+    """Raise RowError if almost all labels are numbers, and fewer than 1 % of the rows have others.
 
-    Such are numbers with a typing error, which would make each number a class.
+    These are probably numbers with typing errors, which would make every number a class.
     """
     strays = find_strays(labels)
     if strays.all() or not strays.any():
@@ -269,21 +270,21 @@ def refuse_stray_text(labels: Array, codes: Array) -> None:
 
 
 def refuse_stray_labels(labels: Array, counts: Array) -> None:
-    """Raise ValueError as `refuse_stray_text` does where rows have been counted by their labels."""
+    """Raise ValueError as `refuse_stray_text` does, from the number of rows of each label."""
     strays = find_strays(labels)
     if 0 < 100 * int(counts[strays].sum()) < int(counts.sum()):
         raise stray_text("y", labels[strays][0], int(counts[strays].sum()))
 
 
 def find_strays(labels: Array) -> Array:
-    """Say which labels are no numbers."""
+    """Tell which labels are not numbers."""
     return np.fromiter((not is_number(label) for label in labels), bool, len(labels))
 
 
 def refuse_text(values: Any) -> None:
-    """Raise RowError for the first of the values that is no number."""
+    """Raise RowError for the first value that is not a number."""
     if isinstance(values, NumberedLabels):
-        # Labels that a device numbers are no numbers, if none of them is plainly text.
+        # A device numbers only labels that are not numbers; if none is plainly text, the first one is named.
         label = next((number for number, label in enumerate(values.labels) if not is_number(label)), 0)
         raise text_as_quantity(values.labels[label], int((values.codes == label).argmax()))
     row = next((row for row, value in enumerate(values) if not is_number(value)), 0)
@@ -291,7 +292,7 @@ def refuse_text(values: Any) -> None:
 
 
 def warn_of_many_classes(n_classes: int) -> None:
-    """Warn where a quantity may have been taken for labels."""
+    """Warn that a quantity may have been taken for labels."""
     if n_classes > MANY_CLASSES:
         warn(
             f"y holds whole numbers and was inferred to be multiclass with {n_classes} classes. "
@@ -301,9 +302,9 @@ def warn_of_many_classes(n_classes: int) -> None:
 
 
 def check_room(ops: Ops, n_classes: int, n_bytes: int) -> None:
-    """Refuse many classes whose sums or encodings are more than the memory that is free, before it is asked for.
+    """Raise ValueError if the sums or encodings of many classes need more memory than is free, before allocating it.
 
-    A GPU's memory says for itself what it lacks.
+    A GPU's allocator raises an error of its own.
     """
     if n_classes <= MANY_CLASSES or device_of(ops) != "cpu":
         return
@@ -321,7 +322,7 @@ def _too_many_classes(n_classes: int, n_bytes: int, free: int) -> ValueError:
 
 
 def warn_of_rare_classes(counts: Array, n_splits: int) -> None:
-    """Warn, as scikit-learn does, where a class has fewer rows than there are folds."""
+    """Warn, as scikit-learn does, if a class has fewer rows than there are folds."""
     if int(counts.min()) < n_splits:
         warn(
             f"The least populated class in y has only {int(counts.min())} members, which is less than "
@@ -330,7 +331,7 @@ def warn_of_rare_classes(counts: Array, n_splits: int) -> None:
 
 
 def check_numbers(values: Array) -> None:
-    """Raise ValueError for NaN or infinity, saying how many and where the first is."""
+    """Raise ValueError for NaN or infinity; it says how many there are and in which row the first is."""
     check_real("y", values)
     if values.dtype.kind != "f" or sum_is_finite(values) or bool(np.isfinite(values).all()):
         return
@@ -346,7 +347,7 @@ def _infinite_target(rows: NDArray[Any], n_rows: int) -> RowError:
 
 
 def make(name: str | None, labels: Labels, kind: str, known: Array | None) -> Target:
-    """Check one target against its kind and number its classes; rows without a value take that of a neighbour."""
+    """Check one target against its kind and number its classes; rows without a value take a neighbour's value."""
     if labels.rows is None:
         return make_present(name, labels, kind, known)
     present = labels.ops.to_device(~labels.rows.missing)
@@ -380,7 +381,7 @@ def join_labels(one: Array, other: Array) -> Array:
     """Give the sorted labels of both."""
     words = [labels.dtype.kind in "OUST" for labels in (one, other)]
     if words[0] != words[1]:
-        # NumPy would turn the numbers into text without a word.
+        # NumPy would silently turn the numbers into text.
         raise ValueError(
             f"y held the labels {first_labels(one)} and now holds {first_labels(other)}. Convert them to one type."
         )
@@ -390,7 +391,7 @@ def join_labels(one: Array, other: Array) -> Array:
 
 
 def distinct(ops: Ops, values: Array) -> tuple[Array, Array]:
-    """Give the sorted labels, on the host, and the label number of each row, where the values are."""
+    """Give the sorted labels, on the host, and the label number of each row, on the device of the values."""
     if isinstance(values, NumberedLabels):
         return values.labels, values.codes
     if not isinstance(values, np.ndarray):
@@ -427,20 +428,20 @@ def as_numbers(ops: Ops, values: Array) -> Array:
         refuse_text(values)
         raise
     if numbers is not values:
-        # What fits another type may be infinite in this one; `Labels.checked` has checked what has not changed.
+        # A number of another type may become infinite in this type; unchanged numbers are checked already.
         check_numbers(numbers)
     return numbers
 
 
 def as_doubles(ops: Ops, values: Array) -> Array:
-    """Give numbers of a target for arithmetic: float32 ones as float64."""
+    """Give numbers of a target for arithmetic: float32 becomes float64."""
     return ops.cast(values, np.float64) if values.dtype == np.float32 else values
 
 
 def check_weight(ops: Ops, weight: Array, all_rows: bool = True) -> Array:
-    """float64 weights, or int64 where all are whole (the same sums, in fewer digits); where the weights are.
+    """Check weights, and give them as float64, or as int64 if all are whole (the same sums take fewer digits).
 
-    Some weight of all rows must not be zero; of some rows all may be.
+    They stay on their device.  If these are all rows, some weight must not be zero.
     """
     if not isinstance(weight, np.ndarray) and weight.dtype.kind == "f":
         weight = ops.cast(weight, np.float64)
@@ -475,23 +476,23 @@ def _bad_weights(word: str, rows: NDArray[Any], first: object) -> RowError:
 
 
 def _large_weights(largest: float, rows: NDArray[Any], first: object) -> RowError:
-    """Error for weights whose sum might be no float."""
+    """Error for weights whose sum might be too large for a float."""
     return first_of(
         "sample_weight holds ",
         rows,
         f"weights above {largest:g}",
-        f" ({first}). The sum of so large ones may be beyond float64: divide all of them by one power of two.",
+        f" ({first}). The sum of such large weights may be beyond float64: divide all of them by one power of two.",
     )
 
 
 def backend_for(ops: Ops, target: Array | None) -> Ops:
-    """Give the backend for rows of a target: one that sums its terms one by one, where it has several."""
+    """Give the backend for the rows of a target; if it has several terms, a backend that sums them one by one."""
     plain = target is None or target.ndim == 1 or isinstance(ops, Termwise)
     return ops if plain else cast(Ops, Termwise(ops))
 
 
 def side_by_side(terms: Sequence[Array], ops: Ops) -> Array:
-    """Put terms of one length side by side: int64 where all are, float64 otherwise; each in one piece."""
+    """Join terms of equal length as columns: int64 if all are int64, else float64; each column is contiguous."""
     dtype = np.int64 if all(term.dtype == np.int64 for term in terms) else np.float64
     matrix = ops.empty((len(terms[0]), len(terms)), dtype, "F")
     for column, numbers in enumerate(terms):
@@ -500,25 +501,25 @@ def side_by_side(terms: Sequence[Array], ops: Ops) -> Array:
 
 
 class Termwise:
-    """A backend that takes rows of several terms, and hands them to another one after the other.
+    """A backend for rows with several terms; it hands the terms to another backend, one after the other.
 
-    The terms of a target stand where the classes of another do: accumulators are (categories, folds, terms, width), so
-    that whatever adds, moves or keeps them need not know of terms.  Of the first term, the target itself, squares may
-    be summed, too.
+    In accumulators (categories, folds, terms, width), terms take the axis that classes have for other targets, so that
+    code that adds, moves or keeps accumulators need not know about terms.  For the first term, the target itself,
+    squares may be summed, too.
     """
 
-    # Fused passes know rules of one sum alone.
+    # Fused passes serve only rules of one sum.
     fused = None
 
     def __init__(self, ops: Ops) -> None:
         self._ops = ops
 
     def __getattr__(self, name: str) -> Any:
-        # What takes no rows is done by the other; mypy cannot see which, so a test looks at the protocol.
+        # The other backend does all that takes no rows; mypy cannot see this, so a test compares with the protocol.
         return getattr(self._ops, name)
 
     def extents(self, target: Array | None, weight: Array | None, powers: tuple[int, ...]) -> list[tuple[int, int]]:
-        """Find the binary digits that the terms touch in any row; squares are those of the first term."""
+        """Find the binary digits that the terms have in any row; squares are those of the first term."""
         if target is None or target.ndim == 1:
             return self._ops.extents(target, weight, powers)
         extents = self._ops.extents(in_one_piece(target[:, 0]), weight, powers)
@@ -542,13 +543,13 @@ class Termwise:
         return accumulators
 
     def accumulate_numbers(self, rows: Rows, n_classes: int, layout: Layout) -> SumsByNumber:
-        """Sum rows, in one fold, whose codes are any integers."""
+        """Sum rows whose codes are any integers, in one fold."""
         codes, numbers = self._ops.factorize(rows.codes)
         accumulators = self.accumulate(rows.with_codes(codes), SumShape(len(numbers), 1, n_classes, layout))
         return SumsByNumber(accumulators, numbers, codes)
 
     def leave_one_out(self, accumulators: Array, rows: Rows, layout: Layout) -> Array:
-        """Give the digits of each row's category less the row: (rows, terms, layout.width)."""
+        """Give the digits of the sums of each row's category without the row: (rows, terms, layout.width)."""
         others = self._ops.zeros((len(rows), accumulators.shape[1], layout.width), np.int64)
         for column in range(accumulators.shape[1]):
             of_term = columns_of(layout, column)
@@ -557,7 +558,7 @@ class Termwise:
         return others
 
     def ordered(self, rows: Rows, ties: Array | None, layout: Layout, carry: Carry) -> Array:
-        """Give the digits of each row's category before the row, in the order given: (rows, terms, layout.width)."""
+        """Give the digits of the sums of each row's category before the row, in order: (rows, terms, layout.width)."""
         earlier = self._ops.zeros((len(rows), carry.sums.shape[1], layout.width), np.int64)
         for column in range(carry.sums.shape[1]):
             of_term = columns_of(layout, column)
@@ -567,7 +568,7 @@ class Termwise:
             carry.sums[:, *part] = state.sums
             if carry.at_tie.size:
                 carry.at_tie[:, *part] = state.at_tie
-        # The same for every term: rows of one tie are tied in all of them.
+        # All terms have the same ties.
         carry.last_tie[...] = state.last_tie
         return earlier
 
@@ -579,12 +580,12 @@ def term(rows: Rows, column: int) -> Rows:
 
 
 def columns_of(layout: Layout, column: int) -> Layout:
-    """Give the layout of one term: squares stand last, and are those of the first alone."""
+    """Give the layout of one term; squares come last, and only the first term has them."""
     return replace(layout, square=None) if column else layout
 
 
 def join_extents(one: tuple[int, int], other: tuple[int, int]) -> tuple[int, int]:
-    """Join the binary digits that two extents touch; an empty one is (0, 0)."""
+    """Join two extents of binary digits; an empty one is (0, 0)."""
     if one == (0, 0) or other == (0, 0):
         return other if one == (0, 0) else one
     return min(one[0], other[0]), max(one[1], other[1])

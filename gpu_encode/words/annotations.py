@@ -1,7 +1,7 @@
 """Types of public parameters.
 
-Objects of libraries that may not be installed are known by their methods.  A parameter that takes certain words lists
-them where it is declared.
+Objects of libraries that may not be installed are recognised by their methods.  A parameter that takes certain words
+lists them in its declaration.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -98,7 +98,7 @@ Table = (
     | Sequence[object]
 )
 Vector = ArrayLike | ArrowStream | DeviceArray | DaskCollection | Sequence[object]
-# One row: by the names of its columns, or the values of all.
+# One row: a mapping by the names of columns, or a tuple of the values of all columns.
 Row = Mapping[str, object] | tuple[object, ...]
 Column = str | int
 Key = Column | tuple[Column, ...]

@@ -1,4 +1,4 @@
-"""Warnings that point at the user's own line, however deep in the library they arise."""
+"""Warnings that point at the user's own line, wherever in the library they arise."""
 
 import sys
 import warnings
@@ -9,7 +9,7 @@ from itertools import count
 
 
 class LeakWarning(UserWarning):
-    """Training encodings from which a learner can read the target of their own rows.
+    """Warning that a learner can read a row's own target from its training encoding.
 
     Examples
     --------
@@ -22,7 +22,7 @@ class LeakWarning(UserWarning):
 
 
 class UnseenWarning(UserWarning):
-    """Warning that fit has not seen most values of a column of new rows, or columns that no list asks for.
+    """Warning that fit has not seen most values of a column of new rows, or has not seen a column.
 
     Examples
     --------

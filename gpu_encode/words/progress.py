@@ -4,7 +4,7 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import Any, Self
 
-# Called with the stage, the rows done and the rows in all.
+# A function that is called with the stage, the number of rows done, and the number of all rows.
 Teller = Callable[[str, int, int], object]
 
 
@@ -48,7 +48,7 @@ class Progress:
         if self._bars is not None:
             if error is None:
                 self._end_stage()
-            # In a notebook, rich leaves the last bar as it was when it was last drawn.
+            # In a notebook, rich does not draw the last state of the bar itself.
             self._bars.refresh()
             self._bars.stop()
 

@@ -11,6 +11,7 @@ OF_CATEGORIES = {
     "blending",
     "conjunction_scores",
     "conjunctions",
+    "key_counts",
     "key_lookups",
     "keys_by_fold",
     "moments",

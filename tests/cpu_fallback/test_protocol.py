@@ -76,6 +76,7 @@ def test_fused_passes_are_those_of_the_protocol(name):
         "descend_rows",
         "conjunction_sums",
         "conjunction_gains",
+        "count_keys",
         "score_conjunctions",
         "encodings_by_age",
         "log_odds_moments",

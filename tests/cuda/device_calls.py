@@ -26,7 +26,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 
-from gpu_encode import KFold, LeaveOneOut, Ordered, TargetEncoder
+from gpu_encode import KFold, LeaveOneOut, Ordered, TargetEncoder, interactions
 from tests.cuda.call_recorder import KERNEL, RAW, SYNC, TO_DEVICE, Event, load_backend, recording
 
 # Tiles of the first and third run, and of the second: no array of a tile has so many items a row.
@@ -41,17 +41,23 @@ TILES_OF_BLOCKS = (64, 80)
 # Kernels that are handed all rows and walk over a list of few of them.
 OF_A_LIST = ("leave_row_out_and_encode",)
 CATEGORIES = 3
+# Columns of joint keys.
+WIDTH = 4
 SETTINGS = {"NUMBA_ENABLE_CUDASIM": "1", "GPU_ENCODE_SIMULATED_ARRAYS": "tests.cuda.stand_in"}
 
 
 class Case(NamedTuple):
-    """A call on arrays of the device, by types and parameters; float32 encodings come out."""
+    """A call on arrays of the device, by types and parameters; float32 encodings come out.
+
+    With an `order` its keys are columns and all their conjunctions of up to so many.
+    """
 
     cv: Any
     target: str = "int32"
     smooth: Any = 10.0
     keys: str = "int32"
     call: str = "fit_transform"
+    order: int = 0
 
     @property
     def tiles(self) -> tuple[int, int]:
@@ -88,6 +94,7 @@ CASES |= {
     f"{name}-int64-keys": CASES[name]._replace(keys="int64")
     for name in ("folds-int", "loo-int", "ordered-int", "transform")
 }
+CASES |= {f"wide-{order}": Case(KFold(5), order=order) for order in (2, 3, 4)}
 
 
 @contextmanager
@@ -113,11 +120,13 @@ def in_tiles(n_rows: int) -> Iterator[None]:
 def record(case: Case, tiles: int, tile: int) -> list[Event]:
     """Run a case on rows of its own, and note what reaches the device."""
     memory, numbers = import_module("gpu_encode.cuda.memory"), np.arange(tiles * tile)
-    X = memory.to_device((numbers % CATEGORIES).astype(case.keys)[:, None])
+    columns = [numbers // CATEGORIES**k % CATEGORIES for k in range(WIDTH if case.order else 1)]
+    X = memory.to_device(np.stack(columns, axis=1).astype(case.keys))
     # Classes, or all bits of a float32 number between 1 and 2: sums of any rows take as many digits.
     y = numbers // 2 % 2 if case.target == "int32" else 1 + numbers * 2_654_435_761 % 2**23 / 2**23
     y = memory.to_device(y.astype(case.target))
-    encoder = TargetEncoder(cv=case.cv, smooth=case.smooth, dtype="float32", device="cuda")
+    keys = interactions(range(WIDTH), case.order) if case.order else None
+    encoder = TargetEncoder(cv=case.cv, smooth=case.smooth, dtype="float32", device="cuda", columns=keys)
     with in_tiles(tile):
         if case.call != "fit_transform":
             encoder.fit(X, y)

@@ -47,6 +47,10 @@ BOUNDS = {
     "loo-int-int64-keys": (11, 0, 6, 0, 32),
     "ordered-int-int64-keys": (19, 0, 8, 0, 49),
     "transform-int64-keys": (1, 0, 1, 0, 12),
+    # Of four columns, six calls and two waits each; then 13 calls and three waits, whatever the number of keys.
+    "wide-2": (37, 0, 11, 0, 156),
+    "wide-3": (37, 0, 11, 0, 172),
+    "wide-4": (37, 0, 11, 0, 176),
 }
 
 

@@ -170,7 +170,7 @@ def test_memory_that_runs_out_in_the_middle_is_explained(monkeypatch, failure, w
 
     monkeypatch.setattr(fit, "train", train)
     monkeypatch.setattr(import_module("gpu_encode.cuda"), "free_bytes", lambda: (7, 9))
-    with pytest.raises(MemoryError, match=rf"^{words}.* needed on the GPU, of whose 9 bytes 7 are free"):
+    with pytest.raises(MemoryError, match=rf"^{words}.* needed on the GPU, which has 9 bytes, 7 of them free"):
         TargetEncoder(cv=2).fit_transform([["a"], ["b"]] * 4, [0, 1] * 4)
 
 

@@ -98,7 +98,7 @@ def test_lists(columns):
 
 def test_mask():
     assert_as_listed([X], X.dtypes == np.dtype(bool), ["new"])
-    with pytest.raises(ValueError, match=r"marks 2 columns by True or False, and X has 6"):
+    with pytest.raises(ValueError, match=r"has True or False for 2 columns, but X has 6"):
         encoder(np.array([True, False])).fit(X, Y)
 
 
@@ -154,13 +154,13 @@ def test_files_and_partitions(columns, listed, tmp_path):
 
 
 def test_functions_that_look_at_rows():
-    with pytest.raises(ValueError, match=r"chooses \['size', 'new'\], but \['city'.* of X without its rows"):
+    with pytest.raises(ValueError, match=r"chooses \['size', 'new'\], but \['city'.* from X without rows"):
         encoder(lambda frame: [name for name in frame if frame[name].nunique() < 3]).fit(X, Y)
 
 
 def test_pieces_that_disagree():
     pieces = [X[:20], X[20:].astype({"price": object})]
-    with pytest.raises(ValueError, match=r"chooses \[0, 2, 4\] of one table and \[0, 1, 2, 4\] of another"):
+    with pytest.raises(ValueError, match=r"chooses \[0, 2, 4\] in one table and \[0, 1, 2, 4\] in another"):
         encoder("categorical").fit(pieces, [Y[:20], Y[20:]])
 
 

@@ -119,7 +119,7 @@ def test_the_encoder_stays_as_it_is(frame, y):
     encoder = apart(ENCODERS["target"], 2).fit(frame, y)
     before = dict(vars(encoder)), learned(encoder)
     encoder.draw(frame, y, 5)
-    with pytest.raises(ValueError, match="sums of these are others"):
+    with pytest.raises(ValueError, match="sums of these rows are others"):
         encoder.draw(frame, y + 1, 5)
     assert (vars(encoder), learned(encoder)) == before
 
@@ -147,8 +147,8 @@ def test_classes_are_those_of_the_fit(frame):
 @pytest.mark.parametrize(
     ("scheme", "message"),
     [
-        (KFold(3), "draw gives random orders of all columns, and cv=KFold.* has none"),
-        (LeaveOneOut(), "draw gives random orders of all columns, and cv=LeaveOneOut.* has none"),
+        (KFold(3), "draw needs one random order for all columns, which cv=KFold.* does not have"),
+        (LeaveOneOut(), "draw needs one random order for all columns, which cv=LeaveOneOut.* does not have"),
         (Ordered(time="day"), r"Ordered\(time=...\).*not random"),
         (Ordered(shuffle=False), r"Ordered\(shuffle=False\).*not random"),
         (Ordered(random_state=None), "takes an integer as random_state"),
@@ -171,7 +171,7 @@ def test_numbers_that_no_order_has(t, frame, y):
 def test_rows_that_are_not_those_of_the_fit(frame, y):
     encoder = TargetEncoder(columns=["city"], target_type="continuous", cv=Ordered()).fit(frame, y)
     for rows, target, weight in ((frame[:-1], y[:-1], None), (frame, y, np.full(12, 2)), (frame[::-1], y, None)):
-        with pytest.raises(ValueError, match="the sums of these are others"):
+        with pytest.raises(ValueError, match="the sums of these rows are others"):
             encoder.draw(rows.reset_index(drop=True), target, 0, sample_weight=weight)
     with pytest.raises(ValueError, match="'city' has values that were not there"):
         encoder.draw(frame.replace({"city": {"d": "e"}}), y, 0)
@@ -184,7 +184,7 @@ def test_rows_that_are_not_those_of_the_fit(frame, y):
 def test_a_table_of_dask_is_refused(frame, y):
     dask = pytest.importorskip("dask.dataframe")
     encoder = TargetEncoder(columns=["city"], target_type="continuous", cv=Ordered()).fit(frame, y)
-    with pytest.raises(TypeError, match="no tables of Dask"):
+    with pytest.raises(TypeError, match="not tables of Dask"):
         encoder.draw(dask.from_pandas(frame, 2), y, 0)
 
 

@@ -286,7 +286,7 @@ REFUSED = {
     "true": ({"by": True}, "must be a column of X or a list of several"),
     "array": ({"by": np.arange(N)}, "must be a column of X or a list of several"),
     "unknown": ({"by": "ordr"}, "'ordr' is not a column of X. Did you mean 'order'"),
-    "few": ({"n_splits": 5, "by": "city"}, r"No row falls into fold \d of KFold\(5, by='city'\).* From 70 distinct"),
+    "few": ({"n_splits": 5, "by": "city"}, r"No row falls into fold \d of KFold\(5, by='city'\).* With 70 distinct"),
 }
 
 

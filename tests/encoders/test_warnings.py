@@ -32,8 +32,8 @@ def split(holds_itself):
     ("cv", "words"),
     [
         (gpu_encode.Greedy(), "Greedy training encodings contain"),
-        (LeaveOneOut(), "LeaveOneOut training encodings hold no row's own target, but"),
-        (KFold(3, blow_up=True), "all but one of them hold its own target"),
+        (LeaveOneOut(), "LeaveOneOut training encodings do not contain a row's own target, but"),
+        (KFold(3, blow_up=True), "all but one of these contain its own target"),
         (split(1), "2 splits of cv train on rows that they encode"),
         ([(ROWS, ROWS[fold::2]) for fold in range(2)], "2 splits of cv train on rows that they encode"),
         (split(0), None),
@@ -68,7 +68,7 @@ def test_vectors_in_another_order_than_the_rows() -> None:
     shuffled = Y.sample(frac=1, random_state=0)
     for named in ({"y": shuffled}, {"y": Y, "sample_weight": shuffled + 1}):
         (message,) = caught(lambda named=named: TargetEncoder().fit(X, **named))
-        assert "has another index than X, and is matched by position" in message
+        assert "has another index than X, but is matched by position" in message
     pieces = [X[:15], X[15:]]
     (message,) = caught(lambda: TargetEncoder().fit(pieces, [Y[:15], shuffled[15:]]))
     assert message.startswith("y has another index than X")

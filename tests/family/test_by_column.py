@@ -158,9 +158,9 @@ def test_rows_in_parts_are_refused_for_orders_alone(tmp_path):
 @pytest.mark.host
 def test_what_takes_one_scheme_for_all_columns_refuses_a_dict():
     encoder = ge.TargetEncoder(columns=["city", "zip"], cv={"city": ge.Ordered(), "zip": ge.Ordered()})
-    with pytest.raises(ValueError, match="draw gives random orders of all columns"):
+    with pytest.raises(ValueError, match="draw needs one random order for all columns"):
         encoder.fit(X, SOLD).draw(X, SOLD)
-    with pytest.raises(ValueError, match="tune holds out the same rows for all columns, and cv of the encoder"):
+    with pytest.raises(ValueError, match="tune holds out the same rows for all columns, but cv of the encoder"):
         ge.tune(encoder, X, SOLD)
     with pytest.raises(ValueError, match="choose_interactions holds out the same rows"):
         ge.choose_interactions(encoder, X, SOLD)

@@ -91,10 +91,10 @@ def test_weights_with_fractions_and_given_categories(tmp_path):
 
 NEVER_THERE = {
     "a category": (X.iloc[[0]].assign(city="new"), [1.0], "'new'"),
-    "a missing value": (X.iloc[[5]].assign(zip=[1]), [4.0], "not so many"),
-    "too many rows": (X.iloc[[4, 4]], [-3.0, -3.0], "not so many: those of 'c'"),
-    "another target": (X.iloc[[4]], [-2.0], "sums that no rows have"),
-    "squares": (X.iloc[[0]], [1e9], "sums that no rows have"),
+    "a missing value": (X.iloc[[5]].assign(zip=[1]), [4.0], "not learned so many"),
+    "too many rows": (X.iloc[[4, 4]], [-3.0, -3.0], "not learned so many of: the rows of 'c'"),
+    "another target": (X.iloc[[4]], [-2.0], "would leave impossible sums"),
+    "squares": (X.iloc[[0]], [1e9], "would leave impossible sums"),
     "all rows": (X, Y, "would leave no rows"),
 }
 

@@ -143,7 +143,7 @@ def test_passed_columns_are_not_inverted(kind, passed):
     encoder = kind(columns=["size"])
     codes = encoder.fit_transform(pd.DataFrame({"size": X["size"], "passed": passed}))
     for given in (codes, codes.to_numpy().tolist()):
-        with pytest.raises(ValueError, match=r"Expected \d columns, got \d\. Give the encoded columns alone"):
+        with pytest.raises(ValueError, match=r"Expected \d columns, got \d\. Give only the encoded columns"):
             encoder.inverse_transform(given)
 
 

@@ -47,7 +47,7 @@ def pairs(statistics, **parameters):
     return {"statistics": statistics, "columns": None, **parameters}
 
 
-ROWS_OF_THEIR_OWN = "infrequent .* rows of LeaveOneOut see sums of their own. Leave out min_frequency"
+ROWS_OF_THEIR_OWN = "infrequent for each fold, but LeaveOneOut has no folds. Leave out min_frequency"
 ALL_AT_ONCE = "of OrdinalEncoder looks at all"
 CODED = {"handle_unknown": "use_encoded_value"}
 NAMES = "values must be a list of names or positions"
@@ -72,16 +72,16 @@ TARGET = [
         ({"max_categories": 0}, "'max_categories' parameter of TargetEncoder must be an integer of at least 1"),
         ({"handle_infrequent": "other"}, "must be one of 'prior', 'category'"),
         ({"cv": ge.LeaveOneOut(), "max_categories": 3}, ROWS_OF_THEIR_OWN),
-        ({"cv": ge.Ordered(), "max_categories": 3}, "rows of Ordered see sums of their own"),
+        ({"cv": ge.Ordered(), "max_categories": 3}, "for each fold, but Ordered has no folds"),
         (
             {"hierarchy": {"city": ["zip"]}, "max_categories": 2, **TOGETHER},
-            r"=\"category\" beside a hierarchy, whose .*\. Leave one of them out",
+            r"=\"category\" together with a hierarchy, whose .*\. Leave one of them out",
         ),
         (
             {"smooth": ge.GLMM(), "cv": ge.LeaveOneOut()},
-            "GLMM of TargetEncoder looks at all categories at once, which LeaveOneOut would",
+            "GLMM of TargetEncoder looks at all categories at once; with LeaveOneOut",
         ),
-        ({"smooth": ge.GLMM(), "cv": ge.Ordered()}, "which Ordered would ask for every row"),
+        ({"smooth": ge.GLMM(), "cv": ge.Ordered()}, "with Ordered, it would have to do so for every row"),
         ({"smooth": ge.GLMM(), "prior": 0.5}, "estimates the common value of the categories: leave out prior=0.5"),
         ({"smooth": ge.GLMM(), "prior": "category_mean"}, "leave out prior='category_mean'"),
         ({"smooth": ge.GLMM(), "hierarchy": {"city": ["zip"]}}, "takes no hierarchy"),
@@ -117,7 +117,7 @@ OTHERS = [
         ge.OrdinalEncoder,
         Y,
         ({"order": "mean"}, "'order' parameter of OrdinalEncoder must be one of 'value', 'frequency'"),
-        ({"n_draws": 2}, "order='value' gives the same codes in each of n_draws=2. Choose order='random'"),
+        ({"n_draws": 2}, "order='value' gives the same codes in each of n_draws=2 draws. Choose order='random'"),
         ({"order": "random", "n_draws": 0}, "'n_draws' .* integer of at least 1"),
         ({"order": "random", "random_state": None}, "'random_state' .* integer of at least 0. Got None"),
         ({"handle_unknown": "ignore"}, "'handle_unknown' .* one of 'error', 'use_encoded_value'"),
@@ -249,9 +249,9 @@ STATISTICS = [
         Y,
         ({"statistics": "mean"}, f"{LISTED}.* Got 'mean'"),
         ({"statistics": []}, LISTED),
-        (one("kurtosis"), "statistics names 'kurtosis', which is none of 'count'"),
-        (one("quantile"), r'names .quantile., which is none of .*, \("quantile", q\), \("share", t\), and no'),
-        (one("xxxxx"), r"names 'xxxxx', which is none of .*, and no function of arrays\.$"),
+        (one("kurtosis"), "statistics names 'kurtosis', which is neither one of 'count'"),
+        (one("quantile"), r'names .quantile., which is neither one of .*, \("quantile", q\), \("share", t\) nor a'),
+        (one("xxxxx"), r"names 'xxxxx', which is neither one of .* nor a function\.$"),
         *((one(word), rf"names '{word}', which is .* Did you mean '{meant}'\?$") for word, meant in NEAR.items()),
         ({"statistics": ["mean", "mean"]}, "statistics lists 'mean' twice"),
         ({"statistics": ["mean", ge.MergeableStatistic("mean", [np.copy], np.add)]}, "lists 'mean' twice"),
@@ -271,11 +271,11 @@ STATISTICS = [
         ),
         (
             {"statistics": ["mean", "median"], "cv": ge.Ordered()},
-            r"statistics=\['median'\] of Stat.* Ordered would .* Take cv=LeaveOneOut\(\)",
+            r"statistics=\['median'\] of Stat.* Ordered, they would .* Take cv=LeaveOneOut\(\)",
         ),
         (
             {"statistics": ["sum", "median"], "max_categories": 3, **TOGETHER},
-            r"\"category\" for statistics=\['median'\], which no sums give\. Leave",
+            r"\"category\" for statistics=\['median'\], which cannot be computed from sums\. Leave",
         ),
         ({"cv": ge.LeaveOneOut(), "max_categories": 3}, ROWS_OF_THEIR_OWN),
         *(
@@ -316,9 +316,9 @@ VALUES = of(
     ({"values": ["prise"]}, "values: 'prise' is not a column of X. Did you mean 'price'"),
     (
         {"values": ["city"], "columns": ["zip"]},
-        "values: column 'city' holds text, of which StatisticEncoder has 'count', 'nunique', 'mode', and 'mean' is for",
+        "values: column 'city' holds text, for which StatisticEncoder has 'count', 'nunique', 'mode'; 'mean' is for",
     ),
-    ({"values": ["day"]}, "values: column 'day' holds dates, of which .*'seconds_since_last', and 'mean' is"),
+    ({"values": ["day"]}, "values: column 'day' holds dates, for which .*'seconds_since_last'; 'mean' is"),
     ({"values": ["far"]}, "contains infinity: column 'far', the first in row 3"),
     ({"values": ["price"], "columns": ["price"]}, SUMMED),
     (one("skew", values=["price", "large"]), r"^values: in column 'large', 'skew' .* in row 2\."),
@@ -351,7 +351,7 @@ VALUES = of(
     (pairs({"zip": {"price": ("quantile", 0.5)}}), r"Got 'zip': {'price': \('quantile', 0.5\)}"),
     (pairs({"zip": {("price", "rank"): ["mean"]}}), r"Got 'zip': {\('price', 'rank'\)"),
     (pairs({("zip", "price"): ["mean"]}), r"A tuple is a joint key: write {'zip': {'price': \[\.\.\.\]}} for a pair"),
-    (pairs({"zip": {"price": ["mode", "average"]}}), "names 'average', which is none of"),
+    (pairs({"zip": {"price": ["mode", "average"]}}), "names 'average', which is neither one of"),
     (pairs({"zip": {"cost": ["mean"]}}), "'cost' is not a column of X"),
     (pairs({"zap": {"price": ["mean"]}}), "'zap' is not a column of X"),
     (pairs({"zip": {"price": ["mean"]}}, columns=["zip"]), r"leave out columns=\['zip'\]"),

@@ -227,7 +227,7 @@ def test_forms_of_rows():
         encode({"city": "a"})
     with pytest.raises(TypeError, match=r"A row is a dict of values by the names .* Got str instead"):
         encode("a")
-    with pytest.raises(TypeError, match=r"several rows are a list of these. Got int instead"):
+    with pytest.raises(TypeError, match=r"pass a list of these. Got int instead"):
         encode([3])
 
 

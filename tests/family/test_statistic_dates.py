@@ -296,7 +296,7 @@ def test_small_floats(monkeypatch):
     small = encoder("fold", asked, dtype="float32").fit_transform(X)[names]
     same(small.astype({"shop_when_count": float}), encoder("fold", asked).fit_transform(X)[names])
     monkeypatch.setattr(model, "MOST_INDICES", 3)
-    with pytest.raises(ValueError, match=r"'when' of values has .* and dtype='float32' tells 3 apart"):
+    with pytest.raises(ValueError, match=r"'when' of values has .* but dtype='float32' can tell only 3 apart"):
         encoder("fold", asked, dtype="float32").fit(X)
 
 
@@ -379,7 +379,7 @@ def test_new_rows_need_their_dates_alone():
 REFUSED = {
     "first of numbers": ({"statistics": ["first"], "values": ["time"]}, "'first' .* is for columns of dates.* 'min'"),
     "seconds of a target": ({"statistics": ["seconds_since_last"], "columns": ["shop"]}, "is for columns of dates"),
-    "mean of text": ({"statistics": {"shop": {"word": ["mean"]}}}, "'word' holds text, of which .* 'mean' is for num"),
+    "mean of text": ({"statistics": {"shop": {"word": ["mean"]}}}, "'word' holds text, for which .* 'mean' is for num"),
     "first of text": ({"statistics": {"shop": {"word": ["first"]}}}, "'word' holds text"),
     "median of dates": ({"statistics": {"shop": {"when": ["median"]}}}, "'when' holds dates"),
     "scale": ({"statistics": {"shop": {"word": ["nunique"]}}, "scale": "log1p"}, "scale='log1p' .* are text"),
@@ -391,10 +391,13 @@ REFUSED = {
         {"statistics": {"shop": {"when": ["seconds_since_last"]}}, "cv": ge.Ordered(time="time")},
         r"takes rows in the order of its own column.*\['when'\]",
     ),
-    "an order": ({"statistics": {"shop": {"when": ["last"]}}, "cv": ge.Ordered()}, "needs the values of a category in"),
+    "an order": (
+        {"statistics": {"shop": {"when": ["last"]}}, "cv": ge.Ordered()},
+        "needs the sorted values of a category",
+    ),
     "blow-up": (
         {"statistics": {"shop": {"when": ["seconds_since_last"]}}, "cv": ge.KFold(3, blow_up=True)},
-        "has one column, and blow_up",
+        "has one column, but blow_up",
     ),
     "half-life": (
         {"statistics": {"shop": {"when": ["seconds_since_last"]}}, "cv": ge.TimeFolds(3, time="time", half_life=2)},

@@ -162,5 +162,7 @@ def test_parts_that_hold_other_rows_are_refused(changed):
     encoder, parts = StatisticEncoder(CHOSEN, cv=LeaveOneOut()), parts_of([["a"], ["b"]], [0.5, 1.0])
     tables = fitted_in_parts(encoder, parts)
     assert encode(tables, parts[0]).shape == (2, len(CHOSEN))
-    with pytest.raises(ValueError, match=re.escape("values of rows that were not there when the rows were looked")):
+    with pytest.raises(
+        ValueError, match=re.escape("values of rows that were not there in the first pass over the rows")
+    ):
         encode(tables, Part([["a"], ["b"]], changed))

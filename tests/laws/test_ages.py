@@ -331,7 +331,7 @@ def test_who_takes_no_ages(kind):
 def test_an_order_by_age_refuses_what_it_cannot_see(ages):
     scheme = ge.Ordered(time="day", **ages)
     for parameters in ({"smooth": ge.JamesStein()}, {"prior": "category_mean"}, {"prior": {"shop": "category_mean"}}):
-        with pytest.raises(ValueError, match=r"follows from the means of all categories.*Take cv=TimeFolds"):
+        with pytest.raises(ValueError, match=r"needs the means of all categories.*Take cv=TimeFolds"):
             ge.TargetEncoder(cv=scheme, columns=["shop"], **parameters).fit(ROWS, Y["quantity"])
     (name,) = ages
     with pytest.raises(ValueError, match=rf"Ordered\({name}=...\) asks for the ages of rows.*time="):
@@ -339,7 +339,7 @@ def test_an_order_by_age_refuses_what_it_cannot_see(ages):
     since = ge.StatisticEncoder(["seconds_since_last"], columns=["shop"], values=["day"], cv=scheme)
     with pytest.raises(ValueError, match=r"without burn_in, half_life or window|needs whole rows"):
         since.fit_transform(ROWS.assign(day=pd.to_datetime(DAYS, unit="D")))
-    with pytest.raises(ValueError, match="draw gives random orders"):
+    with pytest.raises(ValueError, match="draw gives one random order"):
         ge.TargetEncoder(cv=scheme, columns=["shop"]).fit(ROWS, Y["quantity"]).draw(ROWS, Y["quantity"])
 
 

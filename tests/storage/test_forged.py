@@ -181,7 +181,7 @@ FORGED_DATES: dict[str, tuple[Change, str]] = {
     "name": (model("targets/1/name", "when?"), "is not in list"),
     "statistic": (
         model("formulas/0/readout/parameters/pairs/0/0", [{"tuple": ["quantile", {"float": "0.5"}]}]),
-        "'word' holds text, of which the model has",
+        "'word' holds text, for which the model has",
     ),
 }
 
@@ -196,7 +196,7 @@ def test_places_of_other_values(path: Path) -> None:
     content = with_numbers(
         dates()[0], lambda document: document["statistics"][0][0]["distribution"]["values"]["array"], lambda at: at + 1
     )
-    assert_refused(path, content, "counts of the values of 'word' are of others than it has")
+    assert_refused(path, content, "counts of the values of 'word' name values that it does not have")
 
 
 @pytest.mark.parametrize("kind", ["means", "dates"])

@@ -249,7 +249,7 @@ def dask_promises():
 
 
 def test_what_dask_has_yet_to_compute_is_refused_among_other_tables():
-    advice = r"of Dask, without rows yet, and stands beside other data.*or compute them first: X = dask\.compute"
+    advice = r"of Dask, without rows yet, but other data is not of Dask.*or compute them first: X = dask\.compute"
     for promise in dask_promises():
         with pytest.raises(TypeError, match=rf"^X is a {type(promise).__name__} {advice}"):
             read(promise)
@@ -375,7 +375,7 @@ REFUSED_TARGETS = [
     ([["a", "b"], [], [np.nan]], ValueError, "y has 1 missing value, in row 2"),
     ([[1, 2], [3], [4]], ValueError, OTHER_LENGTHS + r"y\[1\] 1;"),
     ([[1, 2], [], 3], ValueError, r"y\[2\] should be a 1d array"),
-    ([[1, 2], [], "ab"], TypeError, r"y\[2\] is 'ab', and no vector"),
+    ([[1, 2], [], "ab"], TypeError, r"y\[2\] is 'ab', which is not a vector"),
     ([[[1], [2, 3]], [], [4]], ValueError, rf"^y\[0\] {RAGGED}"),
     ([DAYS[:2], DAYS[:0], DAYS[2:]], TypeError, "y holds dates or times"),
     ([days.to_frame() for days in (DAYS[:2], DAYS[:0], DAYS[2:])], TypeError, "y holds dates or times"),

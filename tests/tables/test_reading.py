@@ -77,7 +77,7 @@ def test_kinds_and_names(data, kind, names):
         (FRAME.columns, ValueError, "Expected 2D array, got 1D array instead"),
         (pl.Series([1]), ValueError, "Expected 2D array, got 1D array instead"),
         (pa.array([1]), ValueError, "Expected 2D array, got 1D array instead"),
-        ("text", TypeError, "X is 'text', and no table. Read the file first"),
+        ("text", TypeError, "X is 'text', which is not a table. Read the file first"),
         (np.zeros((2, 2, 2)), ValueError, "Found array with dim 3"),
         (np.zeros((3, 0)), ValueError, r"0 feature\(s\) \(shape=\(3, 0\)\) while a minimum of 1 is required."),
         (nw.from_native(pl.LazyFrame({"a": [1]})), TypeError, r"Call .collect\(\) first"),

@@ -110,7 +110,7 @@ VARIANTS: dict[str, list[dict[str, str]]] = {
     "encode_keys.cu": [
         {"ENCODING": encoding, "ESTIMATES": estimates} for encoding, estimates in product(ENCODINGS.values(), "01")
     ],
-    "gather_keys.cu": [{"ENTRY": entry} for entry in WORDS],
+    "gather_keys.cu": [{"ENTRY": entry, "OUTPUTS": outputs} for entry, outputs in product(WORDS, "01")],
 }
 
 

@@ -1,4 +1,5 @@
-// Look up the encodings of rows, by cell and view, for many keys: each block writes a chunk of rows of one key.
+// Look up the encodings of rows, by cell and view, for many keys: each block writes a chunk of rows of one key.  The
+// kernel is compiled for a size of entries, and for one output or several.
 
 #include "rows.cuh"
 
@@ -16,11 +17,13 @@ extern "C" __global__ void __launch_bounds__(512)
     ENTRY *line = out + key.line * n_rows;
     each_four(columns, key.n_columns + 1, begin, end, [&](Long row, const unsigned(&cells)[4], int n) {
         ENTRY *to = line + row;
-        for (Long output = 0; output < n_outputs; ++output, to += n_rows) {
+        unsigned width = OUTPUTS == 1 ? 1 : unsigned(n_outputs);
+#pragma unroll 1
+        for (unsigned output = 0; output < width; ++output, to += n_rows) {
             ENTRY found[4];
 #pragma unroll
             for (int j = 0; j < 4; ++j)
-                found[j] = j < n ? own[Word(cells[j]) * Word(n_outputs) + output] : 0;
+                found[j] = j < n ? own[cells[j] * width + output] : 0;
             if (n == 4)
                 write_four(to, (reinterpret_cast<Word>(to) & 15) == 0, found);
             else

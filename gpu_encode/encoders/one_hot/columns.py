@@ -1,4 +1,4 @@
-"""Which column each category has, by the weights of all categories: infrequent ones share one, some have none."""
+"""Give each category its column, by the weights of all categories: infrequent ones share one, some have none."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -19,29 +19,29 @@ from gpu_encode.tables.categories.keys import CategoryIndex, categories_as_numpy
 from gpu_encode.tables.categories.objects import is_null
 from gpu_encode.tables.categories.vocabulary import Vocabulary
 
-# Column of a row that has no one, on purpose; UNKNOWN is that of a row whose value is no category.
+# Stands for the column of a row that rightly has no 1; UNKNOWN stands for that of a row whose value is no category.
 ZERO = -1
 INFREQUENT = "infrequent_sklearn"
 
 
 @dataclass(frozen=True, eq=False)
 class KeyColumns:
-    """Columns of one key.
+    """The output columns of one key.
 
     Parameters
     ----------
     label : str or int
-        Column of X, as named in messages; a tuple of a joint key.
+        Name in messages of the column of X; a tuple of names for a joint key.
     rows : int array (n_categories,)
-        Row of each category in the table of the key's codes, that of a missing value last.
+        Row of each category in the table of the key's codes; the row of a missing value is last.
     values : array (n_categories,)
         The categories, in the same order.
     rare : bool array (n_categories,)
-        Which of them share the last column.
+        Which categories are infrequent and share the last column.
     all_columns : int array (n_categories,)
-        Column of each category, among those of the key, before any is dropped.
+        Column of each category, counted within the key, before any is dropped.
     dropped : int, optional
-        Which of these columns is dropped.
+        The column that is dropped, by the same count.
     """
 
     label: Any
@@ -68,25 +68,25 @@ class KeyColumns:
 
     @property
     def columns(self) -> NDArray[np.int64]:
-        """Column of each category among those of the key; `ZERO` where it is dropped."""
+        """Column of each category, counted within the key; `ZERO` for a dropped one."""
         if self.dropped is None:
             return self.all_columns
         return np.where(self.all_columns == self.dropped, ZERO, self.all_columns - (self.all_columns > self.dropped))
 
     @property
     def drop_index(self) -> int | None:
-        """Position of the dropped category, the first one of infrequent ones."""
+        """Position of the dropped category; of infrequent ones, that of the first."""
         return None if self.dropped is None else int(np.flatnonzero(self.all_columns == self.dropped)[0])
 
     def labels(self) -> Array:
-        """What each column stands for, before any is dropped."""
+        """Give the category that each column stands for, before any is dropped."""
         if not self.has_rare:
             return self.values
         shared = np.array([INFREQUENT], dtype=object)
         return np.concatenate([self.values[~self.rare].astype(object), shared])
 
     def kept_labels(self) -> Array:
-        """What each column stands for."""
+        """Give the category that each column stands for."""
         return self.labels() if self.dropped is None else np.delete(self.labels(), self.dropped)
 
 
@@ -99,7 +99,7 @@ class OneHotColumns:
     statistic : OneHot
         What the user asked for at fit.
     drops : bool
-        Whether categories are to be dropped, of some key.
+        Whether the user asked to drop a category of any key.
     """
 
     by_key: list[KeyColumns]
@@ -108,7 +108,7 @@ class OneHotColumns:
 
     @classmethod
     def of(cls, model: Model) -> "OneHotColumns":
-        """Give the columns by what a model has counted; ValueError if the policies or `drop` do not fit it."""
+        """Compute the columns from a model's counts; raise ValueError if the policies or `drop` do not fit these."""
         statistic = model.rules[0].statistic
         assert isinstance(statistic, OneHot)
         drops = drops_of(model)
@@ -122,7 +122,7 @@ class OneHotColumns:
 
     @property
     def starts(self) -> list[int]:
-        """First column of each key; the last is the number of all columns."""
+        """First column of each key, and last the number of all columns."""
         return [int(start) for start in np.cumsum([0, *(of_key.width for of_key in self.by_key)])]
 
     @property
@@ -131,7 +131,7 @@ class OneHotColumns:
         return self.starts[-1]
 
     def table(self, number: int, n_categories: int, dtype: Any) -> Codes:
-        """Column among all columns by a category's code: `ZERO` where it has none, UNKNOWN where it is none."""
+        """Give the column for each code, counted among all columns: `ZERO` for none, UNKNOWN for no category."""
         of_key, start = self.by_key[number], self.starts[number]
         table = np.full(n_categories + 2, UNKNOWN, dtype)
         table[of_key.rows] = np.where(of_key.columns < 0, ZERO, of_key.columns + start)
@@ -140,7 +140,7 @@ class OneHotColumns:
         return table
 
     def column_of_unknown(self, number: int) -> int:
-        """Give the column of a value that is no category; `ZERO` where it has none."""
+        """Give the column of a value that is no category; `ZERO` if it has none."""
         of_key = self.by_key[number]
         if not (self.statistic.unknown_is_infrequent and of_key.has_rare):
             return ZERO
@@ -148,7 +148,7 @@ class OneHotColumns:
         return ZERO if column < 0 else column + self.starts[number]
 
     def names(self, inputs: list[str], combine: Callable[[str, Any], str]) -> list[str]:
-        """Names of all columns; `inputs` are the names of the keys."""
+        """Name all columns; `inputs` are the names of the keys."""
         return [
             combine(name, value)
             for name, of_key in zip(inputs, self.by_key, strict=True)
@@ -157,14 +157,14 @@ class OneHotColumns:
 
 
 def labels_of(model: Model) -> list[Any]:
-    """Columns of X that make up each key, as named in messages."""
+    """Give the name of each key in messages: that of its column of X; a tuple of names for a joint key."""
     names: list[Any] = [*(model.feature_names or range(model.n_features))]
     members = [tuple(names[position] for position in spec.members) for spec in model.selection.entries]
     return [labels[0] if len(labels) == 1 else labels for labels in members]
 
 
 def weights_of(statistics: CategorySums) -> tuple[Floats, float]:
-    """Summed weight of each row of a table, unknown and missing last; and of all rows."""
+    """Give the summed weight of each category, unknown and missing values last, and that of all rows."""
     backend, accumulators = host(len(statistics.accumulators)), statistics.accumulators[:, 0]
     all_rows = statistics.totals(backend).accumulators[0, 0]
     weights, total = (Moments.of(backend, sums, statistics.spec).n for sums in (accumulators, all_rows))
@@ -172,7 +172,7 @@ def weights_of(statistics: CategorySums) -> tuple[Floats, float]:
 
 
 def columns_of_key(key: CategoryIndex, statistics: CategorySums, label: Any, statistic: OneHot) -> KeyColumns:
-    """Give out the columns of one key."""
+    """Give each category of one key its column."""
     weights, total = weights_of(statistics)
     if statistic.handle_missing == "error" and weights[MISSING] > 0:
         raise ValueError(
@@ -185,7 +185,7 @@ def columns_of_key(key: CategoryIndex, statistics: CategorySums, label: Any, sta
         )
     values, rows = categories_as_numpy(key), np.arange(key.n_categories)
     rows = np.append(rows, len(weights) + MISSING) if key.has_missing else rows
-    # Rows of weight zero count for nothing: a category that only they have is none, unless the user gave it.
+    # Rows of weight zero do not count: a value that only they have is no category, unless the user listed it.
     counted = np.full(len(rows), True) if key.given else weights[rows] > 0
     if statistic.handle_missing != "category" and key.has_missing:
         counted[-1] = False
@@ -196,7 +196,7 @@ def columns_of_key(key: CategoryIndex, statistics: CategorySums, label: Any, sta
 
 
 def drops_of(model: Model) -> list[Any]:
-    """Give what each key drops: None, the name of a rule, or a tuple of one category."""
+    """Give what the user asked each key to drop: None, the name of a rule, or a tuple of one category."""
     drops = [cast(OneHot, rule.statistic).drop for rule in model.rules]
     if not isinstance(listed := drops[0], list):
         return drops
@@ -209,7 +209,7 @@ def drops_of(model: Model) -> list[Any]:
 
 
 def dropped_columns(by_key: list[KeyColumns], keys: list[CategoryIndex], drops: list[Any]) -> list[int | None]:
-    """Which of its columns each key drops."""
+    """Find the column that each key drops."""
     columns: list[int | None] = []
     absent = []
     for of_key, key, drop in zip(by_key, keys, drops, strict=True):
@@ -234,7 +234,7 @@ def dropped_columns(by_key: list[KeyColumns], keys: list[CategoryIndex], drops: 
 
 
 def _drops_not_found(absent: Sequence[tuple[object, object, str | None]]) -> ValueError:
-    """Error for categories to drop that are none, in scikit-learn's words; says which kind is held where it differs."""
+    """Error, in scikit-learn's words, for values to drop that are no categories; a value of another kind is named."""
     listed = "\n".join(
         f"Category: {value!r}, Feature: {column!r}{f', which holds {kind} values' if kind else ''}"
         for column, value, kind in absent
@@ -245,7 +245,7 @@ def _drops_not_found(absent: Sequence[tuple[object, object, str | None]]) -> Val
 
 
 def row_of(key: CategoryIndex, value: Any) -> int:
-    """Row of a category in the table of a key's codes; UNKNOWN where it is none."""
+    """Give the row of a value in the table of a key's codes; UNKNOWN if it is no category."""
     if key.tuples is None:
         position = position_of(key.vocabularies[0], value)
         return key.n_categories + 1 if position == MISSING else position
@@ -257,7 +257,7 @@ def row_of(key: CategoryIndex, value: Any) -> int:
 
 
 def position_of(vocabulary: Vocabulary, value: Any) -> int:
-    """Position of a value in a vocabulary: MISSING of a null, UNKNOWN of one that is not there."""
+    """Give the index of a value in a vocabulary: MISSING for a null, UNKNOWN for a value that is not there."""
     if is_null(value):
         return MISSING
     wanted, _ = Vocabulary.from_values([value], None)
@@ -267,7 +267,7 @@ def position_of(vocabulary: Vocabulary, value: Any) -> int:
 
 
 def other_kind(key: CategoryIndex, value: Any) -> str | None:
-    """Name the kind of a column's values where a value is of another."""
+    """Name the kind of a column's values if `value` is of another kind."""
     if key.tuples is not None or is_null(value):
         return None
     held = key.vocabularies[0].values.title
@@ -275,7 +275,7 @@ def other_kind(key: CategoryIndex, value: Any) -> str | None:
 
 
 def combiner(given: Any) -> Callable[[str, Any], str]:
-    """Function that gives the name of a column, by its column of X and its category."""
+    """Give the function that names an output column by its column of X and its category."""
     if not callable(given):
         return concatenated
     if not isinstance(name := given("feature", "category"), str):
@@ -286,6 +286,6 @@ def combiner(given: Any) -> Callable[[str, Any], str]:
 
 
 def concatenated(name: str, category: Any) -> str:
-    """Names joined by "_"; of a joint key, values joined as the names of its columns are."""
+    """Join the name of a key and a category by "_"; the values of a joint key are first joined by "_x_"."""
     shown = "_x_".join(map(str, category)) if isinstance(category, tuple) else str(category)
     return f"{name}_{shown}"

@@ -39,37 +39,40 @@ if TYPE_CHECKING:
 class OneHotEncoder(Encoder):
     """Encode categories as columns of zeros and ones, one for each category.
 
-    A superset of OneHotEncoder of scikit-learn 1.9: the same parameters, columns, names and words of errors; and any
-    kind of table, several of them, weights, joint keys, `partial_fit`, `merge`, `save` and GPUs besides.  The target
-    plays no part, so nothing can leak, and `fit_transform` gives what `transform` gives.
+    A superset of OneHotEncoder of scikit-learn 1.9, with the same parameters, columns, names and error messages.  It
+    also takes any kind of table, several tables, weights and joint keys, has `partial_fit`, `merge` and `save`, and
+    runs on GPUs.  The target plays no part, so nothing can leak, and `fit_transform` gives what `transform` gives.
 
     Parameters
     ----------
     categories : "auto" or list, default="auto"
-        "auto": the values of the training rows.  A list: one list of values per encoded column; others are unknown,
-        a missing value too where None is not among them.
+        "auto": the values of the training rows.  A list: one list of values per encoded column; all other
+        values are unknown, and so are missing values if the list does not hold None.
     drop : {"first", "if_binary"}, list or dict, optional
-        Category of each column that gets none: the first, the first of two, or those listed, one per encoded column
-        (a tuple of a joint key).  A dict has the categories of the columns or joint keys that it names; others keep all
-        of theirs.  A dropped category is a row of zeros.
+        Which category of each column gets no output column, so that it is a row of zeros.  "first": the first one.
+        "if_binary": the first one, if there are two.  A list: one category per encoded column (a tuple for a joint
+        key).  A dict has a category for each column or joint key that it names; all others keep every category.
     sparse_output : bool, default=True
-        Give a CSR matrix, of SciPy on the host and of CuPy in a GPU's memory; else a table of X's kind.
+        True gives a CSR matrix: SciPy's on the host, CuPy's in a GPU's memory.  False gives a table of X's kind.
     dtype : dtype, default="float64"
-        Of the output; any type of numbers, or bool.
+        Type of the output: any type of numbers, or bool.
     handle_unknown : {"error", "ignore", "infrequent_if_exist", "warn"}, default="error"
-        What becomes of values that fit did not see: refused, a row of zeros, or like infrequent ones, where there are
-        any ("warn" says so).  Where a category is dropped, which looks like them, a warning says so in any case.
+        What happens to values that fit did not see.  "error" refuses them.  "ignore": a row of zeros.
+        "infrequent_if_exist": the column of the infrequent categories, or a row of zeros if there are none.  "warn" is
+        the same with a warning.  If a category is dropped, unknown values may look like it, and a warning always says
+        so.
     min_frequency : int or float, optional
-        Categories of less weight (rows, without weights) are infrequent, and share one column, the last; a float is a
-        share of all rows.
+        Categories of less weight (without weights: of fewer rows) are infrequent, and share the last column; a float is
+        a share of all rows.
     max_categories : int, optional
-        Most columns of each column of X, before one is dropped, that of the infrequent categories among them.
+        Largest number of output columns for each encoded column, before one is dropped; the column of the infrequent
+        categories is one of them.
     feature_name_combiner : "concat" or callable, default="concat"
-        Gives the name of a column by the names of the column of X and of the category: joined by "_", or what the
-        callable gives.  Categories of joint keys are tuples, which "concat" joins by "_x_".
+        Names an output column.  "concat" joins the name of the column of X and the category by "_"; a callable is given
+        these two and returns the name.  Categories of joint keys are tuples, whose values "concat" joins by "_x_".
     handle_missing : {"category", "zero", "error"}, default="category"
-        None, NaN, pandas.NA, NaT and Arrow null are one and the same missing value: a category of its own, the last
-        one; a row of zeros; or refused.
+        None, NaN, pandas.NA, NaT and Arrow null are one and the same missing value.  "category": it is a category of
+        its own, the last one.  "zero": it is a row of zeros.  "error" refuses it.
     columns : list, "categorical", selector, pattern or function, optional
         Names (or positions) of the columns to encode; a tuple is a joint key.  Others pass through, into
         tables alone (sparse_output=False).  None: every column.
@@ -79,19 +82,19 @@ class OneHotEncoder(Encoder):
     Attributes
     ----------
     categories_ : list of ndarray of shape (n_categories,)
-        Values of each encoded column, a missing one last; tuples of joint keys.
+        Values of each encoded column, a missing value last; tuples for joint keys.
     drop_idx_ : ndarray of shape (n_encoded,), or None
-        Position of the dropped category of each encoded column, None where none is: objects.
+        Position of the dropped category of each encoded column, or None if no category is dropped; an array of objects.
     infrequent_categories_ : list of ndarray
-        Infrequent categories of each encoded column, None where there are none.
+        Infrequent categories of each encoded column; None for a column without any.
     encodings_ : list of int64 ndarray of shape (n_categories,)
-        Number of each category's column, counted within its column of X; -1 where it is dropped.
+        Number of each category's column, counted within its column of X; -1 for a dropped category.
     device_ : {"cpu", "cuda"}
         Where the last fit ran.
     n_features_in_ : int
         Number of columns of X.
     feature_names_in_ : ndarray of str
-        Only where X had string column names.
+        Names of the columns of X at fit; there only if all of them are strings.
 
     See Also
     --------
@@ -99,14 +102,14 @@ class OneHotEncoder(Encoder):
 
     Notes
     -----
-    What columns there are follows from all rows of the fit, and is settled with the parameters of that time; only
-    `sparse_output`, `dtype` and `feature_name_combiner` are read at `transform`.  Rows of weight zero count for
-    nothing: a value that only they have is unknown.
+    `fit` decides which columns there are, from all rows and from the parameters; only `sparse_output`, `dtype` and
+    `feature_name_combiner` are read at `transform`.  Rows of weight zero do not count: a value that only they have is
+    unknown.
 
-    scikit-learn's own tests of its encoder pass, but for those in which None and NaN are two categories, a missing
-    value is not the last of given categories, given numbers have to be sorted, `categories_` have the type of the array
-    (here text is of objects, and numbers among objects are numbers), bytes are taken for text, or a series of pandas
-    is refused in other words.
+    scikit-learn's own tests of its encoder pass here, except for those in which None and NaN are two categories, a
+    missing value is not the last of the given categories, given numbers have to be sorted, `categories_` have the type
+    of the array (here text is of type object, and numbers in an array of objects are numbers), bytes are read as text,
+    or a pandas Series is refused with another message.
 
     Examples
     --------
@@ -135,7 +138,7 @@ class OneHotEncoder(Encoder):
     columns: Columns = None
     device: Device = "auto"
     if TYPE_CHECKING:
-        # Declared for types alone: a field would be a parameter.
+        # This only declares a type: a field would be a parameter.
         _model: OneHotModel
     _needs_target = False
 
@@ -151,7 +154,7 @@ class OneHotEncoder(Encoder):
             categories=self.categories,
             columns=self.columns,
             as_unseen="zero",
-            # What is refused is refused here, where the values are known and can be named.
+            # This encoder refuses unknown values itself, where it knows them and can name them.
             handle_unknown="zero",
             handle_missing="category" if missing == "category" else "zero",
             device=self.device,
@@ -170,18 +173,19 @@ class OneHotEncoder(Encoder):
         return self._model.ones([index.codes for index in context.categories], context.columns, context.rows.ops)
 
     def inverse_transform(self, X: Table) -> Array:
-        """Give the categories that columns stand for, as scikit-learn does.
+        """Give the category of each row, as scikit-learn does.
 
         Parameters
         ----------
         X : CSR matrix, array or frame of shape (n_rows, n_columns)
-            The encoded columns alone.
+            Only encoded columns.
 
         Returns
         -------
         ndarray of shape (n_rows, n_encoded)
-            The category whose number is largest, the first of equal ones; infrequent ones are "infrequent_sklearn".  A
-            row of zeros is the dropped category, or None, or an error where every category has a column.
+            The category whose column holds the largest number; of equal numbers, the first.  Infrequent categories are
+            "infrequent_sklearn".  A row of zeros is the dropped category, or None if unknown or missing values may be
+            rows of zeros; otherwise it raises ValueError.
 
         Examples
         --------
@@ -212,7 +216,7 @@ class OneHotEncoder(Encoder):
 
     @property
     def encodings_(self) -> list[Array]:
-        """Number of each category's column, counted within its column of X; -1 where it is dropped."""
+        """Number of each category's column, counted within its column of X; -1 for a dropped category."""
         return [of_key.columns for of_key in self._columns.by_key]
 
     @property
@@ -232,20 +236,20 @@ class OneHotEncoder(Encoder):
         super()._keep(context, sums, known)
 
     def _check_model(self, model: Model) -> None:
-        # Two columns of one name matter only in a frame; what does not fit the parameters is found before all is kept.
+        # Two columns of one name matter only in a frame, so names are not checked here.
         OneHotColumns.of(model)
 
     def _publish(self, model: Model) -> None:
         super()._publish(OneHotModel.of(model))
 
     def row_encoder(self) -> "OneHotRowEncoder":
-        """Give what encodes one row at a time, in microseconds: for a web service, a stream, a loop.
+        """Give an object that encodes one row at a time, in microseconds: for a web service, a stream, a loop.
 
         Returns
         -------
         RowEncoder
-            Zeros and ones of a row are a list, whether `transform` gives a sparse matrix or not; all else is as in
-            `TargetEncoder.row_encoder`.
+            It gives the zeros and ones of a row as a list, even if `transform` gives a sparse matrix; all else is as
+            in `TargetEncoder.row_encoder`.
 
         Examples
         --------
@@ -254,7 +258,7 @@ class OneHotEncoder(Encoder):
         >>> encode([("b", 1), ("never seen", 2)])
         [[0.0, 1.0, 1.0, 0.0], [0.0, 0.0, 0.0, 1.0]]
         """
-        # Most processes that fit need none.
+        # Most processes that fit do not need this.
         from gpu_encode.encoders.one_hot.row_encoder import OneHotRowEncoder
 
         check_is_fitted(self, "_model")

@@ -1,4 +1,4 @@
-"""From columns of zeros and ones back to categories, on the host, where categories live."""
+"""From columns of zeros and ones back to categories; on the host, where categories are kept."""
 
 from typing import Any
 
@@ -14,7 +14,7 @@ from gpu_encode.words.errors.tables import check_number_of_codes
 
 
 def original(columns: OneHotColumns, X: Any) -> Array:
-    """Category of each row and key: (rows, keys).
+    """Give the category of each row and key: (rows, keys).
 
     Parameters
     ----------
@@ -23,7 +23,7 @@ def original(columns: OneHotColumns, X: Any) -> Array:
     Raises
     ------
     ValueError
-        If X has another width, or a row has no category where each category has a column.
+        If X has another number of columns, or if a row has no 1 for a key although every value has one.
     """
     check_number_of_codes(columns.n_columns, X)
     X = check_array(on_host(X), accept_sparse="csr", ensure_min_samples=0, ensure_min_features=0)
@@ -53,7 +53,7 @@ def original(columns: OneHotColumns, X: Any) -> Array:
 
 
 def may_be_zeros(columns: OneHotColumns, of_key: KeyColumns) -> bool:
-    """Whether a row may be all zero where no category is dropped."""
+    """Tell whether a row may be all zeros for a key that drops no category."""
     statistic = columns.statistic
     if statistic.handle_missing == "zero" or statistic.handle_unknown == "ignore":
         return True
@@ -61,14 +61,14 @@ def may_be_zeros(columns: OneHotColumns, of_key: KeyColumns) -> bool:
 
 
 def on_host(X: Any) -> Any:
-    """Give a matrix of a GPU, sparse or not, on the host."""
+    """Copy a matrix, sparse or not, from a GPU to the host."""
     if type(X).__module__.startswith("cupyx.") or devices.on_gpu(X):
         return X.to_numpy() if hasattr(X, "to_numpy") else X.get()
     return X
 
 
 def common_type(labels: list[Array]) -> np.dtype[Any]:
-    """Type that holds the values of all columns."""
+    """Give the type that holds the values of all columns."""
     try:
         return np.result_type(*(values.dtype for values in labels))
     except TypeError:
@@ -76,7 +76,7 @@ def common_type(labels: list[Array]) -> np.dtype[Any]:
 
 
 def largest_column(X: Any, start: int, stop: int) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:
-    """First of the largest columns of each row, in [start, stop); and which rows sum up to zero there."""
+    """Find the column in [start, stop) where each row is largest, the first of equal ones, and the rows of sum zero."""
     if not sparse.issparse(X):
         block = X[:, start:stop]
         return block.argmax(axis=1), block.sum(axis=1) == 0
@@ -86,13 +86,13 @@ def largest_column(X: Any, start: int, stop: int) -> tuple[NDArray[np.intp], NDA
     largest = np.zeros(X.shape[0], np.intp)
     above = values > 0
     rows, columns, values = rows[above], columns[above], values[above]
-    # SciPy's own argmax loops over rows.  An encoder's own matrix has one number a row, and rows rise.
+    # SciPy's own argmax loops over rows.  A matrix that an encoder made has one number in each row, in order of rows.
     if (np.diff(rows) <= 0).any():
-        # Last written wins: the largest value, of equal ones the first column.
+        # The last write wins: that of the largest value, and of equal values that of the first column.
         order = np.lexsort((-columns, values, rows))
         rows, columns = rows[order], columns[order]
     largest[rows] = columns
-    # Where nothing is above zero, yet something is there, what is stored may be below what is not.
+    # A row that stores only negative values is largest in a column that stores nothing, which is zero.
     below = ~zeros
     below[rows] = False
     if len(negative := np.flatnonzero(below)):

@@ -17,21 +17,21 @@ from gpu_encode.tables import frames
 from gpu_encode.tables.frames import Frame, Pieces
 from gpu_encode.words.errors.parameters import bad_option, check_option
 
-# Up to this many columns and ones their numbers are int32, as scikit-learn has them, else int64.
+# Up to this many columns and ones, column numbers are int32, as in scikit-learn; beyond, they are int64.
 MOST_SMALL = (1 << 31) - 1
-# Types of cupyx's sparse matrices.
+# Types that cupyx's sparse matrices can have.
 ON_DEVICE = ("bool", "float32", "float64")
 
 
 class Ones(NamedTuple):
-    """In which columns each row has a one.
+    """The columns in which each row has a 1.
 
     Parameters
     ----------
     columns : int array (rows, keys)
-        Column of each one, negative where there is none.
+        Column of the 1 of each row and key; negative if there is none.
     ops : Ops
-        What computes, where `columns` lie.
+        Backend that computes; `columns` lie on its device.
     """
 
     columns: Array
@@ -85,7 +85,7 @@ def check_form(sparse_output: Any, dtype: Any, feature_name_combiner: Any) -> No
 
 
 def checked_type(dtype: Any) -> np.dtype[Any]:
-    """Type of the output; ValueError if it is none of numbers."""
+    """Give the type of the output; raise ValueError if it is no type of numbers."""
     try:
         kind: np.dtype[Any] = np.dtype(dtype)
     except TypeError:
@@ -96,7 +96,7 @@ def checked_type(dtype: Any) -> np.dtype[Any]:
 
 
 def sparse_tables(frame: Frame | Pieces, ones: Ones, dtype: Any) -> Any:
-    """Give a CSR matrix where each table lies; a list of them for several tables."""
+    """Give a CSR matrix on the device of the table; for several tables, a list of them."""
     columns, n_columns, ops = ones
     if isinstance(frame, Pieces):
         return [
@@ -107,19 +107,19 @@ def sparse_tables(frame: Frame | Pieces, ones: Ones, dtype: Any) -> Any:
 
 
 def cut(frame: Frame | Pieces, matrix: Array) -> Any:
-    """Give a matrix, or a list of the rows of each of several tables."""
+    """Give a matrix as it is; for several tables, cut it into a list of their rows."""
     return [matrix[rows] for _, _, rows in frame.stretches()] if isinstance(frame, Pieces) else matrix
 
 
 def number_type(largest: int) -> Any:
-    """Type of numbers up to this one."""
+    """Give the integer type that holds all numbers up to this one."""
     return np.int32 if largest <= MOST_SMALL else np.int64
 
 
 def compressed(columns: Array, ops: Ops) -> tuple[Array, Array]:
-    """Column of each one, row by row, and where each row begins: `indices` and `indptr` of a CSR matrix.
+    """Give the `indices` and `indptr` of a CSR matrix: the column of each 1, row by row, and where each row begins.
 
-    A negative column is no one.  Keys stand in the order of their columns, so columns rise within a row.
+    A negative column means that there is no 1.  Keys are in the order of their columns, so columns rise within a row.
 
     Examples
     --------
@@ -143,16 +143,16 @@ def compressed(columns: Array, ops: Ops) -> tuple[Array, Array]:
 
 
 def sparse_matrix(columns: Array, n_columns: int, dtype: Any, on_device: bool, ops: Ops) -> Any:
-    """CSR matrix of ones: of SciPy on the host, of CuPy in a GPU's memory.
+    """Make a CSR matrix of ones: SciPy's on the host, CuPy's in a GPU's memory.
 
     Parameters
     ----------
     columns : int array (rows, keys)
-        Column of each one, negative where there is none.
+        Column of the 1 of each row and key; negative if there is none.
     on_device : bool
-        Where the matrix is to lie, wherever `columns` lies.
+        Whether the matrix shall lie in a GPU's memory, even if `columns` does not.
     ops : Ops
-        What computes.
+        Backend that computes.
     """
     indices, indptr = compressed(columns, ops)
     shape = (len(columns), n_columns)
@@ -166,7 +166,7 @@ def sparse_matrix(columns: Array, n_columns: int, dtype: Any, on_device: bool, o
         ones = there.empty(indices.shape, dtype)
         ones[...] = 1
         parts = (ones, there.to_device(indices), there.to_device(indptr))
-        # Beside CuPy, which is loaded by now; numba's simulator has no such library.
+        # This is a part of CuPy, which is loaded by now; numba's simulator has no such library.
         return import_module("cupyx.scipy.sparse").csr_matrix(parts, shape=shape)
     ones = np.ones(indices.shape, dtype)
     as_array = get_config().get("sparse_interface", "spmatrix") == "sparray"
@@ -175,7 +175,7 @@ def sparse_matrix(columns: Array, n_columns: int, dtype: Any, on_device: bool, o
 
 
 def dense(ones: Ones, dtype: Any) -> Array:
-    """Matrix (rows, columns) of zeros and ones; a negative column is no one."""
+    """Make a matrix (rows, columns) of zeros and ones; a negative column means that there is no 1."""
     columns, n_columns, ops = ones
     n_rows, n_keys = columns.shape
     matrix = ops.zeros((n_rows, n_columns), dtype)

@@ -14,7 +14,7 @@ from gpu_encode.fitting.model import Model
 
 
 class OneHotRowEncoder(RowEncoder):
-    """A row encoder that knows for each category the column of its one.
+    """A row encoder that knows for each category the column of its 1.
 
     Parameters
     ----------
@@ -49,7 +49,7 @@ class OneHotRowEncoder(RowEncoder):
 
 
 def columns_by_code(columns: OneHotColumns, model: Model, number: int, unknown_is_told: bool) -> list[Any]:
-    """Give the column of the one for each code: negative if there is no one, None if a policy refuses or warns."""
+    """Give the column of the 1 for each code: negative if there is no 1, None if a policy refuses or warns."""
     key, statistic = model.keys[number], columns.statistic
     ones: list[Any] = columns.table(number, key.n_categories, np.int64).tolist()
     if key.missing_is_unknown and model.rules[number].missing == "category":

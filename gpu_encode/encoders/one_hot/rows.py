@@ -1,4 +1,4 @@
-"""Which columns each row has a one in; rows that the policies refuse, or warn of."""
+"""Find the columns in which each row has a 1, and the rows that the policies refuse or warn of."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -24,13 +24,13 @@ LATER = '. Choose handle_unknown="ignore", "infrequent_if_exist" or "warn" to ac
 
 
 class OneHotModel(Model):
-    """A model whose rows get ones in columns, rather than encodings from a table."""
+    """A model that gives each row ones in some columns, rather than encodings from a table."""
 
     by_key = False
 
     @cached_property
     def columns(self) -> OneHotColumns:
-        """Columns of all keys."""
+        """The output columns of all keys."""
         return OneHotColumns.of(self)
 
     def encode(self, frame: Frame | Pieces, ops: Ops, owner: str) -> tuple[Any, ColumnMap]:
@@ -43,21 +43,21 @@ class OneHotModel(Model):
         return self.ones(codes, at, ops), at
 
     def ones(self, codes: Sequence[Array], at: ColumnMap, ops: Ops) -> Ones:
-        """Find the ones of rows by their category of every key."""
+        """Find the ones of rows, given the codes of every key."""
         return Ones(columns_of_ones(self.columns, self.keys, codes, at, ops), self.columns.n_columns, ops)
 
 
 def columns_of_ones(
     columns: OneHotColumns, keys: Sequence[CategoryIndex], codes: Sequence[Array], at: ColumnMap, ops: Ops
 ) -> Array:
-    """Give the column of the one that each row has for each key: (rows, keys); negative where it has none.
+    """Give the column of the 1 of each row and key: (rows, keys); negative if there is none.
 
     Parameters
     ----------
     codes : list of int32 arrays (rows,)
-        Category of each row, per key, where `ops` computes.
+        Category of each row, for each key, on the device of `ops`.
     at : ColumnMap
-        Where the rows come from.
+        The columns that the rows come from.
 
     Raises
     ------
@@ -67,13 +67,14 @@ def columns_of_ones(
     Warns
     -----
     UserWarning
-        Of unknown values, where the policy says so.
+        About unknown values, if the policy says so.
     """
     statistic, odd = columns.statistic, []
     ones = ops.empty((at.n_rows, len(keys)), number_type(columns.n_columns))
     for number, (key, key_codes) in enumerate(zip(keys, codes, strict=True)):
         refuse_missing(statistic, key, key_codes, at)
-        # A table has two rows more than there are categories, so that a negative code counts from the end.
+        # A table has two more rows than there are categories, for missing and unknown values: their codes are negative
+        # and count from the end.
         column = ops.to_device(columns.table(number, key.n_categories, ones.dtype))[key_codes]
         if len(key_codes) and int(column.min()) == UNKNOWN:
             unknown = column == UNKNOWN
@@ -98,7 +99,7 @@ def refuse_at_fit(statistic: OneHot, keyed: Sequence[tuple[CategoryIndex, Array]
 
 
 def refuse_missing(statistic: OneHot, key: CategoryIndex, codes: Array, at: ColumnMap) -> None:
-    """Raise ValueError for missing values where the policy is "error"."""
+    """Raise ValueError for missing values if the policy is "error"."""
     if statistic.handle_missing == "error" and bool((codes == MISSING).any()):
         raise with_piece(
             at.frame,
@@ -111,7 +112,7 @@ def refuse_missing(statistic: OneHot, key: CategoryIndex, codes: Array, at: Colu
 
 
 def unknown_values(key: CategoryIndex, at: ColumnMap, rows: Array, when: str, advice: str) -> ValueError:
-    """Error for rows whose values have no column; it names the rows of the first table with such rows."""
+    """Error for rows whose values have no column; it names the rows in the first table that has some."""
     part, first = part_with(at.frame, int(rows[0]))
     in_part = rows - rows[0] + first
     in_part = in_part[in_part < part.n_rows]
@@ -124,13 +125,13 @@ def unknown_values(key: CategoryIndex, at: ColumnMap, rows: Array, when: str, ad
 def _category_without_column(
     values: Sequence[object], column: object, when: str, rows: NDArray[Any], advice: str
 ) -> RowError:
-    """Error for rows of values that have no column, in scikit-learn's words."""
+    """Error, in scikit-learn's words, for rows whose values have no column."""
     shown = f"{', '.join(map(repr, values[:5]))}{', ...' if len(values) > 5 else ''}"
     return first_of(f"Found unknown categories [{shown}] in column {column!r} during {when}: ", rows, "rows", advice)
 
 
 def warn_of_unknown(labels: Sequence[object], statistic: OneHot) -> None:
-    """Warn, in scikit-learn's words, of unknown values that look like a dropped or an infrequent category."""
+    """Warn, in scikit-learn's words, that unknown values look like a dropped or an infrequent category."""
     become = "the infrequent category." if statistic.unknown_is_infrequent else "all zeros"
     warn(
         f"Found unknown categories in columns {list(labels)} during transform. These unknown categories will be "
@@ -139,6 +140,6 @@ def warn_of_unknown(labels: Sequence[object], statistic: OneHot) -> None:
 
 
 def label_of(key: CategoryIndex, at: ColumnMap) -> object:
-    """Column of a key in messages; a tuple of a joint key."""
+    """Give the name of a key's column in messages; a tuple of names for a joint key."""
     labels = [at.frame.label(at.positions[position]) for position in key.entry.members]
     return labels[0] if len(labels) == 1 else tuple(labels)

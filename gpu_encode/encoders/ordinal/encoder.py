@@ -91,7 +91,7 @@ class OrdinalEncoder(Encoder):
     n_features_in_ : int
         Number of columns of X.
     feature_names_in_ : ndarray of str
-        Only where X had string column names.
+        Names of the columns of X at fit; there only if all of them are strings.
 
     Notes
     -----
@@ -204,7 +204,7 @@ class OrdinalEncoder(Encoder):
         """Infrequent values of each encoded column, None where there are none."""
         inverses = inverses_of(self._fitted())
         if not inverses[0].statistic.pools:
-            raise AttributeError("infrequent_categories_ is there where min_frequency or max_categories is set.")
+            raise AttributeError("There is infrequent_categories_ only if min_frequency or max_categories is set.")
         return [
             categories_as_numpy(inverse.key)[: len(inverse.rare)][inverse.rare] if inverse.rare.any() else None
             for inverse in inverses
@@ -216,7 +216,7 @@ class OrdinalEncoder(Encoder):
         Parameters
         ----------
         X : array or frame of shape (n_rows, n_codes)
-            Only encoded columns, as `transform` gives them.  Where one column gave several, the first is read.
+            Only encoded columns, as `transform` gives them.  If one column gave several, the first of them is read.
 
         Returns
         -------

@@ -2,7 +2,7 @@
 
     logit P(y = 1) = b + u[category],    u ~ N(0, v)
 
-The likelihood of a category is an integral over u, for which there is no closed form; `likelihood.py` has it.
+The likelihood of a category is an integral over u without a closed form; `likelihood.py` approximates it.
 """
 
 from dataclasses import dataclass
@@ -15,13 +15,13 @@ from cpu_fallback.exact import Floats
 from gpu_encode.formulas.glmm.likelihood import Counts, Likelihood, logistic
 from gpu_encode.formulas.glmm.search import FAINT, MOST_STEPS, lowest, total
 
-# Largest variance looked at.  With a standard deviation of 64 on the scale of logits, nothing is pulled any more.
+# Largest variance that is tried.  With a standard deviation of 64 on the scale of logits, categories are not shrunk.
 LARGEST_VARIANCE = 2.0**12
-# A step of fewer logits ends a search: the next step would be lost in rounding errors.
+# A step of fewer logits ends a search: the next step would be smaller than the rounding errors.
 SMALL_STEP = 2.0**-36
-# Below it, steps that no longer halve are rounding errors.
+# If steps below this size are no longer halved from one to the next, they are rounding errors.
 SMALL_ENOUGH = 2.0**-20
-# Longest step of the intercept, in logits: what is known of the curve does not reach further.
+# Longest step of the intercept, in logits: farther away, the derivatives at this point say little about the curve.
 LONGEST_STEP = 4.0
 
 
@@ -32,11 +32,11 @@ class BinomialFit:
     Parameters
     ----------
     intercept : float64 array (views, outputs)
-        b, on the scale of logits; -inf and inf where only one class occurs, NaN where no category counts.
+        b, on the scale of logits; -inf or inf if only one class occurs, NaN if no category counts.
     root : float64 array (views, outputs)
         1 / (1 + exp(-b)): the encoding of a category that does not count.
     values : float64 array (rows, views, outputs)
-        1 / (1 + exp(-(b + u))), u the likeliest effect of the category; `root` for categories that do not count.
+        1 / (1 + exp(-(b + u))), where u is the category's likeliest effect; `root` for categories that do not count.
     effects : float64 array (rows, views, outputs)
         u; 0 for categories that do not count.
     between : float64 array (views, outputs)
@@ -51,19 +51,19 @@ class BinomialFit:
 
 
 def binomial(n: Floats, mean: Floats, counted: NDArray[np.bool_], points: int = 1) -> BinomialFit:
-    """Fit logit P(y = 1) = b + u[category] by maximum likelihood, for each view and output by itself.
+    """Fit logit P(y = 1) = b + u[category] by maximum likelihood, separately for each view and output.
 
     Parameters
     ----------
     n : float64 array (rows, views, 1)
         Summed weight of each category.  A weight of 2 is two rows, so weights should sum to the number of rows.
     mean : float64 array (rows, views, outputs)
-        Share of ones in each category; may hold anything where it does not count.
+        Share of ones in each category; any number for categories that do not count.
     counted : bool array (rows, views, 1) or (rows, views, outputs)
         Which categories take part.
     points : int, default=1
         Points of the adaptive Gauss-Hermite rule for the integral over u; 1 is Laplace's approximation, lme4's
-        default.  More points cost as much more, and change encodings only where categories have few rows.
+        default.  The cost grows with the number of points; more points change only encodings of small categories.
 
     Returns
     -------
@@ -71,13 +71,13 @@ def binomial(n: Floats, mean: Floats, counted: NDArray[np.bool_], points: int = 
 
     Notes
     -----
-    Where the variance cannot be told from the noise, it is zero and all encodings are the share of ones in what counts:
-    a single category, or no more rows than categories.  It is zero, too, where categories differ no more than chance
-    would have it (a singular fit).  Encodings are exactly 0 or 1 where only one class occurs, and only there: a
-    category of ones alone is drawn towards the others.  The variance is at most 4096, which it comes near where all
-    categories are of one class each and large.
+    With a single category, or with no more rows than categories, the variance cannot be told from the noise: it is
+    zero, and all encodings are the share of ones in the categories that count.  It is zero, too, if categories differ
+    no more than by chance (a singular fit).  Encodings are exactly 0 or 1 only if a single class occurs at all: a
+    category with nothing but ones is drawn towards the others.  The variance is at most 4096; it comes near this bound
+    if all categories are large and each has rows of only one class.
 
-    Several classes are one output each, every class against the rest; their encodings need not sum to one.
+    With several classes, each class against the rest is one output; their encodings need not sum to one.
 
     The same categories in another order give the same bits.
 
@@ -113,7 +113,7 @@ def binomial(n: Floats, mean: Floats, counted: NDArray[np.bool_], points: int = 
 
 
 def fit_one(counts: Counts, points: int) -> tuple[float, float, float, Floats, Floats]:
-    """Fit one view and output: intercept, root, variance, and the values and effects of the different counts."""
+    """Fit one view and output: give intercept, root, variance, and the value and effect of each of the counts."""
     ones, zeros = counts.ones_and_zeros()
     rows, none = ones + zeros, np.zeros_like(counts.n)
     share = ones / rows
@@ -133,7 +133,9 @@ def fit_one(counts: Counts, points: int) -> tuple[float, float, float, Floats, F
 
 
 class Profile:
-    """Minus the log-likelihood by variance, with the best intercept; each search begins where the one before ended.
+    """Minus the log-likelihood as a function of the variance, at the best intercept for it.
+
+    Each search for an intercept begins where the search before it ended.
 
     Parameters
     ----------
@@ -172,20 +174,20 @@ class Profile:
         return blocks
 
     def slope(self, variance: float) -> float:
-        """Give the derivative of `height`; the intercept's own change adds nothing, since it is the best."""
+        """Give the derivative of `height`; at the best intercept, a change of the intercept adds nothing."""
         return -gradient(self.best(variance))[1]
 
     def height(self, variance: float) -> float:
-        """Give minus the log-likelihood, but for a constant."""
+        """Give minus the log-likelihood, up to a constant."""
         return -total(np.array([block.value() for block in self.best(variance)]))
 
     def solve(self, variance: float) -> tuple[float, Floats]:
-        """Give the intercept and the likeliest logits by different counts."""
+        """Give the intercept, and the likeliest logit of each of the counts."""
         self.best(variance)
         return self.intercept, np.concatenate(self.logits)
 
 
 def gradient(blocks: list[Likelihood]) -> tuple[float, float, float]:
-    """Give the derivatives of all blocks together."""
+    """Sum the derivatives over all blocks."""
     by_intercept, by_variance, information = np.array([block.gradient() for block in blocks]).T
     return total(by_intercept), total(by_variance), total(information)

@@ -21,7 +21,7 @@ from cpu_fallback.elementary import log
 from cpu_fallback.exact import Floats, Scaled
 from gpu_encode.formulas.glmm.search import FAINT, lowest, total
 
-# Squares within categories that are so much smaller than those between them are none: all weights would round to 1.
+# If squares within categories are this much smaller than those between them, they count as zero: lam would round to 1.
 NO_NOISE = 2.0**-100
 
 
@@ -32,9 +32,9 @@ class GaussianFit:
     Parameters
     ----------
     intercept : float64 array (views, outputs)
-        b; NaN where no category counts.
+        b; NaN if no category counts.
     values : float64 array (rows, views, outputs)
-        b + lam * (mean - b) of categories that count, b of others.
+        b + lam * (mean - b) for categories that count, b for all others.
     lam : float64 array (rows, views, outputs)
         n * tau2 / (n * tau2 + sigma2); 0 for categories that do not count.
     within, between : Scaled (views, outputs)
@@ -49,14 +49,14 @@ class GaussianFit:
 
 
 def gaussian(n: Floats, mean: Floats, deviation: Scaled, counted: NDArray[np.bool_]) -> GaussianFit:
-    """Fit y = b + u[category] + e by restricted maximum likelihood (REML), for each view and output by itself.
+    """Fit y = b + u[category] + e by restricted maximum likelihood (REML), separately for each view and output.
 
     Parameters
     ----------
     n : float64 array (rows, views, 1)
         Summed weight of each category.  A weight of 2 is two rows, so weights should sum to the number of rows.
     mean : float64 array (rows, views, outputs)
-        Mean of each category; may hold anything where it does not count.
+        Mean of each category; any number for categories that do not count.
     deviation : Scaled (rows, views, outputs)
         N * Q - S**2 of each category: n times the sum of squared deviations from its mean.
     counted : bool array (rows, views, 1) or (rows, views, outputs)
@@ -68,13 +68,13 @@ def gaussian(n: Floats, mean: Floats, deviation: Scaled, counted: NDArray[np.boo
 
     Notes
     -----
-    Where the two variances cannot be told apart, tau2 is zero and all encodings are the mean of what counts: a single
-    category, or no more rows than categories.  (lme4 refuses these.)  It is zero, too, where the categories differ no
-    more than their rows do (a singular fit).  Where rows do not differ within categories, sigma2 is zero and encodings
-    are the categories' means.  A constant target gives exactly that constant.
+    With a single category, or with no more rows than categories, the two variances cannot be told apart: tau2 is zero,
+    and all encodings are the mean of the categories that count.  (lme4 refuses such data.)  tau2 is zero, too, if the
+    categories differ no more than their rows do (a singular fit).  If rows do not differ within categories, sigma2 is
+    zero and encodings are the categories' means.  A constant target gives exactly this constant.
 
     The same categories in another order give the same bits.  Targets are scaled by a power of two, so that squares
-    neither overflow nor vanish.
+    neither overflow nor underflow.
 
     References
     ----------
@@ -138,16 +138,17 @@ def shares(n: Floats, ratio: float) -> Floats:
 
 @dataclass(frozen=True)
 class Sizes:
-    """Categories put together by their size, and the likelihood, which depends on nothing else.
+    """Categories grouped by their size, and the likelihood, which depends only on these groups.
 
     Parameters
     ----------
     n, number : float64 array (sizes,)
-        Different sizes, rising, and how many categories there are of each.
+        The different sizes, rising, and the number of categories of each.
     mean, scatter : float64 array (sizes,)
-        Mean of these categories' means less `center`, and the sum of squared deviations from it.
+        For the categories of each size: the mean of their means, less `center`, and the sum of squared deviations from
+        it.
     center : float
-        A number amid the means.
+        A number within the range of the means.
     inside : float
         Sum of squares within all categories.
     """
@@ -161,7 +162,7 @@ class Sizes:
 
     @classmethod
     def of(cls, n: Floats, mean: Floats, squares: Floats) -> "Sizes":
-        """Put categories together.  Sums run over sorted numbers, so that the order of categories does not matter."""
+        """Group categories by size.  Sums run over sorted numbers, so the order of the categories does not matter."""
         order = np.lexsort((mean, n))
         n, mean = n[order], mean[order]
         new = np.concatenate([[True], n[1:] != n[:-1]])
@@ -186,7 +187,7 @@ class Sizes:
         return total(self.number)
 
     def weights(self, ratio: float) -> Floats:
-        """Give the weight w of a category's mean, but for a factor 1 / g where g is infinite."""
+        """Give the weight w of a category's mean; if g is infinite, give w * g."""
         return np.ones_like(self.n) if ratio == np.inf else self.n / (1.0 + ratio * self.n)
 
     def intercept(self, ratio: float) -> float:
@@ -209,20 +210,20 @@ class Sizes:
         return (whole - twice / whole) - (self.rows - 1.0) * (total(weights * pulled) / spread)
 
     def height(self, ratio: float) -> float:
-        """Give minus twice the restricted log-likelihood, but for a constant."""
+        """Give minus twice the restricted log-likelihood, up to a constant."""
         weights = self.weights(ratio)
         spread = self.inside + total(weights * self.squares(ratio))
         both = log(np.array([spread, total(self.number * weights)]))
         return (self.rows - 1.0) * float(both[0]) + total(self.number * log(1.0 + ratio * self.n)) + float(both[1])
 
     def best_ratio(self) -> float:
-        """Find g = tau2 / sigma2 of the largest restricted likelihood; inf where there is no noise."""
+        """Find the g = tau2 / sigma2 with the largest restricted likelihood; inf without noise."""
         apart = total(self.squares(0.0))
         if self.categories < 2 or self.rows <= self.categories or apart == 0:
             return 0.0
         if self.inside <= NO_NOISE * self.rows * apart:
             return np.inf
-        # Beyond the ceiling no weight would differ from its limit, and the likelihood falls.
+        # Beyond the ceiling, all weights are equal to their limits, and the likelihood falls.
         ceiling = max(1.0 / float(self.n[0]), self.rows * (apart / self.inside)) / FAINT
         return lowest(self.slope, self.height, FAINT / float(self.n[-1]), ceiling)
 

@@ -1,10 +1,10 @@
 """The likelihood of counts of ones, given the intercept b and the variance v of the categories' effects.
 
-For a category of n rows with the share p of ones, h(u) = n * (p * (b + u) - log(1 + exp(b + u))) - u**2 / (2 * v).  Two
-numbers, its highest point u and its curvature there, (1 + v * n * P * (1 - P)) / v, give Laplace's approximation of the
-log of the integral of exp(h).  They also give position and width of the adaptive Gauss-Hermite rule, which with one
-point is Laplace's approximation.  Derivatives are those of the approximation itself, and include the changes of u and
-of the width.
+For a category with n rows and the share p of ones, h(u) = n * (p * (b + u) - log(1 + exp(b + u))) - u**2 / (2 * v).
+Two numbers give Laplace's approximation of the log of the integral of exp(h): the highest point u, and the curvature
+there, (1 + v * n * P * (1 - P)) / v.  They also give the position and the width of the adaptive Gauss-Hermite rule,
+which with one point is Laplace's approximation.  Derivatives are those of the approximation itself, and include the
+changes of u and of the width.
 """
 
 from dataclasses import dataclass
@@ -17,9 +17,9 @@ from cpu_fallback.exact import Floats
 from gpu_encode.formulas.glmm.quadrature import gauss_hermite
 from gpu_encode.formulas.glmm.search import MOST_STEPS, total
 
-# If steps are this small, Newton's next step would be the square of it.
+# If a step is this small, the result is good enough: Newton's next step would be about its square.
 LAST_STEP = 2.0**-26
-# Different counts that are worked on at a time.  Sums are sums of the blocks' sums: another number gives other bits.
+# How many counts make a block.  The sums of blocks are added, so another number would give other bits.
 BLOCK = 1 << 14
 
 
@@ -38,12 +38,12 @@ def log_of_one_plus_exp(logits: Floats) -> Floats:
 
 @dataclass(frozen=True)
 class Counts:
-    """Categories grouped by their counts, since nothing else tells them apart.
+    """The different counts of categories, since categories with the same counts have the same likelihood.
 
     Parameters
     ----------
     n, share, number : float64 array (different counts,)
-        Number of rows and share of ones, in rising order, and how many categories have both.
+        Number of rows and share of ones, in rising order, and the number of categories that have both.
     """
 
     n: Floats
@@ -52,7 +52,7 @@ class Counts:
 
     @classmethod
     def of(cls, n: Floats, share: Floats) -> "tuple[Counts, np.ndarray[tuple[int], np.dtype[np.intp]]]":
-        """Group categories; say which of the different counts each category has."""
+        """Group categories, and give the index of each category's counts."""
         order = np.lexsort((share, n))
         n, share = n[order], share[order]
         new = np.concatenate([[True], (n[1:] != n[:-1]) | (share[1:] != share[:-1])])
@@ -62,7 +62,7 @@ class Counts:
         return cls(n[new], share[new], np.bincount(number).astype(np.float64)), group
 
     def blocks(self) -> "list[Counts]":
-        """Cut into blocks that stay in a processor's cache."""
+        """Cut the counts into blocks that stay in a processor's cache."""
         starts = range(0, len(self.n), BLOCK)
         parts = (slice(start, start + BLOCK) for start in starts)
         return [Counts(self.n[part], self.share[part], self.number[part]) for part in parts]
@@ -79,12 +79,12 @@ class Bend:
 
     slope: Floats
     curvature: Floats
-    # Derivative of W by the logit.
+    # The derivative of W with respect to the logit.
     change: Floats
 
     @classmethod
     def at(cls, counts: Counts, logits: Floats) -> "Bend":
-        """Take the derivatives by the logit."""
+        """Compute the derivatives with respect to the logit."""
         upper, lower = logistic(logits)
         slope = counts.n * (counts.share * lower - (1.0 - counts.share) * upper)
         curvature = counts.n * (upper * lower)
@@ -109,7 +109,7 @@ class Likelihood:
 
     @classmethod
     def at(cls, counts: Counts, intercept: float, variance: float, points: int, near: Floats) -> "Likelihood":
-        """Find the likeliest effects, beginning at logits that are near them."""
+        """Find the likeliest effects, starting from the logits `near` them."""
         return cls(counts, intercept, variance, likeliest(counts, intercept, variance, near), points)
 
     def move_to(self, intercept: float) -> "Likelihood":
@@ -119,7 +119,7 @@ class Likelihood:
         return Likelihood.at(self.counts, intercept, self.variance, self.points, near)
 
     def gradient(self) -> tuple[float, float, float]:
-        """Give the derivatives by intercept and by variance, and roughly the information on the intercept."""
+        """Give the derivatives with respect to intercept and variance, and roughly the intercept's information."""
         bend, number = Bend.at(self.counts, self.logits), self.counts.number
         height = 1.0 + self.variance * bend.curvature
         moved = bend.slope / height
@@ -168,7 +168,7 @@ class Likelihood:
         return shares
 
     def exponent(self, logits: Floats, z: Floats) -> Floats:
-        """Give h at logits, where the effect is sqrt(v) * z."""
+        """Give h at some logits, whose effects are sqrt(v) * z."""
         counts = self.counts
         return counts.n * (counts.share * logits - log_of_one_plus_exp(logits)) - 0.5 * (z * z)
 
@@ -185,14 +185,13 @@ class Likelihood:
 def likeliest(counts: Counts, intercept: float, variance: float, near: Floats) -> Floats:
     """Find the logits at which u = v * n * (p - P) by Newton's steps, which always converge here.
 
-    The logit 0 divides the curve n * (p - P) into a concave and a convex side.  From any start on the side of the
-    solution, the first Newton step leads to one known side of the solution; later steps come nearer and never pass the
-    solution.
+    The logit 0 divides the curve n * (p - P) into a concave and a convex part.  From any start in the part that holds
+    the solution, the first step leads to a known side of the solution; later steps come nearer and never pass it.
 
     Parameters
     ----------
     near : float64 array (different counts,)
-        Where to begin.
+        The logits to start from.
     """
     above = intercept + variance * (counts.n * (counts.share - 0.5)) > 0
     logits = np.where(above, np.maximum(near, 0.0), np.minimum(near, 0.0))

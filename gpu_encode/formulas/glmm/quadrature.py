@@ -1,4 +1,4 @@
-"""Points and weights of the Gauss-Hermite rule, by arithmetic that every machine does alike."""
+"""Points and weights of the Gauss-Hermite rule, computed by arithmetic that gives the same bits on every machine."""
 
 from functools import cache
 from itertools import pairwise
@@ -9,10 +9,10 @@ Rule = tuple[tuple[float, float], ...]
 
 @cache
 def gauss_hermite(points: int) -> Rule:
-    """Give points x and weights for the integral of f(x) * exp(-x**2), weights divided by their sum.
+    """Give points x and weights for the integral of f(x) * exp(-x**2); the weights are divided by their sum.
 
-    NumPy's come from LAPACK, whose last bits differ.  The zeros of a Hermite polynomial lie between those of the one
-    before, so that each is found by halving.
+    NumPy computes them by LAPACK, whose last bits differ between machines.  The zeros of a Hermite polynomial lie
+    between those of the polynomial of one degree less, so each can be found by bisection.
 
     Parameters
     ----------
@@ -30,7 +30,7 @@ def gauss_hermite(points: int) -> Rule:
         end = sqrt(2.0 * degree + 1.0)
         fences = [-end, *zeros, end]
         zeros = [find_zero(degree, left, right) for left, right in pairwise(fences)]
-        # Symmetric to the last bit.
+        # This makes the points symmetric to the last bit.
         zeros = [(x - other) * 0.5 for x, other in zip(zeros, reversed(zeros), strict=True)]
     weights = [1.0 / (points * hermite(points - 1, x) * hermite(points - 1, x)) for x in zeros]
     return tuple(zip(zeros, weights, strict=True))
@@ -45,7 +45,7 @@ def hermite(degree: int, x: float) -> float:
 
 
 def find_zero(degree: int, left: float, right: float) -> float:
-    """Find the zero between two points where the polynomial has other signs, to the last bit."""
+    """Find, to the last bit, the zero between two points at which the polynomial has opposite signs."""
     rising = hermite(degree, right) > 0
     while True:
         middle = 0.5 * (left + right)

@@ -1,4 +1,4 @@
-"""Where a function of one variance is lowest, and sums whose order of additions is part of their definition."""
+"""Find where a function of one variance is lowest; and sums with a fixed order of additions."""
 
 from collections.abc import Callable
 from itertools import pairwise
@@ -10,13 +10,13 @@ from cpu_fallback.exact import Floats
 Curve = Callable[[float], float]
 Ends = tuple[float, float]
 
-# A search ends when its two ends are this near each other, relative to their size: the last step was as good again.
+# A search ends when its two ends are this near each other, relative to their size; the result is much nearer still.
 NARROW = 2.0**-36
-# Far more than any search takes, so that rounding errors cannot make one endless.
+# Far more steps than any search takes, so that rounding errors cannot make a search endless.
 MOST_STEPS = 100
-# Neighbouring points at which the slope is looked at.
+# The ratio of neighbouring points at which the slope is computed.
 STRIDE = 8.0
-# The first of them leaves this share of the largest category's own mean.
+# At the first of these points, the mean of the largest category has this weight.
 FAINT = 2.0**-10
 
 
@@ -31,15 +31,16 @@ def total(values: Floats) -> float:
 def lowest(slope: Curve, height: Curve, start: float, ceiling: float) -> float:
     """Find the argument in [0, ceiling] at which a function is lowest.
 
-    Its derivative is looked at in 0, in `start` times powers of eight, and in `ceiling`; wherever the function turns
-    from falling to rising, the zero is found.  Where there is more than one such point, the function itself decides.
+    Its derivative is computed at 0, at `start` times powers of eight, and at `ceiling`.  Between two points where the
+    function turns from falling to rising, the zero of the derivative is found.  If there are several, the function
+    itself decides.
 
     Parameters
     ----------
     slope, height : function of float giving float
         Derivative and value.
     start, ceiling : float
-        Smallest and largest argument above zero that is looked at.
+        Smallest and largest argument above zero that is tried.
     """
     points = [0.0, start]
     while points[-1] * STRIDE < ceiling:
@@ -56,7 +57,7 @@ def lowest(slope: Curve, height: Curve, start: float, ceiling: float) -> float:
 
 
 def by_logarithm(slope: Curve, ends: Ends, values: Ends) -> tuple[Curve, Ends, Ends]:
-    """Give the derivative by the argument's logarithm, which is straighter."""
+    """Give the derivative with respect to the argument's logarithm, which is nearer to a straight line."""
     return lambda point: point * slope(point), ends, (ends[0] * values[0], ends[1] * values[1])
 
 
@@ -78,7 +79,7 @@ def zero_between(curve: Curve, ends: Ends, values: Ends) -> float:
         value = curve(point)
         if value == 0:
             break
-        # An end that stays counts half, or the steps would come from one side alone.
+        # If one end stays twice in a row, its value is halved; otherwise all steps could come from one side.
         if value < 0:
             left, at_left, at_right = point, value, at_right * (0.5 if side < 0 else 1.0)
             side = -1

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @dataclass(eq=False, repr=False)
 class GLMM(Smoothing):
-    """Generalized linear mixed model: categories differ from a common value by effects drawn from a normal law.
+    """Generalized linear mixed model: categories differ from a common value by normally distributed effects.
 
     For a continuous target y = b + u + e, u ~ N(0, tau2) and e ~ N(0, sigma2), by restricted maximum likelihood: the
     encoding is b + lam * (mean - b) with lam = n * tau2 / (n * tau2 + sigma2).  For a binary target, and for each class
@@ -29,13 +29,13 @@ class GLMM(Smoothing):
     Parameters
     ----------
     points : int, default=1
-        Points of the adaptive Gauss-Hermite rule for classes, at most 100; 1 is Laplace's approximation, as lme4 takes
-        it, which makes the variance too small where categories have few rows.
+        Points of the adaptive Gauss-Hermite rule for classes, at most 100.  1 is Laplace's approximation, the default
+        of lme4; it makes the variance too small if categories have few rows.
 
     Notes
     -----
-    The model is fitted to the sums of what is visible: once a fold, whatever the number of rows.  It looks at all
-    categories at once, so leave-one-out and ordered schemes, hierarchies and other priors are refused.
+    The model is fitted to the sums of the visible rows, once for each fold, whatever the number of rows.  It looks at
+    all categories at once, so leave-one-out and ordered schemes, hierarchies and other priors are refused.
 
     References
     ----------
@@ -67,12 +67,12 @@ class GLMM(Smoothing):
         if of_classes:
             classes = binomial(n, mean, present, self.points)
             return ops.to_device(classes.values), prior_of(ops, classes.root, total)
-        # On the host: there are few numbers, and every device is to give the same bits.
+        # The host fits the model: there are few numbers, and the bits must not depend on the device.
         deviation = Scaled(ops.to_host(visible.deviation.fraction), ops.to_host(visible.deviation.exponent))
         fit = gaussian(n, mean, deviation, present)
         return ops.to_device(fit.values), prior_of(ops, fit.intercept, total)
 
 
 def prior_of(ops: "Ops", common: Floats, total: Moments) -> Floats:
-    """Give the model's own prior; where no category counts there is no model, but there may be rows."""
+    """Give the model's own prior; if no category counts, there is no model, and it is the mean of all rows."""
     return ops.to_device(np.where(np.isnan(common), ops.to_host(total.mean), common))

@@ -7,11 +7,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from cpu_fallback.types import Array
-from gpu_encode.fitting.columns import ColumnMap, map_columns
+from cpu_fallback.types import Array, KeyEncodings
+from gpu_encode.fitting.columns import FEWEST_TOGETHER, ColumnMap, map_columns
 from gpu_encode.fitting.compatibility import check_columns
 from gpu_encode.fitting.fit import train
-from gpu_encode.fitting.inputs import Inputs, TrainingRows, look_up_known, read_fixed_targets
+from gpu_encode.fitting.inputs import Inputs, TrainingRows, look_up_known, read_fixed_targets, refuse_unknown_rows
 from gpu_encode.fitting.ordered import average
 from gpu_encode.fitting.tasks import EncodingTask, OutputColumns, in_type, look_up, make_room, missing_rows
 from gpu_encode.formulas.encoding_rule import EncodingTable
@@ -91,7 +91,7 @@ class CodedRows(NamedTuple):
     rows : TrainingRows
     columns : ColumnMap
     codes : list of int32 array
-        Code of each row's category, for each key.
+        Code of each row's category, for each key; empty if every key has a table by folds.
     labels : array
         Class of each row, if folds depend on classes.
     tasks : list of list of EncodingTask
@@ -115,9 +115,8 @@ def code_rows(tables: EncodingTables, part: Part, given: Inputs) -> CodedRows:
         codes = [categories.codes for categories in context.categories]
         return CodedRows(context.rows, context.columns, codes, context.targets[0].labels, context.tasks)
     rows = TrainingRows.of(given, ops.resolve(given.frame.n_rows, given.device(encoding_plan.parameters.device)))
-    columns, pairs = map_columns(rows.frame), zip(model.keys, model.rules, strict=True)
-    codes = [look_up_known(key, columns, rows.ops, rule.missing) for key, rule in pairs]
-    return CodedRows(rows, columns, codes, labels_of(encoding_plan, given, rows), [[] for _ in codes])
+    columns = map_columns(rows.frame).remember([key.entry for key in model.keys])
+    return CodedRows(rows, columns, [], labels_of(encoding_plan, given, rows), [[] for _ in model.keys])
 
 
 def encode_rows(tables: EncodingTables, coded: CodedRows, first_row: int) -> list[Array]:
@@ -132,22 +131,40 @@ def encode_rows(tables: EncodingTables, coded: CodedRows, first_row: int) -> lis
     )
     width += sum(table.values.shape[2] for table in tables.encodings if table is not None)
     output = OutputColumns(make_room(backend, coded.rows.n_rows, width, model.dtype, model.targets), model.indicators)
-    for entry, (codes, plan) in enumerate(zip(coded.codes, plans, strict=True)):
-        if tables.encodings[entry] is None:
+    together: set[int] = set()
+    if tables.encoding_plan.by_folds and len(plans) >= FEWEST_TOGETHER:
+        together = look_up_together(tables, coded, plans[0], output.matrix)
+    for entry, plan in enumerate(plans):
+        table, key, missing = tables.encodings[entry], model.keys[entry], model.rules[entry].missing
+        if entry in together and table is not None:
+            output.next(table.values.shape[2])
+            continue
+        codes = coded.codes[entry] if coded.codes else look_up_known(key, coded.columns, backend, missing)
+        if table is None:
             unseen = leave_out(tables, entry, coded.tasks[entry], output)
         else:
-            unseen = look_up_key(tables, entry, coded, plan, output)
-        as_category = model.rules[entry].missing == "category"
-        missing = partial(missing_rows, model.keys[entry], codes, coded.columns, backend, as_category)
-        output.add_indicators(unseen, missing)
+            unseen = look_up_key(tables, entry, coded, codes, plan, output)
+        output.add_indicators(unseen, partial(missing_rows, key, codes, coded.columns, backend, missing == "category"))
     return output.to_list()
 
 
+def look_up_together(tables: EncodingTables, coded: CodedRows, plan: FoldPlan, matrix: Array) -> set[int]:
+    """Write the encodings of the keys that are looked up together, and give their numbers."""
+    if (joint := tables.joint) is None:
+        return set()
+    widths = [0 if table is None else table.values.shape[2] for table in tables.encodings]
+    out = KeyEncodings(matrix.T, np.cumsum([0, *widths]).tolist())
+    unknown = joint.look_up(coded.columns, coded.rows.ops, plan.lookup_folds, 1, out)
+    for entry, n_rows in unknown.items():
+        refuse_unknown_rows(tables.model.keys[entry], n_rows)
+    return set(unknown)
+
+
 def look_up_key(
-    tables: EncodingTables, entry: int, coded: CodedRows, plan: FoldPlan, output: OutputColumns
+    tables: EncodingTables, entry: int, coded: CodedRows, codes: Array, plan: FoldPlan, output: OutputColumns
 ) -> Array | None:
     """Look up rows in the table of one key by categories and folds; if indicators need it, say which are unseen."""
-    backend, codes, encodings = coded.rows.ops, coded.codes[entry], tables.encodings[entry]
+    backend, encodings = coded.rows.ops, tables.encodings[entry]
     assert encodings is not None
     table = EncodingTable(backend.to_device(encodings.values), backend.to_device(encodings.unseen))
     out = output.next(encodings.values.shape[2])

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from cpu_fallback.row_numbers import Order, Permutation, RowOrder
 from cpu_fallback.types import Array
 from gpu_encode.fitting.compatibility import check_mergeable_columns
-from gpu_encode.fitting.fit import FitContext, make_model, prepare
+from gpu_encode.fitting.fit import FitContext, make_model, prepare, sum_folds
 from gpu_encode.fitting.inputs import Decided, TrainingRows
 from gpu_encode.fitting.model import Model
 from gpu_encode.fitting.ordered import checkpoint_ranks, find_segments
@@ -61,7 +61,8 @@ def segment_sums(
         checkpoints = context.rows.ops.to_device(on_host)
         segments = find_segments(checkpoints, begins_of(order, encoding_plan, context.rows, first_row))
         sums = []
-        for task in context.tasks[0]:
+        for number in range(len(context.summed)):
+            task = context.task(0, number)
             rows = task.rows.with_codes(segments)
             by_segment = CategorySums.measure(task.ops, rows, (len(checkpoints), 1, task.n_classes), task.spec)
             sums.append(by_segment.on_host(context.rows.ops))
@@ -157,13 +158,11 @@ def sum_prepared(encoding_plan: EncodingPlan, context: FitContext, first_row: in
     labels = context.targets[0].labels
     plans = encoding_plan.fold_plans(context.selection, context.rows, labels, first_row)
     whole = encoding_plan.plan
-    weighed = [[task.weighed(plan.weights) for task in tasks] for tasks, plan in zip(context.tasks, plans, strict=True)]
-    sums = [
-        [task.measure(plan.folds, plan.n_folds) for task in tasks] for tasks, plan in zip(weighed, plans, strict=True)
-    ]
+    n_targets, sums = len(context.summed), sum_folds(context, plans)
     # With folds, sums are never computed for one row less or for only some of the rows.
     by_age = isinstance(whole, OrderedPlan) and whole.new_rows is not None
-    by_row = [] if encoding_plan.by_folds else (weighed if by_age else context.tasks)[0]
+    by_row = [] if encoding_plan.by_folds else [context.task(0, number) for number in range(n_targets)]
+    by_row = [task.weighed(plans[0].weights) for task in by_row] if by_age else by_row
     reach = [DigitSpan.of(task.rows, task.spec.layout) for task in by_row]
     segments = []
     if isinstance(whole, OrderedPlan) and not by_age:

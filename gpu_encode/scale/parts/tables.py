@@ -12,6 +12,7 @@ from cpu_fallback.cached import cached_property
 from cpu_fallback.types import Array, Layout
 from gpu_encode.encoders.base import Encoder
 from gpu_encode.encoders.summed import SummedEncoder, share_out
+from gpu_encode.fitting.key_lookups import JointTables
 from gpu_encode.fitting.model import Model
 from gpu_encode.fitting.ordered import CheckpointState, checkpoint_ranks
 from gpu_encode.fitting.tasks import Elapsed, in_type, see_new_rows, tables_by_fold
@@ -67,8 +68,24 @@ class EncodingTables:
         """For each key and target, the sorted values of all rows, if encodings are computed from them."""
         return [[OtherRows.of(sums) for sums in per_target] for per_target in self.sums]
 
+    @cached_property
+    def joint(self) -> JointTables | None:
+        """The keys that are looked up together; their encodings lie there and nowhere else."""
+        model, tables = self.model, self.encodings
+        if len(self.encoding_plan.plans) > 1 or model.indicators or self.device == "cuda":
+            return None
+        values = [
+            None if table is None or elapsed else table.values
+            for table, elapsed in zip(tables, self.elapsed, strict=True)
+        ]
+        joint = JointTables.of(model.keys, values, [rule.missing == "category" for rule in model.rules])
+        if joint is not None:
+            for number, entry in enumerate(joint.entries):
+                tables[entry] = replace(tables[entry], values=joint.values_of(number))  # type: ignore[type-var]
+        return joint
+
     def __getstate__(self) -> dict[str, Any]:
-        # Sorted values are not sent between processes: each process sorts them again if it needs them.
+        # Sorted values and joint tables are not sent between processes: each process makes them again if it needs them.
         return {field.name: getattr(self, field.name) for field in fields(self)}
 
     @property

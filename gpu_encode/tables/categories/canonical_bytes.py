@@ -7,7 +7,7 @@ from cpu_fallback.types import MISSING
 from gpu_encode.tables.categories.keys import CategoryIndex
 from gpu_encode.tables.categories.values import UNITS, Values, as_bytes
 
-# No text holds this byte in UTF-8, so that nothing else is spelled like a text.
+# UTF-8 never has this byte, so no other value is spelled like a text.
 APART = b"\xff"
 MISSING_VALUE = APART
 KINDS = {
@@ -25,7 +25,7 @@ JOINT = b"j"
 
 
 def spell_categories(key: CategoryIndex) -> list[bytes]:
-    """Spell every category of a key, and a missing value last."""
+    """Spell every category of a key; a missing value comes last."""
     words = [[*spell(vocabulary.values), MISSING_VALUE] for vocabulary in key.vocabularies]
     if key.tuples is None:
         return words[0]
@@ -40,10 +40,10 @@ def spell_categories(key: CategoryIndex) -> list[bytes]:
 def spell(values: Values) -> list[bytes]:
     r"""Spell values as bytes: equal values have equal bytes.
 
-    Text is its UTF-8.  Every other value begins with 0xFF and a letter for its kind.  Then bytes follow as they are;
-    numbers as decimal digits without zeros at their end, "e" and an exponent (1, 1.0 and True are ``1e0``), and moments
-    as the number of seconds since 1970, since midnight, or in all.  A period has its type before its number, and an
-    interval is the text that is kept of it.
+    Text is its UTF-8.  Every other value begins with 0xFF and a letter for its kind.  Then bytes follow unchanged.  A
+    number follows as decimal digits without zeros at the end, "e" and an exponent (1, 1.0 and True are ``1e0``).  A
+    date is the number of seconds since 1970, a time of day that since midnight, a duration all its seconds.  A period
+    has its type before its number, and an interval is the text that stands for it (`intervals.spell`).
 
     Examples
     --------

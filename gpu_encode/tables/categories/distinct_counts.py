@@ -6,7 +6,7 @@ from cpu_fallback.types import Array
 from gpu_encode.tables.categories.hashes import hash_categories
 from gpu_encode.tables.categories.keys import CategoryIndex
 
-# Registers of a sketch, as a power of two: its count is off by 0.8 % (one standard deviation).
+# Number of registers of a sketch, as a power of two: its count has a standard deviation of 0.8 %.
 REGISTER_BITS = 14
 
 
@@ -41,7 +41,7 @@ class DistinctCount:
     def add_hashes(self, hashes: Array) -> None:
         """Add values by their hashes."""
         register = (hashes >> np.uint64(64 - REGISTER_BITS)).astype(np.intp)
-        # As floats, the rest has its highest bit in the exponent.
+        # As a float, the rest of the hash has the position of its highest bit in the exponent.
         rest = (hashes << np.uint64(REGISTER_BITS)) >> np.uint64(12)
         exponent = np.frexp(rest.astype(np.float64))[1]
         np.maximum.at(self._most, register, (53 - exponent).astype(np.uint8))

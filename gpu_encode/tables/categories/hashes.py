@@ -19,7 +19,7 @@ PRIME_1, PRIME_2 = np.uint64(0x9E3779B185EBCA87), np.uint64(0xC2B2AE3D27D4EB4F)
 PRIME_3, PRIME_4 = np.uint64(0x165667B19E3779F9), np.uint64(0x85EBCA77C2B2AE63)
 PRIME_5 = np.uint64(0x27D4EB2F165667C5)
 STRIPE, WORD = 32, 8
-# Values that are hashed at a time.
+# Number of values that are hashed at a time.
 TILE = 1 << 16
 
 
@@ -29,18 +29,18 @@ def hash_categories(key: CategoryIndex, seed: int) -> Words:
     Parameters
     ----------
     key : CategoryIndex
-        Of a column, or of several: the hash of each value is then the seed of the next column's.
+        A key of one or several columns; with several, the hash of each value is the seed for the next column.
     seed : int
-        Its last 64 bits count.
+        The seed; only its last 64 bits count.
 
     Notes
     -----
-    The hash of a value is XXH64 of its bytes.  A whole number of 64 bits, also as a float or a decimal, is 8 bytes
-    in two's complement, the lowest first.  A moment is its number of microseconds since 1970, a time of day its
-    number since midnight, a duration the number of all its microseconds.  Any other number that a float of 64 bits
-    holds exactly is the bytes of this float.  Text is its UTF-8, bytes are what they are.  All else is spelled as
-    `HashingEncoder` spells it.  The hash of a missing value is its seed.  Spark's ``xxhash64`` gives the same of
-    text, bigint, timestamp and NULL, with the seed 42, read as a signed number.
+    The hash of a value is XXH64 of its bytes.  A whole number that fits 64 bits, even as a float or a decimal, is 8
+    bytes in two's complement, the lowest first.  A date is its number of microseconds since 1970, a time of day that
+    since midnight, a duration the number of all its microseconds.  Any other number that a float of 64 bits holds
+    exactly is the bytes of this float.  Text is its UTF-8, and bytes are themselves.  Any other value is spelled as
+    `HashingEncoder` spells it.  The hash of a missing value is the seed.  With the seed 42, and read as a signed
+    number, these are the hashes of Spark's ``xxhash64`` for text, bigint, timestamp and NULL.
 
     Examples
     --------
@@ -61,7 +61,7 @@ def hash_categories(key: CategoryIndex, seed: int) -> Words:
 
 
 def hash_values(values: Values, seeds: Words) -> Words:
-    """Give the hash (uint64) of each value by a seed of its own."""
+    """Give the hash (uint64) of each value; each value has its own seed."""
     if values.kind in ("text", "bytes"):
         return hash_rows(*strings.buffers_of(values.array), seeds)
     if values.kind not in ("number", *TEMPORAL):
@@ -87,7 +87,7 @@ def hash_bytes(texts: Sequence[bytes], seeds: Words) -> Words:
 
 
 def hash_words(words: Words, seeds: Words) -> Words:
-    """Give the hash of words of 64 bits, each of them a value's 8 bytes."""
+    """Give the hash of words of 64 bits; each word is the 8 bytes of a value."""
     return finish(add_word(seeds + (PRIME_5 + np.uint64(WORD)), words))
 
 
@@ -96,7 +96,7 @@ def hash_rows(offsets: Array, characters: Array, seeds: Words) -> Words:
     lengths, at = np.diff(offsets).astype(np.int64), offsets[:-1] - offsets[0]
     held = np.zeros(int(offsets[-1] - offsets[0]) + WORD, np.uint8)
     held[:-WORD] = characters[offsets[0] : offsets[-1]]
-    # Words begin at any byte.
+    # A word may begin at any byte.
     words = np.ndarray((len(held) - WORD + 1,), "<u8", held, strides=(1,))
     halves = np.ndarray((len(words),), "<u4", held, strides=(1,))
     hashes = seeds + PRIME_5
@@ -136,22 +136,22 @@ def rotate(numbers: Words, by: int) -> Words:
 
 
 def stir(lane: Words, words: Words) -> Words:
-    """Take words into a lane."""
+    """Mix words into a lane."""
     return rotate(lane + words * PRIME_2, 31) * PRIME_1
 
 
 def add_word(hashes: Words, words: Words) -> Words:
-    """Take 8 bytes into hashes."""
+    """Mix 8 bytes into hashes."""
     return rotate(hashes ^ stir(np.zeros_like(words), words), 27) * PRIME_1 + PRIME_4
 
 
 def add_half(hashes: Words, halves: Words) -> Words:
-    """Take 4 bytes into hashes."""
+    """Mix 4 bytes into hashes."""
     return rotate(hashes ^ halves * PRIME_1, 23) * PRIME_2 + PRIME_3
 
 
 def add_byte(hashes: Words, numbers: Words) -> Words:
-    """Take a byte into hashes."""
+    """Mix a byte into hashes."""
     return rotate(hashes ^ numbers * PRIME_5, 11) * PRIME_1
 
 

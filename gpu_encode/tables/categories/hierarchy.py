@@ -17,14 +17,14 @@ from cpu_fallback.types import Array, Codes
 from gpu_encode.tables.categories.vocabulary import Vocabulary
 from gpu_encode.words.errors.parameters import bad_parameter, check_count
 
-# Of an IPv6 address.
+# The bits of an IPv6 address.
 WIDEST = 128
-# Bits that an int64 holds beside its sign.
+# The bits of an int64 without its sign.
 LONGEST_NUMBER = 63
 
 
 class Derived(BaseEstimator):
-    """Rule that gives a category's ancestors from its value."""
+    """A rule that derives a category's ancestors from its value."""
 
     # Kinds of values that the rule takes.
     kinds: tuple[str, ...]
@@ -33,16 +33,16 @@ class Derived(BaseEstimator):
         """Raise ValueError for parameters out of range."""
 
     def admits(self, values: Array) -> NDArray[np.bool_]:
-        """Say to which values the rule applies; fit refuses other values, and in later rows they are unknown."""
+        """Tell to which values the rule applies; fit refuses other values, and in later rows they are unknown."""
         return np.ones(len(values), bool)
 
     def paths(self, values: Array) -> list[list[Any]]:
-        """Ancestors of each value, level by level, the top level first; None where a value has none at that level."""
+        """Give the ancestors of each value, level by level, the top level first; None if it has none at a level."""
         raise NotImplementedError
 
 
 def check_falling(owner: str, lengths: Sequence[int], low: int) -> None:
-    """Raise ValueError unless the lengths are integers that fall strictly."""
+    """Raise ValueError unless the lengths are strictly decreasing integers."""
     if not lengths:
         raise ValueError(f"{owner} needs at least one length, for example {owner}(4, 3).")
     for length in lengths:
@@ -52,12 +52,12 @@ def check_falling(owner: str, lengths: Sequence[int], low: int) -> None:
 
 
 class Prefixes(Derived):
-    """String prefixes: a ZIP code lies in its first four characters, those in its first three.
+    """Levels that are prefixes of text: the first four characters of a ZIP code, and above them its first three.
 
     Parameters
     ----------
     *lengths : int
-        Lengths in characters, falling strictly.  A value no longer than a length has no ancestor at that level.
+        Numbers of characters, strictly decreasing.  A value that is not longer than this has no ancestor at the level.
 
     Examples
     --------
@@ -80,24 +80,24 @@ class Prefixes(Derived):
         return type(self)(*self.lengths)
 
     def check(self) -> None:
-        """Raise ValueError unless the lengths fall strictly and are at least 1."""
+        """Raise ValueError unless the lengths decrease strictly and are at least 1."""
         check_falling("Prefixes", self.lengths, 1)
 
     def paths(self, values: Array) -> list[list[Any]]:
-        """Prefix of each length, None for values that are not longer."""
+        """Give the prefix of each length; None for values that are not longer."""
         return [
             [value[:length] if len(value) > length else None for value in values] for length in reversed(self.lengths)
         ]
 
 
 class Parts(Derived):
-    """Separated parts: ``a.b.com`` lies in ``b.com`` lies in ``com``; ``10.1.2.3`` lies in ``10.1.2`` lies in ``10.1``.
+    """Levels that are parts of text: ``10.1.2`` is above ``10.1.2.3``; with `from_end`, ``b.com`` is above ``a.b.com``.
 
     Parameters
     ----------
     separator : str, default="."
     from_end : bool, default=False
-        The top level is the last part (domain names) and not the first (IP text, file paths).
+        True: the top level is the last part, as in domain names.  False: it is the first, as in IP text and file paths.
 
     Examples
     --------
@@ -119,7 +119,7 @@ class Parts(Derived):
             raise bad_parameter("Parts", "separator", self.separator, "must be a text that is not empty")
 
     def paths(self, values: Array) -> list[list[Any]]:
-        """Top 1, 2, ... parts of each value, None for values that have no more parts than that."""
+        """Give the top 1, 2, ... parts of each value; None for values that do not have more parts than these."""
         split = [value.split(self.separator) for value in values]
         depth = max((len(parts) for parts in split), default=1)
         return [[self._top(parts, kept) for parts in split] for kept in range(1, depth)]
@@ -131,15 +131,15 @@ class Parts(Derived):
 
 
 class Bits(Derived):
-    """Leading bits of integers and addresses: an IPv4 address lies in its first 24 bits, those in its first 16.
+    """Levels that are leading bits of integers and addresses: the first 24 bits of an IPv4 address, above them 16.
 
     Parameters
     ----------
     *lengths : int
-        How many leading bits to keep, falling strictly.
+        Numbers of leading bits to keep, strictly decreasing.
     width : int, default=32
-        Bits of the whole number, at most 128.  Values are integers in [0, 2**width), or bytes of so many bits, the
-        highest byte first.  With a width of 32 they may also be IPv4 addresses as text, with 128 IPv6 addresses.
+        Number of bits of a value, at most 128.  Values are integers in [0, 2**width), or bytes of so many bits, the
+        highest byte first.  With a width of 32 they may also be the text of IPv4 addresses, with 128 of IPv6 addresses.
 
     Examples
     --------
@@ -167,20 +167,20 @@ class Bits(Derived):
         return type(self)(*self.lengths, width=self.width)
 
     def check(self) -> None:
-        """Raise ValueError unless the lengths fall strictly below the width."""
+        """Raise ValueError unless the lengths decrease strictly and are less than the width."""
         check_count("Bits", "width", self.width, low=1)
         check_falling("Bits", self.lengths, 1)
         if self.lengths[0] >= self.width or self.width > WIDEST:
             raise ValueError(f"Bits{tuple(self.lengths)} must lie below width={self.width}, which is at most {WIDEST}.")
 
     def admits(self, values: Array) -> NDArray[np.bool_]:
-        """Say which values are integers in [0, 2**width), or bytes or addresses of `width` bits."""
+        """Tell which values are integers in [0, 2**width), or bytes or addresses of `width` bits."""
         return np.array([number is not None for number in self._read(values)], dtype=bool)
 
     def paths(self, values: Array) -> list[list[Any]]:
         """Keep the leading bits of each value; None for values that have fewer bits.
 
-        More bits than an int64 has are written as text, in hexadecimal.
+        If there are more bits than an int64 has, they become hexadecimal text.
         """
         whole = self._read(values)
         return [
@@ -193,7 +193,7 @@ class Bits(Derived):
         return kept if length <= LONGEST_NUMBER else f"{kept:0{-(-length // 4)}x}"
 
     def _read(self, values: Array) -> list[int | None]:
-        """Give the number of each value, None where there is none of this width."""
+        """Give the number of each value; None for a value that is not of this width."""
         return [self._number(value) for value in np.asarray(values).tolist()]
 
     def _number(self, value: Any) -> int | None:
@@ -221,13 +221,13 @@ class Level:
     Parameters
     ----------
     of_leaf : int32 array (n_categories,)
-        Ancestor of each category at this level, -1 where it has none.
+        Ancestor of each category at this level; -1 if it has none.
     parent : int32 array (n,)
-        Ancestor of each of this level's categories one level higher up; empty at the top.
+        For each category of this level, its ancestor one level higher; empty at the top.
     n : int
-        Categories of this level.
+        Number of categories of this level.
     labels : Vocabulary, optional
-        Their values, where a rule made them.
+        Values of the level's categories, if a rule made them.
     """
 
     of_leaf: Codes
@@ -237,7 +237,7 @@ class Level:
 
 
 def link(of_leaf: Codes, n: int, above: list[Level]) -> Codes:
-    """Ancestor one level higher of each category of a level, found from any leaf that lies below both."""
+    """Give for each category of a level its ancestor one level higher, by any category of the key below both."""
     if not above:
         return np.zeros(0, np.int32)
     parent = np.full(n, -1, np.int32)
@@ -247,7 +247,7 @@ def link(of_leaf: Codes, n: int, above: list[Level]) -> Codes:
 
 
 def levels_by_rule(rule: Derived, vocabulary: Vocabulary, column: str) -> list[Level]:
-    """Levels that a rule derives from the values."""
+    """Derive the levels from the values by a rule."""
     if len(vocabulary) and vocabulary.kind not in rule.kinds:
         raise ValueError(
             f"hierarchy of column {column!r}: {type(rule).__name__} needs {' or '.join(rule.kinds)} values, but the "
@@ -256,8 +256,8 @@ def levels_by_rule(rule: Derived, vocabulary: Vocabulary, column: str) -> list[L
     values = vocabulary.to_numpy()
     if not (admitted := rule.admits(values)).all():
         raise ValueError(
-            f"hierarchy of column {column!r}: {rule!r} does not apply to {int((~admitted).sum())} of its values, the "
-            f"first {values[~admitted].tolist()[0]!r}. Clean the column, or choose another rule."
+            f"hierarchy of column {column!r}: {rule!r} does not apply to {int((~admitted).sum())} of its values, such "
+            f"as {values[~admitted].tolist()[0]!r}. Clean the column, or choose another rule."
         )
     levels: list[Level] = []
     for paths in rule.paths(values):
@@ -279,7 +279,7 @@ def label_vocabulary(labels: Sequence[Any], are_text: bool, column: str) -> Voca
 
 
 def positions_of_labels(level: Level, paths: Sequence[Any], column: str) -> Codes:
-    """Position of each path among a level's categories, -1 where it has none there."""
+    """Give the code of each path among a level's categories; -1 for a path that is not there."""
     positions = np.full(len(paths), -1, np.int32)
     rows = np.array([i for i, path in enumerate(paths) if path is not None], dtype=np.int64)
     if len(rows) and level.labels is not None and level.n:

@@ -1,4 +1,4 @@
-"""Intervals of pandas as text that sorts as they do, periods of pandas as numbers, and both back again."""
+"""Turn pandas intervals into text that sorts as they do, pandas periods into numbers, and both back again."""
 
 import struct
 from collections.abc import Callable, Iterable, Sequence
@@ -10,7 +10,7 @@ import pyarrow as pa
 from cpu_fallback.types import Array
 from gpu_encode.words.errors.values import mixed_types, unsupported_type
 
-# Which ends belong to an interval, in the order in which intervals of the same ends are sorted.
+# Which ends belong to an interval; intervals with the same ends are sorted in this order.
 CLOSED = ("left", "both", "neither", "right")
 _END = 32
 _SIGN, _MASK = 1 << 63, (1 << 64) - 1
@@ -20,8 +20,8 @@ _NANOSECONDS = {"s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1}
 def spell(objects: Sequence[Any], column: object) -> tuple[list[str], str]:
     """Give the text of intervals, and the name of their type.
 
-    The text of one is its left end, its right end and which of them belong to it, so that equal intervals have equal
-    text, whatever the types of their ends, and text is sorted as intervals are.
+    The text of an interval has its left end, its right end, and which of them belong to it.  Equal intervals have equal
+    text, whatever the types of their ends, and text sorts as intervals do.
     """
     types = list(dict.fromkeys(type_of_end(end, column) for value in objects for end in (value.left, value.right)))
     titles = list(dict.fromkeys(title_of(f"interval[{name}]") for name in types))
@@ -57,7 +57,7 @@ def join_types(types: Iterable[str]) -> str:
 
 
 def title_of(type_: str) -> str:
-    """Name the intervals with which these may be compared: their ends are of the same kind.
+    """Name the kind of intervals; intervals can be compared if their ends are of one kind.
 
     Examples
     --------
@@ -71,7 +71,7 @@ def title_of(type_: str) -> str:
 
 
 def spell_end(end: Any) -> str:
-    """Spell an end of an interval of pandas."""
+    """Spell an end of a pandas interval."""
     if hasattr(end, "asm8"):
         unit, _ = np.datetime_data(end.asm8.dtype)
         return spell_number(int(end.asm8.astype(np.int64)) * _NANOSECONDS[unit])
@@ -79,7 +79,7 @@ def spell_end(end: Any) -> str:
 
 
 def spell_arrow(left: Any, right: Any, closed: str) -> tuple[list[str], str]:
-    """Spell intervals as `spell` does, where their ends are Arrow arrays without null."""
+    """Spell intervals as `spell` does; their ends are Arrow arrays without null."""
     type_, factor = left.type, 1
     name = "int64" if pa.types.is_integer(type_) else "float64"
     if pa.types.is_timestamp(type_) or pa.types.is_duration(type_):
@@ -93,7 +93,7 @@ def spell_arrow(left: Any, right: Any, closed: str) -> tuple[list[str], str]:
 
 
 def spell_number(exact: int | float) -> str:
-    """Spell a number as hexadecimal digits that sort as numbers do: the nearest float, then the difference to it."""
+    """Spell a number as hexadecimal digits that sort as numbers do: the nearest float, then the rest of the number."""
     nearest = float(exact) + 0.0
     rest = exact - int(nearest) if isinstance(exact, int) else 0
     [bits] = struct.unpack(">Q", struct.pack(">d", nearest))
@@ -101,14 +101,14 @@ def spell_number(exact: int | float) -> str:
 
 
 def read_end(text: str) -> tuple[float, int]:
-    """Read what `spell_number` wrote: a float, and the difference to be added."""
+    """Read the text of `spell_number`: give the float, and the rest to be added."""
     ordered, rest = int(text[:16], 16), int(text[16:], 16) - _SIGN
     [nearest] = struct.unpack(">d", struct.pack(">Q", ordered ^ (_SIGN if ordered & _SIGN else _MASK)))
     return nearest, rest
 
 
 def read(texts: Sequence[str], type_: str) -> Array:
-    """Give the intervals of their texts, as objects of pandas."""
+    """Turn texts back into intervals, as pandas objects."""
     import pandas as pd
 
     make = maker_of(type_.removeprefix("interval[").removesuffix("]"))
@@ -120,7 +120,7 @@ def read(texts: Sequence[str], type_: str) -> Array:
 
 
 def maker_of(name: str) -> Callable[[float, int], Any]:
-    """Give the function that makes an end of this type from a float and the difference to be added."""
+    """Give the function that makes an end of this type from a float and the rest to be added."""
     if name == "float64":
         return lambda nearest, rest: float(int(nearest) + rest) if rest else nearest
     if name == "int64":
@@ -142,7 +142,7 @@ def number_periods(objects: Sequence[Any], column: object) -> tuple[Array, str]:
 
 
 def read_periods(numbers: Array, type_: str) -> Array:
-    """Give the periods of their numbers, as objects of pandas."""
+    """Turn numbers back into periods, as pandas objects."""
     import pandas as pd
 
     frequency = type_.removeprefix("period[").removesuffix("]")

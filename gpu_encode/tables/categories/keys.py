@@ -1,4 +1,4 @@
-"""Columns become one code a row: single columns, joint keys of several columns, and hierarchies above them."""
+"""Columns become one code for each row: single columns, joint keys of several columns, and hierarchies above them."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
@@ -23,30 +23,30 @@ from gpu_encode.tables.categories.vocabulary import FactorizedColumn, Vocabulary
 
 
 class Columns(Protocol):
-    """The methods of a frame that a key calls: they give codes of a column by its own dictionary, or by a known one."""
+    """The methods of a frame that a key calls: they give codes of a column by its own vocabulary, or by a known one."""
 
     @property
     def n_rows(self) -> int:
         """Number of rows."""
 
     def keys(self, column: Any, ops: Ops) -> FactorizedColumn:
-        """Codes and the sorted distinct values of a column."""
+        """Give the codes and the sorted distinct values of a column."""
 
     def lookup(self, column: Any, vocabulary: Vocabulary, ops: Ops) -> Codes:
-        """Codes of a column in a known vocabulary."""
+        """Give the codes of a column in a known vocabulary."""
 
     def numbers(self, column: Any, vocabulary: Vocabulary) -> Array | None:
-        """Whole numbers of a column that can be compared with a known vocabulary; None for other columns."""
+        """Give the whole numbers of a column that can be compared with a known vocabulary; None for other columns."""
 
     def empty_vocabulary(self, column: Any) -> Vocabulary | None:
-        """Vocabulary of a column without rows; None where the column's type does not name the kind of its values."""
+        """Give the vocabulary of a column without rows; None if the column's type does not tell the kind of values."""
 
 
 class Tuples:
-    """Combinations of values, in lexicographic order, a missing value after the others.
+    """Combinations of values in lexicographic order; a missing value comes after all others.
 
     They are held as value numbers (`members`) or as sorted joint keys (`prefixes`); each form is made from the other
-    when it is first asked for.  Joint keys may lie on a GPU until then, and lie on the host afterwards.
+    when it is first needed.  Joint keys may lie on a GPU until then, and lie on the host afterwards.
 
     Parameters
     ----------
@@ -55,7 +55,7 @@ class Tuples:
     members : int32 array (combinations, columns), optional
         Number of each value, -1 for a missing one.
     prefixes : list of int64 array, optional
-        Sorted joint keys of the first 2, 3, ... columns: a joint code is an index in the last of them.
+        Sorted joint keys of the first 2, 3, ... columns; a joint code is an index in the last of these arrays.
     """
 
     def __init__(
@@ -68,7 +68,7 @@ class Tuples:
         return len(self._prefixes[-1] if self._members is None else self._members)  # type: ignore[index]
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # Always as members, whichever form is known: equal combinations leave the process as equal bytes.
+        # A pickle always has the members, so that equal combinations have equal bytes, whichever form is known.
         return Tuples, (self.sizes, self.members)
 
     @property
@@ -88,18 +88,18 @@ class Tuples:
 
 @dataclass(frozen=True)
 class KeySpec:
-    """One key, as the user asked for it.
+    """A key, as the user asked for it.
 
     Parameters
     ----------
     name : str
-        Name of its output.
+        Name of the key in output names.
     members : tuple
         Columns whose values together are the key.
     above : tuple
         Columns of the levels above, the top level first.
     rule : Derived, optional
-        Rule that gives the levels above from the value.
+        Rule that derives the levels above from the value.
     """
 
     name: str
@@ -109,7 +109,7 @@ class KeySpec:
 
     @property
     def columns(self) -> tuple[Any, ...]:
-        """All columns read, the top level first."""
+        """All columns of the key, the top level first."""
         return (*self.above, *self.members)
 
 
@@ -120,15 +120,15 @@ class CategoryIndex:
     Parameters
     ----------
     vocabularies : list of Vocabulary
-        Distinct values of each column read.
+        Distinct values of each column of the key.
     tuples : Tuples, optional
-        What makes up each category of a joint key.  None for a single column.
+        The combination of values of each category of a joint key.  None for a single column.
     has_missing : bool
         Whether the missing category was seen.
     given : bool
         Whether the user gave the categories.
     labels : list of Vocabulary, optional
-        Labels of the levels that a rule gives, the top one first, where they are known without the categories.
+        Labels of the levels that a rule derives, the top one first; only a key without categories has them.
     """
 
     entry: KeySpec
@@ -139,7 +139,7 @@ class CategoryIndex:
     labels: list[Vocabulary] | None = None
 
     def __getstate__(self) -> dict[str, Any]:
-        # Without what was computed of them when somebody asked: equal categories leave the process as equal bytes.
+        # Cached attributes are left out, so that equal categories have equal bytes.
         return {field.name: getattr(self, field.name) for field in fields(self)}
 
     @classmethod
@@ -152,59 +152,60 @@ class CategoryIndex:
         joined: "dict[tuple[Any, ...], Joined] | None" = None,
         later: bool = False,
     ) -> "tuple[CategoryIndex, Codes]":
-        """Learn the categories of a key; gives them and each row's code.
+        """Learn the categories of a key, and give them with the code of each row.
 
-        `joined` keeps the first columns that several keys share, already joined; each key then joins its last column.
-        With `later` the columns of a joint key are joined when somebody asks for its codes or categories; the frame
+        `joined` keeps joined columns: if several keys begin with the same columns, each joins only its last column.
+        With `later`, the columns of a joint key are joined when its codes or categories are first needed; the frame
         keeps the codes of its columns until then.
         """
-        if len(entry.columns) == 1:
-            codes, vocabulary, complete = frame.keys(entry.members[0], ops)
+        names = entry.columns
+        if len(names) == 1:
+            codes, vocabulary, complete = frame.keys(names[0], ops)
             may_miss = missing_is_category and not complete and len(codes) > 0
             return cls(entry, [vocabulary], None, may_miss and int(codes.min()) < 0), codes
-        factorized = [frame.keys(column, ops) for column in entry.columns]
+        factorized = [frame.keys(column, ops) for column in names]
         vocabularies = [column.vocabulary for column in factorized]
         present = None
         if not (missing_is_category or all(column.complete for column in factorized)):
             present = all_present([column.codes for column in factorized[len(entry.above) :]])
         if present is not None and not bool(present.all()):
             columns = [column.codes[present] for column in factorized]
-            dense, tuples = join_columns(entry.columns, columns, vocabularies, ops, {})
+            dense, tuples = join_columns(names, columns, vocabularies, ops, {})
             codes = ops.empty((frame.n_rows,), np.int32)
             codes[...] = MISSING
             put(codes, np.flatnonzero(present), dense)
         elif later and not entry.above:
-            joint_codes = JointCodes(entry.columns, frame, ops, joined)
+            joint_codes = JointCodes(names, frame, ops, joined)
             return cls(entry, vocabularies, LaterTuples(vocabularies, joint_codes)), joint_codes  # type: ignore[return-value]
         else:
             columns = [column.codes for column in factorized]
-            codes, tuples = join_columns(entry.columns, columns, vocabularies, ops, {} if joined is None else joined)
+            codes, tuples = join_columns(names, columns, vocabularies, ops, {} if joined is None else joined)
         return cls(entry, vocabularies, tuples), codes
 
     @classmethod
     def fit_given(
         cls, entry: KeySpec, given: Any, frame: Columns, ops: Ops, missing_is_category: bool
     ) -> "tuple[CategoryIndex, Codes]":
-        """Take the categories from the user; rows outside of them are unknown."""
+        """Take the categories that the user listed; rows with other values are unknown."""
         vocabulary, has_missing = Vocabulary.from_values(given, entry.name)
         key = cls(entry, [vocabulary], None, has_missing, True)
         return key, key.lookup(frame, ops, missing_is_category)
 
     @classmethod
     def by_type(cls, entry: KeySpec, frame: Columns) -> "CategoryIndex | None":
-        """Give a key without categories by its columns' types alone; None where these do not say the kind of values."""
+        """Make a key without categories from its columns' types; None if a type does not tell the kind of values."""
         vocabularies = [frame.empty_vocabulary(column) for column in entry.columns]
         return None if None in vocabularies else cls(entry, vocabularies).without_categories()  # type: ignore[arg-type]
 
     def without_categories(self) -> "CategoryIndex":
-        """Give the key without its categories: only the kinds of values stay."""
+        """Give the key without its categories; it keeps only the kinds of values."""
         vocabularies = [Vocabulary(vocabulary.values.take(np.zeros(0, np.int64))) for vocabulary in self.vocabularies]
         n_columns = len(vocabularies)
         nothing = Tuples([0] * n_columns, np.zeros((0, n_columns), np.int32)) if n_columns > 1 else None
         return CategoryIndex(self.entry, vocabularies, nothing)
 
     def pick(self, kept: NDArray[np.int64]) -> "CategoryIndex":
-        """Give the key of some of its categories, with only the values that occur in them."""
+        """Give a key with some of the categories, and with only the values that occur in them."""
         if self.tuples is None:
             return replace(self, vocabularies=[Vocabulary(self.vocabularies[0].values.take(kept))])
         members, vocabularies, numbers = self.tuples.members[kept], [], []
@@ -218,17 +219,17 @@ class CategoryIndex:
 
     @property
     def missing_is_unknown(self) -> bool:
-        """Whether the user gave the categories, and no missing value is among them."""
+        """Whether the user listed the categories, and no missing value is among them."""
         return self.given and not self.has_missing
 
     @cached_property
     def n_categories(self) -> int:
-        """Number of categories, the missing one not counted."""
+        """Number of categories, without the missing one."""
         return len(self.vocabularies[0]) if self.tuples is None else len(self.tuples)
 
     @property
     def prefixes(self) -> list[NDArray[np.int64]]:
-        """Sorted joint keys of the first 2, 3, ... columns; a joint code is an index in the last."""
+        """Sorted joint keys of the first 2, 3, ... columns; a joint code is an index in the last of these arrays."""
         return [] if self.tuples is None else self.tuples.prefixes
 
     @cached_property
@@ -241,7 +242,7 @@ class CategoryIndex:
         if not self.entry.above:
             return []
         sizes = [len(self.vocabularies[0]) + 1, *(len(prefix) for prefix in self.prefixes)]
-        # ancestors[i]: code of each category among the first i + 1 columns.
+        # ancestors[i]: the code of each category in the joint key of the first i + 1 columns.
         ancestors = [np.arange(self.n_categories, dtype=np.int64)]
         for number in range(len(self.prefixes), 0, -1):
             below = self.prefixes[number - 1][ancestors[0]]
@@ -259,7 +260,7 @@ class CategoryIndex:
         return [int(start) for start in np.cumsum([0, *sizes])]
 
     def lookup(self, frame: Columns, ops: Ops, missing_is_category: bool) -> Codes:
-        """Give the index of each row's encodings in their table: its category's, else its nearest known ancestor's."""
+        """Give for each row the line of its category in the table of encodings, or of its nearest known ancestor."""
         if len(self.entry.columns) > 1:
             return self._joint_lookup(frame, ops, missing_is_category)
         column = self.entry.members[0]
@@ -273,7 +274,7 @@ class CategoryIndex:
         unknown = np.flatnonzero(indices == UNKNOWN)
         if len(unknown):
             values = vocabulary.to_numpy()[unknown]
-            # Where there are many values, Arrow lends its own memory, which must not be written to.
+            # If there are many values, the codes may share Arrow's memory, which must not be written to.
             indices = indices.copy()
             for start, level, paths in zip(self.starts[1:], self.levels, self.entry.rule.paths(values), strict=False):
                 known = positions_of_labels(level, paths, self.entry.name)
@@ -281,7 +282,7 @@ class CategoryIndex:
         return through(indices, codes, ops)
 
     def numbers(self, frame: Columns) -> Array | None:
-        """The whole number that is each row's key; None where the key is not one column of whole numbers."""
+        """Give the whole number of each row; None unless the key is one column of whole numbers."""
         if len(self.entry.columns) > 1 or self.entry.rule is not None:
             return None
         return frame.numbers(self.entry.members[0], self.vocabularies[0])
@@ -310,7 +311,7 @@ class CategoryIndex:
         return resolved
 
     def union(self, other: "CategoryIndex") -> "tuple[CategoryIndex, Codes, Codes]":
-        """Join two indexes of one key; also gives the new code of each category of either."""
+        """Join two indexes of one key, and give the new code of each category of both."""
         if self.given:
             same = np.arange(self.n_categories, dtype=np.int32)
             return self, same, same
@@ -322,6 +323,10 @@ class CategoryIndex:
         missing = self.has_missing or other.has_missing
         if self.tuples is None or other.tuples is None:
             return replace(self, vocabularies=words, has_missing=missing), joined[0][1], joined[0][2]
+        kept = all(np.array_equal(number, np.arange(len(word))) for word, *numbers in joined for number in numbers)
+        if kept and np.array_equal(self.tuples.members, other.tuples.members):
+            same = np.arange(self.n_categories, dtype=np.int32)
+            return replace(self, vocabularies=words), same, same
         mine = renumber(self.tuples.members, [numbers for _, numbers, _ in joined])
         theirs = renumber(other.tuples.members, [numbers for _, _, numbers in joined])
         both = np.concatenate([mine, theirs])
@@ -333,7 +338,7 @@ class CategoryIndex:
 
 
 class LaterTuples(Tuples):
-    """Combinations that are found when somebody asks for them, unless a pass over the rows has told them by then.
+    """Combinations that are found when they are first needed, unless a pass over the rows has found them by then.
 
     Parameters
     ----------
@@ -359,8 +364,8 @@ class LaterTuples(Tuples):
         return len(self.prefixes[-1] if self._found is None else self._found.cells)
 
     def tell(self, found: KeyCounts) -> None:
-        """Take the combinations from who has found them: sorted mixed-radix numbers of their values."""
-        # What would have found them holds the rows.
+        """Take combinations that a pass has found, as sorted mixed-radix numbers of their values."""
+        # The codes of the rows are not needed any more.
         self._found, self._codes = found, None
 
     @property
@@ -379,7 +384,7 @@ class LaterTuples(Tuples):
 
 
 def split_cells(cells: Array, sizes: Sequence[int]) -> Codes:
-    """Give the value numbers behind mixed-radix numbers of values, a missing one after the others."""
+    """Split mixed-radix numbers into value numbers; the largest number of each column is a missing value."""
     members, rest = np.empty((len(cells), len(sizes)), np.int32), cells.astype(np.int64)
     for number in reversed(range(len(sizes))):
         rest, values = np.divmod(rest, sizes[number] + 1)
@@ -393,7 +398,7 @@ def on_host(keys: Array) -> NDArray[np.int64]:
 
 
 def code_missing(codes: Codes, size: int) -> Codes:
-    """Codes in which missing is one more value, after the others."""
+    """Give codes in which a missing value is one more value, after all others."""
     return np.where(codes == MISSING, np.int32(size), codes)
 
 
@@ -409,7 +414,7 @@ def join_values(members: Codes, sizes: Sequence[int]) -> list[NDArray[np.int64]]
 
 
 def split_keys(prefixes: Sequence[NDArray[np.int64]], sizes: Sequence[int]) -> Codes:
-    """Give the value numbers behind sorted joint keys."""
+    """Split sorted joint keys into value numbers."""
     members = np.empty((len(prefixes[-1]), len(sizes)), np.int32)
     keys = prefixes[-1]
     for number in range(len(prefixes), 0, -1):
@@ -421,7 +426,7 @@ def split_keys(prefixes: Sequence[NDArray[np.int64]], sizes: Sequence[int]) -> C
 
 
 def all_present(columns: Sequence[Codes]) -> NDArray[np.bool_]:
-    """Rows in which no column is missing."""
+    """Tell which rows have a value in every column."""
     present: NDArray[np.bool_] = columns[0] != MISSING
     for codes in columns[1:]:
         present = present & (codes != MISSING)
@@ -429,18 +434,18 @@ def all_present(columns: Sequence[Codes]) -> NDArray[np.bool_]:
 
 
 def renumber(members: Codes, numbers: Sequence[Codes]) -> Codes:
-    """Members under new value numbers; missing stays."""
+    """Give members with new value numbers; a missing value keeps its number."""
     return np.column_stack(
         [np.append(codes, np.int32(MISSING))[members[:, i]] for i, codes in enumerate(numbers)]
     ).astype(np.int32)
 
 
 def tuples_of(members: Codes, vocabularies: Sequence[Vocabulary]) -> Tuples:
-    """Give combinations of values by their numbers."""
+    """Make combinations from the numbers of their values."""
     return Tuples([len(words) for words in vocabularies], members)
 
 
-# Codes of the combinations of some columns, and the sorted joint keys of the first two, three ... of these columns.
+# The code of each row in the joint key of some columns, and the sorted joint keys of the first 2, 3, ... of these.
 Joined = tuple[Array, list[Array]]
 
 
@@ -465,17 +470,17 @@ def join_columns(
 
 
 class JointCodes(UnwrittenCodes):
-    """Codes of a joint key whose columns are joined when somebody asks for them.
+    """Codes of a joint key whose columns are joined when the codes are first needed.
 
     Parameters
     ----------
     names : tuple
         Columns of the key.
     frame : Columns
-        The rows; what it gives of these columns, it has kept.
+        The rows; it has kept the codes of these columns.
     ops : Ops
     joined : dict, optional
-        First columns that several keys share, already joined.
+        Joined columns of keys that begin with the same columns.
     """
 
     def __init__(
@@ -485,7 +490,7 @@ class JointCodes(UnwrittenCodes):
         self._given = names, frame, ops, {} if joined is None else joined
 
     def column(self, name: Any) -> Codes:
-        """Codes of a column of the key, -1 for a missing value."""
+        """Give the codes of a column of the key; -1 for a missing value."""
         _, frame, ops, _ = self._given
         return frame.keys(name, ops).codes
 
@@ -507,7 +512,7 @@ class JointCodes(UnwrittenCodes):
 
 
 def categories_as_numpy(key: CategoryIndex) -> Array:
-    """Values of a key's categories."""
+    """Give the values of a key's categories; a joint key has tuples."""
     if key.tuples is None:
         values = key.vocabularies[0].to_numpy()
         return append_missing(values) if key.has_missing else values
@@ -519,7 +524,7 @@ def categories_as_numpy(key: CategoryIndex) -> Array:
 
 
 def append_missing(values: Array) -> Array:
-    """Values with a missing one at the end, in a type that can hold it."""
+    """Append a missing value, in a type that can hold it."""
     if values.dtype.kind in "mM":
         return np.append(values, np.array(["NaT"], dtype=values.dtype))
     if values.dtype.kind == "f" or (

@@ -1,4 +1,4 @@
-"""Python objects as typed values: one kind of value per column; numbers are equal as Python says, exactly."""
+"""Python objects as typed values, of one kind in each column; numbers are compared exactly, as in Python."""
 
 import datetime
 from collections.abc import Sequence
@@ -24,7 +24,7 @@ _KINDS: list[tuple[str, tuple[type, ...]]] = [
     ("datetime", (datetime.date, np.datetime64)),
     ("time", (datetime.time,)),
 ]
-# Types of pandas, which this process may not have loaded.
+# pandas' types, by name, since pandas may not be loaded.
 _OF_PANDAS = {"Interval": "interval", "Period": "period"}
 _NULL_TYPES = ("NoneType", "NAType", "NaTType")
 
@@ -41,7 +41,7 @@ def is_null(value: object) -> bool:
 
 
 def from_objects(objects: Sequence[object], column: object) -> Values:
-    """Values of Python objects that are all of one kind, and none of them null."""
+    """Make values of Python objects that are all of one kind, and none of them null."""
     if not len(objects):
         return nothing()
     types = list(dict.fromkeys(map(type, objects)))
@@ -72,7 +72,7 @@ def _kind(type_: type, column: object) -> str:
 
 
 def kind_of_pandas(type_: type) -> str | None:
-    """Kind of the intervals and periods of pandas; None for other objects."""
+    """Give the kind of pandas intervals and periods; None for other objects."""
     return _OF_PANDAS.get(type_.__name__) if type_.__module__.partition(".")[0] == "pandas" else None
 
 
@@ -137,7 +137,7 @@ def _timestamps(objects: Sequence[object], kind: str, column: object) -> Values:
 
 
 def _ticks(value: Any, column: object) -> tuple[int, str]:
-    """Count of units since the epoch, midnight or zero; and the unit."""
+    """Give the number of units since 1970, since midnight, or in a duration; and the unit."""
     if hasattr(value, "asm8"):
         value = value.asm8  # pandas keeps nanoseconds, which datetime does not have
     if isinstance(value, (np.datetime64, np.timedelta64)):
@@ -168,7 +168,7 @@ def _digits(value: bool | int | float | Decimal) -> str:
 
 
 def from_text(texts: Sequence[str]) -> Array:
-    """Numbers that `to_text` wrote."""
+    """Give the numbers that `to_text` has written."""
     readers: dict[str, Any] = {"b": lambda text: text == "1", "i": int, "f": float.fromhex, "d": Decimal}
     array = np.empty(len(texts), object)
     array[:] = [readers[text[:1]](text[1:]) for text in texts]

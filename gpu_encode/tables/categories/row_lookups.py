@@ -1,4 +1,4 @@
-"""One row's value is looked up in a plain dict, without arrays and locks; other values are read as a column is."""
+"""Look up the value of a single row in a plain dict, without arrays and locks; other values are read like a column."""
 
 import datetime
 import math
@@ -13,8 +13,8 @@ from gpu_encode.tables.categories.keys import CategoryIndex
 from gpu_encode.tables.categories.values import Values, as_bytes, rescale
 from gpu_encode.tables.categories.vocabulary import Vocabulary
 
-# For these types Python's equality is that of columns.  A value of another type may equal a known one although a column
-# refuses it: a complex number, a fraction, timedelta64.
+# For values of these types, Python and columns agree about equality.  A value of another type, such as a complex
+# number, a fraction or timedelta64, may be equal to a known one although a column refuses it.
 _INTEGERS: frozenset[type] = frozenset(
     {int, bool, np.bool_, *(np.dtype(letter).type for letter in np.typecodes["AllInteger"])}
 )
@@ -24,7 +24,7 @@ _TEXTS: frozenset[type] = frozenset({str, np.str_})
 
 
 class UndecidedError(LookupError):
-    """Error for a value that has to be read as a column is, or that the policies refuse."""
+    """Error for a value that has to be read like a column, or that the policies refuse."""
 
 
 class ColumnLookup:
@@ -36,7 +36,7 @@ class ColumnLookup:
         Name of the column in rows.
     answers : list
         By code: the answer for each value; the last two are for an unknown and for a missing value.  None for a value
-        that has to be read as a column is.
+        that has to be read like a column.
     """
 
     def __init__(self, vocabulary: Vocabulary, label: str, answers: Sequence[Any]) -> None:
@@ -46,7 +46,7 @@ class ColumnLookup:
         self.unknown, self.missing = answers[UNKNOWN], answers[MISSING]
 
     def of(self, row: Mapping[str, Any]) -> Any:
-        """Give the answer for a row's value; raises UndecidedError."""
+        """Give the answer for a row's value; raise UndecidedError if there is none."""
         value = row[self.label]
         found = self.known.get(value) if type(value) in self.types else None
         if found is None:
@@ -59,8 +59,8 @@ class ColumnLookup:
         return found
 
     def _is_unknown(self, value: Any) -> bool:
-        """Whether a value that is not among the known ones is of their kind."""
-        # Text with lone surrogates is refused, and so is infinity.
+        """Tell whether a value that is not among the known ones is of the same kind."""
+        # Columns refuse text with lone surrogates, and infinity.
         if self.kind == "text":
             return type(value) in _TEXTS and is_unicode(value)
         if self.kind != "number":
@@ -74,14 +74,14 @@ class JointLookup:
     Parameters
     ----------
     labels : list of str
-        Names of its columns in rows, the top level first.
+        Names of the key's columns in rows, the top level first.
     answers : tuple of list
         Two lists by code: for rows that have all values of the key itself, and for rows that lack one.
     missing_is_category : bool
-        Whether a missing value is one more value.
+        Whether a missing value counts as one more value.
     """
 
-    # No single value decides: the answer follows from several.
+    # The answer follows from several values, so no type of a single value decides.
     types: frozenset[type] = frozenset()
     known: Mapping[Any, Any] = {}
 
@@ -97,7 +97,7 @@ class JointLookup:
         self.indices = joint_indices(key)
 
     def of(self, row: Mapping[str, Any]) -> Any:
-        """Give the answer for a row's category, or for its nearest known ancestor; raises UndecidedError."""
+        """Give the answer for a row's category, or for its nearest known ancestor; raise UndecidedError without one."""
         codes = tuple([column.of(row) for column in self.columns])
         lacks_value = MISSING in codes[self.n_above :]
         found = self.answers[lacks_value][self._index(codes, lacks_value)]
@@ -119,13 +119,13 @@ class JointLookup:
 
 
 def joint_indices(key: CategoryIndex) -> dict[tuple[int, ...], int]:
-    """Index of each category by the codes of its columns, and of each ancestor by the first of them."""
+    """Give the index of each category by the codes of its columns, and of each ancestor by the first of these codes."""
     assert key.tuples is not None
     members = key.tuples.members.tolist()
     indices = {tuple(codes): index for index, codes in enumerate(members)}
     for depth, (start, level) in enumerate(zip(key.starts[1:], key.levels, strict=False)):
         if not depth:
-            # All values, whether a category has them or not; a missing one comes last.
+            # All values are indexed, even if no category has them; a missing value comes last.
             size = len(key.vocabularies[0])
             indices |= {(code,): start + code for code in range(size)} | {(MISSING,): start + size}
             continue
@@ -135,7 +135,7 @@ def joint_indices(key: CategoryIndex) -> dict[tuple[int, ...], int]:
 
 
 def list_values(values: Values) -> tuple[frozenset[type], list[tuple[Any, int]]]:
-    """Give the types of objects that may be looked up, and the values as Python's objects with their indices."""
+    """Give the types of objects that may be looked up, and the values as Python objects with their indices."""
     kind, types = values.kind, frozenset[type]()
     listed: list[Any] = []
     if kind == "number":
@@ -159,7 +159,7 @@ def list_values(values: Values) -> tuple[frozenset[type], list[tuple[Any, int]]]
 
 
 def is_unicode(text: str) -> bool:
-    """Whether text can be written as UTF-8."""
+    """Tell whether text can be written as UTF-8."""
     try:
         text.encode()
     except UnicodeEncodeError:
@@ -168,7 +168,7 @@ def is_unicode(text: str) -> bool:
 
 
 def list_texts(spelled: Sequence[bytes]) -> list[tuple[str, int]]:
-    """Give texts with their indices; bytes of files that are no UTF-8 are left out."""
+    """Give texts with their indices; bytes from files that are not UTF-8 are left out."""
     listed = []
     for index, text in enumerate(spelled):
         try:
@@ -179,12 +179,12 @@ def list_texts(spelled: Sequence[bytes]) -> list[tuple[str, int]]:
 
 
 def list_moments(values: Values) -> list[tuple[datetime.date, int]]:
-    """Give moments with their indices, those at midnight without a time zone as dates, too."""
+    """Give dates and times with their indices; a time at midnight without a time zone is also there as a date."""
     ticks, exact = rescale(values.array, values.unit or "s", "us")
     zone = datetime.UTC if values.timezone else None
     listed: list[tuple[datetime.date, int]] = []
     for index, (moment, whole) in enumerate(zip(ticks.view("datetime64[us]").tolist(), exact.tolist(), strict=True)):
-        # A moment beyond Python's years is a number here.
+        # A time beyond Python's years is a number here.
         if whole and isinstance(moment, datetime.datetime):
             listed.append((moment.replace(tzinfo=zone), index))
             if zone is None and moment.time() == datetime.time.min:

@@ -1,4 +1,4 @@
-"""Text and bytes of Arrow's arrays, in the buffers that a backend numbers."""
+"""Text and bytes of Arrow arrays, as the buffers that a backend turns into codes."""
 
 from typing import Any
 
@@ -8,12 +8,12 @@ import pyarrow as pa
 from cpu_fallback.types import Array
 from gpu_encode.seam.ops import HostStrings
 
-# Chunks of fewer rows are copied into one: a dictionary for each would cost more.
+# Chunks of fewer rows are copied into one, since a dictionary for each of them would cost more.
 CHUNK_ROWS = 1 << 15
 
 
 def factorize(array: Any, strings: HostStrings) -> tuple[Array, Any]:
-    """Codes (int32; -1 for null) of an Arrow array, and its sorted distinct values."""
+    """Give the codes (int32; -1 for null) of an Arrow array, and its sorted distinct values."""
     codes, distinct = strings.factorize_strings(_parts(array, strings))
     type_ = large(array.type)
     buffers = [None, pa.py_buffer(distinct.offsets), pa.py_buffer(distinct.characters)]
@@ -21,9 +21,9 @@ def factorize(array: Any, strings: HostStrings) -> tuple[Array, Any]:
 
 
 def factorize_fixed(array: Array, nulls: Array | None, strings: HostStrings) -> tuple[Array, Array]:
-    """Codes (int32; -1 for null) of NumPy's text of at least a byte, and its distinct values.
+    """Give the codes (int32; -1 for null) of NumPy text of fixed width, and its distinct values.
 
-    Distinct values are sorted by their bytes in memory, which is not the order of the text.
+    The distinct values are sorted by their bytes in memory, which is not the order of the text.
     """
     rows = np.ascontiguousarray(array)
     offsets = np.arange(len(rows) + 1) * rows.itemsize
@@ -33,24 +33,24 @@ def factorize_fixed(array: Array, nulls: Array | None, strings: HostStrings) -> 
 
 
 def prepare(array: Any, strings: HostStrings) -> Any:
-    """Prepare the distinct values of an Arrow array in one piece, so that `lookup` finds others among them."""
+    """Prepare the distinct values of an Arrow array in one piece, so that `lookup` can search in them."""
     (part,) = _parts(array, strings) or [strings.Strings(np.zeros(1, np.int64), np.zeros(0, np.uint8))]
     return strings.prepare(part)
 
 
 def lookup(array: Any, categories: Any, strings: HostStrings) -> Array:
-    """Index of each value of an Arrow array among known ones (int32): -1 for null, -2 where it is absent."""
+    """Give the index (int32) of each value of an Arrow array among known ones: -1 for null, -2 if it is absent."""
     return strings.lookup_strings(_parts(array, strings), categories)
 
 
 def large(type_: Any) -> Any:
-    """Arrow's type of the same values with offsets of 64 bits."""
+    """Give Arrow's type for the same values with offsets of 64 bits."""
     text = pa.types.is_string(type_) or pa.types.is_large_string(type_) or type_ == pa.string_view()
     return pa.large_string() if text else pa.large_binary()
 
 
 def _parts(array: Any, strings: HostStrings) -> list[Any]:
-    """Chunks of an array, which are not copied if they have offsets and are long."""
+    """Give the chunks of an array; long chunks with offsets are not copied."""
     types = pa.types
     plain = types.is_string(array.type) or types.is_binary(array.type)
     if not (plain or array.type == large(array.type)):
@@ -58,7 +58,7 @@ def _parts(array: Any, strings: HostStrings) -> list[Any]:
     if isinstance(array, pa.ChunkedArray):
         chunks = [chunk for chunk in array.chunks if len(chunk)]
         if len(chunks) > 1 and len(array) < CHUNK_ROWS * len(chunks):
-            # Offsets of 64 bits hold all of them together.
+            # Offsets of 64 bits can address all chunks together.
             chunks = [pa.concat_arrays([chunk.cast(large(array.type)) for chunk in chunks])]
     else:
         chunks = [array] if len(array) else []
@@ -82,7 +82,7 @@ def buffers_of(array: Any) -> tuple[Array, Array]:
 
 
 def from_buffers(offsets: Array, characters: Array, type_: Any) -> Any:
-    """Arrow array of large text or bytes without null; ValueError if an offset points outside of the characters."""
+    """Make an Arrow array of large text or bytes without null; raise ValueError for offsets beyond the characters."""
     begins, held = np.require(offsets, np.int64, ["C", "A"]), np.require(characters, np.uint8, ["C"])
     buffers = [None, pa.py_buffer(begins), pa.py_buffer(held)]
     array = pa.Array.from_buffers(type_, len(begins) - 1, buffers)

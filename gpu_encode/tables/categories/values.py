@@ -1,4 +1,4 @@
-"""Distinct values of one column, typed: numbers, text, bytes, dates and times, compared exactly across types."""
+"""Typed values of one column: numbers, text, bytes, dates and times, compared exactly across types."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
@@ -14,12 +14,12 @@ from gpu_encode.seam.ops import host, host_strings
 from gpu_encode.tables.categories import intervals, strings
 from gpu_encode.words.errors.values import out_of_range, unsupported_type
 
-# Powers of ten per second; every other unit of time is turned into seconds when read.
+# How many units make a second, as a power of ten; every other unit of time is turned into seconds when it is read.
 UNITS = {"s": 0, "ms": 3, "us": 6, "ns": 9, "ps": 12, "fs": 15, "as": 18}
 TEMPORAL = ("datetime", "duration", "time")
 NOT_A_TIME = np.iinfo(np.int64).min
 _DAY = 86_400
-# Up to this many strings are sorted by Python, which takes less time than to begin with Arrow.
+# Python sorts up to so many strings in less time than Arrow needs to start.
 FEW = 256
 
 
@@ -32,14 +32,14 @@ class Values:
     kind : {"number", "text", "bytes", "datetime", "duration", "time", "interval", "period", "null"}
         Values of different kinds are never compared; "null" is the kind of a column that holds nothing but nulls.
     array : ndarray or pyarrow.Array
-        Numbers: bool, int64, uint64, float64, or an object array of Python numbers where none of these is exact.
-        Dates, times and durations: int64 in `unit`; periods: their numbers.  Text and bytes: a large_string or
-        large_binary Arrow array; intervals: text that sorts as they do.
+        Numbers: bool, int64, uint64, float64, or an object array of Python numbers if none of these is exact.  Dates,
+        times and durations: int64 in `unit`.  Periods: their numbers.  Text and bytes: a large_string or large_binary
+        Arrow array.  Intervals: text that sorts as they do.
     dtype : str
-        The type that people see: the NumPy type of numbers, "date" of dates, pandas' type of periods and intervals;
+        The type that users see: the NumPy type of numbers, "date" for dates, pandas' type of periods and intervals;
         otherwise the kind.
     unit, timezone : str, optional
-        Of dates, times and durations; the instants of a datetime with a time zone are in UTC.
+        For dates, times and durations; a datetime with a time zone is kept in UTC.
     """
 
     kind: str
@@ -52,7 +52,7 @@ class Values:
         return len(self.array)
 
     def __getstate__(self) -> dict[str, Any]:
-        # A library that walks through a state, such as skops, knows NumPy's arrays and would leave Arrow's empty.
+        # Libraries that walk through a state, such as skops, know NumPy arrays, but would leave Arrow arrays empty.
         state = {field.name: getattr(self, field.name) for field in fields(self)}
         if isinstance(self.array, np.ndarray):
             return state
@@ -69,25 +69,25 @@ class Values:
 
     @property
     def title(self) -> str:
-        """Kind as it is named in messages."""
+        """The name of the kind in messages."""
         if self.kind in ("interval", "period"):
             return self.dtype if self.kind == "period" else intervals.title_of(self.dtype)
         return f"{self.kind} with time zone" if self.timezone else self.kind
 
     @cached_property
     def is_sorted(self) -> bool:
-        """Whether the values strictly increase, so that they are distinct as well."""
+        """Whether the values increase strictly, so that they are distinct, too."""
         if isinstance(self.array, np.ndarray):
             return bool(np.all(self.array[:-1] < self.array[1:]))
         return pc.all(pc.less(self.array[:-1], self.array[1:])).as_py() is not False
 
     def take(self, indices: Array) -> "Values":
-        """Values at the given indices."""
+        """Give the values at some indices."""
         array = self.array[indices] if isinstance(self.array, np.ndarray) else self.array.take(pa.array(indices))
         return Values(self.kind, array, self.dtype, self.unit, self.timezone)
 
     def sort(self) -> tuple["Values", Array]:
-        """Give the sorted distinct values, and the code of each value, its index among them (int32)."""
+        """Give the sorted distinct values, and for each value its index among them (int32)."""
         array = self.array
         if isinstance(array, np.ndarray):
             distinct, codes = np.unique(array, return_inverse=True)
@@ -107,7 +107,7 @@ class Values:
         return Values(self.kind, distinct, self.dtype, self.unit, self.timezone), codes.astype(np.int32, copy=False)
 
     def infinite(self) -> Array:
-        """Indices of values that are infinite."""
+        """Give the indices of infinite values."""
         if self.kind != "number" or self.array.dtype.kind not in "fO":
             return np.zeros(0, np.intp)
         if self.array.dtype.kind == "f":
@@ -116,7 +116,7 @@ class Values:
         return np.flatnonzero([value in infinities for value in self.array])
 
     def to_numpy(self) -> Array:
-        """Values for users, in the type first read; text, times of day and decimals as objects."""
+        """Give the values for users, in the type of the first table; text, times of day and decimals are objects."""
         if self.kind == "number":
             array: Array = self.array if self.array.dtype.kind == "O" else self.array.astype(self.dtype)
         elif self.kind == "datetime":
@@ -136,12 +136,12 @@ class Values:
 
 
 def as_bytes(array: Any) -> list[bytes]:
-    """Give text or bytes of an Arrow array as bytes, by which text is sorted; text of a file may be no UTF-8."""
+    """Give text or bytes of an Arrow array as bytes, which sort as text does; text of a file may not be UTF-8."""
     return array.view(pa.large_binary()).to_pylist()
 
 
 def _times_of_day(values: Values) -> Array:
-    """Objects of datetime.time, or timedelta64 since midnight where datetime.time is too coarse."""
+    """Give `datetime.time` objects; if these are too coarse, timedelta64 since midnight."""
     microseconds, exact = rescale(values.array, values.unit or "us", "us")
     if not exact.all():
         return values.array.view(f"timedelta64[{values.unit}]")
@@ -158,12 +158,12 @@ def inverse(order: Array) -> Array:
 
 
 def nothing() -> Values:
-    """Values of a column that holds nothing but nulls."""
+    """Give the values of a column that holds only nulls."""
     return Values("null", np.zeros(0, np.int64), "null")
 
 
 def from_numpy(array: Array, column: object) -> Values:
-    """Values of a NumPy array of numbers, datetimes, timedeltas, text or bytes, none of them null."""
+    """Make values of a NumPy array of numbers, datetimes, timedeltas, text or bytes, without null."""
     kind = array.dtype.kind
     if kind == "b":
         return Values("number", array, "bool")
@@ -179,24 +179,24 @@ def from_numpy(array: Array, column: object) -> Values:
 
 
 def numpy_name(dtype: np.dtype[Any]) -> str:
-    """Name of a number type that `astype` gives back exactly; "decimal" of objects."""
+    """Name a type of numbers so that `astype` takes the name; objects are "decimal"."""
     return "decimal" if dtype.kind == "O" else "float64" if dtype.itemsize > 8 else dtype.name
 
 
 def number_storage(array: Array, column: object) -> Array:
-    """Numbers as int64, uint64 or float64, in one piece and without negative zeros; copied only if they are not so."""
+    """Give numbers as int64, uint64 or float64, contiguous and without negative zeros; copied only if necessary."""
     wide = {"i": np.int64, "u": np.uint64, "f": np.float64}[array.dtype.kind]
     stored = np.ascontiguousarray(array, dtype=wide)
     if array.dtype.itemsize > 8 and not np.array_equal(stored.astype(array.dtype), array):
         raise unsupported_type(column, str(array.dtype))
-    # As an int64, negative zero is the smallest number of all, so that one pass without a copy finds it.
+    # Read as int64, negative zero is the smallest number, so one pass without a copy finds it.
     if wide is np.float64 and stored.size and stored.view(np.int64).min() == NOT_A_TIME:
         return stored + 0.0
     return stored
 
 
 def timestamp_storage(array: Array, column: object) -> tuple[Array, str]:
-    """Datetimes or timedeltas as int64 and their unit; NaT stays the smallest int64."""
+    """Give datetimes or timedeltas as int64, and their unit; NaT is the smallest int64."""
     unit, count = np.datetime_data(array.dtype)
     if unit in UNITS and count == 1:
         return np.ascontiguousarray(array, array.dtype.newbyteorder("=")).view(np.int64), unit
@@ -213,7 +213,7 @@ def timestamp_storage(array: Array, column: object) -> tuple[Array, str]:
 
 
 def from_arrow(array: Any) -> Values:
-    """Values of an Arrow array of text, bytes or decimals without null."""
+    """Make values of an Arrow array of text, bytes or decimals, without null."""
     type_ = array.type
     if pa.types.is_decimal(type_):
         objects = np.empty(len(array), object)
@@ -225,7 +225,7 @@ def from_arrow(array: Any) -> Values:
 
 
 def as_type(array: Any, type_: Any) -> Any:
-    """Cast an Arrow array to a type; an array of that type is given as it is, which Arrow takes long to notice."""
+    """Cast an Arrow array to a type; if it has this type, give it back at once, since Arrow's cast takes long."""
     return array if array.type == type_ else array.cast(type_)
 
 
@@ -242,7 +242,7 @@ def is_binary(type_: Any) -> bool:
 
 
 def arrow_timestamps(array: Any) -> tuple[Array, Values]:
-    """Give dates, times or durations without null as int64; and the same with their kind, unit and time zone."""
+    """Give dates, times or durations without null as int64, and as values with kind, unit and time zone."""
     type_ = array.type
     if pa.types.is_date(type_):
         days = array.cast(pa.date32()).cast(pa.int32()).to_numpy(zero_copy_only=False)
@@ -257,7 +257,7 @@ def arrow_timestamps(array: Any) -> tuple[Array, Values]:
 
 
 def rescale(array: Array, unit: str, target: str) -> tuple[Array, Array]:
-    """Give ticks in another unit, and say which of them are exact."""
+    """Give ticks in another unit, and tell which of them are exact."""
     step = UNITS[target] - UNITS[unit]
     if step == 0:
         return array, np.ones(len(array), bool)
@@ -270,7 +270,7 @@ def rescale(array: Array, unit: str, target: str) -> tuple[Array, Array]:
 
 
 def as_dtype(array: Array, target: np.dtype[Any]) -> tuple[Array, Array]:
-    """Give numbers in another of the stored types, and say which are exact; the others are 0."""
+    """Give numbers in another of the stored types, and tell which are exact; all others are 0."""
     if array.dtype.kind == "b":
         array = array.astype(np.int64)
     if target.kind == "b":
@@ -280,7 +280,7 @@ def as_dtype(array: Array, target: np.dtype[Any]) -> tuple[Array, Array]:
     if array.dtype.kind == "O":
         return _objects_as_dtype(array, target)
     if target.kind == "f":
-        # The largest int64 and uint64 round up to a float that is out of their range.
+        # The largest int64 and the largest uint64 round up to floats that are out of their range.
         rounded = array.astype(np.float64)
         inside = rounded < float(np.iinfo(array.dtype).max)
         back = np.where(inside, rounded, 0).astype(array.dtype)
@@ -306,7 +306,7 @@ def _objects_as_dtype(array: Array, target: np.dtype[Any]) -> tuple[Array, Array
 
 
 def union(parts: Sequence[Values]) -> Values:
-    """Values of several parts of one kind, one after the other, in a type that holds them all exactly."""
+    """Concatenate values of one kind, in a type that holds all of them exactly."""
     kinds = [part for part in parts if len(part)] or list(parts[:1])
     first = kinds[0]
     dtype = first.dtype if len({part.dtype for part in kinds}) == 1 else None
@@ -319,7 +319,7 @@ def union(parts: Sequence[Values]) -> Values:
         if not all(exact.all() for _, exact in scaled):
             raise out_of_range(None, unit)
         name = {"datetime": f"datetime64[{unit}]", "duration": f"timedelta64[{unit}]", "time": "time"}[first.kind]
-        # Instants are kept in UTC, so a time zone is only for people; and no part has more say than others.
+        # Datetimes are kept in UTC, so the time zone is only shown to users; no part may decide it alone.
         zone = first.timezone if len({part.timezone for part in kinds}) == 1 else "UTC"
         return Values(first.kind, np.concatenate([array for array, _ in scaled]), dtype or name, unit, zone)
     if first.kind in ("null", "period"):
@@ -332,7 +332,7 @@ def _union_of_numbers(arrays: list[Array]) -> Array:
     kinds = {array.dtype.kind for array in arrays}
     if len(kinds) == 1:
         return np.concatenate(arrays)
-    # The type follows from all parts and not from the first, so that merging does not depend on their order.
+    # All parts decide the type, and not the first one, so that merging does not depend on their order.
     targets = (np.float64, np.int64, np.uint64) if "f" in kinds else (np.int64, np.uint64)
     for target in targets if "O" not in kinds else ():
         converted = [as_dtype(array, np.dtype(target)) for array in arrays]

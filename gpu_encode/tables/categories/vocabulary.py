@@ -1,4 +1,4 @@
-"""The distinct values of one column, in a defined order: what a code stands for."""
+"""The distinct values of one column, in a defined order; a code is the index of a value."""
 
 from bisect import bisect_left
 from collections.abc import Sequence
@@ -16,8 +16,8 @@ from gpu_encode.tables.categories import objects, strings, values
 from gpu_encode.tables.categories.values import TEMPORAL, UNITS, Values
 from gpu_encode.words.errors.values import different_kinds, of_column
 
-# Up to _FEW strings are looked up one by one.  Among up to _TABLED categories a table is made and kept; among more,
-# bisection takes a microsecond for each string (of a million categories).
+# Up to _FEW strings are looked up one by one: among up to _TABLED categories by a table that is made and kept, among
+# more by bisection, which takes a microsecond for each string in a million categories.
 _FEW, _TABLED = 64, 1 << 12
 _STORED = {
     "text": pa.large_string(),
@@ -34,7 +34,7 @@ class Vocabulary:
     Parameters
     ----------
     distinct : Values
-        The values, each once.  `from_unsorted`, `in_order` and `from_values` see to that.
+        The values, each once.  `from_unsorted`, `in_order` and `from_values` make sure of this.
 
     Examples
     --------
@@ -51,13 +51,13 @@ class Vocabulary:
 
     @classmethod
     def from_unsorted(cls, unsorted: Values) -> tuple["Vocabulary", Array]:
-        """Give the vocabulary of values in any order, repeated or not; and the position (int32) of each of them."""
+        """Make the vocabulary of values in any order, repeated or not, and give the index (int32) of each value."""
         distinct, codes = unsorted.sort()
         return cls(distinct), codes
 
     @classmethod
     def in_order(cls, given: Values, column: object) -> "Vocabulary":
-        """Give the vocabulary of values in their own order; a repeated value is an error."""
+        """Make the vocabulary of values in their own order; a repeated value is an error."""
         if not given.is_sorted:
             distinct, indices = given.sort()
             if len(distinct) < len(given):
@@ -71,14 +71,14 @@ class Vocabulary:
 
     @classmethod
     def from_values(cls, given: Any, column: object) -> tuple["Vocabulary", bool]:
-        """Give the vocabulary of a list or array as a user wrote it, and whether it ends with a null.
+        """Make the vocabulary of a user's list or array, and tell whether it ends with a null.
 
         Parameters
         ----------
         given : list or array
-            Categories in their order, each once; a null may only be the last.
+            Categories in their order, each once; only the last may be null.
         column : str
-            Whose categories they are, for messages.
+            Name of the column, for messages.
         """
         listed = given.to_pylist() if isinstance(given, (pa.Array, pa.ChunkedArray)) else list(given)
         nulls = [objects.is_null(value) for value in listed]
@@ -97,7 +97,7 @@ class Vocabulary:
         return cls.in_order(read, column), has_null
 
     def __len__(self) -> int:
-        return len(self.values)
+        return len(self.values.array)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Vocabulary):
@@ -110,7 +110,7 @@ class Vocabulary:
 
     @cached_property
     def prepared(self) -> dict[str, Any]:
-        """Tables of the values that look-ups have made, by the memory in which they look up."""
+        """Tables that look-ups have made of the values, by the memory in which they lie."""
         return {}
 
     def __getstate__(self) -> dict[str, Any]:
@@ -127,19 +127,19 @@ class Vocabulary:
 
     @property
     def is_sorted(self) -> bool:
-        """Whether the order is that of the values."""
+        """Whether the values are in sorted order."""
         return self.values.is_sorted
 
     def positions(self, other: "Vocabulary | Values", column: object) -> Array:
-        """Position here of each value of `other` (int32), -2 where it is absent.
+        """Give the index (int32) in this vocabulary of each value of `other`; -2 if it is absent.
 
         Numbers are equal if they are the same number, whatever their types; dates and times if they are the same
-        instant.
+        moment.
 
         Raises
         ------
         ValueError
-            If the values are of another kind than those here.
+            If the values are of another kind than this vocabulary.
         """
         wanted = other.values if isinstance(other, Vocabulary) else other
         if not len(wanted) or not len(self):
@@ -152,7 +152,7 @@ class Vocabulary:
 
     @cached_property
     def _order(self) -> Array | None:
-        """Indices of the values in sorted order; None if they are sorted already."""
+        """The indices that sort the values; None if they are sorted already."""
         if self.is_sorted:
             return None
         array = self.values.array
@@ -174,9 +174,9 @@ class Vocabulary:
         return np.where(exact & (array[index] == given), index, UNKNOWN).astype(np.int32)
 
     def indices_of(self, array: Any, ops: Ops) -> Array | None:
-        """Position of each value of an Arrow array of this kind (int32): -1 for null, -2 where it is absent.
+        """Give the index (int32) of each value of an Arrow array of this kind: -1 for null, -2 if it is absent.
 
-        None where the backend leaves that to Arrow.
+        None if the backend leaves this to Arrow.
         """
         backend = host_strings(len(array) + len(self), ops)
         if backend is None or len(array) <= _FEW:
@@ -196,7 +196,7 @@ class Vocabulary:
             return self._indices_one_by_one(values.as_bytes(wanted))
         if len(wanted) > len(array) // 4:
             return pc.index_in(wanted, value_set=array).fill_null(UNKNOWN).to_numpy()
-        # A hash of the few and a pass over the many costs far less than a hash of the many.
+        # To hash the few wanted values and pass over the many known ones costs far less than to hash the many.
         repeated = wanted.dictionary_encode()
         hit = pc.index_in(array, value_set=repeated.dictionary)
         present = np.flatnonzero(hit.is_valid().to_numpy(zero_copy_only=False))
@@ -222,7 +222,7 @@ class Vocabulary:
 
     @cached_property
     def index_of_text(self) -> dict[str, int] | None:
-        """Index of each value, where they are text of Python and few; None for all others."""
+        """The index of each value, if they are few and Python text; None for all others."""
         if self.kind != "text" or len(self) > _TABLED:
             return None
         try:
@@ -234,7 +234,7 @@ class Vocabulary:
         return rank if self._order is None else int(self._order[rank])
 
     def union(self, other: "Vocabulary", column: object) -> tuple["Vocabulary", Array, Array]:
-        """Give the sorted vocabulary of both, and the positions in it of these values and of the other's."""
+        """Give the sorted vocabulary of both, and the new indices of these values and of the other's values."""
         positions = self.positions(other, column)  # refuses another kind
         if self.is_sorted and _alike(self.values, other.values):
             new = np.flatnonzero(positions == UNKNOWN)
@@ -257,24 +257,24 @@ class Vocabulary:
         return Vocabulary(both), mine, theirs
 
     def to_numpy(self) -> Array:
-        """Values for people, in the type first read; text, times of day and decimals are objects, instants in UTC."""
+        """Give the values for users, in the type of the first table; text and decimals are objects, dates in UTC."""
         return self.values.to_numpy()
 
     def to_arrow(self) -> Any:
-        """Values as an Arrow array; with `metadata`, all that `from_arrow` needs."""
+        """Give the values as an Arrow array; `from_arrow` needs this array and `metadata`."""
         array = self.values.array
         if not isinstance(array, np.ndarray):
             return array
         return pa.array(objects.to_text(array), pa.large_string()) if array.dtype.kind == "O" else pa.array(array)
 
     def metadata(self) -> dict[str, str | None]:
-        """Describe what the Arrow array does not say, fit for JSON."""
+        """Describe, in terms of JSON, what the Arrow array does not tell about the values."""
         held = self.values
         return {"kind": held.kind, "dtype": held.dtype, "unit": held.unit, "timezone": held.timezone}
 
     @classmethod
     def from_arrow(cls, array: Any, metadata: dict[str, Any]) -> "Vocabulary":
-        """Give the vocabulary that `to_arrow` and `metadata` describe, or an error that says what does not fit."""
+        """Make the vocabulary that `to_arrow` and `metadata` describe; raise ValueError if they do not fit together."""
         array = array.combine_chunks() if isinstance(array, pa.ChunkedArray) else array
         if reason := _misfit(array, **{name: metadata.get(name) for name in ("kind", "dtype", "unit", "timezone")}):
             raise _damaged_vocabulary(reason)
@@ -297,14 +297,14 @@ def _damaged_vocabulary(reason: str) -> ValueError:
 
 
 def as_python(categories: Any) -> Any:
-    """Give categories as a user wrote them; Arrow's arrays become lists."""
+    """Give a user's categories with Arrow arrays as lists; other containers do not change."""
     if not isinstance(categories, list):
         return categories
     return [given.to_pylist() if isinstance(given, (pa.Array, pa.ChunkedArray)) else given for given in categories]
 
 
 def union_of(parts: list[Values]) -> Values:
-    """Values of all parts, one after the other; of a type that does not depend on the order of the parts."""
+    """Concatenate values, in a type that does not depend on the order of the parts."""
     filled = [part for part in parts if len(part)]
     if not filled:
         return min(parts, key=lambda part: (part.kind == "null", part.dtype, part.unit or "", part.timezone or ""))
@@ -322,14 +322,14 @@ def union_of(parts: list[Values]) -> Values:
 
 
 def _alike(one: Values, other: Values) -> bool:
-    """Whether both hold their values in the same type."""
+    """Tell whether both hold their values in the same type."""
     held = [part.array.dtype if isinstance(part.array, np.ndarray) else part.array.type for part in (one, other)]
     traits = [(part.kind, part.dtype, part.unit, part.timezone) for part in (one, other)]
     return held[0] == held[1] and traits[0] == traits[1]
 
 
 def _misfit(array: Any, kind: Any, dtype: Any, unit: Any, timezone: Any) -> str | None:
-    """Say what is wrong with the type of a stored vocabulary, if anything is."""
+    """Say what is wrong with the type of a stored vocabulary; None if nothing is."""
     numbers: Sequence[Any] = (pa.bool_(), pa.int64(), pa.uint64(), pa.float64(), pa.large_string())
     expected = numbers if kind == "number" else (_STORED.get(kind, pa.int64()),)
     if kind not in (*_STORED, *TEMPORAL, "number") or not isinstance(dtype, str):
@@ -344,7 +344,7 @@ def _misfit(array: Any, kind: Any, dtype: Any, unit: Any, timezone: Any) -> str 
 
 
 class FactorizedColumn(NamedTuple):
-    """Code of each row (int32; -1 for null), the vocabulary of the codes, and whether no row is known to be null."""
+    """The code of each row (int32; -1 for null), the vocabulary, and whether it is known that no row is null."""
 
     codes: Array
     vocabulary: Vocabulary

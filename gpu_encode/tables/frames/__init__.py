@@ -1,4 +1,4 @@
-"""Tables and vectors of every library: read into codes and arrays, and assembled again where they came from."""
+"""Read tables and vectors of every library into codes and arrays, and make tables of the same libraries again."""
 
 from gpu_encode.tables.frames.columns import load_what_arrays_need
 from gpu_encode.tables.frames.device_columns import to_host

@@ -1,4 +1,4 @@
-"""The parameter `columns` where it is no list: a type, a selector, a pattern or a function of the table."""
+"""The parameter `columns` if it is not a list: "categorical", a selector, a pattern or a function of the table."""
 
 import re
 from collections.abc import Mapping, Set
@@ -14,7 +14,7 @@ CATEGORICAL = "categorical"
 
 
 def is_choice(columns: Any) -> bool:
-    """Tell whether `columns` chooses among those that are there, rather than naming them.
+    """Tell whether `columns` chooses among the columns of a table, rather than naming them.
 
     Examples
     --------
@@ -27,7 +27,7 @@ def is_choice(columns: Any) -> bool:
 
 
 def is_selector(columns: Any) -> bool:
-    """Tell whether `columns` is a selector, or another expression, of narwhals or polars."""
+    """Tell whether `columns` is a selector or another expression of narwhals or polars."""
     polars = nw.dependencies.get_polars()
     return isinstance(columns, nw.Expr) or (polars is not None and isinstance(columns, polars.Expr))
 
@@ -48,7 +48,7 @@ def list_columns(frame: Frame | Pieces, columns: Any) -> list[Any]:
             "columns must be a list of names, or of tuples of names for joint keys; or 'categorical', a selector, a "
             f"compiled regular expression or a function of X. Got {columns!r} instead."
         )
-    # An array, an index, a series, by whatever library.
+    # An array, an index or a series of any library.
     methods = (getattr(columns, name, None) for name in ("to_pylist", "to_list", "tolist"))
     method = next(filter(None, methods), None)
     if method is None:
@@ -58,24 +58,24 @@ def list_columns(frame: Frame | Pieces, columns: Any) -> list[Any]:
         return listed
     if len(listed) != frame.n_columns:
         raise ValueError(
-            f"columns marks {len(listed)} columns by True or False, and X has {frame.n_columns}. Give one for each."
+            f"columns has True or False for {len(listed)} columns, but X has {frame.n_columns}. Give one for each."
         )
     return [position for position, marked in enumerate(listed) if marked]
 
 
 def agree(frame: Frame | Pieces, choice: Any) -> list[Any]:
-    """Give what is chosen of a table; several tables must agree on it."""
+    """Give the columns that are chosen; several tables must agree on them."""
     chosen = [list_columns(part, choose(part, choice)) for part in frame.parts]
     for names in chosen[1:]:
         if names != chosen[0]:
             raise ValueError(
-                f"columns={choice!r} chooses {chosen[0]!r} of one table and {names!r} of another. Give a list of names."
+                f"columns={choice!r} chooses {chosen[0]!r} in one table and {names!r} in another. Give a list of names."
             )
     return chosen[0]
 
 
 def choose(frame: Frame, choice: Any) -> Any:
-    """Ask one table for the columns that are chosen."""
+    """Find the columns that are chosen in one table."""
     bare = frame.without_rows()
     if isinstance(choice, str):
         return [position for position in range(frame.n_columns) if is_categorical(bare.column(position))]
@@ -89,7 +89,7 @@ def choose(frame: Frame, choice: Any) -> Any:
 
 
 def in_narwhals(frame: Frame) -> Any:
-    """Give a table as a frame of narwhals, which knows all libraries, but no single batches of Arrow."""
+    """Give a table as a narwhals frame; narwhals knows all libraries, but not single record batches of Arrow."""
     native = (
         frame.native.schema.empty_table()
         if frame.kind == "pyarrow_batch"
@@ -99,7 +99,7 @@ def in_narwhals(frame: Frame) -> Any:
 
 
 def in_polars(frame: Frame) -> Any:
-    """Give a table as polars has it, for its selectors."""
+    """Give a table as a polars frame, for selectors of polars."""
     if frame.kind not in ("polars", "pyarrow", "pyarrow_batch"):
         raise ValueError(
             f"columns is a selector of polars, and X is of {frame.kind}. Give a table of polars or Arrow, a selector "
@@ -110,14 +110,14 @@ def in_polars(frame: Frame) -> Any:
 
 
 def ask_function(frame: Frame, bare: Frame, function: Any) -> Any:
-    """Call a function of the table, which may only look at names and types: of a chunk it would see other rows."""
+    """Call a function of the table; it may only look at names and types, since each chunk has other rows."""
     if type(function).__module__.startswith("sklearn.") and frame.labels is not None:
-        # The selector of scikit-learn takes nothing but pandas, and looks at no rows.
+        # scikit-learn's selector takes only pandas, and does not look at rows.
         return function(in_narwhals(bare).to_pandas())
     chosen = [list_columns(frame, function(table.as_given())) for table in (bare, frame)]
     if chosen[0] != chosen[1]:
         raise ValueError(
-            f"columns={function!r} chooses {chosen[1]!r}, but {chosen[0]!r} of X without its rows: it looks at rows, "
+            f"columns={function!r} chooses {chosen[1]!r}, but {chosen[0]!r} from X without rows: it looks at rows, "
             "which come in chunks. Give the names instead: columns=function(X)."
         )
     return chosen[0]

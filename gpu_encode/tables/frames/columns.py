@@ -1,4 +1,4 @@
-"""One column of any library on the host: its rows as the library holds them, and as plain NumPy values."""
+"""One column of any library on the host: its rows in the library's own form, and as plain NumPy values."""
 
 import contextlib
 import datetime
@@ -17,26 +17,26 @@ from gpu_encode.tables.categories import objects
 from gpu_encode.tables.categories import values as typed
 from gpu_encode.tables.categories.values import NOT_A_TIME
 
-# Types for which pyarrow has no kernel or no import, or which it would take for something else.
+# Types that pyarrow cannot compute with, cannot import, or would import as another type.
 _POLARS_BY_VALUE = ("Int128", "UInt128", "Object")
-# Types of Arrow in which pandas keeps its intervals and periods.
+# The Arrow types of pandas intervals and periods.
 OF_PANDAS = ("pandas.interval", "pandas.period")
 
 
 @dataclass(frozen=True, eq=False)
 class Column:
-    """Rows of one column as its library holds them.
+    """Rows of one column in its library's own form.
 
     Parameters
     ----------
     data : ndarray, pyarrow.Array or pyarrow.ChunkedArray
-        The rows; the entries of the dictionary if there are codes.
+        The rows; if there are codes, the entries of the dictionary.
     nulls : bool array, optional
-        Rows that are null whatever `data` holds there.
+        True for rows that are null, whatever `data` holds there.
     codes : int32 array, optional
-        Entry of each row, -1 for null.
+        Entry of each row; -1 for null.
     all_used : bool
-        Whether it is known that every entry stands in a row.
+        Whether it is known that every entry occurs in some row.
     """
 
     data: Any
@@ -49,16 +49,16 @@ class Column:
 
 
 def from_numpy(array: Any) -> Column:
-    """Column of a one-dimensional NumPy array, masked or not."""
+    """Read a one-dimensional NumPy array, masked or not."""
     if isinstance(array, np.ma.MaskedArray):
         masked = np.ma.getmaskarray(array)
         return Column(np.asarray(array.data), masked if masked.any() else None)
-    # NumPy's variable-width strings are objects to everyone else.
+    # Other libraries know NumPy's variable-width strings only as objects.
     return Column(array.astype(object) if array.dtype.kind == "T" else array)
 
 
 def from_arrow(array: Any) -> Column:
-    """Column of an Arrow array, chunked or not; a dictionary is taken apart."""
+    """Read an Arrow array, chunked or not; a dictionary array becomes codes and entries."""
     if isinstance(array.type, pa.BaseExtensionType) and not array.type.extension_name.startswith("pandas."):
         array = array.cast(array.type.storage_type)
     if pa.types.is_run_end_encoded(array.type):
@@ -76,7 +76,7 @@ def _chunks(array: Any) -> list[Any]:
 
 
 def _join_dictionaries(array: Any) -> tuple[Array, Any]:
-    """Give the codes and entries of an array whose chunks may have dictionaries of their own, one after the other.
+    """Give codes and entries of an array whose chunks have different dictionaries; the entries are concatenated.
 
     Arrow's own unification refuses null entries; repeated entries do no harm here.
     """
@@ -101,7 +101,7 @@ def _join_dictionaries(array: Any) -> tuple[Array, Any]:
 
 
 def _same(one: Any, other: Any) -> bool:
-    """Whether two arrays are equal; chunks of one file often have one address, which shows it at once."""
+    """Tell whether two arrays are equal; chunks of one file often have the same address, which is compared first."""
     memory = [
         (len(array), array.offset, [buffer and buffer.address for buffer in array.buffers()]) for array in (one, other)
     ]
@@ -109,7 +109,7 @@ def _same(one: Any, other: Any) -> bool:
 
 
 def load_what_arrays_need() -> None:
-    """Make an array: at the first one, Arrow loads pandas where it is installed."""
+    """Make an Arrow array: at the first one, Arrow loads pandas if it is installed."""
     pa.array(())
 
 
@@ -121,7 +121,7 @@ def dictionary_parts(encoded: Any) -> tuple[Array, Any]:
     if not parts:
         return np.zeros(0, np.int32), pa.array([], encoded.type.value_type)
     codes = [_codes(part.indices) for part in parts]
-    # A chunk without rows may bring a shorter dictionary: the longest one serves all chunks.
+    # A chunk without rows may have a shorter dictionary; the longest one serves all chunks.
     entries = max((part.dictionary for part in parts), key=len)
     return codes[0] if len(codes) == 1 else np.concatenate(codes), entries
 
@@ -132,11 +132,11 @@ def _codes(indices: Any) -> Array:
 
 
 def from_pandas(series: Any) -> Column:
-    """Column of a pandas Series or Index."""
+    """Read a pandas Series or Index."""
     dtype = series.dtype
     values = series.array
     if type(dtype).__name__ == "CategoricalDtype":
-        # By hand, since Arrow has no type for every kind of category.
+        # Arrow does not have a type for every kind of categories.
         entries = from_pandas(dtype.categories)
         codes = np.asarray(values.codes).astype(np.int32, copy=False).view()
         codes.flags.writeable = False  # the memory may be the caller's
@@ -149,7 +149,7 @@ def from_pandas(series: Any) -> Column:
 
 
 def from_polars(series: Any) -> Column:
-    """Column of a polars Series."""
+    """Read a polars Series."""
     if type(series.dtype).__name__ in _POLARS_BY_VALUE:
         objects = np.empty(len(series), object)
         objects[:] = series.to_list()
@@ -158,7 +158,7 @@ def from_polars(series: Any) -> Column:
 
 
 def from_native(vector: Any) -> Column | None:
-    """Column of a series of any known library; None if it is of none."""
+    """Read a series of any known library; None for anything else."""
     if isinstance(vector, np.ndarray):
         return from_numpy(vector)
     if isinstance(vector, (pa.Array, pa.ChunkedArray)):
@@ -177,14 +177,14 @@ def from_native(vector: Any) -> Column | None:
 
 
 def is_number(data: Any) -> bool:
-    """Whether a column's data are numbers, truth values among them."""
+    """Tell whether a column's data are numbers or booleans."""
     if isinstance(data, np.ndarray):
         return data.dtype.kind in "biuf"
     return bool(pa.types.is_boolean(data.type) or pa.types.is_integer(data.type) or pa.types.is_floating(data.type))
 
 
 def learn_types_of_pandas(schema: Any) -> bool:
-    """Make Arrow know the intervals and periods that pandas wrote; True if it did not know those of this schema."""
+    """Let Arrow learn the intervals and periods of pandas; True if it did not know those of this schema before."""
     names = {(one.metadata or {}).get(b"ARROW:extension:name") for one in schema}
     if names.isdisjoint({name.encode() for name in OF_PANDAS}):
         return False
@@ -195,7 +195,7 @@ def learn_types_of_pandas(schema: Any) -> bool:
 
 
 def is_categorical(column: Column) -> bool:
-    """Whether a column is of a type for categories: text, bytes, booleans, objects, dictionaries, pandas' intervals."""
+    """Tell whether a column is text, bytes, booleans, objects, a dictionary, or pandas intervals or periods."""
     if column.codes is not None:
         return True
     if isinstance(column.data, np.ndarray):
@@ -206,21 +206,21 @@ def is_categorical(column: Column) -> bool:
 
 
 def to_numpy(array: Any) -> Array:
-    """NumPy array of an Arrow array without null, chunked or not; the same memory where it can be."""
+    """Turn an Arrow array without null, chunked or not, into a NumPy array; memory is shared if possible."""
     if isinstance(array, pa.ChunkedArray):
         array = array.chunk(0) if array.num_chunks == 1 else array.combine_chunks()
     return array.to_numpy(zero_copy_only=False)
 
 
 def is_temporal(column: Column) -> bool:
-    """Whether a column holds dates, times or durations in a type of their own."""
+    """Tell whether a column has a type of dates, times or durations."""
     if isinstance(column.data, np.ndarray):
         return column.data.dtype.kind in "Mm"
     return bool(pa.types.is_temporal(column.data.type))
 
 
 def are_labels(column: Column) -> bool:
-    """Whether a column of values holds text or dates, also as Python objects, rather than numbers."""
+    """Tell whether a column of values holds text or dates, even as Python objects, and not numbers."""
     if is_temporal(column):
         return True
     if not isinstance(column.data, np.ndarray):
@@ -232,14 +232,14 @@ def are_labels(column: Column) -> bool:
 
 
 def drop_nulls(array: Any) -> tuple[Any, Array | None]:
-    """Values of an Arrow array that are not null, and which rows are (None: none is)."""
+    """Give the values of an Arrow array that are not null, and tell which rows are null (None: no row)."""
     if not array.null_count:
         return array, None
     return array.drop_null(), array.is_null().to_numpy(zero_copy_only=False)
 
 
 def spread(present: Array, nulls: Array | None, blank: float) -> Array:
-    """Give one value a row: `present` in the rows that are not null, and `blank` in all others."""
+    """Give a value for each row: `present` for rows that are not null, and `blank` for all others."""
     if nulls is None:
         return present
     every = np.full(len(nulls), blank, present.dtype)
@@ -248,7 +248,7 @@ def spread(present: Array, nulls: Array | None, blank: float) -> Array:
 
 
 def plain(column: Column) -> tuple[Array, Array]:
-    """Plain values of a column and which rows are null: numbers, dates and times as int64, everything else as objects.
+    """Give plain values of a column (numbers, dates and times as int64, others as objects), and tell which are null.
 
     A null is NaN among floats, None among objects, and 0 elsewhere.
     """
@@ -319,12 +319,12 @@ def matrix_of(arrays: list[Array]) -> Array | None:
 
 
 def address(array: Any) -> int:
-    """Give where the memory of an array begins, on the host or on a GPU."""
+    """Give the address of an array's memory, on the host or on a GPU."""
     return array.ctypes.data if isinstance(array, np.ndarray) else array.data.ptr
 
 
 def rounded_integer(columns: list[Array], dtype: np.dtype[Any]) -> int | None:
-    """Give the largest magnitude among columns of integers that a type of floats may round; None if it rounds none."""
+    """Give the largest magnitude in columns of integers if a type of floats cannot hold it exactly; otherwise None."""
     integers = [column for column in columns if column.dtype.kind in "iu" and len(column)]
     if dtype.kind != "f" or not integers:
         return None

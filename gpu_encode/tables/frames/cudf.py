@@ -1,7 +1,7 @@
-"""Frames of cuDF: columns are read where they lie, through pylibcudf, and encoded columns are put beside them.
+"""Frames of cuDF: columns are read on the GPU, through pylibcudf, and encoded columns are added to a frame.
 
-Nothing here computes.  A column of pylibcudf shows its buffers (Arrow's: values or offsets and characters, a bit a row
-for null), and `from_pylibcudf` makes a frame of buffers; neither copies.
+Nothing here computes.  A column of pylibcudf shows its buffers, which are those of Arrow: values, or offsets and
+characters, and a bit for each row that is not null.  `from_pylibcudf` makes a frame of buffers.  Neither copies.
 """
 
 from importlib import import_module
@@ -16,7 +16,7 @@ from gpu_encode.tables.frames import device_columns
 from gpu_encode.tables.frames.device_columns import DeviceColumn
 from gpu_encode.words.errors.values import unsupported_type
 
-# By pylibcudf's names of types: how a value is held, and what it stands for.
+# For pylibcudf's names of types: the type in which a value is held, and the type of the value itself.
 NUMBERS = {
     "INT8": "i1",
     "INT16": "i2",
@@ -31,18 +31,18 @@ NUMBERS = {
 }
 UNITS = {"SECONDS": "s", "MILLISECONDS": "ms", "MICROSECONDS": "us", "NANOSECONDS": "ns"}
 DECIMALS = {"DECIMAL32": "i4", "DECIMAL64": "i8"}
-# Decimals of 16 bytes are numbered as strings of bytes.
+# Decimals of 16 bytes are encoded like strings of bytes.
 WIDE_DECIMAL = 16
 OUTPUTS = {"float32": "FLOAT32", "float64": "FLOAT64"}
 
 
 def column(series: Any, name: object) -> DeviceColumn:
-    """Rows of a series or index, in the same memory.
+    """Read a series or index, without a copy.
 
     Raises
     ------
     TypeError
-        If its values cannot be categories, such as lists and structs.
+        If the values cannot be categories, such as lists and structs.
     """
     devices.choose("auto", series)  # says what is missing
     devices.cuda().wait_for_default_stream()
@@ -54,16 +54,16 @@ def column(series: Any, name: object) -> DeviceColumn:
 
 
 def _column_held(series: Any) -> Any:
-    """Column of pylibcudf in which cuDF holds the rows.
+    """Give the pylibcudf column in which cuDF holds the rows.
 
-    `to_pylibcudf` gives nothing for buffers that cuDF has spilled to the host, and whole allocations for those that
-    share one (26.10).  cuDF's own buffers come back, and stay, when their pointer is asked for.
+    In 26.10, `to_pylibcudf` gives nothing for buffers that cuDF has spilled to the host, and the whole allocation for
+    buffers that share one.  If the pointer of a cuDF buffer is read, the buffer comes back to the GPU and stays there.
     """
     return series._column.plc_column
 
 
 class _Seen:
-    """Bytes of a buffer for CuPy, whatever type cuDF gave them; the object keeps the buffer alive."""
+    """The bytes of a buffer for CuPy, whatever type cuDF gives them; the object keeps the buffer alive."""
 
     def __init__(self, span: Any) -> None:
         self.span = span
@@ -90,13 +90,13 @@ def _read(held: Any, dtype: Any, name: object) -> DeviceColumn:
 
 
 def _meaning(held: Any, dtype: Any) -> Any:
-    """Arrow's type of the values of a column; None where it holds plain numbers, or values that are no categories."""
+    """Give Arrow's type of a column's values; None for plain numbers, and for values that cannot be categories."""
     kind = held.type().id().name
     what, _, unit = kind.partition("_")
     if kind == "STRING":
         return pa.large_string()
     if kind.startswith("DECIMAL"):
-        # pylibcudf counts digits behind the point below zero.
+        # pylibcudf's scale is negative for digits after the decimal point.
         return pa.decimal128(38, -held.type().scale())
     if kind == "TIMESTAMP_DAYS":
         return pa.date32()
@@ -107,12 +107,12 @@ def _meaning(held: Any, dtype: Any) -> Any:
 
 
 def _library() -> Any:
-    """CuPy, or the module that stands in for it."""
+    """Give CuPy, or the module that replaces it in a simulation."""
     return devices.cuda().xp
 
 
 def _bytes(span: Any) -> Array:
-    """Bytes of a buffer, without a copy."""
+    """Give the bytes of a buffer, without a copy."""
     if span is None or not span.size:
         return _library().empty(0, np.uint8)
     return devices.cuda().adopt(_Seen(span))
@@ -132,7 +132,7 @@ def _numbers(held: Any, dtype: str) -> Array:
 
 
 def _nulls(held: Any) -> Array | None:
-    """Which rows are null; None if none is."""
+    """Tell which rows are null; None if no row is."""
     if not held.null_count() or held.null_mask() is None:
         return None
     start, stop = held.offset(), held.offset() + held.size()
@@ -150,13 +150,13 @@ def _strings(held: Any) -> Any:
 
 def _strings_of(offsets: Array, characters: Any) -> Any:
     strings = devices.cuda().strings
-    # A kernel wants an array with an address in memory, even one that it does not read.
+    # A kernel needs an array with an address in memory, even if it does not read it.
     held = _bytes(characters) if characters is not None and characters.size else _library().zeros(1, np.uint8)
     return strings.Strings(offsets[:-1], offsets[1:], held)
 
 
 def assemble(frame: Any, names: list[str], arrays: list[Array], passed: dict[int, Any]) -> Any:
-    """Give a frame of encoded columns, then those of `frame` that pass through: their positions and names."""
+    """Make a frame of encoded columns, then the columns of `frame` that pass through; `passed` gives their names."""
     cudf = import_module("cudf")
     rest = pick(frame, passed)
     if not names:
@@ -169,16 +169,16 @@ def assemble(frame: Any, names: list[str], arrays: list[Array], passed: dict[int
 
 
 def pick(frame: Any, passed: dict[int, Any]) -> Any:
-    """Give some columns of a frame, by position, under the names that the output has for them, in the same memory."""
+    """Give some columns of a frame, by position, with the names of the output, without a copy."""
     labels, named = [frame.columns[position] for position in passed], [*passed.values()]
-    # cuDF takes booleans for a choice of rows.
+    # cuDF would understand booleans as a choice of rows.
     by_position = any(isinstance(label, bool) for label in labels)
     chosen = frame.iloc[:, [*passed]] if by_position else frame[labels]
     return chosen if named == labels else chosen.rename(columns=dict(zip(labels, named, strict=True)))
 
 
 def _column_of(array: Array, pylibcudf: Any) -> Any:
-    """Column of numbers in the same memory."""
+    """Make a column of numbers, without a copy."""
     whole = array if array.flags.c_contiguous else array.copy()
     type_ = pylibcudf.DataType(pylibcudf.TypeId[OUTPUTS[array.dtype.name]])
     return pylibcudf.Column(type_, len(whole), pylibcudf.gpumemoryview(whole.view(np.uint8)), None, 0, 0, [])

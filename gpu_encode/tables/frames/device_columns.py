@@ -1,4 +1,4 @@
-"""Arrays and columns in a GPU's memory: they are adopted, numbered, moved to the host, or joined to a matrix."""
+"""Arrays and columns in a GPU's memory: share them, turn them into codes, move them to the host, join them."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -33,7 +33,7 @@ def to_host(array: Array) -> Array:
 
 
 def assemble_matrix(arrays: list[Array], native: Array, passed: list[int]) -> Array:
-    """Give a matrix of encoded columns and of those that pass through, in one type that holds them all."""
+    """Make a matrix of encoded columns and of columns that pass through, in one type that holds them all."""
     encoded = there(arrays)
     if encoded and not passed:
         matrix = columns.matrix_of(encoded)
@@ -50,7 +50,7 @@ def assemble_matrix(arrays: list[Array], native: Array, passed: list[int]) -> Ar
 
 
 def there(arrays: list[Array]) -> list[Array]:
-    """Give the columns on the GPU; columns of the host go there as one matrix."""
+    """Give columns on the GPU; columns of the host are moved there as one matrix."""
     if not arrays or not isinstance(arrays[0], np.ndarray):
         return arrays
     matrix = devices.cuda().to_device(np.stack(arrays)).T
@@ -58,7 +58,7 @@ def there(arrays: list[Array]) -> list[Array]:
 
 
 def here(arrays: list[Array]) -> list[Array]:
-    """Give columns of a GPU on the host, by way of one matrix."""
+    """Give columns on the host; columns of a GPU are moved there as one matrix."""
     matrix = np.empty((len(arrays[0]), len(arrays)), arrays[0].dtype, order="F")
     for position, array in enumerate(arrays):
         matrix[:, position] = to_host(array)
@@ -75,11 +75,11 @@ class DeviceColumn:
         The data that distinguish values: numbers, ticks of dates and times, unscaled decimals, text or other bytes, or
         codes.
     nulls : bool array, optional
-        Rows that are null, whatever `rows` holds there; None if no row is null.
+        True for rows that are null, whatever `rows` holds there; None if no row is null.
     type : pyarrow.DataType, optional
-        Type of the values for which `rows` stand; None if `rows` are the numbers themselves.
+        Type of the values that `rows` stand for; None if `rows` are the numbers themselves.
     entries : Column, optional
-        The values for which codes stand, on the host.
+        The values that codes stand for, on the host.
     """
 
     rows: Any
@@ -103,7 +103,7 @@ class DeviceColumn:
 
 
 def keys(column: DeviceColumn, name: object, ops: Ops) -> FactorizedColumn:
-    """Codes (int32; -1 for null and NaN) and sorted vocabulary of a column."""
+    """Give codes (int32; -1 for null and NaN) and sorted vocabulary of a column."""
     if column.holds_numbers:
         present, nulls = present_numbers(column, name)
         codes, distinct = ops.factorize(present)
@@ -111,14 +111,14 @@ def keys(column: DeviceColumn, name: object, ops: Ops) -> FactorizedColumn:
         return FactorizedColumn(spread(codes, nulls, ops), vocabulary, nulls is None)
     codes, entries = number_rows(column, ops)
     if column.holds_strings and values.is_text(column.type):
-        # They were sorted on the device, where sorting a million takes no time.
+        # The device has sorted them, which takes almost no time there.
         return FactorizedColumn(codes, Vocabulary(values.from_arrow(entries.data)))
     indices, vocabulary, _ = factorizing.keys(entries, name, host(len(entries)))
     return FactorizedColumn(through(indices, codes, ops), vocabulary)
 
 
 def lookup(column: DeviceColumn, name: object, vocabulary: Vocabulary, ops: Ops) -> Array:
-    """Position of each row's value in a vocabulary (int32): -1 for null and NaN, -2 if it is absent."""
+    """Give the index (int32) of each row's value in a vocabulary: -1 for null and NaN, -2 if it is absent."""
     if column.holds_numbers:
         return lookup_numbers(column, name, vocabulary, ops)
     if column.holds_strings and vocabulary.kind == "text" and values.is_text(column.type):
@@ -156,12 +156,12 @@ def whole_numbers_of(column: DeviceColumn, vocabulary: Vocabulary) -> Array | No
 
 
 def comparable(given: "np.dtype[Any]", fitted: "np.dtype[Any]") -> bool:
-    """Whether numbers can be looked up as they are: types are equal, or integers that the fitted type holds."""
+    """Tell whether numbers can be looked up as they are: the types are equal, or the fitted one holds the integers."""
     return given == fitted or (given.kind == fitted.kind and given.kind in "iu" and given.itemsize < fitted.itemsize)
 
 
 def number_rows(column: DeviceColumn, ops: Ops) -> tuple[Array, Column]:
-    """Code of each row, -1 for null, and the distinct values, on the host."""
+    """Give the code of each row (-1 for null), and the distinct values, on the host."""
     if column.holds_strings:
         codes, distinct = devices.cuda().strings.factorize_strings(column.rows, column.nulls)
         return codes, columns.from_arrow(strings_as_arrow(distinct, column.type))
@@ -170,7 +170,7 @@ def number_rows(column: DeviceColumn, ops: Ops) -> tuple[Array, Column]:
 
 
 def decode(column: DeviceColumn, held: Array, nulls: Array | None = None) -> Column:
-    """Give the values for which codes stand, on the host."""
+    """Give the values that codes stand for, on the host."""
     if column.entries is not None:
         codes = held.astype(np.int32)
         codes = codes if nulls is None else np.where(nulls, np.int32(MISSING), codes)
@@ -209,7 +209,7 @@ def spread(codes: Array, nulls: Array | None, ops: Ops) -> Array:
     every = ops.empty((len(nulls),), np.int32)
     every[...] = MISSING
     done = 0
-    # This goes in tiles, so that the numbers of all rows never exist at once.
+    # This is done in tiles, so that the row numbers of all rows never exist at once.
     for start in range(0, len(nulls), ops.TILE):
         rows = np.flatnonzero(~nulls[start : start + ops.TILE])
         put(every[start : start + ops.TILE], rows, codes[done : done + len(rows)])
@@ -226,7 +226,7 @@ def column_to_host(column: DeviceColumn) -> Column:
 
 
 def as_arrow(held: Array, type_: Any, nulls: Array | None = None) -> Any:
-    """Arrow array of ticks or of unscaled decimals."""
+    """Make an Arrow array of ticks or of unscaled decimals."""
     if pa.types.is_decimal(type_):
         # Each has 16 bytes, the lower half first; the upper half repeats the sign.
         halves = np.empty((len(held), 2), np.int64)
@@ -237,12 +237,12 @@ def as_arrow(held: Array, type_: Any, nulls: Array | None = None) -> Any:
 
 
 def strings_as_arrow(rows: Any, type_: Any, nulls: Array | None = None) -> Any:
-    """Arrow array of strings on a device."""
+    """Make an Arrow array, on the host, of strings on a device."""
     offsets, characters = devices.cuda().strings.strings_to_host(rows)
     held = [characters] if pa.types.is_decimal(type_) else [offsets, characters]
     return pa.Array.from_buffers(type_, rows.n_rows, [validity(nulls), *map(pa.py_buffer, held)])
 
 
 def validity(nulls: Array | None) -> Any:
-    """Arrow's bits, set where a row is not null."""
+    """Give Arrow's bits, which are set for rows that are not null."""
     return None if nulls is None else pa.py_buffer(np.packbits(~nulls, bitorder="little"))

@@ -21,7 +21,7 @@ from gpu_encode.words.errors.values import RowError
 
 @dataclass(frozen=True, eq=False)
 class NumberedLabels:
-    """One label per row; the numbers of the labels lie where the rows are.
+    """One label for each row; the numbers of the labels lie on the device of the rows.
 
     Parameters
     ----------
@@ -47,7 +47,7 @@ class NumberedLabels:
         return NumberedLabels(device_columns.to_host(self.codes), self.labels)
 
     def fetch(self) -> Array:
-        """Label of every row, on the host; None for null."""
+        """Give the label of every row, on the host; None for null."""
         return np.append(self.labels.astype(object), [None])[device_columns.to_host(self.codes)]
 
 
@@ -85,7 +85,7 @@ class Incomplete:
 
     @contextmanager
     def naming_rows(self) -> Iterator[None]:
-        """Let an error about a row name the row by its number among all rows, and not among those with a value."""
+        """Let an error that names a row count all rows, and not only rows with a value."""
         try:
             yield
         except RowError as error:
@@ -109,7 +109,7 @@ class Incomplete:
 
 
 def read_array(data: Any, role: str) -> list[tuple[str | None, Any]]:
-    """Columns of a vector or matrix on a GPU."""
+    """Read the columns of a vector or matrix on a GPU."""
     array = device_columns.adopt(data, role)
     if array.ndim not in (1, 2) or 0 in array.shape[1:]:
         raise not_one_column(role, array.shape)
@@ -119,7 +119,7 @@ def read_array(data: Any, role: str) -> list[tuple[str | None, Any]]:
 
 
 def read_cudf(data: Any, role: str, keep_missing: bool = False) -> list[tuple[str | None, Any]]:
-    """Columns of a cuDF frame, series or index."""
+    """Read the columns of a cuDF frame, series or index."""
     if devices.is_cudf_frame(data):
         if not data.shape[1]:
             raise not_one_column(role, data.shape)
@@ -150,7 +150,7 @@ def to_vector(column: DeviceColumn, role: str, keep_missing: bool = False) -> An
 
 
 def number_labels(column: DeviceColumn, role: str, keep_missing: bool = False) -> Any:
-    """Give labels and their numbers; if the labels are numbers themselves (decimals, categories), one label a row."""
+    """Give labels and their numbers; if labels are numbers themselves (decimals, categories), a label for each row."""
     ops = devices.cuda()
     codes, vocabulary, _ = device_columns.keys(column, role, ops)
     missing = codes < 0

@@ -1,4 +1,4 @@
-"""A column on the host becomes codes and distinct values: only the distinct values are ever sorted, never the rows."""
+"""A column on the host becomes codes and distinct values: the distinct values are sorted, but never the rows."""
 
 from collections import defaultdict
 from collections.abc import Callable
@@ -19,10 +19,10 @@ from gpu_encode.tables.frames import columns
 from gpu_encode.tables.frames.columns import Column, is_number, to_numpy
 from gpu_encode.words.errors.values import broken_text, infinite_value, unsupported_type
 
-# Python keeps the hash of a text.  With these hashes, text objects are numbered in less time than Arrow takes to read
-# them, if rows are few, or if text repeats more often than this in a sample.
+# Python keeps the hash of a text.  With these hashes, text objects get codes in less time than Arrow takes to read
+# them, if rows are few, or if text repeats often enough in a sample.
 FEWEST_READ = 1 << 14
-# With at most so many rows, Python has finished before Arrow has begun.
+# With at most so many rows, Python is done before Arrow has started.
 FEW_ROWS = 1024
 SAMPLED = 1024
 REPEATED = 2
@@ -48,7 +48,7 @@ class Dictionary:
 
     def through(self, indices: Array | None, ops: Ops) -> Array:
         """Give the code of each row after the values have moved to `indices`."""
-        # The last entry of the table is for null, so that -1 finds it.
+        # The last entry of the table is for null, whose code is -1.
         table = self.table if indices is None else np.append(indices, np.int32(MISSING)).astype(np.int32)
         if table is None:
             return self.codes
@@ -76,9 +76,9 @@ class Addresses:
 
 
 def share_objects(column: Column, ops: Ops) -> Column:
-    """Make a dictionary of objects if each object stands in several rows; any other column remains as it is.
+    """Make a dictionary of objects if each object occurs in several rows; other columns do not change.
 
-    Compiled kernels number addresses in a tenth of the time in which Python hashes the objects.
+    Compiled kernels turn addresses into codes in a tenth of the time that Python takes to hash the objects.
     """
     data = column.data
     if column.codes is not None or column.nulls is not None or len(data) < SAMPLED:
@@ -97,7 +97,7 @@ def share_objects(column: Column, ops: Ops) -> Column:
 
 
 def keys(column: Column, name: object, ops: Ops) -> FactorizedColumn:
-    """Codes and sorted vocabulary of a column."""
+    """Give codes and sorted vocabulary of a column."""
     dictionary = factorize(share_objects(column, ops), Origin(name, int), ops)
     if dictionary.is_sorted:
         return FactorizedColumn(dictionary.through(None, ops), Vocabulary(dictionary.values), dictionary.complete)
@@ -115,12 +115,12 @@ def empty_vocabulary(column: Column, name: object) -> Vocabulary | None:
         says_its_kind = data.dtype.kind in "iu"
     else:
         says_its_kind = typed.is_text(data.type) or typed.is_binary(data.type) or pa.types.is_integer(data.type)
-    # Vocabularies lie on the host, wherever a call computes.
+    # Vocabularies lie on the host, whatever the device of a call.
     return keys(Column(data[:0]), name, host(0)).vocabulary if says_its_kind else None
 
 
 def lookup(column: Column, name: object, vocabulary: Vocabulary, ops: Ops) -> Array:
-    """Position of each row's value in a vocabulary (int32): -1 for null, -2 if it is absent."""
+    """Give the index (int32) of each row's value in a vocabulary: -1 for null, -2 if it is absent."""
     column = share_objects(column, ops)
     if (codes := _lookup_numbers(column, name, vocabulary, ops)) is not None:
         return codes
@@ -217,7 +217,7 @@ def factorize(column: Column, origin: Origin, ops: Ops) -> Dictionary:
 
 
 def _to_arrow_strings(column: Column, ops: Ops) -> Any:
-    """Text or bytes of any library as an Arrow array, if the backend is to number them; None for anything else."""
+    """Give text or bytes of any library as an Arrow array, if the backend makes codes of them; otherwise None."""
     data = column.data
     if host_strings(len(data), ops) is None:
         return None
@@ -236,7 +236,7 @@ def _factorize_fixed_width(column: Column, origin: Origin, ops: Ops) -> Dictiona
 
 
 def _fixed_width_to_arrow(column: Column, origin: Origin) -> Any:
-    """Fixed-width text of NumPy as an Arrow array."""
+    """Turn fixed-width NumPy text into an Arrow array."""
     try:
         return pa.array(column.data, mask=column.nulls)
     except UnicodeDecodeError:
@@ -315,7 +315,7 @@ def _factorize_dictionary(column: Column, codes: Array, origin: Origin, ops: Ops
 
 
 def _sorted_strings(data: Any) -> Dictionary | None:
-    """Text that is sorted already, as categories often are; None for anything else."""
+    """Give the dictionary of text that is already sorted, as categories often are; None for anything else."""
     if isinstance(data, np.ndarray) or not typed.is_text(data.type) or data.null_count:
         return None
     # For most arrays that are not sorted, the first hundred values show it.
@@ -326,7 +326,7 @@ def _sorted_strings(data: Any) -> Dictionary | None:
 
 
 def present_numbers(column: Column, origin: Origin) -> tuple[Array, Array | None]:
-    """Numbers that are not null, and a mask of the null rows (None: no row is null); infinity is an error."""
+    """Give the numbers that are not null, and a mask of the null rows (None: no row is null); refuse infinity."""
     data, nulls = column.data, column.nulls
     if not isinstance(data, np.ndarray):
         present, nulls = columns.drop_nulls(data)
@@ -348,7 +348,7 @@ def present_numbers(column: Column, origin: Origin) -> tuple[Array, Array | None
 
 
 def whole_numbers(column: Column, name: object) -> tuple[Array, str] | None:
-    """Whole numbers of a column without nulls, as int64 or uint64, and their type's name; None for other columns."""
+    """Give whole numbers without nulls, as int64 or uint64, and their type's name; None for other columns."""
     data = column.data
     if column.codes is not None or column.nulls is not None:
         return None

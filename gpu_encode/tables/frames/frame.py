@@ -1,4 +1,4 @@
-"""A table of any library: read into columns by position, and put together again."""
+"""A table of any library: read into columns by position, and made from columns again."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
@@ -24,9 +24,9 @@ from gpu_encode.tables.frames.labels import as_numpy
 
 # No frame library is imported to find out which one a table is of: narwhals looks only at loaded libraries.
 _MODULE = nw.dependencies
-# Attributes of tables and arrays, also of Arrow's reader of batches and of data on a device; one is enough.
+# Tables and arrays have one of these attributes at least; so have Arrow's readers of batches and data on a device.
 READABLE = ("__arrow_c_stream__", "__dataframe__", "__array__", "__cuda_array_interface__", "ndim")
-# A frame or series of Dask, of older versions too, and a promise of anything; its arrays are read as NumPy's.
+# Frames and series of Dask, also of older versions, and its promises of anything; its arrays are read like NumPy's.
 _PROMISES = ("Delayed", "Future")
 _OF_DASK = ("FrameBase", "_Frame", *_PROMISES)
 # By engine: the module that defines its tables, and the names of their classes.
@@ -40,15 +40,15 @@ class Frame:
     Parameters
     ----------
     native : object
-        The table itself; of an "other" kind its narwhals frame.
+        The table itself; for the kind "other", its narwhals frame.
     kind : {"numpy", "cupy", "cudf", "pandas", "polars", "pyarrow", "pyarrow_batch", "other"}
-        Which library holds it; "cupy" is anything that CuPy accepts in a GPU's memory.
+        The table's library; "cupy" is anything in a GPU's memory that CuPy accepts.
     shape : tuple of int
         Numbers of rows and columns.
     labels : list, optional
-        Column names of any type; None of a NumPy array.
+        Column names of any type; None for a NumPy array.
     wrap : callable, optional
-        Puts a table into what this one came in: a narwhals frame, or a frame of pandas that cudf.pandas accelerates.
+        Wraps a table as this one was wrapped: in a narwhals frame, or in a pandas frame that cudf.pandas accelerates.
     """
 
     native: Any
@@ -69,7 +69,7 @@ class Frame:
 
     @property
     def names(self) -> list[str] | None:
-        """Column names if all are strings, None if none is; a mixture is an error, as in scikit-learn."""
+        """Column names if all are strings, None if none is; a mixture raises an error, as in scikit-learn."""
         kinds = {*map(type, self.labels or ())}
         if self.labels and kinds == {str}:
             return [*self.labels]
@@ -84,11 +84,11 @@ class Frame:
         return list(self.labels) if self.labels and types == ["str"] else None
 
     def label(self, position: int) -> object:
-        """Name of a column in messages, its position if it has none."""
+        """Give the name of a column in messages; its position if it has no name."""
         return self.labels[position] if self.labels is not None else position
 
     def without_rows(self) -> "Frame":
-        """Give a table of the same columns without rows."""
+        """Give a table with the same columns and without rows."""
         if self.kind in ("pandas", "cudf"):
             bare = self.native.iloc[:0]
         elif self.kind in ("polars", "pyarrow", "pyarrow_batch"):
@@ -98,36 +98,36 @@ class Frame:
         return replace(self, native=bare, shape=(0, self.n_columns))
 
     def as_given(self) -> Any:
-        """Give the table as its user has it."""
+        """Give the table as the user gave it."""
         return self.native if self.wrap is None else self.wrap(self.native)
 
     def column(self, position: int) -> Column:
-        """Rows of a column, not yet encoded."""
+        """Read the rows of a column, without codes."""
         if self.is_on_device:
             return device_columns.column_to_host(self._device_column(position))
         return _READERS[self.kind](self.native_column(position))
 
     def native_column(self, position: int) -> Any:
-        """Column of a table on the host, as its library has it."""
+        """Give a column of a table on the host, in the form of its library."""
         if self.kind in ("numpy", "other"):
             return self.native[:, position]
         if self.kind == "pandas":
-            # By position pandas takes ten times as long, and no two names are the same.
+            # By position, pandas takes ten times as long; by name is safe, since all names differ.
             label = self.native.columns[position]
             return self.native[label] if type(label) is str else self.native.iloc[:, position]
         return self.native.to_series(position) if self.kind == "polars" else self.native.column(position)
 
     def keys(self, position: int, ops: Ops) -> FactorizedColumn:
-        """Codes of a column (int32; -1 for null), where `ops` computes, and its sorted vocabulary.
+        """Give the codes of a column (int32; -1 for null), on the device of `ops`, and its sorted vocabulary.
 
-        What lies on the host is numbered there.
+        Columns on the host are turned into codes there.
 
         Raises
         ------
         TypeError
             If the values cannot be compared with one another, or cannot be categories.
         ValueError
-            If there is infinity among them.
+            If a value is infinite.
         """
         if self.is_on_device and device_of(ops) == "cuda":
             return device_columns.keys(self._device_column(position), self.label(position), ops)
@@ -135,7 +135,7 @@ class Frame:
         return factorized._replace(codes=ops.to_device(factorized.codes))
 
     def lookup(self, position: int, vocabulary: Vocabulary, ops: Ops) -> Array:
-        """Position in a vocabulary of each row of a column (int32): -1 for null, -2 where it is absent."""
+        """Give the index (int32) of each row of a column in a vocabulary: -1 for null, -2 if it is absent."""
         if self.is_on_device and device_of(ops) == "cuda":
             return device_columns.lookup(self._device_column(position), self.label(position), vocabulary, ops)
         return ops.to_device(
@@ -143,7 +143,7 @@ class Frame:
         )
 
     def numbers(self, position: int, vocabulary: Vocabulary) -> Array | None:
-        """Whole numbers of a column that can be compared with a vocabulary, where they lie; None for other columns."""
+        """Give whole numbers that can be compared with a vocabulary, on their device; None for other columns."""
         if vocabulary.kind != "number":
             return None
         if self.is_on_device:
@@ -155,20 +155,20 @@ class Frame:
         return None if numbers is None else numbers[0]
 
     def whole_numbers(self, position: int) -> tuple[Array, str] | None:
-        """Whole numbers of every row of a column, where they lie, and the name of their type; None for any other."""
+        """Give whole numbers without null, on their device, and the name of their type; None for other columns."""
         if self.is_on_device:
             return device_columns.whole_numbers(self._device_column(position))
         return factorizing.whole_numbers(self.column(position), self.label(position))
 
     def empty_vocabulary(self, position: int) -> Vocabulary | None:
-        """Vocabulary of a column without rows; None where the column's type does not name the kind of its values."""
+        """Give the vocabulary of a column without rows; None if the column's type does not tell the kind of values."""
         if self.is_on_device:
             return None
         return factorizing.empty_vocabulary(self.column(position), self.label(position))
 
     @property
     def parts(self) -> "tuple[Frame, ...]":
-        """The table itself, as the only one of its kind; `Pieces` has several."""
+        """The table itself, as the only part; `Pieces` has several parts."""
         return (self,)
 
     @property
@@ -182,7 +182,7 @@ class Frame:
         return cudf.column(self.native[self.label(position)], self.label(position))
 
     def values(self, position: int) -> Array:
-        """Plain values of a column: numbers, dates and times as int64 in the column's unit, everything else as objects.
+        """Give plain values: numbers, dates and times as int64 in the column's unit, everything else as objects.
 
         A null is NaN among floats, None among objects, and 0 elsewhere.
         """
@@ -191,12 +191,12 @@ class Frame:
     def assemble(
         self, names: Sequence[str], arrays: Sequence[Array], passed: Sequence[int], kind: str | None = None
     ) -> Any:
-        """Give a table of new columns, then columns of this one untouched, in this table's library and with its index.
+        """Make a table of new columns, then unchanged columns of this one, in this table's library and with its index.
 
         Parameters
         ----------
         names, arrays : list of str, list of 1-D arrays
-            The new columns.  Columns of one matrix, in order, are not copied where the library allows it.
+            The new columns.  Columns of one matrix, in order, are not copied if the library allows it.
         passed : list of int
             Positions of the columns that pass through.
         kind : {"numpy", "pandas", "polars", "pyarrow"}, optional
@@ -211,12 +211,12 @@ def read(data: Any) -> Frame:
     Parameters
     ----------
     data : ndarray, list of lists, a pandas, polars, pyarrow or any other eager frame, or a matrix on a GPU
-        Nothing is copied, but for a list.
+        Nothing is copied, except for lists.
 
     Raises
     ------
     TypeError, ValueError
-        If it is no table of rows and columns; the message says what to do.
+        If `data` is not a table of rows and columns; the message says what to do.
 
     Examples
     --------
@@ -227,7 +227,7 @@ def read(data: Any) -> Frame:
     """
     if isinstance(data, Frame):
         return data
-    # Asking which library a table is of takes longer than encoding a row of it.
+    # To find out the library of a table takes longer than to encode one of its rows.
     frame = _read_array(data) if type(data) is np.ndarray else _read_any(data)
     if frame.n_columns == 0:
         raise ValueError(f"Found array with 0 feature(s) (shape={frame.shape}) while a minimum of 1 is required.")
@@ -242,7 +242,7 @@ def _read_any(data: Any) -> Frame:
         return replace(read(devices.unwrap(data)), wrap=devices.accelerate)
     if _MODULE.is_narwhals_dataframe(data):
         return replace(read(nw.to_native(data)), wrap=from_native)
-    # To see what else a table is takes longer than to encode a row of it.
+    # A row of these libraries is encoded in less time than it takes to ask for others.
     is_lazy = _MODULE.is_narwhals_lazyframe(data)
     if not is_lazy and (frame := _of_pandas_or_polars(data)) is not None:
         return frame
@@ -252,15 +252,15 @@ def _read_any(data: Any) -> Frame:
 
 
 def is_frame(data: Any) -> bool:
-    """Whether data is a table of a frame library, rather than an array or a vector."""
-    # Narwhals asks library after library.
+    """Tell whether data is a table of a frame library, and not an array or a vector."""
+    # This saves time, since narwhals tries one library after the other.
     if isinstance(data, np.ndarray):
         return False
     return isinstance(data, pa.RecordBatch) or devices.is_cudf_frame(data) or bool(_MODULE.is_into_dataframe(data))
 
 
 def from_native(table: Any, **how: Any) -> Any:
-    """Give a table as narwhals has it, which loads what knows a library at the first of its tables."""
+    """Give a table as a narwhals frame; at the first table of a library, narwhals loads its module for it."""
     with LOADING:
         return nw.from_native(table, **how)
 
@@ -278,7 +278,7 @@ def take(data: Any, rows: Array) -> Any:
 
 
 def is_collection(data: Any) -> bool:
-    """Whether data holds things one after the other, and can be read no other way.
+    """Tell whether data is a collection of things, and nothing else.
 
     A list, an iterator and the values of a dict are collections.  Text, a mapping, a set, an array, a series and a
     table are not.
@@ -291,7 +291,7 @@ def is_collection(data: Any) -> bool:
 
 
 def is_of_dask(data: Any, types: tuple[str, ...] = _OF_DASK) -> bool:
-    """Whether data is a frame or series of Dask, or anything else that Dask has yet to compute."""
+    """Tell whether data is a frame or series of Dask, or anything else that Dask has not computed yet."""
     for base in type(data).__mro__:
         if base.__name__ in types and base.__module__.split(".")[0] in ("dask", "dask_expr", "distributed"):
             return True
@@ -299,7 +299,7 @@ def is_of_dask(data: Any, types: tuple[str, ...] = _OF_DASK) -> bool:
 
 
 def is_partitioned(data: Any) -> bool:
-    """Whether data is in partitions of Dask: one of its frames, or promises, or a list of promises."""
+    """Tell whether data is in partitions of Dask: a frame, a promise, or a list of promises."""
     if isinstance(data, (list, tuple)):
         return bool(data) and is_of_dask(data[0], _PROMISES)
     return is_of_dask(data)
@@ -327,20 +327,20 @@ def engine_holding(data: Any) -> str | None:
 
 
 def refuse_dask(data: Any, name: str) -> None:
-    """Raise if data is a frame or series of Dask, or anything else that Dask has yet to compute."""
+    """Raise TypeError if data is a frame or series of Dask, or anything else that Dask has not computed yet."""
     if is_of_dask(data):
         raise TypeError(
-            f"{name} is a {type(data).__name__} of Dask, without rows yet, and stands beside other data. Give X, y, "
+            f"{name} is a {type(data).__name__} of Dask, without rows yet, but other data is not of Dask. Give X, y, "
             "sample_weight and groups all as Dask frames and series of the same partitions, or as lists of Delayed "
             f"objects, one for each partition; or compute them first: {name.partition('[')[0]} = dask.compute(...)."
         )
 
 
 def refuse_sparse(data: Any, name: str) -> None:
-    """Raise if data is one of SciPy's sparse containers."""
+    """Raise TypeError if data is one of SciPy's sparse containers."""
     if hasattr(data, "nnz") and hasattr(data, "tocsr"):
         raise TypeError(
-            f"Sparse data was passed, but dense data is required: {name} is sparse, which categories cannot be. "
+            f"Sparse data was passed, but dense data is required: {name} is sparse, but categories cannot be. "
             "Convert it to a dense array with .toarray()."
         )
 
@@ -351,7 +351,7 @@ def _read_frame(data: Any, is_lazy: bool) -> Frame | None:
     eager = None if is_lazy else _read_known(data)
     if eager is None and isinstance(from_native(data, pass_through=True), nw.LazyFrame):
         of_spark = engine_holding(data) == "spark"
-        instead = "Call .toArrow() first; fit, fit_transform and transform of an encoder take it as it is."
+        instead = "Call .toArrow() first; but fit, fit_transform and transform of an encoder take it unchanged."
         if not of_spark:
             call = "collect" if hasattr(data, "collect") else "to_arrow_table"
             instead = f"Call .{call}() first, or give it to encode_dataset, which takes it in chunks."
@@ -392,7 +392,7 @@ def _read_protocol(data: Any) -> Frame | None:
 
 
 def is_series(data: Any) -> bool:
-    """Whether data is a vector of a frame library: a series, an index, a column of Arrow."""
+    """Tell whether data is a vector of a frame library: a series, an index, a column of Arrow."""
     return (
         isinstance(data, (pa.Array, pa.ChunkedArray))
         or devices.is_cudf_vector(data)
@@ -414,7 +414,7 @@ def _read_array(data: Any) -> Frame:
 
 
 def _not_two_dimensional(shape: tuple[int, ...], found: object) -> ValueError:
-    """Error for data that is no table, worded as scikit-learn does."""
+    """Error, in scikit-learn's words, for data that is not a table."""
     if len(shape) > 2:
         return ValueError(f"Found array with dim {len(shape)}, while dim 2 is required: one row per sample.")
     what = "1D" if len(shape) == 1 else "scalar"
@@ -428,7 +428,7 @@ def _not_two_dimensional(shape: tuple[int, ...], found: object) -> ValueError:
 
 
 def to_array(data: Any, name: str) -> Any:
-    """NumPy array of an array or of nested lists, whose values keep their types."""
+    """Turn an array or nested lists into a NumPy array; values keep their types."""
     if isinstance(data, np.ndarray):
         return data
     if isinstance(data, dict) or (isinstance(data, (list, tuple)) and any(isinstance(row, dict) for row in data)):
@@ -439,10 +439,12 @@ def to_array(data: Any, name: str) -> Any:
     if isinstance(data, (str, bytes, PathLike)):
         if name == "X":
             raise TypeError(
-                f"X is {str(data)!r}, and no table. Read the file first, or encode it as it lies: "
+                f"X is {str(data)!r}, which is not a table. Read the file first, or encode it directly: "
                 "gpu_encode.encode_dataset(source, destination, encoder, target=...)."
             )
-        raise TypeError(f"{name} is {str(data)!r}, and no vector. Give the values of this column, X[{str(data)!r}].")
+        raise TypeError(
+            f"{name} is {str(data)!r}, which is not a vector. Give the values of this column, X[{str(data)!r}]."
+        )
     if data is None or not (isinstance(data, (list, tuple, float, int)) or hasattr(data, "__array__")):
         raise TypeError(
             f"{name} of type {type(data).__name__} is not understood. Give a NumPy array, a list, or a pandas, polars "
@@ -454,7 +456,7 @@ def to_array(data: Any, name: str) -> Any:
         raise _ragged_rows(name) from None
     if not isinstance(data, (list, tuple)) or array.dtype.kind not in "fUS":
         return array
-    # NumPy turns 1 beside "a" into "1", and a large integer beside 0.5 into another number.
+    # NumPy turns [1, "a"] into text, and a large integer in a list with 0.5 into another number.
     objects = np.array(data, dtype=object)
     if array.dtype.kind == "f" and bool(np.all((objects == array) | (objects != objects))):  # noqa: PLR0124 - NaN
         return array
@@ -468,16 +470,16 @@ def _ragged_rows(name: str) -> ValueError:
 
 
 def assemble(frame: Frame, names: list[str], arrays: list[Array], passed: list[int], kind: str | None) -> Any:
-    """Give a table of new columns, then columns of `frame` by position, of its own kind or another."""
+    """Make a table of new columns, then columns of `frame` by position, in its own library or another."""
     if kind == "pandas" and frame.wrap is devices.accelerate:
-        # The user already sees pandas, so the table stays where it is.
+        # For the user this is pandas already, so the table stays on its device.
         kind = None
     labelled, named = any(isinstance(array, pa.Array) for array in arrays), {at: frame.label(at) for at in passed}
     is_own_kind = kind is None or kind == frame.kind
     wanted = frame.kind if kind is None else kind
     if labelled and wanted in ("cupy", "cudf"):
         raise ValueError(
-            "Encodings that are text or dates are held by frames of the host. Take set_output(transform='pandas') or "
+            "Only frames of the host can hold encodings that are text or dates. Take set_output(transform='pandas') or "
             "'polars', or leave such statistics out."
         )
     if wanted == "cupy":
@@ -491,7 +493,7 @@ def assemble(frame: Frame, names: list[str], arrays: list[Array], passed: list[i
         frame = replace(frame, native=device_columns.to_host(frame.native), kind="numpy")
     if frame.kind == "cudf":
         rest, kind = cudf.pick(frame.native, named), "pandas" if wanted == "pandas" else "pyarrow"
-        # For pandas the index is copied, too.
+        # pandas also needs the index.
         native = rest.to_pandas() if kind == "pandas" else rest.to_arrow(preserve_index=False)
         frame, passed = replace(frame, native=native, kind=kind), list(range(len(passed)))
     if wanted == "numpy":
@@ -514,7 +516,7 @@ def _numpy(frame: Frame, arrays: list[Array], passed: list[int]) -> Array:
         dtype = np.dtype(object)
     table = np.empty((frame.n_rows, len(every)), dtype, order="F")
     for position, column in enumerate(every):
-        # Of an array, nanoseconds would become plain integers.
+        # If an array were assigned, nanoseconds would become plain integers; a list keeps them.
         table[:, position] = list(column) if column.dtype.kind in "mM" else column
     return table
 
@@ -542,7 +544,7 @@ def _pandas(frame: Frame, names: list[str], arrays: list[Array], passed: list[in
 
 
 def _for_pandas(array: Any) -> Any:
-    """Give an Arrow array as pandas holds it; another as it is."""
+    """Give an Arrow array in the form of pandas; other arrays do not change."""
     return array.to_pandas().array if isinstance(array, pa.Array) else array
 
 
@@ -553,7 +555,7 @@ def _polars(frame: Frame, names: list[str], arrays: list[Array], passed: list[in
     encoded = pl.DataFrame(dict(zip(names, held, strict=True)))
     if not passed:
         return encoded
-    # Picked by an index in brackets, a column without a name would get one.
+    # Selected by an index in brackets, a column without a name would get a name.
     rest = (
         frame.native.select(pl.nth(passed)) if frame.kind == "polars" else _select(frame, passed, "polars").to_polars()
     )
@@ -567,7 +569,7 @@ def _pyarrow(frame: Frame, names: list[str], arrays: list[Array], passed: list[i
     if frame.kind in ("pyarrow", "pyarrow_batch"):
         fields += [frame.native.schema.field(position) for position in passed]
         columns += [frame.native.column(position) for position in passed]
-        # The metadata that pandas wrote describe the columns as they were.
+        # pandas' metadata describe the old columns.
         metadata = {key: text for key, text in (frame.native.schema.metadata or {}).items() if key != b"pandas"}
     elif passed:
         rest = _select(frame, passed, "pyarrow").to_arrow()
@@ -593,15 +595,15 @@ def _other(frame: Frame, names: list[str], arrays: list[Array], passed: list[int
 
 
 def _called(frame: Frame, passed: list[int]) -> Any:
-    """Give columns of a frame of pandas under the names that the output has for them."""
+    """Give columns of a pandas frame with the names of the output."""
     rest, labels = frame.native.iloc[:, passed], [frame.label(position) for position in passed]
     return rest if labels == list(rest.columns) else rest.set_axis(labels, axis=1)
 
 
 def _select(frame: Frame, passed: list[int], kind: Literal["pandas", "polars", "pyarrow"]) -> Any:
-    """Give the columns of a frame as a narwhals frame, which knows how to turn one library's into another's.
+    """Give columns of a frame as a narwhals frame, which can convert a frame of one library to another.
 
-    Columns of an array become a frame of the library that is wanted.
+    Columns of an array become a frame of the wanted library.
     """
     if frame.kind == "numpy":
         names = frame.labels or [f"x{position}" for position in range(frame.n_columns)]

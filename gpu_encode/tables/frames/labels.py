@@ -1,4 +1,4 @@
-"""Values of categories as columns of Arrow, and columns of values that are given by their indices."""
+"""Values of categories as Arrow arrays, and columns of such values, given by their indices."""
 
 from decimal import Decimal
 from typing import Any
@@ -12,19 +12,19 @@ from gpu_encode.tables.categories.vocabulary import Vocabulary
 from gpu_encode.words.errors.values import unsupported_type
 
 _DAY = 86_400
-# Units of time that Arrow has, too.
+# The units of time that Arrow has.
 _OF_ARROW = ("s", "ms", "us", "ns")
 
 
 def column_of(labels: Vocabulary, indices: Array, column: object) -> Any:
-    """Give an Arrow array of the values with these indices; null where an index is NaN.
+    """Make an Arrow array of the values with these indices; an index NaN gives null.
 
-    Dates keep their unit and their time zone; those without a time of day are dates again.
+    Dates keep their unit and their time zone; dates that had no time of day have none again.
 
     Parameters
     ----------
     labels : Vocabulary
-        Of text or dates.
+        Distinct texts or dates.
     indices : float array (rows,)
     column : str
         Name of the column, for messages.
@@ -42,7 +42,7 @@ def column_of(labels: Vocabulary, indices: Array, column: object) -> Any:
 
 
 def in_arrow(labels: Vocabulary, column: object) -> Any:
-    """Give all values as an Arrow array of their type; numbers that no type of C holds exactly become decimals.
+    """Give all values as an Arrow array of their type; numbers that no other type holds exactly become decimals.
 
     Raises
     ------
@@ -77,7 +77,7 @@ def numbers_in_arrow(numbers: Array, column: object) -> Any:
 
 
 def as_numpy(column: Any) -> Array:
-    """Give an Arrow array of text as objects, None where it is null; of dates as moments in UTC, or NaT."""
+    """Give an Arrow array as NumPy: text as objects, with None for null; dates as datetime64 in UTC, with NaT."""
     if isinstance(column, np.ndarray):
         return column
     if pa.types.is_large_string(column.type):

@@ -1,4 +1,4 @@
-"""Several tables as one: their rows follow one another, and every bit is that of the one table."""
+"""Several tables as one: their rows follow one another, and results have the bits of a single table."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
@@ -29,9 +29,9 @@ class Pieces:
     parts : tuple of Frame
         The tables, at least one.
     labels : list, optional
-        Column names of any type; None of NumPy arrays.
+        Column names of any type; None for NumPy arrays.
     role : str
-        What the tables are, as named in messages.
+        The name of the tables in messages.
 
     Examples
     --------
@@ -54,7 +54,7 @@ class Pieces:
 
     @property
     def n_rows(self) -> int:
-        """Number of rows of all tables; no type of 32 bits has to hold it."""
+        """Number of rows of all tables; it may be more than 32 bits hold."""
         return sum(self.lengths)
 
     @property
@@ -69,24 +69,24 @@ class Pieces:
 
     @property
     def names(self) -> list[str] | None:
-        """Column names if all are strings, None if none is, an error between."""
+        """Column names if all are strings, None if none is; a mixture raises an error."""
         return self.parts[0].names
 
     def label(self, position: int) -> object:
-        """Name of a column in messages, its position if it has none."""
+        """Give the name of a column in messages; its position if it has no name."""
         return self.labels[position] if self.labels is not None else position
 
     def stretches(self) -> Iterator[tuple[int, Frame, slice]]:
-        """Give the number of each table, the table, and its rows."""
+        """Give the number of each table, the table, and the slice of its rows among all rows."""
         start = 0
         for number, part in enumerate(self.parts):
             yield number, part, slice(start, start + part.n_rows)
             start += part.n_rows
 
     def keys(self, position: int, ops: Ops) -> FactorizedColumn:
-        """Codes of a column (int32; -1 for null), where `ops` computes, and the sorted vocabulary of all tables.
+        """Give the codes of a column (int32; -1 for null), on the device of `ops`, and the sorted vocabulary.
 
-        Each table is numbered by itself; only vocabularies are joined, all at once.
+        Each table gets codes of its own; then all vocabularies are joined at once.
         """
         filled = [stretch for stretch in self.stretches() if stretch[1].n_rows]
         if len(filled) < 2:
@@ -106,7 +106,7 @@ class Pieces:
         return FactorizedColumn(codes, vocabulary)
 
     def lookup(self, position: int, vocabulary: Vocabulary, ops: Ops) -> Array:
-        """Position in a vocabulary of each row of a column (int32): -1 for null, -2 where it is absent."""
+        """Give the index (int32) of each row of a column in a vocabulary: -1 for null, -2 if it is absent."""
         codes = ops.empty((self.n_rows,), np.int32)
         for number, part, rows in self.stretches():
             if part.n_rows:
@@ -115,16 +115,16 @@ class Pieces:
         return codes
 
     def numbers(self, position: int, vocabulary: Vocabulary) -> Array | None:
-        """None: numbers of several tables do not lie in one piece."""
+        """Give None, since the numbers of several tables are not contiguous."""
 
     def whole_numbers(self, position: int) -> tuple[Array, str] | None:
-        """None, for the same reason."""
+        """Give None, for the same reason."""
 
     def empty_vocabulary(self, position: int) -> None:
-        """None: the tables may hold values of several kinds."""
+        """Give None, since the tables may hold values of several kinds."""
 
     def values(self, position: int) -> Array:
-        """Plain values of a column, as of a frame."""
+        """Give plain values of a column, as `Frame.values` does."""
         return concatenate([part.values(position) for part in self.parts])
 
     def _naming_piece(self, number: int) -> AbstractContextManager[None]:
@@ -133,7 +133,7 @@ class Pieces:
     def assemble(
         self, names: Sequence[str], arrays: Sequence[Array], passed: Sequence[int], kind: str | None = None
     ) -> list[Any]:
-        """Give a list of tables, one for each, as `Frame.assemble` makes them of the rows of each."""
+        """Make a list with one table for each table, from its rows, as `Frame.assemble` does."""
         tables = []
         for number, part, rows in self.stretches():
             named = part if part.names is not None else replace(part, labels=self.labels)
@@ -145,7 +145,7 @@ class Pieces:
 def tables_of(data: Any) -> list[Any] | None:
     """List the tables of a list, an iterator or another collection; None if `data` is itself a table, or rows.
 
-    What an iterator gives is held until the caller lets go of the list.
+    The tables of an iterator are held as long as the list.
 
     Raises
     ------
@@ -198,7 +198,7 @@ def _series_among_tables(number: int, type_name: str, has_to_frame: bool) -> Typ
 
 
 def is_table(data: Any) -> bool:
-    """Whether data is a frame of any library, lazy ones too, or an array of two dimensions, wherever it lies."""
+    """Tell whether data is a frame of any library (also a lazy one), or an array of two dimensions on any device."""
     if is_frame(data) or getattr(data, "ndim", 0) == 2:
         return True
     return isinstance(from_native(data, pass_through=True), (nw.DataFrame, nw.LazyFrame))
@@ -210,7 +210,7 @@ def read_pieces(tables: Sequence[Any]) -> Pieces:
     Raises
     ------
     TypeError, ValueError
-        If one cannot be read, or has other columns than the first; the message says which.
+        If a table cannot be read, or has other columns than the first; the message says which table.
     """
     parts: list[Frame] = []
     for number, table in enumerate(tables):
@@ -222,7 +222,7 @@ def read_pieces(tables: Sequence[Any]) -> Pieces:
 
 
 def part_with(frame: Frame | Pieces, row: int) -> tuple[Frame, int]:
-    """Give the table that has a row, and the row's number there."""
+    """Give the table that holds a row, and the row's number there."""
     if isinstance(frame, Pieces):
         for _, part, rows in frame.stretches():
             if row < rows.stop:
@@ -231,13 +231,13 @@ def part_with(frame: Frame | Pieces, row: int) -> tuple[Frame, int]:
 
 
 def with_piece(frame: Frame | Pieces, error: RowError) -> RowError:
-    """Give an error about a row with the number of its row in the table that has it."""
+    """Give an error about a row with the row's number in the table that holds it."""
     return error.in_pieces(frame.role, frame.lengths) if isinstance(frame, Pieces) else error
 
 
 @contextmanager
 def naming_piece(role: str, number: int, lengths: Sequence[int] = ()) -> Iterator[None]:
-    """Say which of several tables an error is about; rows are counted over all of them, where the lengths are known."""
+    """Add to an error which of several tables it is about; if lengths are known, rows are counted over all tables."""
     try:
         yield
     except RowError as error:
@@ -248,7 +248,7 @@ def naming_piece(role: str, number: int, lengths: Sequence[int] = ()) -> Iterato
 
 
 def _check_columns(number: int, first: Frame, other: Frame) -> None:
-    """Raise unless names are the same; beside an array, which has none, names that are no strings are ignored."""
+    """Raise ValueError unless names are the same; if one is an array, names that are not strings are ignored."""
     nameless = first.labels is None or other.labels is None
     if nameless and first.n_columns != other.n_columns:
         raise ValueError(
@@ -288,11 +288,11 @@ def join_vocabularies(parts: dict[int, Vocabulary], column: object, role: str) -
     Parameters
     ----------
     parts : dict of int to Vocabulary
-        By the number of the table.
+        The vocabulary of each table, by the table's number.
     column : str
         Name of the column, for messages.
     role : str
-        What the tables are, for messages.
+        The name of the tables in messages.
     """
     filled = {number: vocabulary.values for number, vocabulary in parts.items() if len(vocabulary)}
     titles = [values.title for values in filled.values()]
@@ -305,7 +305,7 @@ def join_vocabularies(parts: dict[int, Vocabulary], column: object, role: str) -
 
 
 def join_vectors(parts: Sequence[Any]) -> Any:
-    """Values of all rows; labels stay numbered where those of all tables are."""
+    """Join the values of all tables; labels stay numbered if they are numbered in all tables."""
     filled = [part for part in parts if len(part)] or list(parts[:1])
     if not all(isinstance(part, NumberedLabels) for part in filled):
         return concatenate([part.fetch() if isinstance(part, NumberedLabels) else part for part in filled])
@@ -320,7 +320,7 @@ def join_vectors(parts: Sequence[Any]) -> Any:
 
 
 def concatenate(arrays: Sequence[Array]) -> Array:
-    """Vectors as one, in a type that holds what all hold; on a device if all lie there and are of one type.
+    """Concatenate vectors in a type that holds all values; on a device if all lie there and have one type.
 
     Examples
     --------
@@ -336,16 +336,16 @@ def concatenate(arrays: Sequence[Array]) -> Array:
     held = [to_host(array) for array in filled]
     kinds = {array.dtype.kind for array in held}
     if kinds <= NUMBERS | {"O"} and kinds != {"O"}:
-        # A vector of nulls alone says no more about the type than NaN does.
+        # A vector that holds only nulls tells nothing about the type, as NaN does.
         held = [np.full(len(array), np.nan) if _is_all_null(array) else array for array in held]
         kinds = {array.dtype.kind for array in held}
     if len(kinds) > 1 and not kinds <= NUMBERS:
-        # NumPy would turn numbers beside text into text without a word.
+        # NumPy would silently turn numbers into text if other vectors hold text.
         return np.concatenate([array.astype(object) for array in held])
     joint = np.concatenate(held)
     if joint.dtype.kind != "f" or "f" in kinds:
         return joint
-    # Signed and unsigned integers, which NumPy makes floats of.
+    # NumPy would turn signed and unsigned integers together into floats.
     for target in (np.dtype(np.int64), np.dtype(np.uint64)):
         if all(_fits(array, target) for array in held):
             return np.concatenate([array.astype(target) for array in held])

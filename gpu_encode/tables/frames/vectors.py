@@ -43,8 +43,8 @@ def read_vector(data: Any, role: str, n_rows: int | None = None) -> Array:
     Returns
     -------
     ndarray, or a CuPy array if the values lie on a GPU
-        Numbers as they came, dates and times as int64 (not for "y"), text as objects.  Nulls, which "y" may not have,
-        are NaN among numbers and None among objects.  The array may share memory with `data`.
+        Numbers in their own type, dates and times as int64 (not for "y"), text as objects.  Nulls, which "y" may not
+        have, are NaN among numbers and None among objects.  The array may share memory with `data`.
 
     Examples
     --------
@@ -68,7 +68,7 @@ def _only_one(targets: list[tuple[str | None, Any]], role: str) -> Any:
 
 
 def read_grouping(data: Any, role: str, n_rows: int | None = None) -> Frame:
-    """Read one value of any kind per row, to be numbered by the caller: a frame of one column, where the values lie."""
+    """Read one value of any kind per row into a frame of one column, on the device of the values."""
     data = devices.unwrap(data)
     if not (devices.is_cudf_frame(data) or devices.is_cudf_vector(data)):
         return replace(read(read_vector(data, role, n_rows).reshape(-1, 1)), labels=[role])
@@ -96,7 +96,7 @@ def read_targets(
 
 
 def _without_nan(values: Any) -> Any:
-    """Take NaN among floats for a missing value."""
+    """Treat NaN among floats as a missing value."""
     if isinstance(values, (Incomplete, NumberedLabels)) or values.dtype.kind != "f" or sum_is_finite(values):
         return values
     return Incomplete.of(values, np.isnan(values))
@@ -162,7 +162,7 @@ def _to_vector(column: Column, role: str, keep_missing: bool = False) -> Any:
 
 
 def sum_is_finite(numbers: Array) -> bool:
-    """Whether the sum is finite: then no number is NaN or infinite; if not, some may be, or the numbers are too large.
+    """Tell whether the sum is finite; if so, no number is NaN or infinite; if not, some may be, or are very large.
 
     This takes one pass, and no array of booleans.
     """
@@ -188,11 +188,11 @@ class PieceVectors:
     Parameters
     ----------
     parts : list
-        What the user gave for each table.
+        The user's vector, or table of targets, for each table.
     role : str
-        What they are, as named in messages.
+        The name of the vectors in messages.
     lengths : list of int
-        Rows of each table.
+        Number of rows of each table.
     """
 
     parts: list[Any]
@@ -226,7 +226,7 @@ class PieceVectors:
         return values.fetch() if isinstance(values, NumberedLabels) else values
 
     def grouping(self) -> Pieces:
-        """Read the vectors as one column of values of any kind, which the caller will number."""
+        """Read the vectors as one column of values of any kind."""
         groups = [read_grouping(part, role) for role, part in self._named()]
         self._check_lengths(groups)
         self._check_temporal()
@@ -247,7 +247,7 @@ class PieceVectors:
                 )
 
     def _check_temporal(self) -> None:
-        """Raise an error for a target of dates or times, and for several units: each table is read as bare numbers."""
+        """Raise an error for targets that are dates or times, and for several units, since only numbers are kept."""
         typed_columns = [column for part in self.parts for column in _typed_columns_of(part) if len(column)]
         kinds = list(dict.fromkeys(map(_temporal_kind, typed_columns)))
         if self.role == "y" and any(kinds):
@@ -293,7 +293,7 @@ def in_line(data: Any, role: str, frame: Frame | Pieces) -> Any:
 
 
 def is_vector(data: Any) -> bool:
-    """Whether data holds several values: a list, an array, a series or a table, and no text, number or dict."""
+    """Tell whether data holds several values: a list, an array, a series or a table, but no text, number or dict."""
     if isinstance(data, (str, bytes, dict)) or not hasattr(type(data), "__len__"):
         return False
     return bool(getattr(data, "ndim", 1) > 0)
@@ -311,7 +311,7 @@ def join_incomplete(parts: Sequence[Any]) -> Any:
 
 
 def _typed_columns_of(part: Any) -> list[Column]:
-    """Give the columns of data that has types of its own and lies on the host, and so is no list."""
+    """Give the columns of data on the host that has types of its own; a list has none."""
     if devices.on_gpu(part):
         return []
     if is_table(part):
@@ -322,7 +322,7 @@ def _typed_columns_of(part: Any) -> list[Column]:
 
 
 def _holds_timestamps(values: Any) -> bool:
-    """Whether numbered labels are dates or times, which have no other type on a device."""
+    """Tell whether numbered labels are dates or times; on a device, they have no other type."""
     held = values.values if isinstance(values, Incomplete) else values
     return isinstance(held, NumberedLabels) and held.dtype.kind in "mM"
 

@@ -8,7 +8,7 @@ INSTEAD = {
     **dict.fromkeys(("cols", "variables", "cat_features", "cat_cols", "features"), "columns"),
     **dict.fromkeys(("min_samples_leaf", "smoothing"), "smooth=Sigmoid(k=min_samples_leaf, f=smoothing)"),
     **dict.fromkeys(("m", "p_smooth", "cat_smooth"), "smooth=MEstimate(m)"),
-    **dict.fromkeys(("sigma", "randomized"), "cv: training encodings need no noise where no row sees its own target"),
+    **dict.fromkeys(("sigma", "randomized"), "cv: training encodings need no noise if no row sees its own target"),
     **dict.fromkeys(("n_folds", "kfold", "n_splits", "folds"), "cv"),
     **dict.fromkeys(("seed", "fold_seed", "random_seed"), "random_state"),
     **dict.fromkeys(("out_dtype", "output_dtype"), "dtype"),
@@ -49,7 +49,7 @@ OF_TARGETS = ("cv", "smooth", "target_type", "prior", "shuffle", "random_state")
 
 
 def unknown_keyword(owner: type, name: str) -> TypeError:
-    """Error for a parameter that a class does not have; names the one that was meant."""
+    """Error for a parameter that a class does not have; it names the parameter that was probably meant."""
     known = list(inspect.signature(owner).parameters)
     begun = f"{owner.__name__}() got an unexpected keyword argument {name!r}"
     encodes = "columns" in known
@@ -59,7 +59,7 @@ def unknown_keyword(owner: type, name: str) -> TypeError:
     if encodes and "cv" not in known and not {name, word}.isdisjoint(OF_TARGETS):
         return TypeError(f"{begun}: it is for encoders that learn from a target, and this one does not. Leave it out.")
     if meant is not None and word is not None and (word in known or word == "nothing" or not word.islower()):
-        return TypeError(f"{begun}. What takes its place here: {meant}.")
+        return TypeError(f"{begun}. Here it is replaced by: {meant}.")
     near = difflib.get_close_matches(name, known, n=1)
     if near:
         return TypeError(f"{begun}. Did you mean {near[0]!r}?")

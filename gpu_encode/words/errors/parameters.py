@@ -22,7 +22,7 @@ class Signature:
 
 
 class KnownKeywords:
-    """Base of classes that name the parameter that was probably meant, if they are given one that they do not have."""
+    """Base of classes that, if they get an unknown parameter, name the one that was probably meant."""
 
     __signature__ = Signature()
 
@@ -59,7 +59,7 @@ def check_count(
 
 
 def check_n_splits(owner: str, n_splits: object) -> None:
-    """Raise ValueError unless it is a number of folds; says by which parameter a column is named."""
+    """Raise ValueError unless `n_splits` is a number of folds; the error says how to name a column."""
     if isinstance(n_splits, str):
         named = f": name a column by {OF_COLUMNS[owner]}={n_splits!r}"
         raise bad_parameter(owner, "n_splits", n_splits, f"must be an integer of at least 2{named}")
@@ -68,13 +68,13 @@ def check_n_splits(owner: str, n_splits: object) -> None:
 
 def check_option(owner: str, name: str, value: object, allowed: tuple[object, ...], *others: str) -> None:
     """Raise ValueError unless `value` is an allowed option; `others` names options that the caller checked before."""
-    # True is no 1.
+    # True is equal to 1, but is not allowed in its place.
     if (type(value), value) not in zip(map(type, allowed), allowed, strict=True):
         raise bad_option(owner, name, value, (*(repr(option) for option in allowed), *others))
 
 
 def bad_option(owner: str, name: str, value: object, allowed: tuple[str, ...]) -> ValueError:
-    """Error for an option that does not exist; names the options, and the one that another library calls so."""
+    """Error for an option that does not exist; it names the options, and the one with this name in another library."""
     named = OPTIONS.get(value, ()) if isinstance(value, str) else ()
     here = [repr(option) for option in named if repr(option) in allowed]
     instead = f": what category_encoders calls {value!r} is {here[0]} here" if here else ""
@@ -97,22 +97,22 @@ def scheme_without_held_out_rows(scheme: object) -> ValueError:
         "Ordered": "in which rows see more or fewer others by their rank in the order",
     }.get(name, "in which rows see themselves")
     return ValueError(
-        f"tune compares schemes by the likelihood of folds that are held out, which {name}, {why}, has not. "
+        f"tune compares schemes by the likelihood of held-out folds, but {name}, {why}, has none. "
         "List schemes of folds, such as KFold(10); or leave `schemes` out: an encoder of any cv then keeps it, "
         "and its smoothing is chosen by KFold(folds)."
     )
 
 
 def no_cv_by_column(what: str) -> ValueError:
-    """Error for a call that scores all columns under one scheme, and was given a scheme for each column."""
+    """Error for a call that scores all columns under one scheme, but was given a scheme for each column."""
     return ValueError(
-        f"{what} holds out the same rows for all columns, and cv of the encoder is a dict. Give it one scheme here, "
-        "and the dict to the encoder that comes of it."
+        f"{what} holds out the same rows for all columns, but cv of the encoder is a dict. Give it one scheme here, "
+        "and give the dict to the encoder that it returns."
     )
 
 
 def no_ages(what: str, scheme: object) -> ValueError:
-    """Error for a call that weighs all rows alike, and was given a scheme in which rows count by their age."""
+    """Error for a call that weighs all rows alike, but was given a scheme in which rows count by their age."""
     given = "half_life" if getattr(scheme, "window", None) is None else "window"
     again = (
         f"Weights follow from the last time of all rows: call fit on all of them again; or leave {given} out, and "

@@ -1,4 +1,4 @@
-"""Data that is no table of rows and columns, and tables that do not match."""
+"""Errors for data that is not a table of rows and columns, and for tables that do not match."""
 
 import difflib
 from collections.abc import Sequence
@@ -56,13 +56,13 @@ def first_names(names: Sequence[object]) -> str:
 def rows_have_changed(what: str) -> ValueError:
     """Error for rows that differ from those of an earlier pass."""
     return ValueError(
-        f"{what} that were not there when the rows were looked through first. All passes must read the same rows: "
-        "do not write to the source meanwhile, and make lazy sources give the same rows every time."
+        f"{what} that were not there in the first pass over the rows. All passes must read the same rows: do not write "
+        "to the source meanwhile, and make lazy sources give the same rows every time."
     )
 
 
 def no_value_columns(found: object) -> ValueError:
-    """Error for `values` that is no list of columns."""
+    """Error for a `values` that is not a list of columns."""
     return ValueError(
         f"values must be a list of names or positions of at least one column, each once, or None. Got {found!r}."
     )
@@ -73,6 +73,6 @@ def check_number_of_codes(expected: int, X: Any) -> None:
     shape = np.shape(X)
     if len(shape) == 2 and shape[1] != expected:
         raise ValueError(
-            f"Shape of the passed X data is not correct. Expected {expected} columns, got {shape[1]}. Give the encoded "
-            "columns alone, in their order."
+            f"Shape of the passed X data is not correct. Expected {expected} columns, got {shape[1]}. Give only the "
+            "encoded columns, in their order."
         )

@@ -1,4 +1,4 @@
-"""Targets and weights that cannot be summed."""
+"""Errors for targets and weights that cannot be summed."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -21,7 +21,7 @@ DROP_OR_KEEP = (
 
 
 def missing_targets(role: str, rows: NDArray[Any], advice: str = DROP_OR_KEEP) -> RowError:
-    """Error for nulls where every row needs a value."""
+    """Error for nulls in a vector in which every row needs a value."""
     if len(rows) == 1:
         return RowError(f"{role} has 1 missing value, in row ", int(rows[0]), advice)
     return first_of(f"{role} has ", rows, "missing values", advice)
@@ -38,7 +38,7 @@ def timestamps_as_target() -> TypeError:
 
 
 def text_as_quantity(text: object, row: int) -> RowError:
-    """Error for a continuous target with values that are no numbers."""
+    """Error for a continuous target with values that are not numbers."""
     return RowError(
         f"A continuous target needs numbers in y, but it holds {as_python(text)} in row ",
         row,
@@ -52,11 +52,11 @@ def as_python(value: object) -> str:
 
 
 def stray_text(name: str, text: object, n_rows: int, row: int | None = None) -> ValueError:
-    """Error for a target of numbers written as text, in which few rows hold no number."""
-    before = f"{name} holds numbers in all but {n_rows} of its rows, and there text, such as {as_python(text)}"
+    """Error for a target of numbers written as text, if a few rows hold other text."""
+    before = f"{name} holds numbers in all but {n_rows} of its rows, which hold text, such as {as_python(text)}"
     advice = (
-        ". Mend these rows, or read their text as a missing value (missing_text, --missing-text); if y holds labels, "
-        'say so by target_type="multiclass" (--target-type multiclass).'
+        ". Correct these rows, or read their text as a missing value (missing_text, --missing-text); if y holds "
+        'labels, say so by target_type="multiclass" (--target-type multiclass).'
     )
     return ValueError(before + advice) if row is None else RowError(f"{before}, in row ", row, advice)
 

@@ -1,4 +1,4 @@
-"""Rows that are refused, by their numbers, and values that cannot be categories."""
+"""Errors that name a row, and errors for values that cannot be categories."""
 
 from collections.abc import Sequence
 from typing import Any, Self
@@ -33,7 +33,7 @@ class RowError(ValueError):
         return type(self)(self.before, n_rows + self.row, self.after)
 
     def in_pieces(self, role: str, lengths: Sequence[int]) -> Self:
-        """Give the error with the number of its row, which is counted over all pieces, in the piece that has it."""
+        """Give the error with the row's number in the piece that holds it; `self.row` counts over all pieces."""
         row = self.row
         for number, length in enumerate(lengths):
             if row < length:
@@ -43,7 +43,7 @@ class RowError(ValueError):
 
 
 def first_of(before: str, rows: NDArray[Any], what: str, after: str) -> RowError:
-    """Error that gives the number of such rows, and names the first of them.
+    """Make an error that gives the number of such rows, and names the first of them.
 
     Examples
     --------
@@ -56,12 +56,12 @@ def first_of(before: str, rows: NDArray[Any], what: str, after: str) -> RowError
 
 
 def of_column(column: object) -> str:
-    """Name the column of an error, where it has a name."""
+    """Name the column of an error, if it has a name."""
     return f"column {column!r}" if column is not None else "a column"
 
 
 def unsupported_type(column: object, type_name: str) -> TypeError:
-    """Error for values that are no categories; worded so that scikit-learn's checks know it."""
+    """Error for values that cannot be categories; scikit-learn's checks look for its words."""
     return TypeError(
         f"{of_column(column)} holds {type_name} values, which cannot be categories: the argument must be uniformly "
         "strings or numbers, bytes, dates, times, booleans, or intervals or periods of pandas. Convert the column, for "
@@ -78,8 +78,8 @@ def mixed_types(column: object, first: str, second: str) -> TypeError:
 
 
 def out_of_range(column: object, unit: str) -> ValueError:
-    """Error for moments that an int64 in their unit cannot hold."""
-    return ValueError(f"{of_column(column)} holds moments that 64 bits in {unit!r} cannot hold. Use a coarser unit.")
+    """Error for dates or times that an int64 in their unit cannot hold."""
+    return ValueError(f"{of_column(column)} holds dates that 64 bits in {unit!r} cannot hold. Use a coarser unit.")
 
 
 def infinite_value(column: object, row: int) -> RowError:

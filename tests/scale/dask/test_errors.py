@@ -103,7 +103,7 @@ PARAMETERS = [
     ({"columns": ["nowhere"]}, ValueError, "nowhere"),
     ({"columns": ["shop"], "cv": "nowhere"}, ValueError, "nowhere"),
 ]
-BESIDE = r"^y is a Delayed\w* of Dask, without rows yet, and stands beside other data"
+BESIDE = r"^y is a Delayed\w* of Dask, without rows yet, but other data is not of Dask"
 CALLS = [
     (WHOLE[KEYS], Y.to_delayed()[0], {}, TypeError, BESIDE),
     *((X, y, {}, *wrong) for y, *wrong in VECTORS),

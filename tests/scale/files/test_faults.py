@@ -169,7 +169,7 @@ def test_a_disk_that_fills_up(
     before = read_sources(folder)
     encoder, message = (
         TargetEncoder(columns=["city"]),
-        r"the disk is full .* is '.*'\): '.*codes.*' was not written, and is as",
+        r"the disk is full .* is '.*'\): '.*codes.*' was not written; an older file",
     )
     with monkeypatch.context() as patched:
         patched.setattr(RowWriter, "write", full)

@@ -37,11 +37,11 @@ def test_a_typing_error_among_numbers_is_named(tmp_path: Path, cell: Any) -> Non
     path = write_csv(tmp_path / "x.csv", cells)
     where = r"'n/a\?',? in row 2841 \(row 2841 of .*x\.csv\)"
     for encoder, says in (
-        (TargetEncoder(), rf"^The target 'y' holds numbers in all but 2 of its rows, and there text, such as {where}"),
+        (TargetEncoder(), rf"^The target 'y' holds numbers in all but 2 of its rows, which hold text, such as {where}"),
         (TargetEncoder(target_type="continuous"), rf"^A continuous target needs numbers in y, but it holds {where}"),
         (
             WeightOfEvidenceEncoder(),
-            rf"^The target 'y' holds numbers in all but 2 of its rows, and there text, such as {where}",
+            rf"^The target 'y' holds numbers in all but 2 of its rows, which hold text, such as {where}",
         ),
     ):
         with pytest.raises(ValueError, match=says):

@@ -399,9 +399,9 @@ WRONG = {
         {"smoothings": [1.0, value]} for value in ("yes", -1.0, ge.MEstimate(-2.0), [1.0])
     ],
     "takes no hierarchy": [{"encoder": LEVELS, "smoothings": [ge.GLMM()]}],
-    "which LeaveOneOut would ask": [{"encoder": LEAVE_ONE_OUT, "smoothings": [ge.GLMM()]}],
+    "with LeaveOneOut, it would": [{"encoder": LEAVE_ONE_OUT, "smoothings": [ge.GLMM()]}],
     **{
-        f"which {type(cv).__name__}, .*, has not.*KFold": [{"schemes": [ge.KFold(3), cv]}]
+        f"but {type(cv).__name__}, .*, has none.*KFold": [{"schemes": [ge.KFold(3), cv]}]
         for cv in (ge.LeaveOneOut(), ge.Ordered(), ge.Greedy())
     },
     "in which rows see themselves": [

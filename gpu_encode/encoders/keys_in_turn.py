@@ -1,0 +1,99 @@
+"""`fit_transform` of a few keys at a time: the rows, what is summed and the folds are read once, and keys in turn."""
+
+import copy
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from gpu_encode.fitting.columns import locate, map_columns
+from gpu_encode.fitting.fit import FitContext, encode_rows, plan_keys, select_columns, specify_sums
+from gpu_encode.fitting.inputs import Inputs, read_categories, read_rows, read_summed
+from gpu_encode.fitting.parameters import Parameters
+from gpu_encode.schemes.plans import Plan
+from gpu_encode.seam import devices
+from gpu_encode.seam.ops import device_of
+from gpu_encode.words import notices
+
+
+def read_once(parameters: Parameters, inputs: Inputs) -> tuple[FitContext, list[Plan]]:
+    """Read what all keys share, and plan who may look at whom under each key; no key has its categories yet."""
+    rows = read_rows(parameters, inputs)
+    summed = read_summed(parameters, rows)
+    selection = select_columns(parameters, rows.frame)
+    # What is wrong with the parameters of any key is said before the first is read.
+    rules = parameters.rules(selection, rows.frame)
+    inputs.warn_of_groups(parameters)
+    columns = map_columns(rows.frame).remember(selection.entries, device_of(rows.ops) == "cpu")
+    rows = replace(rows, targets=(), columns=columns)
+    specs = specify_sums(parameters, rows.ops, summed)
+    context = FitContext(parameters, rows, selection, summed, specs, [], rules, columns)
+    return context, plan_keys(context)
+
+
+def encode_in_turn(encoder: Any, context: FitContext, plans: Sequence[Plan], n_keys: int) -> Iterator[tuple[Any, Any]]:
+    """Give the training encodings of at most so many keys at a time, and an encoder that is fitted to these."""
+    told: set[tuple[str, type[Warning]]] = set()
+    n_parts = -(-len(plans) // n_keys)
+    for part in range(n_parts):
+        # Parts of nearly one size: few keys are not encoded together.
+        numbers = range(len(plans) * part // n_parts, len(plans) * (part + 1) // n_parts)
+        of_these = of_keys(encoder, context, numbers)
+        with notices.kept() as messages, devices.explain_memory():
+            encodings = encode_keys(of_these, context, [plans[number] for number in numbers])
+        for message in messages:
+            if message not in told:
+                told.add(message)
+                notices.warn(*message)
+        yield encodings, of_these
+        # The caller may have dropped it, and there is no room for two.
+        del encodings, of_these
+
+
+def of_keys(encoder: Any, context: FitContext, numbers: range) -> Any:
+    """Give an unfitted encoder of some of the keys, whose other parameters say nothing of the others."""
+    frame, entries = context.rows.frame, context.selection.entries
+    chosen = {entries[number].members for number in numbers}
+
+    def is_chosen(key: Any) -> bool:
+        named = key if isinstance(key, tuple) else (key,)
+        return tuple(locate(frame, column, "columns:") for column in named) in chosen
+
+    made, listed = copy.copy(encoder), encoder.columns
+    for name in [*vars(made)]:
+        if name == "_model" or name.endswith("_"):
+            delattr(made, name)
+    for name, value in encoder.get_params(deep=False).items():
+        if isinstance(value, Mapping):
+            setattr(made, name, {key: of_key for key, of_key in value.items() if is_chosen(key)})
+    if not isinstance(encoder.categories, str):
+        made.categories = [encoder.categories[number] for number in numbers]
+    if not isinstance(listed, list):
+        labels = range(frame.n_columns) if frame.names is None else frame.names
+        keys = [tuple(labels[column] for column in entry.members) for entry in entries]
+        listed = [key if len(key) > 1 else key[0] for key in keys]
+    made.columns = [listed[number] for number in numbers]
+    return made
+
+
+def encode_keys(encoder: Any, context: FitContext, plans: Sequence[Plan]) -> Any:
+    """Fit an encoder to rows that have been read, and give the training encodings of its keys."""
+    parameters, columns = encoder._checked_parameters(), replace(context.columns, joined={})
+    rows = replace(context.rows, columns=columns)
+    selection = select_columns(parameters, rows.frame)
+    rules = parameters.rules(selection, rows.frame)
+    categories = read_categories(parameters, rows, selection.entries, rules, False, None)
+    own = replace(
+        context,
+        parameters=parameters,
+        rows=rows,
+        selection=selection,
+        categories=categories,
+        rules=rules,
+        columns=map_columns(rows.frame),
+    )
+    arrays, sums = encode_rows(own, plans)
+    encoder._keep(own, sums)
+    model = encoder._model
+    return encoder._assemble(
+        rows.frame, arrays, own.columns, replace(model, selection=replace(model.selection, passed=[]))
+    )
