@@ -15,7 +15,7 @@ from gpu_encode.study.tuning.working_response import WorkingResponse
 
 # Most sums of a conjunction, one for each fold and cell: so many for each row, but at least FEW_SUMS and at most
 # MOST_SUMS.  With more, joining the rows is faster.  A thread holds the sums of one conjunction, 16 bytes each.
-SUMS_PER_ROW, FEW_SUMS, MOST_SUMS = 2, 1 << 16, 1 << 21
+SUMS_PER_ROW, FEW_SUMS, MOST_SUMS = 4, 1 << 16, 1 << 21
 
 
 class Effect(NamedTuple):
