@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from importlib import import_module
-from itertools import chain, product
+from itertools import chain, combinations, product
 from typing import Any
 
 import numpy as np
@@ -75,9 +75,10 @@ def calls() -> Iterator[Call]:
 def many_keys(y: Any) -> Iterator[Call]:
     """Give calls that encode many keys together, of columns whose codes take one byte, or four."""
     tables = [np.column_stack([np.arange(N_ROWS) % size for size in (first, *range(2, 9))]) for first in (100, N_ROWS)]
-    keys = [*range(8), *((0, column) for column in range(1, 8)), (1, 2)]
+    keys = [*range(8), (0, 1), *combinations(range(1, 8), 2)]
     encoders = [TargetEncoder(columns=keys, dtype=dtype) for dtype in ("float64", "float32")]
     yield from (partial(fit_and_encode, encoder, table, y) for encoder, table in product(encoders, tables))
+    yield from (partial(TargetEncoder(columns=keys).fit, table, y) for table in tables)
 
 
 def fit_and_encode(encoder: Any, table: Any, y: Any = None, weight: Any = None) -> None:
