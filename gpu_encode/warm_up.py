@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from importlib import import_module
-from itertools import chain, product
+from itertools import chain, combinations, product
 from typing import Any
 
 import numpy as np
@@ -74,11 +74,14 @@ def calls() -> Iterator[Call]:
 
 def many_keys(targets: Sequence[Any]) -> Iterator[Call]:
     """Give calls that encode many keys together, of columns whose codes take one byte, or four."""
-    tables = [np.column_stack([np.arange(N_ROWS) % (size - number) for number in range(8)]) for size in (100, 1000)]
+    sizes = 100, 1000, N_ROWS
+    tables = [np.column_stack([np.arange(N_ROWS) % size for size in (first, *range(2, 9))]) for first in sizes]
+    keys = [*range(8), (0, 1), *combinations(range(1, 8), 2)]
     # New rows see all folds, or some of them.
-    encoders = [TargetEncoder(dtype=dtype) for dtype in ("float64", "float32")]
+    encoders = [TargetEncoder(columns=keys, dtype=dtype) for dtype in ("float64", "float32")]
+    encoders.append(TargetEncoder(columns=keys, cv=Holdout(0.5)))
     yield from (partial(fit_and_encode, *call) for call in product(encoders, tables, targets))
-    yield from (partial(fit_and_encode, *call) for call in product([TargetEncoder(cv=Holdout(0.5))], tables, targets))
+    yield from (partial(TargetEncoder(columns=keys).fit, table, targets[0]) for table in tables)
 
 
 def fit_and_encode(encoder: Any, table: Any, y: Any = None, weight: Any = None) -> None:

@@ -23,7 +23,7 @@ def read_once(parameters: Parameters, inputs: Inputs) -> tuple[FitContext, list[
     # What is wrong with the parameters of any key is said before the first is read.
     rules = parameters.rules(selection, rows.frame)
     inputs.warn_of_groups(parameters)
-    columns = map_columns(rows.frame).remember(selection.entries, device_of(rows.ops) == "cpu")
+    columns = rows.columns_of(selection.entries, device_of(rows.ops) == "cpu")
     rows = replace(rows, targets=(), columns=columns)
     specs = specify_sums(parameters, rows.ops, summed)
     context = FitContext(parameters, rows, selection, summed, specs, [], rules, columns)

@@ -178,6 +178,10 @@ class TrainingRows:
         """Give the rows of a call, with checked weights."""
         return cls(inputs, inputs.frame, inputs.frame.n_rows, ops, weight, inputs.groups(), targets)
 
+    def columns_of(self, entries: Sequence[KeySpec], join_later: bool) -> ColumnMap:
+        """Give the columns of the table, which keep the codes that several keys need."""
+        return self.columns or map_columns(self.frame, self.inputs.numbered).remember(entries, join_later)
+
 
 @dataclass(frozen=True, eq=False)
 class Decided:
@@ -595,8 +599,7 @@ def read_categories(
     by_type = sums_alone and not statistic.needs.sums and parameters.missing != "error"
     no_sums = None if statistic.needs.sums else CategorySums.of_nothing()
     later = len(entries) >= FEWEST_TOGETHER and (not sums_alone or device_of(ops) == "cpu")
-    columns = rows.columns or map_columns(rows.frame, rows.inputs.numbered).remember(entries, later)
-    read = []
+    columns, read = rows.columns_of(entries, later), []
     for entry, given, rule in zip(entries, given_categories(parameters.categories, entries), rules, strict=True):
         categories, missing = None, rule.missing
         if given is not None:

@@ -91,7 +91,7 @@ def test_a_block_says_whether_it_needs_cuml():
     needing = [(name, code) for name, text in DOCUMENTS.items() for tag, code in blocks(text) if tag == CUML]
     assert {name for name, _ in needing} == {"from-cuml.md"}
     assert all(code.startswith("# needs cuML\n") for _, code in needing)
-    assert f"The {['no', 'one', 'two', 'three'][len(needing)]} blocks that begin" in DOCUMENTS["from-cuml.md"]
+    assert f"The {['no', 'one', 'two', 'three'][len(needing)]} blocks of code that begin" in DOCUMENTS["from-cuml.md"]
 
 
 def test_every_block_runs_or_says_why_not():
