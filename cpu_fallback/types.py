@@ -181,13 +181,13 @@ class KeyEncodings(NamedTuple):
 
 
 class KeyCounts(NamedTuple):
-    """Categories of a key, and the sums of the rows that new rows see.
+    """Categories of a key, and sums of their rows: of those that new rows see, or of all rows by fold.
 
     Parameters
     ----------
     cells : uint32 array (categories,)
         Cells that any row has, sorted.
-    counts : int32 or int64 array (categories + 2, classes, layout.width)
+    counts : int32 or int64 array (categories + 2, classes or folds * classes, layout.width)
         The last two lines are of unknown and of missing values.  Counts take 32 bits.
     """
 

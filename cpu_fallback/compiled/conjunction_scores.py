@@ -11,7 +11,7 @@ import numpy as np
 
 from cpu_fallback.compiled.border import Array, counting, freeze, kernel, set_all, stage
 from cpu_fallback.compiled.conjunctions import GAIN, gain_of, room_for_view, see_view
-from cpu_fallback.compiled.keys_by_fold import ROW_COST, ROWS, Keys, join_codes, keys_of, shares_of
+from cpu_fallback.compiled.key_sums import ROW_COST, ROWS, Keys, join_codes, keys_of, shares_of
 from cpu_fallback.compiled.threads import run
 
 if TYPE_CHECKING:

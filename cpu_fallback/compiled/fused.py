@@ -7,8 +7,8 @@ from cpu_fallback.compiled.conjunctions import conjunction_gains, conjunction_su
 from cpu_fallback.compiled.decay import seen_from
 from cpu_fallback.compiled.encodings_by_age import encodings_by_age
 from cpu_fallback.compiled.factors import descend_rows
-from cpu_fallback.compiled.key_counts import count_keys
 from cpu_fallback.compiled.key_lookups import look_up_keys
+from cpu_fallback.compiled.key_sums import sum_keys
 from cpu_fallback.compiled.keys_by_fold import encode_keys_by_fold, narrow_codes
 from cpu_fallback.compiled.leave_one_out_encodings import leave_one_out_encodings
 from cpu_fallback.compiled.log_odds import log_odds_moments
@@ -17,7 +17,6 @@ from cpu_fallback.compiled.ordered_encodings import most_ordered_rows, ordered_e
 __all__ = [
     "conjunction_gains",
     "conjunction_sums",
-    "count_keys",
     "descend_rows",
     "encode_categories",
     "encode_keys_by_fold",
@@ -31,4 +30,5 @@ __all__ = [
     "ordered_encodings",
     "score_conjunctions",
     "seen_from",
+    "sum_keys",
 ]

@@ -1,6 +1,6 @@
 """Look up the rows of many keys in tables: each thread looks up its keys, one after the other.
 
-The cell of a row is the mixed-radix number of its codes, as in `keys_by_fold`.  First the lines of a key are written to
+The cell of a row is the mixed-radix number of its codes, as in `key_sums`.  First the lines of a key are written to
 its cells, so that no row searches for its category.
 """
 
@@ -10,7 +10,8 @@ import numpy as np
 
 from cpu_fallback.compiled.border import Array, freeze, kernel, set_all, stage
 from cpu_fallback.compiled.folds import fold_numbers
-from cpu_fallback.compiled.keys_by_fold import ROW_COST, ROWS, Keys, keys_of, number_cells, shares_of
+from cpu_fallback.compiled.key_sums import ROW_COST, ROWS, Keys, keys_of, number_cells, shares_of
+from cpu_fallback.compiled.keys_by_fold import take_encodings
 from cpu_fallback.compiled.threads import run
 
 if TYPE_CHECKING:
@@ -87,21 +88,14 @@ def spread_lines(keys: Keys, key: int, lines: Lines, width: int, table: Array, k
 @stage
 def look_up(keys: Keys, key: int, rows: Viewed, cells: Array, table: Array, known: Array, out: Array) -> int:
     """Write the encodings of all rows, out (outputs, rows), and count those of no category where that is asked for."""
-    n_outputs, unknown = len(out), np.int64(0)
+    unknown = np.int64(0)
     for start in range(0, len(rows.views), ROWS):
         own = cells[: min(ROWS, len(rows.views) - start)]
         number_cells(keys, key, start, rows.views, rows.n_views, own)
         if rows.are_counted:
             for i in range(len(own)):
                 unknown += 1 - np.int64(known[np.uint64(own[i])])
-        for output in range(n_outputs):
-            line = out[output, start : start + len(own)]
-            if n_outputs == 1:
-                for i in range(len(own)):
-                    line[i] = table[np.uint64(own[i])]
-            else:
-                for i in range(len(own)):
-                    line[i] = table[np.uint64(own[i]) * np.uint64(n_outputs) + np.uint64(output)]
+        take_encodings(own, table, start, out)
     return unknown  # type: ignore[return-value]
 
 

@@ -849,7 +849,7 @@ class CategoryEncoder(Encoder):
 
         Notes
         -----
-        The numbers are upper bounds for compiled kernels and GPUs; most calls take half of it or less.  Not counted:
+        The numbers are upper bounds for compiled kernels and GPUs; most calls take more than half of it.  Not counted:
         X and y, columns that pass through a NumPy matrix, what the array library takes while it sorts, and, until
         kernels are compiled, up to 100 bytes per row for NumPy.
 

@@ -44,7 +44,7 @@ from gpu_encode.fitting.inputs import (
     read_summed,
 )
 from gpu_encode.fitting.key_batches import encode_batches
-from gpu_encode.fitting.key_counts import count_keys
+from gpu_encode.fitting.key_sums import sum_keys
 from gpu_encode.fitting.leave_one_out import leave_one_out
 from gpu_encode.fitting.model import Model, TargetInfo
 from gpu_encode.fitting.ordered import ordered, ordered_by_age
@@ -367,7 +367,7 @@ def sum_folds(context: FitContext, plans: Sequence[FoldPlan]) -> list[list[Categ
     together: dict[tuple[int, int], CategorySums] = {}
     n_targets = len(context.summed)
     if len(plans) >= FEWEST_TOGETHER:
-        together = count_keys(context.categories, context.rules, plans, context.task, n_targets)
+        together = sum_keys(context.categories, plans, context.task, n_targets)
     return [
         [
             together.get((entry, number)) or sum_by_fold(context.task(entry, number).joined(), plan)

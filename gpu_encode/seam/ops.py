@@ -197,12 +197,10 @@ class FusedOps(Protocol):
         `sizes` are the numbers of codes; a missing value, -1, becomes the last code of its column.
         """
 
-    def count_keys(
-        self, keys: KeyColumns, classes: Array, n_classes: int, folds: Folds, n_folds: int, /
-    ) -> list[KeyCounts]:
-        """Count the rows of many keys by fold and class: (categories + 2, folds * classes) of each.
+    def sum_keys(self, keys: KeyColumns, rows: FoldedRows, /) -> list[KeyCounts]:
+        """Sum the rows of many keys by fold and class: (categories + 2, folds * classes, layout.width) of each key.
 
-        Its definition is `accumulate` for one key after the other.
+        What rows see of the folds is not read.  Its definition is `accumulate` for one key after the other.
         """
 
     def look_up_keys(self, keys: KeyColumns, tables: KeyTables, folds: Folds, step: int, out: KeyEncodings, /) -> Array:

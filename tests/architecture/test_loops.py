@@ -11,7 +11,7 @@ OF_CATEGORIES = {
     "blending",
     "conjunction_scores",
     "conjunctions",
-    "key_counts",
+    "key_sums",
     "key_lookups",
     "keys_by_fold",
     "moments",

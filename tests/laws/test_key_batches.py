@@ -10,7 +10,7 @@ import sklearn.model_selection
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cpu_fallback.compiled import keys_by_fold
+from cpu_fallback.compiled import key_sums
 from gpu_encode import (
     EmpiricalBayes,
     Greedy,
@@ -276,12 +276,12 @@ def test_codes_of_any_width(monkeypatch, sizes, size, real):
 def test_blocks_of_rows_of_categories_and_of_keys_meet(monkeypatch, sizes, kind, sizes_of_blocks):
     X, _ = make_rows(0, 5000, 0.1, 2)
     y, told = make_target(kind, len(X))
-    monkeypatch.setattr(keys_by_fold, "GROUP", sizes_of_blocks[0])
-    monkeypatch.setattr(keys_by_fold, "PIECE", sizes_of_blocks[1])
+    monkeypatch.setattr(key_sums, "GROUP", sizes_of_blocks[0])
+    monkeypatch.setattr(key_sums, "PIECE", sizes_of_blocks[1])
     weight = WEIGHTS["real"](np.random.default_rng(0), len(X)) if kind == "continuous" else None
     found = fit(X, y, None, weight, cv=3, **told)
     assert sizes == [len(keys_of(X))]
-    assert len(X) > 2 * keys_by_fold.BLOCK
+    assert len(X) > 2 * key_sums.BLOCK
     assert_same(found, fit_alone(X, y, None, weight, cv=3, **told))
 
 

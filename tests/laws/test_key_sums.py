@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cpu_fallback.compiled import key_counts as kernels
+from cpu_fallback.compiled import key_sums as kernels
 from gpu_encode import EmpiricalBayes, Holdout, KFold, LeaveOneOut, StatisticEncoder, TargetEncoder
-from gpu_encode.fitting import key_counts, key_lookups
+from gpu_encode.fitting import key_lookups, key_sums
 from gpu_encode.scale.parts import Part, encode
 from gpu_encode.seam.ops import use_backend
 from tests.bits import assert_same_bits, assert_same_encoder
@@ -17,6 +17,8 @@ from tests.scale.parts.in_parts import encoded_in_parts, fitted_in_parts, parts_
 from tests.strategies import examples
 
 pytestmark = [pytest.mark.host, pytest.mark.filterwarnings("ignore::UserWarning")]
+# Some categories have no row of any weight.
+WEIGHTS = {"alike": None, "whole": np.arange(200) // 2 % 3, "reals": np.arange(200) % 7 / 3}
 SCHEMES = [3, KFold(3, blow_up=True), Holdout(0.4), LeaveOneOut()]
 
 
@@ -35,15 +37,15 @@ def sizes(monkeypatch):
 
         monkeypatch.setattr(module, name, noting)
 
-    note(key_counts, "count_together")
+    note(key_sums, "sum_together")
     note(key_lookups.JointTables, "look_up")
     return noted
 
 
-def fitted(X, y, fewest=8, **choices):
+def fitted(X, y, weight=None, fewest=8, **choices):
     with use_backend("compiled"), pytest.MonkeyPatch.context() as patch:
-        patch.setattr(key_counts, "FEWEST_TOGETHER", fewest)
-        return TargetEncoder(columns=KEYS, **choices).fit(X, y)
+        patch.setattr(key_sums, "FEWEST_TOGETHER", fewest)
+        return TargetEncoder(columns=KEYS, **choices).fit(X, y, sample_weight=weight)
 
 
 @examples(40)
@@ -56,25 +58,30 @@ def test_keys_together_equal_keys_alone(data):
     )
     choices = {
         "handle_missing": draw(st.sampled_from(["category", "prior", "nan"])),
-        "smooth": draw(st.sampled_from([None, 2.5, EmpiricalBayes()])),
+        "smooth": draw(st.sampled_from([None, 2.5, EmpiricalBayes(), {"text": 3.0}])),
         "cv": draw(st.sampled_from([3, Holdout(0.4)])),
     }
-    together, alone = fitted(X, y, **choices), fitted(X, y, 10**9, **choices)
+    weight = WEIGHTS[draw(st.sampled_from([*WEIGHTS]))]
+    together, alone = fitted(X, y, weight, **choices), fitted(X, y, weight, 10**9, **choices)
     assert_same_encoder(together, alone)
     others = make_rows(1, 300, spread=2)
     assert_same_bits(together.transform(others), alone.transform(others))
 
 
-def test_fit_counts_all_keys_together(sizes):
-    fitted(make_rows(0, 200), TARGETS["classes"])
+@pytest.mark.parametrize("weight", WEIGHTS.values(), ids=WEIGHTS)
+@pytest.mark.parametrize("target", TARGETS)
+def test_fit_sums_all_keys_together(sizes, target, weight):
+    fitted(make_rows(0, 200), TARGETS[target], weight, smooth={"text": 3.0})
     assert sizes == [len(KEYS)]
 
 
-@pytest.mark.parametrize("most_lines", [1, 300])
-def test_blocks_of_keys_meet(monkeypatch, most_lines):
-    expected = fitted(make_rows(0, 200), TARGETS["classes"])
-    monkeypatch.setattr(kernels, "MOST_LINES", most_lines)
-    assert_same_encoder(fitted(make_rows(0, 200), TARGETS["classes"]), expected)
+@pytest.mark.parametrize("weight", WEIGHTS.values(), ids=WEIGHTS)
+@pytest.mark.parametrize("sizes_of_blocks", [(1, 1), (300, 50)])
+def test_blocks_of_keys_meet(monkeypatch, sizes_of_blocks, weight):
+    expected = fitted(make_rows(0, 200), TARGETS["classes"], weight)
+    for name, size in zip(("GROUP", "PIECE"), sizes_of_blocks, strict=True):
+        monkeypatch.setattr(kernels, name, size)
+    assert_same_encoder(fitted(make_rows(0, 200), TARGETS["classes"], weight), expected)
 
 
 @pytest.mark.parametrize("target", TARGETS)

@@ -1,9 +1,10 @@
-"""Many keys counted in one call of the backend: sums by category and fold, for new rows or for the tables of parts."""
+"""Many keys summed in one call of the backend: sums by category and fold, for new rows or for the tables of parts."""
 
 from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from cpu_fallback.fused_rules import FoldedRows
 from cpu_fallback.types import CARRY_AFTER
 from gpu_encode.fitting.columns import FEWEST_TOGETHER
 from gpu_encode.fitting.inputs import RowCategories
@@ -17,27 +18,23 @@ from gpu_encode.fitting.key_batches import (
     number_columns,
 )
 from gpu_encode.fitting.tasks import EncodingTask
-from gpu_encode.formulas.encoding_rule import EncodingRule
 from gpu_encode.schemes.plans import FoldPlan
 from gpu_encode.seam.ops import device_of, host
 from gpu_encode.sums.category_sums import CategorySums, DeferredSums, NarrowCounts
 from gpu_encode.tables.categories.keys import LaterTuples
 
 
-def count_keys(
+def sum_keys(
     found: Sequence[RowCategories],
-    rules: Sequence[EncodingRule],
     plans: Sequence[FoldPlan],
     task_of: Callable[[int, int], EncodingTask],
     n_targets: int,
 ) -> dict[tuple[int, int], CategorySums]:
-    """Sum rows by category, fold and class, of keys that have plan and rule in common, and leave out other keys.
+    """Sum rows by category, fold and class, of keys that have a plan in common, and leave out other keys.
 
     Parameters
     ----------
     found : list of RowCategories
-        One a key.
-    rules : list of EncodingRule
         One a key.
     plans : list of FoldPlan
         One a key.
@@ -50,39 +47,40 @@ def count_keys(
     dict
         Sums by the numbers of key and target.
     """
-    alike: dict[tuple[int, int], list[BatchKey]] = {}
-    for entry, (categories, rule, plan) in enumerate(zip(found, rules, plans, strict=True)):
+    alike: dict[int, list[BatchKey]] = {}
+    for entry, (categories, plan) in enumerate(zip(found, plans, strict=True)):
         if (n_cells := count_cells(categories)) is not None:
-            alike.setdefault((id(plan), id(rule)), []).append(BatchKey(entry, categories, n_cells, 0))
+            alike.setdefault(id(plan), []).append(BatchKey(entry, categories, n_cells, 0))
     sums: dict[tuple[int, int], CategorySums] = {}
     for keys in alike.values():
         for number in range(n_targets if len(keys) >= FEWEST_TOGETHER else 0):
             entry = keys[0].entry
-            counted = count_together(keys, task_of(entry, number), plans[entry])
-            sums.update({(of_key, number): of_rows for of_key, of_rows in counted.items()})
+            together = sum_together(keys, task_of(entry, number), plans[entry])
+            sums.update({(of_key, number): of_rows for of_key, of_rows in together.items()})
     return sums
 
 
-def count_together(keys: Sequence[BatchKey], task: EncodingTask, plan: FoldPlan) -> dict[int, CategorySums]:
-    """Count the rows of keys that have plan and rule in common, by the number of each; `task` is that of one of them.
+def sum_together(keys: Sequence[BatchKey], task: EncodingTask, plan: FoldPlan) -> dict[int, CategorySums]:
+    """Sum the rows of keys that have a plan in common, by the number of each key; `task` is that of one of them.
 
-    Gives nothing of rows that have weights or no classes, nor of keys whose cells are too many.
+    Keys with too many cells are left out; so are all keys if rows have weights by age, or if values are counted.
     """
     n_rows, spec, within = len(task.rows), task.spec, plan.n_folds * task.n_classes
-    if device_of(task.ops) != "cpu" or task.rows.classes is None or task.rows.weight is not None:
+    if device_of(task.ops) != "cpu" or n_rows > CARRY_AFTER or within > MOST_WITHIN:
         return {}
-    if plan.weights is not None or task.rule.needs.distribution or n_rows > CARRY_AFTER or within > MOST_WITHIN:
+    if plan.weights is not None or not task.rule.needs.sums or task.rule.needs.distribution:
         return {}
-    most = min(max(COUNTS_PER_ROW * n_rows, FEW_COUNTS), MOST_COUNTS) // within
+    most = min(max(COUNTS_PER_ROW * n_rows, FEW_COUNTS), MOST_COUNTS) // (within * spec.layout.width)
     few, backend = [key for key in keys if key.n_cells <= most], host(n_rows * len(keys))
-    if len(few) < FEWEST_TOGETHER or backend.fused is None or not (spec.classification and spec.layout.count.whole):
+    if len(few) < FEWEST_TOGETHER or backend.fused is None:
         return {}
     columns = number_columns([key.categories for key in few], backend.fused)
-    counted = backend.fused.count_keys(columns, task.rows.classes, task.n_classes, plan.folds, plan.n_folds)
+    rows = task.rows.with_codes(np.zeros(0, np.int32))
+    folded = FoldedRows(rows, task.n_classes, spec.layout, plan.folds, None, np.ones(plan.n_folds, np.int64))
     sums: dict[int, CategorySums] = {}
-    for key, of_key in zip(few, counted, strict=True):
+    for key, of_key in zip(few, backend.fused.sum_keys(columns, folded), strict=True):
         if isinstance(tuples := key.categories.key.tuples, LaterTuples):
-            # The categories live longer than the counts.
-            tuples.tell(of_key._replace(counts=np.zeros((0, within), np.int32)))
+            # The categories live longer than the sums.
+            tuples.tell(of_key._replace(counts=of_key.counts[:0].copy()))
         sums[key.entry] = DeferredSums.later(NarrowCounts(of_key, plan.n_folds), spec, n_rows)
     return sums
