@@ -341,7 +341,11 @@ class Call(NamedTuple):
         in_one_pass = rule.describe_fused() is not None and not entry.above and entry.rule is None
         in_one_pass = in_one_pass and not isinstance(scheme, (LeaveOneOut, Ordered))
         view = IN_ONE_PASS if in_one_pass else OF_ALL if rule.needs_categories or rule.needs.table else IN_ARRAYS
-        at_work = (MEMBERS_AT_WORK if is_joint else VALUE_AT_WORK) + max(outputs) * folds * view
+        views = folds * view
+        if isinstance(scheme, LeaveOneOut):
+            # Rows of each class see sums of their own.
+            views = max(views, max(classes) * IN_ONE_PASS)
+        at_work = (MEMBERS_AT_WORK if is_joint else VALUE_AT_WORK) + max(outputs) * views
         work = at_work * categories
         if rule.needs.distribution:
             work += (OCCURRENCE + 3 * DIGIT * folds) * self.n_rows * len(outputs)

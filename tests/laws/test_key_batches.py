@@ -165,6 +165,17 @@ def test_rows_that_are_left_out_are_encoded_together_if_they_are_classes_of_weig
     assert_same(found, fit_alone(X, y, **choices))
 
 
+def test_rows_of_many_classes_that_are_left_out_are_encoded_alone_if_their_encodings_are_many(sizes, monkeypatch):
+    X, y = make_rows(0, 300, 0, 5)
+    choices = {"cv": LeaveOneOut(), "target_type": "multiclass"}
+    expected = fit(X, y, **choices)[1].to_numpy()
+    monkeypatch.setattr(key_batches, "MOST_COUNTS", 5 * 5 * 40)
+    assert_same_bits(fit(X, y, **choices)[1].to_numpy(), expected)
+    # A cell has 5 sums, and 25 encodings.
+    n_cells = [np.prod([X[name].nunique() + 1 for name in np.atleast_1d(key)]) for key in keys_of(X)]
+    assert sizes == [len(n_cells), sum(n <= 40 for n in n_cells)]
+
+
 def test_rows_of_real_targets_that_are_left_out_are_encoded_key_by_key(sizes):
     X, _ = make_rows(0, 300, 0.1, 2)
     y, told = make_target("continuous", len(X))
