@@ -136,8 +136,8 @@ def number_rows(n_rows: int, train: ArrayLike, test: ArrayLike) -> tuple[NDArray
     trained, tested = rows[np.asarray(train)], rows[np.asarray(test)]
     if len(both := np.intersect1d(trained, tested)):
         raise ValueError(
-            f"cv gives row {both[0]} both as a training row and as a test row of a split: its encoding would be learned "
-            "from its own target, and the score would not be honest."
+            f"cv gives row {both[0]} both as a training row and as a test row of a split: its encoding would be "
+            "learned from its own target, and the score would not be honest."
         )
     return trained, tested
 
