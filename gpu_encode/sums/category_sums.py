@@ -365,7 +365,7 @@ class NarrowCounts:
         """Give the sums, and drop the narrow counts."""
         if (found := self._found) is None:
             # Another thread has made the sums since this one looked for them.
-            return vars(self)["on_host"]  # type: ignore[no-any-return]
+            return vars(self)["on_host"]
         wide = found.counts.astype(np.int64, copy=False).reshape(self.shape)
         vars(self)["on_host"], self._found = wide, None
         return wide
