@@ -2,8 +2,6 @@
 
 from collections.abc import Callable, Sequence
 
-import numpy as np
-
 from cpu_fallback.types import CARRY_AFTER
 from gpu_encode.fitting.columns import FEWEST_TOGETHER
 from gpu_encode.fitting.inputs import RowCategories
@@ -82,7 +80,6 @@ def count_together(keys: Sequence[BatchKey], task: EncodingTask, plan: FoldPlan)
     sums: dict[int, CategorySums] = {}
     for key, of_key in zip(few, counted, strict=True):
         if isinstance(tuples := key.categories.key.tuples, LaterTuples):
-            # The categories live longer than the counts.
-            tuples.tell(of_key._replace(counts=np.zeros((0, within), np.int32)))
+            tuples.tell(of_key)
         sums[key.entry] = DeferredSums.later(NarrowCounts(of_key, plan.n_folds), spec, n_rows)
     return sums

@@ -27,6 +27,7 @@ from gpu_encode import (
 from gpu_encode.fitting import columns, inputs, key_batches
 from gpu_encode.fitting import fit as fitting
 from gpu_encode.seam.ops import use_backend
+from gpu_encode.tables.categories.keys import LaterTuples
 from gpu_encode.tables.frames import Frame
 from tests.bits import assert_same_bits, assert_same_encoder
 from tests.strategies import examples
@@ -325,3 +326,10 @@ def test_more_rows_are_added_to_what_is_learned():
     more, labels = make_rows(4, 300, 0.1, 2)
     together, alone = fit(X, y)[0], fit_alone(X, y)[0]
     assert_same_encoder(together.partial_fit(more, labels), alone.partial_fit(more, labels))
+
+
+def test_categories_do_not_keep_the_counts():
+    X, y = make_rows(0, 300, 0.1, 2)
+    for encoder in (fit(X, y)[0], TargetEncoder(columns=keys_of(X)).fit(X, y)):
+        told = [key.tuples for key in encoder._model.keys if isinstance(key.tuples, LaterTuples)]
+        assert all(tuples._found is None or tuples._found.counts.nbytes == 0 for tuples in told)
