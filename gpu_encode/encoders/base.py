@@ -779,7 +779,8 @@ class CategoryEncoder(Encoder):
         Raises
         ------
         ValueError, TypeError
-            For bad input, at the call and not at the first table.
+            For bad parameters, targets, weights and groups, at the call; for values of a column that cannot be
+            encoded, or that a policy refuses, at the table of the first key that has this column.
 
         Notes
         -----

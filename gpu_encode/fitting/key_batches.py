@@ -72,6 +72,9 @@ def keys_together(keys: Sequence[BatchKey], task: EncodingTask, plan: Plan) -> l
         a_row, most = COUNTS_PER_DEVICE_ROW, MOST_DEVICE_COUNTS
         keys = [key for key in keys if len(key.categories.key.entry.members) <= MOST_COLUMNS]
     most = min(max(a_row * len(task.rows), FEW_COUNTS), most) // (within * spec.layout.width)
+    if isinstance(plan, LeaveOneOutPlan):
+        # Rows of each class see sums of their own: there are more encodings than sums.
+        most = min(most, MOST_COUNTS // (task.n_classes * task.n_outputs))
     return [key for key in keys if key.n_cells <= most]
 
 

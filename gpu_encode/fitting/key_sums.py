@@ -80,7 +80,6 @@ def sum_together(keys: Sequence[BatchKey], task: EncodingTask, plan: FoldPlan) -
     sums: dict[int, CategorySums] = {}
     for key, of_key in zip(few, backend.fused.sum_keys(columns, folded), strict=True):
         if isinstance(tuples := key.categories.key.tuples, LaterTuples):
-            # The categories live longer than the sums.
-            tuples.tell(of_key._replace(counts=of_key.counts[:0].copy()))
+            tuples.tell(of_key)
         sums[key.entry] = DeferredSums.later(NarrowCounts(of_key, plan.n_folds), spec, n_rows)
     return sums

@@ -213,7 +213,7 @@ def plan_memory(
     parameters: Parameters, X: Any, y: Any, rows: int | None, categories: Any, classes: int | None, device_memory: Any
 ) -> MemoryPlan:
     """Tell the most memory of a call, by the parameters of `CategoryEncoder.plan`."""
-    check_given(X, rows, categories, classes)
+    check_given(X, y, rows, categories, classes)
     free = None if device_memory is None else read_size(device_memory, "device_memory")
     # A GPU that is only thought of need not be there.
     asked = parameters if free is None else replace(parameters, device="cpu")
@@ -240,12 +240,16 @@ def plan_memory(
     return MemoryPlan(n_rows, device, free, code_bytes, row_bytes, 1 if device == "cuda" else n_threads(), keys)
 
 
-def check_given(X: Any, rows: Any, categories: Any, classes: Any) -> None:
+def check_given(X: Any, y: Any, rows: Any, categories: Any, classes: Any) -> None:
     """Raise ValueError for arguments of `plan` that do not go together, or are out of range."""
     if (X is None) == (rows is None):
         raise ValueError("plan takes a table X or a number of rows. Give one of them.")
     if X is not None and categories is not None:
         raise ValueError("plan counts the categories of X itself. Leave `categories` out, or give `rows` and no X.")
+    if y is not None and (X is None or classes is not None):
+        raise ValueError("plan takes y beside X, and counts its classes. Give `classes` without y.")
+    if categories is not None and not isinstance(categories, Mapping):
+        raise ValueError(f"categories must be a dict of names and numbers of values. Got {categories!r} instead.")
     for name, count in {"rows": rows, "classes": classes}.items():
         if count is not None:
             check_count("plan", name, count, low=1)
@@ -341,7 +345,11 @@ class Call(NamedTuple):
         in_one_pass = rule.describe_fused() is not None and not entry.above and entry.rule is None
         in_one_pass = in_one_pass and not isinstance(scheme, (LeaveOneOut, Ordered))
         view = IN_ONE_PASS if in_one_pass else OF_ALL if rule.needs_categories or rule.needs.table else IN_ARRAYS
-        at_work = (MEMBERS_AT_WORK if is_joint else VALUE_AT_WORK) + max(outputs) * folds * view
+        views = folds * view
+        if isinstance(scheme, LeaveOneOut):
+            # Rows of each class see sums of their own.
+            views = max(views, max(classes) * IN_ONE_PASS)
+        at_work = (MEMBERS_AT_WORK if is_joint else VALUE_AT_WORK) + max(outputs) * views
         work = at_work * categories
         if rule.needs.distribution:
             work += (OCCURRENCE + 3 * DIGIT * folds) * self.n_rows * len(outputs)

@@ -85,7 +85,7 @@ def cross_val_transform(
     TypeError
         If `encoder` is none of this library, or X is several tables, or partitions of an engine.
     ValueError
-        For bad input, and for outer folds that scikit-learn refuses.
+        For bad input, for outer folds that scikit-learn refuses, and for a row that a split trains on and tests.
 
     Notes
     -----
@@ -124,10 +124,22 @@ def cross_val_transform(
     inputs = Inputs(X, y, sample_weight, groups)
     table, labels = inputs.for_splitter()
     outer = check_cv(cv, labels, classifier=getattr(encoder, "target_type", "auto") != "continuous")
-    splits = [(np.asarray(train), np.asarray(test)) for train, test in outer.split(table, labels, groups)]
+    splits = [number_rows(inputs.frame.n_rows, *split) for split in outer.split(table, labels, groups)]
     numbered = number_columns(encoder, inputs) if choose is None and can_share(encoder) else {}
     vectors = {"y": y, "sample_weight": sample_weight, "groups": groups}
     return encode_folds(encoder, X, vectors, splits, numbered, choose)
+
+
+def number_rows(n_rows: int, train: ArrayLike, test: ArrayLike) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Give the numbers of training and test rows; a splitter may give masks, and negative numbers."""
+    rows = np.arange(n_rows)
+    trained, tested = rows[np.asarray(train)], rows[np.asarray(test)]
+    if len(both := np.intersect1d(trained, tested)):
+        raise ValueError(
+            f"cv gives row {both[0]} both as a training row and as a test row of a split: its encoding would be "
+            "learned from its own target, and the score would not be honest."
+        )
+    return trained, tested
 
 
 def can_share(encoder: Encoder) -> bool:

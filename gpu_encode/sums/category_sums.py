@@ -352,8 +352,9 @@ class NarrowCounts:
     @cached_property
     def shape(self) -> tuple[int, ...]:
         """Extents of the sums."""
-        assert self._found is not None
-        n_lines, n_counts, *width = self._found.counts.shape
+        if (found := self._found) is None:
+            return self.on_host.shape
+        n_lines, n_counts, *width = found.counts.shape
         return n_lines, self._n_folds, n_counts // self._n_folds, *(width or (1,))
 
     def on_device(self) -> None:
@@ -362,10 +363,11 @@ class NarrowCounts:
     @cached_property
     def on_host(self) -> Integers:
         """Give the sums, and drop the narrow counts."""
-        shape, found = self.shape, self._found
-        assert found is not None
-        wide = found.counts.astype(np.int64, copy=False).reshape(shape)
-        self._found = None
+        if (found := self._found) is None:
+            # Another thread has made the sums since this one looked for them.
+            return vars(self)["on_host"]
+        wide = found.counts.astype(np.int64, copy=False).reshape(self.shape)
+        vars(self)["on_host"], self._found = wide, None
         return wide
 
 

@@ -44,9 +44,8 @@ def table(n_rows, n_values, n_columns=3, kind="int"):
 
 def target(kind, n_rows):
     rng = np.random.default_rng(1)
-    return {"binary": rng.integers(0, 2, n_rows), "ten": rng.integers(0, 10, n_rows), "real": rng.normal(size=n_rows)}[
-        kind
-    ]
+    classes = {"binary": 2, "ten": 10, "eighty": 80}
+    return rng.normal(size=n_rows) if kind == "real" else rng.integers(0, classes[kind], n_rows)
 
 
 def measured(encoder, X, y):
@@ -63,6 +62,7 @@ def measured(encoder, X, y):
 
 ONE = {"columns": ["c0"], "smooth": 10.0, "dtype": "float32"}
 PAIRS = {"columns": interactions(["c0", "c1", "c2"], order=2), "smooth": 10.0}
+TRIPLES = {"columns": interactions([f"c{i}" for i in range(5)], 3)[5:], "smooth": 10.0, "dtype": "float32"}
 CASES = {
     "folds": ({"cv": 5, **ONE}, "binary", {}),
     "folds, many categories": ({"cv": 5, **ONE}, "binary", {"n_values": 40_000}),
@@ -80,6 +80,7 @@ CASES = {
     "holdout": ({"cv": Holdout(), **ONE}, "real", {"n_values": 5000}),
     "leave-one-out": ({"cv": LeaveOneOut(), **ONE}, "binary", {"n_values": 40_000}),
     "leave-one-out, ten classes": ({"cv": LeaveOneOut(), **ONE}, "ten", {"n_values": 40_000}),
+    "leave-one-out, eighty classes": ({"cv": LeaveOneOut(), **ONE}, "eighty", {"n_values": 5000}),
     "ordered": ({"cv": Ordered(), **ONE}, "binary", {"n_values": 40_000}),
     "four orders": ({"cv": Ordered(4), **ONE}, "ten", {"n_values": 40_000}),
     "four orders apart": ({"cv": Ordered(4, average=False), **ONE}, "real", {"n_values": 5000}),
@@ -88,6 +89,11 @@ CASES = {
     "pairs": (PAIRS, "binary", {"n_values": 200}),
     "pairs, real": (PAIRS, "real", {"n_values": 200}),
     "pairs, leave-one-out": ({**PAIRS, "cv": LeaveOneOut()}, "real", {"n_values": 200}),
+    "triples, leave-one-out, eighty classes": (
+        {**TRIPLES, "cv": LeaveOneOut()},
+        "eighty",
+        {"n_values": 12, "n_columns": 5},
+    ),
     "James and Stein": ({"columns": ["c0"], "smooth": JamesStein()}, "binary", {"n_values": 40_000}),
     "category means": ({"columns": ["c0"], "prior": "category_mean"}, "binary", {"n_values": 40_000}),
     "partial pooling": ({"columns": ["c0"], "smooth": PartialPooling()}, "real", {"n_values": 40_000}),
@@ -255,6 +261,9 @@ def test_nothing_is_encoded(monkeypatch):
         (TargetEncoder(), {}, "takes a table X or a number of rows"),
         (TargetEncoder(), {"X": [["a"]], "rows": 3}, "takes a table X or a number of rows"),
         (TargetEncoder(), {"X": [["a"]], "categories": {"a": 3}}, "counts the categories of X"),
+        (TargetEncoder(), {"y": [0, 1], "rows": 3}, "takes y beside X"),
+        (TargetEncoder(), {"X": [["a"], ["b"]], "y": [0, 1], "classes": 3}, "takes y beside X"),
+        (TargetEncoder(), {"rows": 3, "categories": ["a"]}, "must be a dict"),
         (TargetEncoder(), {"rows": 0}, "'rows' parameter of plan must be"),
         (TargetEncoder(), {"rows": 3}, "has to know the columns"),
         (TargetEncoder(columns=[0]), {"rows": 3}, "takes columns by name"),

@@ -27,6 +27,7 @@ from gpu_encode import (
 from gpu_encode.fitting import columns, inputs, key_batches
 from gpu_encode.fitting import fit as fitting
 from gpu_encode.seam.ops import use_backend
+from gpu_encode.tables.categories.keys import LaterTuples
 from gpu_encode.tables.frames import Frame
 from tests.bits import assert_same_bits, assert_same_encoder
 from tests.strategies import examples
@@ -163,6 +164,17 @@ def test_rows_that_are_left_out_are_encoded_together_if_they_are_classes_of_weig
     found = fit(X, y, **choices)
     assert sizes == ([len(keys_of(X))] if weight == "none" else [])
     assert_same(found, fit_alone(X, y, **choices))
+
+
+def test_rows_of_many_classes_that_are_left_out_are_encoded_alone_if_their_encodings_are_many(sizes, monkeypatch):
+    X, y = make_rows(0, 300, 0, 5)
+    choices = {"cv": LeaveOneOut(), "target_type": "multiclass"}
+    expected = fit(X, y, **choices)[1].to_numpy()
+    monkeypatch.setattr(key_batches, "MOST_COUNTS", 5 * 5 * 40)
+    assert_same_bits(fit(X, y, **choices)[1].to_numpy(), expected)
+    # A cell has 5 sums, and 25 encodings.
+    n_cells = [np.prod([X[name].nunique() + 1 for name in np.atleast_1d(key)]) for key in keys_of(X)]
+    assert sizes == [len(n_cells), sum(n <= 40 for n in n_cells)]
 
 
 def test_rows_of_real_targets_that_are_left_out_are_encoded_key_by_key(sizes):
@@ -314,3 +326,10 @@ def test_more_rows_are_added_to_what_is_learned():
     more, labels = make_rows(4, 300, 0.1, 2)
     together, alone = fit(X, y)[0], fit_alone(X, y)[0]
     assert_same_encoder(together.partial_fit(more, labels), alone.partial_fit(more, labels))
+
+
+def test_categories_do_not_keep_the_counts():
+    X, y = make_rows(0, 300, 0.1, 2)
+    for encoder in (fit(X, y)[0], TargetEncoder(columns=keys_of(X)).fit(X, y)):
+        told = [key.tuples for key in encoder._model.keys if isinstance(key.tuples, LaterTuples)]
+        assert all(tuples._found is None or tuples._found.counts.nbytes == 0 for tuples in told)

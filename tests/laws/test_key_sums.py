@@ -7,10 +7,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cpu_fallback.compiled import key_sums as kernels
+from cpu_fallback.types import KeyCounts
 from gpu_encode import EmpiricalBayes, Holdout, KFold, LeaveOneOut, StatisticEncoder, TargetEncoder
 from gpu_encode.fitting import key_lookups, key_sums
 from gpu_encode.scale.parts import Part, encode
 from gpu_encode.seam.ops import use_backend
+from gpu_encode.sums.category_sums import NarrowCounts
 from tests.bits import assert_same_bits, assert_same_encoder
 from tests.laws.test_key_lookups import KEYS, TARGETS, make_rows
 from tests.scale.parts.in_parts import encoded_in_parts, fitted_in_parts, parts_of
@@ -124,3 +126,13 @@ def test_rows_that_were_not_measured_are_refused():
         tables = fitted_in_parts(TargetEncoder(columns=KEYS), parts_of(X, y))
         with pytest.raises(ValueError, match="has values that were not"):
             encode(tables, Part(make_rows(4, 200, spread=3), np.zeros(200)))
+
+
+def test_threads_that_need_the_sums_at_once_all_get_them():
+    found = KeyCounts(np.arange(3, dtype=np.uint32), np.arange(20, dtype=np.int32).reshape(5, 4))
+    counts = NarrowCounts(found, 2)
+    sums = counts.on_host
+    assert sums.shape == (5, 2, 2, 1)
+    # A thread may have found no sums yet, while another made them and dropped the counts.
+    assert NarrowCounts.on_host.func(counts) is sums
+    assert NarrowCounts.shape.func(counts) == sums.shape

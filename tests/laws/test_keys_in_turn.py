@@ -154,6 +154,14 @@ def test_bad_input_is_refused_at_the_call():
         TargetEncoder(columns=KEYS).iter_fit_transform(X, Y[:100])
 
 
+def test_values_that_a_policy_refuses_are_refused_at_the_table_of_their_key():
+    rows = pd.DataFrame({"whole": [1.0, 2.0], "lacks": [1.0, np.nan]})
+    tables = TargetEncoder(columns=[*rows], cv=2, handle_missing="error").iter_fit_transform(rows, [0, 1], n_keys=1)
+    assert [*next(tables)[0]] == ["whole"]
+    with pytest.raises(ValueError, match="'lacks' holds 1 missing"):
+        next(tables)
+
+
 def test_rows_of_an_engine_are_refused():
     dask = pytest.importorskip("dask.dataframe")
     with pytest.raises(TypeError, match="takes rows in memory"):

@@ -201,6 +201,18 @@ def test_folds_are_scikit_learns():
     assert all(fold.train.max() < fold.test.min() for fold in in_time)
 
 
+@pytest.mark.parametrize("kind", ["pandas", "arrow"])
+def test_splits_may_be_masks_lists_or_count_from_the_end(kind):
+    y, n = TARGETS["binary"], len(X)
+    table = X if kind == "pandas" else pa.Table.from_pandas(X)
+    is_test = np.arange(n) >= n - 20
+    splits = [(~is_test, is_test), ([*range(n - 20)], [*range(n - 20, n)]), (np.arange(n - 20), np.arange(-20, 0))]
+    for fold in cross_val_transform(TargetEncoder(columns=["shop"]), table, y, cv=splits):
+        assert fold.train.tolist() == [*range(n - 20)]
+        assert fold.test.tolist() == [*range(n - 20, n)]
+        assert (len(fold.encoded_train), len(fold.encoded_test)) == (n - 20, 20)
+
+
 def test_an_encoder_is_chosen_by_training_rows_alone():
     y, seen = TARGETS["binary"], []
 
@@ -242,6 +254,7 @@ def test_lightgbm_stops_early():
         (TargetEncoder(columns=["nowhere"]), X, {}, ValueError, "nowhere"),
         (TargetEncoder(columns=["shop"]), X, {"cv": 1}, ValueError, "n_splits"),
         (TargetEncoder(columns=["shop"]), X, {"cv": "five"}, ValueError, "cv"),
+        (TargetEncoder(columns=["shop"]), X, {"cv": [([0, 1, 2, 3], [3, 4])]}, ValueError, "row 3 both as a training"),
         (TargetEncoder(columns=["shop"]), X, {"cv": TheirGroupKFold(3)}, ValueError, "groups"),
     ],
     ids=str,

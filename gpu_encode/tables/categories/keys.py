@@ -337,6 +337,9 @@ class CategoryIndex:
         return key, indices[: len(mine)], indices[len(mine) :]
 
 
+NO_COUNTS = np.zeros((0, 1), np.int32)
+
+
 class LaterTuples(Tuples):
     """Combinations that are found when they are first needed, unless a pass over the rows has found them by then.
 
@@ -365,8 +368,9 @@ class LaterTuples(Tuples):
 
     def tell(self, found: KeyCounts) -> None:
         """Take combinations that a pass has found, as sorted mixed-radix numbers of their values."""
-        # The codes of the rows are not needed any more.
-        self._found, self._codes = found, None
+        # Combinations live longer than counts.  The codes of the rows are not needed any more.
+        self._found = KeyCounts(found.cells, NO_COUNTS) if isinstance(found, KeyCounts) else found
+        self._codes = None
 
     @property
     def members(self) -> Codes:
