@@ -245,16 +245,18 @@ def split_by_key(keys: Keys, start: int, stop: int, found: KeyCounts, n_found: i
 def summing_of(keys: "KeyColumns", rows: "FoldedRows", first: Sequence[int]) -> Summing:
     """Describe keys and rows to the kernels; `first` are the lines of the keys' first encodings."""
     n_rows, given, layout, folds = keys.codes.shape[1], rows.rows, rows.layout, rows.folds
-    if folds is None:
-        folds = np.zeros(n_rows, np.int32)
-    elif not isinstance(folds, np.ndarray):
+    if folds is not None and not isinstance(folds, np.ndarray):
         folds = fold_numbers(folds, 0, n_rows)
-    within = folds if given.classes is None else folds * rows.n_classes + given.classes
+    # In 16 bits, which hold all folds * classes, so that no step takes more memory.
+    folds = np.zeros(n_rows, np.uint16) if folds is None else folds.astype(np.uint16)
+    within = folds
+    if given.classes is not None:
+        within = folds * np.uint16(rows.n_classes) + given.classes.astype(np.uint16)
     is_counted = layout.width == 1 and given.weight is None
     return Summing(
         keys_of(keys, first),
-        folds.astype(np.uint16),
-        within.astype(np.uint16),
+        folds,
+        within,
         None if is_counted else parts_of(given, layout),
         len(rows.new_rows) * rows.n_classes,
         layout.width,

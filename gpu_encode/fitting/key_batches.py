@@ -24,8 +24,8 @@ from gpu_encode.tables.categories.keys import JointCodes, LaterTuples
 COUNTS_PER_ROW, FEW_COUNTS, MOST_COUNTS = 8, 1 << 19, 1 << 23
 # On a GPU a key that is not encoded with others is sorted or hashed, in many passes; and cells are of 32 bits.
 COUNTS_PER_DEVICE_ROW, MOST_DEVICE_COUNTS = 12, 1 << 31
-# A row's fold and class are one number of 16 bits.
-MOST_WITHIN = 1 << 16
+# A row's fold and class are one number of 16 bits, and so is the number of classes.
+MOST_WITHIN = (1 << 16) - 1
 # Columns of a key that a GPU has room for, beside that of folds.
 MOST_COLUMNS = 15
 

@@ -150,7 +150,7 @@ def test_an_array_that_is_too_large_says_what_was_needed(memory, monkeypatch):
 
     monkeypatch.setattr(memory.xp, "empty", full)
     memory.xp.cuda.Device = lambda: SimpleNamespace(mem_info=(1000, 80_000))
-    with pytest.raises(MemoryError, match=r"8,000,000 bytes more .* whose 80,000 bytes 1,000 are free.* partial_fit"):
+    with pytest.raises(MemoryError, match=r"8,000,000 bytes more .* 80,000 bytes, 1,000 of them free.* partial_fit"):
         memory.empty((1000, 1000), np.float64)
 
 

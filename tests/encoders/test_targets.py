@@ -155,14 +155,16 @@ STRAYS = {
 def test_a_typing_error_among_numbers_is_named(y):
     X = np.zeros((302, 1))
     y = y if isinstance(y, np.ndarray) else pd.Series(y, dtype=object)
-    with pytest.raises(ValueError, match=r"^y holds numbers in all but 1 .* text, such as 'n/a\?', in row 300\. Mend"):
+    with pytest.raises(
+        ValueError, match=r"^y holds numbers in all but 1 .* text, such as 'n/a\?', in row 300\. Correct"
+    ):
         TargetEncoder().fit(X, y)
-    with pytest.raises(ValueError, match=r"text, such as 'n/a\?', in row 300 \(row 298 of y\[1\]\)\. Mend"):
+    with pytest.raises(ValueError, match=r"text, such as 'n/a\?', in row 300 \(row 298 of y\[1\]\)\. Correct"):
         TargetEncoder().fit([X[:2], X[2:]], [y[:2], y[2:]])
     with pytest.raises(ValueError, match=r"continuous target needs numbers in y, but it holds 'n/a\?' in row 300\."):
         TargetEncoder(target_type="continuous").fit(X, y)
     if isinstance(y, np.ndarray) or isinstance(y[0], str):
-        with pytest.raises(ValueError, match=r"^y holds numbers in all but 1 .* text, such as 'n/a\?'\. Mend"):
+        with pytest.raises(ValueError, match=r"^y holds numbers in all but 1 .* text, such as 'n/a\?'\. Correct"):
             fitted_in_parts(TargetEncoder(), [Part(X[:2], y[:2]), Part(X[2:], y[2:], first_row=2)])
         # Who says that they are labels has their way.
         assert "n/a?" in TargetEncoder(target_type="multiclass").fit(X, y).classes_

@@ -10,7 +10,6 @@ from typing import Any, Literal
 import narwhals as nw
 import numpy as np
 import pyarrow as pa
-from sklearn.utils import _safe_indexing
 
 from cpu_fallback.types import Array
 from gpu_encode.seam import devices
@@ -268,13 +267,6 @@ def from_native(table: Any, **how: Any) -> Any:
 def of_columns(columns: Mapping[str, Any]) -> pa.Table:
     """Make a table of named columns."""
     return pa.table(dict(columns))
-
-
-def take(data: Any, rows: Array) -> Any:
-    """Give some rows of a table or a vector, by their numbers on the host, in a table or vector of the same kind."""
-    if isinstance(data, (pa.Table, pa.RecordBatch, pa.Array, pa.ChunkedArray)):
-        return data.take(pa.array(rows))
-    return _safe_indexing(data, rows)
 
 
 def is_collection(data: Any) -> bool:
