@@ -4,11 +4,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-import pyarrow as pa
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 from sklearn.model_selection import check_cv
-from sklearn.utils import _safe_indexing
 
 from cpu_fallback.types import MISSING, written
 from gpu_encode.encoders.base import CategoryEncoder, Encoder
@@ -171,8 +169,8 @@ def encode_folds(
 ) -> Iterator[EncodedFold]:
     """Fit and encode, fold by fold."""
     for train, test in splits:
-        given = {name: None if vector is None else take(vector, train) for name, vector in vectors.items()}
-        rows = take(X, train)
+        given = {name: None if vector is None else frames.take(vector, train) for name, vector in vectors.items()}
+        rows = frames.take(X, train)
         fitted = clone(encoder if choose is None else choose(clone(encoder), rows, given["y"]))
         if numbered:
             with devices.explain_memory():
@@ -183,14 +181,7 @@ def encode_folds(
                 encoded = fitted._assemble(context.rows.frame, fitted._fit_encodings(context), context.columns)
         else:
             encoded = fitted.fit_transform(rows, **given)
-        yield EncodedFold(train, test, encoded, fitted.transform(take(X, test)), fitted)
-
-
-def take(data: Any, rows: NDArray[np.int64]) -> Any:
-    """Give some rows of a table or a vector, by their numbers on the host, in a table or vector of the same kind."""
-    if isinstance(data, (pa.Table, pa.RecordBatch, pa.Array, pa.ChunkedArray)):
-        return data.take(pa.array(rows))
-    return _safe_indexing(data, rows)
+        yield EncodedFold(train, test, encoded, fitted.transform(frames.take(X, test)), fitted)
 
 
 def rows_of(column: FactorizedColumn, numbers: NDArray[np.int64], backend: ops.Ops) -> FactorizedColumn:

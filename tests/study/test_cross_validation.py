@@ -23,6 +23,7 @@ from gpu_encode import (
     tune,
 )
 from gpu_encode.study import cross_validation
+from gpu_encode.tables import frames
 from gpu_encode.tables.frames import Frame
 from tests.bits import LEARNED, plain
 from tests.cases import SMOOTHINGS, pairs, schemes, some
@@ -158,7 +159,7 @@ def test_every_kind_of_table(kind):
     }
     table, encoder = tables[kind], TargetEncoder()
     for fold in cross_val_transform(encoder, table, y, cv=OUTER):
-        part = [table[row] for row in fold.train] if kind == "lists" else cross_validation.take(table, fold.train)
+        part = [table[row] for row in fold.train] if kind == "lists" else frames.take(table, fold.train)
         alone = TargetEncoder()
         expected = alone.fit_transform(part, y[fold.train])
         assert type(fold.encoded_train) is type(expected)

@@ -3,7 +3,7 @@
 from gpu_encode.tables.frames.columns import load_what_arrays_need
 from gpu_encode.tables.frames.device_columns import to_host
 from gpu_encode.tables.frames.device_vectors import Incomplete, NumberedLabels
-from gpu_encode.tables.frames.frame import Frame, engine_holding, is_collection, is_partitioned, of_columns, read
+from gpu_encode.tables.frames.frame import Frame, engine_holding, is_collection, is_partitioned, of_columns, read, take
 from gpu_encode.tables.frames.pieces import Pieces, concatenate, part_with, read_pieces, tables_of, with_piece
 from gpu_encode.tables.frames.vectors import (
     PieceVectors,
@@ -39,6 +39,7 @@ __all__ = [
     "read_vector",
     "sum_is_finite",
     "tables_of",
+    "take",
     "to_host",
     "with_piece",
 ]

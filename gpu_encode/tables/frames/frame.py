@@ -269,6 +269,16 @@ def of_columns(columns: Mapping[str, Any]) -> pa.Table:
     return pa.table(dict(columns))
 
 
+def take(data: Any, rows: Array) -> Any:
+    """Give some rows of a table or a vector, by their numbers on the host, in a table or vector of the same kind."""
+    # scikit-learn loads pandas, which callers with tables of other libraries need not have loaded.
+    from sklearn.utils import _safe_indexing
+
+    if isinstance(data, (pa.Table, pa.RecordBatch, pa.Array, pa.ChunkedArray)):
+        return data.take(pa.array(rows))
+    return _safe_indexing(data, rows)
+
+
 def is_collection(data: Any) -> bool:
     """Tell whether data is a collection of things, and nothing else.
 
