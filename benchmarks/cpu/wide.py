@@ -57,7 +57,8 @@ class Table:
     def columns(self) -> Array:
         """Values (rows, columns)."""
         random = np.random.default_rng(1)
-        return np.stack([random.integers(0, size, self.cell["rows"]) for size in self.sizes], axis=1)
+        # Columns lie contiguous, as by-hand code and frames have them.
+        return np.stack([random.integers(0, size, self.cell["rows"]) for size in self.sizes]).T
 
     @cached_property
     def target(self) -> Array:
