@@ -7,6 +7,7 @@ that a negative code counts from the end.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from math import prod
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -164,6 +165,16 @@ class KeyColumns(NamedTuple):
     codes: Any
     sizes: Sequence[int]
     members: Sequence[tuple[int, ...]]
+
+    @property
+    def n_cells(self) -> list[int]:
+        """Number of cells of each key."""
+        return [prod([self.sizes[column] for column in of_key]) for of_key in self.members]
+
+    @property
+    def missing(self) -> list[int]:
+        """The last cell of a key of one column, whose missing values have a line of their own; -1 for joint keys."""
+        return [self.sizes[of_key[0]] - 1 if len(of_key) == 1 else -1 for of_key in self.members]
 
 
 class KeyEncodings(NamedTuple):

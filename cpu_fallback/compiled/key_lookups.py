@@ -4,34 +4,18 @@ The cell of a row is the mixed-radix number of its codes, as in `key_sums`.  Fir
 its cells, so that no row searches for its category.
 """
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from cpu_fallback.compiled.border import Array, freeze, kernel, set_all, stage
-from cpu_fallback.compiled.folds import fold_numbers
-from cpu_fallback.compiled.key_sums import ROW_COST, ROWS, Keys, keys_of, number_cells, shares_of
+from cpu_fallback.compiled.key_sums import ROW_COST, ROWS, Keys, keys_of, narrow_folds, number_cells, shares_of
 from cpu_fallback.compiled.keys_by_fold import take_encodings
 from cpu_fallback.compiled.threads import run
+from cpu_fallback.types import KeyTables
 
 if TYPE_CHECKING:
-    from cpu_fallback.types import Folds, KeyColumns, KeyEncodings, KeyTables
-
-
-class Lines(NamedTuple):
-    """Cells of the categories of all keys, and lines of encodings, as two flat arrays.
-
-    The cells of key k begin at first_cell[k], and its encodings at first_value[k].  `missing` is the line of rows that
-    lack a value, or -1 if a missing value is one more value of its column.
-    """
-
-    cells: Array
-    values: Array
-    first_cell: Array
-    first_value: Array
-    n_categories: Array
-    n_outputs: Array
-    missing: Array
+    from cpu_fallback.types import Folds, KeyColumns, KeyEncodings
 
 
 class Viewed(NamedTuple):
@@ -64,22 +48,22 @@ def spread_missing(keys: Keys, key: int, line: Array, is_known: int, table: Arra
 
 
 @stage
-def spread_lines(keys: Keys, key: int, lines: Lines, width: int, table: Array, known: Array) -> None:
+def spread_lines(keys: Keys, key: int, tables: KeyTables, width: int, table: Array, known: Array) -> None:
     """Write the encodings of every cell of a key, and for each of its views whether the cell is a category."""
-    n, n_cells, begin = lines.n_categories[key], keys.n_cells[key], lines.first_value[key]
-    n_views, values = len(known) // n_cells, lines.values[begin : begin + (n + 2) * width]
+    n, n_cells, begin = tables.n_categories[key], keys.n_cells[key], tables.first_value[key]
+    n_views, values = len(known) // n_cells, tables.values[begin : begin + (n + 2) * width]
     set_all(known, 0)
     if width == 1:
         set_all(table, values[n])
     else:
         for cell in range(n_cells):
             copy_line(values[n * width : (n + 1) * width], table, cell * width)
-    cells = lines.cells[lines.first_cell[key] : lines.first_cell[key] + n]
+    cells = tables.cells[tables.first_cell[key] : tables.first_cell[key] + n]
     for i in range(n):
         at = np.int64(cells[i])
         copy_line(values[i * width : (i + 1) * width], table, at * width)
         set_all(known[at * n_views : (at + 1) * n_views], 1)
-    missing = lines.missing[key]
+    missing = tables.missing[key]
     if missing >= 0:
         line = values[missing * width : (missing + 1) * width]
         spread_missing(keys, key, line, np.int64(missing != n), table, known)
@@ -104,7 +88,7 @@ def look_up_range(
     keys: Keys,
     sample: Keys,
     rows: tuple[Viewed, Viewed],
-    lines: Lines,
+    tables: KeyTables,
     start: int,
     stop: int,
     room: tuple[Array, Array],
@@ -114,33 +98,33 @@ def look_up_range(
     """Look up the keys [start, stop), and count the rows of no category: among all, and among those of a sample."""
     cells = np.empty(ROWS, np.uint32)
     for key in range(start, stop):
-        n_outputs, n_known = lines.n_outputs[key], keys.n_cells[key] * rows[0].n_views
+        n_outputs, n_known = tables.n_outputs[key], keys.n_cells[key] * rows[0].n_views
         table, known = room[0][: n_known * n_outputs], room[1][:n_known]
-        spread_lines(keys, key, lines, rows[0].n_views * n_outputs, table, known)
+        spread_lines(keys, key, tables, rows[0].n_views * n_outputs, table, known)
         own = out[keys.first[key] : keys.first[key] + n_outputs]
         unknown[key] = look_up(keys, key, rows[0], cells, table, known, own)
         unknown[key] += look_up(sample, key, rows[1], cells, table, known, own[:0])
 
 
-def look_up_keys(keys: "KeyColumns", tables: "KeyTables", folds: "Folds", step: int, out: "KeyEncodings", /) -> Array:
+def look_up_keys(keys: "KeyColumns", tables: KeyTables, folds: "Folds", step: int, out: "KeyEncodings", /) -> Array:
     """Write the encodings of rows by many keys; see `gpu_encode.seam.ops.FusedOps`."""
     values, n_rows = out.values, keys.codes.shape[1]
-    if folds is None:
-        folds = np.zeros(n_rows, np.uint16)
-    elif not isinstance(folds, np.ndarray):
-        folds = fold_numbers(folds, 0, n_rows)
-    views, chosen = folds.astype(np.uint16, copy=False), slice(0, 0 if step == 1 else None, step)
-    given, lines = keys_of(keys, out.first), lines_of(tables)
-    sample = given._replace(codes=freeze(keys.codes[:, chosen], keys.codes.dtype).reshape(-1))
+    columns, views = keys_of(keys, out.first), narrow_folds(folds, n_rows)
+    arrays: dict[str, Any] = {
+        name: freeze(given, given.dtype) for name, given in tables._asdict().items() if name != "n_views"
+    }
+    tables = tables._replace(**arrays)
+    chosen = slice(0, 0 if step == 1 else None, step)
+    sample = columns._replace(codes=freeze(keys.codes[:, chosen], keys.codes.dtype).reshape(-1))
     rows = viewed(views, tables.n_views, step == 1), viewed(views[chosen], tables.n_views, True)
-    n_known = given.n_cells * tables.n_views
-    sizes = n_known * lines.n_outputs
+    n_known = columns.n_cells * tables.n_views
+    sizes = n_known * tables.n_outputs
     parts, unknown = shares_of(sizes + ROW_COST * n_rows), np.zeros(len(keys.members), np.int64)
 
     def work(number: int) -> None:
         start, stop = parts[number]
         room = np.empty(sizes[start:stop].max(), values.dtype), np.empty(n_known[start:stop].max(), np.uint8)
-        look_up_range(given, sample, rows, lines, start, stop, room, unknown, values)
+        look_up_range(columns, sample, rows, tables, start, stop, room, unknown, values)
 
     run(work, len(parts))
     return unknown
@@ -149,9 +133,3 @@ def look_up_keys(keys: "KeyColumns", tables: "KeyTables", folds: "Folds", step: 
 def viewed(views: Array, n_views: int, are_counted: bool) -> Viewed:
     """Describe rows to the kernels."""
     return Viewed(freeze(views, np.uint16), n_views, are_counted)
-
-
-def lines_of(tables: "KeyTables") -> Lines:
-    """Describe tables for the kernels."""
-    numbers = (freeze(given, np.int64) for given in tables[2:7])
-    return Lines(freeze(tables.cells, np.uint32), freeze(tables.values, tables.values.dtype), *numbers)

@@ -22,7 +22,7 @@ from cpu_fallback.types import KeyCounts
 
 if TYPE_CHECKING:
     from cpu_fallback.fused_rules import FoldedRows
-    from cpu_fallback.types import KeyColumns
+    from cpu_fallback.types import Folds, KeyColumns
 
 # Rows whose cells are found at a time, and keys for which the digits of rows are made once.
 ROWS, TOGETHER = 1024, 8
@@ -242,13 +242,16 @@ def split_by_key(keys: Keys, start: int, stop: int, found: KeyCounts, n_found: i
         begin = end
 
 
+def narrow_folds(folds: "Folds", n_rows: int) -> Array:
+    """Give the fold of each row in 16 bits, which also hold folds * classes; 0 if there are no folds."""
+    if folds is None:
+        return np.zeros(n_rows, np.uint16)
+    return (folds if isinstance(folds, np.ndarray) else fold_numbers(folds, 0, n_rows)).astype(np.uint16)
+
+
 def summing_of(keys: "KeyColumns", rows: "FoldedRows", first: Sequence[int]) -> Summing:
     """Describe keys and rows to the kernels; `first` are the lines of the keys' first encodings."""
-    n_rows, given, layout, folds = keys.codes.shape[1], rows.rows, rows.layout, rows.folds
-    if folds is not None and not isinstance(folds, np.ndarray):
-        folds = fold_numbers(folds, 0, n_rows)
-    # In 16 bits, which hold all folds * classes, so that no step takes more memory.
-    folds = np.zeros(n_rows, np.uint16) if folds is None else folds.astype(np.uint16)
+    given, layout, folds = rows.rows, rows.layout, narrow_folds(rows.folds, keys.codes.shape[1])
     within = folds
     if given.classes is not None:
         within = folds * np.uint16(rows.n_classes) + given.classes.astype(np.uint16)
@@ -267,16 +270,14 @@ def keys_of(keys: "KeyColumns", first: Sequence[int]) -> Keys:
     """Describe keys to the kernels."""
     members = np.array([column for of_key in keys.members for column in of_key], np.int64)
     ends = np.array([0, *accumulate(map(len, keys.members))], np.int64)
-    # Missing values of a single column have a line of their own; of joint keys they are one more value.
-    n_cells = np.array([prod(keys.sizes[column] for column in of_key) for of_key in keys.members], np.int64)
-    missing = np.where([len(of_key) == 1 for of_key in keys.members], n_cells - 1, -1)
+    n_cells = np.array(keys.n_cells, np.int64)
     codes = freeze(keys.codes, keys.codes.dtype).reshape(-1)
     return Keys(
         codes,
         np.array(keys.sizes, np.int64),
         members,
         ends,
-        missing,
+        np.array(keys.missing, np.int64),
         n_cells,
         np.array(first, np.int64),
     )

@@ -5,7 +5,6 @@ A row's cell is the mixed-radix number of its codes in the key's columns; kernel
 
 from collections.abc import Iterator, Sequence
 from itertools import accumulate
-from math import prod
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -151,11 +150,6 @@ class Batch(NamedTuple):
         return len(self.cells) * -(-n_rows // self.chunk)
 
 
-def cells_of(keys: "KeyColumns") -> list[int]:
-    """Give the number of cells of each key."""
-    return [prod(keys.sizes[column] for column in of_key) for of_key in keys.members]
-
-
 def split_keys(cells: Sequence[int], cell_bytes: int) -> Iterator[tuple[int, int]]:
     """Give ranges of keys whose tables fit the limit together."""
     start, held = 0, 0
@@ -178,17 +172,15 @@ def copies_of(n_counts: int, chunk: int) -> int:
 
 def batch_of(keys: "KeyColumns", first: Sequence[int], within: int, n_rows: int) -> Batch:
     """Describe keys to the kernels."""
-    n_keys, cells, codes = len(keys.members), cells_of(keys), keys.codes
+    n_keys, cells, codes = len(keys.members), keys.n_cells, keys.codes
     per_key = -(-n_rows // -(-BLOCKS // n_keys))
     chunk = min(max(-(-per_key // VECTOR_BYTES) * VECTOR_BYTES, FEWEST_ROWS), MOST_ROWS)
     words: list[int] = []
     columns: list[int] = []
     shared = cell = 0
-    for members, n_cells, line in zip(keys.members, cells, first, strict=True):
+    for members, n_cells, missing, line in zip(keys.members, cells, keys.missing, first, strict=True):
         n_counts = n_cells * within
         copies, begin = copies_of(n_counts, chunk), KEY_NUMBERS * n_keys + len(columns)
-        # Missing values of a single column have a line of their own; of joint keys they are one more value.
-        missing = n_cells - 1 if len(members) == 1 else -1
         words += [begin, len(members), n_cells, cell, missing, line, copies]
         columns += [number for column in members for number in codes.columns[column]]
         shared, cell = max(shared, 4 * copies * (-(-n_counts // 2) | 1)), cell + n_cells
@@ -259,7 +251,7 @@ def encode_keys_by_fold(
     formula = Formula(first, views, new_rows, rule_words(rule), priors, totals, counters)
     numbers, found, tables = number_rows(rows, views.n_views), [], []
     cell_bytes = 4 * n_folds * rows.n_classes + out.values.itemsize * population.prior.size
-    for start, stop in split_keys(cells_of(keys), cell_bytes):
+    for start, stop in split_keys(keys.n_cells, cell_bytes):
         some = keys._replace(members=keys.members[start:stop])
         batch = batch_of(some, out.first[start:stop], n_folds * rows.n_classes, numbers.n_rows)
         tables.append((some.members, batch.cells, encode_batch(batch, keys.codes, numbers, rows, formula, out)))

@@ -23,8 +23,7 @@ from gpu_encode.tables.categories.hierarchy import Derived
 from gpu_encode.tables.categories.keys import KeySpec
 from gpu_encode.tables.frames import Frame, Pieces
 from gpu_encode.words.errors.parameters import check_count, no_ages
-from gpu_encode.words.progress import with_prefix
-from gpu_encode.words.sizes import read_size
+from gpu_encode.words.sizes import amount, read_size
 
 # All numbers below are bounds, for compiled kernels and GPUs; tests/encoders/test_memory_plan.py measures the memory of
 # calls beside them.
@@ -182,12 +181,12 @@ class MemoryPlan:
             ("rows", f"{self.rows:,}"),
             ("keys", f"{len(self.keys):,}, the largest {largest.name} of at most {largest.categories:,} categories"),
             ("cells", f"{self.cells:,}"),
-            ("codes of columns", size(self.code_bytes)),
-            ("work", size(self.work_bytes)),
-            ("tables", size(self.table_bytes)),
-            ("output", size(self.output_bytes)),
-            ("in all, at most", size(self.peak_bytes)),
-            (f"free ({self.device})", size(self.free_bytes)),
+            ("codes of columns", amount(self.code_bytes)),
+            ("work", amount(self.work_bytes)),
+            ("tables", amount(self.table_bytes)),
+            ("output", amount(self.output_bytes)),
+            ("in all, at most", amount(self.peak_bytes)),
+            (f"free ({self.device})", amount(self.free_bytes)),
             ("fits", self._advice()),
         ]
         return "\n".join(f"{name:<18}{said}" for name, said in lines)
@@ -202,11 +201,6 @@ class MemoryPlan:
         if self.parts is not None:
             ways.append(f"in {self.parts} parts of rows (partial_fit, encode_dataset)")
         return f"no; {' or '.join(ways)}" if ways else "no, neither in batches of keys nor in parts of rows"
-
-
-def size(n_bytes: int) -> str:
-    """Write a number of bytes as people read it."""
-    return f"{with_prefix(n_bytes)}{'B' if n_bytes >= 1e3 else ' bytes'}"
 
 
 def plan_memory(

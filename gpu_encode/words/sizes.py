@@ -3,6 +3,8 @@
 import re
 from numbers import Integral
 
+from gpu_encode.words.progress import with_prefix
+
 UNITS = {"": 1, "b": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12}
 UNITS |= {f"{letter}i": 1 << (10 * power) for power, letter in enumerate("kmgt", start=1)}
 
@@ -23,3 +25,14 @@ def read_size(given: object, name: str) -> int:
     if isinstance(size, bool) or not isinstance(size, Integral) or size <= 0:
         raise ValueError(f"{name} must be a whole number of bytes or a text such as '2GiB' or '500 MB'. Got {given!r}.")
     return int(size)
+
+
+def amount(n_bytes: float) -> str:
+    """Write a number of bytes in a readable unit.
+
+    Examples
+    --------
+    >>> amount(1_500_000)
+    '1.5 MB'
+    """
+    return f"{with_prefix(n_bytes)}{'B' if n_bytes >= 1e3 else ' bytes'}"

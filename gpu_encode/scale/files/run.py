@@ -23,7 +23,8 @@ from gpu_encode.scale.parts import EncodingPlan
 from gpu_encode.storage.archive import explain_full_disk
 from gpu_encode.sums.targets import MANY_CLASSES
 from gpu_encode.words.errors.targets import many_columns
-from gpu_encode.words.progress import Progress, Teller, with_prefix
+from gpu_encode.words.progress import Progress, Teller
+from gpu_encode.words.sizes import amount
 
 Item = TypeVar("Item")
 
@@ -184,17 +185,6 @@ def share(rows: int, n_rows: int) -> str:
     """
     part = f"{rows / n_rows:.1%}" if 1000 * rows >= n_rows else "<0.1%"
     return f"{part} ({rows:,} {'row' if rows == 1 else 'rows'})"
-
-
-def amount(n_bytes: float) -> str:
-    """Write a number of bytes in a readable unit.
-
-    Examples
-    --------
-    >>> amount(1_500_000)
-    '1.5 MB'
-    """
-    return f"{with_prefix(n_bytes)}{'B' if n_bytes >= 1e3 else ' bytes'}"
 
 
 @dataclass(frozen=True)
