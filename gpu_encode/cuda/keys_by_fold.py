@@ -13,11 +13,12 @@ from cpu_fallback.cached import cached_property
 from cpu_fallback.compiled.views import Views
 from cpu_fallback.fused_rules import M_ESTIMATE, FusedRule, PopulationMoments
 from gpu_encode.cuda import raw
+from gpu_encode.cuda.columns import Column, write_codes
 from gpu_encode.cuda.deferred import DeferredCopy
 from gpu_encode.cuda.encodings import Priors
 from gpu_encode.cuda.fallbacks import DOUBTS, leave_to_arrays
 from gpu_encode.cuda.folds import fold_source
-from gpu_encode.cuda.indexed import source_of
+from gpu_encode.cuda.indexed import numbers_of
 from gpu_encode.cuda.memory import empty, to_device, to_host, zeros
 from gpu_encode.cuda.ordered_counts import rule_words
 from gpu_encode.cuda.runtime import SIMULATED, blocks_for
@@ -41,14 +42,6 @@ BLOCKS = 4 * raw.BLOCKS
 COUNTS_A_ROW, COPIED_WORDS, MOST_COPIES = 0.5, 4096, 32
 # Threads of a block that walks over rows, and of one that walks over cells; their registers limit them.
 THREADS, CELL_THREADS = (raw.THREADS, 32) if SIMULATED else (512, 256)
-
-
-class Column(NamedTuple):
-    """Where the codes of a column begin, the bytes of each, and how many codes there are."""
-
-    begin: int
-    bytes: int
-    radix: int
 
 
 class NarrowCodes(NamedTuple):
@@ -89,10 +82,7 @@ def codes_at(codes: NarrowCodes, number: int) -> "Array":
 def narrow_codes(columns: "Sequence[Codes]", sizes: Sequence[int], /) -> NarrowCodes:
     """Give codes of columns as `encode_keys_by_fold` reads them; see `gpu_encode.seam.ops.FusedOps`."""
     codes = room_for(sizes, [*map(bytes_of, sizes)], len(columns[0]))
-    for number, (column, size) in enumerate(zip(columns, sizes, strict=True)):
-        out = codes_at(codes, number)
-        blocks, variant = blocks_for(len(out), 4 * raw.THREADS, raw.BLOCKS), {"NARROW": raw.TYPES[out.itemsize]}
-        raw.run("narrow_codes", blocks, raw.THREADS, source_of(column), size - 1, out, variant=variant)
+    write_codes([*map(numbers_of, columns)], codes.held, codes.columns)
     return codes
 
 

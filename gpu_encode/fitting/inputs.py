@@ -600,6 +600,8 @@ def read_categories(
     no_sums = None if statistic.needs.sums else CategorySums.of_nothing()
     later = len(entries) >= FEWEST_TOGETHER and (not sums_alone or device_of(ops) == "cpu")
     columns, read = rows.columns_of(entries, later), []
+    if later and device_of(ops) == "cuda":
+        columns = columns.number_together(entries)
     for entry, given, rule in zip(entries, given_categories(parameters.categories, entries), rules, strict=True):
         categories, missing = None, rule.missing
         if given is not None:
