@@ -86,22 +86,24 @@ class IndexedCodes(UnwrittenCodes):
     ----------
     numbers : CodeSource
         The words may be of 8 or 16 bits as well, and need not be contiguous.
+    narrow : CodeSource, optional
+        The same codes, from numbers in as few bytes as they need.
     """
 
-    def __init__(self, numbers: CodeSource) -> None:
+    def __init__(self, numbers: CodeSource, narrow: CodeSource | None = None) -> None:
         super().__init__(len(numbers.words))
-        self.numbers = numbers
+        self.numbers, self.narrow = numbers, numbers if narrow is None else narrow
 
     def __getitem__(self, chosen: "slice | Array") -> Array:
         if "written" in vars(self):
             return self.written[chosen]
-        return IndexedCodes(self.numbers._replace(words=self.numbers.words[chosen])).written
+        return IndexedCodes(self.narrow._replace(words=xp.ascontiguousarray(self.narrow.words[chosen]))).written
 
     @cached_property
     def written(self) -> Array:
         """The codes as a device array."""
-        words, base, mask, _, ranks = self.numbers
-        codes, words = empty(len(self), np.int32), xp.ascontiguousarray(words)
+        words, base, mask, _, ranks = self.narrow
+        codes = empty(len(self), np.int32)
         if len(ranks):
             launch_rows(rank_rows, len(self), words, base, mask, ranks, codes)
         else:
@@ -111,20 +113,25 @@ class IndexedCodes(UnwrittenCodes):
     @property
     def source(self) -> CodeSource:
         """How kernels read the codes: from the array if it has been written, otherwise from the index."""
-        words, size = self.numbers.words, self.numbers.size
+        words, _, _, size, _ = self.numbers
         as_they_are = words.dtype in WORDS and words.flags.c_contiguous and size < MOST_OFFSETS
         return self.numbers if as_they_are and "written" not in vars(self) else source_of(self.written)
 
 
-def codes_by(words: Array, index: Index, offsets: "range | Array") -> Array:
-    """Give unwritten codes of numbers that are all in a direct index; `offsets` are those that have a number.
+def code_source(words: Array, index: Index, offsets: "range | Array") -> CodeSource:
+    """Say how kernels read codes of numbers that are all in a direct index; `offsets` are those that have a number.
 
     Consecutive numbers need no ranks, which may be empty.
     """
     base, mask, ranks = index
     if isinstance(offsets, range):
         base, ranks = np.uint64(int(base) + offsets.start & int(mask)), ranks[:0]
-    return cast(Array, IndexedCodes(CodeSource(words, base, mask, np.uint64(len(ranks) or len(offsets)), ranks)))
+    return CodeSource(words, base, mask, np.uint64(len(ranks) or len(offsets)), ranks)
+
+
+def codes_by(words: Array, index: Index, offsets: "range | Array") -> Array:
+    """Give unwritten codes of numbers that are all in a direct index; `offsets` are those that have a number."""
+    return cast(Array, IndexedCodes(code_source(words, index, offsets)))
 
 
 def source_of(codes: "Array | CodeSource") -> CodeSource:
@@ -137,8 +144,8 @@ def source_of(codes: "Array | CodeSource") -> CodeSource:
     return CodeSource(to_device(codes).astype(np.int32, copy=False), nothing, nothing, nothing, empty(0, np.int32))
 
 
-def numbers_of(codes: "Array | CodeSource") -> CodeSource:
-    """Say which numbers the codes of a column follow from, without writing codes; codes are numbers themselves."""
+def narrow_source_of(codes: "Array | CodeSource") -> CodeSource:
+    """Say from which numbers, of any number of bytes, the codes of a column follow; codes are numbers themselves."""
     if isinstance(codes, IndexedCodes) and "written" not in vars(codes):
-        return codes.numbers
+        return codes.narrow
     return source_of(codes)

@@ -9,7 +9,7 @@ import numpy as np
 
 from cpu_fallback.fused_rules import LESS_ONE_ROW, FoldedRows, PopulationMoments
 from cpu_fallback.types import CARRY_AFTER, Array, KeyColumns, KeyEncodings
-from gpu_encode.fitting.columns import FEWEST_TOGETHER
+from gpu_encode.fitting.columns import FEWEST_ON
 from gpu_encode.fitting.inputs import RowCategories
 from gpu_encode.fitting.leave_one_out import total_of_others
 from gpu_encode.fitting.tasks import EncodingTask, Trained, warn_of_lost
@@ -145,7 +145,7 @@ def encode_batch(keys: Sequence[BatchKey], task: EncodingTask, plan: Plan, out: 
     """
     n_rows, rule = len(task.rows), task.fused_rule()
     ops = host(n_rows * len(keys)) if device_of(task.ops) == "cpu" else task.ops
-    if len(keys) < FEWEST_TOGETHER or ops.fused is None or rule is None:
+    if len(keys) < FEWEST_ON[device_of(ops)] or ops.fused is None or rule is None:
         return []
     rows, population, all_see, of_new_rows = see_all_rows(task, plan, ops)
     columns = number_columns([key.categories for key in keys], ops.fused)

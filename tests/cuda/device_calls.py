@@ -49,7 +49,7 @@ SETTINGS = {"NUMBA_ENABLE_CUDASIM": "1", "GPU_ENCODE_SIMULATED_ARRAYS": "tests.c
 class Case(NamedTuple):
     """A call on arrays of the device, by types and parameters; float32 encodings come out.
 
-    With an `order` its keys are columns and all their conjunctions of up to so many.
+    With an `order` its keys are `width` columns and all their conjunctions of up to so many.
     """
 
     cv: Any
@@ -58,6 +58,7 @@ class Case(NamedTuple):
     keys: str = "int32"
     call: str = "fit_transform"
     order: int = 0
+    width: int = WIDTH
 
     @property
     def tiles(self) -> tuple[int, int]:
@@ -95,6 +96,8 @@ CASES |= {
     for name in ("folds-int", "loo-int", "ordered-int", "transform")
 }
 CASES |= {f"wide-{order}": Case(KFold(5), order=order) for order in (2, 3, 4)}
+# Fewer columns and more of them: what a call does does not depend on their number.
+CASES |= {f"wide-of-{width}": Case(KFold(5), order=order, width=width) for width, order in ((2, 2), (9, 1))}
 
 
 @contextmanager
@@ -120,12 +123,12 @@ def in_tiles(n_rows: int) -> Iterator[None]:
 def record(case: Case, tiles: int, tile: int) -> list[Event]:
     """Run a case on rows of its own, and note what reaches the device."""
     memory, numbers = import_module("gpu_encode.cuda.memory"), np.arange(tiles * tile)
-    columns = [numbers // CATEGORIES**k % CATEGORIES for k in range(WIDTH if case.order else 1)]
+    columns = [numbers // CATEGORIES**k % CATEGORIES for k in range(case.width if case.order else 1)]
     X = memory.to_device(np.stack(columns, axis=1).astype(case.keys))
     # Classes, or all bits of a float32 number between 1 and 2: sums of any rows take as many digits.
     y = numbers // 2 % 2 if case.target == "int32" else 1 + numbers * 2_654_435_761 % 2**23 / 2**23
     y = memory.to_device(y.astype(case.target))
-    keys = interactions(range(WIDTH), case.order) if case.order else None
+    keys = interactions(range(case.width), case.order) if case.order else None
     encoder = TargetEncoder(cv=case.cv, smooth=case.smooth, dtype="float32", device="cuda", columns=keys)
     with in_tiles(tile):
         if case.call != "fit_transform":

@@ -91,31 +91,60 @@ extern "C" __global__ void __launch_bounds__(1024) measure_columns(COLUMNS, ARRA
         ends[2 * blockIdx.x] = lowest, ends[2 * blockIdx.x + 1] = highest;
 }
 
-// Mark which of the `size` numbers from `base` on occur; the marks of a column begin at `table`.  A block marks bits in
-// shared memory if there are so many: in global memory, a warp's reads of scattered bytes would be served line by line.
+// Whether a distance is below a size; sizes are below 2^32.
+template <typename Key> __device__ inline bool is_inside(Key distance, Word size) {
+    return sizeof(Key) == 8 ? distance < size : unsigned(distance) < unsigned(size);
+}
+
+template <typename Narrow> __device__ inline void write_as(unsigned char *to, const unsigned (&from)[4]) {
+    Narrow narrow[4];
+#pragma unroll
+    for (int k = 0; k < 4; ++k)
+        narrow[k] = static_cast<Narrow>(from[k]);
+    write_four(reinterpret_cast<Narrow *>(to), true, narrow);
+}
+
+// Write four neighbouring numbers in as many bytes each as the column says; there is room for whole vectors.
+__device__ inline void write_narrow(const Column &column, unsigned char *held, Long row, const unsigned (&numbers)[4]) {
+    unsigned char *to = held + column.out + row * column.out_bytes;
+    if (column.out_bytes == 1)
+        write_as<unsigned char>(to, numbers);
+    else if (column.out_bytes == 2)
+        write_as<unsigned short>(to, numbers);
+    else
+        write_as<unsigned>(to, numbers);
+}
+
+// Write how far numbers are from `base`, and mark which of the `size` distances occur, from `table` on; one more mark is
+// for all numbers outside of the range.  A block marks bits in shared memory if there are so many: in global memory, a
+// warp's reads of scattered bytes would be served line by line.
 extern "C" __global__ void __launch_bounds__(1024)
-    mark_columns(COLUMNS, Long most_shared, ARRAY(unsigned char, present)) {
+    mark_columns(COLUMNS, Long most_shared, ARRAY(unsigned char, present), ARRAY(unsigned char, distances)) {
     extern __shared__ __align__(16) unsigned table[];
     Column column = OWN_COLUMN;
     unsigned char *marks = present + column.table;
-    unsigned size = unsigned(column.size), in_shared = size <= Word(most_shared) ? size : 0;
+    unsigned outside = unsigned(column.size), in_shared = outside < Word(most_shared) ? outside + 1 : 0;
     for (unsigned word = threadIdx.x; 32 * word < in_shared; word += blockDim.x)
         table[word] = 0;
     __syncthreads();
     column.by_width([&](auto zero) {
         typedef decltype(zero) Key;
         Key first = Key(column.base);
-        column.each_four<Key>([&](Long, const Key(&numbers)[4]) {
+        column.each_four<Key>([&](Long row, const Key(&numbers)[4]) {
+            unsigned found[4];
 #pragma unroll
             for (int k = 0; k < 4; ++k) {
-                unsigned offset = unsigned(Key(numbers[k] - first)), bit = 1u << offset % 32;
+                Key distance = Key(numbers[k] - first);
+                unsigned offset = found[k] = is_inside(distance, column.size) ? unsigned(distance) : outside;
                 // Several threads may mark the same number: all of them write a one.  Most find it marked already.
                 if (in_shared) {
+                    unsigned bit = 1u << offset % 32;
                     if (!(table[offset / 32] & bit))
                         atomicOr(table + offset / 32, bit);
                 } else if (!marks[offset])
                     marks[offset] = 1;
             }
+            write_narrow(column, distances, row, found);
         });
     });
     __syncthreads();
@@ -124,17 +153,8 @@ extern "C" __global__ void __launch_bounds__(1024)
             marks[offset] = 1;
 }
 
-template <typename Narrow> __device__ inline void write_narrow(unsigned char *to, const unsigned (&from)[4]) {
-    Narrow narrow[4];
-#pragma unroll
-    for (int k = 0; k < 4; ++k)
-        narrow[k] = static_cast<Narrow>(from[k]);
-    write_four(reinterpret_cast<Narrow *>(to), true, narrow);
-}
-
-// Write the codes of all columns to `codes`, from `out` on, in `out_bytes` bytes each.  The distance from `base` is the
-// code, or an index into the ranks at the address `table`; numbers that are not among the `size` from `base` on have the
-// code `last`.  There is room for whole vectors.
+// Write the codes of all columns.  The distance from `base` is the code, or an index into the ranks at the address
+// `table`; numbers that are not among the `size` from `base` on have the code `last`.
 extern "C" __global__ void __launch_bounds__(1024) narrow_columns(COLUMNS, ARRAY(unsigned char, codes)) {
     Column column = OWN_COLUMN;
     const int *ranks = reinterpret_cast<const int *>(column.table);
@@ -146,16 +166,10 @@ extern "C" __global__ void __launch_bounds__(1024) narrow_columns(COLUMNS, ARRAY
 #pragma unroll
             for (int k = 0; k < 4; ++k) {
                 Key offset = Key(numbers[k] - first);
-                bool inside = sizeof(Key) == 8 ? offset < column.size : unsigned(offset) < unsigned(column.size);
+                bool inside = is_inside(offset, column.size);
                 found[k] = !inside ? column.last : ranks ? unsigned(ranks[offset] - 1) : unsigned(offset);
             }
-            unsigned char *to = codes + column.out + row * column.out_bytes;
-            if (column.out_bytes == 4)
-                write_narrow<unsigned>(to, found);
-            else if (column.out_bytes == 2)
-                write_narrow<unsigned short>(to, found);
-            else
-                write_narrow<unsigned char>(to, found);
+            write_narrow(column, codes, row, found);
         });
     });
 }
