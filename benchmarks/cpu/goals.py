@@ -1,13 +1,13 @@
-"""What is asked of ours: so many times faster than others, and a share of bare loops."""
+"""Goals for our encoders: how many times faster than others, and which share of bare loops."""
 
 from benchmarks.cpu.grid import REAL_WORKS
 from benchmarks.harness.grid import Cell
 from benchmarks.harness.tables import fastest
 
-# Times faster than others, and share of the limit.
+# How many times faster than each family, and the share of the limit.
 TIMES = {"scikit-learn": 15.0, "library": 2.0, "engine": 2.0, "hand-written": 1.3}
 SHARE, SHARE_OF_REAL = 0.7, 0.5
-# Goals are for a million rows and more.
+# Goals are for a million or more rows.
 FEWEST_ROWS = 1_000_000
 MISSED, OUT_OF_REACH = " (!)", " (limit)"
 NOTES = """
@@ -26,7 +26,7 @@ own type for hand-written forms, Python objects for the others and for `ours-obj
 
 
 def mark(cell: Cell, family: str, ratio: float) -> str:
-    """What stands behind a ratio: a goal that is missed, or out of reach."""
+    """Give the mark after a ratio: its goal is missed, or out of reach."""
     share = SHARE_OF_REAL if cell["work"] in REAL_WORKS else SHARE
     if cell["rows"] < FEWEST_ROWS or ratio >= TIMES.get(family, share):
         return ""

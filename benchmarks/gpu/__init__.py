@@ -1,4 +1,4 @@
-"""What a machine with a GPU is asked for: that the bits are those of the CPU, and how fast every kernel is.
+"""Measurements on a machine with a GPU: whether the bits are those of the CPU, and how fast every kernel is.
 
     python -m benchmarks.gpu [--tiny] [--only bits,kernels] [--skip suites] [--out FOLDER] [--time-limit SECONDS]
     python -m benchmarks.gpu --queue

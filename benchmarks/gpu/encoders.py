@@ -19,15 +19,15 @@ from gpu_encode.seam.ops import use_backend
 
 KINDS = {"real": "continuous", "float32": "continuous", "ten": "multiclass"}
 CATEGORIES, MANY = (4096, 1_000_000), 1_000_000
-# Bytes a row over input and output that are allowed, with a little for tables.
+# Most bytes a row in addition to input and output, and some bytes for tables.
 MOST_BYTES, TABLES = 8, 0.1
 MOST_KERNELS = 24
 
 
 class Case(NamedTuple):
-    """Work of an encoder, and billions of rows a second that an H200 should do: with 4,096 categories, and with 1e6.
+    """Work of an encoder, and its goal on an H200 in billions of rows a second, for 4,096 categories and for 1e6.
 
-    Categories of further columns follow, of keys that have several.
+    For keys with several columns, the numbers of categories of the further columns follow.
     """
 
     target: str
@@ -59,8 +59,8 @@ CASES = {
     "ordered-f32": Case("float32", SMOOTH | ORDERED),
     "ordered-f64-auto": Case("real", ORDERED, (20, 9)),
 }
-# Measured where `--cases` names them, and predicted: a prior that is given, with as many bits as a mean has, and
-# several keys, one by one and with all pairs.
+# Cases that are measured only if `--cases` names them, and predicted: a given prior with as many bits as a mean, and
+# several keys, alone and with all pairs.
 PRIOR = {"prior": 0.29998251}
 MORE_CASES = {
     "folds-int-prior": Case("binary", SMOOTH | FOLDS | PRIOR),
@@ -74,7 +74,7 @@ MORE_CASES = {
 
 
 def table_of(case: Case, n_rows: int, n_categories: int, drawn: str = "uniform") -> Array:
-    """Keys of a case, a column each."""
+    """Make the keys of a case, one column for each."""
     sizes = (n_categories, *case.more)
     columns = [
         codes(n_rows, size, drawn, seed=1 + 10 * k).astype(case.keys, copy=False) for k, size in enumerate(sizes)

@@ -11,7 +11,7 @@ from benchmarks.rapids.contenders import CONTENDERS
 from benchmarks.rapids.job import WORKS, open_job
 from benchmarks.rapids.library import library
 
-# The sizes that matter most come first, and works take turns, so that a run that is cut short has some of each.
+# The most important sizes come first, and works take turns, so that a run that is cut short has some of each.
 AXES = {
     "rows": (100_000_000, 1_000_000_000, 10_000_000, 1_000_000),
     "categories": (100_000, 1_000_000, 100_000_000, 100),
@@ -31,7 +31,7 @@ on top of the frame, encodings included.
 
 
 def describe() -> dict[str, Any]:
-    """Say what GPU this is, and which library holds the frames."""
+    """Describe the GPU, and the library of the frames."""
     return {**library().machine(), "frames": library().name}
 
 
@@ -48,7 +48,7 @@ GRID = Grid(
     QUICK,
     draw=lambda root, _cell: root,
     open=open_job,
-    # A GPU is held by one process.
+    # All contenders share one process, since a process holds the GPU's memory.
     isolated=False,
     clock=clock,
     views={"ours-own-prior": None, "ours": None},
@@ -65,7 +65,7 @@ TOPIC = Topic(
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run it; 1 if encodings were wrong or ours broke, 2 if it cannot run here."""
+    """Run it; return 1 if encodings were wrong or ours broke, 2 if it cannot run here."""
     given = sys.argv[1:] if arguments is None else list(arguments)
     asks_for_help = not {"-h", "--help"}.isdisjoint(given)
     if library().stand_in and "--quick" not in given and not asks_for_help:
